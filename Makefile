@@ -1,0 +1,40 @@
+# Every target makes what it needs in .venv and reuses it. Needs: Python >= 3.11, git, make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed-$(shell cat requirements/*.lock pyproject.toml | cksum | cut -d' ' -f1)
+
+.PHONY: demo test check lock format clean
+
+demo: $(STAMP)
+	$(BIN)/tunegate demo
+
+test: $(STAMP)
+	$(BIN)/python -m pytest
+
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/zizmor --offline --quiet action.yml .github examples
+	$(BIN)/python -m pytest tests/test_docs.py tests/test_house.py
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# The lock files hold every distribution with its hashes; needs uv (python -m pip install uv).
+lock:
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --extra tvm --custom-compile-command 'make lock' pyproject.toml -o requirements/run.lock
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --extra tvm --group dev -c requirements/run.lock --custom-compile-command 'make lock' pyproject.toml -o requirements/dev.lock
+
+$(STAMP):
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.lock
+	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	rm -f $(VENV)/.installed-*
+	touch $@
+
+clean:
+	rm -rf $(VENV) .tunegate .demo

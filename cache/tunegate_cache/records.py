@@ -1,0 +1,114 @@
+"""What the cache stores, and nothing about where it is stored.
+
+A record holds decisions only: range-checked integers that the consumer replays on its own
+module under its own search-space template. It carries no instruction, no code, no binary.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Decision = tuple[int, tuple[int, ...]]
+"""(index of a sampling instruction in the template, the integers it decided)."""
+
+RecordStatus = Literal["ok", "timeout", "compile", "runtime", "wrong", "constraint"]
+
+
+class WorkloadKey(msgspec.Struct, frozen=True, order=True):
+    """Identity of one tuning task: equal keys may share tuning records.
+
+    `workload` is the 64-digit name-free digest of the task's function, `target` the 64-digit
+    digest of the canonical target.
+    """
+
+    workload: str
+    target: str
+
+
+class WorkloadShape(msgspec.Struct, frozen=True):
+    """What transfer compares: the digest with extents erased, and the extents in walk order."""
+
+    skeleton: str
+    extents: tuple[int, ...]
+
+
+class DeviceFingerprint(msgspec.Struct, frozen=True, kw_only=True):
+    """The hardware a time was taken on. Orders results; never decides legality."""
+
+    name: str
+    kind: Literal["cpu", "cuda"]
+    units: int
+    memory_bytes: int
+    driver: str = ""
+    uuid: str = ""
+    clocks: Literal["locked", "floating", "unknown"] = "unknown"
+
+
+class Toolchain(msgspec.Struct, frozen=True, kw_only=True):
+    tvm: str
+    ffi: str
+    cuda: str = ""
+
+
+class Provenance(msgspec.Struct, frozen=True, kw_only=True):
+    """Who wrote a record: repository, ref, commit and CI run; empty outside CI."""
+
+    repository: str = ""
+    ref: str = ""
+    commit: str = ""
+    run: str = ""
+
+
+class TuningRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One measured candidate. `run_nanoseconds` is empty unless `status` is `ok`."""
+
+    version: int = msgspec.field(default=1, name="v")
+    key: WorkloadKey
+    shape: WorkloadShape
+    template: str
+    decisions: tuple[Decision, ...]
+    run_nanoseconds: tuple[int, ...]
+    status: RecordStatus
+    device: DeviceFingerprint
+    toolchain: Toolchain
+    measured_at: int
+    source: Provenance = Provenance()
+
+    @property
+    def median_ms(self) -> float:
+        """Median run time in milliseconds; infinite for a failed candidate."""
+        times = sorted(self.run_nanoseconds)
+        if self.status != "ok" or not times:
+            return float("inf")
+        middle = len(times) // 2
+        if len(times) % 2:
+            return times[middle] / 1e6
+        return (times[middle - 1] + times[middle]) / 2e6
+
+
+class ExactHit(msgspec.Struct, frozen=True, tag="exact"):
+    """Records of this very workload on this target, best first."""
+
+    records: tuple[TuningRecord, ...]
+
+
+class TransferHit(msgspec.Struct, frozen=True, tag="transfer"):
+    """Records of the nearest shapes of the same skeleton and target, nearest first.
+
+    `distance` is the sum over the extents of |log2 ours - log2 theirs| of the nearest donor.
+    """
+
+    donors: tuple[WorkloadKey, ...]
+    distance: float
+    records: tuple[TuningRecord, ...]
+
+
+class Miss(msgspec.Struct, frozen=True, tag="miss"):
+    """Nothing usable; `reason` is one of the counted reasons of the cache statistics."""
+
+    reason: Literal["absent", "corrupt", "rejected", "store-unavailable", "off"]
+
+
+Lookup = ExactHit | TransferHit | Miss

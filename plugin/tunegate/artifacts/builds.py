@@ -1,0 +1,59 @@
+"""Compiled models and the check of their numbers."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from tunegate.artifacts.changes import ModelPath
+from tunegate_cache.records import WorkloadKey
+
+
+class NumericCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """The build against ONNX Runtime, over all outputs and seeds; relative error is to the largest
+    magnitude of the reference output."""
+
+    passed: bool
+    max_absolute: float
+    max_relative: float
+    tolerance: float
+    detail: str = ""
+
+
+class BuiltTask(msgspec.Struct, frozen=True, kw_only=True):
+    """Which schedule a task got. `rid` identifies the decisions ('' for the default schedule);
+    `ms` is its measured time per call where one is known."""
+
+    key: WorkloadKey
+    name: str
+    weight: int
+    source: Literal["exact", "transfer", "search", "default"]
+    rid: str
+    ms: float | None
+
+
+class Build(msgspec.Struct, frozen=True, kw_only=True):
+    """One side of a cell, compiled. `key` is the digest of all that decides the code and weights;
+    `directory` is relative to `--out`. With `error` set nothing was shipped."""
+
+    key: str
+    directory: str
+    tasks: tuple[BuiltTask, ...]
+    check: NumericCheck | None
+    error: str | None
+    size_bytes: int
+    seconds: float
+
+
+class Cell(msgspec.Struct, frozen=True, kw_only=True):
+    """One model on one target."""
+
+    model: ModelPath
+    target: str
+
+
+class CellBuilds(msgspec.Struct, frozen=True, kw_only=True):
+    cell: Cell
+    base: Build | None
+    head: Build | None

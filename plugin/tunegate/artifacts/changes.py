@@ -1,0 +1,67 @@
+"""What detecting found: which configured models a change touches, and how."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+ModelPath = str
+Side = Literal["base", "head"]
+SIDES: tuple[Side, Side] = ("base", "head")
+
+
+class Revisions(msgspec.Struct, frozen=True, kw_only=True):
+    """Full commit ids. `base` is None when there is nothing to compare with; `reason` says how
+    the two were chosen, in words for the report."""
+
+    base: str | None
+    head: str
+    reason: str = ""
+
+
+class ExternalFile(msgspec.Struct, frozen=True):
+    """A file of tensor data beside the model; `digest` is the sha-256 of its content."""
+
+    path: str
+    digest: str
+
+
+class ModelVersion(msgspec.Struct, frozen=True, kw_only=True):
+    """One model at one revision.
+
+    `content_digest` names the bytes (for LFS and DVC it comes from the pointer, nothing is
+    downloaded); `graph_digest` is the sha-256 of the graph without tensor data, None where the
+    bytes are not at hand.
+    """
+
+    revision: str
+    path: ModelPath
+    content_digest: str
+    graph_digest: str | None
+    storage: Literal["git", "lfs", "dvc"]
+    size_bytes: int
+    external: tuple[ExternalFile, ...] = ()
+
+
+class ModelChange(msgspec.Struct, frozen=True, kw_only=True):
+    """How one configured model differs. `change` is set for `modified`: weights only, the graph,
+    what the config asks of it, or unknown (treated as structural)."""
+
+    path: ModelPath
+    kind: Literal["added", "modified", "renamed", "deleted"]
+    change: Literal["weights-only", "structural", "config", "unknown"] | None
+    base: ModelVersion | None
+    head: ModelVersion | None
+    targets: tuple[str, ...]
+    reason: str = ""
+
+
+class ChangeSet(msgspec.Struct, frozen=True, kw_only=True):
+    """`changes.json`. `unchanged` are the configured models the change does not touch."""
+
+    schema: Literal[1] = 1
+    revisions: Revisions
+    models: tuple[ModelChange, ...]
+    unchanged: tuple[ModelPath, ...] = ()
+    notes: tuple[str, ...] = ()

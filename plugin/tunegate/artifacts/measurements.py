@@ -1,0 +1,84 @@
+"""Measured launches, and the comparison made of them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from tunegate.artifacts.builds import Cell, CellBuilds
+from tunegate.artifacts.changes import Side
+from tunegate_cache.records import DeviceFingerprint
+
+
+class Launch(msgspec.Struct, frozen=True, kw_only=True):
+    """One pair of fresh processes. `effect` is the Hodges-Lehmann estimate of
+    ln(head / base) over its block pairs; the medians are of all its samples."""
+
+    effect: float
+    base_ms: float
+    head_ms: float
+    pairs: int
+    seconds: float
+
+
+class CellMeasurement(msgspec.Struct, frozen=True, kw_only=True):
+    """`reference_ms` is ONNX Runtime on the head model, for the reference column only."""
+
+    cell: Cell
+    launches: tuple[Launch, ...]
+    looks: tuple[int, ...]
+    stopped: Literal["decided", "budget", "hopeless", "identical", "single", "invalid", "error"]
+    seconds: float
+    head_ms: float | None = None
+    reference_ms: float | None = None
+    task_ms: dict[Side, dict[str, float]] = {}
+    notes: tuple[str, ...] = ()
+
+
+class MeasurementRun(msgspec.Struct, frozen=True, kw_only=True):
+    """`measurements.json`."""
+
+    schema: Literal[1] = 1
+    device: DeviceFingerprint
+    builds: tuple[CellBuilds, ...]
+    cells: tuple[CellMeasurement, ...]
+    environment: dict[str, str] = {}
+
+
+class Interval(msgspec.Struct, frozen=True, kw_only=True):
+    low: float
+    center: float
+    high: float
+
+
+class TaskDifference(msgspec.Struct, frozen=True, kw_only=True):
+    """A task's part in the change: milliseconds per inference (time x weight) on either side;
+    None on the side that does not have it."""
+
+    name: str
+    base_ms: float | None
+    head_ms: float | None
+    source: Literal["exact", "transfer", "search", "default"]
+
+    @property
+    def difference_ms(self) -> float:
+        return (self.head_ms or 0.0) - (self.base_ms or 0.0)
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """`change_percent` is head against base: +10 means the head is ten percent slower; `low` is
+    the bound that FAIL uses, `high` the bound that PASS uses. `projected_launches` is how many
+    would decide an undecided cell."""
+
+    cell: Cell
+    base_ms: float | None
+    head_ms: float | None
+    reference_ms: float | None
+    change_percent: Interval | None
+    decision: Literal["fail", "pass", "undecided"] | None
+    launches: int
+    effects_percent: tuple[float, ...]
+    projected_launches: int | None
+    stopped: str
+    differences: tuple[TaskDifference, ...] = ()

@@ -1,0 +1,58 @@
+"""What tuning may spend, on what, and where."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from tunegate.artifacts.changes import ChangeSet
+from tunegate.artifacts.tasks import Resolution, ResolvedTask
+
+
+class Cost(msgspec.Struct, frozen=True, kw_only=True):
+    """`usd` is None where no price is configured."""
+
+    seconds: float
+    usd: float | None = None
+
+
+class Budget(msgspec.Struct, frozen=True, kw_only=True):
+    """The cap, resolved: None is no limit of that kind. `seconds` already includes money."""
+
+    seconds: float | None
+    trials: int | None
+    usd: float | None = None
+    usd_per_hour: float | None = None
+
+
+class PlannedTask(msgspec.Struct, frozen=True, kw_only=True):
+    """`trials` is the share of the budget; 0 with an exact hit. `gain_ms` is the expected
+    end-to-end saving that ordered the shares."""
+
+    resolved: ResolvedTask
+    trials: int
+    gain_ms: float
+
+
+class Shard(msgspec.Struct, frozen=True, kw_only=True):
+    """What one runner tunes. `labels` choose the runner; `predicted_seconds` balanced the shards."""
+
+    index: int
+    target: str
+    labels: tuple[str, ...]
+    tasks: tuple[PlannedTask, ...]
+    budget: Budget
+    predicted_seconds: float
+
+
+class TuningPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """`plan.json`. `estimate` is what the shards are expected to cost before anything is spent."""
+
+    schema: Literal[1] = 1
+    changes: ChangeSet
+    resolution: Resolution
+    shards: tuple[Shard, ...]
+    budget: Budget
+    estimate: Cost
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,66 @@
+"""The functions to tune, and what the cache knows about them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from tunegate.artifacts.changes import ChangeSet, ModelPath, Side
+from tunegate_cache.records import Lookup, WorkloadKey, WorkloadShape
+
+
+class TaskUse(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a task occurs: `weight` is how often one inference of that side runs it, `name` the
+    compiler's name for it there."""
+
+    model: ModelPath
+    side: Side
+    weight: int
+    name: str
+
+
+class TuningTask(msgspec.Struct, frozen=True, kw_only=True):
+    """One function to tune. `target` names a target of the config; `flops` is per call."""
+
+    key: WorkloadKey
+    shape: WorkloadShape
+    target: str
+    operator: str
+    dtype: str
+    flops: float
+    uses: tuple[TaskUse, ...]
+
+
+class TaskSet(msgspec.Struct, frozen=True, kw_only=True):
+    """`tasks.json`. Every task once, whichever models and sides use it."""
+
+    schema: Literal[1] = 1
+    changes: ChangeSet
+    tasks: tuple[TuningTask, ...]
+    notes: tuple[str, ...] = ()
+
+
+class ResolvedTask(msgspec.Struct, frozen=True):
+    task: TuningTask
+    lookup: Lookup
+
+
+class CacheUse(msgspec.Struct, frozen=True, kw_only=True):
+    """What the cache did for this run; `misses` counts by reason, `notes` are lines to show."""
+
+    location: str
+    zone: str
+    mode: Literal["off", "ro", "rw"]
+    exact: int = 0
+    transfer: int = 0
+    misses: dict[str, int] = {}
+    requests: int = 0
+    bytes_read: int = 0
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+
+
+class Resolution(msgspec.Struct, frozen=True, kw_only=True):
+    tasks: tuple[ResolvedTask, ...]
+    cache: CacheUse

@@ -1,0 +1,67 @@
+"""The decision, and the report that explains it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from tunegate.artifacts.changes import ChangeSet, ModelPath, Revisions
+from tunegate.artifacts.measurements import Comparison, Interval, MeasurementRun, TaskDifference
+from tunegate.artifacts.outcomes import TuningOutcome
+from tunegate.artifacts.plans import TuningPlan
+from tunegate.artifacts.tasks import CacheUse
+
+Status = Literal[
+    "pass", "fail", "inconclusive", "new", "error", "invalid-env", "no-baseline", "waived"
+]
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    model: ModelPath
+    target: str
+    status: Status
+    reason: str
+    base_ms: float | None
+    head_ms: float | None
+    reference_ms: float | None
+    change_percent: Interval | None
+    launches: int
+    differences: tuple[TaskDifference, ...] = ()
+
+
+class TuningSummary(msgspec.Struct, frozen=True, kw_only=True):
+    tasks: int
+    exact: int
+    transfer: int
+    miss: int
+    trials: int
+    seconds: float
+    usd: float | None
+    stopped: str
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """`verdict.json`."""
+
+    schema: Literal[1] = 1
+    status: Status
+    exit_code: int
+    findings: tuple[Finding, ...]
+    tuning: TuningSummary
+    margin_percent: float
+    revisions: Revisions
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything the renderers need, and nothing they must compute."""
+
+    verdict: Verdict
+    changes: ChangeSet
+    plan: TuningPlan | None
+    outcomes: tuple[TuningOutcome, ...]
+    run: MeasurementRun | None
+    comparisons: tuple[Comparison, ...]
+    cache: CacheUse | None
+    next_steps: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()

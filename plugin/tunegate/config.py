@@ -1,0 +1,84 @@
+"""What a user may set. The reading of `tunegate.yaml` is in `edges/config_file.py`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+Positive = Annotated[float, msgspec.Meta(gt=0)]
+NotNegative = Annotated[float, msgspec.Meta(ge=0)]
+PositiveInt = Annotated[int, msgspec.Meta(ge=1)]
+Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+
+
+class _Section(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"
+):
+    """A mapping of the file: kebab-case keys, unknown keys refused."""
+
+
+class ModelConfig(_Section, frozen=True, kw_only=True):
+    """One entry of `models`: a glob, the shapes of its dynamic inputs, its targets.
+
+    `inputs` maps an input name to its full shape; a model whose shapes are all static needs none.
+    No `targets` means every target of the file.
+    """
+
+    path: str
+    inputs: dict[str, tuple[PositiveInt, ...]] = {}
+    targets: tuple[str, ...] = ()
+
+
+class TargetConfig(_Section, frozen=True, kw_only=True):
+    """One place to run. `cpu` is the microarchitecture for LLVM (`native`: this machine's),
+    `arch` the compute capability for CUDA; `threads` 0 means every core this process may use."""
+
+    name: Name
+    kind: Literal["llvm", "cuda"] = "llvm"
+    cpu: str = "native"
+    arch: str = "native"
+    threads: Annotated[int, msgspec.Meta(ge=0)] = 0
+    runner: tuple[str, ...] = ("self-hosted",)
+    usd_per_hour: NotNegative | None = None
+
+
+class CacheConfig(_Section, frozen=True, kw_only=True):
+    """`url` is `s3://bucket/prefix` or a directory; reading order is `zone`, then `read-zones`."""
+
+    url: str = "~/.cache/tunegate"
+    endpoint_url: str | None = None
+    region: str | None = None
+    mode: Literal["off", "ro", "rw"] = "rw"
+    zone: str = "main"
+    read_zones: tuple[str, ...] = ("main", "rel")
+
+
+class BudgetConfig(_Section, frozen=True, kw_only=True):
+    """The cap on tuning. The first limit reached stops it; `usd` needs `usd-per-hour` on the target."""
+
+    minutes: NotNegative | None = 10.0
+    usd: NotNegative | None = None
+    trials: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    usd_per_hour: NotNegative | None = None
+
+
+class GateConfig(_Section, frozen=True, kw_only=True):
+    """`margin-percent` is the slowdown that fails; `seconds` the measuring budget of one model
+    on one target; `inconclusive` what an undecided gate does."""
+
+    margin_percent: Annotated[float, msgspec.Meta(gt=0, le=100)] = 3.0
+    seconds: Positive = 240.0
+    absolute_floor_us: NotNegative = 0.5
+    inconclusive: Literal["fail", "warn"] = "fail"
+    pairs: Annotated[int, msgspec.Meta(ge=4, le=24)] = 12
+
+
+class Config(_Section, frozen=True, kw_only=True):
+    models: Annotated[tuple[ModelConfig, ...], msgspec.Meta(min_length=1)]
+    targets: Annotated[tuple[TargetConfig, ...], msgspec.Meta(min_length=1)] = (
+        TargetConfig(name="cpu"),
+    )
+    cache: CacheConfig = CacheConfig()
+    budget: BudgetConfig = BudgetConfig()
+    gate: GateConfig = GateConfig()

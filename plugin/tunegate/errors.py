@@ -1,0 +1,62 @@
+"""Every way a run can fail that we can explain. One exit code per class, all of them here."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+PASS: Final = 0
+FAIL: Final = 1
+USAGE: Final = 2
+INCONCLUSIVE: Final = 3
+UNFIT: Final = 4
+NO_BASELINE: Final = 5
+BUG: Final = 70
+CANCELLED: Final = 130
+
+
+class TunegateError(Exception):
+    """A failure we can explain; its text is shown as it is: what, where, what to do."""
+
+    exit_code: ClassVar[int] = BUG
+
+
+class ConfigError(TunegateError):
+    """`tunegate.yaml` or an argument cannot be used."""
+
+    exit_code = USAGE
+
+
+class RevisionError(TunegateError):
+    """A revision or the repository itself cannot be read."""
+
+    exit_code = USAGE
+
+
+class ModelError(TunegateError):
+    """A model cannot be read, checked, imported or given its shapes."""
+
+    exit_code = USAGE
+
+
+class OutputError(TunegateError):
+    """`--out` cannot be written."""
+
+    exit_code = USAGE
+
+
+class ArtifactError(TunegateError):
+    """A file from an earlier step is missing, of another schema, or damaged."""
+
+    exit_code = USAGE
+
+
+class EnvironmentUnfitError(TunegateError):
+    """This machine cannot do the step: no device, no compiler, broken installation."""
+
+    exit_code = UNFIT
+
+
+class CancelledError(TunegateError):
+    """SIGINT or SIGTERM; what was finished is kept."""
+
+    exit_code = CANCELLED

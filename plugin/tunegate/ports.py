@@ -1,0 +1,127 @@
+"""What a run needs from the outside world. The real ones live in `edges/`, fakes in tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from tunegate.artifacts.builds import Build
+from tunegate.artifacts.changes import ModelVersion, Revisions
+from tunegate.artifacts.measurements import Launch
+from tunegate.artifacts.outcomes import TaskOutcome
+from tunegate.artifacts.plans import Shard
+from tunegate.artifacts.tasks import CacheUse, TuningTask
+from tunegate.config import TargetConfig
+from tunegate_cache.records import (
+    DeviceFingerprint,
+    Lookup,
+    TuningRecord,
+    WorkloadKey,
+    WorkloadShape,
+)
+
+Shapes = Mapping[str, tuple[int, ...]]
+"""Input name -> full shape, for the inputs whose shape the model leaves open."""
+
+
+class Clock(Protocol):
+    def monotonic(self) -> float: ...
+    def time(self) -> float: ...
+
+
+class TreeEntry(msgspec.Struct, frozen=True):
+    """One file of a revision; `blob` is git's id of its content."""
+
+    path: str
+    blob: str
+    size_bytes: int
+
+
+class Repository(Protocol):
+    """A git repository.
+
+    **Revisions.** `resolve` turns any revision text into a full commit id or raises
+    `RevisionError` naming it. **Reading** never needs a second checkout and never changes the
+    working tree; blobs that are missing locally (a shallow or blobless clone) are fetched.
+    """
+
+    def revisions(self, base: str | None, head: str | None) -> Revisions: ...
+    def files(self, revision: str) -> Sequence[TreeEntry]: ...
+    def read(self, revision: str, path: str) -> bytes: ...
+    def export_model(self, version: ModelVersion, into: Path) -> Path: ...
+
+
+class TaskIndex(Protocol):
+    """The shared cache as a run sees it. Never raises: trouble is a counted miss and a note."""
+
+    def lookup(
+        self, wanted: Sequence[tuple[WorkloadKey, WorkloadShape]]
+    ) -> Mapping[WorkloadKey, Lookup]: ...
+    def publish(self, records: Sequence[TuningRecord]) -> bool: ...
+    def use(self) -> CacheUse: ...
+
+
+class Compiler(Protocol):
+    """ONNX models to tasks and to builds. Raises `ModelError` for a model it cannot take."""
+
+    def tasks(
+        self, model: Path, *, shapes: Shapes, target: TargetConfig, path: str
+    ) -> Sequence[TuningTask]:
+        """The tuning tasks of a model; `uses` of each has one entry, side 'head'."""
+        ...
+
+    def build(
+        self,
+        model: Path,
+        *,
+        shapes: Shapes,
+        target: TargetConfig,
+        records: Mapping[WorkloadKey, Sequence[TuningRecord]],
+        sources: Mapping[WorkloadKey, str],
+        directory: Path,
+    ) -> Build:
+        """Compile with the best record that replays, check the numbers against ONNX Runtime,
+        write the deployable artifact into `directory`. A wrong or failed build is a value."""
+        ...
+
+
+class Tuner(Protocol):
+    """Tunes one shard. Yields an outcome-so-far after every finished batch, the last one of each
+    task being final; stops at the shard's budget, never more than 5 s late."""
+
+    def tune(
+        self,
+        shard: Shard,
+        models: Mapping[str, Path],
+        publish: Callable[[Sequence[TuningRecord]], bool],
+    ) -> Iterator[TaskOutcome]: ...
+
+
+class Bench(Protocol):
+    """A pair of artifacts being measured: each call is one launch of two fresh processes."""
+
+    def launch(self, pairs: int) -> Launch: ...
+
+
+class Benchmarker(Protocol):
+    """Measures artifacts (directories with an `artifact.json`) on this machine."""
+
+    def pair(self, base: Path, head: Path, *, seconds: float) -> Bench: ...
+    def single_ms(self, artifact: Path) -> float: ...
+    def reference_ms(self, model: Path, *, shapes: Shapes, threads: int) -> float: ...
+
+
+class Device(Protocol):
+    def fingerprint(self) -> DeviceFingerprint: ...
+    def environment(self) -> Mapping[str, str]: ...
+
+
+class Progress(Protocol):
+    """Talk for people, on stderr: a live line on a terminal, plain lines in a log."""
+
+    def step(self, text: str) -> None: ...
+    def update(self, text: str) -> None: ...
+    def warn(self, text: str) -> None: ...
