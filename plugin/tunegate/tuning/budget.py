@@ -1,0 +1,105 @@
+"""The cap on tuning, and how much of it is spent. Money is time at a price."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from tunegate.artifacts.plans import Budget, Cost
+from tunegate.config import BudgetConfig, TargetConfig
+from tunegate.errors import ConfigError
+
+Limit = Literal["seconds", "usd", "trials"]
+
+SECONDS_PER_HOUR = 3600.0
+
+
+def resolve_budget(config: BudgetConfig, target: TargetConfig) -> Budget:
+    """The cap of a run that uses this target alone. The price of the target comes first."""
+    price = target.usd_per_hour if target.usd_per_hour is not None else config.usd_per_hour
+    if config.usd is not None and price is None:
+        message = (
+            f"budget.usd: {config.usd:g} needs a price for target '{target.name}'. "
+            "Set usd-per-hour on the target or under budget."
+        )
+        raise ConfigError(message)
+    seconds = None if config.minutes is None else config.minutes * 60
+    return budget_of(seconds, trials=config.trials, usd=config.usd, usd_per_hour=price)
+
+
+def budget_of(
+    seconds: float | None, *, trials: int | None, usd: float | None, usd_per_hour: float | None
+) -> Budget:
+    """A budget whose `seconds` are the smaller of the time allowed and the time the money buys."""
+    bought = _seconds_bought(usd, usd_per_hour)
+    limits = [limit for limit in (seconds, bought) if limit is not None]
+    return Budget(
+        seconds=min(limits) if limits else None,
+        trials=trials,
+        usd=usd,
+        usd_per_hour=usd_per_hour,
+    )
+
+
+class Spending(msgspec.Struct, frozen=True, kw_only=True):
+    """What a budget has paid for so far; failed candidates count as trials."""
+
+    budget: Budget
+    seconds: float = 0.0
+    trials: int = 0
+
+    def at(self, *, seconds: float, trials: int) -> Spending:
+        """The state when this much is spent in total. A clock that steps back gives nothing back."""
+        return Spending(
+            budget=self.budget,
+            seconds=max(self.seconds, seconds),
+            trials=max(self.trials, trials),
+        )
+
+    @property
+    def usd(self) -> float | None:
+        if self.budget.usd_per_hour is None:
+            return None
+        return self.seconds * self.budget.usd_per_hour / SECONDS_PER_HOUR
+
+    @property
+    def cost(self) -> Cost:
+        return Cost(seconds=self.seconds, usd=self.usd)
+
+    @property
+    def seconds_left(self) -> float | None:
+        if self.budget.seconds is None:
+            return None
+        return max(0.0, self.budget.seconds - self.seconds)
+
+    @property
+    def trials_left(self) -> int | None:
+        if self.budget.trials is None:
+            return None
+        return max(0, self.budget.trials - self.trials)
+
+    @property
+    def limit(self) -> Limit | None:
+        """The limit that is reached, None while there is something left of each."""
+        if self.trials_left == 0:
+            return "trials"
+        return clock_limit(self.budget) if self.seconds_left == 0 else None
+
+    @property
+    def is_spent(self) -> bool:
+        return self.limit is not None
+
+
+def clock_limit(budget: Budget) -> Limit:
+    """Which of the two limits on time bites first: the money or the minutes."""
+    bought = _seconds_bought(budget.usd, budget.usd_per_hour)
+    if bought is not None and budget.seconds is not None and bought <= budget.seconds:
+        return "usd"
+    return "seconds"
+
+
+def _seconds_bought(usd: float | None, usd_per_hour: float | None) -> float | None:
+    if usd is None or not usd_per_hour:  # a machine that costs nothing is not limited by money
+        return None
+    return usd / usd_per_hour * SECONDS_PER_HOUR

@@ -1,0 +1,86 @@
+"""The improvement curve of a task: what the next candidates can be expected to gain.
+
+The best of n candidates is taken to follow a power law, best(n) ~ n^-k: every doubling of the
+trials gains about the same share, so each further batch gains less.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+import msgspec
+
+UNSEEN_SECONDS_PER_CANDIDATE = 0.5
+SMALLEST_SECONDS_PER_CANDIDATE = 1e-3
+PRIOR_EXPONENT = 0.15
+"""A doubling of the trials gains 10 % where a first batch is all that is known."""
+PRIOR_STRENGTH = 0.25
+FORGETTING = 0.6
+"""Weight of a batch against the one after it: late batches say more about what is left."""
+
+
+class Batch(msgspec.Struct, frozen=True, kw_only=True):
+    """One finished batch: its candidates (failed ones included), the seconds it took, and the best
+    time per call of the task after it (None while nothing has run)."""
+
+    trials: int
+    seconds: float
+    best_ms: float | None
+
+
+def expected_gain(history: Sequence[Batch], candidates: int, *, room: float, noise: float) -> float:
+    """The share of the present time that this many further candidates save, 0 to `room`.
+
+    A task without history is expected to gain its whole `room` from the first batch.
+    """
+    trials = sum(batch.trials for batch in history)
+    if trials == 0:
+        return room
+    exponent = _exponent(history, prior=PRIOR_EXPONENT * room, noise=noise)
+    return min(room, 1 - math.pow(1 + candidates / trials, -exponent))
+
+
+def is_plateaued(history: Sequence[Batch], *, noise: float, warm_up: int, patience: int) -> bool:
+    """True after `patience` batches in a row that together gained no more than the noise, the first
+    `warm_up` batches not counted: a search starts slowly while its cost model knows nothing."""
+    if len(history) < warm_up + patience:
+        return False
+    return not _gain(history[-patience - 1], history[-1], noise=noise)
+
+
+def seconds_per_candidate(histories: Sequence[Sequence[Batch]]) -> float:
+    """Over all these batches; a guess while there are none."""
+    batches = [batch for history in histories for batch in history]
+    trials = sum(batch.trials for batch in batches)
+    if trials == 0:
+        return UNSEEN_SECONDS_PER_CANDIDATE
+    seconds = sum(batch.seconds for batch in batches)
+    return max(SMALLEST_SECONDS_PER_CANDIDATE, seconds / trials)
+
+
+def _exponent(history: Sequence[Batch], *, prior: float, noise: float) -> float:
+    """Least squares of ln(best) over ln(trials), late batches weighing more, drawn to the prior.
+
+    The first batch is left out: its gain is over the default schedule, not over a search.
+    """
+    covariance, variance = PRIOR_STRENGTH * prior, PRIOR_STRENGTH
+    trials = float(history[0].trials)
+    age = len(history) - 2
+    for before, after in pairwise(history):
+        step = math.log1p(after.trials / max(trials, 1.0))
+        weight = FORGETTING**age
+        covariance += weight * step * _gain(before, after, noise=noise)
+        variance += weight * step * step
+        trials += after.trials
+        age -= 1
+    return covariance / variance
+
+
+def _gain(before: Batch, after: Batch, *, noise: float) -> float:
+    """ln(before / after), 0 within the noise. A first time after none is no measured gain."""
+    if before.best_ms is None or after.best_ms is None or after.best_ms <= 0:
+        return 0.0
+    gain = math.log(before.best_ms / after.best_ms) if before.best_ms > 0 else 0.0
+    return gain if gain > noise else 0.0

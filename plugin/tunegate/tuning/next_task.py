@@ -1,0 +1,183 @@
+"""Which task gets the next batch of candidates, and how many: asked between batches.
+
+First every task that matters gets a small batch, biggest share of the model first; then the batch
+goes where the expected end-to-end gain per second is highest (Trimmer's cost objective, with
+task weights and a fitted improvement curve in place of its round-robin).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tunegate.tuning.improvement import Batch, expected_gain, is_plateaued, seconds_per_candidate
+
+MATTERS = 0.01
+"""Share of the estimated model time from which a task is served in the first round."""
+
+
+class SearchPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """What may be tuned about the tuning. `noise` is the relative improvement that is believed;
+    `min_gain_percent_per_minute` of the end-to-end time is what a batch must promise."""
+
+    first_batch: int = 8
+    smallest_first_batch: int = 2
+    batch: int = 16
+    noise: float = 0.01
+    warm_up_batches: int = 2
+    plateau_batches: int = 3
+    min_gain_percent_per_minute: float = 0.5
+
+
+DEFAULT_POLICY = SearchPolicy()
+
+
+class TaskState(msgspec.Struct, frozen=True, kw_only=True):
+    """All that is known of a task between batches.
+
+    `prior_ms` stands in until something is measured; `room` is the share of its time that tuning
+    is expected to save at best; `history` holds the finished batches; `in_flight` counts candidates
+    handed out and not back yet; `exhausted` means that the search has nothing new.
+    """
+
+    weight: int
+    prior_ms: float
+    room: float = 0.9
+    best_ms: float | None = None
+    history: tuple[Batch, ...] = ()
+    in_flight: int = 0
+    exhausted: bool = False
+
+    @property
+    def model_ms(self) -> float:
+        """Its part of the end-to-end estimate."""
+        return self.weight * (self.prior_ms if self.best_ms is None else self.best_ms)
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """`index` into the states that were passed."""
+
+    index: int
+    candidates: int
+
+
+def choose(
+    states: Sequence[TaskState],
+    *,
+    trials_left: int | None,
+    seconds_left: float | None,
+    policy: SearchPolicy = DEFAULT_POLICY,
+) -> Choice | None:
+    """The next batch, or None when none is worth it now.
+
+    With nothing in flight None is final: the budget is spent or the search has converged. With
+    candidates in flight, ask again when a batch is back.
+    """
+    if trials_left == 0 or (seconds_left is not None and seconds_left <= 0):
+        return None
+    waiting = _first_round(states)
+    if waiting:
+        candidates = _first_batch(states, len(waiting), trials_left, seconds_left, policy)
+        return Choice(waiting[0], candidates)
+    index = _most_gainful(states, policy)
+    if index is None:
+        return None
+    return Choice(index, _later_batch(states, index, trials_left, seconds_left, policy))
+
+
+def _first_round(states: Sequence[TaskState]) -> list[int]:
+    """Tasks that matter and have had nothing yet, biggest share of the model first."""
+    total_ms = sum(state.model_ms for state in states)
+    waiting = [
+        index
+        for index, state in enumerate(states)
+        if _is_open(state)
+        and not state.history
+        and not state.in_flight
+        and state.model_ms >= MATTERS * total_ms
+    ]
+    return sorted(waiting, key=lambda index: -states[index].model_ms)
+
+
+def _is_open(state: TaskState) -> bool:
+    return not state.exhausted and state.room > 0
+
+
+def _first_batch(
+    states: Sequence[TaskState],
+    waiting: int,
+    trials_left: int | None,
+    seconds_left: float | None,
+    policy: SearchPolicy,
+) -> int:
+    """Smaller than usual when the budget would not reach all that wait for their first batch."""
+    affordable = float(policy.first_batch)
+    if trials_left is not None:
+        affordable = min(affordable, trials_left / waiting)
+    if seconds_left is not None:
+        # Half of the time: the first round finds what is slow, the second half works on it.
+        seconds = seconds_per_candidate([state.history for state in states])
+        affordable = min(affordable, seconds_left / 2 / seconds / waiting)
+    candidates = max(policy.smallest_first_batch, int(affordable))
+    return candidates if trials_left is None else min(candidates, trials_left)
+
+
+def _later_batch(
+    states: Sequence[TaskState],
+    index: int,
+    trials_left: int | None,
+    seconds_left: float | None,
+    policy: SearchPolicy,
+) -> int:
+    candidates = policy.batch if states[index].history else policy.first_batch
+    if seconds_left is not None:
+        affordable = seconds_left / _seconds_each(states, index)
+        candidates = min(candidates, max(1, int(affordable)))
+    return candidates if trials_left is None else min(candidates, trials_left)
+
+
+def _most_gainful(states: Sequence[TaskState], policy: SearchPolicy) -> int | None:
+    """The task whose next batch promises most per second.
+
+    A plateaued task is parked, not ended: it is looked at again when no other is worth a batch.
+    """
+    total_ms = sum(state.model_ms for state in states)
+    floor = policy.min_gain_percent_per_minute / 100 * total_ms / 60
+    ready = [
+        (_gain_ms_per_second(states, index, policy), index)
+        for index, state in enumerate(states)
+        if _is_open(state) and _has_its_results(state, policy)
+    ]
+    worth = [(gain, index) for gain, index in ready if gain > 0 and gain >= floor]
+    active = [pair for pair in worth if not _is_parked(states[pair[1]], policy)]
+    candidates = active or worth
+    return max(candidates, key=lambda pair: (pair[0], -pair[1]))[1] if candidates else None
+
+
+def _has_its_results(state: TaskState, policy: SearchPolicy) -> bool:
+    """True once at most the tail of a batch is missing, so that the search knows what it learned."""
+    if not state.history:
+        return state.in_flight == 0
+    return state.in_flight <= policy.batch // 4
+
+
+def _is_parked(state: TaskState, policy: SearchPolicy) -> bool:
+    return is_plateaued(
+        state.history,
+        noise=policy.noise,
+        warm_up=policy.warm_up_batches,
+        patience=policy.plateau_batches,
+    )
+
+
+def _gain_ms_per_second(states: Sequence[TaskState], index: int, policy: SearchPolicy) -> float:
+    state = states[index]
+    candidates = policy.batch if state.history else policy.first_batch
+    gain = expected_gain(state.history, candidates, room=state.room, noise=policy.noise)
+    return state.model_ms * gain / (candidates * _seconds_each(states, index))
+
+
+def _seconds_each(states: Sequence[TaskState], index: int) -> float:
+    own = states[index].history
+    return seconds_per_candidate([own] if own else [state.history for state in states])

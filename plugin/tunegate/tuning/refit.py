@@ -1,0 +1,62 @@
+"""A donor's tile sizes, adapted to a loop of another extent.
+
+TVM's own repair lets one factor swallow the whole remaining loop where the donor's does not
+divide; a tile that wide takes minutes to compile. Here the nearest factorization is taken instead.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+
+# Unrolling and vectorizing grow with the innermost factor; growing it costs more than shrinking it.
+INNERMOST_GROWTH_PENALTY = 0.25
+
+
+def nearest_factors(extent: int, donor: Sequence[int], max_innermost: int) -> tuple[int, ...]:
+    """Factors of `extent`, as many as the donor's, nearest to them.
+
+    Minimizes the sum over all but the outermost of |log2(factor / donor)|, plus a quarter of the
+    innermost's growth; the outermost absorbs the scale. The innermost is at most `max_innermost`
+    (0: no bound), except that a single factor is always the extent itself.
+    """
+    if len(donor) == 1:
+        return (extent,)
+    return _nearest(extent, tuple(donor[1:]), max_innermost)
+
+
+@lru_cache(maxsize=65536)
+def _nearest(extent: int, inner: tuple[int, ...], max_innermost: int) -> tuple[int, ...]:
+    """Best factors by dynamic programming over (remaining extent, factors still to choose)."""
+    limit = max_innermost if max_innermost > 0 else extent
+    best: dict[int, tuple[float, tuple[int, ...]]] = {}
+    for factor in _divisors(extent):
+        if factor <= limit:
+            growth = max(0.0, math.log2(factor / inner[-1]))
+            cost = abs(math.log2(factor / inner[-1])) + INNERMOST_GROWTH_PENALTY * growth
+            best[extent // factor] = (cost, (factor,))
+    for wanted in reversed(inner[:-1]):
+        best = _with_one_more(best, wanted)
+    remaining, (_, factors) = min(best.items(), key=lambda item: (item[1], item[0]))
+    return (remaining, *factors)
+
+
+def _with_one_more(
+    best: dict[int, tuple[float, tuple[int, ...]]], wanted: int
+) -> dict[int, tuple[float, tuple[int, ...]]]:
+    extended: dict[int, tuple[float, tuple[int, ...]]] = {}
+    for remaining, (cost, factors) in best.items():
+        for factor in _divisors(remaining):
+            choice = (cost + abs(math.log2(factor / wanted)), (factor, *factors))
+            rest = remaining // factor
+            if rest not in extended or choice < extended[rest]:
+                extended[rest] = choice
+    return extended
+
+
+@lru_cache(maxsize=4096)
+def _divisors(number: int) -> tuple[int, ...]:
+    small = [d for d in range(1, math.isqrt(number) + 1) if number % d == 0]
+    large = [number // d for d in reversed(small) if d * d != number]
+    return (*small, *large)
