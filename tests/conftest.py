@@ -1,0 +1,35 @@
+"""What holds for every test: nobody's home, nobody's credentials, nobody's CI job."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.support.golden import Golden
+
+FOREIGN = ("AWS_", "GITHUB_", "RUNNER_", "CI_", "TUNEGATE_", "XDG_", "BUILDKITE", "GITLAB_")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden", action="store_true", help="rewrite tests/golden/ from what is rendered"
+    )
+
+
+@pytest.fixture
+def golden(pytestconfig: pytest.Config) -> Golden:
+    return Golden(bool(pytestconfig.getoption("--update-golden")))
+
+
+@pytest.fixture(autouse=True)
+def nobodys_machine(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """An empty home, and no cloud or CI settings of the machine the tests run on."""
+    for name in list(os.environ):
+        if name == "CI" or name.startswith(FOREIGN):
+            monkeypatch.delenv(name)
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
