@@ -1,0 +1,210 @@
+"""The options of every command, and their reading into one struct."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, NoReturn
+
+import msgspec
+
+from tunegate import __version__
+from tunegate.errors import ConfigError
+from tunegate.settings import Overrides, Settings
+
+Command = Literal[
+    "init",
+    "doctor",
+    "demo",
+    "run",
+    "detect",
+    "plan",
+    "tune",
+    "gate",
+    "compare",
+    "cache-stats",
+]
+
+
+class Invocation(msgspec.Struct, frozen=True, kw_only=True):
+    """A command line that was understood. What a command does not take has its default."""
+
+    command: Command
+    settings: Settings
+    force: bool = False
+    shard: int = 0
+    directory: Path = Path(".demo")
+    models: tuple[Path, ...] = ()
+    shapes: dict[str, tuple[int, ...]] = {}
+
+
+def parse(arguments: Sequence[str]) -> Invocation:
+    """Raises ConfigError for what cannot be understood, SystemExit after --help or --version."""
+    given = vars(parser().parse_args(arguments))
+    command: Command = given.pop("command")
+    overrides = Overrides(**_taken(given, Overrides))
+    settings = Settings(overrides=overrides, **_taken(given, Settings))
+    return Invocation(
+        command=command,
+        settings=settings,
+        models=tuple(given.pop("models", ())),
+        shapes=dict(given.pop("shapes", None) or ()),
+        **_taken(given, Invocation),
+    )
+
+
+def parser() -> argparse.ArgumentParser:
+    """Every command and option, with its help."""
+    top = _Parser(prog="tunegate", description="Keeps compiled models fast through CI.")
+    top.add_argument("--version", action="version", version=f"tunegate {__version__}")
+    commands = top.add_subparsers(metavar="COMMAND", required=True)
+    _add(commands, "init", "write a tunegate.yaml and a workflow for the models found here")
+    _add(commands, "doctor", "check versions, devices, cache and configuration")
+    _add(commands, "demo", "play three pull requests in a throw-away repository")
+    _add(commands, "run", "detect, plan, tune and gate in one process")
+    _add(commands, "detect", "say which models a change touches")
+    _add(commands, "plan", "look up the cache and share out the budget")
+    _add(commands, "tune", "tune one shard of the plan")
+    _add(commands, "gate", "build both sides, measure them and decide")
+    _add(commands, "compare", "gate one ONNX file against another")
+    cache = commands.add_parser("cache", help="look into the cache")
+    _add(
+        cache.add_subparsers(metavar="COMMAND", required=True), "cache-stats", "count what it holds"
+    )
+    return top
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ConfigError(f"{message}. See: {self.prog} --help")
+
+
+def _add(commands: argparse._SubParsersAction[_Parser], command: Command, help_text: str) -> None:
+    name = command.removeprefix("cache-")
+    options = commands.add_parser(name, help=help_text, description=help_text)
+    options.set_defaults(command=command)
+    _add_everywhere(options)
+    if command in {"run", "plan", "gate", "detect"}:
+        _add_revisions(options)
+    if command in {"run", "plan", "tune", "gate", "compare"}:
+        _add_budget(options)
+    if command in {"run", "plan", "gate", "compare"}:
+        options.add_argument(
+            "--margin-percent", type=_positive, metavar="PERCENT", help="the slowdown that fails"
+        )
+    if command in {"run", "plan"}:
+        options.add_argument("--shards", type=_count, metavar="N", help="how many runners tune")
+    if command not in {"init", "detect", "demo"}:
+        _add_cache(options)
+    _add_own(options, command)
+
+
+def _add_everywhere(options: argparse.ArgumentParser) -> None:
+    options.add_argument(
+        "--json", action="store_true", dest="as_json", help="the artifact on stdout"
+    )
+    options.add_argument(
+        "--config", type=Path, metavar="FILE", help="default: tunegate.yaml of the repository"
+    )
+    options.add_argument(
+        "--out", type=Path, metavar="DIR", help="default: .tunegate", default=Path(".tunegate")
+    )
+    options.add_argument(
+        "--repository", type=Path, metavar="DIR", help="default: .", default=Path()
+    )
+    options.add_argument("-v", "--verbose", action="store_true", help="the traceback of an error")
+
+
+def _add_revisions(options: argparse.ArgumentParser) -> None:
+    options.add_argument(
+        "--base", metavar="REV", help="what to compare with; default: the merge base"
+    )
+    options.add_argument("--head", metavar="REV", help="what to check; default: HEAD")
+
+
+def _add_budget(options: argparse.ArgumentParser) -> None:
+    options.add_argument("--minutes", type=_not_negative, metavar="N", help="cap on tuning time")
+    options.add_argument("--usd", type=_not_negative, metavar="N", help="cap on tuning cost")
+    options.add_argument("--trials", type=_whole, metavar="N", help="cap on measured candidates")
+
+
+def _add_cache(options: argparse.ArgumentParser) -> None:
+    options.add_argument("--cache-url", metavar="URL", help="s3://bucket/prefix or a directory")
+    options.add_argument(
+        "--cache-endpoint-url", metavar="URL", help="of an S3 that is not Amazon's"
+    )
+    options.add_argument(
+        "--cache-mode", choices=("off", "ro", "rw"), help="read, or read and write"
+    )
+    options.add_argument("--zone", metavar="NAME", help="the part of the cache this run writes")
+
+
+def _add_own(options: argparse.ArgumentParser, command: Command) -> None:
+    if command == "init":
+        options.add_argument("--force", action="store_true", help="overwrite existing files")
+    if command == "demo":
+        options.add_argument(
+            "--directory", type=Path, metavar="DIR", help="default: .demo", default=Path(".demo")
+        )
+    if command == "tune":
+        options.add_argument(
+            "--shard", type=_whole, metavar="N", help="which shard of plan.json", default=0
+        )
+    if command == "compare":
+        options.add_argument(
+            "models", nargs=2, type=Path, metavar="MODEL", help="base and head, ONNX files"
+        )
+        options.add_argument(
+            "--shape",
+            type=_shape,
+            action="append",
+            dest="shapes",
+            metavar="INPUT=1,3,224,224",
+            help="the full shape of a dynamic input",
+        )
+
+
+def _taken(given: dict[str, Any], kind: type[msgspec.Struct]) -> dict[str, Any]:
+    names = [name for name in kind.__struct_fields__ if name in given]
+    return {name: given.pop(name) for name in names}
+
+
+def _positive(text: str) -> float:
+    return _number(text, lowest=math.ulp(0.0))
+
+
+def _not_negative(text: str) -> float:
+    return _number(text, lowest=0.0)
+
+
+def _number(text: str, *, lowest: float) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (lowest <= value < math.inf):
+        raise argparse.ArgumentTypeError(f'"{text}" is not a number above zero without a unit')
+    return value
+
+
+def _whole(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f'"{text}" is not a whole number')
+    return int(text)
+
+
+def _count(text: str) -> int:
+    value = _whole(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f'"{text}" is not 1 or more')
+    return value
+
+
+def _shape(text: str) -> tuple[str, tuple[int, ...]]:
+    name, equals, extents = text.rpartition("=")
+    numbers = extents.split(",")
+    if not (name and equals and all(n.isdecimal() and int(n) > 0 for n in numbers)):
+        raise argparse.ArgumentTypeError(f'"{text}" is not INPUT=1,3,224,224')
+    return name, tuple(int(n) for n in numbers)

@@ -1,0 +1,60 @@
+"""What the command line says, and how it overrides the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, TypeVar
+
+import msgspec
+
+from tunegate.config import BudgetConfig, CacheConfig, Config, GateConfig
+
+Section = TypeVar("Section", bound=BudgetConfig | CacheConfig | GateConfig)
+
+
+class Overrides(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of the file that an argument replaces; None leaves the file's."""
+
+    minutes: float | None = None
+    usd: float | None = None
+    trials: int | None = None
+    margin_percent: float | None = None
+    cache_url: str | None = None
+    cache_endpoint_url: str | None = None
+    cache_mode: Literal["off", "ro", "rw"] | None = None
+    zone: str | None = None
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """Of one invocation. `config` None is `tunegate.yaml` of the repository."""
+
+    repository: Path = Path()
+    config: Path | None = None
+    out: Path = Path(".tunegate")
+    base: str | None = None
+    head: str | None = None
+    shards: int | None = None
+    overrides: Overrides = Overrides()
+    as_json: bool = False
+    verbose: bool = False
+
+
+def overridden(config: Config, by: Overrides) -> Config:
+    """The configuration with the arguments laid over it."""
+    return msgspec.structs.replace(
+        config,
+        budget=_replaced(config.budget, minutes=by.minutes, usd=by.usd, trials=by.trials),
+        gate=_replaced(config.gate, margin_percent=by.margin_percent),
+        cache=_replaced(
+            config.cache,
+            url=by.cache_url,
+            endpoint_url=by.cache_endpoint_url,
+            mode=by.cache_mode,
+            zone=by.zone,
+        ),
+    )
+
+
+def _replaced(section: Section, **values: object) -> Section:
+    given = {name: value for name, value in values.items() if value is not None}
+    return msgspec.structs.replace(section, **given)
