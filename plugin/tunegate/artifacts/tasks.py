@@ -21,7 +21,8 @@ class TaskUse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TuningTask(msgspec.Struct, frozen=True, kw_only=True):
-    """One function to tune. `target` names a target of the config; `flops` is per call."""
+    """One function to tune. `target` names a target of the config; `flops` and
+    `bytes_moved` (inputs and outputs together) are per call, 0 where unknown."""
 
     key: WorkloadKey
     shape: WorkloadShape
@@ -30,6 +31,7 @@ class TuningTask(msgspec.Struct, frozen=True, kw_only=True):
     dtype: str
     flops: float
     uses: tuple[TaskUse, ...]
+    bytes_moved: float = 0.0
 
 
 class TaskSet(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,206 @@
+"""Resolution -> TuningPlan: what to tune, where, and within what, before anything is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tunegate.artifacts.plans import Budget, Cost, PlannedTask, Shard, TuningPlan
+from tunegate.artifacts.tasks import Resolution, ResolvedTask, TaskSet, TaskUse
+from tunegate.config import Config
+from tunegate.errors import ConfigError
+from tunegate.tuning.allocation import Demand, divide, share_trials
+from tunegate.tuning.budget import SECONDS_PER_HOUR, budget_of
+from tunegate.tuning.expected_time import known_ms, room, seconds_per_trial, weight_of
+from tunegate.tuning.sharding import balanced
+from tunegate.tuning.target_parts import TargetPart, left_to_tune, target_parts
+from tunegate_cache.records import ExactHit, Miss
+
+MOST_SHARDS = 256
+"""A CI run takes no more jobs than this from one matrix."""
+TRIALS_WITHOUT_LIMIT = 256
+"""Planned per task where neither time nor money nor trials are limited."""
+
+MatrixLeg = dict[str, int | str | list[str]]
+
+
+def plan(
+    task_set: TaskSet, resolution: Resolution, config: Config, *, shards: int | None = None
+) -> TuningPlan:
+    """The plan of a whole run: its money and its trials are shared by all shards.
+
+    With `shards` they run side by side, each for at most `budget.minutes`. Without, there is one
+    for each target, they run one after the other, and the minutes are shared as well.
+    """
+    tasks = _with_misses(task_set, resolution)
+    parts = target_parts(tasks, config, shards=_checked(shards))
+    if sum(part.shards for part in parts) > MOST_SHARDS:
+        message = f"targets: {len(parts)} have tasks, one CI matrix takes {MOST_SHARDS}. Use fewer."
+        raise ConfigError(message)
+    planned: list[Shard] = []
+    for part in parts:
+        planned += _shards_of(part, first_index=len(planned))
+    return TuningPlan(
+        changes=task_set.changes,
+        resolution=resolution,
+        shards=tuple(planned),
+        budget=_whole_budget(planned, config, side_by_side=shards is not None),
+        estimate=_estimate(planned),
+        notes=_notes(planned, config, shards),
+    )
+
+
+def matrix(plan: TuningPlan) -> dict[str, list[MatrixLeg]]:
+    """The CI matrix: a leg for each shard with something to tune. CI refuses an empty matrix: skip
+    the job when `include` is empty."""
+    return {
+        "include": [
+            {
+                "shard": shard.index,
+                "target": shard.target,
+                "runner": list(shard.labels),
+                "name": f"shard-{shard.index}-{shard.target}",
+            }
+            for shard in plan.shards
+            if any(task.trials for task in shard.tasks)
+        ]
+    }
+
+
+def _with_misses(task_set: TaskSet, resolution: Resolution) -> tuple[ResolvedTask, ...]:
+    """Every task of the set; one that the resolution does not have is a miss."""
+    known = {(r.task.key, r.task.target): r for r in resolution.tasks}
+    return tuple(
+        known.get((task.key, task.target), ResolvedTask(task, Miss("absent")))
+        for task in task_set.tasks
+    )
+
+
+def _checked(shards: int | None) -> int | None:
+    if shards is not None and shards < 1:
+        message = f"--shards: {shards} is not a number of shards. Use 1 to {MOST_SHARDS}."
+        raise ConfigError(message)
+    return None if shards is None else min(shards, MOST_SHARDS)
+
+
+def _shards_of(part: TargetPart, *, first_index: int) -> list[Shard]:
+    tasks = _planned_tasks(part)
+    seconds = [t.trials * seconds_per_trial(t.resolved.task, part.target.kind) for t in tasks]
+    groups = balanced(seconds, part.shards)
+    budgets = _shard_budgets(part, tasks, seconds, groups)
+    return [
+        Shard(
+            index=first_index + number,
+            target=part.target.name,
+            labels=part.target.runner,
+            tasks=tuple(tasks[i] for i in group),
+            budget=budget,
+            predicted_seconds=_at_most(sum(seconds[i] for i in group), budget.seconds),
+        )
+        for number, (group, budget) in enumerate(zip(groups, budgets, strict=True))
+    ]
+
+
+def _planned_tasks(part: TargetPart) -> tuple[PlannedTask, ...]:
+    """Biggest expected gain first, what is used at head before what only the base has."""
+    kind = part.target.kind
+    demands = [
+        Demand(
+            weight=weight_of(task.task),
+            now_ms=known_ms(task, kind),
+            room=room(task, kind),
+            at_head=_is_at_head(task.task.uses),
+        )
+        for task in part.tasks
+    ]
+    trials = share_trials(demands, _trials_to_share(part))
+    order = sorted(
+        range(len(demands)), key=lambda i: (not demands[i].at_head, -demands[i].gain_ms, i)
+    )
+    return tuple(
+        PlannedTask(resolved=part.tasks[i], trials=trials[i], gain_ms=demands[i].gain_ms)
+        for i in order
+    )
+
+
+def _is_at_head(uses: Sequence[TaskUse]) -> bool:
+    return any(use.side == "head" for use in uses)
+
+
+def _trials_to_share(part: TargetPart) -> int:
+    """As many as fit the trials, the time and the money."""
+    limits = [] if part.trials is None else [part.trials]
+    unfinished = [t.task for t in part.tasks if not isinstance(t.lookup, ExactHit)]
+    if part.machine_seconds is not None and unfinished:
+        each = sum(seconds_per_trial(t, part.target.kind) for t in unfinished) / len(unfinished)
+        limits.append(int(part.machine_seconds / each))
+    return min(limits) if limits else TRIALS_WITHOUT_LIMIT * len(unfinished)
+
+
+def _shard_budgets(
+    part: TargetPart,
+    tasks: Sequence[PlannedTask],
+    seconds: Sequence[float],
+    groups: Sequence[Sequence[int]],
+) -> list[Budget]:
+    """The wall clock is each shard's own; money and trials go by what is planned for it."""
+    loads = [sum(seconds[i] for i in group) for group in groups]
+    planned = [sum(tasks[i].trials for i in group) for group in groups]
+    trials: Sequence[int | None] = (
+        [None] * len(groups) if part.trials is None else divide(planned, part.trials)
+    )
+    total = sum(loads)
+    return [
+        budget_of(
+            part.seconds,
+            trials=trials[number],
+            usd=None if part.usd is None else part.usd * (load / total if total else 0.0),
+            usd_per_hour=part.usd_per_hour,
+        )
+        for number, load in enumerate(loads)
+    ]
+
+
+def _at_most(seconds: float, limit: float | None) -> float:
+    return seconds if limit is None else min(seconds, limit)
+
+
+def _whole_budget(shards: Sequence[Shard], config: Config, *, side_by_side: bool) -> Budget:
+    limits = [shard.budget.seconds for shard in shards if shard.budget.seconds is not None]
+    together = max(limits, default=0.0) if side_by_side else sum(limits)
+    prices = {shard.budget.usd_per_hour for shard in shards}
+    return Budget(
+        seconds=together if len(limits) == len(shards) else None,
+        trials=config.budget.trials,
+        usd=config.budget.usd,
+        usd_per_hour=prices.pop() if len(prices) == 1 else None,
+    )
+
+
+def _estimate(shards: Sequence[Shard]) -> Cost:
+    """Machine time and money, summed; no money where a shard has no price."""
+    seconds = sum(shard.predicted_seconds for shard in shards)
+    prices = [shard.budget.usd_per_hour for shard in shards]
+    if not prices or None in prices:
+        return Cost(seconds=seconds)
+    hours = [shard.predicted_seconds / SECONDS_PER_HOUR for shard in shards]
+    return Cost(
+        seconds=seconds,
+        usd=sum(hour * (price or 0) for hour, price in zip(hours, prices, strict=True)),
+    )
+
+
+def _notes(shards: Sequence[Shard], config: Config, asked: int | None) -> tuple[str, ...]:
+    notes = []
+    unserved = sum(
+        not task.trials and not isinstance(task.resolved.lookup, ExactHit)
+        for shard in shards
+        for task in shard.tasks
+    )
+    if unserved:
+        notes.append(f"{unserved} tasks have no trials planned: too small to matter, or no budget")
+    if asked is not None and asked != len(shards):
+        left = sum(left_to_tune([t.resolved for t in shard.tasks]) for shard in shards)
+        notes.append(f"{asked} shards asked for, {len(shards)} planned: {left} tasks left to tune")
+    if config.budget.minutes is None and config.budget.usd is None and config.budget.trials is None:
+        notes.append("no limit is set on tuning: budget.minutes, usd or trials would cap it")
+    return tuple(notes)

@@ -1,0 +1,107 @@
+"""How a number of trials is shared over tasks before any of them is tuned.
+
+Every task that matters gets a first batch before any gets more; the rest goes by the square root
+of the expected gain, because each further trial of one task gains less than the one before.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+FIRST_BATCH = 8
+SMALLEST_FIRST_BATCH = 2
+MATTERS = 0.01
+"""Share of the estimated model time from which a task gets a first batch."""
+_BISECTIONS = 100
+
+
+class Demand(msgspec.Struct, frozen=True, kw_only=True):
+    """What decides a task's share. `room` is the share of its time that can be saved, 0 to 1."""
+
+    weight: int
+    now_ms: float
+    room: float
+    at_head: bool = True
+
+    @property
+    def gain_ms(self) -> float:
+        """The end-to-end time that tuning is expected to save at best."""
+        return self.weight * self.now_ms * self.room
+
+
+def share_trials(demands: Sequence[Demand], trials: int) -> tuple[int, ...]:
+    """Trials for each, in the order given; never more than `trials` in total.
+
+    What has no room gets none. Otherwise all are given away, so that a heavier task never gets
+    fewer than a lighter one like it.
+    """
+    first = _first_batches(demands, trials)
+    left = trials - sum(first)
+    pulls = [math.sqrt(demand.gain_ms) for demand in demands]
+    if left == 0 or not any(pulls):
+        return tuple(first)
+    return divide(pulls, trials, at_least=first)
+
+
+def divide(
+    pulls: Sequence[float], total: int, *, at_least: Sequence[int] | None = None
+) -> tuple[int, ...]:
+    """`total` in whole parts proportional to `pulls`, by highest averages (D'Hondt).
+
+    Unlike rounding the quotas, a larger pull never gets less, whatever the others are. Nothing is
+    given where there is no pull; `at_least` must not sum to more than `total`.
+    """
+    floors = [0] * len(pulls) if at_least is None else list(at_least)
+    if not any(pulls):
+        return tuple(floors)
+    parts = _just_below(pulls, total, floors)
+    heap = [
+        (-pull / (part + 1), i) for i, (pull, part) in enumerate(zip(pulls, parts, strict=True))
+    ]
+    heapq.heapify(heap)
+    for _ in range(total - sum(parts)):
+        _, index = heap[0]
+        parts[index] += 1
+        heapq.heapreplace(heap, (-pulls[index] / (parts[index] + 1), index))
+    return tuple(parts)
+
+
+def _just_below(pulls: Sequence[float], total: int, floors: Sequence[int]) -> list[int]:
+    """Where highest averages stands a few steps before the end, found by bisecting its price."""
+
+    def parts_at(price: float) -> list[int]:
+        return [max(low, int(pull / price)) for pull, low in zip(pulls, floors, strict=True)]
+
+    dear = sum(pulls) / max(total, 1) + max(pulls)
+    cheap = 0.0
+    for _ in range(_BISECTIONS):
+        price = (dear + cheap) / 2
+        if price in (dear, cheap):
+            break
+        if sum(parts_at(price)) <= total:
+            dear = price
+        else:
+            cheap = price
+    return parts_at(dear)
+
+
+def _first_batches(demands: Sequence[Demand], trials: int) -> list[int]:
+    """Equal first batches for all that matter; where they do not reach all, the most urgent."""
+    total_ms = sum(demand.weight * demand.now_ms for demand in demands)
+    mattering = [
+        index
+        for index, demand in enumerate(demands)
+        if demand.gain_ms > 0 and demand.weight * demand.now_ms >= MATTERS * total_ms
+    ]
+    mattering.sort(key=lambda i: (not demands[i].at_head, -demands[i].gain_ms))
+    batches = [0] * len(demands)
+    if not mattering:
+        return batches
+    each = min(FIRST_BATCH, max(SMALLEST_FIRST_BATCH, trials // len(mattering)))
+    for index in mattering:
+        batches[index] = min(each, trials - sum(batches))
+    return batches

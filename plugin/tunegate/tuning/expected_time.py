@@ -1,0 +1,135 @@
+"""What a task is expected to take, and how much tuning can save, before anything is measured.
+
+Rough on purpose: it only decides who is served first and how the first trials are shared. The
+rates are what one small machine was seen to do; only their ratios matter.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Literal
+
+import msgspec
+
+from tunegate.artifacts.plans import PlannedTask
+from tunegate.artifacts.tasks import ResolvedTask, TuningTask
+from tunegate.tuning.next_task import TaskState
+from tunegate_cache.records import ExactHit, Miss, TransferHit
+
+TargetKind = Literal["llvm", "cuda"]
+OperatorClass = Literal["contraction", "reduction", "elementwise"]
+
+
+class Rates(msgspec.Struct, frozen=True, kw_only=True):
+    """Operations per second in float32 with the default schedule, and tuned."""
+
+    untuned: float
+    tuned: float
+
+
+RATES: dict[tuple[TargetKind, OperatorClass], Rates] = {
+    ("llvm", "contraction"): Rates(untuned=1.2e9, tuned=3e10),
+    ("llvm", "reduction"): Rates(untuned=8e8, tuned=2e9),
+    ("llvm", "elementwise"): Rates(untuned=1e9, tuned=1.5e9),
+    ("cuda", "contraction"): Rates(untuned=2e11, tuned=6e12),
+    ("cuda", "reduction"): Rates(untuned=5e10, tuned=1.5e11),
+    ("cuda", "elementwise"): Rates(untuned=1e11, tuned=2e11),
+}
+BYTES_PER_SECOND: dict[TargetKind, float] = {"llvm": 4e9, "cuda": 4e11}
+CALL_MS: dict[TargetKind, float] = {"llvm": 0.002, "cuda": 0.005}
+"""The least any call takes; also the time of what the flop count knows nothing of."""
+LEAST_ROOM = 0.05
+"""Even what looks like pure data movement may hide a bad loop order."""
+TRANSFER_ROOM = 0.25
+"""What a search still finds over a neighbour's schedule (3-15 % seen, for matrix products)."""
+TRANSFER_ROOM_PER_DISTANCE = 0.05
+SECONDS_PER_TRIAL: dict[TargetKind, float] = {"llvm": 0.4, "cuda": 0.8}
+"""Search, build and overheads of one candidate, with all workers at work."""
+RUNS_PER_TRIAL = 20
+
+_CONTRACTIONS = ("conv", "matmul", "dense", "gemm", "einsum", "attention", "lstm", "gru")
+_REDUCTIONS = ("pool", "softmax", "norm", "sum", "mean", "max", "min", "argmax", "cumsum")
+
+
+def untuned_ms(task: TuningTask, kind: TargetKind) -> float:
+    """Of one call, with the default schedule."""
+    computing = task.flops / _rates(task, kind).untuned
+    return CALL_MS[kind] + max(computing, _moving_seconds(task, kind)) * 1e3
+
+
+def known_ms(resolved: ResolvedTask, kind: TargetKind) -> float:
+    """Of one call, as it stands: measured where there are records of this very task."""
+    if isinstance(resolved.lookup, ExactHit):
+        measured = min((r.median_ms for r in resolved.lookup.records), default=math.inf)
+        if math.isfinite(measured):
+            return measured
+    return untuned_ms(resolved.task, kind)
+
+
+def room(resolved: ResolvedTask, kind: TargetKind) -> float:
+    """The share of its time that a search is expected to save at best: 0 with an exact hit."""
+    match resolved.lookup:
+        case ExactHit():
+            return 0.0
+        case TransferHit(distance=distance):
+            transferred = TRANSFER_ROOM + TRANSFER_ROOM_PER_DISTANCE * distance
+            return min(transferred, _untuned_room(resolved.task, kind))
+        case Miss():
+            return _untuned_room(resolved.task, kind)
+
+
+def seconds_per_trial(task: TuningTask, kind: TargetKind) -> float:
+    """Wall clock that one candidate costs; a slow function also costs the time of its runs."""
+    return SECONDS_PER_TRIAL[kind] + min(1.0, RUNS_PER_TRIAL * untuned_ms(task, kind) / 10 / 1e3)
+
+
+def weight_of(task: TuningTask) -> int:
+    """Calls per inference, over all models; the head's, or the base's where it has more."""
+    at_head = sum(use.weight for use in task.uses if use.side == "head")
+    at_base = sum(use.weight for use in task.uses if use.side == "base")
+    return max(at_head, at_base)
+
+
+def starting_state(planned: PlannedTask, kind: TargetKind) -> TaskState:
+    """What the scheduler knows of a task before its first batch."""
+    is_exact = isinstance(planned.resolved.lookup, ExactHit)
+    return TaskState(
+        weight=weight_of(planned.resolved.task),
+        prior_ms=known_ms(planned.resolved, kind),
+        # A transferred schedule has yet to be measured: its first batch is worth the most.
+        room=0.0 if is_exact else _untuned_room(planned.resolved.task, kind),
+    )
+
+
+def operator_class(operator: str) -> OperatorClass:
+    """By the names in a fused operator: `conv2d_add_relu` is a contraction."""
+    name = operator.lower()
+    if any(word in name for word in _CONTRACTIONS):
+        return "contraction"
+    words = re.findall("[a-z]+", name)
+    return "reduction" if any(word in _REDUCTIONS for word in words) else "elementwise"
+
+
+def _untuned_room(task: TuningTask, kind: TargetKind) -> float:
+    """Of the whole call: its fixed part and its traffic cannot be tuned away."""
+    tuned = max(task.flops / _rates(task, kind).tuned, _moving_seconds(task, kind))
+    saved = 1 - (CALL_MS[kind] + tuned * 1e3) / untuned_ms(task, kind)
+    return max(LEAST_ROOM, saved)
+
+
+def _rates(task: TuningTask, kind: TargetKind) -> Rates:
+    rates = RATES[kind, operator_class(task.operator)]
+    factor = _width_factor(task.dtype)
+    return Rates(untuned=rates.untuned * factor, tuned=rates.tuned * factor)
+
+
+def _moving_seconds(task: TuningTask, kind: TargetKind) -> float:
+    return task.bytes_moved / BYTES_PER_SECOND[kind]
+
+
+def _width_factor(dtype: str) -> float:
+    """Speed against float32: as many more values fit a vector as they are narrower."""
+    digits = "".join(c for c in dtype.partition("x")[0] if c.isdigit())
+    bits = int(digits) if digits else 32
+    return 32 / min(max(bits, 8), 64)

@@ -1,0 +1,105 @@
+"""One run's tasks, shards and budget, split over its targets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tunegate.artifacts.tasks import ResolvedTask
+from tunegate.config import Config, TargetConfig
+from tunegate.tuning.allocation import divide
+from tunegate.tuning.budget import SECONDS_PER_HOUR, resolve_budget
+from tunegate.tuning.expected_time import seconds_per_trial
+from tunegate_cache.records import ExactHit
+
+
+class TargetPart(msgspec.Struct, frozen=True, kw_only=True):
+    """What one target may use. `seconds` is the wall clock of each of its `shards`; `trials` and
+    `usd` are for all of them together; None is no limit."""
+
+    target: TargetConfig
+    tasks: tuple[ResolvedTask, ...]
+    shards: int
+    seconds: float | None
+    trials: int | None
+    usd: float | None
+    usd_per_hour: float | None
+
+    @property
+    def machine_seconds(self) -> float | None:
+        """What time and money allow to all its shards together."""
+        limits = [] if self.seconds is None else [self.seconds * self.shards]
+        if self.usd is not None and self.usd_per_hour:
+            limits.append(self.usd / self.usd_per_hour * SECONDS_PER_HOUR)
+        return min(limits) if limits else None
+
+
+def target_parts(
+    tasks: Sequence[ResolvedTask], config: Config, *, shards: int | None
+) -> tuple[TargetPart, ...]:
+    """A part for each target that has tasks. Without `shards` there is one for each, they run one
+    after the other and share the minutes; otherwise that many run side by side.
+
+    Machine time is shared by the tasks left to tune, so that a task gets as much of it on either
+    target, whatever it costs there.
+    """
+    used = {task.task.target for task in tasks}
+    targets = [target for target in config.targets if target.name in used]
+    by_target = [[task for task in tasks if task.task.target == t.name] for t in targets]
+    loads = [_load(mine, target) for mine, target in zip(by_target, targets, strict=True)]
+    budgets = [resolve_budget(config.budget, target) for target in targets]
+    bills = [load * (budget.usd_per_hour or 0) for load, budget in zip(loads, budgets, strict=True)]
+    counts = _shard_counts(by_target, shards)
+    trials = _trial_parts(by_target, config.budget.trials)
+    minutes = config.budget.minutes
+    return tuple(
+        TargetPart(
+            target=target,
+            tasks=tuple(by_target[i]),
+            shards=counts[i],
+            seconds=None
+            if minutes is None
+            else minutes * 60 * (1.0 if shards else _fraction(loads, i)),
+            trials=trials[i],
+            usd=None if config.budget.usd is None else config.budget.usd * _fraction(bills, i),
+            usd_per_hour=budgets[i].usd_per_hour,
+        )
+        for i, target in enumerate(targets)
+    )
+
+
+def left_to_tune(tasks: Sequence[ResolvedTask]) -> int:
+    return sum(not isinstance(task.lookup, ExactHit) for task in tasks)
+
+
+def _load(tasks: Sequence[ResolvedTask], target: TargetConfig) -> float:
+    """Seconds of one trial of every task left to tune."""
+    return sum(
+        seconds_per_trial(task.task, target.kind)
+        for task in tasks
+        if not isinstance(task.lookup, ExactHit)
+    )
+
+
+def _shard_counts(by_target: Sequence[Sequence[ResolvedTask]], shards: int | None) -> list[int]:
+    """One for each target at least, and no more than it has tasks left to tune."""
+    most = [max(1, left_to_tune(tasks)) for tasks in by_target]
+    if shards is None or shards <= len(most):
+        return [1] * len(most)
+    counts = divide(most, shards, at_least=[1] * len(most))
+    return [min(count, limit) for count, limit in zip(counts, most, strict=True)]
+
+
+def _trial_parts(
+    by_target: Sequence[Sequence[ResolvedTask]], trials: int | None
+) -> Sequence[int | None]:
+    if trials is None:
+        return [None] * len(by_target)
+    return divide([left_to_tune(tasks) for tasks in by_target], trials)
+
+
+def _fraction(parts: Sequence[float], index: int) -> float:
+    """Equal ones where there is nothing to share by."""
+    total = sum(parts)
+    return parts[index] / total if total else 1 / len(parts)
