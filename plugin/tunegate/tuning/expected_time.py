@@ -12,6 +12,7 @@ from typing import Literal
 
 import msgspec
 
+from tunegate.artifacts.changes import Side
 from tunegate.artifacts.plans import PlannedTask
 from tunegate.artifacts.tasks import ResolvedTask, TuningTask
 from tunegate.tuning.next_task import TaskState
@@ -52,7 +53,7 @@ _CONTRACTIONS = ("conv", "matmul", "dense", "gemm", "einsum", "attention", "lstm
 _REDUCTIONS = ("pool", "softmax", "norm", "sum", "mean", "max", "min", "argmax", "cumsum")
 
 
-def untuned_ms(task: TuningTask, kind: TargetKind) -> float:
+def prior_ms(task: TuningTask, kind: TargetKind = "llvm") -> float:
     """Of one call, with the default schedule."""
     computing = task.flops / _rates(task, kind).untuned
     return CALL_MS[kind] + max(computing, _moving_seconds(task, kind)) * 1e3
@@ -64,7 +65,7 @@ def known_ms(resolved: ResolvedTask, kind: TargetKind) -> float:
         measured = min((r.median_ms for r in resolved.lookup.records), default=math.inf)
         if math.isfinite(measured):
             return measured
-    return untuned_ms(resolved.task, kind)
+    return prior_ms(resolved.task, kind)
 
 
 def room(resolved: ResolvedTask, kind: TargetKind) -> float:
@@ -81,14 +82,16 @@ def room(resolved: ResolvedTask, kind: TargetKind) -> float:
 
 def seconds_per_trial(task: TuningTask, kind: TargetKind) -> float:
     """Wall clock that one candidate costs; a slow function also costs the time of its runs."""
-    return SECONDS_PER_TRIAL[kind] + min(1.0, RUNS_PER_TRIAL * untuned_ms(task, kind) / 10 / 1e3)
+    return SECONDS_PER_TRIAL[kind] + min(1.0, RUNS_PER_TRIAL * prior_ms(task, kind) / 10 / 1e3)
 
 
 def weight_of(task: TuningTask) -> int:
-    """Calls per inference, over all models; the head's, or the base's where it has more."""
-    at_head = sum(use.weight for use in task.uses if use.side == "head")
-    at_base = sum(use.weight for use in task.uses if use.side == "base")
-    return max(at_head, at_base)
+    """Calls per inference, over all models; of each model the side that has more."""
+    calls: dict[str, dict[Side, int]] = {}
+    for use in task.uses:
+        sides = calls.setdefault(use.model, {})
+        sides[use.side] = sides.get(use.side, 0) + use.weight
+    return sum(max(sides.values()) for sides in calls.values())
 
 
 def starting_state(planned: PlannedTask, kind: TargetKind) -> TaskState:
@@ -114,7 +117,7 @@ def operator_class(operator: str) -> OperatorClass:
 def _untuned_room(task: TuningTask, kind: TargetKind) -> float:
     """Of the whole call: its fixed part and its traffic cannot be tuned away."""
     tuned = max(task.flops / _rates(task, kind).tuned, _moving_seconds(task, kind))
-    saved = 1 - (CALL_MS[kind] + tuned * 1e3) / untuned_ms(task, kind)
+    saved = 1 - (CALL_MS[kind] + tuned * 1e3) / prior_ms(task, kind)
     return max(LEAST_ROOM, saved)
 
 

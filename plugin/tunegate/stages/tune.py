@@ -1,0 +1,127 @@
+"""Shard -> TuningOutcome: drives a tuner, and keeps what is done whatever happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from tunegate.artifacts.changes import ModelPath, Side
+from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
+from tunegate.artifacts.plans import PlannedTask, Shard
+from tunegate.errors import CancelledError
+from tunegate.ports import Clock, Device, Progress, TaskIndex, Tuner
+from tunegate.stages.tuning_end import final_outcomes, why_ended
+from tunegate.tuning.budget import Spending
+from tunegate.tuning.estimate import CurvePoint, extended
+from tunegate.tuning.expected_time import TargetKind, known_ms, weight_of
+from tunegate_cache.records import TuningRecord, WorkloadKey
+
+
+def tune(
+    shard: Shard,
+    models: Mapping[tuple[ModelPath, Side], Path],
+    *,
+    tuner: Tuner,
+    index: TaskIndex,
+    device: Device,
+    clock: Clock,
+    progress: Progress,
+) -> TuningOutcome:
+    """Tune one shard. When cancelled it returns what is done, with `stopped` 'cancelled'."""
+    fingerprint = device.fingerprint()
+    run = _Run(shard, clock, progress, "cuda" if fingerprint.kind == "cuda" else "llvm")
+    publisher = _Publisher(index)
+    batches = tuner.tune(shard, models, publisher)
+    is_cancelled = False
+    try:
+        for outcome in batches:
+            run.enter(outcome)
+    except (KeyboardInterrupt, CancelledError):
+        is_cancelled = True
+    finally:
+        _close(batches)
+    spending = run.spending()
+    tasks = final_outcomes(shard.tasks, run.latest, is_cancelled=is_cancelled)
+    return TuningOutcome(
+        shard=shard.index,
+        target=shard.target,
+        tasks=tasks,
+        spent=spending.cost,
+        device=fingerprint,
+        stopped="cancelled" if is_cancelled else why_ended(tasks, spending),
+        curve=run.curve,
+        notes=publisher.notes(),
+    )
+
+
+class _Run:
+    """The latest outcome of each task, and the end-to-end estimate over time."""
+
+    def __init__(self, shard: Shard, clock: Clock, progress: Progress, kind: TargetKind) -> None:
+        self._shard, self._clock, self._progress, self._kind = shard, clock, progress, kind
+        self._started = clock.monotonic()
+        self.latest: dict[WorkloadKey, TaskOutcome] = {}
+        self.curve: tuple[CurvePoint, ...] = ((0.0, self._estimate_ms()),)
+
+    def enter(self, outcome: TaskOutcome) -> None:
+        self.latest[outcome.key] = outcome
+        spending = self.spending()
+        estimate_ms = self._estimate_ms()
+        self.curve = extended(self.curve, seconds=spending.seconds, estimate_ms=estimate_ms)
+        self._progress.update(_line(outcome, spending, estimate_ms))
+
+    def spending(self) -> Spending:
+        return Spending(
+            budget=self._shard.budget,
+            seconds=max(0.0, self._clock.monotonic() - self._started),
+            trials=sum(outcome.trials for outcome in self.latest.values()),
+        )
+
+    def _estimate_ms(self) -> float:
+        return sum(weight_of(p.resolved.task) * self._task_ms(p) for p in self._shard.tasks)
+
+    def _task_ms(self, planned: PlannedTask) -> float:
+        outcome = self.latest.get(planned.resolved.task.key)
+        if outcome is None or outcome.best_ms is None:
+            return known_ms(planned.resolved, self._kind)
+        return outcome.best_ms
+
+
+class _Publisher:
+    """Publishes records, and knows which the cache has not taken; a tuner may offer them again."""
+
+    def __init__(self, index: TaskIndex) -> None:
+        self._index = index
+        self._refused: set[TuningRecord] = set()
+
+    def __call__(self, records: Sequence[TuningRecord]) -> bool:
+        is_published = self._index.publish(records)
+        if is_published:
+            self._refused.difference_update(records)
+        else:
+            self._refused.update(records)
+        return is_published
+
+    def notes(self) -> tuple[str, ...]:
+        if not self._refused:
+            return ()
+        return (f"{len(self._refused)} records were not published to the cache",)
+
+
+def _line(outcome: TaskOutcome, spending: Spending, estimate_ms: float) -> str:
+    """One line for a log: the task, what it reached, the model, what is spent of the budget."""
+    best = "no time yet" if outcome.best_ms is None else f"{outcome.best_ms:.4g} ms"
+    of = "" if spending.budget.seconds is None else f" of {spending.budget.seconds:.0f}"
+    return (
+        f"{outcome.name}: {best} after {outcome.trials} trials; all tasks {estimate_ms:.4g} ms; "
+        f"{spending.seconds:.0f}{of} s, {spending.trials} trials"
+    )
+
+
+def _close(batches: Iterator[TaskOutcome]) -> None:
+    """Ends the tuner's children now; a second interrupt must not lose the outcome."""
+    close: Callable[[], None] | None = getattr(batches, "close", None)
+    if close is not None:
+        with suppress(KeyboardInterrupt, CancelledError):
+            close()

@@ -1,0 +1,65 @@
+"""How a shard's tuning ended: an outcome for every planned task, and one reason for the run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from tunegate.artifacts.outcomes import TaskOutcome
+from tunegate.artifacts.plans import PlannedTask
+from tunegate.tuning.budget import Spending, clock_limit
+from tunegate_cache.records import ExactHit, WorkloadKey
+
+RunEnd = Literal["finished", "seconds", "usd", "trials", "failed"]
+
+_ENDED_BEFORE = frozenset({"exact", "finished", "converged", "failed", "not-started"})
+
+
+def final_outcomes(
+    planned: Sequence[PlannedTask],
+    latest: Mapping[WorkloadKey, TaskOutcome],
+    *,
+    is_cancelled: bool,
+) -> tuple[TaskOutcome, ...]:
+    """One for each planned task, in the plan's order; what was under way is 'cancelled' then."""
+    outcomes = []
+    for task in planned:
+        outcome = latest.get(task.resolved.task.key) or _untouched(task)
+        if is_cancelled and outcome.stopped not in _ENDED_BEFORE:
+            outcome = msgspec.structs.replace(outcome, stopped="cancelled")
+        outcomes.append(outcome)
+    return tuple(outcomes)
+
+
+def why_ended(tasks: Sequence[TaskOutcome], spending: Spending) -> RunEnd:
+    """The limit, if one kept tasks from their end; 'failed' if nothing that was tried ever ran."""
+    stops = {task.stopped for task in tasks}
+    cut_short = "budget" in stops or ("not-started" in stops and spending.is_spent)
+    if cut_short:
+        # A tuner also stops when no further batch fits; then the clock is the nearest limit.
+        return spending.limit or clock_limit(spending.budget)
+    tried = [task for task in tasks if task.trials]
+    if tried and all(task.stopped == "failed" for task in tried):
+        return "failed"
+    return "finished"
+
+
+def _untouched(planned: PlannedTask) -> TaskOutcome:
+    """Of a task that the tuner had no reason, or no time, to touch."""
+    task, lookup = planned.resolved.task, planned.resolved.lookup
+    known = lookup.records if isinstance(lookup, ExactHit) else ()
+    best_ms = min((record.median_ms for record in known if record.status == "ok"), default=None)
+    return TaskOutcome(
+        key=task.key,
+        target=task.target,
+        name=task.uses[0].name if task.uses else task.operator,
+        source="exact" if known else "default",
+        records=known,
+        trials=0,
+        before_ms=best_ms,
+        best_ms=best_ms,
+        seconds=0.0,
+        stopped="exact" if known else "not-started",
+    )
