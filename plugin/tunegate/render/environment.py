@@ -1,0 +1,49 @@
+"""What was compared, and on which machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tunegate.artifacts.changes import ModelChange
+from tunegate.artifacts.verdicts import Report
+from tunegate.render.units import count
+
+SHOWN_REVISION = 12
+
+
+def facts(report: Report) -> tuple[tuple[str, str], ...]:
+    """(name, value) of everything a reader needs to see the same again."""
+    return (*_revisions(report), *_changes(report), *_machine(report))
+
+
+def _revisions(report: Report) -> Iterator[tuple[str, str]]:
+    revisions = report.verdict.revisions
+    yield "Base", revisions.base[:SHOWN_REVISION] if revisions.base else "none"
+    yield "Head", revisions.head[:SHOWN_REVISION]
+    if revisions.reason:
+        yield "Chosen by", revisions.reason
+    yield "Margin", f"{report.verdict.margin_percent:g} %"
+
+
+def _changes(report: Report) -> Iterator[tuple[str, str]]:
+    for change in report.changes.models:
+        yield f"Change of {change.path}", _kind(change)
+    if report.changes.unchanged:
+        yield "Not touched", count(len(report.changes.unchanged), "model")
+
+
+def _kind(change: ModelChange) -> str:
+    kind = f"{change.kind}, {change.change}" if change.change else change.kind
+    return f"{kind} ({change.reason})" if change.reason else kind
+
+
+def _machine(report: Report) -> Iterator[tuple[str, str]]:
+    if report.run is None:
+        return
+    device = report.run.device
+    yield "Device", device.name
+    yield "Units", str(device.units)
+    yield "Clocks", device.clocks
+    if device.driver:
+        yield "Driver", device.driver
+    yield from sorted(report.run.environment.items())

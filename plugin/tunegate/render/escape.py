@@ -1,0 +1,61 @@
+"""Names and messages from pull requests, made harmless for Markdown, terminals and XML.
+
+Whoever opens a pull request chooses the names of models and operators: they must not open a tag,
+break a table, mention a person, hide a command in a terminal or turn a line around.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+INVISIBLE = {"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"}
+PLAIN_CODE = re.compile(r"[\w ./:+=,;()@#%~^*\[\]{}?!'\"&$<>-]+")
+SPECIAL = "&<>|\\`$[]*~"
+ZERO_WIDTH = "&#8203;"
+
+
+def visible(text: str, limit: int = 300) -> str:
+    """One line in which every character can be seen, cut in the middle beyond the limit."""
+    shown = "".join(
+        f"\\u{ord(each):04x}" if unicodedata.category(each) in INVISIBLE else each
+        for each in " ".join(text.split())
+    )
+    if len(shown) <= limit:
+        return shown
+    return f"{shown[: limit // 2 - 1]}…{shown[-(limit // 2) :]}"
+
+
+def code(name: str, limit: int = 120) -> str:
+    """A name as Markdown code, also inside a table.
+
+    A code span where the name can stand in one; else a `<code>` element of character references,
+    which no rule of Markdown takes for structure.
+    """
+    shown = visible(name, limit)
+    if PLAIN_CODE.fullmatch(shown) and shown == shown.strip():
+        return f"`{shown}`"
+    return "<code>" + "".join(map(_reference, shown)) + "</code>"
+
+
+def prose(text: str, limit: int = 600) -> str:
+    """A message as Markdown text: no structure, no link, no mention, no issue reference."""
+    shown = visible(text, limit)
+    escaped = "".join(_reference(each) if each in SPECIAL else each for each in shown)
+    escaped = re.sub(r"(?<![^\W_])_|_(?![^\W_])", "&#95;", escaped)
+    escaped = re.sub(r"(?<!&)([@#])", rf"\1{ZERO_WIDTH}", escaped)
+    escaped = re.sub(
+        r"((?<=http)://|(?<=https)://|(?<=ftp)://|www\.|GH-)",
+        lambda found: _split(found.group()),
+        escaped,
+    )
+    # A first character could begin a list, a heading or a quotation.
+    return re.sub(r"^(\d*)([^\w&\s])", lambda at: at[1] + _reference(at[2]), escaped)
+
+
+def _split(marker: str) -> str:
+    return marker[0] + ZERO_WIDTH + marker[1:]
+
+
+def _reference(character: str) -> str:
+    return character if character.isalnum() or character == " " else f"&#{ord(character)};"

@@ -1,0 +1,97 @@
+"""The verdict in words: what every rendering says first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tunegate.artifacts.verdicts import Finding, Report, Status, Verdict
+from tunegate.render.units import count, interval, percent
+
+WORDS: dict[Status, str] = {
+    "pass": "Pass",
+    "fail": "Fail",
+    "inconclusive": "Inconclusive",
+    "new": "New",
+    "error": "Error",
+    "invalid-env": "Machine unfit",
+    "no-baseline": "No baseline",
+    "waived": "Waived",
+}
+MARKS: dict[Status, str] = {
+    "pass": "✅",
+    "fail": "❌",
+    "inconclusive": "❔",
+    "new": "🆕",
+    "error": "⛔",
+    "invalid-env": "⚠️",
+    "no-baseline": "⚠️",
+    "waived": "☑️",
+}
+COUNTED: dict[Status, str] = {
+    "pass": "pass",
+    "fail": "fail",
+    "inconclusive": "undecided",
+    "new": "new",
+    "error": "in error",
+    "invalid-env": "not measurable here",
+    "no-baseline": "without a baseline",
+    "waived": "waived",
+}
+WORST_FIRST: tuple[Status, ...] = (
+    "error",
+    "fail",
+    "invalid-env",
+    "no-baseline",
+    "inconclusive",
+    "waived",
+    "new",
+    "pass",
+)
+
+
+def headline(
+    report: Report,
+    name: Callable[[str], str] = str,
+    prose: Callable[[str], str] = str,
+) -> str:
+    """Verdict and reason as one line; `name` and `prose` escape for the medium."""
+    verdict = report.verdict
+    word = WORDS[verdict.status]
+    deciding = [each for each in worst_first(verdict) if each.status == verdict.status]
+    if not deciding:
+        return f"{word}: {prose(_nothing_checked(report))}"
+    first = deciding[0]
+    where = f"{name(first.model)} on {name(first.target)}"
+    if len(deciding) == 1 and len(verdict.findings) == 1:
+        return f"{word}: {where}: {prose(reason(first, verdict))}"
+    counted = f"{len(deciding)} of {count(len(verdict.findings), 'check')}"
+    if verdict.status in ("pass", "new"):
+        return f"{word}: {counted} {COUNTED[verdict.status]}, none is slower than the margin allows"
+    return f"{word}: {counted} {COUNTED[verdict.status]}; {where}: {prose(reason(first, verdict))}"
+
+
+def worst_first(verdict: Verdict) -> tuple[Finding, ...]:
+    """The findings as a reader wants them: what blocks first, the slowest of each kind first."""
+    return tuple(sorted(verdict.findings, key=_badness))
+
+
+def reason(finding: Finding, verdict: Verdict) -> str:
+    """The gate's own reason; where it gave none, the numbers."""
+    if finding.reason or finding.change_percent is None:
+        return finding.reason.rstrip(".")
+    change = finding.change_percent
+    return (
+        f"{percent(change.center)} ({interval(change)}), the margin is {verdict.margin_percent:g} %"
+    )
+
+
+def _badness(finding: Finding) -> tuple[int, float, str, str]:
+    change = finding.change_percent.center if finding.change_percent else 0.0
+    return WORST_FIRST.index(finding.status), -change, finding.model, finding.target
+
+
+def _nothing_checked(report: Report) -> str:
+    if report.changes.models:
+        return "the changed models need no check"
+    unchanged = len(report.changes.unchanged)
+    return f"no configured model changed ({count(unchanged, 'model')} looked at)"

@@ -1,0 +1,217 @@
+"""The report as GitHub-flavoured Markdown: the pull request's comment and the step summary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tunegate.artifacts.tasks import CacheUse
+from tunegate.artifacts.verdicts import Finding, Report
+from tunegate.render.blocks import Column, fitted, fold, table
+from tunegate.render.environment import facts
+from tunegate.render.escape import code, prose
+from tunegate.render.headline import MARKS, WORDS, headline, reason, worst_first
+from tunegate.render.operators import parts, tuned_rows
+from tunegate.render.stopped import stopped_words, tuning_ended
+from tunegate.render.units import (
+    count,
+    difference_ms,
+    duration,
+    interval,
+    milliseconds,
+    money,
+    percent,
+    share,
+    size,
+)
+
+SHOWN_CHECKS = 20
+SHOWN_OPERATORS = 6
+SHOWN_TASKS = 150
+SHOWN_STEPS = 8
+
+
+def render(report: Report, *, limit_chars: int = 60_000) -> str:
+    """The whole report in at most that many characters, cut at the end of a section.
+
+    GitHub refuses a comment of more than 65,536 characters.
+    """
+    sections = (
+        _verdict(report),
+        _models(report),
+        *_slowdowns(report),
+        _steps(report),
+        _tuning(report),
+        _warnings(report),
+        _tasks(report),
+        _more_checks(report),
+        _about(report),
+    )
+    return fitted([section for section in sections if section], limit_chars)
+
+
+def _verdict(report: Report) -> str:
+    return f"### {MARKS[report.verdict.status]} {headline(report, code, prose)}"
+
+
+def _models(report: Report) -> str:
+    findings = worst_first(report.verdict)[:SHOWN_CHECKS]
+    return _findings_table(report, findings) if findings else ""
+
+
+def _findings_table(report: Report, findings: tuple[Finding, ...]) -> str:
+    columns = (
+        Column("Verdict"),
+        Column("Model"),
+        Column("Target"),
+        Column("Base", number=True),
+        Column("Head", number=True),
+        Column("Change", number=True),
+        Column("ONNX Runtime", number=True),
+        Column("Why"),
+    )
+    rows = [
+        (
+            f"{MARKS[each.status]} {WORDS[each.status]}",
+            code(each.model),
+            code(each.target),
+            milliseconds(each.base_ms),
+            milliseconds(each.head_ms),
+            _change(each),
+            milliseconds(each.reference_ms),
+            prose(reason(each, report.verdict)),
+        )
+        for each in findings
+    ]
+    return table(columns, rows)
+
+
+def _change(finding: Finding) -> str:
+    change = finding.change_percent
+    if change is None:
+        return percent(None)
+    return f"**{percent(change.center)}** ({interval(change)})"
+
+
+def _slowdowns(report: Report) -> Iterator[str]:
+    for finding in worst_first(report.verdict):
+        if finding.status == "fail" and finding.differences:
+            yield _operators(finding)
+
+
+def _operators(finding: Finding) -> str:
+    slower = [part for part in parts(finding.differences) if part.difference_ms > 0]
+    columns = (
+        Column("Operator"),
+        Column("Base", number=True),
+        Column("Head", number=True),
+        Column("Difference", number=True),
+        Column("Of the slowdown", number=True),
+        Column("Schedule"),
+    )
+    rows = [
+        (
+            code(part.name),
+            milliseconds(part.base_ms),
+            milliseconds(part.head_ms),
+            difference_ms(part.difference_ms),
+            share(part.share),
+            part.source,
+        )
+        for part in slower[:SHOWN_OPERATORS]
+    ]
+    title = f"#### What is slower in {code(finding.model)} on {code(finding.target)}"
+    rest = len(slower) - len(rows)
+    more = f"\n\n{count(rest, 'more operator')} slower by less." if rest > 0 else ""
+    return f"{title}\n\n{table(columns, rows)}{more}"
+
+
+def _steps(report: Report) -> str:
+    if not report.next_steps:
+        return ""
+    steps = "\n".join(f"- {prose(step)}" for step in report.next_steps[:SHOWN_STEPS])
+    rest = len(report.next_steps) - SHOWN_STEPS
+    return f"#### What to do next\n\n{steps}" + (f"\n- … and {rest} more." if rest > 0 else "")
+
+
+def _tuning(report: Report) -> str:
+    tuning = report.verdict.tuning
+    columns = (
+        Column("Tasks", number=True),
+        Column("From cache", number=True),
+        Column("Borrowed", number=True),
+        Column("Tuned", number=True),
+        Column("Trials", number=True),
+        Column("Time", number=True),
+        Column("Cost", number=True),
+        Column("Ended"),
+    )
+    numbers = (tuning.tasks, tuning.exact, tuning.transfer, tuning.miss, tuning.trials)
+    row = (
+        *(f"{number:,}" for number in numbers),
+        duration(tuning.seconds),
+        money(tuning.usd),
+        prose(tuning_ended(tuning)),
+    )
+    cache = f"\n\n{_cache(report.cache)}" if report.cache else ""
+    return f"#### Tuning\n\n{table(columns, [row])}{cache}"
+
+
+def _cache(cache: CacheUse) -> str:
+    misses = ", ".join(f"{number} {prose(why)}" for why, number in sorted(cache.misses.items()))
+    line = (
+        f"Cache {code(cache.location)}, zone {code(cache.zone)}, {cache.mode}: "
+        f"{cache.exact} exact, {cache.transfer} to borrow from, "
+        f"{count(sum(cache.misses.values()), 'miss', 'misses')}{f' ({misses})' if misses else ''}; "
+        f"{count(cache.requests, 'request')}, {size(cache.bytes_read)}, {duration(cache.seconds)}."
+    )
+    return "\n".join([line, *(f"- {prose(note)}" for note in cache.notes)])
+
+
+def _warnings(report: Report) -> str:
+    return "\n".join(f"> ⚠️ {prose(warning)}\n>" for warning in report.warnings).removesuffix("\n>")
+
+
+def _tasks(report: Report) -> str:
+    rows = tuned_rows(report)
+    if not rows:
+        return ""
+    columns = (
+        Column("Task"),
+        Column("Schedule"),
+        Column("Trials", number=True),
+        Column("Before", number=True),
+        Column("Now", number=True),
+        Column("Saved", number=True),
+        Column("Calls", number=True),
+        Column("Time", number=True),
+        Column("Ended"),
+        Column("Failed candidates"),
+    )
+    cells = [
+        (
+            code(row.name),
+            row.source,
+            str(row.trials),
+            milliseconds(row.before_ms),
+            milliseconds(row.best_ms),
+            percent(row.gain_percent).removeprefix("+"),
+            "–" if row.weight is None else str(row.weight),
+            duration(row.seconds if row.trials else None),
+            stopped_words(row.stopped),
+            prose(row.failures) or "–",
+        )
+        for row in rows[:SHOWN_TASKS]
+    ]
+    rest = len(rows) - len(cells)
+    more = f"\n\n… and {count(rest, 'more task')}." if rest > 0 else ""
+    return fold(f"Tasks ({len(rows)})", table(columns, cells) + more)
+
+
+def _more_checks(report: Report) -> str:
+    rest = worst_first(report.verdict)[SHOWN_CHECKS:]
+    return fold(f"{len(rest)} more checks", _findings_table(report, rest)) if rest else ""
+
+
+def _about(report: Report) -> str:
+    rows = [(prose(name), prose(value)) for name, value in facts(report)]
+    return fold("Revisions and machine", table((Column("What"), Column("Value")), rows))

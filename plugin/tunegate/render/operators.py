@@ -1,0 +1,112 @@
+"""The operators of a report as rows: what each costs, where its schedule is from, what it gained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tunegate.artifacts.measurements import TaskDifference
+from tunegate.artifacts.outcomes import TaskOutcome
+from tunegate.artifacts.verdicts import Report
+
+SOURCES = {
+    "exact": "cache",
+    "transfer": "borrowed",
+    "search": "tuned now",
+    "default": "untuned",
+}
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """One operator's part in a difference; `share` is of all that got slower (negative: of all
+    that got faster)."""
+
+    name: str
+    base_ms: float | None
+    head_ms: float | None
+    difference_ms: float
+    share: float
+    source: str
+
+
+class TunedRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One tuned task; times are per call, `gain_percent` is what was saved of `before_ms`."""
+
+    name: str
+    target: str
+    source: str
+    weight: int | None
+    trials: int
+    before_ms: float | None
+    best_ms: float | None
+    gain_percent: float | None
+    seconds: float
+    stopped: str
+    failures: str
+
+
+def parts(differences: Sequence[TaskDifference]) -> tuple[Part, ...]:
+    """The operators by size of their difference, the largest first; unchanged ones left out."""
+    slower_ms = sum(max(0.0, each.difference_ms) for each in differences)
+    faster_ms = sum(max(0.0, -each.difference_ms) for each in differences)
+    changed = [each for each in differences if each.difference_ms]
+    changed.sort(key=lambda each: (-abs(each.difference_ms), each.name))
+    return tuple(
+        Part(
+            name=each.name,
+            base_ms=each.base_ms,
+            head_ms=each.head_ms,
+            difference_ms=each.difference_ms,
+            share=each.difference_ms / (slower_ms if each.difference_ms > 0 else faster_ms),
+            source=SOURCES[each.source],
+        )
+        for each in changed
+    )
+
+
+def tuned_rows(report: Report) -> tuple[TunedRow, ...]:
+    """Every task of the outcomes, the one that saved most per inference first."""
+    weights = _weights(report)
+    tasks = [task for outcome in report.outcomes for task in outcome.tasks]
+    tasks.sort(key=lambda task: (-_saved_ms(task) * weights.get(_identity(task), 1), task.name))
+    return tuple(
+        TunedRow(
+            name=task.name,
+            target=task.target,
+            source=SOURCES[task.source],
+            weight=weights.get(_identity(task)),
+            trials=task.trials,
+            before_ms=task.before_ms,
+            best_ms=task.best_ms,
+            gain_percent=_gain_percent(task),
+            seconds=task.seconds,
+            stopped=task.stopped,
+            failures=", ".join(f"{n} {cause}" for cause, n in sorted(task.failures.items())),
+        )
+        for task in tasks
+    )
+
+
+def _weights(report: Report) -> dict[tuple[str, str], int]:
+    """How often one inference of the head side runs a task, over all models."""
+    found: dict[tuple[str, str], int] = {}
+    for resolved in report.plan.resolution.tasks if report.plan else ():
+        task = resolved.task
+        weight = sum(use.weight for use in task.uses if use.side == "head")
+        found[(task.key.workload, task.target)] = weight
+    return found
+
+
+def _identity(task: TaskOutcome) -> tuple[str, str]:
+    return task.key.workload, task.target
+
+
+def _saved_ms(task: TaskOutcome) -> float:
+    if task.before_ms is None or task.best_ms is None:
+        return 0.0
+    return task.before_ms - task.best_ms
+
+
+def _gain_percent(task: TaskOutcome) -> float | None:
+    return 100 * _saved_ms(task) / task.before_ms if task.before_ms and task.best_ms else None

@@ -1,0 +1,36 @@
+"""Why tuning or measuring ended, in words."""
+
+from __future__ import annotations
+
+from tunegate.artifacts.verdicts import TuningSummary
+
+WORDS = {
+    "finished": "finished",
+    "converged": "no more to gain",
+    "exact": "known",
+    "budget": "budget spent",
+    "seconds": "time budget spent",
+    "usd": "money budget spent",
+    "trials": "trial budget spent",
+    "cancelled": "cancelled",
+    "failed": "failed",
+    "not-started": "not started",
+    "decided": "decided",
+    "hopeless": "too close to decide",
+    "identical": "identical builds",
+    "single": "head only",
+    "invalid": "machine unfit",
+    "error": "error",
+}
+
+
+def tuning_ended(tuning: TuningSummary) -> str:
+    """Why the whole of tuning ended."""
+    if tuning.exact == tuning.tasks:
+        return "nothing to tune"
+    return stopped_words(tuning.stopped)
+
+
+def stopped_words(stopped: str) -> str:
+    """The word of an artifact for people; one we do not know stays as it is."""
+    return WORDS.get(stopped, stopped)

@@ -1,0 +1,80 @@
+"""Numbers with their units, as people read them."""
+
+from __future__ import annotations
+
+from tunegate.artifacts.measurements import Interval
+
+NONE = "–"
+
+
+def milliseconds(value: float | None) -> str:
+    """Four significant digits, in the unit that keeps them before the eye."""
+    if value is None:
+        return NONE
+    if abs(value) >= 10_000:  # noqa: PLR2004  # ten seconds
+        return f"{_four_digits(value / 1000)} s"
+    if abs(value) >= 0.1:  # noqa: PLR2004  # a hundred microseconds
+        return f"{_four_digits(value)} ms"
+    return f"{_four_digits(value * 1000)} µs"
+
+
+def difference_ms(value: float) -> str:
+    """A signed time; no sign where nothing would be left of it."""
+    sign = "+" if value > 0 else "−" if value < 0 else ""
+    return f"{sign}{milliseconds(abs(value))}"
+
+
+def percent(value: float | None) -> str:
+    """Signed, one decimal, with a real minus sign."""
+    if value is None:
+        return NONE
+    rounded = f"{abs(value):.1f}"
+    sign = "" if float(rounded) == 0 else "+" if value > 0 else "−"
+    return f"{sign}{rounded} %"
+
+
+def interval(value: Interval | None) -> str:
+    """The bounds alone: `+10.9 to +13.9 %`."""
+    if value is None:
+        return NONE
+    return f"{percent(value.low).removesuffix(' %')} to {percent(value.high)}"
+
+
+def share(value: float) -> str:
+    return f"{value * 100:.0f} %"
+
+
+def duration(seconds: float | None) -> str:
+    if seconds is None:
+        return NONE
+    if seconds < 10:  # noqa: PLR2004  # below this a tenth of a second can be seen
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes:02d} min"
+    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
+
+
+def money(usd: float | None) -> str:
+    """Dollars to the cent, or to a hundredth of one where there is less."""
+    if usd is None:
+        return NONE
+    return f"{usd:.2f} USD" if usd >= 1 or usd == 0 else f"{usd:.4f} USD"
+
+
+def size(count: int) -> str:
+    if count < 1000:  # noqa: PLR2004  # decimal units
+        return f"{count} B"
+    if count < 1_000_000:  # noqa: PLR2004
+        return f"{count / 1e3:.0f} kB"
+    return f"{count / 1e6:.1f} MB"
+
+
+def count(number: int, singular: str, plural: str | None = None) -> str:
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def _four_digits(value: float) -> str:
+    whole = len(str(int(abs(value))))
+    return f"{value:.{max(0, 4 - whole)}f}"

@@ -1,0 +1,190 @@
+"""What to do next: one sentence for each thing that somebody could change."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from tunegate.artifacts.builds import Cell, CellBuilds
+from tunegate.artifacts.measurements import Comparison, MeasurementRun, TaskDifference
+from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
+from tunegate.artifacts.tasks import CacheUse
+from tunegate.artifacts.verdicts import Finding, Verdict
+
+NAMED_OPERATORS = 3
+NAMED_SHARE = 0.1
+LIMIT_KEYS = {"seconds": "budget.minutes", "usd": "budget.usd", "trials": "budget.trials"}
+
+
+def next_steps(
+    verdict: Verdict,
+    outcomes: Sequence[TuningOutcome],
+    run: MeasurementRun | None,
+    comparisons: Sequence[Comparison],
+    cache: CacheUse | None,
+) -> tuple[str, ...]:
+    """Advice in order of use: what blocks the merge, then what tuning lacked, then the cache."""
+    compared = {(each.cell.model, each.cell.target): each for each in comparisons}
+    steps: list[str] = []
+    for finding in verdict.findings:
+        steps += _for_finding(finding, compared.get((finding.model, finding.target)), outcomes, run)
+    steps += _for_tuning(outcomes)
+    steps += _for_cache(cache)
+    return tuple(dict.fromkeys(steps))
+
+
+def _for_finding(
+    finding: Finding,
+    compared: Comparison | None,
+    outcomes: Sequence[TuningOutcome],
+    run: MeasurementRun | None,
+) -> Iterator[str]:
+    match finding.status:
+        case "fail":
+            yield from _for_slowdown(finding, outcomes)
+        case "inconclusive":
+            yield _for_undecided(finding, compared, run)
+        case "error":
+            yield _for_error(finding, run)
+        case "invalid-env":
+            yield (
+                f"{_where(finding)} could not be measured on this machine: run it again on a "
+                "runner with nothing else on it."
+            )
+        case "no-baseline":
+            yield (
+                f"{_where(finding)} has nothing to be compared with: fetch more history "
+                "(fetch-depth: 0 in the checkout) or name a revision with --base."
+            )
+        case "pass" | "new" | "waived":
+            return
+
+
+def _for_slowdown(finding: Finding, outcomes: Sequence[TuningOutcome]) -> Iterator[str]:
+    slower = [each for each in finding.differences if each.difference_ms > 0]
+    total_ms = sum(each.difference_ms for each in slower)
+    if not slower:
+        yield f"{_where(finding)}: no single operator is slower; compare the two graphs."
+        return
+    slower.sort(key=lambda each: each.difference_ms, reverse=True)
+    for each in slower[:NAMED_OPERATORS]:
+        share = each.difference_ms / total_ms
+        if share >= NAMED_SHARE:
+            yield (
+                f"{each.name} holds {share * 100:.0f} % of the slowdown of {_where(finding)} and "
+                f"{_why_slow(each, _outcome_of(each, finding, outcomes), outcomes)}."
+            )
+
+
+def _why_slow(
+    difference: TaskDifference, tuned: TaskOutcome | None, outcomes: Sequence[TuningOutcome]
+) -> str:
+    more = f"raise {_limit_key(outcomes)}"
+    match difference.source:
+        case "default":
+            return f"was never tuned: {more}"
+        case "transfer":
+            return f"runs a schedule borrowed from another shape: {more} to tune it itself"
+        case "search" if tuned is not None and tuned.stopped == "budget":
+            return f"had only {tuned.trials} trials when the budget ended: {more}"
+        case "search":
+            return "was tuned to the end: more budget would not help, the operator itself is slower"
+        case "exact":
+            return "already runs the best schedule known: the operator itself is slower"
+
+
+def _for_undecided(
+    finding: Finding, compared: Comparison | None, run: MeasurementRun | None
+) -> str:
+    launches = compared.projected_launches if compared else None
+    if compared is None or launches is None:
+        return (
+            f"{_where(finding)} is undecided: raise gate.seconds, or measure on a quieter runner."
+        )
+    seconds = _seconds_for(launches, compared.cell, run)
+    if compared.stopped == "hopeless" or seconds is None:
+        return (
+            f"{_where(finding)} is undecided: about {launches} launches would be needed, because "
+            "the change is close to the margin or the machine is noisy. Measure on a quieter "
+            "runner, or choose another gate.margin-percent."
+        )
+    return (
+        f"{_where(finding)} is undecided: about {launches} launches would be needed, "
+        f"{finding.launches} were done. Raise gate.seconds to {seconds}."
+    )
+
+
+def _seconds_for(launches: int, cell: Cell, run: MeasurementRun | None) -> int | None:
+    """The measuring time of that many launches, rounded up, from what one cost here."""
+    for measured in run.cells if run else ():
+        if measured.cell == cell and measured.launches:
+            each = measured.seconds / len(measured.launches)
+            return math.ceil(launches * each / 10) * 10
+    return None
+
+
+def _for_error(finding: Finding, run: MeasurementRun | None) -> str:
+    builds = _builds_of(finding, run)
+    for side, build in (("base", builds.base), ("head", builds.head)) if builds else ():
+        if build and build.check and not build.check.passed:
+            return (
+                f"The {side} build of {_where(finding)} computes other numbers than ONNX Runtime "
+                f"(relative error {build.check.max_relative:.2g}, allowed "
+                f"{build.check.tolerance:.2g}): it was not measured and must not be shipped."
+            )
+    return f"{_where(finding)} was not checked: repair the error above, then run again."
+
+
+def _builds_of(finding: Finding, run: MeasurementRun | None) -> CellBuilds | None:
+    wanted = Cell(model=finding.model, target=finding.target)
+    return next((each for each in run.builds if each.cell == wanted), None) if run else None
+
+
+def _for_tuning(outcomes: Sequence[TuningOutcome]) -> Iterator[str]:
+    tasks = [task for outcome in outcomes for task in outcome.tasks]
+    cut = sum(task.stopped in ("budget", "not-started") for task in tasks)
+    if cut and any(outcome.stopped in LIMIT_KEYS for outcome in outcomes):
+        yield (
+            f"Tuning reached its cap with {cut} of {len(tasks)} tasks unfinished: the next run "
+            f"goes on from the cache; to finish sooner raise {_limit_key(outcomes)}."
+        )
+    for task in tasks:
+        if task.stopped == "failed":
+            yield f"No candidate of {task.name} worked{_detail(task)}: it keeps the schedule it had."
+
+
+def _detail(task: TaskOutcome) -> str:
+    causes = ", ".join(f"{count} {cause}" for cause, count in sorted(task.failures.items()))
+    return f" ({causes})" if causes else ""
+
+
+def _for_cache(cache: CacheUse | None) -> Iterator[str]:
+    if cache is None:
+        return
+    unreachable = cache.misses.get("store-unavailable", 0)
+    if unreachable:
+        yield (
+            f"The cache at {cache.location} was not reachable: {unreachable} tasks counted as "
+            "misses. Check cache.url and the runner's credentials."
+        )
+    if cache.mode == "off":
+        yield "The cache is off, so nothing is reused or shared: set cache.mode to rw."
+
+
+def _limit_key(outcomes: Sequence[TuningOutcome]) -> str:
+    """The config key of the cap that ended tuning; time where none did."""
+    reached = (LIMIT_KEYS[each.stopped] for each in outcomes if each.stopped in LIMIT_KEYS)
+    return next(reached, "budget.minutes")
+
+
+def _outcome_of(
+    difference: TaskDifference, finding: Finding, outcomes: Sequence[TuningOutcome]
+) -> TaskOutcome | None:
+    tuned = (task for outcome in outcomes for task in outcome.tasks)
+    return next(
+        (t for t in tuned if t.name == difference.name and t.target == finding.target), None
+    )
+
+
+def _where(finding: Finding) -> str:
+    return f"{finding.model} on {finding.target}"

@@ -1,0 +1,43 @@
+"""Everything that a run knows, gathered into one report that any renderer can draw."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tunegate.artifacts.changes import ChangeSet
+from tunegate.artifacts.measurements import Comparison, MeasurementRun
+from tunegate.artifacts.outcomes import TuningOutcome
+from tunegate.artifacts.plans import TuningPlan
+from tunegate.artifacts.tasks import CacheUse
+from tunegate.artifacts.verdicts import Report, Verdict
+from tunegate.stages.advice import next_steps
+
+
+def summarize(
+    verdict: Verdict,
+    *,
+    changes: ChangeSet,
+    plan: TuningPlan | None,
+    outcomes: Sequence[TuningOutcome],
+    run: MeasurementRun | None,
+    comparisons: Sequence[Comparison],
+    cache: CacheUse | None,
+    warnings: Sequence[str] = (),
+) -> Report:
+    """Gather a run into a report; `cache` defaults to what the plan says the look-up used."""
+    used = cache or (plan.resolution.cache if plan else None)
+    return Report(
+        verdict=verdict,
+        changes=changes,
+        plan=plan,
+        outcomes=tuple(outcomes),
+        run=run,
+        comparisons=tuple(comparisons),
+        cache=used,
+        next_steps=next_steps(verdict, outcomes, run, comparisons, used),
+        warnings=_without_repeats((*changes.notes, *(plan.notes if plan else ()), *warnings)),
+    )
+
+
+def _without_repeats(lines: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(lines))

@@ -1,0 +1,276 @@
+"""One report for each thing a run can come to; the renderers are looked at with these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from tests.support import report_parts as parts
+from tests.support.squeezenet import TASKS, TaskRow
+from tunegate.artifacts.changes import ChangeSet
+from tunegate.artifacts.measurements import Comparison, Interval, MeasurementRun
+from tunegate.artifacts.outcomes import TuningOutcome
+from tunegate.artifacts.plans import Budget, Cost
+from tunegate.artifacts.tasks import CacheUse
+from tunegate.artifacts.verdicts import Finding, Report, Verdict
+from tunegate.stages.summarize import summarize
+
+CURVE = tuple((seconds * 9.3, round(3.1 + 6.4 * 0.72**seconds, 3)) for seconds in range(13))
+
+
+def make_report(kind: str) -> Report:
+    """The report of one situation: a key of `KINDS`."""
+    return KINDS[kind]()
+
+
+def identical() -> Report:
+    finding = parts.finding("pass", "identical build on both sides, not measured")
+    change = parts.change(change="weights-only", reason="only tensor data differs")
+    return _report(parts.verdict("pass", 0, finding), parts.changes(change))
+
+
+def measured() -> Report:
+    change = Interval(low=-1.2, center=0.3, high=1.1)
+    compared = parts.comparison(change, 4.812)
+    finding = _finding("pass", "within the margin of 3 %", compared)
+    return _measured(parts.verdict("pass", 0, finding), compared)
+
+
+def slowed() -> Report:
+    head = tuple(_slow(row) for row in TASKS)
+    change = Interval(low=10.9, center=12.4, high=13.9)
+    compared = parts.comparison(
+        change,
+        4.812,
+        launches=9,
+        spread=1.9,
+        decision="fail",
+        differences=parts.differences(head),
+    )
+    finding = _finding("fail", "slower by 12.4 % (at least 10.9 %), the margin is 3 %", compared)
+    tuning = parts.summary(exact=8, miss=2, trials=64, seconds=112.4, usd=0.1124)
+    verdict = parts.verdict("fail", 1, finding, tuning=tuning)
+    cache = parts.cache(exact=8, misses={"absent": 2})
+    outcomes = (parts.outcome(head, curve=CURVE),)
+    return _measured(verdict, compared, head=head, outcomes=outcomes, cache=cache)
+
+
+def undecided() -> Report:
+    change = Interval(low=1.4, center=2.9, high=4.6)
+    compared = parts.comparison(
+        change, 4.812, launches=13, spread=3.4, decision="undecided", stopped="budget"
+    )
+    compared = msgspec.structs.replace(compared, projected_launches=28)
+    finding = _finding("inconclusive", "between +1.4 and +4.6 %, across the margin", compared)
+    return _measured(parts.verdict("inconclusive", 3, finding), compared)
+
+
+def new_model() -> Report:
+    finding = parts.finding(
+        "new", "no base to compare with: built and checked", head_ms=4.83, reference_ms=6.31
+    )
+    change = parts.change(kind="added", change=None, base=None, reason="not in the base")
+    return _report(parts.verdict("new", 0, finding), parts.changes(change))
+
+
+def wrong_numbers() -> Report:
+    reason = "the head build is wrong: relative error 0.41 on output 'softmax', allowed 0.001"
+    finding = parts.finding("error", reason)
+    compared = parts.comparison(Interval(low=0, center=0, high=0), 4.8, launches=0, spread=0)
+    cell = parts.measurement(compared, stopped="error", head_ms=None, reference_ms=None)
+    run = parts.measured(cell, head=parts.built("d", error=reason))
+    return _report(parts.verdict("error", 2, finding), run=run)
+
+
+def no_baseline() -> Report:
+    reason = "the base revision 4f2a1c9 cannot be built: opset 7 is not supported"
+    return _report(parts.verdict("no-baseline", 5, parts.finding("no-baseline", reason)))
+
+
+def unfit() -> Report:
+    reason = "more than a third of the launches were disturbed by other processes"
+    return _report(parts.verdict("invalid-env", 4, parts.finding("invalid-env", reason)))
+
+
+def nothing_changed() -> Report:
+    return _report(
+        parts.verdict("pass", 0, tuning=parts.summary(tasks=0, exact=0)), parts.changes()
+    )
+
+
+def many() -> Report:
+    """Sixty models on two targets, with one of every status among them."""
+    special = [
+        *(report.verdict.findings[0] for report in (slowed(), undecided(), new_model())),
+        *(report.verdict.findings[0] for report in (wrong_numbers(), no_baseline(), identical())),
+    ]
+    passing = [
+        _finding(
+            "pass",
+            "within the margin of 3 %",
+            parts.comparison(Interval(low=-1.0, center=step / 40, high=1.9), 2.0 + step / 7),
+        )
+        for step in range(60)
+    ]
+    findings = [
+        msgspec.structs.replace(
+            each, model=f"models/family_{index % 7}/net_{index:02d}.onnx", target=target
+        )
+        for index, each in enumerate([*special, *passing])
+        for target in ("cpu", "cuda-h100")
+    ]
+    return _report(parts.verdict("error", 2, *findings))
+
+
+def budget_spent() -> Report:
+    cut = {"fused_conv2d9_add7_relu7": ("search", 22), "fused_conv2d12_add9_relu9": ("default", 0)}
+    head = tuple(
+        msgspec.structs.replace(
+            row,
+            before_ms=(row.ms or 0.0) * 2.1 if cut[row.name][1] else row.ms,
+            source=cut[row.name][0],
+            trials=cut[row.name][1],
+            stopped="budget" if cut[row.name][1] else "not-started",
+        )
+        if row.name in cut
+        else row
+        for row in TASKS
+    )
+    outcome = parts.outcome(
+        head, stopped="usd", spent=Cost(seconds=10.0, usd=0.01), curve=CURVE[:4]
+    )
+    tuning = parts.summary(
+        tasks=10, exact=8, miss=2, trials=22, seconds=10.0, usd=0.01, stopped="usd"
+    )
+    compared = parts.comparison(Interval(low=-0.9, center=0.6, high=2.1), 4.812)
+    finding = _finding("pass", "within the margin of 3 %", compared)
+    verdict = parts.verdict("pass", 0, finding, tuning=tuning)
+    return _measured(verdict, compared, head=head, outcomes=(outcome,))
+
+
+def cache_down() -> Report:
+    tasks = tuple(
+        msgspec.structs.replace(
+            row, before_ms=(row.ms or 0.0) * 3.7, source="search", trials=30, stopped="finished"
+        )
+        for row in TASKS
+    )
+    down = parts.cache(
+        exact=0,
+        misses={"store-unavailable": 10},
+        requests=1,
+        bytes_read=0,
+        seconds=5.0,
+        notes=("s3://acme-ml-cache/tunegate: no answer within 5 s; going on without it",),
+    )
+    report = measured()
+    return _report(
+        msgspec.structs.replace(
+            report.verdict, tuning=parts.summary(exact=0, miss=10, trials=300, seconds=540.0)
+        ),
+        tasks=tasks,
+        run=report.run,
+        comparisons=report.comparisons,
+        cache=down,
+    )
+
+
+def hostile() -> Report:
+    """Names as somebody unfriendly would choose them."""
+    name = (
+        "models/`|<script>alert(1)</script>@octocat #1 ]]> \x1b[31m\u202e$x$ [a](http://x.y).onnx"
+    )
+    task = "fused_</svg><script>x()</script>|`conv`_@all"
+    report = slowed()
+    finding = report.verdict.findings[0]
+    worst = msgspec.structs.replace(finding.differences[0], name=task, head_ms=9.9)
+    differences = (worst, *finding.differences[1:])
+    bad = msgspec.structs.replace(
+        finding, model=name, reason=f"{name} is slower\n# see", differences=differences
+    )
+    change_set = parts.changes(parts.change(name, reason=task))
+    return _report(parts.verdict("fail", 1, bad), change_set, outcomes=report.outcomes)
+
+
+KINDS: dict[str, Callable[[], Report]] = {
+    "identical": identical,
+    "measured": measured,
+    "slowed": slowed,
+    "undecided": undecided,
+    "new-model": new_model,
+    "wrong-numbers": wrong_numbers,
+    "no-baseline": no_baseline,
+    "unfit": unfit,
+    "nothing-changed": nothing_changed,
+    "many": many,
+    "budget-spent": budget_spent,
+    "cache-down": cache_down,
+    "hostile": hostile,
+}
+
+
+def _slow(row: TaskRow) -> TaskRow:
+    if row.name == "fused_conv2d3_add2_relu2":
+        return msgspec.structs.replace(
+            row, ms=1.121, source="default", number=95, before_ms=1.121, stopped="not-started"
+        )
+    if row.name == "fused_conv2d9_add7_relu7":
+        return msgspec.structs.replace(
+            row, ms=0.66, before_ms=3.88, source="search", trials=64, number=98, stopped="finished"
+        )
+    if row.name == "fused_max_pool2d":
+        return msgspec.structs.replace(row, ms=0.196)
+    return row
+
+
+def _finding(status: str, reason: str, compared: Comparison) -> Finding:
+    return parts.finding(
+        status,  # type: ignore[arg-type]  # a builder
+        reason,
+        base_ms=compared.base_ms,
+        head_ms=compared.head_ms,
+        reference_ms=compared.reference_ms,
+        change_percent=compared.change_percent,
+        launches=compared.launches,
+        differences=compared.differences,
+    )
+
+
+def _measured(
+    verdict: Verdict,
+    compared: Comparison,
+    *,
+    head: tuple[TaskRow, ...] = TASKS,
+    outcomes: Sequence[TuningOutcome] = (),
+    cache: CacheUse | None = None,
+) -> Report:
+    run = parts.measured(parts.measurement(compared), head=parts.built("d", head))
+    return _report(
+        verdict, tasks=head, outcomes=outcomes, run=run, comparisons=(compared,), cache=cache
+    )
+
+
+def _report(
+    verdict: Verdict,
+    change_set: ChangeSet | None = None,
+    *,
+    tasks: tuple[TaskRow, ...] = TASKS,
+    outcomes: Sequence[TuningOutcome] = (),
+    run: MeasurementRun | None = None,
+    comparisons: Sequence[Comparison] = (),
+    cache: CacheUse | None = None,
+) -> Report:
+    changes = parts.changes(parts.change()) if change_set is None else change_set
+    use = cache or parts.cache()
+    budget = Budget(seconds=600.0, trials=None, usd=0.6, usd_per_hour=3.6)
+    return summarize(
+        verdict,
+        changes=changes,
+        plan=parts.plan(changes, use, tasks, budget),
+        outcomes=outcomes or (parts.outcome(tasks),),
+        run=run,
+        comparisons=comparisons,
+        cache=use,
+        warnings=(),
+    )
