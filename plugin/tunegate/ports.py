@@ -8,13 +8,14 @@ from typing import Protocol
 
 import msgspec
 
-from tunegate.artifacts.builds import Build
-from tunegate.artifacts.changes import ModelVersion, Revisions
+from tunegate.artifacts.builds import Build, Source
+from tunegate.artifacts.changes import ModelPath, ModelVersion, Revisions, Side
 from tunegate.artifacts.measurements import Launch
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Shard
 from tunegate.artifacts.tasks import CacheUse, TuningTask
 from tunegate.config import TargetConfig
+from tunegate.errors import ModelError
 from tunegate_cache.records import (
     DeviceFingerprint,
     Lookup,
@@ -25,6 +26,9 @@ from tunegate_cache.records import (
 
 Shapes = Mapping[str, tuple[int, ...]]
 """Input name -> full shape, for the inputs whose shape the model leaves open."""
+
+Publish = Callable[[Sequence[TuningRecord]], bool]
+"""Hands finished records to the cache; False when they could not be stored now."""
 
 
 class Clock(Protocol):
@@ -64,28 +68,38 @@ class TaskIndex(Protocol):
     def use(self) -> CacheUse: ...
 
 
+class ModelJob(msgspec.Struct, frozen=True, kw_only=True):
+    """One model file for the compiler; `path` is what messages call it."""
+
+    file: Path
+    path: ModelPath
+    shapes: Shapes
+    target: TargetConfig
+
+
+class BuildJob(msgspec.Struct, frozen=True, kw_only=True):
+    """A model to build with the best of these records that replays, into `directory`. `sources`
+    says where a task's records came from, for the report."""
+
+    model: ModelJob
+    records: Mapping[WorkloadKey, Sequence[TuningRecord]]
+    sources: Mapping[WorkloadKey, Source]
+    directory: Path
+
+
 class Compiler(Protocol):
-    """ONNX models to tasks and to builds. Raises `ModelError` for a model it cannot take."""
+    """ONNX models to tasks and to builds.
 
-    def tasks(
-        self, model: Path, *, shapes: Shapes, target: TargetConfig, path: str
-    ) -> Sequence[TuningTask]:
-        """The tuning tasks of a model; `uses` of each has one entry, side 'head'."""
+    **Order.** Answers come in the order of the jobs. **Faults.** A model that cannot be taken is a
+    ModelError in its place among the tasks, and a Build with `error` set among the builds; a build
+    that computes other numbers than ONNX Runtime is an error too, and nothing of it stays on disk.
+    """
+
+    def tasks(self, jobs: Sequence[ModelJob]) -> Sequence[Sequence[TuningTask] | ModelError]:
+        """`uses` of each task has one entry, side 'head'."""
         ...
 
-    def build(
-        self,
-        model: Path,
-        *,
-        shapes: Shapes,
-        target: TargetConfig,
-        records: Mapping[WorkloadKey, Sequence[TuningRecord]],
-        sources: Mapping[WorkloadKey, str],
-        directory: Path,
-    ) -> Build:
-        """Compile with the best record that replays, check the numbers against ONNX Runtime,
-        write the deployable artifact into `directory`. A wrong or failed build is a value."""
-        ...
+    def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]: ...
 
 
 class Tuner(Protocol):
@@ -93,10 +107,7 @@ class Tuner(Protocol):
     task being final; stops at the shard's budget, never more than 5 s late."""
 
     def tune(
-        self,
-        shard: Shard,
-        models: Mapping[str, Path],
-        publish: Callable[[Sequence[TuningRecord]], bool],
+        self, shard: Shard, models: Mapping[tuple[ModelPath, Side], Path], publish: Publish
     ) -> Iterator[TaskOutcome]: ...
 
 

@@ -10,6 +10,10 @@ from tunegate.artifacts.changes import ModelPath
 from tunegate_cache.records import WorkloadKey
 
 
+Source = Literal["exact", "transfer", "search", "default"]
+"""Where a schedule came from."""
+
+
 class NumericCheck(msgspec.Struct, frozen=True, kw_only=True):
     """The build against ONNX Runtime, over all outputs and seeds; relative error is to the largest
     magnitude of the reference output."""
@@ -28,7 +32,7 @@ class BuiltTask(msgspec.Struct, frozen=True, kw_only=True):
     key: WorkloadKey
     name: str
     weight: int
-    source: Literal["exact", "transfer", "search", "default"]
+    source: Source
     rid: str
     ms: float | None
 

@@ -1,17 +1,16 @@
-"""Which compiler this is, as records name it, and whether its parts fit together."""
+"""Which compiler this is, as records name it."""
 
 from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
 
-import tvm
-
 from tunegate_cache.records import Toolchain
 
 
 def toolchain() -> Toolchain:
+    """Read from the installed distributions; nothing is imported."""
     return Toolchain(
-        tvm=tvm.__version__, ffi=_version("apache-tvm-ffi"), cuda=_version("cuda-bindings")
+        tvm=_version("apache-tvm"), ffi=_version("apache-tvm-ffi"), cuda=_version("cuda-bindings")
     )
 
 

@@ -1,0 +1,102 @@
+"""A child process that answers one request at a time, and can be killed at any moment."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import BinaryIO, Generic, TypeVar, cast
+
+import msgspec
+
+from tunegate.edges.frames import FrameBuffer, write_frame
+
+Reply = TypeVar("Reply")
+
+_PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_HOME")
+_PASSED_ON_PREFIXES = ("NVIDIA_", "CUDA_VISIBLE_", "PYTHON")
+
+
+class ChildDiedError(Exception):
+    """The process ended without an answer; `str` says how."""
+
+
+class Child(Generic[Reply]):
+    """One child running `python -m module`. It leads a process group of its own, dies with its
+    parent, and inherits no variable that could hold a secret."""
+
+    def __init__(
+        self, module: str, replies: type[Reply], *, variables: Mapping[str, str], log: Path
+    ) -> None:
+        self._decoder = msgspec.msgpack.Decoder(replies)
+        self._buffer = FrameBuffer()
+        self.log = log
+        with log.open("ab") as errors:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tunegate.edges.run_child", str(os.getpid()), module],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env=_environment(variables),
+                start_new_session=True,
+            )
+        self._input = cast("BinaryIO", self._process.stdin)
+        self._output = cast("BinaryIO", self._process.stdout)
+        os.set_blocking(self._output.fileno(), False)
+        self.busy_since: float | None = None
+
+    def fileno(self) -> int:
+        return self._output.fileno()
+
+    def send(self, request: msgspec.Struct) -> None:
+        """Ask; the child must be idle. Raises ChildDiedError."""
+        self.busy_since = time.monotonic()
+        try:
+            write_frame(self._input, msgspec.msgpack.encode(request))
+        except OSError as error:
+            raise ChildDiedError(self._obituary()) from error
+
+    def receive(self) -> Reply | None:
+        """The answer if it has come whole, else None. Raises ChildDiedError."""
+        received = self._output.read()
+        if received is None:
+            return None
+        if received == b"":
+            raise ChildDiedError(self._obituary())
+        bodies = self._buffer.feed(received)
+        if not bodies:
+            return None
+        self.busy_since = None
+        return self._decoder.decode(bodies[0])
+
+    def kill(self) -> None:
+        """End the whole process group now."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        for stream in (self._input, self._output):
+            with contextlib.suppress(OSError):
+                stream.close()
+
+    def _obituary(self) -> str:
+        try:
+            code = self._process.wait(timeout=2)
+        except subprocess.TimeoutExpired:
+            return "closed its output"
+        if code < 0:
+            return f"killed by {signal.Signals(-code).name}"
+        return f"exited with {code}"
+
+
+def _environment(variables: Mapping[str, str]) -> dict[str, str]:
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name in _PASSED_ON or name.startswith(_PASSED_ON_PREFIXES)
+    }
+    return {**kept, **variables}

@@ -1,0 +1,20 @@
+"""How many cores this process may use: the affinity mask, cut by the container's quota."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def usable_cores(cgroup: Path = Path("/sys/fs/cgroup")) -> int:
+    allowed = len(os.sched_getaffinity(0))
+    quota = _quota(cgroup)
+    return allowed if quota is None else max(1, min(allowed, int(quota)))
+
+
+def _quota(cgroup: Path) -> float | None:
+    try:
+        limit, period = (cgroup / "cpu.max").read_text().split()
+    except (OSError, ValueError):
+        return None
+    return None if limit == "max" else int(limit) / int(period)

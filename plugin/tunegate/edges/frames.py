@@ -1,0 +1,52 @@
+"""Messages between our processes: MessagePack bodies, each behind its length."""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+from typing import BinaryIO
+
+_HEADER = struct.Struct("<I")
+
+
+def write_frame(stream: BinaryIO, body: bytes) -> None:
+    stream.write(_HEADER.pack(len(body)) + body)
+    stream.flush()
+
+
+def read_frame(stream: BinaryIO) -> bytes | None:
+    """The next body, or None when the other side is gone."""
+    header = stream.read(_HEADER.size)
+    if len(header) < _HEADER.size:
+        return None
+    (length,) = _HEADER.unpack(header)
+    body = stream.read(length)
+    return body if len(body) == length else None
+
+
+class FrameBuffer:
+    """Collects bytes as they come and gives whole bodies back."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+
+    def feed(self, received: bytes) -> list[bytes]:
+        self._bytes += received
+        bodies = []
+        while len(self._bytes) >= _HEADER.size:
+            (length,) = _HEADER.unpack_from(self._bytes)
+            end = _HEADER.size + length
+            if len(self._bytes) < end:
+                break
+            bodies.append(bytes(self._bytes[_HEADER.size : end]))
+            del self._bytes[:end]
+        return bodies
+
+
+def claim_standard_output() -> BinaryIO:
+    """A child's private copy of its standard output; whatever else prints goes to stderr."""
+    private = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return private

@@ -1,0 +1,28 @@
+"""What is asked of the child that checks a compiled model, and what it answers."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tunegate.edges.metaschedule.messages import Failed
+
+
+class CheckArtifact(msgspec.Struct, frozen=True, kw_only=True):
+    """`reference` is the ONNX file that ONNX Runtime runs; `kind` is the target's."""
+
+    directory: str
+    reference: str
+    kind: str
+
+
+class Checked(msgspec.Struct, frozen=True, tag="checked", kw_only=True):
+    """`ran` is False where this machine has no device to run it on; `detail` says what is wrong."""
+
+    ran: bool
+    max_absolute: float = 0.0
+    max_relative: float = 0.0
+    tolerance: float = 0.0
+    detail: str = ""
+
+
+CheckReply = Checked | Failed

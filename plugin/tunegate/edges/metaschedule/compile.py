@@ -1,0 +1,229 @@
+"""The child that compiles models: lists their tasks, and builds them from records."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+import tvm
+from tvm import relax
+from tvm.s_tir import dlight
+from tvm.s_tir import meta_schedule as ms
+
+from tunegate.artifacts.builds import Source as Origin
+from tunegate.artifacts.tasks import TaskUse, TuningTask
+from tunegate.edges.artifact_file import ArtifactFile, ArtifactTensor
+from tunegate.edges.metaschedule.functions import ModelFunction, functions_of, layer_names
+from tunegate.edges.metaschedule.import_onnx import import_model
+from tunegate.edges.metaschedule.intrinsics import load_intrinsics
+from tunegate.edges.metaschedule.messages import (
+    BuildModel,
+    Built,
+    BuiltFunction,
+    CompileReply,
+    CompileRequest,
+    Failed,
+    ListTasks,
+    Schedule,
+    Tasks,
+)
+from tunegate.edges.metaschedule.space import DesignSpace
+from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
+from tunegate.edges.metaschedule.versions import toolchain
+from tunegate.edges.onnx_prepare import PreparedModel, prepare
+from tunegate.errors import TunegateError
+from tunegate_cache.records import TuningRecord, WorkloadKey
+
+Request = CompileRequest
+
+LIBRARY = "model.so"
+
+
+def answer(request: CompileRequest) -> CompileReply:
+    """Serve one request; a model that cannot be compiled is a reply, not a crash."""
+    try:
+        match request:
+            case ListTasks():
+                return _list_tasks(request)
+            case BuildModel():
+                return _build(request)
+    except TunegateError as error:
+        return Failed(str(error), model=True)
+
+
+def _list_tasks(request: ListTasks) -> Tasks:
+    target = tvm_target(request.target)
+    prepared, module = _open(request, target)
+    functions = functions_of(module, layer_names(prepared.optimized))
+    return Tasks(tuple(_merge(functions, request, target)))
+
+
+def _open(request: ListTasks | BuildModel, target: ResolvedTarget) -> tuple[PreparedModel, Any]:
+    load_intrinsics(request.target.kind)
+    prepared = prepare(
+        Path(request.model.file),
+        shapes=request.model.shapes,
+        into=Path(request.scratch),
+        path=request.model.path,
+    )
+    return prepared, import_model(prepared, target.target, request.model.path)
+
+
+def _merge(
+    functions: list[ModelFunction], request: ListTasks, target: ResolvedTarget
+) -> list[TuningTask]:
+    """Functions of one workload are one task: fusion may name the same code twice."""
+    together: dict[str, list[ModelFunction]] = {}
+    for function in functions:
+        together.setdefault(function.workload.digest, []).append(function)
+    return [
+        TuningTask(
+            key=WorkloadKey(digest, target.key),
+            shape=same[0].workload.shape,
+            target=request.target.name,
+            operator=same[0].operator,
+            dtype=same[0].dtype,
+            flops=same[0].flops,
+            uses=(
+                TaskUse(
+                    model=request.model.path,
+                    side="head",
+                    weight=sum(f.weight for f in same),
+                    name=same[0].label,
+                ),
+            ),
+        )
+        for digest, same in together.items()
+    ]
+
+
+def _build(request: BuildModel) -> Built:
+    started = time.monotonic()
+    target = tvm_target(request.target)
+    prepared, module = _open(request, target)
+    functions = functions_of(module, layer_names(prepared.optimized))
+    built = []
+    for function in functions:
+        records = request.records.get(function.workload.digest, ())
+        scheduled, record = _best_that_replays(function, records, target.target)
+        if scheduled is not None:
+            module.update_func(module.get_global_var(function.name), scheduled)
+        key = WorkloadKey(function.workload.digest, target.key)
+        source = cast("Origin", request.sources.get(function.workload.digest, "exact"))
+        built.append(_built_function(function, key, record, source))
+    size = _export(module, target, Path(request.directory))
+    key_text = _build_key(prepared, target, built)
+    _write_artifact(request, (prepared, module), target, built, key_text)
+    seconds = time.monotonic() - started
+    return Built(key=key_text, functions=tuple(built), size_bytes=size, seconds=seconds)
+
+
+def _best_that_replays(
+    function: ModelFunction, records: tuple[TuningRecord, ...], target: Any
+) -> tuple[Any | None, TuningRecord | None]:
+    usable = [record for record in records if record.status == "ok"]
+    if not usable:
+        return None, None
+    context = ms.TuneContext(
+        mod=function.workload.module,
+        target=target,
+        space_generator="post-order-apply",
+        search_strategy="replay-trace",
+        num_threads=1,
+        rand_state=1,
+    )
+    space = DesignSpace(function.workload, context)
+    for record in usable:
+        if not record.template:
+            return None, record  # the default schedule was measured, and nothing was faster
+        schedule = space.replay(Schedule(record.template, record.decisions))
+        if schedule is not None:
+            main = schedule.mod["main"].without_attr("global_symbol")
+            return main.with_attr("tirx.is_scheduled", True), record
+    return None, None
+
+
+def _built_function(
+    function: ModelFunction, key: WorkloadKey, record: TuningRecord | None, source: Origin
+) -> BuiltFunction:
+    return BuiltFunction(
+        key=key,
+        name=function.label,
+        weight=function.weight,
+        source=source if record is not None and record.template else "default",
+        rid=record_id(record) if record is not None and record.template else "",
+        ms=None if record is None else record.median_ms,
+    )
+
+
+def record_id(record: TuningRecord) -> str:
+    """Identity of the candidate, however often it was measured."""
+    text = msgspec.json.encode(
+        [record.key.workload, record.key.target, record.template, record.decisions]
+    )
+    return hashlib.sha256(text).hexdigest()
+
+
+def _export(module: Any, target: ResolvedTarget, directory: Path) -> int:
+    with target.target, tvm.transform.PassContext(opt_level=3):
+        if target.attributes["kind"] == "cuda":
+            module = dlight.ApplyDefaultSchedule(
+                dlight.gpu.Matmul(),
+                dlight.gpu.GEMV(),
+                dlight.gpu.Reduction(),
+                dlight.gpu.GeneralReduction(),
+                dlight.gpu.Fallback(),
+            )(module)
+        executable = relax.build(module, target=target.target)
+    directory.mkdir(parents=True, exist_ok=True)
+    library = directory / LIBRARY
+    executable.export_library(str(library))
+    return library.stat().st_size
+
+
+def _build_key(prepared: PreparedModel, target: ResolvedTarget, built: list[BuiltFunction]) -> str:
+    """Equal keys mean equal code and equal weights: such a pair needs no measuring."""
+    parts = {
+        "model": hashlib.sha256(prepared.optimized.read_bytes()).hexdigest(),
+        "target": target.attributes,
+        "toolchain": toolchain(),
+        "schedules": sorted({(f.key.workload, f.rid) for f in built}),
+    }
+    return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()
+
+
+def _write_artifact(
+    request: BuildModel,
+    opened: tuple[PreparedModel, Any],
+    target: ResolvedTarget,
+    built: list[BuiltFunction],
+    key: str,
+) -> None:
+    prepared, module = opened
+    outputs = _output_tensors(module, prepared.outputs)
+    ArtifactFile(
+        runtime="tvm",
+        file=LIBRARY,
+        inputs=tuple(ArtifactTensor(t.name, t.shape, t.dtype) for t in prepared.inputs),
+        outputs=outputs,
+        threads=int(target.attributes.get("num-cores", 1)),
+        device="cuda" if target.attributes["kind"] == "cuda" else "cpu",
+        model=request.model.path,
+        key=key,
+        target=msgspec.to_builtins(target.attributes),
+        toolchain=msgspec.to_builtins(toolchain()),
+        tasks=msgspec.to_builtins(built),
+    ).write(Path(request.directory))
+
+
+def _output_tensors(module: Any, names: Mapping[int, str] | tuple[str, ...]) -> tuple[Any, ...]:
+    kind = module["main"].ret_ty
+    kinds = kind.fields if hasattr(kind, "fields") else [kind]
+    return tuple(
+        ArtifactTensor(names[i], tuple(int(n) for n in k.shape.values), str(k.dtype.dtype))
+        for i, k in enumerate(kinds)
+    )

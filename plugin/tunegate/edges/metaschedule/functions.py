@@ -1,0 +1,113 @@
+"""The kernels of a fused Relax module: how often main calls each, and which layers they are."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import onnx
+import tvm
+from onnx import numpy_helper
+from tvm import relax
+
+from tunegate.edges.metaschedule.workload import Workload, canonical_workload
+
+_FEW = 2
+
+
+class ModelFunction(msgspec.Struct, frozen=True, kw_only=True):
+    """One PrimFunc of a module. `label` names its layers in the model's own words where the weights
+    tell, else the operators; `weight` is its calls per inference."""
+
+    name: str
+    workload: Workload
+    weight: int
+    label: str
+    operator: str
+    dtype: str
+    flops: float
+
+
+def functions_of(module: Any, layers: Mapping[bytes, str] | None = None) -> list[ModelFunction]:
+    """The functions `main` calls, in call order. `layers` comes from `layer_names`."""
+    calls = list(_calls(module["main"]))
+    found: dict[str, list[str]] = {}
+    for name, constants in calls:
+        layer = next((layers[d] for d in constants if d in layers), "") if layers else ""
+        found.setdefault(name, []).append(layer)
+    return [_function(name, module[name], names) for name, names in found.items()]
+
+
+def layer_names(model: Path) -> dict[bytes, str]:
+    """Digest of an initializer's bytes -> name of the first node that uses it."""
+    proto = onnx.load(model)
+    users: dict[str, str] = {}
+    for node in proto.graph.node:
+        for name in node.input:
+            users.setdefault(name, node.name or node.output[0])
+    return {
+        _digest(numpy_helper.to_array(tensor)): users[tensor.name]
+        for tensor in proto.graph.initializer
+        if tensor.name in users
+    }
+
+
+def _function(name: str, function: Any, layers: list[str]) -> ModelFunction:
+    workload = canonical_workload(function)
+    operator = _operator(name)
+    named = [layer for layer in layers if layer]
+    label = operator if not named else ", ".join(named[:_FEW])
+    if len(named) > _FEW:
+        label += f" +{len(named) - _FEW}"
+    return ModelFunction(
+        name=name,
+        workload=workload,
+        weight=len(layers),
+        label=label,
+        operator=operator,
+        dtype=str(function.params[-1].ty.dtype),
+        flops=_flops(workload),
+    )
+
+
+def _calls(main: Any) -> Iterator[tuple[str, list[bytes]]]:
+    call_tir = tvm.ir.Op.get("relax.call_tir")
+    for block in main.body.blocks:
+        for binding in block.bindings:
+            value = binding.value
+            if isinstance(value, relax.Call) and value.op.same_as(call_tir):
+                callee, arguments = value.args[0], value.args[1]
+                fields = arguments.fields if isinstance(arguments, relax.Tuple) else [arguments]
+                constants = [_digest(f.value.numpy()) for f in fields if _is_constant(f)]
+                yield callee.name_hint, constants
+
+
+def _is_constant(value: Any) -> bool:
+    return isinstance(value, tvm.ir.GenericConst)
+
+
+def _digest(array: Any) -> bytes:
+    return hashlib.blake2b(array.tobytes(), digest_size=16).digest()
+
+
+def _operator(name: str) -> str:
+    """`fused_conv2d10_add6_relu6` -> `conv2d_add_relu`."""
+    parts = name.removeprefix("fused_").split("_")
+    return "_".join(
+        re.sub(r"(?<=[a-z])\d+$", "", part) if i else _first(part) for i, part in enumerate(parts)
+    )
+
+
+def _first(part: str) -> str:
+    return re.sub(r"^((?:conv|max_pool|avg_pool|pool)\d?d?|[a-z]+)\d*$", r"\1", part)
+
+
+def _flops(workload: Workload) -> float:
+    try:
+        return float(tvm.s_tir.analysis.estimate_tir_flops(workload.module))
+    except tvm.error.TVMError:
+        return 0.0  # data movement, or an operator the estimate has no rule for

@@ -1,0 +1,51 @@
+"""A prepared ONNX file to a fused Relax module."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import warnings
+from typing import Any
+
+import onnx
+from tvm import relax
+from tvm.relax.frontend.onnx import from_onnx
+
+from tunegate.edges.onnx_prepare import PreparedModel, unsupported
+from tunegate.errors import ModelError
+
+logger = logging.getLogger(__name__)
+
+
+def import_model(prepared: PreparedModel, target: Any, path: str) -> Any:
+    """The module after legalization and fusion: one PrimFunc per kernel, weights bound.
+
+    Raises ModelError, naming the operator and its node where an operator is the reason.
+    """
+    proto = onnx.load(prepared.optimized)
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            module = from_onnx(proto)
+            with target:
+                return relax.get_pipeline("zero")(module)
+    except Exception as error:
+        # The importer raises whatever its converters raise; the C++ passes raise tvm errors.
+        logger.debug("import of %s failed", path, exc_info=True)
+        raise ModelError(_reason(proto, path, error)) from error
+
+
+def _reason(proto: onnx.ModelProto, path: str, error: Exception) -> str:
+    text = str(error)
+    for node in proto.graph.node:
+        if _names(text, node.op_type) and "not supported" in text.lower():
+            return unsupported(path, node)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    said = lines[-1][:300] if lines else type(error).__name__
+    return f"{path}: the compiler cannot import the model ({said}). Take it out of models: in tunegate.yaml, or export it differently."
+
+
+def _names(text: str, op_type: str) -> bool:
+    words = text.replace(",", " ").replace("'", " ").replace("[", " ").replace("]", " ").split()
+    return op_type in words

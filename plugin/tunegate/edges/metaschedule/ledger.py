@@ -1,0 +1,211 @@
+"""What a tuning run knows of each task: results so far, as records and as an outcome."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Literal
+
+import msgspec
+
+from tunegate.artifacts.builds import Source as Origin
+from tunegate.artifacts.outcomes import TaskOutcome
+from tunegate.artifacts.plans import PlannedTask
+from tunegate.edges.metaschedule.messages import Candidate, Measured, Schedule
+from tunegate.tuning.expected_time import starting_state
+from tunegate.tuning.improvement import Batch
+from tunegate.tuning.next_task import TaskState
+from tunegate_cache.records import (
+    DeviceFingerprint,
+    ExactHit,
+    Provenance,
+    Toolchain,
+    TransferHit,
+    TuningRecord,
+)
+
+Stopped = Literal["exact", "finished", "converged", "budget", "failed", "cancelled", "not-started"]
+_KEPT_IN_OUTCOME = 4
+
+
+class TaskLedger:
+    """One task's books. Records are made for every scheduled candidate, failures included."""
+
+    def __init__(
+        self,
+        planned: PlannedTask,
+        *,
+        device: DeviceFingerprint,
+        toolchain: Toolchain,
+        source: Provenance,
+    ) -> None:
+        self.planned = planned
+        self._prior = starting_state(planned, "cuda" if device.kind == "cuda" else "llvm")
+        self.task = planned.resolved.task
+        self._device, self._toolchain, self._source = device, toolchain, source
+        self.trials = 0
+        self.seconds = 0.0
+        self.exhausted = False
+        self.is_started = False
+        self.in_flight = 0
+        self.default_ms: float | None = None
+        self.best: TuningRecord | None = None
+        self.best_origin: Origin = "default"
+        self._history: list[Batch] = []
+        self._candidates: dict[Schedule, Candidate] = {}
+        self._ok: dict[Schedule, tuple[TuningRecord, Origin]] = {}
+        self._failures: Counter[str] = Counter()
+        self._detail = ""
+        self._confirmed: set[Schedule] = set()
+
+    @property
+    def workload(self) -> str:
+        return self.task.key.workload
+
+    @property
+    def best_ms(self) -> float | None:
+        times = [t for t in (self.default_ms, self._best_record_ms()) if t is not None]
+        return min(times) if times else None
+
+    def seeds(self) -> tuple[tuple[Origin, Schedule], ...]:
+        """Schedules of the cache to try before any search."""
+        lookup = self.planned.resolved.lookup
+        match lookup:
+            case TransferHit(records=records):
+                return tuple(("transfer", _schedule(r)) for r in records if r.template)
+            case ExactHit(records=records):
+                return tuple(("exact", _schedule(r)) for r in records[:1] if r.template)
+            case _:
+                return ()
+
+    def enter(self, candidate: Candidate, measured: Measured, now: int) -> TuningRecord:
+        """Book a result and give the record to publish. The default schedule is a candidate like
+        any other, with an empty template."""
+        self.seconds += measured.build_seconds + measured.run_seconds
+        if measured.status != "ok":
+            self._failures[measured.status] += 1
+            self._detail = self._detail or measured.detail
+        elif candidate.origin == "default":
+            self.default_ms = _median_ms(measured)
+        self.trials += candidate.origin != "default"
+        record = self._record(candidate.schedule, measured, now)
+        if measured.status == "ok":
+            self._accept(candidate, record)
+        return record
+
+    def note_batch(self, trials: int, seconds: float) -> None:
+        """One batch is finished: a point of the improvement history."""
+        self._history.append(Batch(trials=trials, seconds=seconds, best_ms=self.best_ms))
+        ranked = sorted(self._ok.values(), key=lambda found: found[0].median_ms)
+        kept = {_schedule(record) for record, _ in ranked[:_KEPT_IN_OUTCOME]}
+        self._candidates = {s: c for s, c in self._candidates.items() if s in kept}
+
+    def state(self) -> TaskState:
+        """The task as the scheduler sees it."""
+        return msgspec.structs.replace(
+            self._prior,
+            best_ms=self.best_ms,
+            history=tuple(self._history),
+            in_flight=self.in_flight,
+            exhausted=self.exhausted,
+        )
+
+    def contenders(self, count: int) -> list[Candidate]:
+        """The best candidates so far, to be measured again before one is believed."""
+        ranked = sorted(self._ok.values(), key=lambda found: found[0].median_ms)
+        schedules = [_schedule(record) for record, _ in ranked[:count]]
+        return [self._candidates[s] for s in schedules if s in self._candidates]
+
+    def stopped(self, run: Stopped) -> Stopped:
+        """Why this task stopped, in a run that stopped for `run`."""
+        if not self.is_started:
+            return "not-started"
+        if not self._ok:
+            return "failed"
+        return "finished" if self.exhausted else run
+
+    def confirm(self, schedule: Schedule, measured: Measured, now: int) -> TuningRecord:
+        """Book a careful second measurement; it replaces the first."""
+        if measured.status != "ok":
+            self._ok.pop(schedule, None)
+            self.best = None
+            return self._record(schedule, measured, now)
+        origin = self._ok[schedule][1]
+        record = self._record(schedule, measured, now)
+        self._ok[schedule] = (record, origin)
+        self._confirmed.add(schedule)
+        confirmed = [self._ok[s] for s in self._confirmed if s in self._ok]
+        self.best, self.best_origin = min(confirmed, key=lambda found: found[0].median_ms)
+        return record
+
+    def served_outcome(self) -> TaskOutcome:
+        """The outcome of a task that the cache answers: nothing is run."""
+        lookup = self.planned.resolved.lookup
+        records = lookup.records if isinstance(lookup, (ExactHit, TransferHit)) else ()
+        known = isinstance(lookup, ExactHit) and bool(records)
+        best_ms = records[0].median_ms if known else None
+        return TaskOutcome(
+            key=self.task.key,
+            target=self.task.target,
+            name=self.task.uses[0].name,
+            source="exact" if known else "transfer" if records else "default",
+            records=records[:_KEPT_IN_OUTCOME],
+            trials=0,
+            before_ms=best_ms,
+            best_ms=best_ms,
+            seconds=0.0,
+            stopped="exact" if known else "not-started",
+        )
+
+    def outcome(self, stopped: Stopped) -> TaskOutcome:
+        ranked = sorted(self._ok.values(), key=lambda found: found[0].median_ms)
+        confirmed = [found for found in ranked if _schedule(found[0]) in self._confirmed]
+        best = [record for record, _ in (confirmed or ranked)[:_KEPT_IN_OUTCOME]]
+        return TaskOutcome(
+            key=self.task.key,
+            target=self.task.target,
+            name=self.task.uses[0].name,
+            source=self._origin_of(best),
+            records=tuple(best),
+            trials=self.trials,
+            before_ms=self.default_ms,
+            best_ms=best[0].median_ms if best else self.default_ms,
+            seconds=self.seconds,
+            stopped=stopped,
+            failures=dict(self._failures),
+            detail=self._detail,
+        )
+
+    def _origin_of(self, best: list[TuningRecord]) -> Origin:
+        return self._ok[_schedule(best[0])][1] if best else "default"
+
+    def _accept(self, candidate: Candidate, record: TuningRecord) -> None:
+        self._ok[candidate.schedule] = (record, candidate.origin)
+        self._candidates[candidate.schedule] = candidate
+        if self.best is None or record.median_ms < self.best.median_ms:
+            self.best, self.best_origin = record, candidate.origin
+
+    def _best_record_ms(self) -> float | None:
+        return None if self.best is None else self.best.median_ms
+
+    def _record(self, schedule: Schedule, measured: Measured, now: int) -> TuningRecord:
+        return TuningRecord(
+            key=self.task.key,
+            shape=self.task.shape,
+            template=schedule.template,
+            decisions=schedule.decisions,
+            run_nanoseconds=measured.nanoseconds,
+            status=measured.status,
+            device=self._device,
+            toolchain=self._toolchain,
+            measured_at=now,
+            source=self._source,
+        )
+
+
+def _schedule(record: TuningRecord) -> Schedule:
+    return Schedule(record.template, record.decisions)
+
+
+def _median_ms(measured: Measured) -> float:
+    times = sorted(measured.nanoseconds)
+    return times[len(times) // 2] / 1e6

@@ -1,0 +1,34 @@
+"""Run a compiled artifact: the same few lines that `docs/deploying.md` gives to users."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import tvm
+from tvm import relax
+
+from tunegate.edges.artifact_file import ArtifactFile
+
+Run = Callable[[Mapping[str, Any]], list[Any]]
+
+
+def load(directory: Path) -> Run:
+    """A function from input arrays by name to the list of output arrays."""
+    artifact = ArtifactFile.read(directory)
+    device = tvm.cuda() if artifact.device == "cuda" else tvm.cpu()
+    library = tvm.runtime.load_module(str(directory / artifact.file))
+    main = relax.VirtualMachine(library, device)[artifact.entry]
+
+    def run(feed: Mapping[str, Any]) -> list[Any]:
+        inputs = [tvm.runtime.tensor(feed[t.name], device) for t in artifact.inputs]
+        outputs = main(*inputs)
+        several = len(artifact.outputs) > 1
+        return [o.numpy() for o in (outputs if several else [outputs])]
+
+    return run
+
+
+def device_exists(kind: str) -> bool:
+    return kind != "cuda" or bool(tvm.cuda().exist)

@@ -1,0 +1,159 @@
+"""What the coordinator asks its children, and what they answer. No TVM here."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tunegate.artifacts.builds import Source
+from tunegate.artifacts.tasks import TuningTask
+from tunegate.config import TargetConfig
+from tunegate_cache.records import Decision, RecordStatus, TuningRecord, WorkloadKey
+
+
+class ModelFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A model to open: the file, what to call it, and the shapes of its dynamic inputs."""
+
+    file: str
+    path: str
+    shapes: dict[str, tuple[int, ...]]
+
+
+class Schedule(msgspec.Struct, frozen=True):
+    """The decisions of one candidate under the template they belong to; the default schedule has
+    neither."""
+
+    template: str
+    decisions: tuple[Decision, ...]
+
+
+class Argument(msgspec.Struct, frozen=True):
+    shape: tuple[int, ...]
+    dtype: str
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """One scheduled module, serialized for the workers of this run only."""
+
+    number: int
+    workload: str
+    origin: Source
+    schedule: Schedule
+    module: str
+    arguments: tuple[Argument, ...]
+
+
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a candidate. `nanoseconds` is empty unless `status` is `ok`."""
+
+    number: int
+    status: RecordStatus
+    nanoseconds: tuple[int, ...] = ()
+    build_seconds: float = 0.0
+    run_seconds: float = 0.0
+    detail: str = ""
+
+
+# to the searcher ------------------------------------------------------------
+
+
+class OpenModels(msgspec.Struct, frozen=True, tag="open"):
+    models: tuple[ModelFile, ...]
+    target: TargetConfig
+    directory: str
+    search_threads: int
+    seed: int
+
+
+class Propose(msgspec.Struct, frozen=True, tag="propose", kw_only=True):
+    """`results` are of earlier candidates of this task; `seeds` are tried before any search, once.
+    `more` is how many candidates this task may still expect: it sizes the search."""
+
+    workload: str
+    count: int
+    more: int
+    seeds: tuple[tuple[Source, Schedule], ...] = ()
+    results: tuple[Measured, ...] = ()
+
+
+class Opened(msgspec.Struct, frozen=True, tag="opened"):
+    workloads: tuple[str, ...]
+    target_json: str
+
+
+class Proposed(msgspec.Struct, frozen=True, tag="proposed"):
+    """`exhausted` means that the search has nothing new for this task."""
+
+    workload: str
+    candidates: tuple[Candidate, ...]
+    exhausted: bool
+    rejected: int = 0
+
+
+class Failed(msgspec.Struct, frozen=True, tag="failed"):
+    """`model` is set when the model, not the machine, is at fault."""
+
+    reason: str
+    model: bool
+
+
+SearchRequest = OpenModels | Propose
+SearchReply = Opened | Proposed | Failed
+
+
+# to a worker ----------------------------------------------------------------
+
+
+class Measure(msgspec.Struct, frozen=True, kw_only=True):
+    """Build and time one candidate. `reference` is a file of the expected output: it is written by
+    the default schedule and compared by the others. `loser_ms`: slower than this, one repeat is
+    enough. `lock` serializes timing among the workers of this machine."""
+
+    candidate: Candidate
+    target_json: str
+    reference: str
+    writes_reference: bool
+    loser_ms: float
+    repeats: int
+    lock: str
+
+
+# to the compiler ------------------------------------------------------------
+
+
+class ListTasks(msgspec.Struct, frozen=True, tag="tasks", kw_only=True):
+    model: ModelFile
+    target: TargetConfig
+    scratch: str
+
+
+class BuildModel(msgspec.Struct, frozen=True, tag="build", kw_only=True):
+    model: ModelFile
+    target: TargetConfig
+    records: dict[str, tuple[TuningRecord, ...]]
+    sources: dict[str, str]
+    directory: str
+    scratch: str
+
+
+class Tasks(msgspec.Struct, frozen=True, tag="tasks"):
+    tasks: tuple[TuningTask, ...]
+
+
+class BuiltFunction(msgspec.Struct, frozen=True, kw_only=True):
+    key: WorkloadKey
+    name: str
+    weight: int
+    source: Source
+    rid: str
+    ms: float | None
+
+
+class Built(msgspec.Struct, frozen=True, tag="built", kw_only=True):
+    key: str
+    functions: tuple[BuiltFunction, ...]
+    size_bytes: int
+    seconds: float
+
+
+CompileRequest = ListTasks | BuildModel
+CompileReply = Tasks | Built | Failed

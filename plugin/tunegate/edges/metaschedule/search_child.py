@@ -1,0 +1,87 @@
+"""The searcher as the run sees it: restarted when it dies, given up on for a task that kills it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import cast
+
+from tunegate.edges.child import Child, ChildDiedError
+from tunegate.edges.metaschedule.messages import (
+    Failed,
+    Opened,
+    OpenModels,
+    Propose,
+    Proposed,
+    SearchReply,
+)
+from tunegate.errors import EnvironmentUnfitError, ModelError
+
+_MODULE = "tunegate.edges.metaschedule.searcher"
+_LIMIT_SECONDS = 60.0
+_RESTARTS = 3
+
+
+class SearchChild:
+    """Opens the models at once; until they are open it is busy. `target_json` is known after."""
+
+    def __init__(self, request: OpenModels, log: Path) -> None:
+        self._request, self._log = request, log
+        self._restarts = 0
+        self._asked: Propose | None = None
+        self.target_json = ""
+        self._child = self._start()
+
+    @property
+    def is_idle(self) -> bool:
+        return self._child.busy_since is None
+
+    def fileno(self) -> int:
+        return self._child.fileno()
+
+    def propose(self, request: Propose) -> None:
+        self._asked = request
+        self._child.send(request)
+
+    def receive(self) -> list[Proposed]:
+        """The answer if it has come. Raises ModelError, EnvironmentUnfitError."""
+        try:
+            reply = self._child.receive()
+        except ChildDiedError as error:
+            return self._restart(str(error))
+        match reply:
+            case None:
+                return self._restart("hangs") if self._is_late() else []
+            case Opened(target_json=target_json):
+                self.target_json = target_json
+                return []
+            case Proposed():
+                self._asked = None
+                return [reply]
+            case Failed(reason=reason, model=model):
+                raise ModelError(reason) if model else EnvironmentUnfitError(reason)
+
+    def close(self) -> None:
+        self._child.kill()
+
+    def _start(self) -> Child[SearchReply]:
+        kind = cast("type[SearchReply]", SearchReply)
+        child = Child(_MODULE, kind, variables={"OMP_NUM_THREADS": "1"}, log=self._log)
+        child.send(self._request)
+        return child
+
+    def _is_late(self) -> bool:
+        since = self._child.busy_since
+        return since is not None and time.monotonic() - since > _LIMIT_SECONDS
+
+    def _restart(self, how: str) -> list[Proposed]:
+        """The task that was being searched is given up; the others go on with a new searcher."""
+        self._child.kill()
+        self._restarts += 1
+        asked, self._asked = self._asked, None
+        if asked is None or self._restarts > _RESTARTS:
+            last = " ".join(self._log.read_text(errors="replace").strip().splitlines()[-1:])
+            message = f"the search process {how} ({last[:300]}). Run tunegate doctor; its log is {self._log}."
+            raise EnvironmentUnfitError(message)
+        self._child = self._start()
+        return [Proposed(asked.workload, (), exhausted=True)]

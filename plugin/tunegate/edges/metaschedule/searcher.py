@@ -1,0 +1,89 @@
+"""The child that holds the models, the search spaces and the cost model of one tuning run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tvm.s_tir import meta_schedule as ms
+
+from tunegate.edges.metaschedule.functions import functions_of
+from tunegate.edges.metaschedule.import_onnx import import_model
+from tunegate.edges.metaschedule.intrinsics import load_intrinsics
+from tunegate.edges.metaschedule.messages import (
+    Failed,
+    Opened,
+    OpenModels,
+    Propose,
+    Proposed,
+    SearchReply,
+    SearchRequest,
+)
+from tunegate.edges.metaschedule.search import TaskSearch
+from tunegate.edges.metaschedule.targets import tvm_target
+from tunegate.edges.metaschedule.workload import Workload
+from tunegate.edges.onnx_prepare import prepare
+from tunegate.errors import TunegateError
+
+Request = SearchRequest
+
+_RANDOM_PREDICTIONS = 48
+"""Measured candidates before the cost model is trusted; stock's 100 is more than a CI run has."""
+
+
+class _State:
+    def __init__(self) -> None:
+        self.threads, self.seed = 1, 1
+        self.target: object = None
+        self.workloads: dict[str, Workload] = {}
+        self.searches: dict[str, TaskSearch] = {}
+        self.cost_model: object = None
+
+
+_state = _State()
+
+
+def answer(request: SearchRequest) -> SearchReply:
+    """Serve one request of the coordinator."""
+    match request:
+        case OpenModels():
+            return _open(request)
+        case Propose():
+            return _propose(request)
+
+
+def _open(request: OpenModels) -> SearchReply:
+    load_intrinsics(request.target.kind)
+    target = tvm_target(request.target)
+    _state.target, _state.threads, _state.seed = target.target, request.search_threads, request.seed
+    for number, model in enumerate(request.models):
+        into = Path(request.directory) / f"model-{number}"
+        try:
+            prepared = prepare(Path(model.file), shapes=model.shapes, into=into, path=model.path)
+            module = import_model(prepared, target.target, model.path)
+        except TunegateError as error:
+            return Failed(str(error), model=True)
+        for function in functions_of(module):
+            _state.workloads.setdefault(function.workload.digest, function.workload)
+    _state.cost_model = ms.cost_model.XGBModel(
+        num_warmup_samples=_RANDOM_PREDICTIONS, num_tuning_cores=request.search_threads
+    )
+    return Opened(tuple(_state.workloads), target.export_json())
+
+
+def _propose(request: Propose) -> SearchReply:
+    search = _search_of(request.workload)
+    search.learn(request.results)
+    proposed: Proposed = search.propose(request.count, request.more, request.seeds)
+    return proposed
+
+
+def _search_of(workload: str) -> TaskSearch:
+    if workload not in _state.searches:
+        _state.searches[workload] = TaskSearch(
+            _state.workloads[workload],
+            _state.target,
+            _state.cost_model,
+            threads=_state.threads,
+            seed=_state.seed,
+        )
+    return _state.searches[workload]

@@ -1,0 +1,30 @@
+"""The smallest use of the compiler that a broken installation does not survive.
+
+Run as a child (`python -m`): with a tvm-ffi that does not fit, the database write ends the process.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import tvm
+from tvm import te
+from tvm.s_tir.meta_schedule import database
+
+
+def main() -> int:
+    a = te.placeholder((16, 16), name="a")
+    doubled = te.compute((16, 16), lambda i, j: a[i, j] * 2.0, name="doubled")
+    module = tvm.IRModule({"main": te.create_prim_func([a, doubled])})
+    target = tvm.target.Target({"kind": "llvm", "num-cores": 1})
+    with tempfile.TemporaryDirectory() as directory:
+        written = database.JSONDatabase(work_dir=str(Path(directory)))
+        written.commit_workload(module)
+    tvm.compile(module, target=target)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

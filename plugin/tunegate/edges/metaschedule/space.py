@@ -1,0 +1,171 @@
+"""The search space of one workload: its templates, and schedules as decisions under them.
+
+The space is regenerated here from our own module. A record names a template by its hash and gives
+integers for the template's sampling instructions; nothing else of a record is ever applied.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import tvm
+
+from tunegate.edges.metaschedule.messages import Schedule
+from tunegate.edges.metaschedule.workload import Workload
+from tunegate.tuning.refit import nearest_factors
+from tunegate_cache.decisions import SamplingInstruction, SamplingKind, check_decisions
+from tunegate_cache.records import Decision
+
+DEFAULT = Schedule("", ())
+_KINDS: dict[str, SamplingKind] = {
+    "SamplePerfectTile": "perfect-tile",
+    "SamplePartitionedTile": "partitioned-tile",
+    "SampleCategorical": "categorical",
+    "SampleComputeLocation": "compute-location",
+}
+
+
+class Template(msgspec.Struct, frozen=True):
+    """One sketch: its instructions, and which of them sample what."""
+
+    instructions: Any
+    sampling: tuple[SamplingInstruction, ...]
+
+
+class DesignSpace:
+    """The templates of a workload on a target, by template hash."""
+
+    def __init__(self, workload: Workload, context: Any) -> None:
+        self._module = workload.module
+        self._postprocessors = context.space_generator.postprocs
+        self.schedules = context.generate_design_space()
+        self.templates: dict[str, Template] = {}
+        for schedule in self.schedules:
+            digest, _ = _split(schedule.trace)
+            self.templates[digest] = _template(schedule.trace)
+
+    def describe(self, trace: Any) -> Schedule | None:
+        """A trace as (template, decisions); None if its template is not one of this space."""
+        digest, decisions = _split(trace)
+        return Schedule(digest, decisions) if digest in self.templates else None
+
+    def replay(self, schedule: Schedule) -> Any | None:
+        """The scheduled `tvm.s_tir.Schedule`, or None where the decisions do not fit this space.
+
+        Factors that do not divide an extent are repaired by TVM's own rule.
+        """
+        template = self.templates.get(schedule.template)
+        if template is None or check_decisions(schedule.decisions, template.sampling) is not None:
+            return None
+        return self._apply(template, schedule.decisions)
+
+    def refit(self, schedule: Schedule) -> Schedule | None:
+        """The donor's decisions moved to this workload's extents by nearest divisors."""
+        repaired = self.replay(schedule)
+        if repaired is None:
+            return None
+        _, here = _split(repaired.trace)
+        sampling = {s.index: s for s in self.templates[schedule.template].sampling}
+        extents = {index: _product(values) for index, values in here}
+        moved = tuple(
+            (index, nearest_factors(extents[index], values, sampling[index].max_innermost))
+            if sampling[index].kind == "perfect-tile"
+            else (index, values)
+            for index, values in schedule.decisions
+        )
+        return Schedule(schedule.template, moved)
+
+    def sample(self, count: int, chance: random.Random) -> list[Any]:
+        """Random schedules that pass the postprocessors, at most `count`."""
+        found = []
+        for _ in range(2 * count):
+            template = chance.choice(list(self.templates.values()))
+            schedule = self._apply(template, (), seed=chance.randrange(1, 2**31 - 1))
+            if schedule is not None:
+                found.append(schedule)
+            if len(found) == count:
+                break
+        return found
+
+    def _apply(
+        self, template: Template, decisions: Sequence[Decision], seed: int = 1
+    ) -> Any | None:
+        kinds = {s.index: s.kind for s in template.sampling}
+        chosen = {
+            template.instructions[index]: _value(kinds[index], values)
+            for index, values in decisions
+        }
+        schedule = tvm.s_tir.Schedule(self._module, seed=seed)
+        try:
+            trace = tvm.s_tir.schedule.Trace(template.instructions, chosen)
+            trace.apply_to_schedule(schedule, remove_postproc=True)
+            schedule.enter_postproc()
+            fits = all(bool(p.apply(schedule)) for p in self._postprocessors)
+        except Exception:
+            return None  # a schedule that does not apply here is a miss, whatever TVM says of it
+        return schedule if fits else None
+
+
+def _split(trace: Any) -> tuple[str, tuple[Decision, ...]]:
+    # Simplified, because evolution drops the instructions whose results nobody uses.
+    instructions, decisions = trace.simplified(remove_postproc=True).as_json()
+    body = json.dumps(_plain(instructions), separators=(",", ":"))
+    digest = hashlib.sha256(b"ms-th1" + body.encode()).hexdigest()
+    return digest, tuple((int(index), _integers(value)) for index, value in decisions)
+
+
+def _template(trace: Any) -> Template:
+    simplified = trace.simplified(remove_postproc=True)
+    instructions, _ = simplified.as_json()
+    sampling = tuple(
+        _sampling(index, name, attributes)
+        for index, (name, _, attributes, _) in enumerate(_plain(instructions))
+        if name in _KINDS
+    )
+    return Template(list(simplified.insts), sampling)
+
+
+def _sampling(index: int, name: str, attributes: list[Any]) -> SamplingInstruction:
+    kind = _KINDS[name]
+    tile = kind in {"perfect-tile", "partitioned-tile"}
+    return SamplingInstruction(
+        index=index,
+        kind=kind,
+        n=int(attributes[0]) if tile else 1,
+        max_innermost=int(attributes[1]) if kind == "perfect-tile" else 0,
+        extent=None,
+        candidates=len(attributes[0]) if kind == "categorical" else 0,
+    )
+
+
+def _plain(value: Any) -> Any:
+    """TVM's containers and numbers as Python's, so that the JSON text is always the same."""
+    if isinstance(value, (str, bool, int, float)) or value is None:
+        return value
+    if hasattr(value, "value"):
+        return _plain(value.value)  # an IntImm or FloatImm
+    if hasattr(value, "items"):
+        return {str(k): _plain(v) for k, v in value.items()}
+    return [_plain(v) for v in value]
+
+
+def _integers(value: Any) -> tuple[int, ...]:
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
+        return (int(value),)
+    return tuple(int(v) for v in value)
+
+
+def _value(kind: str, values: tuple[int, ...]) -> Any:
+    return list(values) if kind in {"perfect-tile", "partitioned-tile"} else values[0]
+
+
+def _product(values: Sequence[int]) -> int:
+    product = 1
+    for value in values:
+        product *= value
+    return product

@@ -1,0 +1,90 @@
+"""ports.Tuner over child processes."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from tunegate.artifacts.changes import ModelPath, Side
+from tunegate.artifacts.outcomes import TaskOutcome
+from tunegate.artifacts.plans import Shard
+from tunegate.config import TargetConfig
+from tunegate.edges.metaschedule.ledger import TaskLedger
+from tunegate.edges.metaschedule.messages import ModelFile, OpenModels
+from tunegate.edges.metaschedule.tuning_run import TuningRun
+from tunegate.ports import Clock, Publish, Shapes, Tuner
+from tunegate_cache.records import DeviceFingerprint, Provenance, Toolchain
+
+_SEARCH_THREADS = 1
+
+
+class MetaScheduleTuner:
+    """Tunes shards with MetaSchedule on this machine; `source` goes on every record."""
+
+    def __init__(
+        self,
+        *,
+        targets: Mapping[str, TargetConfig],
+        shapes: Mapping[ModelPath, Shapes],
+        device: DeviceFingerprint,
+        toolchain: Toolchain,
+        source: Provenance,
+        clock: Clock,
+        scratch: Path,
+        seed: int = 1,
+    ) -> None:
+        self._targets, self._shapes = targets, shapes
+        self._device, self._toolchain, self._source = device, toolchain, source
+        self._clock, self._scratch, self._seed = clock, scratch, seed
+
+    def tune(
+        self, shard: Shard, models: Mapping[tuple[ModelPath, Side], Path], publish: Publish
+    ) -> Iterator[TaskOutcome]:
+        """Outcomes as they come. Raises ModelError and EnvironmentUnfitError."""
+        ledgers = self._ledgers(shard)
+        yield from (ledger.served_outcome() for ledger in ledgers if not ledger.planned.trials)
+        open_tasks = [ledger for ledger in ledgers if ledger.planned.trials]
+        if not open_tasks or shard.budget.seconds == 0 or shard.budget.trials == 0:
+            yield from (ledger.outcome("not-started") for ledger in open_tasks)
+            return
+        self._scratch.mkdir(parents=True, exist_ok=True)
+        directory = Path(tempfile.mkdtemp(prefix="tune-", dir=self._scratch))
+        request = OpenModels(
+            models=self._files(shard, models),
+            target=self._targets[shard.target],
+            directory=str(directory),
+            search_threads=_SEARCH_THREADS,
+            seed=self._seed,
+        )
+        run = TuningRun(request, open_tasks, shard.budget, self._clock, publish)
+        try:
+            yield from run.outcomes()
+        finally:
+            run.close()
+
+    def _ledgers(self, shard: Shard) -> list[TaskLedger]:
+        return [
+            TaskLedger(planned, device=self._device, toolchain=self._toolchain, source=self._source)
+            for planned in shard.tasks
+        ]
+
+    def _files(
+        self, shard: Shard, models: Mapping[tuple[ModelPath, Side], Path]
+    ) -> tuple[ModelFile, ...]:
+        """The models the shard's open tasks occur in; those that only the cache serves stay shut."""
+        used = {
+            (use.model, use.side)
+            for planned in shard.tasks
+            if planned.trials
+            for use in planned.resolved.task.uses
+        }
+        return tuple(
+            ModelFile(
+                file=str(models[key].resolve()), path=key[0], shapes=dict(self._shapes[key[0]])
+            )
+            for key in sorted(used)
+        )
+
+
+_: type[Tuner] = MetaScheduleTuner

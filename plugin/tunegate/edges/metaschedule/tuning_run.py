@@ -1,0 +1,240 @@
+"""One tuning run: our own loop, in which nothing waits for what it need not wait for.
+
+One child searches, a crew of children builds and times, and this process, which never imports
+TVM, only decides: so it can stop on the second, whatever the children are doing.
+"""
+
+from __future__ import annotations
+
+import selectors
+from collections.abc import Generator, Iterator, Sequence
+from pathlib import Path
+
+from tunegate.artifacts.outcomes import TaskOutcome
+from tunegate.artifacts.plans import Budget
+from tunegate.edges.cores import usable_cores
+from tunegate.edges.metaschedule.crew import Crew
+from tunegate.edges.metaschedule.ledger import Stopped, TaskLedger
+from tunegate.edges.metaschedule.messages import (
+    Candidate,
+    Measure,
+    Measured,
+    OpenModels,
+    Propose,
+    Proposed,
+)
+from tunegate.edges.metaschedule.search_child import SearchChild
+from tunegate.errors import EnvironmentUnfitError
+from tunegate.ports import Clock, Publish
+from tunegate.tuning.next_task import choose
+from tunegate_cache.records import TuningRecord
+
+_TICK_SECONDS = 0.2
+_CANDIDATE_LIMIT_SECONDS = 20.0
+_REPEATS, _CAREFUL_REPEATS = 3, 5
+_LOSER_FACTOR = 2.0
+"""Slower than this many times the best: one repeat was enough."""
+_CONTENDERS = 2
+_CONFIRM_SHARE, _CONFIRM_SECONDS_PER_TASK = 0.15, 1.0
+_DEATHS_OF_A_BROKEN_MACHINE = 4
+
+
+class _Batch:
+    """The candidates of one proposal that are still out."""
+
+    def __init__(self, ledger: TaskLedger, candidates: Sequence[Candidate], started: float) -> None:
+        self.ledger = ledger
+        self.out = {candidate.number: candidate for candidate in candidates}
+        self.started = started
+        self.trials = sum(candidate.origin != "default" for candidate in candidates)
+        self.records: list[TuningRecord] = []
+
+
+class TuningRun:
+    """Drives the children through one shard. Iterate `outcomes`, and always `close`."""
+
+    def __init__(
+        self,
+        request: OpenModels,
+        ledgers: Sequence[TaskLedger],
+        budget: Budget,
+        clock: Clock,
+        publish: Publish,
+    ) -> None:
+        self._request, self._budget, self._clock, self._publish = request, budget, clock, publish
+        self._directory = Path(request.directory)
+        self._ledgers = ledgers
+        self._started = clock.monotonic()
+        self._batches: dict[str, list[_Batch]] = {ledger.workload: [] for ledger in self._ledgers}
+        self._unlearned: dict[str, list[Measured]] = {w: [] for w in self._batches}
+        self._deaths = 0
+        self._measured = 0
+        self._search = SearchChild(request, self._directory / "searcher.log")
+        self._crew = self._hire(usable_cores(), threads=1)
+
+    def outcomes(self) -> Iterator[TaskOutcome]:
+        """An outcome-so-far of a task after each of its batches; the last one is final."""
+        stopped: Stopped = yield from self._search_until_done()
+        yield from self._confirm(stopped)
+
+    def close(self) -> None:
+        """Free the machine now, and keep what is measured but was not published yet."""
+        self._search.close()
+        self._crew.close()
+        unpublished = [r for batches in self._batches.values() for b in batches for r in b.records]
+        if unpublished:
+            self._batches = {}
+            self._publish(unpublished)
+
+    def _search_until_done(self) -> Generator[TaskOutcome, None, Stopped]:
+        reserve = self._confirmation_seconds()
+        while not self._is_out_of_budget(reserve):
+            if self._search.is_idle and self._crew.waiting < 2 * usable_cores():
+                self._ask_for_candidates(reserve)
+            if self._search.is_idle and not self._crew.pending:
+                return "budget" if self._trials_left() == 0 else "converged"
+            self._crew.dispatch()
+            self._wait([self._search, *self._crew.children])
+            self._take_proposal()
+            yield from self._take_results()
+        return "budget"
+
+    def _ask_for_candidates(self, reserve: float) -> None:
+        states = [ledger.state() for ledger in self._ledgers]
+        left = self._seconds_left()
+        trials_left = self._trials_left()
+        choice = choose(
+            states,
+            trials_left=trials_left,
+            seconds_left=None if left is None else max(0.0, left - reserve),
+        )
+        if choice is None:
+            return
+        ledger = self._ledgers[choice.index]
+        results, self._unlearned[ledger.workload] = self._unlearned[ledger.workload], []
+        self._search.propose(
+            Propose(
+                workload=ledger.workload,
+                count=choice.candidates,
+                more=choice.candidates if trials_left is None else trials_left,
+                seeds=() if ledger.is_started else ledger.seeds(),
+                results=tuple(results),
+            )
+        )
+        ledger.is_started = True
+        ledger.in_flight += choice.candidates
+
+    def _take_proposal(self) -> None:
+        for proposed in self._search.receive():
+            ledger = next(x for x in self._ledgers if x.workload == proposed.workload)
+            ledger.in_flight = sum(len(b.out) for b in self._batches[proposed.workload])
+            ledger.exhausted = ledger.exhausted or proposed.exhausted
+            if proposed.candidates:
+                self._start_batch(ledger, proposed)
+
+    def _start_batch(self, ledger: TaskLedger, proposed: Proposed) -> None:
+        batch = _Batch(ledger, proposed.candidates, self._clock.monotonic())
+        self._batches[ledger.workload].append(batch)
+        ledger.in_flight += len(batch.out)
+        self._crew.add([self._measure(ledger, c, _REPEATS) for c in proposed.candidates])
+
+    def _measure(self, ledger: TaskLedger, candidate: Candidate, repeats: int) -> Measure:
+        best = ledger.best_ms
+        return Measure(
+            candidate=candidate,
+            target_json=self._search.target_json,
+            reference=str(self._directory / f"{candidate.workload[:32]}.npy"),
+            writes_reference=candidate.origin == "default",
+            loser_ms=float("inf") if best is None else _LOSER_FACTOR * best,
+            repeats=repeats,
+            lock=str(self._directory / "timing.lock"),
+        )
+
+    def _take_results(self) -> Iterator[TaskOutcome]:
+        for request, measured in self._crew.collect():
+            self._watch_for_a_broken_machine(measured)
+            candidate = request.candidate
+            batch = next(b for b in self._batches[candidate.workload] if candidate.number in b.out)
+            del batch.out[candidate.number]
+            ledger = batch.ledger
+            ledger.in_flight -= 1
+            batch.records.append(ledger.enter(candidate, measured, int(self._clock.time())))
+            self._unlearned[candidate.workload].append(measured)
+            if not batch.out:
+                yield self._finish_batch(batch)
+
+    def _finish_batch(self, batch: _Batch) -> TaskOutcome:
+        ledger = batch.ledger
+        self._batches[ledger.workload].remove(batch)
+        self._publish(batch.records)
+        ledger.note_batch(batch.trials, self._clock.monotonic() - batch.started)
+        return ledger.outcome("finished")
+
+    def _watch_for_a_broken_machine(self, measured: Measured) -> None:
+        """Workers that die before anything has run say something about this machine."""
+        self._measured += measured.status == "ok"
+        self._deaths += measured.detail.startswith("the worker was exited")
+        if not self._measured and self._deaths >= _DEATHS_OF_A_BROKEN_MACHINE:
+            log = self._directory / "workers.log"
+            last = log.read_text(errors="replace").strip().splitlines()[-1:]
+            message = f"the build workers do not start here ({' '.join(last)[:300]}). Run tunegate doctor."
+            raise EnvironmentUnfitError(message)
+
+    def _confirm(self, stopped: Stopped) -> Iterator[TaskOutcome]:
+        """Measure the best few again, alone on the machine and with all its threads: a winner is
+        believed only then (no winner's curse)."""
+        self._search.close()
+        self._crew.close()
+        self._crew = self._hire(1, threads=usable_cores())
+        by_share = sorted(self._ledgers, key=lambda x: -x.state().model_ms)
+        for ledger in by_share:
+            contenders = ledger.contenders(_CONTENDERS)
+            self._crew.add([self._measure(ledger, c, _CAREFUL_REPEATS) for c in contenders])
+        records: list[TuningRecord] = []
+        by_workload = {ledger.workload: ledger for ledger in self._ledgers}
+        while self._crew.pending and not self._is_out_of_budget(0.0):
+            self._crew.dispatch()
+            self._wait(self._crew.children)
+            for request, measured in self._crew.collect():
+                ledger = by_workload[request.candidate.workload]
+                now = int(self._clock.time())
+                records.append(ledger.confirm(request.candidate.schedule, measured, now))
+        if records:
+            self._publish(records)
+        yield from (ledger.outcome(ledger.stopped(stopped)) for ledger in self._ledgers)
+
+    def _hire(self, size: int, *, threads: int) -> Crew:
+        return Crew(
+            size,
+            variables={"TVM_NUM_THREADS": str(threads), "OMP_NUM_THREADS": "1"},
+            log=self._directory / "workers.log",
+            limit_seconds=_CANDIDATE_LIMIT_SECONDS,
+        )
+
+    def _wait(self, children: Sequence[object]) -> None:
+        with selectors.DefaultSelector() as selector:
+            for child in children:
+                selector.register(child, selectors.EVENT_READ)  # type: ignore[arg-type]
+            left = self._seconds_left()
+            selector.select(_TICK_SECONDS if left is None else min(_TICK_SECONDS, max(0.0, left)))
+
+    def _confirmation_seconds(self) -> float:
+        if self._budget.seconds is None:
+            return 0.0
+        wanted = 2.0 + _CONFIRM_SECONDS_PER_TASK * len(self._ledgers)
+        return min(_CONFIRM_SHARE * self._budget.seconds, wanted)
+
+    def _seconds_left(self) -> float | None:
+        if self._budget.seconds is None:
+            return None
+        return self._budget.seconds - (self._clock.monotonic() - self._started)
+
+    def _trials_left(self) -> int | None:
+        if self._budget.trials is None:
+            return None
+        used = sum(ledger.trials + ledger.in_flight for ledger in self._ledgers)
+        return max(0, self._budget.trials - used)
+
+    def _is_out_of_budget(self, reserve: float) -> bool:
+        left = self._seconds_left()
+        return left is not None and left <= reserve

@@ -1,0 +1,125 @@
+"""A persistent child that builds one candidate and times it, without tar, linker or re-load."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm.driver import build
+from tvm.s_tir.transform import RemoveWeightLayoutRewriteBlock
+
+from tunegate.edges.metaschedule.intrinsics import load_intrinsics
+from tunegate.edges.metaschedule.messages import Argument, Measure, Measured
+from tunegate.edges.metaschedule.tolerance import differs
+
+Request = Measure
+
+_FIRST_RUN_MS = 10
+_REPEAT_MS = 30
+
+
+def answer(request: Measure) -> Measured:
+    """Build, run, compare, time. Whatever goes wrong is this candidate's result."""
+    number = request.candidate.number
+    started = time.monotonic()
+    try:
+        function, device = _build(request)
+    except Exception as error:
+        # any compiler error is this candidate's; the next one gets a healthy worker
+        seconds = time.monotonic() - started
+        return Measured(number=number, status="compile", build_seconds=seconds, detail=_said(error))
+    built = time.monotonic()
+    try:
+        arguments = [_tensor(argument, device) for argument in request.candidate.arguments]
+        with _exclusive(Path(request.lock)):
+            measured = _run(request, function, device, arguments)
+    except Exception as error:
+        # likewise for the runtime
+        measured = Measured(number=number, status="runtime", detail=_said(error))
+    ended = time.monotonic()
+    return Measured(
+        number=number,
+        status=measured.status,
+        nanoseconds=measured.nanoseconds,
+        build_seconds=built - started,
+        run_seconds=ended - built,
+        detail=measured.detail,
+    )
+
+
+def _build(request: Measure) -> tuple[Any, Any]:
+    target = tvm.target.Target(json.loads(request.target_json))
+    load_intrinsics(str(target.kind.name))
+    # The module was serialized by this run's own searcher, a moment ago.
+    module = tvm.ir.load_json(request.candidate.module)
+    module = RemoveWeightLayoutRewriteBlock(skip_tensor_rewrite=True)(module)
+    executable = build(module, target=target)
+    device = tvm.cuda() if str(target.kind.name) == "cuda" else tvm.cpu()
+    return executable, device
+
+
+def _run(request: Measure, function: Any, device: Any, arguments: list[Any]) -> Measured:
+    number = request.candidate.number
+    function["main"](*arguments)
+    device.sync()
+    wrong = _check(request, arguments[-1].numpy())
+    if wrong:
+        return Measured(number=number, status="wrong", detail=wrong)
+    first = _time(function, device, arguments, repeats=1, milliseconds=_FIRST_RUN_MS)
+    if first[0] / 1e6 > request.loser_ms:
+        return Measured(number=number, status="ok", nanoseconds=first)
+    times = _time(function, device, arguments, repeats=request.repeats, milliseconds=_REPEAT_MS)
+    return Measured(number=number, status="ok", nanoseconds=times)
+
+
+def _time(
+    function: Any, device: Any, arguments: list[Any], *, repeats: int, milliseconds: int
+) -> tuple[int, ...]:
+    evaluator = function.time_evaluator(
+        "main", device, number=1, repeat=repeats, min_repeat_ms=milliseconds
+    )
+    return tuple(max(1, round(float(s) * 1e9)) for s in evaluator(*arguments).results)
+
+
+def _check(request: Measure, output: Any) -> str:
+    reference = Path(request.reference)
+    if request.writes_reference:
+        partial = reference.with_suffix(".partial.npy")
+        np.save(partial, output)
+        partial.rename(reference)
+        return ""
+    if not reference.exists():
+        return ""  # no default schedule could run here; the whole model is checked after building
+    return differs(output, np.load(reference))
+
+
+def _tensor(argument: Argument, device: Any) -> Any:
+    random = np.random.default_rng(len(argument.shape) + sum(argument.shape))
+    if np.dtype(argument.dtype).kind == "f":
+        values = random.uniform(-1, 1, argument.shape).astype(argument.dtype)
+    else:
+        values = np.zeros(argument.shape, argument.dtype)  # any other index could be out of range
+    return tvm.runtime.tensor(values, device)
+
+
+class _exclusive:
+    """Timing is done by one worker at a time; the kernel frees the lock of a killed one."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("ab")
+
+    def __enter__(self) -> None:
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+
+def _said(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[-1][:200]}" if lines else type(error).__name__

@@ -1,0 +1,166 @@
+"""An ONNX file made ready for a compiler: checked, its shapes fixed, optimized offline.
+
+ONNX Runtime's basic optimizations fold constants and merge batch norms into convolutions; without
+them TVM would tune a batch norm as a task of its own.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import onnx
+import onnxruntime
+
+from tunegate.errors import ModelError
+from tunegate.ports import Shapes
+
+_OLDEST_IR_WITHOUT_INITIALIZERS_AS_INPUTS = 4
+_PROTOBUF_LIMIT_BYTES = 2**31
+
+
+class Tensor(msgspec.Struct, frozen=True):
+    """A model input or output; `dtype` is NumPy's name."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+
+
+class PreparedModel(msgspec.Struct, frozen=True):
+    """`fixed` has static input shapes and is the reference; `optimized` goes to the compiler."""
+
+    fixed: Path
+    optimized: Path
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[str, ...]
+
+
+def prepare(model: Path, *, shapes: Shapes, into: Path, path: str) -> PreparedModel:
+    """Prepare the model in the file `model`, called `path` in messages.
+
+    Raises ModelError: unreadable, invalid, an input shape left open, or refused by ONNX Runtime.
+    """
+    proto = _load(model, path)
+    _fix_shapes(proto, shapes, path)
+    fixed, optimized = into / "fixed.onnx", into / "optimized.onnx"
+    into.mkdir(parents=True, exist_ok=True)
+    onnx.save(proto, fixed)
+    inputs = tuple(_tensor(value) for value in _real_inputs(proto))
+    _optimize(fixed, optimized, path)
+    _drop_unused(optimized, keep={tensor.name for tensor in inputs})
+    return PreparedModel(fixed, optimized, inputs, tuple(o.name for o in proto.graph.output))
+
+
+def _load(model: Path, path: str) -> onnx.ModelProto:
+    try:
+        proto = onnx.load(model)
+        # Before version 4 every initializer had to be an input too; exporters ignored that.
+        proto.ir_version = max(proto.ir_version, _OLDEST_IR_WITHOUT_INITIALIZERS_AS_INPUTS)
+        if proto.ByteSize() < _PROTOBUF_LIMIT_BYTES:
+            onnx.checker.check_model(proto)
+        return proto
+    except FileNotFoundError as error:
+        missing = Path(error.filename or str(error)).name
+        message = f"{path}: its file {missing} is missing. Commit it, or pull it with Git LFS."
+        raise ModelError(message) from error
+    except Exception as error:
+        # onnx raises DecodeError, ValidationError, ValueError and more, by version
+        message = f"{path}: not a valid ONNX model ({_first_line(error)}). Export it again."
+        raise ModelError(message) from error
+
+
+def _fix_shapes(proto: onnx.ModelProto, shapes: Shapes, path: str) -> None:
+    known = {value.name for value in _real_inputs(proto)}
+    for name in shapes:
+        if name not in known:
+            inputs = ", ".join(sorted(known))
+            message = f"{path}: inputs.{name}: the model has no such input; it has {inputs}."
+            raise ModelError(message)
+    for value in _real_inputs(proto):
+        dims = value.type.tensor_type.shape.dim
+        wanted = shapes.get(value.name)
+        if wanted is not None and len(wanted) != len(dims):
+            message = f"{path}: inputs.{value.name} has {len(wanted)} numbers, the model's has {len(dims)} dimensions."
+            raise ModelError(message)
+        for axis, dim in enumerate(dims):
+            _fix_dimension(value.name, axis, dim, wanted, path)
+
+
+def _fix_dimension(
+    name: str,
+    axis: int,
+    dim: onnx.TensorShapeProto.Dimension,
+    wanted: tuple[int, ...] | None,
+    path: str,
+) -> None:
+    static = dim.dim_value if dim.HasField("dim_value") and dim.dim_value > 0 else None
+    if wanted is None and static is None:
+        called = f'"{dim.dim_param}"' if dim.dim_param else f"number {axis}"
+        message = (
+            f"{path}: dimension {called} (axis {axis}) of input {name} is dynamic. "
+            f"Give the whole shape under inputs: {name}: [...] in tunegate.yaml."
+        )
+        raise ModelError(message)
+    if wanted is None:
+        return
+    if static is not None and wanted[axis] != static:
+        message = (
+            f"{path}: inputs.{name}: axis {axis} is {static} in the model, not {wanted[axis]}."
+        )
+        raise ModelError(message)
+    dim.dim_value = wanted[axis]
+
+
+def _optimize(fixed: Path, optimized: Path, path: str) -> None:
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.optimized_model_filepath = str(optimized)
+    options.log_severity_level = 4
+    try:
+        onnxruntime.InferenceSession(str(fixed), options, providers=["CPUExecutionProvider"])
+    except Exception as error:
+        # onnxruntime's exceptions have no common base class
+        raise ModelError(_refused(fixed, path, error)) from error
+
+
+def _refused(fixed: Path, path: str, error: Exception) -> str:
+    proto = onnx.load(fixed, load_external_data=False)
+    for node in proto.graph.node:
+        if node.domain in {"", "ai.onnx"} and not onnx.defs.has(node.op_type):
+            return unsupported(path, node)
+    return f"{path}: ONNX Runtime refuses the model ({_first_line(error)}). Fix the export."
+
+
+def unsupported(path: str, node: onnx.NodeProto) -> str:
+    """The message for an operator that cannot be compiled."""
+    where = f'node "{node.name}"' if node.name else f"the node that makes {node.output[0]}"
+    return (
+        f"{path}: operator {node.op_type} ({where}) is not supported by the compiler. "
+        f"Export the model without it, or take it out of models: in tunegate.yaml."
+    )
+
+
+def _drop_unused(optimized: Path, *, keep: set[str]) -> None:
+    """The optimized file lists unused initializers as inputs; main would want them all."""
+    proto = onnx.load(optimized)
+    inputs = [value for value in proto.graph.input if value.name in keep]
+    del proto.graph.input[:]
+    proto.graph.input.extend(inputs)
+    onnx.save(proto, optimized)
+
+
+def _real_inputs(proto: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
+    initialized = {tensor.name for tensor in proto.graph.initializer}
+    return [value for value in proto.graph.input if value.name not in initialized]
+
+
+def _tensor(value: onnx.ValueInfoProto) -> Tensor:
+    kind = value.type.tensor_type
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)
+    return Tensor(value.name, tuple(int(d.dim_value) for d in kind.shape.dim), str(dtype))
+
+
+def _first_line(error: Exception) -> str:
+    text = str(error).strip().splitlines()
+    return text[0][:200] if text else type(error).__name__
