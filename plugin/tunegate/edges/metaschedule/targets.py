@@ -36,7 +36,7 @@ def tvm_target(config: TargetConfig) -> ResolvedTarget:
 
 
 def _llvm(config: TargetConfig) -> dict[str, Any]:
-    cpu = codegen.llvm_get_system_cpu() if config.cpu == "native" else config.cpu
+    cpu = str(codegen.llvm_get_system_cpu()) if config.cpu == "native" else config.cpu
     if not codegen.llvm_is_valid_cpu(cpu, codegen.llvm_get_system_triple()):
         known = ", ".join(sorted(str(c) for c in codegen.llvm_get_cpu_archlist())[:8])
         message = (
