@@ -50,9 +50,9 @@ def matmul_model(
     )
 
 
-def one_node_model(op_type: str, *, domain: str = "", **attributes: int) -> onnx.ModelProto:
+def one_node_model(op_type: str) -> onnx.ModelProto:
     """x -> op -> y on [4, 4] floats."""
-    node = helper.make_node(op_type, ["x"], ["y"], name="odd", domain=domain, **attributes)
+    node = helper.make_node(op_type, ["x"], ["y"], name="odd")
     return _model([node], inputs={"x": [4, 4]}, outputs={"y": [4, 4]}, initializers={})
 
 

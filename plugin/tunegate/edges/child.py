@@ -50,6 +50,10 @@ class Child(Generic[Reply]):
         os.set_blocking(self._output.fileno(), False)
         self.busy_since: float | None = None
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def fileno(self) -> int:
         return self._output.fileno()
 

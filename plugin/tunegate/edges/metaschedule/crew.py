@@ -20,8 +20,15 @@ class Crew:
     candidate it had, and is replaced."""
 
     def __init__(
-        self, size: int, *, variables: Mapping[str, str], log: Path, limit_seconds: float
+        self,
+        size: int,
+        *,
+        variables: Mapping[str, str],
+        log: Path,
+        limit_seconds: float,
+        module: str = _MODULE,
     ) -> None:
+        self._module = module
         self._variables = dict(variables)
         self._log = log
         self._limit_seconds = limit_seconds
@@ -110,5 +117,5 @@ class Crew:
         self._hire()
 
     def _hire(self) -> None:
-        child = Child(_MODULE, Measured, variables=self._variables, log=self._log)
+        child = Child(self._module, Measured, variables=self._variables, log=self._log)
         self._served[child] = 0

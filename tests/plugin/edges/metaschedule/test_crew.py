@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tunegate.edges.metaschedule.crew import Crew
+from tunegate.edges.metaschedule.messages import Candidate, Measure, Measured, Schedule
+
+
+@pytest.fixture
+def crew(tmp_path: Path) -> Iterator[Crew]:
+    made = Crew(
+        2,
+        variables={},
+        log=tmp_path / "log",
+        limit_seconds=3.0,
+        module="tests.support.odd_worker",
+    )
+    yield made
+    made.close()
+
+
+def request(number: int, behaviour: str) -> Measure:
+    candidate = Candidate(
+        number=number,
+        workload="w",
+        origin="search",
+        schedule=Schedule("t", ()),
+        module=behaviour,
+        arguments=(),
+    )
+    return Measure(
+        candidate=candidate,
+        target_json="{}",
+        reference="",
+        writes_reference=False,
+        loser_ms=1.0,
+        repeats=1,
+        lock="",
+    )
+
+
+def finish(crew: Crew) -> dict[int, Measured]:
+    results = {}
+    deadline = time.monotonic() + 30
+    while crew.pending and time.monotonic() < deadline:
+        crew.dispatch()
+        time.sleep(0.02)
+        results.update({m.candidate.number: measured for m, measured in crew.collect()})
+    return results
+
+
+def test_a_crash_and_a_hang_cost_one_candidate_each_and_the_rest_is_measured(crew: Crew) -> None:
+    crew.add([request(1, "crash"), request(2, "hang"), *(request(n, "") for n in range(3, 9))])
+    results = finish(crew)
+    assert results[1].status == "runtime"
+    assert "SIGABRT" in results[1].detail
+    assert results[2].status == "timeout"
+    assert [results[n].status for n in range(3, 9)] == ["ok"] * 6
+
+
+def test_a_worker_that_exits_says_its_code(crew: Crew) -> None:
+    crew.add([request(1, "exit")])
+    assert "exited with 1" in finish(crew)[1].detail
+
+
+def test_closing_frees_the_machine_while_work_is_in_flight(crew: Crew) -> None:
+    crew.add([request(1, "hang"), request(2, "hang")])
+    crew.dispatch()
+    pids = [child.pid for child in crew.children]
+    crew.close()
+    assert all(not Path(f"/proc/{pid}").exists() for pid in pids)

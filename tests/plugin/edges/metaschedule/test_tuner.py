@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.support.small_onnx import conv_model, save
+from tunegate.artifacts.outcomes import TaskOutcome
+from tunegate.artifacts.plans import Budget, PlannedTask, Shard
+from tunegate.artifacts.tasks import ResolvedTask, TuningTask
+from tunegate.config import TargetConfig
+from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
+from tunegate.edges.metaschedule.tuner import MetaScheduleTuner
+from tunegate.edges.metaschedule.versions import toolchain
+from tunegate.errors import ModelError
+from tunegate.ports import BuildJob, ModelJob
+from tunegate_cache.records import (
+    DeviceFingerprint,
+    ExactHit,
+    Lookup,
+    Miss,
+    Provenance,
+    TransferHit,
+    TuningRecord,
+)
+
+TARGET = TargetConfig(name="cpu", threads=1)
+DEVICE = DeviceFingerprint(name="test", kind="cpu", units=1, memory_bytes=1)
+
+
+class Workshop:
+    """The real compiler and the real tuner over one model."""
+
+    def __init__(self, directory: Path, model: Path) -> None:
+        self.model = model
+        self.published: list[TuningRecord] = []
+        self.compiler = MetaScheduleCompiler(directory / "compiler")
+        self.tuner = MetaScheduleTuner(
+            targets={"cpu": TARGET},
+            shapes={"m.onnx": {}},
+            device=DEVICE,
+            toolchain=toolchain(),
+            source=Provenance(),
+            clock=time,
+            scratch=directory / "tuner",
+        )
+        self.job = ModelJob(file=model, path="m.onnx", shapes={}, target=TARGET)
+
+    def tasks(self) -> Sequence[TuningTask]:
+        (answer,) = self.compiler.tasks([self.job])
+        assert not isinstance(answer, ModelError)
+        return answer
+
+    def tune(
+        self, budget: Budget, lookup: Lookup | None = None, trials: int = 16
+    ) -> list[TaskOutcome]:
+        tasks = [t for t in self.tasks() if "conv" in t.operator]
+        planned = tuple(
+            PlannedTask(
+                resolved=ResolvedTask(t, lookup or Miss("absent")), trials=trials, gain_ms=1.0
+            )
+            for t in tasks
+        )
+        shard = Shard(
+            index=0, target="cpu", labels=(), tasks=planned, budget=budget, predicted_seconds=1.0
+        )
+        return list(self.tuner.tune(shard, {("m.onnx", "head"): self.model}, self._publish))
+
+    def _publish(self, records: Sequence[TuningRecord]) -> bool:
+        self.published.extend(records)
+        return True
+
+
+@pytest.fixture(scope="module")
+def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
+    directory = tmp_path_factory.mktemp("workshop")
+    model = save(conv_model(channels=16, out=32, size=14), directory / "m.onnx")
+    return Workshop(directory, model)
+
+
+@pytest.fixture(scope="module")
+def tuned(workshop: Workshop) -> TaskOutcome:
+    return workshop.tune(Budget(seconds=None, trials=24))[-1]
+
+
+def test_tuning_beats_the_default_schedule_and_publishes_every_candidate(
+    workshop: Workshop, tuned: TaskOutcome
+) -> None:
+    assert tuned.trials == 24
+    assert tuned.best_ms is not None
+    assert tuned.before_ms is not None
+    assert tuned.best_ms < tuned.before_ms
+    assert len(workshop.published) >= 24
+    assert {record.key for record in workshop.published} == {tuned.key}
+
+
+def test_an_exact_hit_is_served_without_a_trial(workshop: Workshop, tuned: TaskOutcome) -> None:
+    (outcome,) = workshop.tune(Budget(seconds=60, trials=24), ExactHit(tuned.records), trials=0)
+    assert (outcome.trials, outcome.source, outcome.stopped) == (0, "exact", "exact")
+    assert outcome.records == tuned.records
+
+
+def test_a_transferred_schedule_is_measured_before_the_search(
+    workshop: Workshop, tuned: TaskOutcome
+) -> None:
+    donors = TransferHit((tuned.key,), 0.0, tuned.records)
+    outcomes = workshop.tune(Budget(seconds=None, trials=2), donors)
+    assert outcomes[-1].source in {"transfer", "search"}
+    assert outcomes[-1].trials >= len(tuned.records)
+
+
+def test_the_best_records_build_a_model_that_computes_the_same(
+    workshop: Workshop, tuned: TaskOutcome, tmp_path: Path
+) -> None:
+    job = BuildJob(
+        model=workshop.job,
+        records={tuned.key: tuned.records},
+        sources={tuned.key: "search"},
+        directory=tmp_path / "build",
+    )
+    plain = BuildJob(model=workshop.job, records={}, sources={}, directory=tmp_path / "plain")
+    build, untuned = workshop.compiler.build([job, plain])
+    assert build.error is None
+    assert build.check is not None
+    assert build.check.passed
+    assert [t.source for t in build.tasks if t.key == tuned.key] == ["search"]
+    assert (tmp_path / "build" / "artifact.json").exists()
+    assert build.key != untuned.key
+
+
+def test_the_time_limit_is_kept_to_within_seconds(workshop: Workshop) -> None:
+    started = time.monotonic()
+    outcomes = workshop.tune(Budget(seconds=6.0, trials=None), trials=10_000)
+    assert time.monotonic() - started < 6.0 + 5.0 + 3.0  # the tasks are listed first
+    assert outcomes[-1].stopped in {"budget", "not-started"}
+
+
+def test_no_child_outlives_an_interrupted_run(workshop: Workshop) -> None:
+    tasks = [t for t in workshop.tasks() if "conv" in t.operator]
+    planned = PlannedTask(resolved=ResolvedTask(tasks[0], Miss("absent")), trials=999, gain_ms=1.0)
+    shard = Shard(
+        index=0,
+        target="cpu",
+        labels=(),
+        tasks=(planned,),
+        budget=Budget(seconds=120, trials=None),
+        predicted_seconds=1.0,
+    )
+    before = len(workshop.published)
+    run = workshop.tuner.tune(shard, {("m.onnx", "head"): workshop.model}, workshop._publish)
+    next(run)
+    run.close()  # type: ignore[attr-defined]
+    assert len(workshop.published) > before
+    assert not [line for line in _children() if "tunegate.edges.run_child" in line]
+
+
+def _children() -> list[str]:
+    lines = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                text = (entry / "cmdline").read_text().replace("\0", " ")
+            except OSError:
+                continue
+            if f"run_child {_own_pid()} " in text:
+                lines.append(text)
+    return lines
+
+
+def _own_pid() -> int:
+    return int(Path("/proc/self").resolve().name)

@@ -1,0 +1,21 @@
+"""A build worker that misbehaves as the candidate's module text says; stands in for TVM's crashes."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from tunegate.edges.metaschedule.messages import Measure, Measured
+
+Request = Measure
+
+
+def answer(request: Measure) -> Measured:
+    match request.candidate.module:
+        case "crash":
+            os.abort()
+        case "exit":
+            os._exit(1)
+        case "hang":
+            time.sleep(600)
+    return Measured(number=request.candidate.number, status="ok", nanoseconds=(1000,))
