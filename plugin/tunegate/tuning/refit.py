@@ -10,6 +10,9 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 
+from tunegate_cache.decisions import SamplingInstruction
+from tunegate_cache.records import Decision
+
 # Unrolling and vectorizing grow with the innermost factor; growing it costs more than shrinking it.
 INNERMOST_GROWTH_PENALTY = 0.25
 
@@ -24,6 +27,42 @@ def nearest_factors(extent: int, donor: Sequence[int], max_innermost: int) -> tu
     if len(donor) == 1:
         return (extent,)
     return _nearest(extent, tuple(donor[1:]), max_innermost)
+
+
+def adapt(
+    decisions: Sequence[Decision], template: Sequence[SamplingInstruction]
+) -> tuple[Decision, ...] | None:
+    """A donor's decisions for another workload of the same template, tiles refitted to its loops.
+
+    None where they cannot mean the same there. A tile whose extent is unknown stays as it is.
+    """
+    if [index for index, _ in decisions] != [instruction.index for instruction in template]:
+        return None
+    adapted: list[Decision] = []
+    for (index, values), instruction in zip(decisions, template, strict=True):
+        fitted = _fitted(values, instruction)
+        if fitted is None:
+            return None
+        adapted.append((index, fitted))
+    return tuple(adapted)
+
+
+def _fitted(values: tuple[int, ...], instruction: SamplingInstruction) -> tuple[int, ...] | None:
+    extent = instruction.extent
+    match instruction.kind:
+        case "perfect-tile":
+            if len(values) != instruction.n or min(values, default=0) < 1:
+                return None
+            if extent is None:
+                return values
+            return nearest_factors(extent, values, instruction.max_innermost)
+        case "partitioned-tile":
+            # Its parts are bound to each other; only a donor that fits as it is can be used.
+            return values if extent is None or math.prod(values) == extent else None
+        case "categorical":
+            return values if len(values) == 1 and values[0] < instruction.candidates else None
+        case "compute-location":
+            return values
 
 
 @lru_cache(maxsize=65536)

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tunegate.tuning.improvement import (
+    Batch,
+    expected_gain,
+    is_plateaued,
+    seconds_per_candidate,
+)
+
+
+def history(*best_ms: float | None, trials: int = 16, seconds: float = 8.0) -> tuple[Batch, ...]:
+    return tuple(Batch(trials=trials, seconds=seconds, best_ms=ms) for ms in best_ms)
+
+
+def gain(past: tuple[Batch, ...], candidates: int = 16, room: float = 0.9) -> float:
+    return expected_gain(past, candidates, room=room, noise=0.01)
+
+
+def test_the_first_batch_is_expected_to_gain_all_the_room() -> None:
+    assert gain((), room=0.7) == 0.7
+
+
+def test_a_task_that_keeps_improving_promises_more_than_one_that_stopped() -> None:
+    assert gain(history(10, 8, 6, 5)) > gain(history(10, 8, 8, 8)) > 0
+
+
+def test_improvements_within_the_noise_promise_nothing() -> None:
+    flat, drifting = history(10, 10, 10, 10), history(10, 9.95, 9.9, 9.85)
+    assert gain(drifting) == gain(flat)
+
+
+def test_the_leap_over_the_default_schedule_is_not_taken_for_a_trend() -> None:
+    assert gain(history(1.0)) == gain(history(100.0))
+
+
+def test_a_task_whose_candidates_all_fail_promises_less_and_less() -> None:
+    assert gain(history(None)) > gain(history(None, None)) > gain(history(None, None, None))
+
+
+@given(
+    st.lists(st.floats(0.001, 1e4), min_size=0, max_size=20),
+    st.integers(1, 64),
+    st.floats(0.01, 1),
+)
+def test_a_gain_is_a_share_of_the_room(times: list[float], candidates: int, room: float) -> None:
+    falling = sorted(times, reverse=True)
+    assert 0 <= gain(history(*falling), candidates, room) <= room
+
+
+@given(st.lists(st.floats(0.001, 1e4), min_size=1, max_size=20), st.integers(1, 63))
+def test_more_candidates_never_promise_less(times: list[float], candidates: int) -> None:
+    past = history(*sorted(times, reverse=True))
+    assert gain(past, candidates) <= gain(past, candidates + 1) + 1e-12
+
+
+def plateaued(*best_ms: float | None) -> bool:
+    return is_plateaued(history(*best_ms), noise=0.01, warm_up=2, patience=3)
+
+
+def test_three_batches_without_improvement_are_a_plateau() -> None:
+    assert plateaued(10, 5, 5, 5, 5)
+    assert not plateaued(10, 5, 5, 5, 4)
+
+
+def test_there_is_no_plateau_during_the_warm_up() -> None:
+    assert not plateaued(5, 5, 5, 5)
+
+
+def test_an_improvement_within_the_noise_does_not_end_a_plateau() -> None:
+    assert plateaued(10, 5, 5, 5, 4.98)
+
+
+def test_small_steps_that_add_up_are_no_plateau() -> None:
+    assert not plateaued(10, 5, 4.97, 4.94, 4.91)
+
+
+def test_seconds_per_candidate_are_guessed_only_while_unknown() -> None:
+    assert seconds_per_candidate([(), ()]) == 0.5
+    assert seconds_per_candidate([history(1.0, trials=4, seconds=8.0), ()]) == 2.0
+
+
+def test_batches_without_candidates_do_not_stop_the_arithmetic() -> None:
+    empty = history(None, trials=0)
+    assert gain(empty) == pytest.approx(0.9)
+    assert seconds_per_candidate([empty]) == 0.5
