@@ -18,4 +18,6 @@ def answer(request: Measure) -> Measured:
             os._exit(1)
         case "hang":
             time.sleep(600)
+        case _:
+            pass
     return Measured(number=request.candidate.number, status="ok", nanoseconds=(1000,))

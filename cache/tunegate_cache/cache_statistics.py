@@ -1,0 +1,28 @@
+"""What the cache did in one run, counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+
+class CacheStatistics:
+    """Counts requests by verb, misses by reason, and the lines worth showing once each."""
+
+    def __init__(self) -> None:
+        self.requests: Counter[str] = Counter()
+        self.misses: Counter[str] = Counter()
+        self.exact = 0
+        self.transfer = 0
+        self.bytes_read = 0
+        self.records_written = 0
+        self.corrupt_segments = 0
+        self.refused_records = 0
+        self.seconds = 0.0
+        self._notes: dict[str, None] = {}
+
+    def note(self, text: str) -> None:
+        self._notes.setdefault(text)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(self._notes)

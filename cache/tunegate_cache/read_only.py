@@ -1,0 +1,25 @@
+"""A store that can be read and never taught: what an untrusted run gets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tunegate_cache.store import ObjectStore, StoreUnavailableError
+
+
+class ReadOnlyStore:
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
+
+    def read(self, name: str) -> bytes:
+        return self._store.read(name)
+
+    def write(self, name: str, body: bytes) -> None:
+        message = "this run may read the cache but not write to it"
+        raise StoreUnavailableError(message)
+
+    def names(self, prefix: str) -> Sequence[str]:
+        return self._store.names(prefix)
+
+
+_: type[ObjectStore] = ReadOnlyStore
