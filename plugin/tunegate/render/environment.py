@@ -27,7 +27,7 @@ def _revisions(report: Report) -> Iterator[tuple[str, str]]:
 
 def _changes(report: Report) -> Iterator[tuple[str, str]]:
     for change in report.changes.models:
-        yield f"Change of {change.path}", _kind(change)
+        yield "Change", f"{change.path}: {_kind(change)}"
     if report.changes.unchanged:
         yield "Not touched", count(len(report.changes.unchanged), "model")
 

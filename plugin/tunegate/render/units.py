@@ -47,7 +47,7 @@ def share(value: float) -> str:
 def duration(seconds: float | None) -> str:
     if seconds is None:
         return NONE
-    if seconds < 10:  # noqa: PLR2004  # below this a tenth of a second can be seen
+    if 0 < seconds < 10:  # noqa: PLR2004  # below this a tenth of a second can be seen
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)

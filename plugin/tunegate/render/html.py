@@ -1,0 +1,145 @@
+"""The report as one HTML file that needs nothing else: no script, no network."""
+
+from __future__ import annotations
+
+import msgspec
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from tunegate.artifacts.builds import Build
+from tunegate.artifacts.measurements import CellMeasurement, Comparison
+from tunegate.artifacts.outcomes import TuningOutcome
+from tunegate.artifacts.verdicts import Finding, Report
+from tunegate.render import plots, units
+from tunegate.render.environment import facts
+from tunegate.render.escape import visible
+from tunegate.render.headline import WORDS, headline, reason, worst_first
+from tunegate.render.operators import Part, parts, tuned_rows
+from tunegate.render.stopped import stopped_words, tuning_ended
+
+PLOTTED_CHECKS = 24
+SHOWN_PARTS = 12
+
+
+class Side(msgspec.Struct, frozen=True, kw_only=True):
+    label: str
+    build: Build
+
+
+class Check(msgspec.Struct, frozen=True, kw_only=True):
+    """One model on one target with its plots; an empty plot has nothing to show."""
+
+    finding: Finding
+    comparison: Comparison | None
+    measured: CellMeasurement | None
+    sides: tuple[Side, ...]
+    parts: tuple[Part, ...]
+    launches: Markup
+    latencies: Markup
+    waterfall: Markup
+
+
+class Curve(msgspec.Struct, frozen=True, kw_only=True):
+    outcome: TuningOutcome
+    plot: Markup
+
+
+def render(report: Report) -> str:
+    """The page; the same report always gives the same bytes."""
+    verdict = report.verdict
+    worst = worst_first(verdict)
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            report=report,
+            verdict=verdict,
+            headline=headline(report).removeprefix(f"{WORDS[verdict.status]}: "),
+            findings=worst,
+            checks=[_check(report, each, at) for at, each in enumerate(worst[:PLOTTED_CHECKS])],
+            curves=_curves(report),
+            tasks=tuned_rows(report),
+            facts=facts(report),
+            reason=lambda finding: reason(finding, verdict),
+        )
+    )
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("tunegate.render"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: visible(value, 2000) if type(value) is str else value,
+    )
+    environment.filters |= {
+        "ms": units.milliseconds,
+        "difference": units.difference_ms,
+        "percent": units.percent,
+        "interval": units.interval,
+        "share": units.share,
+        "duration": units.duration,
+        "money": units.money,
+        "size": units.size,
+        "stopped": stopped_words,
+        "tuning_ended": tuning_ended,
+    }
+    environment.globals |= {"WORDS": WORDS, "NONE": units.NONE}
+    return environment
+
+
+def _check(report: Report, finding: Finding, number: int) -> Check:
+    comparison = _comparison(report, finding)
+    measured = _measured(report, finding)
+    name = f"check{number}"
+    margin = report.verdict.margin_percent
+    launches = plots.launches(comparison, margin, name) if comparison else ""
+    pairs = measured.launches if measured else ()
+    return Check(
+        finding=finding,
+        comparison=comparison,
+        measured=measured,
+        sides=_sides(report, finding),
+        parts=parts(finding.differences)[:SHOWN_PARTS],
+        launches=_drawn(launches),
+        latencies=_drawn(plots.latencies(finding, pairs, name)),
+        waterfall=_drawn(plots.waterfall(finding, name)),
+    )
+
+
+def _comparison(report: Report, finding: Finding) -> Comparison | None:
+    wanted = (finding.model, finding.target)
+    found = (each for each in report.comparisons if (each.cell.model, each.cell.target) == wanted)
+    return next(found, None)
+
+
+def _measured(report: Report, finding: Finding) -> CellMeasurement | None:
+    wanted = (finding.model, finding.target)
+    cells = report.run.cells if report.run else ()
+    found = (each for each in cells if (each.cell.model, each.cell.target) == wanted)
+    return next(found, None)
+
+
+def _sides(report: Report, finding: Finding) -> tuple[Side, ...]:
+    wanted = (finding.model, finding.target)
+    for builds in report.run.builds if report.run else ():
+        if (builds.cell.model, builds.cell.target) == wanted:
+            sides = (("base", builds.base), ("head", builds.head))
+            return tuple(Side(label=label, build=build) for label, build in sides if build)
+    return ()
+
+
+def _curves(report: Report) -> list[Curve]:
+    price = report.plan.budget.usd_per_hour if report.plan else None
+    drawn = [
+        Curve(outcome=each, plot=_drawn(plots.tuning(each, price, f"shard{each.shard}")))
+        for each in report.outcomes
+    ]
+    return [curve for curve in drawn if curve.plot]
+
+
+def _drawn(drawing: str) -> Markup:
+    """Our own SVG, in which every text is escaped already."""
+    return Markup(drawing)  # noqa: S704  # made by svg.py, texts escaped by matplotlib

@@ -1,0 +1,89 @@
+"""The verdict as JUnit XML: one test case for every model on every target."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree as ET
+
+from tunegate.artifacts.verdicts import Finding, Report, Status
+from tunegate.render.escape import visible
+from tunegate.render.headline import WORDS, reason
+from tunegate.render.units import interval, milliseconds, percent
+
+OUTCOMES: dict[Status, tuple[str, str] | None] = {
+    "pass": None,
+    "fail": ("failure", "regression"),
+    "inconclusive": ("failure", "inconclusive"),
+    "error": ("error", "error"),
+    "invalid-env": ("error", "invalid-env"),
+    "no-baseline": ("error", "no-baseline"),
+    "new": ("skipped", "new"),
+    "waived": ("skipped", "waived"),
+}
+
+
+def render(report: Report) -> str:
+    """A document of one suite. New and waived models are skipped, undecided ones are failures."""
+    findings = report.verdict.findings
+    seconds = _seconds(report)
+    counted = {
+        "tests": str(len(findings)),
+        "failures": str(_count(findings, "failure")),
+        "errors": str(_count(findings, "error")),
+        "skipped": str(_count(findings, "skipped")),
+        "time": f"{sum(seconds.values()):.3f}",
+    }
+    suites = ET.Element("testsuites", {"name": "tunegate", **counted})
+    suite = ET.SubElement(suites, "testsuite", {"name": "tunegate", **counted})
+    for finding in findings:
+        case = _case(finding, seconds.get((finding.model, finding.target), 0.0))
+        _explain(case, finding, report)
+        suite.append(case)
+    ET.indent(suites)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(suites, "unicode") + "\n"
+
+
+def _case(finding: Finding, seconds: float) -> ET.Element:
+    return ET.Element(
+        "testcase",
+        {
+            "classname": visible(f"tunegate.{finding.target}"),
+            "name": visible(finding.model),
+            "time": f"{seconds:.3f}",
+        },
+    )
+
+
+def _explain(case: ET.Element, finding: Finding, report: Report) -> None:
+    outcome = OUTCOMES[finding.status]
+    message = visible(f"{WORDS[finding.status]}: {reason(finding, report.verdict)}", 600)
+    if outcome is not None:
+        tag, kind = outcome
+        attributes = (
+            {"message": message} if tag == "skipped" else {"message": message, "type": kind}
+        )
+        ET.SubElement(case, tag, attributes)
+    ET.SubElement(case, "system-out").text = _figures(finding, message)
+
+
+def _figures(finding: Finding, message: str) -> str:
+    base_ms, head_ms = milliseconds(finding.base_ms), milliseconds(finding.head_ms)
+    return (
+        f"{message}\n"
+        f"base {base_ms}, head {head_ms}, ONNX Runtime {milliseconds(finding.reference_ms)}\n"
+        f"change {_change(finding)} in {finding.launches} launches"
+    )
+
+
+def _change(finding: Finding) -> str:
+    change = finding.change_percent
+    return f"{percent(change.center)} ({interval(change)})" if change else percent(None)
+
+
+def _count(findings: tuple[Finding, ...], tag: str) -> int:
+    outcomes = [OUTCOMES[finding.status] for finding in findings]
+    return sum(outcome is not None and outcome[0] == tag for outcome in outcomes)
+
+
+def _seconds(report: Report) -> dict[tuple[str, str], float]:
+    cells = report.run.cells if report.run else ()
+    return {(each.cell.model, each.cell.target): each.seconds for each in cells}

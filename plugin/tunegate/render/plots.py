@@ -1,0 +1,188 @@
+"""The plots of the HTML report, each as inline SVG no wider than a telephone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from tunegate.artifacts.measurements import Comparison, Interval, Launch
+from tunegate.artifacts.outcomes import TuningOutcome
+from tunegate.artifacts.verdicts import Finding
+from tunegate.render.escape import visible
+from tunegate.render.operators import Part, parts
+from tunegate.render.svg import (
+    BASE,
+    FASTER,
+    GRID,
+    HEAD,
+    INK,
+    MUTED,
+    REFERENCE,
+    SLOWER,
+    SURFACE,
+    styled,
+    svg,
+)
+from tunegate.render.units import difference_ms, milliseconds, percent
+
+WIDTH_INCHES = 4.0
+SHOWN_OPERATORS = 7
+NAME_CHARACTERS = 34
+
+
+@styled()
+def launches(comparison: Comparison, margin_percent: float, name: str) -> str:
+    """Every launch's effect, and the interval that decides, against the margin."""
+    effects = comparison.effects_percent
+    interval = comparison.change_percent
+    if not effects or interval is None:
+        return ""
+    figure, axes = _canvas(1.1 + 0.16 * len(effects))
+    rows = range(len(effects), 0, -1)
+    axes.scatter(effects, rows, s=18, color=[_side(e, margin_percent) for e in effects], zorder=3)
+    axes.axvline(0, color=MUTED, linewidth=0.8)
+    axes.axvline(margin_percent, color=SLOWER, linewidth=1.0, linestyle=(0, (4, 2)))
+    axes.set_ylim(-3.0, len(effects) + 1.6)
+    _interval(axes, interval)
+    top = len(effects) + 0.9
+    axes.text(margin_percent, top, f"  margin {margin_percent:g} %", color=SLOWER, fontsize=8.5)
+    axes.set_yticks([len(effects), 1], labels=["launch 1", f"launch {len(effects)}"])
+    axes.margins(x=0.12)
+    axes.xaxis.set_major_locator(MaxNLocator(6))
+    axes.xaxis.set_major_formatter(lambda value, _: percent(value).replace(".0 %", " %"))
+    description = f"Effect of each launch; together {percent(interval.center)}"
+    return svg(figure, name=f"{name}-launches", description=description)
+
+
+@styled()
+def latencies(finding: Finding, measured: Sequence[Launch], name: str) -> str:
+    """Base, head and ONNX Runtime side by side, with a dot for every launch."""
+    bars = [
+        ("base", finding.base_ms, BASE, [launch.base_ms for launch in measured]),
+        ("head", finding.head_ms, HEAD, [launch.head_ms for launch in measured]),
+        ("ONNX Runtime", finding.reference_ms, REFERENCE, []),
+    ]
+    known = [(label, value, colour, dots) for label, value, colour, dots in bars if value]
+    if not known:
+        return ""
+    figure, axes = _canvas(0.5 + 0.36 * len(known))
+    longest = max(max((value, *dots)) for _, value, _, dots in known)
+    for row, (_, value, colour, dots) in enumerate(known):
+        axes.barh(row, value, height=0.62, color=colour, alpha=0.85)
+        axes.scatter(dots, [row] * len(dots), s=7, color=INK, zorder=3, linewidths=0, alpha=0.7)
+        axes.text(max((value, *dots)) + longest * 0.035, row, milliseconds(value), va="center")
+    axes.set_yticks(range(len(known)), labels=[label for label, *_ in known])
+    axes.set_xlim(0, longest * 1.24)
+    axes.invert_yaxis()
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.set_xlabel("ms per inference", fontsize=8.5)
+    return svg(figure, name=f"{name}-latencies", description="Latency of base and head")
+
+
+@styled()
+def waterfall(finding: Finding, name: str) -> str:
+    """From the base to the head, operator by operator, the largest difference first."""
+    every = parts(finding.differences)
+    if not every:
+        return ""
+    shown, rest = every[:SHOWN_OPERATORS], every[SHOWN_OPERATORS:]
+    steps = [(visible(part.name, NAME_CHARACTERS), part.difference_ms) for part in shown]
+    if rest:
+        steps.append((f"{len(rest)} more", sum(part.difference_ms for part in rest)))
+    start = sum(each.base_ms or 0.0 for each in finding.differences)
+    figure, axes = _canvas(0.62 + 0.42 * (len(steps) + 2))
+    _draw_steps(axes, start, steps)
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.set_xlabel("ms per inference, all operators together", fontsize=8.5)
+    return svg(figure, name=f"{name}-waterfall", description=_told(shown))
+
+
+@styled()
+def tuning(outcome: TuningOutcome, usd_per_hour: float | None, name: str) -> str:
+    """Estimated end-to-end latency against the seconds and the money spent on it."""
+    if len(outcome.curve) < 2:  # noqa: PLR2004  # one point is no curve
+        return ""
+    seconds = [at for at, _ in outcome.curve]
+    estimated_ms = [ms for _, ms in outcome.curve]
+    figure, axes = _canvas(2.3)
+    axes.grid(visible=True, axis="both")
+    axes.step(seconds, estimated_ms, where="post", color=HEAD, linewidth=1.8)
+    axes.plot(seconds[-1], estimated_ms[-1], "o", markersize=5, color=HEAD)
+    axes.annotate(
+        milliseconds(estimated_ms[-1]),
+        (seconds[-1], estimated_ms[-1]),
+        xytext=(0, 7),
+        textcoords="offset points",
+        ha="right",
+    )
+    axes.set_ylim(0, max(estimated_ms) * 1.08)
+    axes.xaxis.set_major_locator(MaxNLocator(4))
+    axes.set_ylabel("estimated ms per inference", fontsize=8.5)
+    axes.set_xlabel(_spending(usd_per_hour), fontsize=8.5)
+    if usd_per_hour:
+        price = usd_per_hour / 3600
+        axes.xaxis.set_major_formatter(lambda at, _: f"{at:g} s\n{at * price:.3g}")
+    description = f"Estimated latency from {milliseconds(estimated_ms[0])} "
+    return svg(
+        figure,
+        name=f"{name}-curve",
+        description=description + f"to {milliseconds(estimated_ms[-1])}",
+    )
+
+
+def _canvas(height_inches: float) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(WIDTH_INCHES, height_inches), layout="constrained")
+    return figure, figure.add_subplot()
+
+
+def _interval(axes: Axes, interval: Interval) -> None:
+    axes.plot([interval.low, interval.high], [-0.7, -0.7], color=INK, linewidth=2.4)
+    axes.plot(interval.center, -0.7, "D", color=INK, markersize=5.5)
+    text = f"{percent(interval.center)}  ({percent(interval.low)} to {percent(interval.high)})"
+    axes.text(interval.center, -2.1, text, ha="center", va="center", fontweight="bold")
+
+
+def _draw_steps(axes: Axes, start: float, steps: Sequence[tuple[str, float]]) -> None:
+    """Two totals as dots and the differences as bars between them, each under its name."""
+    at, edges = start, [start]
+    _total(axes, 0, "base", start, BASE)
+    for row, (label, difference) in enumerate(steps, start=1):
+        colour = SLOWER if difference > 0 else FASTER
+        axes.barh(row, difference, left=at, height=0.34, color=colour)
+        axes.plot([at, at], [row - 1, row], color=GRID, linewidth=0.8, zorder=0)
+        _labelled(axes, row, label, difference_ms(difference))
+        at += difference
+        edges.append(at)
+    _total(axes, len(steps) + 1, "head", at, HEAD)
+    room = (max(edges) - min(edges)) * 0.08 or abs(start) * 0.05 or 1.0
+    axes.set_xlim(min(edges) - room, max(edges) + room)
+    axes.set_ylim(len(steps) + 1.6, -0.9)
+    axes.set_yticks([])
+
+
+def _total(axes: Axes, row: int, label: str, value: float, colour: str) -> None:
+    axes.plot(value, row, "o", color=colour, markersize=8, markeredgecolor=SURFACE)
+    _labelled(axes, row, label, milliseconds(value))
+
+
+def _labelled(axes: Axes, row: int, label: str, value: str) -> None:
+    """A name above its bar at the left, the figure at the right."""
+    across = axes.get_yaxis_transform()
+    axes.text(0, row - 0.3, label, transform=across, va="bottom", fontsize=9)
+    axes.text(1, row - 0.3, value, transform=across, va="bottom", ha="right", fontsize=9)
+
+
+def _side(effect: float, margin_percent: float) -> str:
+    return SLOWER if effect > margin_percent else BASE
+
+
+def _told(shown: Sequence[Part]) -> str:
+    told = ", ".join(f"{visible(p.name)} {difference_ms(p.difference_ms)}" for p in shown[:3])
+    return f"Difference by operator: {told}"
+
+
+def _spending(usd_per_hour: float | None) -> str:
+    return f"spent: time, and USD at {usd_per_hour:g} per hour" if usd_per_hour else "seconds spent"

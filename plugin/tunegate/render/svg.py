@@ -1,0 +1,94 @@
+"""A matplotlib figure as inline SVG that takes its colours and fonts from the page.
+
+Figures are drawn with stand-in colours; each becomes a CSS variable, so one drawing serves the
+light page and the dark one. The same figure always gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import html
+import io
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+INK = "#010203"
+MUTED = "#020304"
+GRID = "#030405"
+SLOWER = "#040506"
+FASTER = "#050607"
+BASE = "#060708"
+HEAD = "#070809"
+REFERENCE = "#08090a"
+SURFACE = "#090a0b"
+VARIABLES = {
+    INK: "var(--ink)",
+    MUTED: "var(--muted)",
+    GRID: "var(--line)",
+    SLOWER: "var(--slower)",
+    FASTER: "var(--faster)",
+    BASE: "var(--base)",
+    HEAD: "var(--head)",
+    REFERENCE: "var(--reference)",
+    SURFACE: "var(--surface)",
+}
+STYLE = {
+    "svg.hashsalt": "tunegate",
+    "svg.fonttype": "none",
+    "font.size": 9.0,
+    "text.color": INK,
+    "text.parse_math": False,
+    "axes.edgecolor": GRID,
+    "axes.labelcolor": MUTED,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.spines.left": False,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.major.size": 0,
+    "ytick.major.size": 0,
+    "grid.color": GRID,
+    "grid.linewidth": 0.6,
+    "axes.grid": True,
+    "axes.grid.axis": "x",
+    "axes.axisbelow": True,
+}
+NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """The style of our figures, for as long as the context or the decorated function lasts."""
+    with mpl.rc_context(STYLE):  # type: ignore[arg-type]  # its keys are one long Literal
+        yield
+
+
+def svg(figure: Figure, *, name: str, description: str) -> str:
+    """The `<svg>` element alone; `name` keeps its ids apart from those of its neighbours."""
+    out = io.StringIO()
+    with styled():
+        figure.savefig(out, format="svg", metadata=NO_METADATA, transparent=True)
+    drawing = out.getvalue()
+    drawing = drawing[drawing.index("<svg") :]
+    drawing = re.sub(r"<metadata>.*?</metadata>", "", drawing, flags=re.DOTALL)
+    drawing = re.sub(r'\bid="', f'id="{name}-', drawing)
+    drawing = re.sub(r'href="#', f'href="#{name}-', drawing)
+    drawing = drawing.replace("url(#", f"url(#{name}-")
+    for stand_in, variable in VARIABLES.items():
+        drawing = drawing.replace(stand_in, variable)
+    return _opened(drawing, description)
+
+
+def _opened(drawing: str, description: str) -> str:
+    """The drawing under an opening tag that scales with the page and can be read aloud."""
+    end = drawing.index(">")
+    view_box = re.search(r'viewBox="[^"]*"', drawing[:end])
+    label = html.escape(description)
+    box = view_box.group() if view_box else ""
+    return (
+        f'<svg {box} role="img" aria-label="{label}" xmlns:xlink="http://www.w3.org/1999/xlink">'
+        f"<title>{label}</title>{drawing[end + 1 :]}"
+    )

@@ -1,0 +1,117 @@
+"""The report for a terminal or a log: what a person waits for at the end of a run."""
+
+from __future__ import annotations
+
+import io
+
+from rich import box
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from tunegate.artifacts.verdicts import Finding, Report, Status
+from tunegate.render.escape import visible
+from tunegate.render.headline import WORDS, headline, worst_first
+from tunegate.render.operators import parts
+from tunegate.render.stopped import tuning_ended
+from tunegate.render.units import (
+    count,
+    difference_ms,
+    duration,
+    interval,
+    milliseconds,
+    money,
+    percent,
+    share,
+)
+
+COLOURS: dict[Status, str] = {
+    "pass": "green",
+    "fail": "red",
+    "inconclusive": "yellow",
+    "new": "blue",
+    "error": "red",
+    "invalid-env": "yellow",
+    "no-baseline": "yellow",
+    "waived": "blue",
+}
+SHOWN_CHECKS = 30
+SHOWN_OPERATORS = 5
+
+
+def render(report: Report, *, width: int = 100, colour: bool = False) -> str:
+    """The report in lines of at most that many characters; `colour` for a terminal."""
+    out = io.StringIO()
+    console = Console(
+        file=out,
+        width=width,
+        force_terminal=colour,
+        no_color=not colour,
+        color_system="standard" if colour else None,
+        highlight=False,
+        emoji=False,
+    )
+    status = report.verdict.status
+    console.print(Text(headline(report, visible, visible), style=f"bold {COLOURS[status]}"))
+    if report.verdict.findings:
+        console.print(_checks(report))
+    for finding in worst_first(report.verdict):
+        if finding.status == "fail":
+            _print_operators(console, finding)
+    console.print(_indented(_tuning(report)))
+    for line in (*report.warnings, *report.next_steps):
+        console.print(_indented(f"→ {visible(line, 600)}"))
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+def _checks(report: Report) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=False)
+    for title in ("", "model", "target"):
+        table.add_column(title, overflow="fold")
+    for title in ("base", "head", "change", "ONNX Runtime"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for finding in worst_first(report.verdict)[:SHOWN_CHECKS]:
+        table.add_row(
+            Text(WORDS[finding.status], style=COLOURS[finding.status]),
+            Text(visible(finding.model, 60)),
+            Text(visible(finding.target, 24)),
+            milliseconds(finding.base_ms),
+            milliseconds(finding.head_ms),
+            percent(finding.change_percent.center if finding.change_percent else None),
+            milliseconds(finding.reference_ms),
+        )
+    rest = len(report.verdict.findings) - SHOWN_CHECKS
+    if rest > 0:
+        table.add_row("", f"… and {count(rest, 'more check')}")
+    return table
+
+
+def _print_operators(console: Console, finding: Finding) -> None:
+    slower = [part for part in parts(finding.differences) if part.difference_ms > 0]
+    if not slower:
+        return
+    name = visible(finding.model, 60)
+    said = interval(finding.change_percent)
+    console.print(Text(f"  What is slower in {name} on {visible(finding.target, 24)} ({said}):"))
+    for part in slower[:SHOWN_OPERATORS]:
+        console.print(
+            Text(
+                f"    {share(part.share):>5}  {difference_ms(part.difference_ms):>10}  "
+                f"{visible(part.name, 60)}  ({part.source})"
+            )
+        )
+
+
+def _tuning(report: Report) -> str:
+    tuning = report.verdict.tuning
+    cost = f", {money(tuning.usd)}" if tuning.usd is not None else ""
+    return (
+        f"Tuning: {count(tuning.tasks, 'task')}, {tuning.exact} from the cache, "
+        f"{tuning.transfer} borrowed, {tuning.miss} tuned; {count(tuning.trials, 'trial')} in "
+        f"{duration(tuning.seconds)}{cost}; {tuning_ended(tuning)}"
+    )
+
+
+def _indented(line: str) -> Padding:
+    return Padding(Text(line), (0, 0, 0, 2))
