@@ -165,15 +165,24 @@ def _at_most(seconds: float, limit: float | None) -> float:
 
 
 def _whole_budget(shards: Sequence[Shard], config: Config, *, side_by_side: bool) -> Budget:
-    limits = [shard.budget.seconds for shard in shards if shard.budget.seconds is not None]
-    together = max(limits, default=0.0) if side_by_side else sum(limits)
     prices = {shard.budget.usd_per_hour for shard in shards}
     return Budget(
-        seconds=together if len(limits) == len(shards) else None,
+        seconds=_whole_seconds(shards, config.budget.minutes, side_by_side=side_by_side),
         trials=config.budget.trials,
         usd=config.budget.usd,
         usd_per_hour=prices.pop() if len(prices) == 1 else None,
     )
+
+
+def _whole_seconds(
+    shards: Sequence[Shard], minutes: float | None, *, side_by_side: bool
+) -> float | None:
+    if not shards:
+        return None if minutes is None else minutes * 60
+    seconds = [shard.budget.seconds for shard in shards if shard.budget.seconds is not None]
+    if len(seconds) < len(shards):
+        return None
+    return max(seconds) if side_by_side else sum(seconds)
 
 
 def _estimate(shards: Sequence[Shard]) -> Cost:

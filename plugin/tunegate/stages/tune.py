@@ -106,7 +106,7 @@ class _Publisher:
     def notes(self) -> tuple[str, ...]:
         if not self._refused:
             return ()
-        return (f"{len(self._refused)} records were not published to the cache",)
+        return (f"records not published to the cache: {len(self._refused)}",)
 
 
 def _line(outcome: TaskOutcome, spending: Spending, estimate_ms: float) -> str:

@@ -9,12 +9,12 @@ import msgspec
 
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import PlannedTask
-from tunegate.tuning.budget import Spending, clock_limit
+from tunegate.tuning.budget import Limit, Spending, clock_limit
 from tunegate_cache.records import ExactHit, WorkloadKey
 
 RunEnd = Literal["finished", "seconds", "usd", "trials", "failed"]
 
-_ENDED_BEFORE = frozenset({"exact", "finished", "converged", "failed", "not-started"})
+_UNTOUCHED = frozenset({"exact", "not-started"})
 
 
 def final_outcomes(
@@ -23,11 +23,12 @@ def final_outcomes(
     *,
     is_cancelled: bool,
 ) -> tuple[TaskOutcome, ...]:
-    """One for each planned task, in the plan's order; what was under way is 'cancelled' then."""
+    """One for each planned task, in the plan's order; what was begun is 'cancelled' then:
+    a tuner says how a task ended only when all have."""
     outcomes = []
     for task in planned:
         outcome = latest.get(task.resolved.task.key) or _untouched(task)
-        if is_cancelled and outcome.stopped not in _ENDED_BEFORE:
+        if is_cancelled and outcome.stopped not in _UNTOUCHED:
             outcome = msgspec.structs.replace(outcome, stopped="cancelled")
         outcomes.append(outcome)
     return tuple(outcomes)
@@ -38,12 +39,19 @@ def why_ended(tasks: Sequence[TaskOutcome], spending: Spending) -> RunEnd:
     stops = {task.stopped for task in tasks}
     cut_short = "budget" in stops or ("not-started" in stops and spending.is_spent)
     if cut_short:
-        # A tuner also stops when no further batch fits; then the clock is the nearest limit.
-        return spending.limit or clock_limit(spending.budget)
+        return spending.limit or _nearest_limit(spending)
     tried = [task for task in tasks if task.trials]
     if tried and all(task.stopped == "failed" for task in tried):
         return "failed"
     return "finished"
+
+
+def _nearest_limit(spending: Spending) -> Limit:
+    """Of a tuner that stopped because no further batch would fit."""
+    budget = spending.budget
+    clock = 0.0 if not budget.seconds else spending.seconds / budget.seconds
+    counter = 0.0 if not budget.trials else spending.trials / budget.trials
+    return "trials" if counter > clock else clock_limit(budget)
 
 
 def _untouched(planned: PlannedTask) -> TaskOutcome:

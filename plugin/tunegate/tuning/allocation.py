@@ -16,6 +16,9 @@ FIRST_BATCH = 8
 SMALLEST_FIRST_BATCH = 2
 MATTERS = 0.01
 """Share of the estimated model time from which a task gets a first batch."""
+LOOK = 2
+LOOK_SHARE = 0.1
+"""Of what the first batches leave, for a look at each task that is believed not to matter."""
 _BISECTIONS = 100
 
 
@@ -40,10 +43,11 @@ def share_trials(demands: Sequence[Demand], trials: int) -> tuple[int, ...]:
     fewer than a lighter one like it.
     """
     first = _first_batches(demands, trials)
-    left = trials - sum(first)
+    unseen = [i for i, demand in enumerate(demands) if demand.gain_ms > 0 and not first[i]]
+    if LOOK * len(unseen) <= LOOK_SHARE * (trials - sum(first)):
+        for index in unseen:
+            first[index] = LOOK
     pulls = [math.sqrt(demand.gain_ms) for demand in demands]
-    if left == 0 or not any(pulls):
-        return tuple(first)
     return divide(pulls, trials, at_least=first)
 
 

@@ -19,11 +19,13 @@ MATTERS = 0.01
 
 class SearchPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """What may be tuned about the tuning. `noise` is the relative improvement that is believed;
+    `look_share` of what is left may go to a look at tasks that are believed not to matter;
     `min_gain_percent_per_minute` of the end-to-end time is what a batch must promise."""
 
     first_batch: int = 8
     smallest_first_batch: int = 2
     batch: int = 16
+    look_share: float = 0.1
     noise: float = 0.01
     warm_up_batches: int = 2
     plateau_batches: int = 3
@@ -80,6 +82,9 @@ def choose(
     if waiting:
         candidates = _first_batch(states, len(waiting), trials_left, seconds_left, policy)
         return Choice(waiting[0], candidates)
+    unseen = _unseen(states)
+    if unseen and _is_cheap(states, len(unseen), trials_left, seconds_left, policy):
+        return Choice(unseen[0], policy.smallest_first_batch)
     index = _most_gainful(states, policy)
     if index is None:
         return None
@@ -89,15 +94,32 @@ def choose(
 def _first_round(states: Sequence[TaskState]) -> list[int]:
     """Tasks that matter and have had nothing yet, biggest share of the model first."""
     total_ms = sum(state.model_ms for state in states)
-    waiting = [
+    return [index for index in _unseen(states) if states[index].model_ms >= MATTERS * total_ms]
+
+
+def _unseen(states: Sequence[TaskState]) -> list[int]:
+    unseen = [
         index
         for index, state in enumerate(states)
-        if _is_open(state)
-        and not state.history
-        and not state.in_flight
-        and state.model_ms >= MATTERS * total_ms
+        if _is_open(state) and not state.history and not state.in_flight
     ]
-    return sorted(waiting, key=lambda index: -states[index].model_ms)
+    return sorted(unseen, key=lambda index: -states[index].model_ms)
+
+
+def _is_cheap(
+    states: Sequence[TaskState],
+    unseen: int,
+    trials_left: int | None,
+    seconds_left: float | None,
+    policy: SearchPolicy,
+) -> bool:
+    """True when a look at all that is believed to be small takes little of what is left: the belief
+    is only a guess from the operator."""
+    trials = unseen * policy.smallest_first_batch
+    seconds = trials * seconds_per_candidate([state.history for state in states])
+    return (trials_left is None or trials <= policy.look_share * trials_left) and (
+        seconds_left is None or seconds <= policy.look_share * seconds_left
+    )
 
 
 def _is_open(state: TaskState) -> bool:

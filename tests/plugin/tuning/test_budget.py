@@ -1,3 +1,5 @@
+"""The cap: what it resolves to, and when which limit is reached."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""Refitted tiles multiply to the extent, keep their bounds, and are the nearest there are."""
+
 from __future__ import annotations
 
 import math

@@ -1,3 +1,5 @@
+"""Balanced shards."""
+
 from __future__ import annotations
 
 from itertools import product

@@ -1,0 +1,215 @@
+"""The plan: every task in one shard, all shards within the budget."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.tuning_tasks import (
+    exact,
+    make_resolution,
+    make_task,
+    make_task_set,
+    transfer,
+)
+from tunegate import wire
+from tunegate.artifacts.plans import TuningPlan
+from tunegate.artifacts.tasks import Resolution, TuningTask
+from tunegate.config import BudgetConfig, Config, ModelConfig, TargetConfig
+from tunegate.errors import ConfigError
+from tunegate.stages.plan import matrix, plan
+from tunegate_cache.records import Lookup, Miss
+
+CPU = TargetConfig(name="cpu", runner=("self-hosted", "linux"), usd_per_hour=1.0)
+GPU = TargetConfig(name="gpu", kind="cuda", runner=("self-hosted", "gpu"), usd_per_hour=4.0)
+MISS = Miss("absent")
+
+
+def config_of(budget: BudgetConfig | None = None, *targets: TargetConfig) -> Config:
+    return Config(
+        models=(ModelConfig(path="*.onnx"),),
+        targets=targets or (CPU, GPU),
+        budget=budget or BudgetConfig(),
+    )
+
+
+def plan_of(
+    tasks: list[TuningTask],
+    lookups: list[Lookup] | None = None,
+    *,
+    budget: BudgetConfig | None = None,
+    shards: int | None = None,
+) -> TuningPlan:
+    resolution = make_resolution(tasks, lookups)
+    return plan(make_task_set(tasks), resolution, config_of(budget), shards=shards)
+
+
+kinds = st.tuples(
+    st.sampled_from(["cpu", "gpu"]),
+    st.sampled_from(["conv2d_add", "softmax", "add", "transpose"]),
+    st.floats(0, 1e11),
+    st.integers(1, 20),
+    st.sampled_from([MISS, MISS, transfer(), exact()]),
+)
+cases = st.lists(kinds, max_size=25)
+budgets = st.builds(
+    BudgetConfig,
+    minutes=st.none() | st.floats(0, 60),
+    usd=st.none() | st.floats(0, 5),
+    trials=st.none() | st.integers(0, 2000),
+)
+shard_counts = st.none() | st.integers(1, 300)
+
+
+def planned_case(
+    case: list[tuple[str, str, float, int, Lookup]], budget: BudgetConfig, shards: int | None
+) -> tuple[TuningPlan, list[TuningTask]]:
+    tasks = [
+        make_task(f"task{i}", target=target, operator=operator, flops=flops, weight=weight)
+        for i, (target, operator, flops, weight, _) in enumerate(case)
+    ]
+    return plan_of(tasks, [row[4] for row in case], budget=budget, shards=shards), tasks
+
+
+@given(cases, budgets, shard_counts)
+def test_every_task_is_in_exactly_one_shard_of_its_target(
+    case: list[tuple[str, str, float, int, Lookup]], budget: BudgetConfig, shards: int | None
+) -> None:
+    made, tasks = planned_case(case, budget, shards)
+    placed = [(t.resolved.task, shard.target) for shard in made.shards for t in shard.tasks]
+    assert sorted(task.key for task, _ in placed) == sorted(task.key for task in tasks)
+    assert all(task.target == target for task, target in placed)
+
+
+@given(cases, budgets, shard_counts)
+def test_the_shards_together_stay_within_the_budget(
+    case: list[tuple[str, str, float, int, Lookup]], budget: BudgetConfig, shards: int | None
+) -> None:
+    made, _ = planned_case(case, budget, shards)
+    planned = sum(task.trials for shard in made.shards for task in shard.tasks)
+    caps = [shard.budget for shard in made.shards]
+    if budget.trials is not None:
+        assert planned <= budget.trials
+        assert sum(cap.trials or 0 for cap in caps) <= budget.trials
+    if budget.usd is not None:
+        paid = sum((cap.seconds or 0) * (cap.usd_per_hour or 0) / 3600 for cap in caps)
+        assert paid <= budget.usd * (1 + 1e-9)
+    if budget.minutes is not None:
+        seconds = [cap.seconds or 0 for cap in caps]
+        wall = sum(seconds) if shards is None else max(seconds, default=0)
+        assert wall <= budget.minutes * 60 * (1 + 1e-9)
+
+
+@given(cases, budgets, shard_counts)
+def test_no_matrix_is_too_long_and_exact_hits_cost_nothing(
+    case: list[tuple[str, str, float, int, Lookup]], budget: BudgetConfig, shards: int | None
+) -> None:
+    made, _ = planned_case(case, budget, shards)
+    assert len(made.shards) <= 256
+    assert not any(
+        task.trials
+        for shard in made.shards
+        for task in shard.tasks
+        if task.resolved.lookup == exact()
+    )
+
+
+def test_the_estimate_is_the_time_and_money_of_all_shards() -> None:
+    made = plan_of([make_task()], budget=BudgetConfig(minutes=None, trials=100))
+    assert 30 < made.estimate.seconds < 300
+    assert made.estimate.usd == pytest.approx(made.estimate.seconds / 3600)
+
+
+def test_the_estimate_never_exceeds_the_cap() -> None:
+    made = plan_of([make_task()], budget=BudgetConfig(minutes=1, usd=0.01))
+    assert made.estimate.seconds <= 36
+    assert made.budget.seconds == pytest.approx(36)
+
+
+def test_nothing_to_tune_costs_nothing() -> None:
+    made = plan_of([make_task()], [exact()])
+    assert (made.estimate.seconds, made.estimate.usd) == (0, 0)
+    assert matrix(made) == {"include": []}
+
+
+def test_a_plan_without_tasks_keeps_its_minutes() -> None:
+    made = plan_of([], budget=BudgetConfig(minutes=2))
+    assert (made.shards, made.budget.seconds) == ((), 120)
+
+
+def test_the_matrix_gives_each_leg_its_runner_and_a_safe_name() -> None:
+    made = plan_of([make_task("a"), make_task("b", target="gpu")])
+    assert matrix(made) == {
+        "include": [
+            {
+                "shard": 0,
+                "target": "cpu",
+                "runner": ["self-hosted", "linux"],
+                "name": "shard-0-cpu",
+            },
+            {"shard": 1, "target": "gpu", "runner": ["self-hosted", "gpu"], "name": "shard-1-gpu"},
+        ]
+    }
+
+
+def test_a_shard_that_only_the_cache_serves_is_not_in_the_matrix() -> None:
+    tasks = [make_task("a"), make_task("b", target="gpu")]
+    legs = matrix(plan_of(tasks, [exact("a"), MISS]))["include"]
+    assert [leg["target"] for leg in legs] == ["gpu"]
+
+
+def test_shards_take_about_the_same_time() -> None:
+    tasks = [make_task(f"t{i}", flops=1e8 * (1 + i % 5)) for i in range(40)]
+    made = plan_of(tasks, budget=BudgetConfig(minutes=10, trials=4000), shards=4)
+    seconds = [shard.predicted_seconds for shard in made.shards]
+    assert len(seconds) == 4
+    assert max(seconds) <= 1.1 * min(seconds)
+
+
+def test_what_is_used_at_head_comes_before_what_only_the_base_has() -> None:
+    at_base = make_task("old", flops=1e10, sides=("base",))
+    made = plan_of([at_base, make_task("new", flops=1e9, sides=("head",))])
+    names = [task.resolved.task.uses[0].name for task in made.shards[0].tasks]
+    assert names == ["new", "old"]
+    assert all(task.trials for task in made.shards[0].tasks)
+
+
+def test_a_task_the_resolution_does_not_have_is_a_miss() -> None:
+    task = make_task()
+    nothing = Resolution(tasks=(), cache=make_resolution([]).cache)
+    made = plan(make_task_set([task]), nothing, config_of())
+    assert made.shards[0].tasks[0].resolved.lookup == MISS
+
+
+def test_fewer_shards_than_asked_for_are_explained() -> None:
+    made = plan_of([make_task("a"), make_task("b")], shards=8)
+    assert made.notes == ("8 shards asked for, 2 planned: 2 tasks left to tune",)
+
+
+def test_no_limit_at_all_is_said_to_be_none() -> None:
+    made = plan_of([make_task()], budget=BudgetConfig(minutes=None))
+    assert "no limit is set on tuning" in made.notes[0]
+    assert made.shards[0].budget.seconds is None
+    assert made.shards[0].tasks[0].trials == 256
+
+
+def test_a_number_of_shards_below_one_is_refused() -> None:
+    with pytest.raises(ConfigError, match="--shards: 0 is not"):
+        plan_of([make_task()], shards=0)
+
+
+def test_more_targets_than_a_matrix_takes_are_refused() -> None:
+    targets = [TargetConfig(name=f"t{i}") for i in range(257)]
+    tasks = [make_task(target=target.name) for target in targets]
+    with pytest.raises(ConfigError, match="targets: 257 have tasks"):
+        plan(make_task_set(tasks), make_resolution(tasks), config_of(None, *targets))
+
+
+def test_a_plan_survives_its_file(tmp_path: Path) -> None:
+    made = plan_of([make_task("a"), make_task("b", target="gpu")], [exact("a"), transfer()])
+    file = tmp_path / "plan.json"
+    wire.write(file, made)
+    assert wire.read(file, TuningPlan) == made
