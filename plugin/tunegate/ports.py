@@ -58,6 +58,17 @@ class Repository(Protocol):
     def export_model(self, version: ModelVersion, into: Path) -> Path: ...
 
 
+class ModelReader(Protocol):
+    """What a revision says of its models, without compiling any.
+
+    **Cheap first.** `models` looks at names, sizes and pointers only. `opened` reads the bytes: it
+    gives the version with its graph digest, or without one and the reason, never an exception.
+    """
+
+    def models(self, revision: str) -> Mapping[ModelPath, ModelVersion]: ...
+    def opened(self, version: ModelVersion) -> tuple[ModelVersion, str]: ...
+
+
 class TaskIndex(Protocol):
     """The shared cache as a run sees it. Never raises: trouble is a counted miss and a note."""
 

@@ -17,7 +17,7 @@ from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.config import Config, TargetConfig
 from tunegate.ports import BuildJob, Compiler, ModelJob, Progress, Repository
-from tunegate.selection import entry_for
+from tunegate.selection import shapes_for
 from tunegate.stages.export_models import ModelFiles, export_models
 from tunegate_cache.records import ExactHit, TuningRecord, WorkloadKey
 
@@ -95,7 +95,7 @@ def _job(
     model = ModelJob(
         file=files[cell.model, side],
         path=cell.model,
-        shapes=entry_for(config, cell.model).inputs,
+        shapes=shapes_for(config, cell.model),
         target=_target(config, cell),
     )
     return BuildJob(

@@ -12,7 +12,7 @@ from tunegate.artifacts.tasks import TaskSet, TaskUse, TuningTask
 from tunegate.config import Config, TargetConfig
 from tunegate.errors import ModelError
 from tunegate.ports import Compiler, ModelJob, Progress, Repository
-from tunegate.selection import entry_for
+from tunegate.selection import shapes_for
 from tunegate.stages.export_models import ModelFiles, export_models
 from tunegate_cache.records import WorkloadKey
 
@@ -65,7 +65,7 @@ def _job(
     config: Config, files: ModelFiles, path: ModelPath, side: Side, target: TargetConfig
 ) -> ModelJob:
     return ModelJob(
-        file=files[path, side], path=path, shapes=entry_for(config, path).inputs, target=target
+        file=files[path, side], path=path, shapes=shapes_for(config, path), target=target
     )
 
 

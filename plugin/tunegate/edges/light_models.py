@@ -1,0 +1,63 @@
+"""The `light_*` models of the onnx package, with weights.
+
+The package ships them with every weight a ConstantOfShape node. Such weights make all outputs
+equal and nothing to change; here they become seeded random initializers instead.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+_DIRECTORY = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
+
+
+def seeded_light(name: str, seed: int) -> onnx.ModelProto:
+    """The model `light_<name>.onnx`, such as `squeezenet` or `resnet50`; nodes are named after
+    their weights."""
+    model = onnx.load(_DIRECTORY / f"light_{name}.onnx")
+    graph = model.graph
+    shapes = {t.name: numpy_helper.to_array(t) for t in graph.initializer}
+    random = np.random.default_rng(seed)
+    weights, nodes = [], []
+    for node in graph.node:
+        if node.op_type == "ConstantOfShape":
+            shape = tuple(int(n) for n in shapes[node.input[0]])
+            weights.append(numpy_helper.from_array(_values(random, shape), node.output[0]))
+        else:
+            nodes.append(node)
+    _replace(graph, nodes, weights)
+    model.ir_version = max(model.ir_version, 8)
+    return model
+
+
+def _values(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """He-scaled, so that activations neither vanish nor explode over the layers."""
+    fan_in = max(1, math.prod(shape[1:]))
+    values = random.standard_normal(shape) * math.sqrt(2 / fan_in)
+    # A scale or variance must not be negative; small biases keep every layer alive.
+    return np.abs(values).astype(np.float32) if len(shape) == 1 else values.astype(np.float32)
+
+
+def _replace(
+    graph: onnx.GraphProto, nodes: list[onnx.NodeProto], weights: list[onnx.TensorProto]
+) -> None:
+    used = {name for node in nodes for name in node.input}
+    kept = [tensor for tensor in graph.initializer if tensor.name in used] + weights
+    initialized = {tensor.name for tensor in kept}
+    inputs = [i for i in graph.input if i.name in used and i.name not in initialized]
+    for node in nodes:
+        named = next((name for name in node.input if name in initialized), None)
+        node.name = node.output[0] if named is None else _layer(named)
+    for field, items in ((graph.node, nodes), (graph.initializer, kept), (graph.input, inputs)):
+        del field[:]
+        field.extend(items)
+
+
+def _layer(weight: str) -> str:
+    """`fire2/squeeze1x1_w_0` -> `fire2/squeeze1x1`."""
+    return weight.removesuffix("_0").rpartition("_")[0] or weight

@@ -1,0 +1,77 @@
+"""The ONNX files that git tracks here, and which of their inputs have open dimensions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import git
+import msgspec
+import onnx
+from google.protobuf.message import DecodeError
+
+from tunegate.errors import RevisionError
+
+_LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+_LARGEST_READ_BYTES = 2**31 - 1
+
+
+class OpenInput(msgspec.Struct, frozen=True):
+    """An input with at least one open dimension; those are given by their name, or `?`."""
+
+    name: str
+    dimensions: tuple[int | str, ...]
+
+
+class FoundModel(msgspec.Struct, frozen=True):
+    """`note` says why the inputs are not known, where they are not."""
+
+    path: str
+    open_inputs: tuple[OpenInput, ...] = ()
+    note: str = ""
+
+
+def find_models(repository: Path) -> tuple[FoundModel, ...]:
+    """Every `.onnx` file in the index of the repository, by path. Raises RevisionError."""
+    try:
+        with git.Repo(repository, search_parent_directories=True) as repo:
+            listed = repo.git.ls_files("-z", "--", "*.onnx").split("\0")
+            root = Path(repo.working_dir)
+    except (git.InvalidGitRepositoryError, git.NoSuchPathError) as error:
+        message = (
+            f"{repository.resolve()}: not a git repository. Run git init, or pass --repository."
+        )
+        raise RevisionError(message) from error
+    return tuple(_found(root, path) for path in sorted(filter(None, listed)))
+
+
+def _found(root: Path, path: str) -> FoundModel:
+    try:
+        file = root / path
+        if file.stat().st_size > _LARGEST_READ_BYTES:
+            return FoundModel(path, note="too large to look into here")
+        body = file.read_bytes()
+    except OSError as error:
+        return FoundModel(path, note=f"not in the working tree ({error.strerror})")
+    if body.startswith(_LFS_POINTER):
+        return FoundModel(path, note="a Git LFS pointer; git lfs pull shows its inputs")
+    try:
+        graph = onnx.load_model_from_string(body).graph
+    except DecodeError:
+        return FoundModel(path, note="not a readable ONNX file")
+    return FoundModel(path, _open_inputs(graph))
+
+
+def _open_inputs(graph: onnx.GraphProto) -> tuple[OpenInput, ...]:
+    weights = {tensor.name for tensor in graph.initializer}
+    inputs = [
+        OpenInput(value.name, tuple(_dimension(d) for d in value.type.tensor_type.shape.dim))
+        for value in graph.input
+        if value.name not in weights
+    ]
+    return tuple(i for i in inputs if any(isinstance(d, str) for d in i.dimensions))
+
+
+def _dimension(dimension: onnx.TensorShapeProto.Dimension) -> int | str:
+    if dimension.HasField("dim_value") and dimension.dim_value > 0:
+        return int(dimension.dim_value)
+    return str(dimension.dim_param) or "?"

@@ -1,0 +1,81 @@
+"""Which files the configuration means, and what it asks of each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+
+import msgspec
+
+from tunegate.config import Config, ModelConfig
+
+
+class Needs(msgspec.Struct, frozen=True):
+    """What the configuration asks of one model: when this changes, the model is checked again."""
+
+    shapes: tuple[tuple[str, tuple[int, ...]], ...]
+    targets: tuple[tuple[str, str, str, str, int], ...]
+
+
+def entry_for(config: Config, path: str) -> ModelConfig | None:
+    """The first entry of `models` whose glob matches."""
+    return next((entry for entry in config.models if matches(entry.path, path)), None)
+
+
+def shapes_for(config: Config, path: str) -> dict[str, tuple[int, ...]]:
+    entry = entry_for(config, path)
+    return {} if entry is None else entry.inputs
+
+
+def targets_for(config: Config, path: str) -> tuple[str, ...]:
+    """Names of the targets of a model: its own list, else every target."""
+    entry = entry_for(config, path)
+    if entry is None:
+        return ()
+    return entry.targets or tuple(target.name for target in config.targets)
+
+
+def needs_of(config: Config, path: str) -> Needs | None:
+    """None where the configuration does not name the model."""
+    if entry_for(config, path) is None:
+        return None
+    wanted = set(targets_for(config, path))
+    return Needs(
+        shapes=tuple(sorted(shapes_for(config, path).items())),
+        targets=tuple(
+            (t.name, t.kind, t.cpu, t.arch, t.threads) for t in config.targets if t.name in wanted
+        ),
+    )
+
+
+def selected(config: Config, paths: Iterable[str]) -> tuple[str, ...]:
+    """The paths that some entry matches, in order."""
+    return tuple(sorted(path for path in paths if entry_for(config, path) is not None))
+
+
+def matches(glob: str, path: str) -> bool:
+    """Shell globs over a whole path: `*` and `?` stay in one directory, `**` crosses them."""
+    return _pattern(glob.removeprefix("./")).fullmatch(path) is not None
+
+
+@cache
+def _pattern(glob: str) -> re.Pattern[str]:
+    parts = re.split(r"(\*\*/|\*\*|\*|\?|\[[^\]]+\])", glob)
+    return re.compile("".join(_translated(part) for part in parts), re.DOTALL)
+
+
+def _translated(part: str) -> str:
+    match part:
+        case "**/":
+            return "(?:.*/)?"
+        case "**":
+            return ".*"
+        case "*":
+            return "[^/]*"
+        case "?":
+            return "[^/]"
+        case _ if part.startswith("[") and part.endswith("]"):
+            return part.replace("[!", "[^")
+        case _:
+            return re.escape(part)
