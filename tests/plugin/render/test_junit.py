@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from tests.support.golden import Golden
+from tests.support.reports import KINDS, make_report
+from tunegate.render.junit import render
+
+
+@pytest.mark.parametrize("kind", ["slowed", "many", "hostile"])
+def test_the_document_is_as_it_was_when_it_was_last_looked_at(kind: str, golden: Golden) -> None:
+    golden.check(f"{kind}.junit.xml", render(make_report(kind)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "tag", "attribute"),
+    [
+        ("slowed", "failure", "regression"),
+        ("undecided", "failure", "inconclusive"),
+        ("wrong-numbers", "error", "error"),
+        ("unfit", "error", "invalid-env"),
+        ("no-baseline", "error", "no-baseline"),
+        ("new-model", "skipped", None),
+    ],
+)
+def test_every_status_has_its_element(kind: str, tag: str, attribute: str | None) -> None:
+    (case,) = ET.fromstring(render(make_report(kind))).iter("testcase")
+    outcome = case[0]
+    assert (outcome.tag, outcome.get("type")) == (tag, attribute)
+    assert outcome.get("message")
+
+
+@pytest.mark.parametrize("kind", ["identical", "measured"])
+def test_a_passing_model_is_a_plain_test_case(kind: str) -> None:
+    (case,) = ET.fromstring(render(make_report(kind))).iter("testcase")
+    assert [child.tag for child in case] == ["system-out"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_counts_are_those_of_the_cases(kind: str) -> None:
+    suite = ET.fromstring(render(make_report(kind)))[0]
+    cases = list(suite.iter("testcase"))
+    assert int(suite.get("tests", -1)) == len(cases)
+    for attribute, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        assert int(suite.get(attribute, -1)) == len(list(suite.iter(tag)))
+
+
+def test_a_case_takes_as_long_as_its_measuring() -> None:
+    (case,) = ET.fromstring(render(make_report("slowed"))).iter("testcase")
+    assert case.get("time") == "69.500"

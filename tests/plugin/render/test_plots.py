@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from tests.support import report_parts as parts
+from tests.support.reports import make_report
+from tunegate.artifacts.measurements import TaskDifference
+from tunegate.render import plots
+
+
+def texts(drawing: str) -> list[str]:
+    return re.findall(r"<text[^>]*>([^<]*)</text>", drawing)
+
+
+def test_the_launches_are_drawn_against_the_margin() -> None:
+    report = make_report("slowed")
+    shown = texts(plots.launches(report.comparisons[0], 3.0, "x"))
+    assert "  margin 3 %" in shown
+    assert "+12.4 %  (+10.9 % to +13.9 %)" in shown
+    assert "launch 9" in shown
+
+
+def test_every_launch_is_a_dot() -> None:
+    report = make_report("slowed")
+    drawing = plots.launches(report.comparisons[0], 3.0, "x")
+    dots = drawing[drawing.index("PathCollection_1") : drawing.index("text_9")]
+    assert dots.count("<use") == 9
+
+
+def test_the_latencies_name_every_side_that_was_measured() -> None:
+    finding = make_report("slowed").verdict.findings[0]
+    shown = texts(plots.latencies(finding, (), "x"))
+    assert {"base", "head", "ONNX Runtime", "4.812 ms", "5.409 ms", "6.304 ms"} <= set(shown)
+
+
+def test_what_was_not_measured_is_not_drawn() -> None:
+    finding = parts.finding("error", "broken")
+    nothing = msgspec.structs.replace(
+        make_report("slowed").comparisons[0], effects_percent=(), change_percent=None
+    )
+    assert plots.latencies(finding, (), "x") == ""
+    assert plots.waterfall(finding, "x") == ""
+    assert plots.launches(nothing, 3.0, "x") == ""
+
+
+def test_the_waterfall_goes_from_base_to_head_and_sums_up_the_small() -> None:
+    differences = tuple(
+        TaskDifference(name=f"op{n}", base_ms=1.0, head_ms=1.0 + (20 - n) / 100, source="exact")
+        for n in range(12)
+    )
+    finding = parts.finding("fail", "", differences=differences)
+    shown = texts(plots.waterfall(finding, "x"))
+    labels = [each for each in shown if each.startswith(("op", "base", "head", "5 more"))]
+    assert labels == ["base", *(f"op{n}" for n in range(7)), "5 more", "head"]
+    assert "12.00 ms" in shown
+    assert "13.74 ms" in shown
+
+
+def test_the_tuning_curve_tells_time_and_money() -> None:
+    outcome = make_report("slowed").outcomes[0]
+    assert "spent: time, and USD at 3.6 per hour" in texts(plots.tuning(outcome, 3.6, "x"))
+    assert "seconds spent" in texts(plots.tuning(outcome, None, "x"))
+
+
+def test_one_point_is_no_curve() -> None:
+    outcome = make_report("slowed").outcomes[0]
+    short = msgspec.structs.replace(outcome, curve=((0.0, 4.0),))
+    assert plots.tuning(short, None, "x") == ""

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import json
+from importlib.metadata import version
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+
+from tests.support.golden import Golden
+from tests.support.reports import KINDS, make_report
+from tunegate.render.sarif import render
+
+
+def results(kind: str) -> list[dict[str, Any]]:
+    (run,) = json.loads(render(make_report(kind)))["runs"]
+    return list(run["results"])
+
+
+@pytest.mark.parametrize("kind", ["slowed", "hostile"])
+def test_the_log_is_as_it_was_when_it_was_last_looked_at(kind: str, golden: Golden) -> None:
+    text = render(make_report(kind)).replace(
+        f'"version": "{version("tunegate")}"', '"version": "X"'
+    )
+    golden.check(f"{kind}.sarif.json", text)
+
+
+@pytest.mark.parametrize(
+    ("kind", "rule", "level"),
+    [
+        ("slowed", "latency-regression", "error"),
+        ("wrong-numbers", "build-error", "error"),
+        ("undecided", "latency-undecided", "warning"),
+        ("unfit", "machine-unfit", "warning"),
+        ("no-baseline", "no-baseline", "warning"),
+    ],
+)
+def test_what_blocks_a_merge_is_a_result(kind: str, rule: str, level: str) -> None:
+    (result,) = results(kind)
+    assert (result["ruleId"], result["level"]) == (rule, level)
+
+
+@pytest.mark.parametrize("kind", ["identical", "measured", "new-model", "nothing-changed"])
+def test_what_is_green_is_no_result(kind: str) -> None:
+    assert results(kind) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_result_points_at_its_rule(kind: str) -> None:
+    (run,) = json.loads(render(make_report(kind)))["runs"]
+    rules = run["tool"]["driver"]["rules"]
+    assert all(rules[each["ruleIndex"]]["id"] == each["ruleId"] for each in run["results"])
+
+
+def test_the_location_is_the_model_as_a_relative_address() -> None:
+    (result,) = results("hostile")
+    (location,) = result["locations"]
+    uri = location["physicalLocation"]["artifactLocation"]["uri"]
+    assert uri.isascii()
+    assert " " not in uri
+    assert unquote(uri) == make_report("hostile").verdict.findings[0].model
+
+
+def test_the_same_trouble_has_the_same_fingerprint_however_large_it_is() -> None:
+    slowed, hostile = results("slowed")[0], results("hostile")[0]
+    assert slowed["partialFingerprints"] == results("slowed")[0]["partialFingerprints"]
+    assert slowed["partialFingerprints"] != hostile["partialFingerprints"]

@@ -1,0 +1,17 @@
+from __future__ import annotations
+
+from tests.support.report_parts import summary
+from tunegate.render.stopped import stopped_words, tuning_ended
+
+
+def test_a_cap_is_named_in_words() -> None:
+    assert stopped_words("usd") == "money budget spent"
+
+
+def test_a_word_nobody_told_us_stays_as_it_is() -> None:
+    assert stopped_words("eclipse") == "eclipse"
+
+
+def test_with_every_task_known_there_was_nothing_to_tune() -> None:
+    assert tuning_ended(summary()) == "nothing to tune"
+    assert tuning_ended(summary(exact=9, miss=1, stopped="trials")) == "trial budget spent"

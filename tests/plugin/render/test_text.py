@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import pytest
+from rich.cells import cell_len
+
+from tests.support.golden import Golden
+from tests.support.reports import KINDS, make_report
+from tunegate.render.text import render
+
+
+@pytest.mark.parametrize(
+    "kind", ["slowed", "undecided", "hostile", "nothing-changed", "budget-spent"]
+)
+def test_the_text_reads_as_it_did_when_it_was_last_looked_at(kind: str, golden: Golden) -> None:
+    golden.check(f"{kind}.txt", render(make_report(kind)))
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_line_is_wider_than_the_terminal(kind: str, width: int) -> None:
+    assert max(map(cell_len, render(make_report(kind), width=width).splitlines())) <= width
+
+
+def test_a_log_gets_no_escape_sequences() -> None:
+    assert "\x1b" not in render(make_report("hostile"))
+
+
+def test_a_terminal_gets_colours_and_only_ours() -> None:
+    text = render(make_report("hostile"), colour=True)
+    assert "\x1b[1;31mFail" in text
+    assert "\\u001b[31m" in text

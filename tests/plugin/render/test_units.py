@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tunegate.artifacts.measurements import Interval
+from tunegate.render import units
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "–"),
+        (0.0, "0.000 µs"),
+        (0.0214, "21.40 µs"),
+        (0.5, "0.500 ms"),
+        (4.812, "4.812 ms"),
+        (48.123, "48.12 ms"),
+        (4812.3, "4812 ms"),
+        (61_000, "61.00 s"),
+    ],
+)
+def test_a_time_keeps_four_digits_in_a_readable_unit(value: float | None, text: str) -> None:
+    assert units.milliseconds(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "–"), (12.44, "+12.4 %"), (-3.0, "−3.0 %"), (0.0, "0.0 %"), (-0.04, "0.0 %")],
+)
+def test_a_change_has_a_sign_unless_nothing_is_left_of_it(value: float | None, text: str) -> None:
+    assert units.percent(value) == text
+
+
+def test_an_interval_names_its_unit_once() -> None:
+    change = Interval(low=-1.2, center=0.3, high=1.1)
+    assert units.interval(change) == "−1.2 to +1.1 %"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (None, "–"),
+        (0, "0 s"),
+        (0.31, "0.3 s"),
+        (59.6, "1 min 00 s"),
+        (112.4, "1 min 52 s"),
+        (3725, "1 h 02 min"),
+    ],
+)
+def test_a_duration_is_read_without_counting(seconds: float | None, text: str) -> None:
+    assert units.duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("usd", "text"), [(None, "–"), (0, "0.00 USD"), (0.01, "0.0100 USD"), (12.5, "12.50 USD")]
+)
+def test_money_shows_less_than_a_cent(usd: float | None, text: str) -> None:
+    assert units.money(usd) == text
+
+
+@pytest.mark.parametrize(
+    ("size", "text"), [(0, "0 B"), (999, "999 B"), (48_200, "48 kB"), (5_120_000, "5.1 MB")]
+)
+def test_a_size_is_in_decimal_units(size: int, text: str) -> None:
+    assert units.size(size) == text
+
+
+@given(st.floats(min_value=1e-4, max_value=1e7))
+def test_a_time_is_rounded_by_less_than_a_thousandth_or_a_nanosecond(value: float) -> None:
+    number, unit = units.milliseconds(value).split()
+    back = float(number) * {"µs": 1e-3, "ms": 1.0, "s": 1e3}[unit]
+    assert back == pytest.approx(value, rel=1e-3, abs=1e-6)

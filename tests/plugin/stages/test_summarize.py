@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support import report_parts as parts
+from tests.support.squeezenet import TASKS
+from tunegate import wire
+from tunegate.artifacts.changes import ChangeSet
+from tunegate.artifacts.plans import TuningPlan
+from tunegate.artifacts.tasks import CacheUse
+from tunegate.artifacts.verdicts import Report
+from tunegate.stages.summarize import summarize
+
+VERDICT = parts.verdict("pass", 0, parts.finding("pass", "identical build, not measured"))
+
+
+def summarized(
+    changes: ChangeSet,
+    plan: TuningPlan | None,
+    cache: CacheUse | None,
+    warnings: tuple[str, ...] = (),
+) -> Report:
+    return summarize(
+        VERDICT,
+        changes=changes,
+        plan=plan,
+        outcomes=[parts.outcome()],
+        run=None,
+        comparisons=[],
+        cache=cache,
+        warnings=warnings,
+    )
+
+
+def test_a_report_holds_what_the_run_found() -> None:
+    changes = parts.changes(parts.change())
+    report = summarized(changes, parts.plan(changes, parts.cache()), parts.cache(zone="main"))
+    assert report.verdict == VERDICT
+    assert report.changes == changes
+    assert [task.name for task in report.outcomes[0].tasks] == [row.name for row in TASKS]
+    assert report.cache == parts.cache(zone="main")
+
+
+def test_without_a_last_word_of_the_cache_the_plan_s_counts() -> None:
+    changes = parts.changes(parts.change())
+    use = parts.cache(zone="pr-7")
+    assert summarized(changes, parts.plan(changes, use), None).cache == use
+
+
+def test_a_run_without_a_plan_has_no_cache() -> None:
+    assert summarized(parts.changes(), None, None).cache is None
+
+
+def test_notes_and_warnings_are_told_once() -> None:
+    changes = parts.changes(notes=("no merge base",))
+    report = summarized(changes, None, None, warnings=("slow disk", "no merge base"))
+    assert report.warnings == ("no merge base", "slow disk")
+
+
+def test_a_green_run_needs_no_advice() -> None:
+    assert summarized(parts.changes(parts.change()), None, parts.cache()).next_steps == ()
+
+
+def test_a_report_survives_the_way_through_a_file(tmp_path: Path) -> None:
+    report = summarized(parts.changes(parts.change()), None, parts.cache())
+    wire.write(tmp_path / "report.json", report)
+    assert wire.read(tmp_path / "report.json", Report) == report
