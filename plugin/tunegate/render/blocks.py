@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+NO_BREAK = "\u00a0"
 CUT = "*The rest does not fit here: it is in `report.html` and `report.md`.*"
 
 
@@ -15,10 +16,17 @@ class Column(msgspec.Struct, frozen=True):
 
 
 def table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str:
-    """A table; the cells must be escaped already."""
+    """A table; the cells must be escaped already. A number stays on one line with its unit."""
     head = [column.title for column in columns]
     rule = ["--:" if column.number else "---" for column in columns]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows))
+    body = [
+        [
+            cell.replace(" ", NO_BREAK) if column.number else cell
+            for column, cell in zip(columns, row, strict=True)
+        ]
+        for row in rows
+    ]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *body))
 
 
 def fold(title: str, body: str) -> str:

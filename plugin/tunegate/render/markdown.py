@@ -10,7 +10,7 @@ from tunegate.render.blocks import Column, fitted, fold, table
 from tunegate.render.environment import facts
 from tunegate.render.escape import code, prose
 from tunegate.render.headline import MARKS, WORDS, headline, reason, worst_first
-from tunegate.render.operators import parts, tuned_rows
+from tunegate.render.operators import TunedRow, parts, tuned_rows
 from tunegate.render.stopped import stopped_words, tuning_ended
 from tunegate.render.units import (
     count,
@@ -89,7 +89,7 @@ def _change(finding: Finding) -> str:
     change = finding.change_percent
     if change is None:
         return percent(None)
-    return f"**{percent(change.center)}** ({interval(change)})"
+    return f"**{percent(change.center)}**<br>{interval(change)}"
 
 
 def _slowdowns(report: Report) -> Iterator[str]:
@@ -182,10 +182,8 @@ def _tasks(report: Report) -> str:
         Column("Before", number=True),
         Column("Now", number=True),
         Column("Saved", number=True),
-        Column("Calls", number=True),
         Column("Time", number=True),
         Column("Ended"),
-        Column("Failed candidates"),
     )
     cells = [
         (
@@ -195,16 +193,19 @@ def _tasks(report: Report) -> str:
             milliseconds(row.before_ms),
             milliseconds(row.best_ms),
             percent(row.gain_percent).removeprefix("+"),
-            "–" if row.weight is None else str(row.weight),
             duration(row.seconds if row.trials else None),
-            stopped_words(row.stopped),
-            prose(row.failures) or "–",
+            _ended(row),
         )
         for row in rows[:SHOWN_TASKS]
     ]
     rest = len(rows) - len(cells)
     more = f"\n\n… and {count(rest, 'more task')}." if rest > 0 else ""
     return fold(f"Tasks ({len(rows)})", table(columns, cells) + more)
+
+
+def _ended(row: TunedRow) -> str:
+    ended = prose(stopped_words(row.stopped))
+    return f"{ended}; failed: {prose(row.failures)}" if row.failures else ended
 
 
 def _more_checks(report: Report) -> str:

@@ -47,8 +47,14 @@ def launches(comparison: Comparison, margin_percent: float, name: str) -> str:
     axes.axvline(margin_percent, color=SLOWER, linewidth=1.0, linestyle=(0, (4, 2)))
     axes.set_ylim(-3.0, len(effects) + 1.6)
     _interval(axes, interval)
-    top = len(effects) + 0.9
-    axes.text(margin_percent, top, f"  margin {margin_percent:g} %", color=SLOWER, fontsize=8.5)
+    axes.annotate(
+        f"margin {margin_percent:g} %",
+        (margin_percent, len(effects) + 0.9),
+        xytext=(4, 0),
+        textcoords="offset points",
+        color=SLOWER,
+        fontsize=8.5,
+    )
     axes.set_yticks([len(effects), 1], labels=["launch 1", f"launch {len(effects)}"])
     axes.margins(x=0.12)
     axes.xaxis.set_major_locator(MaxNLocator(6))
@@ -142,7 +148,8 @@ def _interval(axes: Axes, interval: Interval) -> None:
     axes.plot([interval.low, interval.high], [-0.7, -0.7], color=INK, linewidth=2.4)
     axes.plot(interval.center, -0.7, "D", color=INK, markersize=5.5)
     text = f"{percent(interval.center)}  ({percent(interval.low)} to {percent(interval.high)})"
-    axes.text(interval.center, -2.1, text, ha="center", va="center", fontweight="bold")
+    behind = {"facecolor": SURFACE, "edgecolor": "none", "pad": 1.5}
+    axes.text(interval.center, -2.1, text, ha="center", va="center", weight="bold", bbox=behind)
 
 
 def _draw_steps(axes: Axes, start: float, steps: Sequence[tuple[str, float]]) -> None:

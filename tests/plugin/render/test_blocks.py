@@ -26,11 +26,11 @@ def test_a_first_section_that_is_too_long_is_cut_itself() -> None:
     assert fitted(["x" * 100, "y"], 20) == "x" * 18 + "…\n"
 
 
-def test_numbers_are_aligned_to_the_right() -> None:
-    assert table([Column("a"), Column("b", number=True)], [["x", "1"]]).splitlines() == [
+def test_numbers_are_aligned_to_the_right_and_keep_their_unit() -> None:
+    assert table([Column("a"), Column("b", number=True)], [["x y", "1 ms"]]).splitlines() == [
         "| a | b |",
         "| --- | --: |",
-        "| x | 1 |",
+        "| x y | 1\u00a0ms |",
     ]
 
 

@@ -48,7 +48,8 @@ return found;
 OVERFLOWING = """
 document.querySelectorAll('details').forEach(each => { each.open = true; });
 const wide = [...document.querySelectorAll('body *')].filter(each =>
-  each.getBoundingClientRect().right > innerWidth + 0.5 && !each.closest('.scroll, svg, title'));
+  !each.closest('svg, title, thead') && (each.scrollWidth > each.clientWidth + 1 && each.clientWidth > 0
+  || each.getBoundingClientRect().right > innerWidth + 0.5 && !each.closest('.scroll')));
 return [document.documentElement.scrollWidth - innerWidth, wide.map(each => each.outerHTML.slice(0, 120))];
 """
 

@@ -14,7 +14,7 @@ from tunegate.render.markdown import render
 
 GITHUB_COMMENT_CHARACTERS = 65_536
 TABLE = {"table", "thead", "tbody", "tr", "th", "td"}
-OURS = {*TABLE, "h3", "h4", "p", "ul", "li", "code", "strong", "em", "details", "summary"}
+OURS = {*TABLE, "h3", "h4", "p", "ul", "li", "code", "strong", "em", "details", "summary", "br"}
 
 
 @pytest.mark.parametrize("kind", KINDS)
