@@ -56,6 +56,12 @@ class EnvironmentUnfitError(TunegateError):
     exit_code = UNFIT
 
 
+class MeasurementError(TunegateError):
+    """A measuring process died, hung, or the artifact does not run in it."""
+
+    exit_code = UNFIT
+
+
 class CancelledError(TunegateError):
     """SIGINT or SIGTERM; what was finished is kept."""
 

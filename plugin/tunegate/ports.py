@@ -123,15 +123,24 @@ class Tuner(Protocol):
 
 
 class Bench(Protocol):
-    """A pair of artifacts being measured: each call is one launch of two fresh processes."""
+    """A pair of artifacts being measured: each call is one launch of two fresh processes.
+
+    After a launch the properties say what it cost: seconds to start, seconds of each block pair,
+    and the spread of ln(head / base) inside it. `launch` raises MeasurementError.
+    """
+
+    within_spread: float
+    start_seconds: float
+    pair_seconds: float
 
     def launch(self, pairs: int) -> Launch: ...
 
 
 class Benchmarker(Protocol):
-    """Measures artifacts (directories with an `artifact.json`) on this machine."""
+    """Measures artifacts (directories with an `artifact.json`) on this machine. All of it raises
+    MeasurementError."""
 
-    def pair(self, base: Path, head: Path, *, seconds: float) -> Bench: ...
+    def pair(self, base: Path, head: Path) -> Bench: ...
     def single_ms(self, artifact: Path) -> float: ...
     def reference_ms(self, model: Path, *, shapes: Shapes, threads: int) -> float: ...
 

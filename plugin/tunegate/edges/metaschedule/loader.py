@@ -17,9 +17,7 @@ Run = Callable[[Mapping[str, Any]], list[Any]]
 def load(directory: Path) -> Run:
     """A function from input arrays by name to the list of output arrays."""
     artifact = ArtifactFile.read(directory)
-    device = tvm.cuda() if artifact.device == "cuda" else tvm.cpu()
-    library = tvm.runtime.load_module(str(directory / artifact.file))
-    main = relax.VirtualMachine(library, device)[artifact.entry]
+    device, main = _main(directory, artifact)
 
     def run(feed: Mapping[str, Any]) -> list[Any]:
         inputs = [tvm.runtime.tensor(feed[t.name], device) for t in artifact.inputs]
@@ -28,6 +26,26 @@ def load(directory: Path) -> Run:
         return [o.numpy() for o in (outputs if several else [outputs])]
 
     return run
+
+
+def bound_inference(directory: Path, feed: Mapping[str, Any]) -> Callable[[], object]:
+    """One inference on these inputs: nothing but the call and the wait for the device."""
+    artifact = ArtifactFile.read(directory)
+    device, main = _main(directory, artifact)
+    inputs = [tvm.runtime.tensor(feed[t.name], device) for t in artifact.inputs]
+
+    def run() -> object:
+        output = main(*inputs)
+        device.sync()
+        return output
+
+    return run
+
+
+def _main(directory: Path, artifact: ArtifactFile) -> tuple[Any, Any]:
+    device = tvm.cuda() if artifact.device == "cuda" else tvm.cpu()
+    library = tvm.runtime.load_module(str(directory / artifact.file))
+    return device, relax.VirtualMachine(library, device)[artifact.entry]
 
 
 def device_exists(kind: str) -> bool:

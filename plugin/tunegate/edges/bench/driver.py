@@ -1,0 +1,174 @@
+"""ports.Benchmarker: pairs of fresh processes, timed in alternating blocks."""
+
+from __future__ import annotations
+
+import random
+import selectors
+import statistics
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TypeVar, cast
+
+from tunegate.artifacts.measurements import Launch
+from tunegate.edges.artifact_file import ArtifactFile
+from tunegate.edges.bench.messages import BenchReply, Block, Broken, Ready, Start, Timed
+from tunegate.edges.child import Child, ChildDiedError
+from tunegate.errors import MeasurementError
+from tunegate.gate.effect import launch_effect, within_spread
+from tunegate.ports import Bench, Benchmarker, Shapes
+
+_MODULE = "tunegate.edges.bench.worker"
+_WARM_UP_SECONDS = 0.5
+_LEAST_BLOCK_MS, _LEAST_INFERENCES, _LONGEST_BLOCK_MS = 50.0, 20, 2000.0
+_REFERENCE_INFERENCES = 50
+_LIMIT_SECONDS = 120.0
+
+Expected = TypeVar("Expected", Ready, Timed)
+
+
+class Process:
+    """One side of a launch."""
+
+    def __init__(self, start: Start, log: Path) -> None:
+        kind = cast("type[BenchReply]", BenchReply)
+        variables = {
+            "TVM_NUM_THREADS": str(start.threads),
+            "OMP_NUM_THREADS": str(start.threads),
+            "PYTHONHASHSEED": "0",
+        }
+        self._log = log
+        self._child: Child[BenchReply] = Child(_MODULE, kind, variables=variables, log=log)
+        self._start = start
+
+    def start(self) -> float:
+        """Median milliseconds after warming up."""
+        return self._ask(self._start, Ready).milliseconds
+
+    def block_ms(self, inferences: int) -> tuple[float, ...]:
+        return tuple(n / 1e6 for n in self._ask(Block(inferences), Timed).nanoseconds)
+
+    def close(self) -> None:
+        self._child.kill()
+
+    def _ask(self, request: Start | Block, expected: type[Expected]) -> Expected:
+        deadline = time.monotonic() + _LIMIT_SECONDS
+        try:
+            self._child.send(request)
+            with selectors.DefaultSelector() as selector:
+                selector.register(self._child, selectors.EVENT_READ)
+                while time.monotonic() < deadline:
+                    selector.select(timeout=1.0)
+                    reply = self._child.receive()
+                    if isinstance(reply, expected):
+                        return reply
+                    if isinstance(reply, Broken):
+                        raise MeasurementError(reply.reason)
+        except ChildDiedError as error:
+            message = f"the measuring process {error} (log: {self._log})"
+            raise MeasurementError(message) from error
+        message = f"no answer in {_LIMIT_SECONDS:.0f} s (log: {self._log})"
+        raise MeasurementError(message)
+
+
+class PairBench:
+    """Two artifacts, measured launch by launch; the block size is calibrated by the first."""
+
+    def __init__(self, base: Path, head: Path, scratch: Path, chance: random.Random) -> None:
+        self._artifacts = (base, head)
+        self._scratch, self._chance = scratch, chance
+        self._inferences: int | None = None
+        self.within_spread = 0.0
+        self.start_seconds = 0.0
+        self.pair_seconds = 0.0
+
+    def launch(self, pairs: int) -> Launch:
+        """Two fresh processes in random order; ABBA quartets from a random start. Raises
+        MeasurementError."""
+        started = time.monotonic()
+        with ExitStack() as stack:
+            processes = self._started(stack)
+            self.start_seconds = time.monotonic() - started
+            medians: tuple[list[float], list[float]] = ([], [])
+            every: tuple[list[float], list[float]] = ([], [])
+            first = 0
+            blocks_started = time.monotonic()
+            for pair in range(pairs):
+                first = self._chance.randrange(2) if pair % 2 == 0 else 1 - first
+                for side in (first, 1 - first):
+                    times = processes[side].block_ms(self._block_size())
+                    medians[side].append(statistics.median(times))
+                    every[side].extend(times)
+            self.pair_seconds = (time.monotonic() - blocks_started) / pairs
+        self.within_spread = within_spread(*medians)
+        return Launch(
+            effect=launch_effect(*medians),
+            base_ms=statistics.median(every[0]),
+            head_ms=statistics.median(every[1]),
+            pairs=pairs,
+            seconds=time.monotonic() - started,
+        )
+
+    def _started(self, stack: ExitStack) -> list[Process]:
+        order = [0, 1]
+        self._chance.shuffle(order)
+        processes: dict[int, Process] = {}
+        for side in order:
+            process = Process(_start_of(self._artifacts[side]), self._scratch / "bench.log")
+            stack.callback(process.close)
+            processes[side] = process
+        milliseconds = {side: processes[side].start() for side in order}
+        if self._inferences is None:
+            self._inferences = block_size(min(milliseconds.values()))
+        return [processes[0], processes[1]]
+
+    def _block_size(self) -> int:
+        return self._inferences or _LEAST_INFERENCES
+
+
+class FreshProcesses:
+    """Measures on this machine. `seed` chooses the orders."""
+
+    def __init__(self, scratch: Path, seed: int = 1) -> None:
+        scratch.mkdir(parents=True, exist_ok=True)
+        self._scratch = scratch
+        self._chance = random.Random(seed)  # noqa: S311 -- an order of measuring, not a secret
+
+    def pair(self, base: Path, head: Path) -> Bench:
+        return PairBench(base, head, self._scratch, self._chance)
+
+    def single_ms(self, artifact: Path) -> float:
+        return self._median_ms(_start_of(artifact))
+
+    def reference_ms(self, model: Path, *, shapes: Shapes, threads: int) -> float:
+        """ONNX Runtime on the model with its shapes fixed."""
+        from tunegate.edges.onnx_prepare import prepare  # noqa: PLC0415 -- onnx takes long to load
+
+        with tempfile.TemporaryDirectory(dir=self._scratch) as into:
+            prepared = prepare(model, shapes=shapes, into=Path(into), path=model.name)
+            start = Start("", str(prepared.fixed), threads, _WARM_UP_SECONDS)
+            return self._median_ms(start)
+
+    def _median_ms(self, start: Start) -> float:
+        process = Process(start, self._scratch / "bench.log")
+        try:
+            inferences = min(_REFERENCE_INFERENCES, block_size(process.start()))
+            return statistics.median(process.block_ms(inferences))
+        finally:
+            process.close()
+
+
+def block_size(milliseconds: float) -> int:
+    """Inferences of a block: at least 50 ms and 20 of them, at most 2 s."""
+    wanted = max(_LEAST_INFERENCES, _LEAST_BLOCK_MS / max(milliseconds, 1e-4))
+    longest = max(1.0, _LONGEST_BLOCK_MS / max(milliseconds, 1e-4))
+    return max(1, int(min(wanted, longest)))
+
+
+def _start_of(artifact: Path) -> Start:
+    threads = ArtifactFile.read(artifact).threads
+    return Start(str(artifact), "", threads, _WARM_UP_SECONDS)
+
+
+_: type[Benchmarker] = FreshProcesses

@@ -1,0 +1,38 @@
+"""What the driver asks a bench worker, and what it answers."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Start(msgspec.Struct, frozen=True, tag="start"):
+    """Load the artifact (or the ONNX file `model`) and warm up for at least this long."""
+
+    artifact: str
+    model: str
+    threads: int
+    warm_up_seconds: float
+
+
+class Block(msgspec.Struct, frozen=True, tag="block"):
+    """Time this many inferences one by one, after a few that are thrown away."""
+
+    inferences: int
+
+
+class Ready(msgspec.Struct, frozen=True, tag="ready"):
+    """`milliseconds` is the median of the last inferences of the warm-up."""
+
+    milliseconds: float
+
+
+class Timed(msgspec.Struct, frozen=True, tag="timed"):
+    nanoseconds: tuple[int, ...]
+
+
+class Broken(msgspec.Struct, frozen=True, tag="broken"):
+    reason: str
+
+
+BenchRequest = Start | Block
+BenchReply = Ready | Timed | Broken

@@ -1,0 +1,86 @@
+"""The fresh process of one side of one launch: loads, warms up, serves blocks of timings."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from pathlib import Path
+
+from tunegate.edges.bench.messages import (
+    BenchReply,
+    BenchRequest,
+    Block,
+    Broken,
+    Ready,
+    Start,
+    Timed,
+)
+from tunegate.edges.bench.runtimes import Inference, load_artifact, load_onnx
+
+Request = BenchRequest
+
+_THROWN_AWAY = 3
+_LEAST_WARM_UP = 10
+_WINDOW = 5
+_STEADY = 0.02
+_LONGEST_WARM_UP_SECONDS = 30.0
+
+_loaded: list[Inference] = []
+
+
+def answer(request: BenchRequest) -> BenchReply:
+    """Serve one request. A model that does not run is an answer, not a crash."""
+    try:
+        match request:
+            case Start():
+                return _start(request)
+            case Block():
+                return Timed(_time(_loaded[0], request.inferences))
+    except Exception as error:  # noqa: BLE001 -- the runtimes' errors have no common base class
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        return Broken(lines[-1][:300])
+
+
+def _start(request: Start) -> Ready:
+    if request.model:
+        run = load_onnx(Path(request.model), request.threads)
+    else:
+        run = load_artifact(Path(request.artifact))
+    _loaded.append(run)
+    recent = _warm_up(run, request.warm_up_seconds)
+    gc.disable()
+    return Ready(recent)
+
+
+def _warm_up(run: Inference, seconds: float) -> float:
+    """Until the medians of the last windows agree, but no longer than the cap."""
+    started = time.monotonic()
+    medians: list[float] = []
+    while True:
+        times = [_once(run) for _ in range(_WINDOW)]
+        medians.append(statistics.median(times))
+        spent = time.monotonic() - started
+        last = medians[-3:]
+        steady = len(last) == 3 and max(last) <= (1 + _STEADY) * min(last)  # noqa: PLR2004
+        enough = spent >= seconds and len(medians) * _WINDOW >= _LEAST_WARM_UP
+        if (enough and (steady or spent >= 2 * seconds)) or spent >= _LONGEST_WARM_UP_SECONDS:
+            return statistics.median(medians[-3:])
+
+
+def _time(run: Inference, inferences: int) -> tuple[int, ...]:
+    for _ in range(_THROWN_AWAY):
+        run()
+    counter = time.perf_counter_ns
+    times = []
+    for _ in range(inferences):
+        started = counter()
+        run()
+        times.append(counter() - started)
+    return tuple(times)
+
+
+def _once(run: Inference) -> float:
+    started = time.perf_counter()
+    run()
+    return (time.perf_counter() - started) * 1e3

@@ -1,0 +1,73 @@
+"""The three-way decision over launch effects.
+
+The launch, a pair of fresh processes, is the unit of replication (Kalibera & Jones, ISMM 2013):
+what differs between launches, such as the layout of memory, is not averaged out inside one. One-sided
+Student-t bounds, the error split evenly over the planned looks: P(fail | true <= margin) <= 1 % and
+P(pass | true >= margin) <= 5 %, however many looks are used.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+import numpy as np
+from scipy.special import stdtrit
+
+FAIL_ERROR = 0.01
+PASS_ERROR = 0.05
+SMALLEST_SPREAD = 0.0002
+"""Below 0.02 % the spread of a few launches is luck."""
+_POWER_QUANTILE = 0.84
+
+Decision = Literal["fail", "pass", "undecided"]
+
+
+class Bounds(msgspec.Struct, frozen=True, kw_only=True):
+    """In ln(head / base). `low` decides FAIL, `high` decides PASS."""
+
+    low: float
+    center: float
+    high: float
+    spread: float
+
+
+def bounds(effects: Sequence[float], *, looks: int, cells: int) -> Bounds:
+    """Bounds after these launches, for `looks` planned looks and `cells` cells gated together.
+
+    FAIL is corrected for the number of cells (one wrong cell blocks a merge); PASS needs every
+    cell to pass, so it is not.
+    """
+    count = len(effects)
+    center = float(np.mean(effects))
+    spread = max(float(np.std(effects, ddof=1)), SMALLEST_SPREAD)
+    error = spread / math.sqrt(count)
+    return Bounds(
+        low=center - _t(FAIL_ERROR / (looks * cells), count) * error,
+        center=center,
+        high=center + _t(PASS_ERROR / looks, count) * error,
+        spread=spread,
+    )
+
+
+def decide(found: Bounds, margin: float) -> Decision:
+    """`margin` is ln(1 + the allowed slowdown)."""
+    if found.low > margin:
+        return "fail"
+    return "pass" if found.high < margin else "undecided"
+
+
+def projected_launches(found: Bounds, margin: float, *, looks: int) -> int | None:
+    """How many launches would likely decide; None where the effect is on the margin itself."""
+    distance = abs(margin - found.center)
+    if distance < SMALLEST_SPREAD / 10:
+        return None
+    quantile = _t(PASS_ERROR / looks, 30) if found.center < margin else _t(FAIL_ERROR / looks, 30)
+    return math.ceil(((quantile + _POWER_QUANTILE) * found.spread / distance) ** 2)
+
+
+def _t(error: float, count: int) -> float:
+    """Upper quantile of Student's t with count - 1 degrees of freedom."""
+    return float(stdtrit(count - 1, 1 - error))

@@ -1,0 +1,16 @@
+"""When to look at the launches: planned before measuring, so that looking often costs no error."""
+
+from __future__ import annotations
+
+PLANNED = (4, 6, 9, 13, 19, 28, 41, 60)
+
+
+def affordable_looks(seconds: float, launch_seconds: float) -> tuple[int, ...]:
+    """The looks whose launches fit the budget; always the first one, or nothing could be said."""
+    fitting = tuple(look for look in PLANNED if look * launch_seconds <= seconds)
+    return fitting or PLANNED[:1]
+
+
+def is_hopeless(projected: int | None, looks: tuple[int, ...]) -> bool:
+    """More than four times the launches that can be paid for would be needed."""
+    return projected is not None and projected > 4 * looks[-1]

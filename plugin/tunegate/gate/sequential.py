@@ -1,0 +1,56 @@
+"""Launch after launch, until the question is answered or the budget is not worth more."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from tunegate.gate.decision import bounds, decide, projected_launches
+from tunegate.gate.looks import is_hopeless
+
+Stop = Literal["decided", "hopeless", "budget"]
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """What was fixed before measuring. `margin_percent` is the slowdown that fails."""
+
+    margin_percent: float
+    looks: tuple[int, ...]
+    cells: int
+
+    @property
+    def margin(self) -> float:
+        return math.log1p(self.margin_percent / 100)
+
+
+def stop_after(effects: Sequence[float], rule: Rule) -> Stop | None:
+    """Why to stop after these launches, or None to go on. Between looks it always goes on."""
+    if len(effects) not in rule.looks:
+        return None
+    found = bounds(effects, looks=len(rule.looks), cells=rule.cells)
+    if decide(found, rule.margin) != "undecided":
+        return "decided"
+    if len(effects) >= rule.looks[-1]:
+        return "budget"
+    projected = projected_launches(found, rule.margin, looks=len(rule.looks))
+    return "hopeless" if is_hopeless(projected, rule.looks) else None
+
+
+def last_look(launches: int, looks: tuple[int, ...]) -> int:
+    """How many of the launches count: those up to the last planned look that was reached."""
+    reached = [look for look in looks if look <= launches]
+    return reached[-1] if reached else launches
+
+
+def replanned_pairs(
+    within: float, between: float, *, start_seconds: float, pair_seconds: float
+) -> int:
+    """Block pairs for the launches to come (Kalibera & Jones' optimum): many where the noise is
+    inside a launch, few where starting again is what averages it out."""
+    if between <= 0 or pair_seconds <= 0:
+        return 24
+    wanted = math.sqrt(start_seconds / pair_seconds) * within / between
+    return max(4, min(24, round(wanted)))

@@ -1,0 +1,115 @@
+"""Launches to intervals, and which tasks hold the difference. Pure."""
+
+from __future__ import annotations
+
+import math
+import statistics
+
+from tunegate.artifacts.builds import BuiltTask, CellBuilds
+from tunegate.artifacts.measurements import (
+    CellMeasurement,
+    Comparison,
+    Interval,
+    MeasurementRun,
+    TaskDifference,
+)
+from tunegate.config import GateConfig
+from tunegate.gate.decision import Decision, bounds, decide, projected_launches
+from tunegate.gate.sequential import last_look
+
+_NEGLIGIBLE_MS = 1e-6
+
+
+def compare(run: MeasurementRun, gate: GateConfig) -> tuple[Comparison, ...]:
+    """One comparison for each cell, in order."""
+    builds = {built.cell: built for built in run.builds}
+    return tuple(_compare(cell, builds[cell.cell], gate, len(run.cells)) for cell in run.cells)
+
+
+def _compare(
+    measured: CellMeasurement, built: CellBuilds, gate: GateConfig, cells: int
+) -> Comparison:
+    launches = measured.launches[: last_look(len(measured.launches), measured.looks)]
+    if not launches:
+        return Comparison(
+            cell=measured.cell,
+            base_ms=None,
+            head_ms=measured.head_ms,
+            reference_ms=measured.reference_ms,
+            change_percent=None,
+            decision=None,
+            launches=0,
+            effects_percent=(),
+            projected_launches=None,
+            stopped=measured.stopped,
+        )
+    effects = [launch.effect for launch in launches]
+    looks, margin = len(measured.looks), math.log1p(gate.margin_percent / 100)
+    found = bounds(effects, looks=looks, cells=cells)
+    base_ms = statistics.median(launch.base_ms for launch in launches)
+    head_ms = statistics.median(launch.head_ms for launch in launches)
+    decision = _with_floor(decide(found, margin), base_ms, head_ms, gate)
+    return Comparison(
+        cell=measured.cell,
+        base_ms=base_ms,
+        head_ms=head_ms,
+        reference_ms=measured.reference_ms,
+        change_percent=Interval(
+            low=_percent(found.low), center=_percent(found.center), high=_percent(found.high)
+        ),
+        decision=decision,
+        launches=len(launches),
+        effects_percent=tuple(_percent(effect) for effect in effects),
+        projected_launches=projected_launches(found, margin, looks=looks),
+        stopped=measured.stopped,
+        differences=task_differences(built),
+    )
+
+
+def _with_floor(decision: Decision, base_ms: float, head_ms: float, gate: GateConfig) -> Decision:
+    """Below some 20 microseconds a percentage alone flaps: the absolute floor must be exceeded too."""
+    microseconds = (head_ms - base_ms) * 1e3
+    return "pass" if decision == "fail" and microseconds < gate.absolute_floor_us else decision
+
+
+def task_differences(built: CellBuilds) -> tuple[TaskDifference, ...]:
+    """What each task costs on either side, the one that adds most first.
+
+    Tasks are the same where their workloads are; times are those measured in tuning, times the
+    calls of one inference.
+    """
+    if built.base is None or built.head is None:
+        return ()
+    before = {task.key.workload: task for task in built.base.tasks}
+    after = {task.key.workload: task for task in built.head.tasks}
+    differences = [
+        _difference(before.get(workload), after.get(workload))
+        for workload in dict.fromkeys([*after, *before])
+        if _changed(before.get(workload), after.get(workload))
+    ]
+    return tuple(sorted(differences, key=lambda d: -d.difference_ms))
+
+
+def _changed(before: BuiltTask | None, after: BuiltTask | None) -> bool:
+    if before is None or after is None:
+        return True
+    same_code = (before.rid, before.weight) == (after.rid, after.weight)
+    return not same_code or abs((_ms(before) or 0) - (_ms(after) or 0)) > _NEGLIGIBLE_MS
+
+
+def _difference(before: BuiltTask | None, after: BuiltTask | None) -> TaskDifference:
+    named = after or before
+    return TaskDifference(
+        name=named.name if named is not None else "",
+        base_ms=_ms(before),
+        head_ms=_ms(after),
+        source=named.source if named is not None else "default",
+    )
+
+
+def _ms(task: BuiltTask | None) -> float | None:
+    return None if task is None or task.ms is None else task.weight * task.ms
+
+
+def _percent(log_ratio: float) -> float:
+    return 100 * math.expm1(log_ratio)
