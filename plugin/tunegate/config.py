@@ -32,7 +32,8 @@ class ModelConfig(_Section, frozen=True, kw_only=True):
 
 class TargetConfig(_Section, frozen=True, kw_only=True):
     """One place to run. `cpu` is the microarchitecture for LLVM (`native`: this machine's),
-    `arch` the compute capability for CUDA; `threads` 0 means every core this process may use."""
+    `arch` the compute capability for CUDA; `threads` 0 means every core
+    this process may use but one."""
 
     name: Name
     kind: Literal["llvm", "cuda"] = "llvm"

@@ -9,7 +9,6 @@ import msgspec
 from tunegate.artifacts.changes import ModelPath
 from tunegate_cache.records import WorkloadKey
 
-
 Source = Literal["exact", "transfer", "search", "default"]
 """Where a schedule came from."""
 

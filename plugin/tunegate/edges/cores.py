@@ -12,6 +12,11 @@ def usable_cores(cgroup: Path = Path("/sys/fs/cgroup")) -> int:
     return allowed if quota is None else max(1, min(allowed, int(quota)))
 
 
+def default_threads() -> int:
+    """Every core but one: what else runs on the machine needs it, and would disturb the others."""
+    return max(1, usable_cores() - 1)
+
+
 def _quota(cgroup: Path) -> float | None:
     try:
         limit, period = (cgroup / "cpu.max").read_text().split()

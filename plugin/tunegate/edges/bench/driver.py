@@ -35,6 +35,8 @@ class Process:
         kind = cast("type[BenchReply]", BenchReply)
         variables = {
             "TVM_NUM_THREADS": str(start.threads),
+            # Bound to a core, a thread waits there for whoever else is on it.
+            "TVM_BIND_THREADS": "0",
             "OMP_NUM_THREADS": str(start.threads),
             "PYTHONHASHSEED": "0",
         }

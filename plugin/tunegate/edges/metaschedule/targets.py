@@ -10,7 +10,7 @@ import tvm
 from tvm.target import codegen
 
 from tunegate.config import TargetConfig
-from tunegate.edges.cores import usable_cores
+from tunegate.edges.cores import default_threads
 from tunegate.errors import ConfigError, EnvironmentUnfitError
 from tunegate_cache.target_key import target_key
 
@@ -44,7 +44,7 @@ def _llvm(config: TargetConfig) -> dict[str, Any]:
             f'...). Write cpu: native, or the name that "llc -mcpu=help" lists.'
         )
         raise ConfigError(message)
-    return {"kind": "llvm", "mcpu": cpu, "num-cores": config.threads or usable_cores()}
+    return {"kind": "llvm", "mcpu": cpu, "num-cores": config.threads or default_threads()}
 
 
 def _cuda(config: TargetConfig) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget
-from tunegate.edges.cores import usable_cores
+from tunegate.edges.cores import default_threads, usable_cores
 from tunegate.edges.metaschedule.crew import Crew
 from tunegate.edges.metaschedule.ledger import Stopped, TaskLedger
 from tunegate.edges.metaschedule.messages import (
@@ -185,7 +185,7 @@ class TuningRun:
         believed only then (no winner's curse)."""
         self._search.close()
         self._crew.close()
-        self._crew = self._hire(1, threads=usable_cores())
+        self._crew = self._hire(1, threads=self._request.target.threads or default_threads())
         by_share = sorted(self._ledgers, key=lambda x: -x.state().model_ms)
         for ledger in by_share:
             contenders = ledger.contenders(_CONTENDERS)
@@ -206,7 +206,11 @@ class TuningRun:
     def _hire(self, size: int, *, threads: int) -> Crew:
         return Crew(
             size,
-            variables={"TVM_NUM_THREADS": str(threads), "OMP_NUM_THREADS": "1"},
+            variables={
+                "TVM_NUM_THREADS": str(threads),
+                "TVM_BIND_THREADS": "0",
+                "OMP_NUM_THREADS": "1",
+            },
             log=self._directory / "workers.log",
             limit_seconds=_CANDIDATE_LIMIT_SECONDS,
         )
