@@ -14,6 +14,7 @@ from tunegate.ports import TaskIndex
 from tunegate_cache.locate import UnknownAddressError, locate
 from tunegate_cache.names import zone_problem
 from tunegate_cache.records import Lookup, TuningRecord, WorkloadKey, WorkloadShape
+from tunegate_cache.store import ObjectStore
 from tunegate_cache.tuning_cache import TuningCache, Zones
 from tunegate_cache.write_ahead import WriteAhead
 
@@ -28,16 +29,8 @@ class SharedCache:
             if problem is not None:
                 raise ConfigError(f"cache: {problem}.")
         self._config = config
+        store = open_store(config, state=state, root=root)
         url = _absolute(config.url, root)
-        try:
-            store = locate(
-                url,
-                endpoint_url=config.endpoint_url,
-                region=config.region,
-                tier=state / "tier",
-            )
-        except UnknownAddressError as error:
-            raise ConfigError(f"cache.url: {error}.") from error
         pending = hashlib.sha256(f"{config.endpoint_url or ''} {url}".encode()).hexdigest()[:16]
         self._cache = TuningCache(
             store,
@@ -73,6 +66,19 @@ class SharedCache:
             seconds=counted.seconds,
             notes=notes,
         )
+
+
+def open_store(config: CacheConfig, *, state: Path, root: Path) -> ObjectStore:
+    """Raises ConfigError for an address that is none."""
+    try:
+        return locate(
+            _absolute(config.url, root),
+            endpoint_url=config.endpoint_url,
+            region=config.region,
+            tier=state / "tier",
+        )
+    except UnknownAddressError as error:
+        raise ConfigError(f"cache.url: {error}.") from error
 
 
 def _absolute(url: str, root: Path) -> str:

@@ -89,9 +89,7 @@ def merge(
     return TaskSet(changes=changes, tasks=tuple(tasks.values()), notes=tuple(notes))
 
 
-def _add(
-    tasks: dict[tuple[WorkloadKey, str], TuningTask], task: TuningTask, use: TaskUse
-) -> None:
+def _add(tasks: dict[tuple[WorkloadKey, str], TuningTask], task: TuningTask, use: TaskUse) -> None:
     known = tasks.get((task.key, task.target))
     uses = (use,) if known is None else (*known.uses, use)
     tasks[task.key, task.target] = msgspec.structs.replace(known or task, uses=uses)

@@ -1,0 +1,79 @@
+"""The throw-away repository of the demo: a SqueezeNet, and three states of it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import git
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from tunegate.edges.light_models import seeded_light
+
+MODEL = Path("models/squeezenet.onnx")
+SLOWED_LAYER = "fire5/expand3x3"
+_KERNEL = 9
+_CONFIG = """\
+models:
+  - path: models/*.onnx
+targets:
+  - name: cpu
+    usd-per-hour: 0.34
+cache:
+  url: {cache}
+budget:
+  minutes: {minutes}
+gate:
+  margin-percent: 3
+  seconds: 120
+"""
+
+
+def create(root: Path, *, cache: Path, minutes: float) -> git.Repo:
+    """A repository on branch `main` with one commit."""
+    shutil.rmtree(root, ignore_errors=True)
+    repository = git.Repo.init(root, initial_branch="main")
+    with repository.config_writer() as config:
+        config.set_value("user", "name", "tunegate demo")
+        config.set_value("user", "email", "demo@tunegate.invalid")
+        config.set_value("core", "hooksPath", "/dev/null")
+    (root / "tunegate.yaml").write_text(_CONFIG.format(cache=cache.resolve(), minutes=minutes))
+    commit(repository, seeded_light("squeezenet", seed=0), "Add SqueezeNet")
+    return repository
+
+
+def commit(repository: git.Repo, model: onnx.ModelProto, message: str) -> str:
+    file = Path(repository.working_dir) / MODEL
+    file.parent.mkdir(parents=True, exist_ok=True)
+    onnx.save(model, file)
+    repository.git.add("--all")
+    repository.git.commit("-q", "-m", message)
+    return repository.head.commit.hexsha
+
+
+def branch(repository: git.Repo, name: str) -> None:
+    repository.git.checkout("-q", "-B", name, "main")
+
+
+def retrained() -> onnx.ModelProto:
+    """The same graph, other weights."""
+    return seeded_light("squeezenet", seed=1)
+
+
+def slowed() -> onnx.ModelProto:
+    """One 3x3 convolution becomes 9x9: the same shapes around it, nine times its work."""
+    model = seeded_light("squeezenet", seed=0)
+    node = next(n for n in model.graph.node if n.name == SLOWED_LAYER)
+    weight = next(t for t in model.graph.initializer if t.name == node.input[1])
+    out, channels = weight.dims[0], weight.dims[1]
+    values = np.random.default_rng(2).standard_normal((out, channels, _KERNEL, _KERNEL))
+    scaled = (values / np.sqrt(channels * _KERNEL * _KERNEL / 2)).astype(np.float32)
+    weight.CopyFrom(numpy_helper.from_array(scaled, weight.name))
+    kept = [a for a in node.attribute if a.name not in {"kernel_shape", "pads"}]
+    del node.attribute[:]
+    node.attribute.extend(kept)
+    node.attribute.append(helper.make_attribute("kernel_shape", [_KERNEL, _KERNEL]))
+    node.attribute.append(helper.make_attribute("pads", [_KERNEL // 2] * 4))
+    return model

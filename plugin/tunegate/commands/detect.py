@@ -1,0 +1,34 @@
+"""`tunegate detect`: which models a change touches."""
+
+from __future__ import annotations
+
+from tunegate import wire
+from tunegate.artifacts.changes import ChangeSet
+from tunegate.commands.standard_output import write_json, write_line
+from tunegate.errors import PASS
+from tunegate.settings import Settings
+from tunegate.toolbox import open_workplace, prepared_out
+
+
+def run(settings: Settings) -> int:
+    """Writes changes.json."""
+    out = prepared_out(settings)
+    changes = open_workplace(settings).changes(settings)
+    wire.write(out / "changes.json", changes)
+    if settings.as_json:
+        write_json(changes)
+    else:
+        _show(changes)
+    return PASS
+
+
+def _show(changes: ChangeSet) -> None:
+    revisions = changes.revisions
+    base = revisions.base[:12] if revisions.base else "nothing"
+    write_line(f"{revisions.head[:12]} against {base} ({revisions.reason})")
+    for change in changes.models:
+        kind = f"{change.kind}, {change.change}" if change.change else change.kind
+        write_line(f"  {change.path}: {kind}: {change.reason}")
+    write_line(f"  {len(changes.unchanged)} unchanged")
+    for note in changes.notes:
+        write_line(f"  note: {note}")

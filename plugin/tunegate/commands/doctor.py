@@ -1,0 +1,72 @@
+"""`tunegate doctor`: can this machine do the job, and with which settings?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from tunegate.commands.standard_output import write_json
+from tunegate.edges import config_file
+from tunegate.edges.config_sources import Setting, sources
+from tunegate.edges.git import GitRepository
+from tunegate.edges.health import Check, check_cache, machine_checks
+from tunegate.errors import PASS, UNFIT, TunegateError
+from tunegate.settings import Settings, overridden
+from tunegate.toolbox import STATE
+
+
+class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
+    """`settings` is empty where the configuration cannot be read."""
+
+    schema: int = 1
+    checks: tuple[Check, ...]
+    settings: tuple[Setting, ...]
+
+
+def run(settings: Settings) -> int:
+    """Exit code 4 when something is in the way."""
+    checks = list(machine_checks())
+    found, shown = _configuration(settings)
+    checks += found
+    diagnosis = Diagnosis(checks=tuple(checks), settings=shown)
+    if settings.as_json:
+        write_json(diagnosis)
+    else:
+        _show(diagnosis)
+    return PASS if all(check.ok for check in checks) else UNFIT
+
+
+def _configuration(settings: Settings) -> tuple[list[Check], tuple[Setting, ...]]:
+    checks: list[Check] = []
+    try:
+        repository = GitRepository(settings.repository)
+        checks.append(Check("repository", ok=True, detail=str(repository.root)))
+        path = settings.config or repository.root / config_file.NAME
+        of_file = config_file.load(path)
+        effective = overridden(of_file, settings.overrides)
+        checks.append(Check("configuration", ok=True, detail=str(path)))
+        checks.append(check_cache(effective.cache, state=STATE.expanduser(), root=repository.root))
+    except TunegateError as error:
+        checks.append(Check("configuration", ok=False, detail=str(error)))
+        return checks, ()
+    return checks, sources(path, of_file, effective)
+
+
+def _show(diagnosis: Diagnosis) -> None:
+    console = Console()
+    table = Table("check", "", "detail", show_edge=False)
+    for check in diagnosis.checks:
+        table.add_row(check.name, "[green]ok[/]" if check.ok else "[red]no[/]", check.detail)
+    console.print(table)
+    if diagnosis.settings:
+        console.print(_settings_table(diagnosis.settings))
+
+
+def _settings_table(settings: Sequence[Setting]) -> Table:
+    table = Table("setting", "value", "from", show_edge=False)
+    for setting in settings:
+        table.add_row(setting.key, setting.value, setting.source)
+    return table

@@ -1,0 +1,27 @@
+"""`tunegate gate`: build both sides, measure, decide, from a plan and its outcomes."""
+
+from __future__ import annotations
+
+from tunegate import pipeline, wire
+from tunegate.artifacts.outcomes import TuningOutcome
+from tunegate.artifacts.plans import TuningPlan
+from tunegate.commands.reporting import finish
+from tunegate.settings import Settings
+from tunegate.stages.export_models import versions
+from tunegate.toolbox import open_workplace, opened_tools
+from tunegate.tuning.merge import merge
+
+
+def run(settings: Settings) -> int:
+    """A shard without an outcome costs its tasks only."""
+    planned = wire.read(settings.out / "plan.json", TuningPlan)
+    place = open_workplace(settings)
+    changes = planned.changes
+    if not any(versions(change) for change in changes.models):
+        return finish(pipeline.nothing_to_do(place.config, changes, settings.out), settings)
+    found = sorted(settings.out.glob("outcome-*.json"))
+    outcomes = merge(wire.read(path, TuningOutcome) for path in found)
+    root, head = place.repository.root, changes.revisions.head
+    with opened_tools(settings, place.config, place.repository, root, head) as tools:
+        report = pipeline.gate(tools, planned, outcomes)
+    return finish(report, settings)

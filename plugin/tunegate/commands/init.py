@@ -1,0 +1,45 @@
+"""`tunegate init`: a first tunegate.yaml and workflow for the models found here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from tunegate.commands.standard_output import write_line
+from tunegate.commands.starter_files import starter_config, starter_workflow
+from tunegate.edges.model_finder import find_models
+from tunegate.errors import PASS, ConfigError, OutputError
+from tunegate.settings import Settings
+
+_WORKFLOW = Path(".github/workflows/tunegate.yml")
+
+
+def run(settings: Settings, *, force: bool = False) -> int:
+    """Writes both files or none."""
+    root = settings.repository
+    models = find_models(root)
+    if not models:
+        message = (
+            f"{root.resolve()}: git tracks no .onnx file here. Run git add on your models first."
+        )
+        raise ConfigError(message)
+    config = settings.config or root / "tunegate.yaml"
+    _write({config: starter_config(models), root / _WORKFLOW: starter_workflow()}, force=force)
+    write_line(f"{config}: {len(models)} models")
+    write_line(f"{root / _WORKFLOW}: runs tunegate on every pull request")
+    write_line("Next: look through both, then tunegate doctor.")
+    return PASS
+
+
+def _write(files: Mapping[Path, str], *, force: bool) -> None:
+    for path in files:
+        if path.exists() and not force:
+            message = f"{path}: exists already. Move it away, or overwrite it with --force."
+            raise ConfigError(message)
+    for path, text in files.items():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            message = f"{path}: cannot be written ({error.strerror}). Check the directory's rights."
+            raise OutputError(message) from error

@@ -1,0 +1,46 @@
+"""`tunegate plan`: what to tune where, and what it will cost."""
+
+from __future__ import annotations
+
+import json
+
+from tunegate import pipeline
+from tunegate.artifacts.plans import TuningPlan
+from tunegate.commands.standard_output import write_json, write_line
+from tunegate.errors import PASS
+from tunegate.settings import Settings
+from tunegate.stages.plan import matrix
+from tunegate.toolbox import open_workplace, opened_tools
+
+
+def run(settings: Settings) -> int:
+    """Writes changes.json, tasks.json, plan.json and matrix.json, the last one for the CI's fan-out.
+
+    The shards run side by side, so without `--shards` there is one for each target.
+    """
+    place = open_workplace(settings)
+    changes = place.changes(settings)
+    root, head = place.repository.root, changes.revisions.head
+    shards = settings.shards or len(place.config.targets)
+    with opened_tools(settings, place.config, place.repository, root, head) as tools:
+        planned = pipeline.make_plan(tools, changes, shards=shards)
+        (tools.out / "matrix.json").write_text(json.dumps(matrix(planned)) + "\n")
+    if settings.as_json:
+        write_json(planned)
+    else:
+        _show(planned)
+    return PASS
+
+
+def _show(planned: TuningPlan) -> None:
+    usd = "" if planned.estimate.usd is None else f", {planned.estimate.usd:.2f} USD"
+    legs = len(matrix(planned)["include"])
+    tasks = len(planned.resolution.tasks)
+    write_line(f"{tasks} tasks, {legs} shards to tune, about {planned.estimate.seconds:.0f} s{usd}")
+    for shard in planned.shards:
+        trials = sum(task.trials for task in shard.tasks)
+        write_line(
+            f"  shard {shard.index} on {shard.target}: {len(shard.tasks)} tasks, {trials} trials"
+        )
+    for note in planned.notes:
+        write_line(f"  note: {note}")

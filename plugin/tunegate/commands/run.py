@@ -1,0 +1,22 @@
+"""`tunegate run`: every stage in one process."""
+
+from __future__ import annotations
+
+from tunegate import pipeline
+from tunegate.commands.reporting import finish
+from tunegate.settings import Settings
+from tunegate.stages.export_models import versions
+from tunegate.toolbox import open_workplace, opened_tools, prepared_out
+
+
+def run(settings: Settings) -> int:
+    """Nothing of the compiler is started for a change that touches no model."""
+    out = prepared_out(settings)
+    place = open_workplace(settings)
+    changes = place.changes(settings)
+    if not any(versions(change) for change in changes.models):
+        return finish(pipeline.nothing_to_do(place.config, changes, out), settings)
+    root, head = place.repository.root, changes.revisions.head
+    with opened_tools(settings, place.config, place.repository, root, head) as tools:
+        report = pipeline.run(tools, changes)
+    return finish(report, settings)

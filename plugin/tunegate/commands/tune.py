@@ -1,0 +1,28 @@
+"""`tunegate tune`: one shard of a plan. Needs the plan, the repository and the cache, no more."""
+
+from __future__ import annotations
+
+from tunegate import pipeline, wire
+from tunegate.artifacts.plans import TuningPlan
+from tunegate.commands.standard_output import write_json
+from tunegate.errors import PASS, ConfigError
+from tunegate.settings import Settings
+from tunegate.stages.refresh import refreshed
+from tunegate.toolbox import open_workplace, opened_tools
+
+
+def run(settings: Settings, *, shard: int) -> int:
+    """Writes outcome-<shard>.json. After a kill it goes on from what the cache has by now."""
+    planned = wire.read(settings.out / "plan.json", TuningPlan)
+    chosen = next((s for s in planned.shards if s.index == shard), None)
+    if chosen is None:
+        known = ", ".join(str(s.index) for s in planned.shards) or "none"
+        message = f"--shard {shard}: not in {settings.out / 'plan.json'}, which has {known}."
+        raise ConfigError(message)
+    place = open_workplace(settings)
+    root, head = place.repository.root, planned.changes.revisions.head
+    with opened_tools(settings, place.config, place.repository, root, head) as tools:
+        outcome = pipeline.tune_shard(tools, planned, refreshed(chosen, tools.index))
+    if settings.as_json:
+        write_json(outcome)
+    return PASS

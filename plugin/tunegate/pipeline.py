@@ -1,0 +1,170 @@
+"""The run, as a list of its stages. What branches is in the stages, what touches the world is in
+the tools."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tunegate import wire
+from tunegate.artifacts.builds import CellBuilds
+from tunegate.artifacts.changes import ChangeSet, ModelPath
+from tunegate.artifacts.outcomes import TuningOutcome
+from tunegate.artifacts.plans import Shard, TuningPlan
+from tunegate.artifacts.verdicts import Report
+from tunegate.config import Config
+from tunegate.errors import CancelledError
+from tunegate.ports import (
+    Benchmarker,
+    Clock,
+    Compiler,
+    Device,
+    Progress,
+    Repository,
+    TaskIndex,
+    Tuner,
+)
+from tunegate.selection import shapes_for
+from tunegate.stages.build import build
+from tunegate.stages.compare import compare
+from tunegate.stages.export_models import export_models
+from tunegate.stages.extract import extract
+from tunegate.stages.gate import decide
+from tunegate.stages.measure import Reference, measure
+from tunegate.stages.plan import plan
+from tunegate.stages.resolve import resolve
+from tunegate.stages.summarize import summarize
+from tunegate.stages.tally import tally
+from tunegate.stages.tune import tune
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tools:
+    """What a run works with. `out` is for files that stay, `workdir` for those that need not.
+    `threads` is what the artifacts of this machine's targets run with."""
+
+    config: Config
+    repository: Repository
+    index: TaskIndex
+    compiler: Compiler
+    tuner: Tuner
+    benchmarker: Benchmarker
+    device: Device
+    clock: Clock
+    progress: Progress
+    threads: int
+    out: Path
+    workdir: Path
+
+
+def run(tools: Tools, changes: ChangeSet) -> Report:
+    """Every stage in one process. Raises CancelledError when the tuning was cancelled."""
+    planned = make_plan(tools, changes)
+    outcomes = [tune_shard(tools, planned, shard) for shard in planned.shards]
+    return gate(tools, planned, outcomes)
+
+
+def make_plan(tools: Tools, changes: ChangeSet, *, shards: int | None = None) -> TuningPlan:
+    """Writes changes.json, tasks.json and plan.json."""
+    wire.write(tools.out / "changes.json", changes)
+    tasks = extract(
+        changes, tools.config, tools.repository, tools.compiler, tools.workdir, tools.progress
+    )
+    wire.write(tools.out / "tasks.json", tasks)
+    planned = plan(tasks, resolve(tasks, tools.index), tools.config, shards=shards)
+    wire.write(tools.out / "plan.json", planned)
+    return planned
+
+
+def tune_shard(tools: Tools, planned: TuningPlan, shard: Shard) -> TuningOutcome:
+    """Writes outcome-<shard>.json, also when it is cancelled: then it raises CancelledError."""
+    if any(task.trials for task in shard.tasks):
+        tools.progress.step(f"tune: shard {shard.index} on {shard.target}")
+    models = export_models(planned.changes, tools.repository, tools.workdir)
+    outcome = tune(
+        shard,
+        models,
+        tuner=tools.tuner,
+        index=tools.index,
+        device=tools.device,
+        clock=tools.clock,
+        progress=tools.progress,
+    )
+    wire.write(tools.out / f"outcome-{shard.index}.json", outcome)
+    if outcome.stopped == "cancelled":
+        message = f"cancelled while tuning; what was finished is in {tools.out} and the cache"
+        raise CancelledError(message)
+    return outcome
+
+
+def gate(tools: Tools, planned: TuningPlan, outcomes: Sequence[TuningOutcome]) -> Report:
+    """Builds, measures and decides. Writes measurements.json and verdict.json."""
+    changes, config = planned.changes, tools.config
+    builds = build(
+        changes,
+        planned,
+        outcomes,
+        config,
+        tools.repository,
+        tools.compiler,
+        tools.out,
+        tools.workdir,
+        tools.progress,
+    )
+    measured = measure(
+        builds,
+        out=tools.out,
+        references=_references(tools, changes, builds),
+        benchmarker=tools.benchmarker,
+        device=tools.device,
+        gate=config.gate,
+        clock=tools.clock,
+        progress=tools.progress,
+    )
+    wire.write(tools.out / "measurements.json", measured)
+    comparisons = compare(measured, config.gate)
+    verdict = decide(comparisons, measured, changes, tally(planned, outcomes), config.gate)
+    wire.write(tools.out / "verdict.json", verdict)
+    return summarize(
+        verdict,
+        changes=changes,
+        plan=planned,
+        outcomes=outcomes,
+        run=measured,
+        comparisons=comparisons,
+        cache=planned.resolution.cache,
+        warnings=(*changes.notes, *planned.notes),
+    )
+
+
+def nothing_to_do(config: Config, changes: ChangeSet, out: Path) -> Report:
+    """The report of a change that touches no model; no compiler is needed for it."""
+    wire.write(out / "changes.json", changes)
+    verdict = decide((), None, changes, tally(None, ()), config.gate)
+    wire.write(out / "verdict.json", verdict)
+    return summarize(
+        verdict,
+        changes=changes,
+        plan=None,
+        outcomes=(),
+        run=None,
+        comparisons=(),
+        cache=None,
+        warnings=changes.notes,
+    )
+
+
+def _references(
+    tools: Tools, changes: ChangeSet, builds: Sequence[CellBuilds]
+) -> dict[ModelPath, Reference]:
+    """The head models, for the ONNX Runtime column."""
+    files = export_models(changes, tools.repository, tools.workdir)
+    return {
+        built.cell.model: Reference(
+            files[built.cell.model, "head"],
+            shapes_for(tools.config, built.cell.model),
+            tools.threads,
+        )
+        for built in builds
+    }

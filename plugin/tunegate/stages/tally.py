@@ -1,0 +1,64 @@
+"""TuningPlan and TuningOutcomes -> TuningSummary: what tuning did, in one line of numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import assert_never
+
+from tunegate.artifacts.outcomes import TuningOutcome
+from tunegate.artifacts.plans import TuningPlan
+from tunegate.artifacts.verdicts import TuningSummary
+from tunegate_cache.records import ExactHit, Lookup, Miss, TransferHit
+
+_WORST_FIRST = ("cancelled", "failed", "usd", "seconds", "trials")
+"""With several shards the reason that a reader must know; "finished" where none of these."""
+
+
+def tally(plan: TuningPlan | None, outcomes: Sequence[TuningOutcome]) -> TuningSummary:
+    """Sum up; an outcome that was handed in twice counts once. Without a plan nothing was done."""
+    if plan is None:
+        return TuningSummary(
+            tasks=0,
+            exact=0,
+            transfer=0,
+            miss=0,
+            trials=0,
+            seconds=0.0,
+            usd=None,
+            stopped="finished",
+        )
+    by_shard = {outcome.shard: outcome for outcome in outcomes}
+    found = Counter(_kind(resolved.lookup) for resolved in plan.resolution.tasks)
+    prices = [outcome.spent.usd for outcome in by_shard.values()]
+    return TuningSummary(
+        tasks=len(plan.resolution.tasks),
+        exact=found["exact"],
+        transfer=found["transfer"],
+        miss=found["miss"],
+        trials=sum(task.trials for o in by_shard.values() for task in o.tasks),
+        seconds=sum(outcome.spent.seconds for outcome in by_shard.values()),
+        usd=_total_usd(prices, is_priced=plan.budget.usd_per_hour is not None),
+        stopped=_stopped({outcome.stopped for outcome in by_shard.values()}),
+    )
+
+
+def _kind(lookup: Lookup) -> str:
+    match lookup:
+        case ExactHit():
+            return "exact"
+        case TransferHit():
+            return "transfer"
+        case Miss():
+            return "miss"
+        case _:
+            assert_never(lookup)
+
+
+def _total_usd(prices: Sequence[float | None], *, is_priced: bool) -> float | None:
+    known = [price for price in prices if price is not None]
+    return sum(known) if known or is_priced else None
+
+
+def _stopped(reasons: set[str]) -> str:
+    return next((reason for reason in _WORST_FIRST if reason in reasons), "finished")

@@ -1,0 +1,134 @@
+"""Settings to the real things: the only place that constructs them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tunegate.artifacts.changes import ChangeSet, Revisions
+from tunegate.config import Config
+from tunegate.edges import config_file
+from tunegate.edges.bench.driver import FreshProcesses
+from tunegate.edges.clock import SystemClock
+from tunegate.edges.cores import default_threads
+from tunegate.edges.device import ThisMachine
+from tunegate.edges.git import GitRepository
+from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
+from tunegate.edges.metaschedule.tuner import MetaScheduleTuner
+from tunegate.edges.metaschedule.versions import toolchain
+from tunegate.edges.model_reader import GitModelReader
+from tunegate.edges.shared_cache import SharedCache
+from tunegate.edges.terminal import progress
+from tunegate.errors import ConfigError, OutputError, RevisionError
+from tunegate.pipeline import Tools
+from tunegate.ports import Repository
+from tunegate.selection import shapes_for
+from tunegate.settings import Settings, overridden
+from tunegate.stages.detect import detect
+from tunegate_cache.records import Provenance
+
+STATE = Path("~/.cache/tunegate")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workplace:
+    """A repository with its configuration; what every command that reads git starts from."""
+
+    repository: GitRepository
+    config_path: Path
+    config: Config
+
+    def changes(self, settings: Settings) -> ChangeSet:
+        revisions = self.repository.revisions(settings.base, settings.head)
+        reader = GitModelReader(self.repository)
+        return detect(reader, revisions, self.config, self._config_at_base(revisions))
+
+    def _config_at_base(self, revisions: Revisions) -> Config | None:
+        if revisions.base is None:
+            return None
+        try:
+            path = self.config_path.resolve().relative_to(self.repository.root.resolve())
+            text = self.repository.read(revisions.base, path.as_posix()).decode()
+            return config_file.parse(text, f"{path} at {revisions.base[:12]}")
+        except (ValueError, RevisionError, ConfigError):
+            return None
+
+
+def open_workplace(settings: Settings) -> Workplace:
+    """Raises RevisionError where there is no repository, ConfigError for its configuration."""
+    repository = GitRepository(settings.repository)
+    path = settings.config or repository.root / config_file.NAME
+    config = overridden(config_file.load(path), settings.overrides)
+    return Workplace(repository=repository, config_path=path, config=config)
+
+
+def prepared_out(settings: Settings) -> Path:
+    """The output directory, shown to be writable before any work. Raises OutputError."""
+    out = settings.out
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        probe = out / f".probe-{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        message = f"{out}: cannot be written ({error.strerror}). Choose another with --out."
+        raise OutputError(message) from error
+    return out
+
+
+@contextmanager
+def opened_tools(
+    settings: Settings, config: Config, repository: Repository, root: Path, commit: str
+) -> Iterator[Tools]:
+    """The real tools of one run. The working directory goes when the run ends well; after an error
+    it stays, because its logs explain it."""
+    out = prepared_out(settings)
+    workdir = out / "work"
+    shutil.rmtree(workdir, ignore_errors=True)
+    workdir.mkdir()
+    shown = progress()
+    kinds = {target.kind for target in config.targets}
+    device = ThisMachine("cuda" if kinds == {"cuda"} else "llvm")
+    clock = SystemClock()
+    tuner = MetaScheduleTuner(
+        targets={target.name: target for target in config.targets},
+        shapes=_Shapes(config),
+        device=device.fingerprint(),
+        toolchain=toolchain(),
+        source=Provenance(repository=root.name, commit=commit),
+        clock=clock,
+        scratch=workdir / "tune",
+    )
+    try:
+        yield Tools(
+            config=config,
+            repository=repository,
+            index=SharedCache(config.cache, state=STATE.expanduser(), root=root),
+            compiler=MetaScheduleCompiler(workdir / "compile"),
+            tuner=tuner,
+            benchmarker=FreshProcesses(workdir / "bench"),
+            device=device,
+            clock=clock,
+            progress=shown,
+            threads=max(target.threads or default_threads() for target in config.targets),
+            out=out,
+            workdir=workdir,
+        )
+    finally:
+        shown.close()
+    shutil.rmtree(workdir, ignore_errors=True)
+
+
+class _Shapes(dict[str, dict[str, tuple[int, ...]]]):
+    """Shapes of a model, looked up in the configuration when they are asked for."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self._config = config
+
+    def __missing__(self, path: str) -> dict[str, tuple[int, ...]]:
+        return shapes_for(self._config, path)
