@@ -11,23 +11,23 @@ from rich.table import Table
 from tunegate.commands.standard_output import write_json
 from tunegate.config import CacheConfig, Config, ModelConfig
 from tunegate.edges import config_file
-from tunegate.edges.cache_contents import Contents, cache_contents
+from tunegate.edges.cache_contents import cache_contents
 from tunegate.edges.git import GitRepository
 from tunegate.errors import PASS, ConfigError, RevisionError
 from tunegate.settings import Settings, overridden
-from tunegate.toolbox import STATE
+from tunegate_cache.summary import PlaceSummary
 
 
 class Statistics(msgspec.Struct, frozen=True, kw_only=True):
     schema: int = 1
     location: str
-    contents: tuple[Contents, ...]
+    contents: tuple[PlaceSummary, ...]
 
 
 def run(settings: Settings) -> int:
     """Works without a configuration too: then it is the default cache."""
     config, root = _config(settings)
-    contents = cache_contents(config, state=STATE.expanduser(), root=root)
+    contents = cache_contents(config, root=root)
     if settings.as_json:
         write_json(Statistics(location=config.url, contents=contents))
     else:
@@ -46,7 +46,7 @@ def _config(settings: Settings) -> tuple[CacheConfig, Path]:
     return overridden(loaded, settings.overrides).cache, root
 
 
-def _show(location: str, contents: tuple[Contents, ...]) -> None:
+def _show(location: str, contents: tuple[PlaceSummary, ...]) -> None:
     table = Table(
         "zone", "target", "segments", "records", "workloads", "failed", "bytes", title=location
     )

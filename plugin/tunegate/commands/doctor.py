@@ -15,7 +15,6 @@ from tunegate.edges.git import GitRepository
 from tunegate.edges.health import Check, check_cache, machine_checks
 from tunegate.errors import PASS, UNFIT, TunegateError
 from tunegate.settings import Settings, overridden
-from tunegate.toolbox import STATE
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +47,7 @@ def _configuration(settings: Settings) -> tuple[list[Check], tuple[Setting, ...]
         of_file = config_file.load(path)
         effective = overridden(of_file, settings.overrides)
         checks.append(Check("configuration", ok=True, detail=str(path)))
-        checks.append(check_cache(effective.cache, state=STATE.expanduser(), root=repository.root))
+        checks.append(check_cache(effective.cache, root=repository.root))
     except TunegateError as error:
         checks.append(Check("configuration", ok=False, detail=str(error)))
         return checks, ()

@@ -49,12 +49,12 @@ def machine_checks() -> Iterator[Check]:
     yield Check("cuda device", ok=True, detail=detail)
 
 
-def check_cache(config: CacheConfig, *, state: Path, root: Path) -> Check:
+def check_cache(config: CacheConfig, *, root: Path) -> Check:
     """One listing; the store's own time-outs bound it."""
     if config.mode == "off":
         return Check("cache", ok=True, detail="off")
     try:
-        store = open_store(config, state=state, root=root)
+        store = open_store(config, root=root)
         found = len(store.names(f"ms1/z/{config.zone}/"))
     except (StoreUnavailableError, ConfigError) as error:
         return Check("cache", ok=False, detail=str(error))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,9 +10,16 @@ from tunegate.artifacts.tasks import CacheUse
 from tunegate.config import CacheConfig
 from tunegate.errors import ConfigError
 from tunegate.ports import TaskIndex
-from tunegate_cache.locate import UnknownAddressError, locate
+from tunegate_cache.files import FileStore
+from tunegate_cache.locate import UnknownAddressError, is_remote, locate, place_name
 from tunegate_cache.names import zone_problem
-from tunegate_cache.records import Lookup, TuningRecord, WorkloadKey, WorkloadShape
+from tunegate_cache.records import (
+    DeviceFingerprint,
+    Lookup,
+    TuningRecord,
+    WorkloadKey,
+    WorkloadShape,
+)
 from tunegate_cache.store import ObjectStore
 from tunegate_cache.tuning_cache import TuningCache, Zones
 from tunegate_cache.write_ahead import WriteAhead
@@ -22,23 +28,32 @@ from tunegate_cache.write_ahead import WriteAhead
 class SharedCache:
     """The cache of one run. `state` is a local directory for copies and undelivered records."""
 
-    def __init__(self, config: CacheConfig, *, state: Path, root: Path) -> None:
-        """A relative directory in `config` lies under `root`. Raises ConfigError."""
+    def __init__(
+        self,
+        config: CacheConfig,
+        *,
+        state: Path,
+        root: Path,
+        device: DeviceFingerprint | None = None,
+    ) -> None:
+        """A relative directory in `config` lies under `root`; times of `device` rank before those
+        of others. Raises ConfigError."""
         for zone in (config.zone, *config.read_zones):
             problem = zone_problem(zone)
             if problem is not None:
                 raise ConfigError(f"cache: {problem}.")
         self._config = config
-        store = open_store(config, state=state, root=root)
         url = _absolute(config.url, root)
-        pending = hashlib.sha256(f"{config.endpoint_url or ''} {url}".encode()).hexdigest()[:16]
+        place = place_name(url, endpoint_url=config.endpoint_url)
         self._cache = TuningCache(
-            store,
+            open_store(config, root=root),
             zones=Zones(config.zone, config.read_zones),
             mode=config.mode,
-            write_ahead=WriteAhead(state / "undelivered" / pending),
+            write_ahead=WriteAhead(state / "undelivered" / place),
             monotonic=time.monotonic,
             milliseconds=lambda: int(time.time() * 1000),
+            tier=FileStore(state / "tier" / place) if is_remote(url) else None,
+            device=device,
         )
 
     def lookup(
@@ -60,7 +75,7 @@ class SharedCache:
             mode=self._config.mode,
             exact=counted.exact,
             transfer=counted.transfer,
-            misses=dict(counted.misses),
+            misses={str(reason): count for reason, count in counted.misses.items()},
             requests=sum(counted.requests.values()),
             bytes_read=counted.bytes_read,
             seconds=counted.seconds,
@@ -68,14 +83,11 @@ class SharedCache:
         )
 
 
-def open_store(config: CacheConfig, *, state: Path, root: Path) -> ObjectStore:
-    """Raises ConfigError for an address that is none."""
+def open_store(config: CacheConfig, *, root: Path) -> ObjectStore:
+    """Asks the store nothing yet. Raises ConfigError for an address that is none."""
     try:
         return locate(
-            _absolute(config.url, root),
-            endpoint_url=config.endpoint_url,
-            region=config.region,
-            tier=state / "tier",
+            _absolute(config.url, root), endpoint_url=config.endpoint_url, region=config.region
         )
     except UnknownAddressError as error:
         raise ConfigError(f"cache.url: {error}.") from error

@@ -44,7 +44,8 @@ class TaskLedger:
         self._device, self._toolchain, self._source = device, toolchain, source
         self.trials = 0
         self.seconds = 0.0
-        self.exhausted = False
+        # A task that is too small to search has its default schedule measured, no more.
+        self.exhausted = not planned.trials
         self.is_started = False
         self.in_flight = 0
         self.default_ms: float | None = None
@@ -56,6 +57,16 @@ class TaskLedger:
         self._failures: Counter[str] = Counter()
         self._detail = ""
         self._confirmed: set[Schedule] = set()
+
+    @property
+    def is_served(self) -> bool:
+        """The cache answers this task as it is: nothing is run for it."""
+        return isinstance(self.planned.resolved.lookup, ExactHit)
+
+    @property
+    def needs_default(self) -> bool:
+        """Too small to search, and not measured yet: one measurement makes it known for ever."""
+        return not self.planned.trials and not self.is_started
 
     @property
     def workload(self) -> str:

@@ -14,7 +14,7 @@ from tunegate.edges.metaschedule.ledger import TaskLedger
 from tunegate.edges.metaschedule.messages import ModelFile, OpenModels
 from tunegate.edges.metaschedule.tuning_run import TuningRun
 from tunegate.ports import Clock, Publish, Shapes, Tuner
-from tunegate_cache.records import DeviceFingerprint, Provenance, Toolchain
+from tunegate_cache.records import DeviceFingerprint, ExactHit, Provenance, Toolchain
 
 _SEARCH_THREADS = 1
 
@@ -43,8 +43,8 @@ class MetaScheduleTuner:
     ) -> Iterator[TaskOutcome]:
         """Outcomes as they come. Raises ModelError and EnvironmentUnfitError."""
         ledgers = self._ledgers(shard)
-        yield from (ledger.served_outcome() for ledger in ledgers if not ledger.planned.trials)
-        open_tasks = [ledger for ledger in ledgers if ledger.planned.trials]
+        yield from (ledger.served_outcome() for ledger in ledgers if ledger.is_served)
+        open_tasks = [ledger for ledger in ledgers if not ledger.is_served]
         if not open_tasks or shard.budget.seconds == 0 or shard.budget.trials == 0:
             yield from (ledger.outcome("not-started") for ledger in open_tasks)
             return
@@ -76,7 +76,7 @@ class MetaScheduleTuner:
         used = {
             (use.model, use.side)
             for planned in shard.tasks
-            if planned.trials
+            if not isinstance(planned.resolved.lookup, ExactHit)
             for use in planned.resolved.task.uses
         }
         return tuple(

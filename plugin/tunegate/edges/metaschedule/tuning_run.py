@@ -75,6 +75,7 @@ class TuningRun:
     def outcomes(self) -> Iterator[TaskOutcome]:
         """An outcome-so-far of a task after each of its batches; the last one is final."""
         stopped: Stopped = yield from self._search_until_done()
+        yield from self._measure_defaults()
         yield from self._confirm(stopped)
 
     def close(self) -> None:
@@ -98,6 +99,21 @@ class TuningRun:
             self._take_proposal()
             yield from self._take_results()
         return "budget"
+
+    def _measure_defaults(self) -> Iterator[TaskOutcome]:
+        """Of the tasks that are too small to search, so that the next run finds them in the cache."""
+        waiting = [ledger for ledger in self._ledgers if ledger.needs_default]
+        while not self._is_out_of_budget(0.0):
+            if self._search.is_idle and waiting:
+                ledger = waiting.pop()
+                ledger.is_started = True
+                self._search.propose(Propose(workload=ledger.workload, count=0, more=0))
+            if self._search.is_idle and not self._crew.pending:
+                return
+            self._crew.dispatch()
+            self._wait([self._search, *self._crew.children])
+            self._take_proposal()
+            yield from self._take_results()
 
     def _ask_for_candidates(self, reserve: float) -> None:
         states = [ledger.state() for ledger in self._ledgers]
