@@ -48,8 +48,8 @@ class Process:
         """Median milliseconds after warming up."""
         return self._ask(self._start, Ready).milliseconds
 
-    def block_ms(self, inferences: int, *, reload: bool = False) -> tuple[float, ...]:
-        return tuple(n / 1e6 for n in self._ask(Block(inferences, reload), Timed).nanoseconds)
+    def block_ms(self, inferences: int) -> tuple[float, ...]:
+        return tuple(n / 1e6 for n in self._ask(Block(inferences), Timed).nanoseconds)
 
     def close(self) -> None:
         self._child.kill()
@@ -98,10 +98,8 @@ class PairBench:
             blocks_started = time.monotonic()
             for pair in range(pairs):
                 first = self._chance.randrange(2) if pair % 2 == 0 else 1 - first
-                # Each ABBA quartet finds both artifacts at other places in memory.
-                reload = pair > 0 and pair % 2 == 0
                 for side in (first, 1 - first):
-                    times = processes[side].block_ms(self._block_size(), reload=reload)
+                    times = processes[side].block_ms(self._block_size())
                     medians[side].append(statistics.median(times))
                     every[side].extend(times)
             self.pair_seconds = (time.monotonic() - blocks_started) / pairs

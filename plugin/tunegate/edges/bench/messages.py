@@ -15,11 +15,9 @@ class Start(msgspec.Struct, frozen=True, tag="start"):
 
 
 class Block(msgspec.Struct, frozen=True, tag="block"):
-    """Time this many inferences one by one, after a few that are thrown away. `reload` loads the
-    artifact anew first: its weights and buffers come to lie elsewhere in memory."""
+    """Time this many inferences one by one, after a few that are thrown away."""
 
     inferences: int
-    reload: bool
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
