@@ -4,24 +4,35 @@ from __future__ import annotations
 
 from collections import Counter
 
+from tunegate_cache.records import MissReason
+
 
 class CacheStatistics:
-    """Counts requests by verb, misses by reason, and the lines worth showing once each."""
+    """Requests by verb (`get`, `put`, `list`), answers, and the lines worth showing once each.
+
+    Requests and bytes are those that left for the store: a local copy costs none.
+    """
 
     def __init__(self) -> None:
         self.requests: Counter[str] = Counter()
-        self.misses: Counter[str] = Counter()
+        self.misses: Counter[MissReason] = Counter()
+        self.refused: Counter[str] = Counter()
         self.exact = 0
         self.transfer = 0
         self.bytes_read = 0
+        self.bytes_written = 0
         self.records_written = 0
         self.corrupt_segments = 0
-        self.refused_records = 0
+        self.breaker_opened = False
         self.seconds = 0.0
         self._notes: dict[str, None] = {}
 
     def note(self, text: str) -> None:
         self._notes.setdefault(text)
+
+    @property
+    def refused_records(self) -> int:
+        return self.refused.total()
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import os
-import tempfile
-from collections.abc import Sequence
+import secrets
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from tunegate_cache.store import ObjectNotFoundError, ObjectStore, StoreUnavailableError
+from tunegate_cache.store import (
+    MAX_OBJECT_BYTES,
+    ObjectConflictError,
+    ObjectNotFoundError,
+    ObjectStore,
+    StoreUnavailableError,
+)
 
-_PARTIAL = ".partial-"
+_PARTIAL_FOLDER = ".partial"
+_ABANDONED_SECONDS = 24 * 3600
+_WITHOUT_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}
 
 
 class FileStore:
@@ -17,11 +28,15 @@ class FileStore:
 
     def __init__(self, root: Path) -> None:
         self._root = root
+        self._partials = root / _PARTIAL_FOLDER
 
     def read(self, name: str) -> bytes:
+        path = self._path(name)
         try:
-            return self._path(name).read_bytes()
-        except FileNotFoundError:
+            if path.stat().st_size > MAX_OBJECT_BYTES:
+                raise StoreUnavailableError(f"{path}: larger than {MAX_OBJECT_BYTES} bytes")
+            return path.read_bytes()
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             raise ObjectNotFoundError(name) from None
         except OSError as error:
             raise self._fault(error) from error
@@ -30,38 +45,98 @@ class FileStore:
         path = self._path(name)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor, partial = tempfile.mkstemp(prefix=_PARTIAL, dir=path.parent)
+            partial = self._partial()
             try:
-                with os.fdopen(descriptor, "wb") as file:
-                    file.write(body)
-                    file.flush()
-                    os.fsync(file.fileno())
-                # A link fails where the name exists: the first body stays.
-                Path(path).hardlink_to(partial)
-            except FileExistsError:
-                pass
+                _write_through(partial, body)
+                _publish(partial, path)
             finally:
-                Path(partial).unlink(missing_ok=True)
+                partial.unlink(missing_ok=True)
+            _sync_folder(path.parent)
+        except FileExistsError:
+            if self.read(name) != body:
+                raise ObjectConflictError(f"{path}: holds another body") from None
         except OSError as error:
             raise self._fault(error) from error
 
     def names(self, prefix: str) -> Sequence[str]:
-        start = self._path(prefix.rpartition("/")[0])
+        folder = prefix.rpartition("/")[0]
+        start = self._path(folder) if folder else self._root
         try:
-            found = [path for path in start.rglob("*") if path.is_file()]
+            found = [path.relative_to(self._root).as_posix() for path in _files(start)]
         except OSError as error:
             raise self._fault(error) from error
-        names = (path.relative_to(self._root).as_posix() for path in found)
-        return sorted(n for n in names if n.startswith(prefix) and f"/{_PARTIAL}" not in n)
+        return sorted(name for name in found if name.startswith(prefix))
+
+    def remove(self, name: str) -> None:
+        """For local copies only: an object of a shared store is never removed by a run."""
+        with suppress(OSError):
+            self._path(name).unlink()
 
     def _path(self, name: str) -> Path:
-        path = self._root / name
-        if ".." in Path(name).parts or Path(name).is_absolute():
-            raise ObjectNotFoundError(name)
-        return path
+        parts = name.split("/")
+        if "\0" in name or any(part in {"", ".", "..", _PARTIAL_FOLDER} for part in parts):
+            raise StoreUnavailableError(f"{self._root}: {name!r} cannot be the name of an object")
+        return self._root.joinpath(*parts)
+
+    def _partial(self) -> Path:
+        """A name that nobody reads."""
+        self._partials.mkdir(parents=True, exist_ok=True)
+        self._remove_abandoned()
+        return self._partials / secrets.token_hex(16)
+
+    def _remove_abandoned(self) -> None:
+        """What writers left that were killed a day ago."""
+        oldest = time.time() - _ABANDONED_SECONDS
+        for path in self._partials.iterdir():
+            with suppress(OSError):
+                if path.stat().st_mtime < oldest:
+                    path.unlink()
 
     def _fault(self, error: OSError) -> StoreUnavailableError:
         return StoreUnavailableError(f"{self._root}: {error.strerror or error}")
+
+
+def _write_through(path: Path, body: bytes) -> None:
+    with path.open("xb") as file:
+        file.write(body)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _publish(partial: Path, path: Path) -> None:
+    """Raises FileExistsError where the name is taken."""
+    try:
+        path.hardlink_to(partial)
+    except OSError as error:
+        if error.errno not in _WITHOUT_LINKS:
+            raise
+        # A file system without links: names say the content, so a race here replaces equals.
+        if path.exists():
+            raise FileExistsError(path) from error
+        partial.rename(path)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Or a power cut could take the name away again."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _files(start: Path) -> Iterator[Path]:
+    try:
+        entries = list(os.scandir(start))
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for entry in entries:
+        if entry.name == _PARTIAL_FOLDER:
+            continue
+        if entry.is_dir():
+            yield from _files(Path(entry.path))
+        elif entry.is_file():
+            yield Path(entry.path)
 
 
 _: type[ObjectStore] = FileStore

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from tunegate_cache.files import FileStore
 from tunegate_cache.memory import MemoryStore
-from tunegate_cache.read_through import ReadThroughStore
 from tunegate_cache.store import ObjectStore
 
 
@@ -16,28 +15,30 @@ class UnknownAddressError(ValueError):
     """The address names no kind of store there is."""
 
 
-def locate(
-    url: str, *, endpoint_url: str | None, region: str | None, tier: Path | None
-) -> ObjectStore:
-    """`s3://bucket/prefix`, `file:///directory`, `memory:` or a plain directory. Objects of a
-    bucket are copied under `tier` as they are read. Raises UnknownAddressError."""
+def locate(url: str, *, endpoint_url: str | None, region: str | None) -> ObjectStore:
+    """`s3://bucket/prefix`, `file:///directory`, `memory:` or a plain directory. Nothing is asked
+    yet. Raises UnknownAddressError."""
     parts = urlsplit(url)
-    match parts.scheme:
-        case "s3" if parts.netloc:
-            # The SDK takes 0.4 s to import; a directory needs none of it.
-            from tunegate_cache.s3 import S3Store  # noqa: PLC0415
+    if is_remote(url) and parts.netloc:
+        # The SDK takes half a second to import; a directory needs none of it.
+        from tunegate_cache.s3 import S3Store  # noqa: PLC0415
 
-            bucket = S3Store(parts.netloc, parts.path, endpoint_url=endpoint_url, region=region)
-            if tier is None:
-                return bucket
-            name = hashlib.sha256(f"{endpoint_url or ''} {url}".encode()).hexdigest()[:16]
-            return ReadThroughStore(FileStore(tier / name), bucket)
-        case "file":
-            return FileStore(Path(parts.path))
-        case "memory":
-            return MemoryStore()
-        case "":
-            return FileStore(Path(url).expanduser())
-        case _:
-            message = f'"{url}" is no cache address; write s3://bucket/prefix or a directory'
-            raise UnknownAddressError(message)
+        return S3Store(parts.netloc, parts.path, endpoint_url=endpoint_url, region=region)
+    if parts.scheme == "file" and not parts.netloc and parts.path:
+        return FileStore(Path(unquote(parts.path)))
+    if url == "memory:":
+        return MemoryStore()
+    if url and not parts.scheme:
+        return FileStore(Path(url).expanduser())
+    message = f'"{url}" is no cache address; write s3://bucket/prefix or a directory'
+    raise UnknownAddressError(message)
+
+
+def is_remote(url: str) -> bool:
+    """Whether local copies are worth keeping."""
+    return urlsplit(url).scheme == "s3"
+
+
+def place_name(url: str, *, endpoint_url: str | None) -> str:
+    """A folder name for what a machine keeps of this store; no two stores share one."""
+    return hashlib.sha256(f"{endpoint_url or ''} {url}".encode()).hexdigest()[:16]

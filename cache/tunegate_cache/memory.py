@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tunegate_cache.store import ObjectNotFoundError, ObjectStore
+from tunegate_cache.store import ObjectConflictError, ObjectNotFoundError, ObjectStore
 
 
 class MemoryStore:
@@ -18,10 +18,11 @@ class MemoryStore:
             raise ObjectNotFoundError(name) from None
 
     def write(self, name: str, body: bytes) -> None:
-        self._objects.setdefault(name, body)
+        if self._objects.setdefault(name, body) != body:
+            raise ObjectConflictError(f"memory: {name} holds another body")
 
     def names(self, prefix: str) -> Sequence[str]:
-        return sorted(name for name in self._objects if name.startswith(prefix))
+        return sorted(name for name in tuple(self._objects) if name.startswith(prefix))
 
 
 _: type[ObjectStore] = MemoryStore

@@ -1,6 +1,6 @@
 """The layout of the store, in one place. Zone first, because permissions go by prefix.
 
-    ms1/z/<zone>/g/<target>/seg/<milliseconds13>-<writer8>-<sha256>.zst
+    ms1/z/<zone>/g/<target16>/seg/<milliseconds13>-<writer8>-<sha256>.zst
 
 Packs, indexes and HEAD of a compacted cache will stand beside `seg/`.
 """
@@ -12,35 +12,55 @@ import re
 import msgspec
 
 ROOT = "ms1"
-_ZONE_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
-_SEGMENT = re.compile(
-    r"(?P<prefix>.+/seg/)(?P<ms>\d{13})-(?P<writer>[0-9a-f]{8})-(?P<digest>[0-9a-f]{64})\.zst"
-)
 _TARGET_DIGITS = 16
+_LONGEST_ZONE = 120
+_ZONE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
+_SEGMENT = re.compile(
+    rf"{ROOT}/z/(?P<zone>{_ZONE.pattern})/g/(?P<target>[0-9a-f]{{{_TARGET_DIGITS}}})/seg/"
+    r"(?P<milliseconds>[0-9]{13})-(?P<writer>[0-9a-f]{8})-(?P<digest>[0-9a-f]{64})\.zst"
+)
 
 
-class SegmentName(msgspec.Struct, frozen=True):
-    name: str
+class SegmentName(msgspec.Struct, frozen=True, kw_only=True):
+    """`target` is the start of the target key: records hold all of it."""
+
+    zone: str
+    target: str
     milliseconds: int
     writer: str
     digest: str
 
+    @property
+    def name(self) -> str:
+        prefix = segment_prefix(self.zone, self.target)
+        return f"{prefix}{self.milliseconds:013d}-{self.writer}-{self.digest}.zst"
+
 
 def zone_problem(zone: str) -> str | None:
     """Why a text is not a zone (`main`, `rel`, `team/x`, `pr/owner/repo/7`, `dev/me`), or None."""
-    parts = zone.split("/")
-    if all(_ZONE_PART.fullmatch(part) for part in parts):
+    if _ZONE.fullmatch(zone) and len(zone) <= _LONGEST_ZONE:
         return None
-    return f'zone "{zone}" must be words of letters, digits, ".", "_" and "-", joined by "/"'
+    return (
+        f'zone "{zone}" must be words of letters, digits, ".", "_" and "-", joined by "/", '
+        f"at most {_LONGEST_ZONE} characters together"
+    )
 
 
 def segment_prefix(zone: str, target: str) -> str:
-    """`target` is the 64-digit target key; records hold all of it, names only its start."""
+    """Where the segments of a zone and a target key lie."""
     return f"{ROOT}/z/{zone}/g/{target[:_TARGET_DIGITS]}/seg/"
 
 
-def segment_name(zone: str, target: str, *, milliseconds: int, writer: str, digest: str) -> str:
-    return f"{segment_prefix(zone, target)}{milliseconds:013d}-{writer}-{digest}.zst"
+def segment_name(
+    zone: str, target: str, *, milliseconds: int, writer: str, digest: str
+) -> SegmentName:
+    return SegmentName(
+        zone=zone,
+        target=target[:_TARGET_DIGITS],
+        milliseconds=milliseconds,
+        writer=writer,
+        digest=digest,
+    )
 
 
 def parse_segment(name: str) -> SegmentName | None:
@@ -48,4 +68,10 @@ def parse_segment(name: str) -> SegmentName | None:
     match = _SEGMENT.fullmatch(name)
     if match is None:
         return None
-    return SegmentName(name, int(match["ms"]), match["writer"], match["digest"])
+    return SegmentName(
+        zone=match["zone"],
+        target=match["target"],
+        milliseconds=int(match["milliseconds"]),
+        writer=match["writer"],
+        digest=match["digest"],
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tunegate_cache.store import ObjectStore, StoreUnavailableError
+from tunegate_cache.store import AccessDeniedError, ObjectStore
 
 
 class ReadOnlyStore:
@@ -16,7 +16,7 @@ class ReadOnlyStore:
 
     def write(self, name: str, body: bytes) -> None:
         message = "this run may read the cache but not write to it"
-        raise StoreUnavailableError(message)
+        raise AccessDeniedError(message)
 
     def names(self, prefix: str) -> Sequence[str]:
         return self._store.names(prefix)

@@ -13,6 +13,7 @@ import msgspec
 Decision = tuple[int, tuple[int, ...]]
 """(index of a sampling instruction in the template, the integers it decided)."""
 
+MissReason = Literal["absent", "corrupt", "rejected", "store-unavailable", "off"]
 RecordStatus = Literal["ok", "timeout", "compile", "runtime", "wrong", "constraint"]
 
 
@@ -89,9 +90,14 @@ class TuningRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExactHit(msgspec.Struct, frozen=True, tag="exact"):
-    """Records of this very workload on this target, best first."""
+    """Records of this very workload on this target, best first.
+
+    Here and below, `failures` are candidates of this workload that did not build, run or compute
+    right when they were last tried, latest first: they need not be tried again.
+    """
 
     records: tuple[TuningRecord, ...]
+    failures: tuple[TuningRecord, ...] = ()
 
 
 class TransferHit(msgspec.Struct, frozen=True, tag="transfer"):
@@ -103,12 +109,14 @@ class TransferHit(msgspec.Struct, frozen=True, tag="transfer"):
     donors: tuple[WorkloadKey, ...]
     distance: float
     records: tuple[TuningRecord, ...]
+    failures: tuple[TuningRecord, ...] = ()
 
 
 class Miss(msgspec.Struct, frozen=True, tag="miss"):
     """Nothing usable; `reason` is one of the counted reasons of the cache statistics."""
 
-    reason: Literal["absent", "corrupt", "rejected", "store-unavailable", "off"]
+    reason: MissReason
+    failures: tuple[TuningRecord, ...] = ()
 
 
 Lookup = ExactHit | TransferHit | Miss

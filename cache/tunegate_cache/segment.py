@@ -10,19 +10,22 @@ import zstandard
 
 from tunegate_cache import wire
 from tunegate_cache.records import TuningRecord
+from tunegate_cache.wire import Refused
 
 _LEVEL = 6
 _MAX_BYTES = 256 * 1024 * 1024
 _MAX_RATIO = 64
 _SMALL = 1024 * 1024
 """Below this a high ratio is no bomb, only a short text that repeats itself."""
+_CHUNK = 1024 * 1024
+_MAX_WINDOW = 2**23
 
 
 class Contents(msgspec.Struct, frozen=True):
-    """The usable records of a segment, and how many lines were refused."""
+    """The usable records of a segment, and what became of the other lines."""
 
     records: tuple[TuningRecord, ...]
-    refused: int
+    refused: tuple[Refused, ...]
 
 
 class CorruptSegmentError(Exception):
@@ -45,19 +48,23 @@ def unpack(body: bytes, expected_digest: str) -> Contents:
         message = "the content is not what its name says"
         raise CorruptSegmentError(message)
     decoded = [wire.decode(line) for line in _decompress(body).split(b"\n") if line]
-    records = tuple(record for record in decoded if isinstance(record, TuningRecord))
-    return Contents(records, len(decoded) - len(records))
+    return Contents(
+        records=tuple(line for line in decoded if isinstance(line, TuningRecord)),
+        refused=tuple(line for line in decoded if isinstance(line, Refused)),
+    )
 
 
 def _decompress(body: bytes) -> bytes:
     limit = min(_MAX_BYTES, max(_SMALL, _MAX_RATIO * len(body)))
+    text = bytearray()
     try:
-        with zstandard.ZstdDecompressor().stream_reader(body) as reader:
-            text = reader.read(limit + 1)
+        with zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW).stream_reader(body) as reader:
+            while len(text) <= limit and (chunk := reader.read(_CHUNK)):
+                text += chunk
     except zstandard.ZstdError as error:
         message = "not zstandard data"
         raise CorruptSegmentError(message) from error
     if len(text) > limit:
         message = "unpacks to more than is allowed"
         raise CorruptSegmentError(message)
-    return text
+    return bytes(text)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+MAX_OBJECT_BYTES = 64 * 1024 * 1024
+"""Larger objects are not read: nothing that a run writes comes near."""
+
 
 class ObjectNotFoundError(LookupError):
     """No object has that name."""
@@ -14,11 +17,19 @@ class StoreUnavailableError(Exception):
     """The store did not answer, refused, or answered nonsense. The text carries no secret."""
 
 
-class ObjectStore(Protocol):
-    """Immutable objects under content-derived names.
+class AccessDeniedError(StoreUnavailableError):
+    """The store answers, but not to us: asking again will not help."""
 
-    **Write once.** `write` never replaces: the first body under a name stays, and writing a
-    name that exists is success, because equal names mean equal bodies.
+
+class ObjectConflictError(StoreUnavailableError):
+    """Another body is stored under that name, so this one is not stored."""
+
+
+class ObjectStore(Protocol):
+    """Immutable objects under content-derived names; safe to use from many threads.
+
+    **Write once.** `write` never replaces: the first body under a name stays. Writing the same
+    body again is success, writing another is `ObjectConflictError`.
     **Visibility.** After `write` returns, every later `read` and `names` shows the object.
     **Faults.** Anything but a missing name is `StoreUnavailableError`, within the store's time-outs.
     """

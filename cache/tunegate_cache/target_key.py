@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -16,25 +16,34 @@ _IGNORED = frozenset(
 
 
 class TargetKey(msgspec.Struct, frozen=True):
-    """`digest` is 64 hexadecimal digits; `slug` is for people and for object names."""
+    """`digest` is 64 hexadecimal digits; `slug` is for people, such as `cuda-sm_90`."""
 
     digest: str
     slug: str
 
 
 def target_key(attributes: Mapping[str, Any]) -> TargetKey:
-    """The key of TVM's target attributes, whatever their order."""
+    """The key of the compiler's target attributes, whatever their order."""
     text = json.dumps(_canonical(attributes), sort_keys=True, separators=(",", ":"))
+    kind = str(attributes["kind"])
     arch = str(attributes.get("arch") or attributes.get("mcpu") or "generic")
-    slug = re.sub(r"[^a-z0-9_]+", "_", f"{attributes['kind']}-{arch}".lower().replace("-", "--", 1))
-    slug = slug.replace("__", "-", 1)
+    slug = f"{_word(kind)}-{_word(arch)}"
     return TargetKey(hashlib.sha256(b"ms-tk1" + text.encode()).hexdigest(), slug)
 
 
 def _canonical(attributes: Mapping[str, Any]) -> dict[str, Any]:
     kept = {name: value for name, value in attributes.items() if name not in _IGNORED}
     if "mattr" in kept:
-        kept["mattr"] = sorted(str(feature) for feature in kept["mattr"])
+        kept["mattr"] = sorted(set(_features(kept["mattr"])))
     if isinstance(kept.get("host"), Mapping):
         kept["host"] = kept["host"].get("kind")
-    return kept
+    return {name: value for name, value in kept.items() if value is not None}
+
+
+def _features(value: str | Iterable[object]) -> list[str]:
+    found = value.split(",") if isinstance(value, str) else value
+    return [str(feature).strip() for feature in found]
+
+
+def _word(text: str) -> str:
+    return re.sub(r"[^a-z0-9_]+", "_", text.lower())

@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import secrets
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Literal
 
 import msgspec
 
 from tunegate_cache import names, segment
 from tunegate_cache.cache_statistics import CacheStatistics
+from tunegate_cache.files import FileStore
 from tunegate_cache.guarded import GuardedStore
-from tunegate_cache.nearest import RECORDS_OF_EACH, nearest
+from tunegate_cache.in_time import in_time
+from tunegate_cache.names import SegmentName
+from tunegate_cache.read_through import ReadThroughStore
+from tunegate_cache.record_index import RecordIndex
 from tunegate_cache.records import (
+    DeviceFingerprint,
     ExactHit,
     Lookup,
     Miss,
@@ -27,25 +32,31 @@ from tunegate_cache.records import (
     WorkloadKey,
     WorkloadShape,
 )
-from tunegate_cache.store import ObjectNotFoundError, ObjectStore, StoreUnavailableError
-from tunegate_cache.write_ahead import WriteAhead
-
-LOOKUP_SECONDS = 5.0
-_PARALLEL_READS = 16
-_EXACT_RECORDS = 8
+from tunegate_cache.segment_reader import SegmentReader
+from tunegate_cache.store import ObjectStore
+from tunegate_cache.write_ahead import Pending, WriteAhead
 
 Mode = Literal["off", "ro", "rw"]
-Monotonic = Callable[[], float]
 
 
 class Zones(msgspec.Struct, frozen=True):
-    """Where a run writes, and where it reads, in this order."""
+    """Where a run writes, and where else it reads."""
 
     write: str
     read: tuple[str, ...]
 
-    def reading_order(self) -> tuple[str, ...]:
+    def readable(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((self.write, *self.read)))
+
+
+class Seconds(msgspec.Struct, frozen=True):
+    """What the cache may cost: one look-up, one publication."""
+
+    lookup: float = 5.0
+    publish: float = 10.0
+
+
+_BUDGET = Seconds()
 
 
 class TuningCache:
@@ -58,47 +69,73 @@ class TuningCache:
         zones: Zones,
         mode: Mode,
         write_ahead: WriteAhead,
-        monotonic: Monotonic,
+        monotonic: Callable[[], float],
         milliseconds: Callable[[], int],
+        tier: FileStore | None = None,
+        device: DeviceFingerprint | None = None,
+        budget: Seconds = _BUDGET,
     ) -> None:
+        """`tier` keeps local copies of a remote store; results from `device` are served first."""
         self.statistics = CacheStatistics()
-        self._store = GuardedStore(store, self.statistics)
+        guarded: ObjectStore = GuardedStore(store, self.statistics)
+        self._store = guarded if tier is None else ReadThroughStore(tier, guarded)
         self._zones, self._mode, self._write_ahead = zones, mode, write_ahead
-        self._monotonic, self._milliseconds = monotonic, milliseconds
+        self._monotonic, self._milliseconds, self._budget = monotonic, milliseconds, budget
         self._writer = secrets.token_hex(4)
-        self._records: dict[WorkloadKey, list[TuningRecord]] = defaultdict(list)
-        self._shapes: dict[tuple[str, str], dict[str, WorkloadShape]] = defaultdict(dict)
-        self._loaded: dict[str, bool] = {}
+        self._index = RecordIndex(device)
+        self._reader = SegmentReader(self._store, zones.readable(), self.statistics, monotonic)
+        self._loaded: set[str] = set()
 
     def lookup(
         self, wanted: Sequence[tuple[WorkloadKey, WorkloadShape]]
     ) -> Mapping[WorkloadKey, Lookup]:
         """An answer for every key, within the time budget."""
-        if self._mode == "off":
-            return {key: self._missed("off") for key, _ in wanted}
         started = self._monotonic()
-        if self._mode == "rw":
-            self._deliver_pending()
-        for target in dict.fromkeys(key.target for key, _ in wanted):
-            if target not in self._loaded:
-                self._loaded[target] = self._load(target, started + LOOKUP_SECONDS)
-        answers = {key: self._answer(key, shape) for key, shape in wanted}
+        targets = {key.target for key, _ in wanted} - self._loaded
+        if self._mode != "off" and targets:
+            self._load(targets, started + self._budget.lookup)
+        answers = {key: self._answer(key, shape) for key, shape in dict(wanted).items()}
         self.statistics.seconds += self._monotonic() - started
         return answers
 
     def publish(self, records: Sequence[TuningRecord]) -> bool:
-        """Store records as one segment for each target; False when they only wait locally."""
-        if self._mode != "rw" or not records:
+        """Store records as one segment for each target; False when they are not stored, or only
+        wait on this machine."""
+        if self._mode == "off" or not records:
+            return not records
+        self._index.add(records)
+        if self._mode == "ro":
             return False
-        self._index(records)
+        started = self._monotonic()
+        packed = self._packed(records)
+        for pending in packed:
+            if not self._write_ahead.keep(pending.name, pending.body):
+                self.statistics.note("cache: no room on this machine for records that must wait")
+        stored = self._deliver(packed, started + self._budget.publish)
+        self.statistics.seconds += self._monotonic() - started
+        if stored:
+            self.statistics.records_written += len(records)
+        else:
+            self.statistics.note("cache: new records wait on this machine for the next run")
+        return stored
+
+    def _load(self, targets: set[str], deadline: float) -> None:
+        waiting = list(self._write_ahead.pending(self._zones.write))
+        for target in sorted(targets):
+            self._loaded.add(target)
+            self._index.add(self._reader.read(target, deadline))
+            for pending in waiting:
+                self._index.add(self._reader.unpacked(pending.name, pending.body, target))
+        if self._mode == "rw":
+            self._deliver(waiting, deadline)
+
+    def _packed(self, records: Sequence[TuningRecord]) -> list[Pending]:
         by_target: dict[str, list[TuningRecord]] = defaultdict(list)
         for record in records:
             by_target[record.key.target].append(record)
-        delivered = [self._send(*self._packed(t, found)) for t, found in by_target.items()]
-        self.statistics.records_written += len(records) if all(delivered) else 0
-        return all(delivered)
+        return [self._segment(target, found) for target, found in by_target.items()]
 
-    def _packed(self, target: str, records: Sequence[TuningRecord]) -> tuple[str, bytes]:
+    def _segment(self, target: str, records: Sequence[TuningRecord]) -> Pending:
         body = segment.pack(records)
         name = names.segment_name(
             self._zones.write,
@@ -107,126 +144,37 @@ class TuningCache:
             writer=self._writer,
             digest=segment.digest(body),
         )
-        return name, body
+        return Pending(name, body)
 
-    def _send(self, name: str, body: bytes) -> bool:
-        self._write_ahead.keep(name, body)
-        return self._deliver(name, body)
+    def _deliver(self, waiting: Sequence[Pending], deadline: float) -> bool:
+        requests = {p.name: partial(self._write, p.name, p.body) for p in waiting}
+        answers = in_time(requests, deadline=deadline, monotonic=self._monotonic)
+        return sum(answer is None for _, answer in answers) == len(requests)
 
-    def _deliver(self, name: str, body: bytes) -> bool:
-        try:
-            self._store.write(name, body)
-        except StoreUnavailableError:
-            self.statistics.note("cache: new records wait on this machine for the next run")
-            return False
+    def _write(self, name: SegmentName, body: bytes) -> None:
+        """Forgets what is stored even if the answer comes after the budget."""
+        self._store.write(name.name, body)
         self._write_ahead.forget(name)
-        return True
-
-    def _deliver_pending(self) -> None:
-        own = f"{names.ROOT}/z/{self._zones.write}/"
-        for name, body in self._write_ahead.pending():
-            if name.startswith(own) and not self._deliver(name, body):
-                return
-
-    def _load(self, target: str, deadline: float) -> bool:
-        """Read every segment of the target, zone by zone; False when some could not be read."""
-        complete = True
-        for zone in self._zones.reading_order():
-            try:
-                found = self._store.names(names.segment_prefix(zone, target))
-            except StoreUnavailableError:
-                complete = False
-                continue
-            parsed = [names.parse_segment(name) for name in found]
-            complete &= self._read_all([name for name in parsed if name], deadline)
-        return complete
-
-    def _read_all(self, found: Sequence[names.SegmentName], deadline: float) -> bool:
-        pool = ThreadPoolExecutor(_PARALLEL_READS)
-        waiting: set[Future[bytes | None]] = set()
-        digests: dict[Future[bytes | None], str] = {}
-        for name in sorted(found, key=lambda n: -n.milliseconds):
-            future = pool.submit(self._read, name.name)
-            waiting.add(future)
-            digests[future] = name.digest
-        complete = True
-        while waiting:
-            done, waiting = wait(
-                waiting, max(0.0, deadline - self._monotonic()), return_when=FIRST_COMPLETED
-            )
-            if not done:
-                self.statistics.note("cache: not everything could be read in time")
-                complete = False
-                break
-            for future in done:
-                complete &= self._take(future.result(), digests[future])
-        pool.shutdown(wait=False, cancel_futures=True)
-        return complete
-
-    def _read(self, name: str) -> bytes | None:
-        try:
-            return self._store.read(name)
-        except (ObjectNotFoundError, StoreUnavailableError):
-            return None
-
-    def _take(self, body: bytes | None, digest: str) -> bool:
-        if body is None:
-            return False
-        try:
-            contents = segment.unpack(body, digest)
-        except segment.CorruptSegmentError as error:
-            self.statistics.corrupt_segments += 1
-            self.statistics.note(f"cache: a segment is corrupt ({error})")
-            return False
-        self.statistics.refused_records += contents.refused
-        self._index(contents.records)
-        return True
-
-    def _index(self, records: Iterable[TuningRecord]) -> None:
-        for record in records:
-            self._records[record.key].append(record)
-            kind = (record.shape.skeleton, record.key.target)
-            self._shapes[kind][record.key.workload] = record.shape
 
     def _answer(self, key: WorkloadKey, shape: WorkloadShape) -> Lookup:
-        exact = best(self._records.get(key, ()), _EXACT_RECORDS)
-        if exact:
-            self.statistics.exact += 1
-            return ExactHit(exact)
-        near = self._neighbours(key, shape)
-        if near is not None:
-            self.statistics.transfer += 1
-            return near
-        return self._missed("absent" if self._loaded.get(key.target) else "store-unavailable")
+        if self._mode == "off":
+            found: ExactHit | TransferHit | None = None
+        else:
+            found = self._index.exact(key) or self._index.transfer(key, shape)
+        match found:
+            case ExactHit():
+                self.statistics.exact += 1
+                return found
+            case TransferHit():
+                self.statistics.transfer += 1
+                return found
+            case None:
+                return self._missed(key)
 
-    def _neighbours(self, key: WorkloadKey, shape: WorkloadShape) -> TransferHit | None:
-        shapes = self._shapes.get((shape.skeleton, key.target), {})
-        found = nearest(shape.extents, ((w, s.extents) for w, s in shapes.items()))
-        donors = [(d, WorkloadKey(w, key.target)) for d, w in found]
-        records = [
-            record
-            for _, donor in donors
-            for record in best(self._records[donor], RECORDS_OF_EACH)
-            if record.template
-        ]
-        if not records:
-            return None
-        return TransferHit(tuple(donor for _, donor in donors), donors[0][0], tuple(records))
-
-    def _missed(
-        self, reason: Literal["absent", "corrupt", "rejected", "store-unavailable", "off"]
-    ) -> Miss:
+    def _missed(self, key: WorkloadKey) -> Miss:
+        if self._mode == "off":
+            self.statistics.misses["off"] += 1
+            return Miss("off")
+        reason = self._reader.miss_reason(key.workload, key.target)
         self.statistics.misses[reason] += 1
-        return Miss(reason)
-
-
-def best(records: Iterable[TuningRecord], count: int) -> tuple[TuningRecord, ...]:
-    """The fastest candidates, fastest first, each with its latest measurement."""
-    latest: dict[tuple[str, tuple[object, ...]], TuningRecord] = {}
-    for record in records:
-        identity = (record.template, record.decisions)
-        known = latest.get(identity)
-        if known is None or record.measured_at >= known.measured_at:
-            latest[identity] = record
-    usable = [record for record in latest.values() if record.status == "ok"]
-    return tuple(sorted(usable, key=lambda record: record.median_ms)[:count])
+        return Miss(reason, self._index.failures(key))

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
+from collections.abc import Iterator
 from itertools import pairwise
 
 from tunegate_cache.records import TuningRecord
 
 KNOWN_VERSION = 1
+MAX_RECORD_BYTES = 64 * 1024
+_MAX_DEPTH = 8
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _MAX_NANOSECONDS = 10**13
 _MAX_TIMES = 64
@@ -18,12 +23,76 @@ _LARGEST = 2**53
 
 
 def refusal(record: TuningRecord) -> str | None:
-    """Why this record is not usable, or None."""
-    if record.version > KNOWN_VERSION:
-        return "newer version"
+    """Why these values are not usable, or None."""
+    if not 1 <= record.version <= KNOWN_VERSION:
+        return "unknown version"
     if not all(_DIGEST.fullmatch(digest) for digest in _digests(record)):
         return "bad digest"
-    return _bad_times(record) or _bad_decisions(record) or _bad_extents(record)
+    return (
+        _bad_times(record) or _bad_decisions(record) or _bad_extents(record) or _bad_facts(record)
+    )
+
+
+def refusal_of_text(text: bytes) -> str | None:
+    """Why a line of JSON is not usable, or None, whatever its values mean: a duplicate key, a
+    number out of range or not finite, or too much nesting, in known and unknown fields alike."""
+    try:
+        content: object = json.loads(
+            text,
+            object_pairs_hook=_without_duplicates,
+            parse_constant=_finite,
+            parse_float=_finite,
+        )
+    except RecursionError:
+        return "nested too deep"
+    except _RefusedTextError as error:
+        return str(error)
+    except ValueError:
+        return "not JSON"
+    if _is_deeper(content, _MAX_DEPTH):
+        return "nested too deep"
+    if not all(-_LARGEST <= number <= _LARGEST for number in _integers(content)):
+        return "number out of range"
+    return None
+
+
+class _RefusedTextError(ValueError):
+    """Well-formed JSON that two readers could understand differently."""
+
+
+def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        message = "duplicate key"
+        raise _RefusedTextError(message)
+    return found
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        message = "number not finite"
+        raise _RefusedTextError(message)
+    return number
+
+
+def _is_deeper(content: object, levels: int) -> bool:
+    if not isinstance(content, dict | list):
+        return False
+    return levels == 0 or any(_is_deeper(part, levels - 1) for part in _parts(content))
+
+
+def _integers(content: object) -> Iterator[int]:
+    if isinstance(content, int):
+        yield content
+    for part in _parts(content):
+        yield from _integers(part)
+
+
+def _parts(content: object) -> list[object]:
+    if isinstance(content, dict):
+        return list(content.values())
+    return content if isinstance(content, list) else []
 
 
 def _digests(record: TuningRecord) -> list[str]:
@@ -48,12 +117,12 @@ def _bad_decisions(record: TuningRecord) -> str | None:
     if len(decisions) > _MAX_DECISIONS:
         return "too many decisions"
     indices = [index for index, _ in decisions]
-    if any(index < 0 for index in indices) or any(
-        later <= earlier for earlier, later in pairwise(indices)
-    ):
+    if any(not 0 <= index <= _LARGEST for index in indices):
+        return "bad decision"
+    if any(later <= earlier for earlier, later in pairwise(indices)):
         return "decisions out of order"
-    for index, values in decisions:
-        if index > _LARGEST or not 1 <= len(values) <= _MAX_FACTORS:
+    for _, values in decisions:
+        if not 1 <= len(values) <= _MAX_FACTORS:
             return "bad decision"
         if not all(-_LARGEST <= value <= _LARGEST for value in values):
             return "decision out of range"
@@ -65,3 +134,14 @@ def _bad_extents(record: TuningRecord) -> str | None:
     if len(extents) > _MAX_EXTENTS or not all(1 <= extent <= _LARGEST for extent in extents):
         return "bad extents"
     return None
+
+
+def _bad_facts(record: TuningRecord) -> str | None:
+    """What is only shown or ordered by: numbers that are possible, text that is printable."""
+    device, toolchain, source = record.device, record.toolchain, record.source
+    numbers = (device.units, device.memory_bytes, record.measured_at)
+    if not all(0 <= number <= _LARGEST for number in numbers):
+        return "bad device or date"
+    texts = (device.name, device.driver, device.uuid, toolchain.tvm, toolchain.ffi, toolchain.cuda)
+    origin = (source.repository, source.ref, source.commit, source.run)
+    return None if all(text.isprintable() for text in texts + origin) else "unprintable text"

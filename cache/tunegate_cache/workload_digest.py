@@ -1,132 +1,154 @@
 """The name-free identity of a tuning task, from the JSON object graph of its module.
 
-Names, spans and node numbering do not count; every extent, dtype, operator and attribute does. The
-values of floating-point immediates do not: a learned scalar that the compiler folded into the code
-is a weight, and weights never change a task. Decisions are applied to the caller's own module, so
-even a collision could only cost speed, never correctness.
+Names, spans, node numbering and sharing do not count; every extent, dtype, operator and attribute
+does. Two kinds of values do not, because they come from a model's weights, and weights never change
+a task: those of floating-point immediates (a learned scalar folded into the code) and those of 8-
+and 16-bit integer immediates (zero points of quantization). Decisions are applied to the caller's
+own module, so even a collision could only cost speed, never correctness.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-Form = Any
-"""A canonical form: nested lists of strings, numbers and None, as JSON has them."""
-
 IsReference = Callable[[str, str], bool]
 """(type key, field) -> whether an integer in that field is the number of another node."""
 
-_PREFIX = b"ms-wk1"
-_SKELETON_PREFIX = b"ms-sk1"
+_WORKLOAD, _SKELETON = b"ms-wk1", b"ms-sk1"
 _PROVENANCE = frozenset({"span", "source_map"})
 _NAMES = {
     "ir.GlobalVar": "name_hint",
     "ir.Var": "name",
     "tirx.Var": "name",
+    "tirx.SizeVar": "name",
     "s_tir.SBlock": "name_hint",
     "tirx.SBlock": "name_hint",
 }
+_MOST_STEPS = 2_000_000
+"""A large function of a real model takes a few thousand."""
 _ARRAYS = frozenset({"ffi.Array", "ffi.List"})
 _MAPS = frozenset({"ffi.Map", "ffi.Dict"})
-_EXTENT = "ir.IntImm"
-_FLOAT = "ir.FloatImm"
+_NARROW = frozenset({"int8", "uint8", "int16", "uint16"})
 
 
 class WorkloadIdentity(msgspec.Struct, frozen=True):
-    """`workload` and `skeleton` are 64-digit sha-256 digests; `extents` are the integers above 1
-    that the skeleton leaves out, in the order of the walk."""
+    """`workload` and `skeleton` are 64-digit sha-256 digests; `extents` are the integer immediates
+    above 1, which the skeleton leaves out, in the order of the walk."""
 
     workload: str
     skeleton: str
     extents: tuple[int, ...]
 
 
+class _Extent(msgspec.Struct, frozen=True):
+    value: int
+
+
 def digest(graph: Mapping[str, Any], is_reference: IsReference) -> WorkloadIdentity:
-    """Walk the graph once and digest it with and without its extents."""
-    walk = _Walk(graph["nodes"], is_reference)
-    form = walk.visit(int(graph["root_index"]))
-    text = json.dumps(form, separators=(",", ":")).encode()
-    skeleton = json.dumps(_without_extents(form), separators=(",", ":")).encode()
-    return WorkloadIdentity(
-        hashlib.sha256(_PREFIX + text).hexdigest(),
-        hashlib.sha256(_SKELETON_PREFIX + skeleton).hexdigest(),
-        tuple(_extents(form)),
-    )
+    """Walk the graph once and digest it with and without its extents. Raises ValueError for a
+    graph whose walk does not end."""
+    workload, skeleton = hashlib.sha256(_WORKLOAD), hashlib.sha256(_SKELETON)
+    extents = []
+    for token in _Walk(graph["nodes"], is_reference).tokens(int(graph["root_index"])):
+        if isinstance(token, _Extent):
+            extents.append(token.value)
+            workload.update(b"%d\n" % token.value)
+            skeleton.update(b"?\n")
+        else:
+            text = json.dumps(token).encode() + b"\n"
+            workload.update(text)
+            skeleton.update(text)
+    return WorkloadIdentity(workload.hexdigest(), skeleton.hexdigest(), tuple(extents))
+
+
+_Token = Any
+"""A JSON scalar, a list of them, an extent, or a node still to be walked."""
+
+
+class _Reference(msgspec.Struct, frozen=True):
+    index: int
 
 
 class _Walk:
-    """One canonical walk; a named node is a definition when first met and a number afterwards."""
+    """A pre-order walk in which every node says how many parts follow, so that different trees
+    never give the same tokens. A named node is a definition when first met, a number afterwards."""
 
-    def __init__(self, nodes: list[dict[str, Any]], is_reference: IsReference) -> None:
+    def __init__(self, nodes: Sequence[Mapping[str, Any]], is_reference: IsReference) -> None:
         self._nodes = nodes
         self._is_reference = is_reference
         self._numbers: dict[int, int] = {}
 
-    def visit(self, index: int) -> Form:
+    def tokens(self, root: int) -> Iterator[_Token]:
+        # Not recursive: the body of a concatenation is as deep as its inputs are many.
+        stack: list[_Token] = [_Reference(root)]
+        for _ in range(_MOST_STEPS):
+            if not stack:
+                return
+            part = stack.pop()
+            if isinstance(part, _Reference):
+                stack.extend(reversed(self._parts(part.index)))
+            else:
+                yield part
+        message = f"a walk of more than {_MOST_STEPS} steps: the graph has a cycle"
+        raise ValueError(message)
+
+    def _parts(self, index: int) -> list[_Token]:
         node = self._nodes[index]
         kind: str = node["type"]
-        content: Form = node.get("data")
+        content: _Token = node.get("data")
         if kind in _ARRAYS:
-            return ["A", *(self.visit(i) for i in content)]
+            return [["A", len(content)], *map(_Reference, content)]
         if kind in _MAPS:
-            pairs = zip(content[0::2], content[1::2], strict=True)
-            entries = [[self.visit(key), self.visit(value)] for key, value in pairs]
-            return ["M", *sorted(entries, key=lambda e: json.dumps(e[0]))]
-        if not isinstance(content, dict):
-            return [kind, content]
+            entries = self._in_order(list(zip(content[0::2], content[1::2], strict=True)))
+            return [["M", len(entries)], *(_Reference(i) for entry in entries for i in entry)]
+        if not isinstance(content, Mapping):
+            return [[kind, content]]
+        if index in self._numbers:
+            return [["R", self._numbers[index]]]
         return self._object(index, kind, content)
 
-    def _object(self, index: int, kind: str, fields: dict[str, Any]) -> Form:
-        name = _NAMES.get(kind)
-        if name is not None:
-            if index in self._numbers:
-                return ["R", self._numbers[index]]
+    def _in_order(self, entries: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Maps with names as keys are in no order that means anything."""
+        if any(self._nodes[key]["type"] != "ffi.String" for key, _ in entries):
+            return entries
+        return sorted(entries, key=lambda entry: str(self._nodes[entry[0]]["data"]))
+
+    def _object(self, index: int, kind: str, fields: Mapping[str, Any]) -> list[_Token]:
+        if kind in _NAMES:
             self._numbers[index] = len(self._numbers)
-        if kind == _EXTENT:
-            return self._integer(fields)
-        form: list[Any] = [kind]
-        for field in sorted(fields.keys() - _PROVENANCE):
-            if field == name or (kind == _FLOAT and field == "value"):
-                continue
-            form.append([field, self._field(kind, field, fields[field])])
-        return form
+        dropped = {*_PROVENANCE, _NAMES.get(kind)}
+        names = sorted(fields.keys() - dropped)
+        parts: list[_Token] = [[kind, *names]]
+        for name in names:
+            if name == "value" and kind == "ir.FloatImm":
+                parts.append("?")
+            elif name == "value" and kind == "ir.IntImm":
+                parts.append(self._integer(fields))
+            else:
+                parts.append(self._field(kind, name, fields[name]))
+        return parts
 
-    def _field(self, kind: str, field: str, value: Form) -> Form:
-        plain_integer = isinstance(value, int) and not isinstance(value, bool)
-        if plain_integer and self._is_reference(kind, field):
-            return self.visit(value)
-        return value
+    def _field(self, kind: str, name: str, value: _Token) -> _Token:
+        is_integer = isinstance(value, int) and not isinstance(value, bool)
+        return _Reference(value) if is_integer and self._is_reference(kind, name) else value
 
-    def _integer(self, fields: dict[str, Any]) -> Form:
-        value = self._field(_EXTENT, "value", fields["value"])
-        while isinstance(value, list):
-            value = value[-1]
-        return ["I", self._field(_EXTENT, "ty", fields.get("ty")), value]
+    def _integer(self, fields: Mapping[str, Any]) -> _Token:
+        value = self._field("ir.IntImm", "value", fields["value"])
+        while isinstance(value, _Reference):
+            value = self._nodes[value.index]["data"]
+        if self._dtype(fields) in _NARROW:
+            return "?"
+        return _Extent(value) if isinstance(value, int) and value > 1 else value
 
-
-def _without_extents(form: Form) -> Form:
-    if not isinstance(form, list):
-        return form
-    if form and form[0] == "I" and isinstance(form[-1], int) and form[-1] > 1:
-        return ["I", form[1], "?"]
-    return [_without_extents(part) for part in form]
-
-
-def _extents(form: Form) -> list[int]:
-    found: list[int] = []
-    stack = [form]
-    while stack:
-        part = stack.pop()
-        if not isinstance(part, list):
-            continue
-        if part and part[0] == "I":
-            if isinstance(part[-1], int) and part[-1] > 1:
-                found.append(part[-1])
-            continue
-        stack.extend(reversed(part))
-    return found
+    def _dtype(self, fields: Mapping[str, Any]) -> str:
+        """The dtype of an immediate: in its type node, or written beside its value."""
+        if "dtype" in fields:
+            return str(fields["dtype"])
+        kind = self._nodes[fields["ty"]] if "ty" in fields else {}
+        content = kind.get("data")
+        return str(content.get("dtype")) if isinstance(content, Mapping) else ""

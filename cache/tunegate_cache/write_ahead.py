@@ -2,43 +2,52 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
+
+from tunegate_cache import segment
 from tunegate_cache.files import FileStore
+from tunegate_cache.names import SegmentName, parse_segment
 from tunegate_cache.store import ObjectNotFoundError, StoreUnavailableError
 
 
+class Pending(msgspec.Struct, frozen=True):
+    name: SegmentName
+    body: bytes
+
+
 class WriteAhead:
-    """A directory of pending objects. A full disk loses the net, not the flight."""
+    """A directory of pending segments, one for each store. A full disk loses the net, not the
+    flight: `keep` says so and the run goes on."""
 
     def __init__(self, directory: Path) -> None:
-        self._directory = directory
         self._files = FileStore(directory)
 
-    def keep(self, name: str, body: bytes) -> None:
+    def keep(self, name: SegmentName, body: bytes) -> bool:
         try:
-            self._files.write(_file(name), body)
+            self._files.write(name.name, body)
         except StoreUnavailableError:
-            return
+            return False
+        return True
 
-    def forget(self, name: str) -> None:
-        (self._directory / _file(name)).unlink(missing_ok=True)
+    def forget(self, name: SegmentName) -> None:
+        self._files.remove(name.name)
 
-    def pending(self) -> Iterator[tuple[str, bytes]]:
-        """(name, body) of what an earlier run could not deliver."""
+    def pending(self, zone: str) -> Iterator[Pending]:
+        """What earlier runs could not deliver to the zone, oldest first."""
         try:
             files = self._files.names("")
         except StoreUnavailableError:
             return
-        for file in files:
+        names = [name for name in map(parse_segment, files) if name and name.zone == zone]
+        for name in sorted(names, key=lambda n: n.milliseconds):
             try:
-                yield base64.urlsafe_b64decode(file.encode()).decode(), self._files.read(file)
-            except (ObjectNotFoundError, StoreUnavailableError, ValueError):
-                continue
-
-
-def _file(name: str) -> str:
-    """One flat file for each name; object names are short enough for a file name."""
-    return base64.urlsafe_b64encode(name.encode()).decode()
+                body = self._files.read(name.name)
+            except (ObjectNotFoundError, StoreUnavailableError):
+                continue  # another run delivered it in between
+            if segment.digest(body) == name.digest:
+                yield Pending(name, body)
+            else:
+                self.forget(name)

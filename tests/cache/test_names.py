@@ -7,24 +7,40 @@ from hypothesis import strategies as st
 from tests.support.tuning_records import hexdigest
 from tunegate_cache.names import parse_segment, segment_name, segment_prefix, zone_problem
 
+ZONES = st.sampled_from(["main", "rel", "team/vision", "pr/o/r/7", "dev/me_2", "a/g/b/seg"])
 
-@given(st.integers(0, 10**13 - 1), st.text("0123456789abcdef", min_size=8, max_size=8))
-def test_a_segment_name_gives_back_its_parts(milliseconds: int, writer: str) -> None:
+
+@given(ZONES, st.integers(0, 10**13 - 1), st.text("0123456789abcdef", min_size=8, max_size=8))
+def test_a_segment_name_gives_back_its_parts(zone: str, milliseconds: int, writer: str) -> None:
     name = segment_name(
-        "pr/o/r/7", hexdigest("t"), milliseconds=milliseconds, writer=writer, digest=hexdigest("b")
+        zone, hexdigest("t"), milliseconds=milliseconds, writer=writer, digest=hexdigest("b")
     )
-    parsed = parse_segment(name)
-    assert parsed is not None
-    assert (parsed.milliseconds, parsed.writer, parsed.digest) == (
-        milliseconds,
-        writer,
-        hexdigest("b"),
-    )
-    assert name.startswith(segment_prefix("pr/o/r/7", hexdigest("t")))
+    assert parse_segment(name.name) == name
+    assert name.name.startswith(segment_prefix(zone, hexdigest("t")))
 
 
-@pytest.mark.parametrize("name", ["ms1/z/main/g/t/HEAD", "x/seg/1-2-3.zst", ""])
+def test_the_layout_is_what_permissions_are_written_for() -> None:
+    name = segment_name("pr/o/r/7", "a" * 64, milliseconds=12, writer="b" * 8, digest="c" * 64)
+    assert name.name == (f"ms1/z/pr/o/r/7/g/{'a' * 16}/seg/0000000000012-{'b' * 8}-{'c' * 64}.zst")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "ms1/z/main/g/t/HEAD",
+        "x/seg/1-2-3.zst",
+        f"ms1/z/../g/{'a' * 16}/seg/0000000000012-{'b' * 8}-{'c' * 64}.zst",
+        f"ms1/z/main/g/{'a' * 16}/seg/0000000000012-{'b' * 8}-{'c' * 64}.zst\n",
+        f"ms1/z/main/g/{'a' * 16}/seg/000000000001٢-{'b' * 8}-{'c' * 64}.zst",
+    ],
+)
 def test_other_objects_are_no_segments(name: str) -> None:
+    assert parse_segment(name) is None
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_a_segment_name_or_none(name: str) -> None:
     assert parse_segment(name) is None
 
 
@@ -33,6 +49,8 @@ def test_a_zone_is_words_joined_by_slashes(zone: str) -> None:
     assert zone_problem(zone) is None
 
 
-@pytest.mark.parametrize("zone", ["", "..", "pr/../main", "/main", "main/", "a b", "pr//7", "ü"])
+@pytest.mark.parametrize(
+    "zone", ["", "..", "pr/../main", "/main", "main/", "a b", "pr//7", "ü", "main\n", "x" * 121]
+)
 def test_anything_else_is_refused_with_the_rule(zone: str) -> None:
     assert "words of letters" in (zone_problem(zone) or "")

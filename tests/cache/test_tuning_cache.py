@@ -75,8 +75,9 @@ def test_another_skeleton_or_nothing_is_a_counted_miss(tmp_path: Path) -> None:
 
 def test_a_failed_candidate_is_kept_but_never_served(tmp_path: Path) -> None:
     store = MemoryStore()
-    cache_over(store, tmp_path).publish([make_record(status="wrong", run_nanoseconds=())])
-    assert answer(cache_over(store, tmp_path)) == Miss("absent")
+    failed = make_record(status="wrong", run_nanoseconds=())
+    cache_over(store, tmp_path).publish([failed])
+    assert answer(cache_over(store, tmp_path)) == Miss("absent", (failed,))
 
 
 def test_the_latest_measurement_of_a_candidate_counts(tmp_path: Path) -> None:
@@ -102,7 +103,7 @@ def test_a_broken_store_is_a_miss_and_one_line_and_the_records_wait(tmp_path: Pa
     assert "cache: s3://b: AccessDenied" in cache.statistics.notes
     later = MemoryStore()
     assert isinstance(answer(cache_over(later, tmp_path)), ExactHit)
-    assert list(WriteAhead(tmp_path / "wal").pending()) == []
+    assert list(WriteAhead(tmp_path / "wal").pending("main")) == []
 
 
 def test_after_three_failures_the_store_is_left_alone(tmp_path: Path) -> None:
@@ -125,7 +126,7 @@ def test_a_corrupt_segment_is_a_miss_and_costs_no_other(tmp_path: Path) -> None:
     wrong = names.segment_name(
         "main", make_key().target, milliseconds=1, writer="0" * 8, digest=hexdigest("x")
     )
-    store.write(wrong, b"not what the name says")
+    store.write(wrong.name, b"not what the name says")
     cache = cache_over(store, tmp_path)
     assert isinstance(answer(cache), ExactHit)
     assert cache.statistics.corrupt_segments == 1
@@ -137,7 +138,7 @@ def test_a_bad_record_in_a_good_segment_costs_itself_only(tmp_path: Path) -> Non
     name = names.segment_name(
         "main", make_key().target, milliseconds=1, writer="0" * 8, digest=segment.digest(body)
     )
-    store.write(name, body)
+    store.write(name.name, body)
     cache = cache_over(store, tmp_path)
     assert answer(cache) == ExactHit((make_record(),))
     assert cache.statistics.refused_records == 1

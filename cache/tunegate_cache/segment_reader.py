@@ -1,0 +1,89 @@
+"""All that the readable zones hold for a target: one LIST for each zone, then parallel GETs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+from tunegate_cache import names, segment
+from tunegate_cache.cache_statistics import CacheStatistics
+from tunegate_cache.in_time import in_time
+from tunegate_cache.names import SegmentName
+from tunegate_cache.records import MissReason, TuningRecord
+from tunegate_cache.store import ObjectStore
+
+
+class SegmentReader:
+    """Reads into memory and remembers what could not be read, to give misses their reason."""
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        zones: Sequence[str],
+        statistics: CacheStatistics,
+        monotonic: Callable[[], float],
+    ) -> None:
+        self._store, self._zones = store, zones
+        self._statistics, self._monotonic = statistics, monotonic
+        self._unavailable: set[str] = set()
+        self._corrupt: set[str] = set()
+        self._rejected: set[str] = set()
+
+    def read(self, target: str, deadline: float) -> tuple[TuningRecord, ...]:
+        """Every usable record; trouble of any kind costs the records it touches."""
+        found = self._segments(target, deadline)
+        bodies = {name: partial(self._store.read, name.name) for name in found}
+        records: list[TuningRecord] = []
+        answered = 0
+        for name, body in in_time(bodies, deadline=deadline, monotonic=self._monotonic):
+            answered += 1
+            if isinstance(body, Exception):
+                self._unavailable.add(target)
+            else:
+                records.extend(self.unpacked(name, body, target))
+        if answered < len(bodies):
+            self._late(target)
+        return tuple(records)
+
+    def unpacked(self, name: SegmentName, body: bytes, target: str) -> Iterable[TuningRecord]:
+        try:
+            contents = segment.unpack(body, name.digest)
+        except segment.CorruptSegmentError as error:
+            self._corrupt.add(target)
+            self._statistics.corrupt_segments += 1
+            self._statistics.note(f"cache: segment {name.name} is corrupt ({error})")
+            return
+        for refused in contents.refused:
+            self._statistics.refused[refused.reason] += 1
+            self._rejected.add(refused.workload)
+        for record in contents.records:
+            if record.key.target == target:
+                yield record
+
+    def miss_reason(self, workload: str, target: str) -> MissReason:
+        """The likeliest reason why nothing was found."""
+        if target in self._unavailable:
+            return "store-unavailable"
+        if workload in self._rejected:
+            return "rejected"
+        return "corrupt" if target in self._corrupt else "absent"
+
+    def _segments(self, target: str, deadline: float) -> list[SegmentName]:
+        """Newest first, so that the budget buys the best."""
+        prefixes = [names.segment_prefix(zone, target) for zone in self._zones]
+        listings = {prefix: partial(self._store.names, prefix) for prefix in prefixes}
+        found: list[SegmentName] = []
+        answered = 0
+        for _, listed in in_time(listings, deadline=deadline, monotonic=self._monotonic):
+            answered += 1
+            if isinstance(listed, Exception):
+                self._unavailable.add(target)
+            else:
+                found.extend(name for name in map(names.parse_segment, listed) if name)
+        if answered < len(listings):
+            self._late(target)
+        return sorted(found, key=lambda name: -name.milliseconds)
+
+    def _late(self, target: str) -> None:
+        self._unavailable.add(target)
+        self._statistics.note("cache: not everything could be read in time")

@@ -1,0 +1,13 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.cache.store_contract import StoreContract
+from tunegate_cache.memory import MemoryStore
+from tunegate_cache.store import ObjectStore
+
+
+class TestMemoryStore(StoreContract):
+    @pytest.fixture
+    def store(self) -> ObjectStore:
+        return MemoryStore()

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.tuning_records import hexdigest, make_record
+from tunegate_cache import segment, wire
+from tunegate_cache.segment import Contents, CorruptSegmentError
+from tunegate_cache.wire import Refused
+
+
+def unpacked(body: bytes) -> Contents:
+    return segment.unpack(body, segment.digest(body))
+
+
+@given(st.lists(st.integers(1, 10**13), max_size=20))
+def test_a_segment_gives_back_its_records_in_order(times: list[int]) -> None:
+    records = tuple(make_record(run_nanoseconds=(time,)) for time in times)
+    assert unpacked(segment.pack(records)) == Contents(records, ())
+
+
+def test_equal_records_give_equal_names() -> None:
+    assert segment.pack([make_record()]) == segment.pack([make_record()])
+
+
+def test_a_bad_line_costs_itself_only() -> None:
+    lines = [wire.encode(make_record("a")), b"nonsense", wire.encode(make_record("b"))]
+    contents = unpacked(zstandard.ZstdCompressor().compress(b"\n".join(lines)))
+    assert contents.records == (make_record("a"), make_record("b"))
+    assert contents.refused == (Refused("not a record"),)
+
+
+def test_a_body_under_another_name_is_refused() -> None:
+    with pytest.raises(CorruptSegmentError, match="not what its name says"):
+        segment.unpack(segment.pack([make_record()]), hexdigest("another"))
+
+
+@pytest.mark.parametrize("megabytes", [2, 300])
+def test_a_bomb_is_refused(megabytes: int) -> None:
+    body = zstandard.ZstdCompressor().compress(b"\n" * (megabytes << 20))
+    with pytest.raises(CorruptSegmentError, match="more than is allowed"):
+        unpacked(body)
+
+
+def test_a_window_that_needs_gigabytes_is_refused() -> None:
+    wide = zstandard.ZstdCompressionParameters(window_log=27)
+    compressor = zstandard.ZstdCompressor(compression_params=wide).compressobj()
+    with pytest.raises(CorruptSegmentError, match="not zstandard data"):
+        unpacked(compressor.compress(b"x" * 100) + compressor.flush())
+
+
+@given(st.binary(max_size=100))
+def test_any_bytes_are_contents_or_corrupt(body: bytes) -> None:
+    try:
+        contents = unpacked(body)
+    except CorruptSegmentError:
+        return
+    assert contents.records == ()
+
+
+@given(st.integers(0, 2000))
+def test_a_truncated_body_never_gives_a_record_that_was_not_there(length: int) -> None:
+    records = tuple(make_record(run_nanoseconds=(time,)) for time in range(1, 30))
+    try:
+        contents = unpacked(segment.pack(records)[:length])
+    except CorruptSegmentError:
+        return
+    assert contents.records == records[: len(contents.records)]
