@@ -34,10 +34,16 @@ class GitRepository:
             )
         return self._against_default_branch(head_commit)
 
-    def merge_commit_revisions(self) -> Revisions:
+    def merge_commit_revisions(self, base_tip: str = "", head_tip: str = "") -> Revisions:
         """Of a pull request's merge commit: against its first parent, which a shallow checkout
-        does not have but the commit itself names."""
+        does not have but the commit itself names.
+
+        Where the pull request's own head is checked out instead, against its merge base with the
+        base branch's tip.
+        """
         head = self._commit("HEAD", "--head")
+        if head == head_tip:
+            return self._from_merge_base(base_tip, head)
         raw = self._git.text("cat-file", "commit", head) or ""
         header = raw.partition("\n\n")[0].splitlines()
         parents = [line.split()[1] for line in header if line.startswith("parent ")]
@@ -47,6 +53,15 @@ class GitRepository:
             why = f"the parent {parents[0][:12]} could not be fetched, so every model is checked"
             return Revisions(base=None, head=head, reason=why)
         return Revisions(base=parents[0], head=head, reason="first parent of the merge commit")
+
+    def _from_merge_base(self, tip: str, head: str) -> Revisions:
+        if not self._is_here(tip):
+            self._fetch(tip)
+        base = self._merge_base(tip, head) if self._is_here(tip) else None
+        if base is None:
+            why = f"no merge base with {tip[:12]} could be found, so every model is checked"
+            return Revisions(base=None, head=head, reason=why)
+        return Revisions(base=base, head=head, reason="merge base of the pull request")
 
     def push_revisions(self, before: str, after: str) -> Revisions:
         """Of a push. A new branch has nothing before it; a forced push may have lost it."""

@@ -1,0 +1,32 @@
+"""A stage of the action as a command line of tunegate. Pure."""
+
+from __future__ import annotations
+
+from tunegate.artifacts.changes import Revisions
+from tunegate_action.event import Event
+from tunegate_action.inputs import Inputs
+
+_COMMANDS = {"all": "run", "plan": "plan", "tune": "tune", "gate": "gate"}
+
+
+def command_line(inputs: Inputs, event: Event, revisions: Revisions | None) -> list[str]:
+    """`--name=value` throughout, so that no value can be taken for an option."""
+    line = [_COMMANDS[inputs.stage], f"--out={inputs.out}"]
+    if inputs.config:
+        line.append(f"--config={inputs.config}")
+    if revisions is not None and inputs.stage in {"all", "plan"}:
+        line.append(f"--head={revisions.head}")
+        if revisions.base is not None:
+            line.append(f"--base={revisions.base}")
+    if inputs.stage == "tune":
+        line.append(f"--shard={inputs.shard}")
+    if inputs.stage == "plan" and inputs.shards:
+        line.append(f"--shards={inputs.shards}")
+    return [*line, *inputs.limits, *_trust(event)]
+
+
+def _trust(event: Event) -> list[str]:
+    """A fork reads and never writes; anybody else writes only the event's own zone."""
+    if event.is_fork:
+        return ["--cache-mode=ro"]
+    return [] if event.zone is None else [f"--zone={event.zone}"]

@@ -1,0 +1,64 @@
+"""GitHub's workflow commands and files: outputs, summary, annotations. All text is untrusted."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal, TextIO
+
+SUMMARY_BYTES = 900 * 1024
+MOST_ANNOTATIONS = 10
+_MESSAGE_CHARACTERS = 4000
+
+Level = Literal["error", "warning", "notice"]
+
+
+def annotation(level: Level, title: str, text: str) -> str:
+    """One workflow command; shown beside the run."""
+    return f"::{level} title={_property(title)}::{_data(text[:_MESSAGE_CHARACTERS])}"
+
+
+def output(name: str, value: str) -> str:
+    """An entry for GITHUB_OUTPUT, with a delimiter that the value cannot contain."""
+    delimiter = f"ghadelimiter_{uuid.uuid4()}"
+    return f"{name}<<{delimiter}\n{value}\n{delimiter}\n"
+
+
+def cut(text: str, most_bytes: int = SUMMARY_BYTES) -> str:
+    """The text within GitHub's limit, on a character's boundary."""
+    body = text.encode()
+    if len(body) <= most_bytes:
+        return text
+    note = "\n\n(cut: the whole report is in the artifact)\n"
+    kept = body[: most_bytes - len(note.encode())]
+    return kept.decode(errors="ignore") + note
+
+
+def append(path: str, text: str) -> None:
+    """To one of GitHub's files; nothing where this is no runner."""
+    if path:
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(text)
+
+
+@contextmanager
+def commands_stopped(stream: TextIO) -> Iterator[None]:
+    """While names from a pull request are printed, no line of them is a workflow command."""
+    token = uuid.uuid4().hex
+    stream.write(f"::stop-commands::{token}\n")
+    stream.flush()
+    try:
+        yield
+    finally:
+        stream.write(f"::{token}::\n")
+        stream.flush()
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,209 @@
+"""The real action.yml, run as a runner would run it, from another repository's checkout."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.small_onnx import conv_model, save
+
+ROOT = Path(__file__).resolve().parents[2]
+E2E = ROOT / "tests" / "e2e"
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+CONFIG = """\
+models:
+  - path: models/*.onnx
+targets:
+  - name: cpu
+    threads: 1
+cache:
+  url: cache
+budget:
+  trials: 4
+"""
+
+
+@pytest.fixture(scope="session")
+def node_modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """GitHub's expression evaluator from the npm registry, exactly as the lock file has it."""
+    if shutil.which("npm") is None:
+        pytest.skip("npm is not installed: the action cannot be run through GitHub's evaluator")
+    directory = tmp_path_factory.mktemp("node")
+    for name in ("package.json", "package-lock.json", "composite_runner.mjs"):
+        shutil.copy(E2E / name, directory)
+    done = subprocess.run(
+        ["npm", "ci", "--no-audit", "--no-fund", "--silent"],
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "HOME": str(directory)},
+    )
+    if done.returncode:
+        pytest.skip(f"npm ci does not work here: {done.stderr.strip()[-200:]}")
+    return directory
+
+
+class Runner:
+    """A stand-in for GitHub's runner: the event, the files and the variables of a job."""
+
+    def __init__(self, directory: Path, node_modules: Path) -> None:
+        self.temp, self.node_modules = directory / "temp", node_modules
+        self.workspace = directory / "workspace"
+        self.temp.mkdir()
+        self.workspace.mkdir()
+        self._git("init", "-q", "-b", "main")
+        self.commit({"tunegate.yaml": CONFIG}, "Start")
+
+    def commit(self, files: dict[str, str], message: str) -> str:
+        for name, text in files.items():
+            (self.workspace / name).write_text(text)
+        self._git("add", "--all")
+        self._git("commit", "-q", "-m", message)
+        return self._git("rev-parse", "HEAD")
+
+    def run(self, payload: dict[str, Any], *, event: str = "push", **inputs: str) -> dict[str, Any]:
+        event_file = self.temp / "event.json"
+        event_file.write_text(json.dumps(payload))
+        context = {
+            "inputs": inputs,
+            "github": {"workspace": str(self.workspace), "token": ""},
+            "temp": str(self.temp),
+            "env": {
+                "PATH": os.environ["PATH"],
+                "HOME": str(self.temp),
+                "GITHUB_EVENT_NAME": event,
+                "GITHUB_EVENT_PATH": str(event_file),
+                "GITHUB_REPOSITORY": "acme/models",
+                "RUNNER_TOOL_CACHE": str(self._tool_cache()),
+            },
+        }
+        context_file = self.temp / "context.json"
+        context_file.write_text(json.dumps(context))
+        done = subprocess.run(
+            ["node", "composite_runner.mjs", str(ROOT), str(context_file)],
+            cwd=self.node_modules,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        result: dict[str, Any] = json.loads(done.stdout)
+        return result
+
+    def _tool_cache(self) -> Path:
+        """The locked environment as an earlier job of this runner left it: that of these tests."""
+        system = shutil.which("python3") or sys.executable
+        script = "import bootstrap as b; print(b.key_of(b.ROOT / 'requirements' / 'run.lock'))"
+        done = subprocess.run(
+            [system, "-c", script], cwd=ROOT / "action", capture_output=True, text=True, check=True
+        )
+        key = done.stdout.strip()
+        directory = self.temp / "tools" / "tunegate" / "env" / key
+        (directory / "bin").mkdir(parents=True, exist_ok=True)
+        python = directory / "bin" / "python"
+        python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+        python.chmod(0o755)
+        (directory / ".complete").touch()
+        return self.temp / "tools"
+
+    def _git(self, *arguments: str) -> str:
+        identity = ("-c", "user.name=t", "-c", "user.email=t@example.invalid")
+        done = subprocess.run(
+            ["git", *identity, *arguments],
+            cwd=self.workspace,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout.strip()
+
+
+@pytest.fixture
+def runner(tmp_path: Path, node_modules: Path) -> Runner:
+    return Runner(tmp_path, node_modules)
+
+
+def push(before: str, after: str) -> dict[str, Any]:
+    return {
+        "ref": "refs/heads/main",
+        "before": before,
+        "after": after,
+        "repository": {"default_branch": "main"},
+    }
+
+
+def test_a_new_model_goes_through_every_stage_and_comes_out_in_outputs_and_summary(
+    runner: Runner,
+) -> None:
+    before = runner._git("rev-parse", "HEAD")
+    save(conv_model(), runner.workspace / "models" / "a b é.onnx")
+    after = runner.commit({}, "Add a model")
+    result = runner.run(push(before, after))
+    assert result["exitCode"] == 0, result["log"]
+    outputs = result["outputs"]
+    assert outputs["verdict"] == "new"
+    assert json.loads(outputs["changed"]) == ["models/a b é.onnx"]
+    assert (runner.workspace / outputs["report"]).exists()
+    assert "new model" in result["summary"]
+
+
+def test_a_change_that_touches_no_model_passes_without_a_compiler(runner: Runner) -> None:
+    save(conv_model(), runner.workspace / "models" / "m.onnx")
+    before = runner.commit({}, "Add a model")
+    after = runner.commit({"README": "words"}, "Explain")
+    result = runner.run(push(before, after))
+    assert (result["exitCode"], result["outputs"]["verdict"]) == (0, "pass"), result["log"]
+    assert json.loads(result["outputs"]["changed"]) == []
+
+
+def test_the_plan_stage_gives_a_matrix_for_the_tuning_jobs(runner: Runner) -> None:
+    before = runner._git("rev-parse", "HEAD")
+    save(conv_model(), runner.workspace / "models" / "m.onnx")
+    after = runner.commit({}, "Add a model")
+    result = runner.run(push(before, after), stage="plan")
+    assert result["exitCode"] == 0, result["log"]
+    matrix = json.loads(result["outputs"]["matrix"])
+    assert result["outputs"]["any"] == "true"
+    assert matrix["include"][0]["runner"] == ["self-hosted"]
+
+
+def test_an_input_is_never_run_as_shell(runner: Runner) -> None:
+    result = runner.run(push("0" * 40, "HEAD"), config="$(touch pwned)`touch pwned`")
+    assert result["exitCode"] == 2
+    assert not (runner.workspace / "pwned").exists()
+    assert "not found" in result["log"]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ({"stage": "everything"}, 'input stage: "everything" is not one of all, plan, tune, gate'),
+        ({"comment": "maybe"}, 'input comment: "maybe" is neither true nor false'),
+        ({"minutes": "10m"}, '"10m" is not a number'),
+    ],
+)
+def test_a_bad_input_is_one_clear_error(
+    runner: Runner, inputs: dict[str, str], message: str
+) -> None:
+    result = runner.run(push("0" * 40, "HEAD"), **inputs)
+    assert result["exitCode"] == 2
+    assert message in result["log"]
+
+
+def test_the_action_is_valid_for_the_validator_of_the_marketplace(node_modules: Path) -> None:
+    done = subprocess.run(
+        ["node_modules/.bin/action-validator", str(ROOT / "action.yml")],
+        cwd=node_modules,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
