@@ -59,9 +59,12 @@ def matches(glob: str, path: str) -> bool:
     return _pattern(glob.removeprefix("./")).fullmatch(path) is not None
 
 
+_WILDCARD = re.compile(r"(\*\*/|\*\*|\*|\?|\[[!^]?+(?:\][^\]]*|[^\]]+)\])")
+
+
 @cache
 def _pattern(glob: str) -> re.Pattern[str]:
-    parts = re.split(r"(\*\*/|\*\*|\*|\?|\[[^\]]+\])", glob)
+    parts = _WILDCARD.split(glob)
     return re.compile("".join(_translated(part) for part in parts), re.DOTALL)
 
 
@@ -75,7 +78,22 @@ def _translated(part: str) -> str:
             return "[^/]*"
         case "?":
             return "[^/]"
-        case _ if part.startswith("[") and part.endswith("]"):
-            return part.replace("[!", "[^")
+        case _ if _WILDCARD.fullmatch(part):
+            return _one_of(part[1:-1])
         case _:
             return re.escape(part)
+
+
+def _one_of(members: str) -> str:
+    """A bracket's inside. Built of escaped pieces: to `re`, a range may be an error, and `\\d` more
+    than two characters."""
+    excluded = members[0] in "!^"
+    pieces = []
+    for low, high, one in re.findall(r"(.)-(.)|(.)", members[excluded:], re.DOTALL):
+        if one:
+            pieces.append(re.escape(one))
+        elif low <= high:
+            pieces.append(f"{re.escape(low)}-{re.escape(high)}")
+    if excluded:
+        return f"[^/{''.join(pieces)}]"
+    return f"(?!/)[{''.join(pieces)}]" if pieces else "(?!)"

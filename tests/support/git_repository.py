@@ -1,0 +1,92 @@
+"""Real git repositories for tests: a fixed author, fixed dates, nothing of the machine's settings."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+_IDENTITY = {
+    "GIT_AUTHOR_NAME": "A Tester",
+    "GIT_AUTHOR_EMAIL": "tester@example.org",
+    "GIT_COMMITTER_NAME": "A Tester",
+    "GIT_COMMITTER_EMAIL": "tester@example.org",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_SYSTEM": os.devnull,
+}
+
+
+class Checkout:
+    """A working tree on disk. Commits are one second apart, so that every run gives the same ids."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._seconds = 1_700_000_000
+
+    def git(self, *arguments: str) -> str:
+        date = f"{self._seconds} +0000"
+        dates = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
+        done = subprocess.run(
+            ["git", *arguments],
+            cwd=self.path,
+            env={**os.environ, **_IDENTITY, **dates},
+            capture_output=True,
+            check=False,
+        )
+        if done.returncode:
+            raise AssertionError(f"git {arguments}: {done.stderr.decode()}")
+        return os.fsdecode(done.stdout).rstrip("\n")
+
+    def commit(self, files: Mapping[str, bytes | None], message: str = "change") -> str:
+        """Write the files (None: remove) and commit everything; gives the commit's id."""
+        for name, content in files.items():
+            path = self.path / name
+            if content is None:
+                path.unlink()
+            else:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
+        self._seconds += 1
+        self.git("add", "-A", "-f")
+        self.git("commit", "-q", "--allow-empty", "-m", message)
+        return self.git("rev-parse", "HEAD")
+
+    def merge(self, branch: str) -> str:
+        """A merge commit even where a fast-forward would do, as a pull request makes one."""
+        self._seconds += 1
+        self.git("merge", "-q", "--no-ff", "-m", f"merge {branch}", branch)
+        return self.git("rev-parse", "HEAD")
+
+    def has_object(self, name: str) -> bool:
+        """Whether the object is on this disk; asking never fetches it."""
+        listed = self.git("rev-list", "--objects", "--missing=print", "--all", "HEAD", name)
+        missing = {line[1:] for line in listed.splitlines() if line.startswith("?")}
+        return name not in missing
+
+
+def new_repository(path: Path, branch: str = "main") -> Checkout:
+    """An empty one that serves shallow and blobless clones of any commit, as GitHub does."""
+    path.mkdir(parents=True)
+    checkout = Checkout(path)
+    checkout.git("init", "-q", f"--initial-branch={branch}")
+    for key in ("uploadpack.allowFilter", "uploadpack.allowAnySHA1InWant"):
+        checkout.git("config", key, "true")
+    return checkout
+
+
+def clone(origin: Checkout, path: Path, *arguments: str) -> Checkout:
+    """A clone through the file:// transport: a plain path would share every object."""
+    origin.git("clone", "-q", *arguments, origin.path.as_uri(), str(path))
+    return Checkout(path)
+
+
+def actions_checkout(origin: Checkout, path: Path, commit: str) -> Checkout:
+    """What actions/checkout makes by default: one commit of depth 1, detached, no other ref."""
+    path.mkdir(parents=True)
+    checkout = Checkout(path)
+    checkout.git("init", "-q", "--initial-branch=main")
+    checkout.git("remote", "add", "origin", origin.path.as_uri())
+    checkout.git("fetch", "-q", "--no-tags", "--depth=1", "origin", commit)
+    checkout.git("checkout", "-q", "--detach", commit)
+    return checkout
