@@ -31,9 +31,5 @@ class CacheStatistics:
         self._notes.setdefault(text)
 
     @property
-    def refused_records(self) -> int:
-        return self.refused.total()
-
-    @property
     def notes(self) -> tuple[str, ...]:
         return tuple(self._notes)

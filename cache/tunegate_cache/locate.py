@@ -8,6 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 from tunegate_cache.files import FileStore
 from tunegate_cache.memory import MemoryStore
+from tunegate_cache.s3 import S3Store
 from tunegate_cache.store import ObjectStore
 
 
@@ -20,9 +21,6 @@ def locate(url: str, *, endpoint_url: str | None, region: str | None) -> ObjectS
     yet. Raises UnknownAddressError."""
     parts = urlsplit(url)
     if is_remote(url) and parts.netloc:
-        # The SDK takes half a second to import; a directory needs none of it.
-        from tunegate_cache.s3 import S3Store  # noqa: PLC0415
-
         return S3Store(parts.netloc, parts.path, endpoint_url=endpoint_url, region=region)
     if parts.scheme == "file" and not parts.netloc and parts.path:
         return FileStore(Path(unquote(parts.path)))

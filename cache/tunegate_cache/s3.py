@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
-
-import boto3
-from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
-from botocore.parsers import ResponseParserError
+from typing import Any, TypeVar
 
 from tunegate_cache.store import (
     MAX_OBJECT_BYTES,
@@ -21,11 +16,14 @@ from tunegate_cache.store import (
     StoreUnavailableError,
 )
 
+Answer = TypeVar("Answer")
+Client = Any
+"""boto3 ships no types, and takes half a second to import: only who asks a bucket waits for it."""
+
 _CONNECT_SECONDS, _READ_SECONDS, _ATTEMPTS = 1, 3, 3
 _TAKEN = {"PreconditionFailed", "ConditionalRequestConflict", "412", "409"}
 _ABSENT = {"NoSuchKey", "404", "NotFound"}
 _DENIED = {"AccessDenied", "AllAccessDisabled", "InvalidAccessKeyId", "ExpiredToken", "403"}
-_FAULTS = (ClientError, BotoCoreError, ResponseParserError, OSError, ValueError)
 _CHUNK_BYTES = 1024 * 1024
 
 
@@ -40,35 +38,24 @@ class S3Store:
         self._making = threading.Lock()
 
     def read(self, name: str) -> bytes:
-        try:
-            return self._get(name)
-        except ClientError as error:
-            if _code(error) in _ABSENT:
-                raise ObjectNotFoundError(name) from None
-            raise self._fault(error) from error
-        except _FAULTS as error:
-            raise self._fault(error) from error
+        return self._ask(lambda client: self._get(client, name), name)
 
     def write(self, name: str, body: bytes) -> None:
+        key = self._prefix + name
         try:
-            self._connected().put_object(
-                Bucket=self._bucket, Key=self._prefix + name, Body=body, IfNoneMatch="*"
+            self._ask(
+                lambda client: client.put_object(
+                    Bucket=self._bucket, Key=key, Body=body, IfNoneMatch="*"
+                )
             )
-        except ClientError as error:
-            if _code(error) not in _TAKEN:
-                raise self._fault(error) from error
+        except ObjectConflictError:
             self._require_equal(name, body)
-        except _FAULTS as error:
-            raise self._fault(error) from error
 
     def names(self, prefix: str) -> Sequence[str]:
-        try:
-            return sorted(self._keys(self._prefix + prefix))
-        except _FAULTS as error:
-            raise self._fault(error) from error
+        return self._ask(lambda client: sorted(self._keys(client, self._prefix + prefix)))
 
-    def _get(self, name: str) -> bytes:
-        answer = self._connected().get_object(Bucket=self._bucket, Key=self._prefix + name)
+    def _get(self, client: Client, name: str) -> bytes:
+        answer = client.get_object(Bucket=self._bucket, Key=self._prefix + name)
         body = bytearray()
         for chunk in answer["Body"].iter_chunks(_CHUNK_BYTES):
             body += chunk
@@ -87,19 +74,39 @@ class S3Store:
         if stored != body:
             raise ObjectConflictError(f"s3://{self._bucket}: {name} holds another body")
 
-    def _keys(self, prefix: str) -> Iterator[str]:
-        pages = self._connected().get_paginator("list_objects_v2")
+    def _keys(self, client: Client, prefix: str) -> Iterator[str]:
+        pages = client.get_paginator("list_objects_v2")
         for page in pages.paginate(Bucket=self._bucket, Prefix=prefix):
             for found in page.get("Contents", ()):
                 yield found["Key"].removeprefix(self._prefix)
 
-    def _connected(self) -> Any:  # noqa: ANN401 - boto3 ships no types
+    def _ask(self, request: Callable[[Client], Answer], name: str | None = None) -> Answer:
+        """`name` is what may be absent. Messages hold only the code or the class of an error: the
+        text of some holds signed addresses."""
+        from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
+        from botocore.parsers import ResponseParserError  # noqa: PLC0415
+
+        try:
+            return request(self._connected())
+        except ClientError as error:
+            code = str(error.response.get("Error", {}).get("Code", "unknown"))
+            if name is not None and code in _ABSENT:
+                raise ObjectNotFoundError(name) from None
+            raise _kind(code)(f"s3://{self._bucket}: {code}") from error
+        except (BotoCoreError, ResponseParserError, OSError, ValueError) as error:
+            message = f"s3://{self._bucket}: {type(error).__name__}"
+            raise StoreUnavailableError(message) from error
+
+    def _connected(self) -> Client:
         """Made by the first request: the search for credentials may itself ask the network."""
         with self._making:
             return self._client
 
     @cached_property
-    def _client(self) -> Any:  # noqa: ANN401 - boto3 ships no types
+    def _client(self) -> Client:
+        import boto3  # noqa: PLC0415
+        from botocore.config import Config  # noqa: PLC0415
+
         # Servers other than AWS refuse or ignore the newer checksums; names carry sha-256 anyway.
         checksums = "when_required" if self._endpoint_url else "when_supported"
         config = Config(
@@ -111,20 +118,16 @@ class S3Store:
             request_checksum_calculation=checksums,
             response_checksum_validation=checksums,
         )
-        return boto3.session.Session().client(
+        session = boto3.session.Session()
+        return session.client(
             "s3", endpoint_url=self._endpoint_url, region_name=self._region, config=config
         )
 
-    def _fault(self, error: Exception) -> StoreUnavailableError:
-        """Only the code or the class: the text of some errors holds signed addresses."""
-        if not isinstance(error, ClientError):
-            return StoreUnavailableError(f"s3://{self._bucket}: {type(error).__name__}")
-        kind = AccessDeniedError if _code(error) in _DENIED else StoreUnavailableError
-        return kind(f"s3://{self._bucket}: {_code(error)}")
 
-
-def _code(error: ClientError) -> str:
-    return str(error.response.get("Error", {}).get("Code", "unknown"))
+def _kind(code: str) -> type[StoreUnavailableError]:
+    if code in _TAKEN:
+        return ObjectConflictError
+    return AccessDeniedError if code in _DENIED else StoreUnavailableError
 
 
 _: type[ObjectStore] = S3Store

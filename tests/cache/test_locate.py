@@ -1,3 +1,5 @@
+"""Addresses and the stores they name."""
+
 from __future__ import annotations
 
 from pathlib import Path

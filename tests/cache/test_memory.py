@@ -1,3 +1,5 @@
+"""The store in memory keeps the contract."""
+
 from __future__ import annotations
 
 import pytest

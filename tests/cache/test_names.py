@@ -1,3 +1,5 @@
+"""Object names, both ways."""
+
 from __future__ import annotations
 
 import pytest

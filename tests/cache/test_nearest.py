@@ -1,3 +1,5 @@
+"""Distance between shapes, and the choice of neighbours."""
+
 from __future__ import annotations
 
 import math
@@ -37,3 +39,20 @@ def test_the_nearest_come_first_and_not_too_many(shapes: list[list[int]]) -> Non
     found = nearest((64, 64), [(str(i), s) for i, s in enumerate(shapes)])
     assert len(found) <= NEIGHBOURS
     assert found == sorted(found)
+
+
+@given(st.lists(EXTENTS, max_size=30), st.integers(2, 9))
+def test_no_shape_left_out_is_nearer_than_one_that_was_chosen(
+    shapes: list[list[int]], extent: int
+) -> None:
+    ours = (extent, 64)
+    named = {str(index): shape for index, shape in enumerate(shapes)}
+    found = nearest(ours, named.items())
+    chosen = {name for _, name in found}
+    left = [distance(ours, shape) for name, shape in named.items() if name not in chosen]
+    if found and left:
+        assert max(away for away, _ in found) <= min(left)
+
+
+def test_a_factor_of_two_counts_the_same_up_and_down_and_anywhere() -> None:
+    assert distance((64, 1000), (128, 1000)) == distance((64, 1000), (64, 500)) == 1.0

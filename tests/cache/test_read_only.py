@@ -1,3 +1,5 @@
+"""A store that cannot be taught."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""Local copies of immutable segments."""
+
 from __future__ import annotations
 
 from pathlib import Path

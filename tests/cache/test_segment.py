@@ -1,3 +1,5 @@
+"""Batches of records as bytes, whole and damaged."""
+
 from __future__ import annotations
 
 import pytest

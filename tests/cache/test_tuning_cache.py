@@ -1,17 +1,25 @@
+"""Look-up and publication over every kind of store and trouble."""
+
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from tests.support.black_hole import black_hole
+from tests.support.moto_server import BUCKET
 from tests.support.tuning_records import hexdigest, make_key, make_record, make_shape
 from tunegate_cache import names, segment
+from tunegate_cache.files import FileStore
 from tunegate_cache.memory import MemoryStore
 from tunegate_cache.records import ExactHit, Lookup, Miss, TransferHit
+from tunegate_cache.s3 import S3Store
 from tunegate_cache.store import ObjectStore, StoreUnavailableError
-from tunegate_cache.tuning_cache import Mode, TuningCache, Zones
+from tunegate_cache.tuning_cache import Mode, Seconds, TuningCache, Zones
 from tunegate_cache.write_ahead import WriteAhead
 
 
@@ -29,7 +37,13 @@ class BrokenStore:
 
 
 def cache_over(
-    store: ObjectStore, tmp_path: Path, *, mode: Mode = "rw", zone: str = "main"
+    store: ObjectStore,
+    tmp_path: Path,
+    *,
+    mode: Mode = "rw",
+    zone: str = "main",
+    tier: FileStore | None = None,
+    budget: Seconds = Seconds(),  # noqa: B008 - frozen
 ) -> TuningCache:
     return TuningCache(
         store,
@@ -38,6 +52,8 @@ def cache_over(
         write_ahead=WriteAhead(tmp_path / "wal"),
         monotonic=time.monotonic,
         milliseconds=lambda: int(time.time() * 1000),
+        tier=tier,
+        budget=budget,
     )
 
 
@@ -141,4 +157,115 @@ def test_a_bad_record_in_a_good_segment_costs_itself_only(tmp_path: Path) -> Non
     store.write(name.name, body)
     cache = cache_over(store, tmp_path)
     assert answer(cache) == ExactHit((make_record(),))
-    assert cache.statistics.refused_records == 1
+    assert cache.statistics.refused == {"impossible time": 1}
+
+
+def test_records_that_could_not_be_delivered_are_found_again_on_this_machine(
+    tmp_path: Path,
+) -> None:
+    cache_over(BrokenStore(), tmp_path).publish([make_record()])
+    again = cache_over(BrokenStore(), tmp_path)
+    assert answer(again) == ExactHit((make_record(),))
+
+
+def test_a_run_that_may_not_write_still_finds_what_it_learned(tmp_path: Path) -> None:
+    cache = cache_over(MemoryStore(), tmp_path, mode="ro")
+    cache.publish([make_record()])
+    assert answer(cache) == ExactHit((make_record(),))
+
+
+def test_the_words_of_a_miss_tell_what_stood_in_the_way(tmp_path: Path) -> None:
+    store = MemoryStore()
+    cache_over(store, tmp_path).publish([make_record(run_nanoseconds=(0,))])
+    assert answer(cache_over(store, tmp_path)) == Miss("rejected")
+    assert answer(cache_over(store, tmp_path), "other") == Miss("absent")
+    store.write(
+        names.segment_name(
+            "main", make_key().target, milliseconds=1, writer="0" * 8, digest=hexdigest("x")
+        ).name,
+        b"damaged",
+    )
+    assert answer(cache_over(store, tmp_path), "other") == Miss("corrupt")
+
+
+def test_a_record_of_another_target_in_the_wrong_place_is_not_served(tmp_path: Path) -> None:
+    store = MemoryStore()
+    stray = make_record(key=make_key(target="f" * 64))
+    body = segment.pack([stray])
+    name = names.segment_name(
+        "main", make_key().target, milliseconds=1, writer="0" * 8, digest=segment.digest(body)
+    )
+    store.write(name.name, body)
+    assert answer(cache_over(store, tmp_path)) == Miss("absent")
+
+
+def test_one_look_up_lists_each_zone_once_and_reads_each_segment_once(tmp_path: Path) -> None:
+    store = MemoryStore()
+    for number in range(3):
+        cache_over(store, tmp_path).publish([make_record(str(number))])
+    cache = cache_over(store, tmp_path, zone="dev/me")
+    wanted = [(make_key(str(number)), make_shape()) for number in range(5)]
+    cache.lookup(wanted)
+    cache.lookup(wanted)
+    assert cache.statistics.requests == {"list": 2, "get": 3}
+
+
+def test_a_server_that_never_answers_costs_the_budget_and_no_more(
+    tmp_path: Path, credentials: None
+) -> None:
+    with black_hole() as url:
+        store = S3Store(BUCKET, "", endpoint_url=url, region="us-east-1")
+        budget = Seconds(lookup=0.6, publish=0.6)
+        cache = cache_over(store, tmp_path, budget=budget)
+        started = time.monotonic()
+        assert answer(cache) == Miss("store-unavailable")
+        assert not cache.publish([make_record()])
+        assert time.monotonic() - started < 3
+    assert answer(cache_over(MemoryStore(), tmp_path)) == ExactHit((make_record(),))
+
+
+def test_the_same_run_works_against_a_bucket_and_the_second_reads_from_disk(
+    tmp_path: Path, bucket: S3Store
+) -> None:
+    assert cache_over(bucket, tmp_path / "a").publish([make_record()])
+    tier = FileStore(tmp_path / "tier")
+    first = cache_over(bucket, tmp_path / "b", tier=tier)
+    assert answer(first) == ExactHit((make_record(),))
+    assert first.statistics.requests == {"list": 1, "get": 1}
+    second = cache_over(bucket, tmp_path / "b", tier=tier)
+    assert answer(second) == ExactHit((make_record(),))
+    assert second.statistics.requests == {"list": 1}
+
+
+PUBLISH_FOR_EVER = """
+import itertools, sys, time
+from pathlib import Path
+from tests.support.tuning_records import make_record
+from tunegate_cache.files import FileStore
+from tunegate_cache.tuning_cache import TuningCache, Zones
+from tunegate_cache.write_ahead import WriteAhead
+root = Path(sys.argv[1])
+cache = TuningCache(FileStore(root / "store"), zones=Zones("main", ()), mode="rw",
+    write_ahead=WriteAhead(root / "wal"), monotonic=time.monotonic,
+    milliseconds=lambda: int(time.time() * 1000))
+for number in itertools.count():
+    assert cache.publish([make_record(sys.argv[2] + str(number))])
+    print(number, flush=True)
+"""
+
+
+def test_no_acknowledged_record_is_lost_when_the_writers_are_killed(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", PUBLISH_FOR_EVER, str(tmp_path)]
+    writers = [subprocess.Popen([*command, w], stdout=subprocess.PIPE, text=True) for w in "ab"]
+    acknowledged = []
+    for delay_seconds, letter, writer in zip((0.1, 0.3), "ab", writers, strict=True):
+        with writer:
+            assert writer.stdout is not None
+            acknowledged.append(letter + writer.stdout.readline().strip())
+            time.sleep(delay_seconds)
+            writer.kill()
+            acknowledged += [letter + line.strip() for line in writer.stdout]
+    cache = cache_over(FileStore(tmp_path / "store"), tmp_path)
+    found = cache.lookup([(make_key(workload), make_shape()) for workload in acknowledged])
+    assert all(isinstance(lookup, ExactHit) for lookup in found.values())
+    assert len(found) >= 2

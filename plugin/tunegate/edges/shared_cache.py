@@ -38,10 +38,9 @@ class SharedCache:
     ) -> None:
         """A relative directory in `config` lies under `root`; times of `device` rank before those
         of others. Raises ConfigError."""
-        for zone in (config.zone, *config.read_zones):
-            problem = zone_problem(zone)
-            if problem is not None:
-                raise ConfigError(f"cache: {problem}.")
+        _require_zone("cache.zone", config.zone)
+        for zone in config.read_zones:
+            _require_zone("cache.read-zones", zone)
         self._config = config
         url = _absolute(config.url, root)
         place = place_name(url, endpoint_url=config.endpoint_url)
@@ -66,9 +65,7 @@ class SharedCache:
 
     def use(self) -> CacheUse:
         counted = self._cache.statistics
-        notes = counted.notes
-        if counted.refused_records:
-            notes = (*notes, f"cache: {counted.refused_records} records were refused")
+        refused = (_refused(count, reason) for reason, count in counted.refused.items())
         return CacheUse(
             location=self._config.url,
             zone=self._config.zone,
@@ -79,8 +76,19 @@ class SharedCache:
             requests=sum(counted.requests.values()),
             bytes_read=counted.bytes_read,
             seconds=counted.seconds,
-            notes=notes,
+            notes=(*counted.notes, *refused),
         )
+
+
+def _require_zone(key: str, zone: str) -> None:
+    problem = zone_problem(zone)
+    if problem is not None:
+        raise ConfigError(f"{key}: {problem}.")
+
+
+def _refused(count: int, reason: str) -> str:
+    records = "1 record was" if count == 1 else f"{count} records were"
+    return f"cache: {records} refused ({reason})"
 
 
 def open_store(config: CacheConfig, *, root: Path) -> ObjectStore:

@@ -1,0 +1,40 @@
+"""Resolve against a real cache in a directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from tests.support.tuning_tasks import SHAPE, make_record, make_task, make_task_set
+from tunegate.artifacts.tasks import Resolution
+from tunegate.config import CacheConfig
+from tunegate.edges.shared_cache import SharedCache
+from tunegate.stages.resolve import resolve
+from tunegate_cache.records import ExactHit, Miss, TransferHit, WorkloadShape
+
+KNOWN = make_record("known")
+OTHER_KIND = WorkloadShape("6" * 64, (64, 64))
+
+
+def resolution(tmp_path: Path) -> Resolution:
+    """One task the cache knows, one of the same kind, one of another."""
+    config = CacheConfig(url=str(tmp_path / "cache"))
+    SharedCache(config, state=tmp_path / "a", root=tmp_path).publish([KNOWN])
+    other = msgspec.structs.replace(make_task("other"), shape=OTHER_KIND)
+    tasks = make_task_set([make_task("known"), make_task("similar"), other])
+    return resolve(tasks, SharedCache(config, state=tmp_path / "b", root=tmp_path))
+
+
+def test_every_task_gets_its_answer_in_order(tmp_path: Path) -> None:
+    known, similar, other = resolution(tmp_path).tasks
+    assert known.lookup == ExactHit((KNOWN,))
+    assert similar.lookup == TransferHit((KNOWN.key,), 0.0, (KNOWN,))
+    assert other.lookup == Miss("absent")
+    assert similar.task.shape == SHAPE
+
+
+def test_what_the_cache_did_is_counted(tmp_path: Path) -> None:
+    used = resolution(tmp_path).cache
+    assert (used.exact, used.transfer, used.misses) == (1, 1, {"absent": 1})
+    assert used.notes == ()
