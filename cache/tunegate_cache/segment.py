@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 import zstandard
@@ -36,6 +36,21 @@ def pack(records: Sequence[TuningRecord]) -> bytes:
     """The body of a segment. Equal records in equal order give equal bytes."""
     text = b"\n".join(wire.encode(record) for record in records)
     return zstandard.ZstdCompressor(level=_LEVEL).compress(text)
+
+
+def batches(records: Sequence[TuningRecord]) -> Iterator[tuple[TuningRecord, ...]]:
+    """The records in pieces so small that no reader takes their segment for a bomb."""
+    batch: list[TuningRecord] = []
+    size = 0
+    for record in records:
+        line_bytes = len(wire.encode(record)) + 1
+        if batch and size + line_bytes > _SMALL:
+            yield tuple(batch)
+            batch, size = [], 0
+        batch.append(record)
+        size += line_bytes
+    if batch:
+        yield tuple(batch)
 
 
 def digest(body: bytes) -> str:

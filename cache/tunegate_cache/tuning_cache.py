@@ -99,8 +99,8 @@ class TuningCache:
         return answers
 
     def publish(self, records: Sequence[TuningRecord]) -> bool:
-        """Store records as one segment for each target; False when they are not stored, or only
-        wait on this machine."""
+        """Store records as one segment for each target (several when they are very many); False
+        when they are not stored, or only wait on this machine."""
         if self._mode == "off" or not records:
             return not records
         self._index.add(records)
@@ -133,7 +133,11 @@ class TuningCache:
         by_target: dict[str, list[TuningRecord]] = defaultdict(list)
         for record in records:
             by_target[record.key.target].append(record)
-        return [self._segment(target, found) for target, found in by_target.items()]
+        return [
+            self._segment(target, batch)
+            for target, found in by_target.items()
+            for batch in segment.batches(found)
+        ]
 
     def _segment(self, target: str, records: Sequence[TuningRecord]) -> Pending:
         body = segment.pack(records)

@@ -70,3 +70,15 @@ def test_a_truncated_body_never_gives_a_record_that_was_not_there(length: int) -
     except CorruptSegmentError:
         return
     assert contents.records == records[: len(contents.records)]
+
+
+def test_very_many_equal_records_are_split_so_that_none_is_taken_for_a_bomb() -> None:
+    records = (make_record(),) * 5000
+    found = list(segment.batches(records))
+    assert len(found) > 1
+    assert sum(found, ()) == records
+    assert all(unpacked(segment.pack(batch)).records == batch for batch in found)
+
+
+def test_no_records_are_no_segment() -> None:
+    assert list(segment.batches([])) == []
