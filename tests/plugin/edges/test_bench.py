@@ -1,0 +1,70 @@
+"""Real processes: two small models in ONNX Runtime, measured against each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import pytest
+
+from tests.support.small_onnx import conv_model, matmul_model, save
+from tunegate.edges.artifact_file import ArtifactFile, ArtifactTensor
+from tunegate.edges.bench import driver
+from tunegate.edges.bench.driver import FreshProcesses, block_size
+from tunegate.errors import MeasurementError
+
+
+def artifact(directory: Path, model: onnx.ModelProto, shape: tuple[int, ...]) -> Path:
+    save(model, directory / "model.onnx")
+    tensor = ArtifactTensor("x", shape, "float32")
+    ArtifactFile(
+        runtime="onnxruntime", file="model.onnx", inputs=(tensor,), outputs=(), threads=1
+    ).write(directory)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("small")
+    return artifact(directory, conv_model(channels=16, out=16, size=48), (1, 16, 48, 48))
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("large")
+    return artifact(directory, conv_model(channels=16, out=64, size=48), (1, 16, 48, 48))
+
+
+def test_four_times_the_work_shows_in_one_launch(tmp_path: Path, small: Path, large: Path) -> None:
+    launch = FreshProcesses(tmp_path).pair(small, large).launch(4)
+    assert launch.effect > 0.5
+    assert launch.head_ms > launch.base_ms > 0
+    assert launch.pairs == 4
+
+
+def test_an_artifact_that_does_not_run_says_why(tmp_path: Path, small: Path) -> None:
+    broken = artifact(tmp_path / "broken", matmul_model(), (16, 16))
+    (broken / "model.onnx").write_bytes(b"nonsense")
+    with pytest.raises(MeasurementError, match=r"(?i)model|protobuf"):
+        FreshProcesses(tmp_path / "scratch").pair(small, broken).launch(4)
+
+
+def test_a_process_that_hangs_is_given_up(
+    tmp_path: Path, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver, "_LIMIT_SECONDS", 1.0)
+    monkeypatch.setattr(driver, "_MODULE", "tests.support.hanging_bench")
+    with pytest.raises(MeasurementError, match="no answer in 1 s"):
+        FreshProcesses(tmp_path).pair(small, small).launch(4)
+
+
+def test_the_reference_is_measured_from_the_onnx_file(tmp_path: Path, small: Path) -> None:
+    milliseconds = FreshProcesses(tmp_path).reference_ms(small / "model.onnx", shapes={}, threads=1)
+    assert 0 < milliseconds < 1000
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "inferences"), [(0.001, 50_000), (1, 50), (10, 20), (500, 4), (5000, 1)]
+)
+def test_a_block_lasts_long_enough_and_not_too_long(milliseconds: float, inferences: int) -> None:
+    assert block_size(milliseconds) == inferences

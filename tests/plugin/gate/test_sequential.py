@@ -1,0 +1,94 @@
+"""The whole rule on recorded launches of one model against itself, with changes added to them."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from pathlib import Path
+
+import pytest
+
+from tunegate.gate.decision import Decision, bounds, decide
+from tunegate.gate.looks import PLANNED, affordable_looks, is_hopeless
+from tunegate.gate.sequential import Rule, last_look, replanned_pairs, stop_after
+
+RECORDED = json.loads((Path(__file__).parents[2] / "recorded" / "launch_effects.json").read_text())
+RULE = Rule(margin_percent=3.0, looks=PLANNED, cells=1)
+RUNS = 400
+
+
+def verdict(effects: list[float]) -> Decision:
+    """One gate over these launches, stopping where the rule stops."""
+    for count in range(1, len(effects) + 1):
+        if stop_after(effects[:count], RULE) is not None:
+            return decide(bounds(effects[:count], looks=len(RULE.looks), cells=1), RULE.margin)
+    raise AssertionError
+
+
+def shares(recording: str, change_percent: float) -> dict[Decision, float]:
+    effects = RECORDED["effects"][recording]
+    center = sum(effects) / len(effects)
+    chance = random.Random(5)
+    counted: dict[Decision, int] = {"pass": 0, "fail": 0, "undecided": 0}
+    for _ in range(RUNS):
+        drawn = [
+            chance.choice(effects) - center + math.log1p(change_percent / 100)
+            for _ in range(PLANNED[-1])
+        ]
+        counted[verdict(drawn)] += 1
+    return {decision: count / RUNS for decision, count in counted.items()}
+
+
+@pytest.mark.parametrize("recording", ["aa_cnn", "aa_cnn_noisy"])
+def test_no_change_is_hardly_ever_called_a_regression(recording: str) -> None:
+    found = shares(recording, 0.0)
+    assert found["fail"] <= 0.01
+    assert found["undecided"] <= 0.02
+
+
+@pytest.mark.parametrize("recording", ["aa_cnn", "aa_cnn_noisy"])
+def test_five_percent_over_a_margin_of_three_is_caught(recording: str) -> None:
+    assert shares(recording, 5.0)["fail"] >= 0.99
+
+
+@pytest.mark.parametrize("recording", ["aa_cnn", "aa_cnn_noisy"])
+def test_a_change_on_the_margin_is_rarely_failed_or_passed(recording: str) -> None:
+    found = shares(recording, 3.0)
+    assert found["fail"] <= 0.03
+    assert found["pass"] <= 0.08
+
+
+def test_between_looks_it_always_goes_on() -> None:
+    assert stop_after([0.5] * 3, RULE) is None
+    assert stop_after([0.5] * 4, RULE) == "decided"
+    assert stop_after([0.5] * 5, RULE) is None
+
+
+def test_the_last_look_ends_it() -> None:
+    effects = [0.03 + (0.02 if n % 2 else -0.02) for n in range(60)]
+    assert stop_after(effects, RULE) == "budget"
+
+
+def test_a_question_beyond_the_budget_is_given_up_early() -> None:
+    short = Rule(margin_percent=3.0, looks=(4, 6), cells=1)
+    assert stop_after([0.2, -0.15, 0.1, -0.05], short) == "hopeless"
+    assert is_hopeless(25, (4, 6))
+    assert not is_hopeless(24, (4, 6))
+    assert not is_hopeless(None, (4, 6))
+
+
+def test_looks_that_do_not_fit_the_budget_are_dropped_before_the_start() -> None:
+    assert affordable_looks(100.0, 10.0) == (4, 6, 9)
+    assert affordable_looks(1.0, 10.0) == (4,)
+
+
+def test_launches_after_the_last_look_do_not_count() -> None:
+    assert last_look(8, PLANNED) == 6
+    assert last_look(2, PLANNED) == 2
+
+
+def test_pairs_follow_where_the_noise_is() -> None:
+    assert replanned_pairs(0.001, 0.02, start_seconds=2, pair_seconds=0.2) == 4
+    assert replanned_pairs(0.05, 0.001, start_seconds=2, pair_seconds=0.2) == 24
+    assert replanned_pairs(0.01, 0.0, start_seconds=2, pair_seconds=0.2) == 24

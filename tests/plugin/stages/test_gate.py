@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.measured_cells import (
+    make_build,
+    make_builds,
+    make_changes,
+    make_measurement,
+    make_run,
+    make_task,
+)
+from tunegate.artifacts.builds import CellBuilds
+from tunegate.artifacts.changes import ChangeSet
+from tunegate.artifacts.measurements import CellMeasurement
+from tunegate.artifacts.verdicts import Status, Verdict
+from tunegate.config import GateConfig
+from tunegate.stages.compare import compare
+from tunegate.stages.gate import EXIT_CODES, SEVERITY, decide, worst
+from tunegate.stages.tally import tally
+
+PAIR = make_builds(make_build("a"), make_build("b"))
+SLOWER = (0.10, 0.101, 0.099, 0.1)
+SAME = (0.001, -0.001, 0.0, 0.001)
+NOISY = (0.2, -0.2, 0.1, -0.1)
+
+
+def gated(
+    measurement: CellMeasurement,
+    builds: CellBuilds = PAIR,
+    changes: ChangeSet | None = None,
+    gate: GateConfig | None = None,
+) -> Verdict:
+    rule = gate or GateConfig()
+    run = make_run(measurement, builds)
+    return decide(compare(run, rule), run, changes or make_changes(), tally(None, ()), rule)
+
+
+@pytest.mark.parametrize(
+    ("effects", "status", "exit_code"),
+    [(SLOWER, "fail", 1), (SAME, "pass", 0), (NOISY, "inconclusive", 3)],
+)
+def test_launches_decide(effects: tuple[float, ...], status: str, exit_code: int) -> None:
+    verdict = gated(make_measurement(effects))
+    assert (verdict.status, verdict.exit_code) == (status, exit_code)
+    assert verdict.findings[0].launches == 4
+
+
+def test_an_undecided_gate_may_be_told_to_warn_only() -> None:
+    verdict = gated(make_measurement(NOISY), gate=GateConfig(inconclusive="warn"))
+    assert (verdict.status, verdict.exit_code) == ("inconclusive", 0)
+
+
+def test_an_identical_build_passes_unmeasured_and_says_so() -> None:
+    verdict = gated(make_measurement(stopped="identical"), make_builds(make_build(), make_build()))
+    assert verdict.status == "pass"
+    assert verdict.findings[0].reason == "identical build, not measured"
+
+
+def test_a_new_model_is_reported_with_its_latency() -> None:
+    measurement = make_measurement(stopped="single", head_ms=3.0)
+    verdict = gated(measurement, make_builds(None, make_build()), make_changes(is_new=True))
+    assert (verdict.status, verdict.exit_code) == ("new", 0)
+    assert verdict.findings[0].head_ms == 3.0
+
+
+def test_a_base_that_does_not_build_is_no_baseline() -> None:
+    builds = make_builds(make_build(error="m.onnx: operator Odd"), make_build())
+    verdict = gated(make_measurement(stopped="single", head_ms=3.0), builds)
+    assert (verdict.status, verdict.exit_code) == ("no-baseline", 5)
+    assert "operator Odd" in verdict.findings[0].reason
+
+
+def test_a_wrong_head_is_an_error_whatever_was_measured() -> None:
+    builds = make_builds(make_build(), make_build(error="computes other numbers"))
+    verdict = gated(make_measurement(stopped="error"), builds)
+    assert (verdict.status, verdict.exit_code) == ("error", 2)
+
+
+def test_a_broken_measurement_is_an_unfit_environment() -> None:
+    verdict = gated(make_measurement(stopped="invalid", notes=("the worker died",)))
+    assert (verdict.status, verdict.exit_code) == ("invalid-env", 4)
+    assert verdict.findings[0].reason == "the worker died"
+
+
+def test_a_cell_without_a_result_is_an_error_never_a_pass() -> None:
+    verdict = gated(make_measurement(SAME), changes=make_changes(targets=("cpu", "gpu")))
+    assert (verdict.status, verdict.exit_code) == ("error", 2)
+    assert [finding.status for finding in verdict.findings] == ["pass", "error"]
+
+
+def test_no_run_at_all_is_an_error_when_models_changed() -> None:
+    verdict = decide((), None, make_changes(), tally(None, ()), GateConfig())
+    assert verdict.exit_code == 2
+
+
+def test_nothing_changed_is_a_pass() -> None:
+    nothing = msgspec.structs.replace(make_changes(), models=())
+    verdict = decide((), None, nothing, tally(None, ()), GateConfig())
+    assert (verdict.status, verdict.exit_code, verdict.findings) == ("pass", 0, ())
+
+
+def test_the_task_that_holds_the_slowdown_comes_first() -> None:
+    base = make_build("a", tasks=[make_task("conv", 1.0), make_task("pool", 0.2)])
+    head = make_build("b", tasks=[make_task("wide conv", 4.0), make_task("pool", 0.2)])
+    verdict = gated(make_measurement(SLOWER), make_builds(base, head))
+    differences = verdict.findings[0].differences
+    assert [d.name for d in differences] == ["wide conv", "conv"]
+    assert differences[0].difference_ms == 4.0
+
+
+@given(st.lists(st.sampled_from(SEVERITY), min_size=1))
+def test_a_proven_regression_is_never_hidden(statuses: list[Status]) -> None:
+    code = EXIT_CODES[worst(statuses)]
+    if "fail" in statuses:
+        assert code in {1, 2}
+    if code == 0:
+        assert set(statuses) <= {"pass", "new", "waived"}
+
+
+def test_a_tiny_absolute_change_does_not_fail() -> None:
+    measurement = make_measurement(SLOWER)
+    tiny = msgspec.structs.replace(
+        measurement,
+        launches=tuple(
+            msgspec.structs.replace(x, base_ms=0.002, head_ms=0.0022) for x in measurement.launches
+        ),
+    )
+    assert gated(tiny).status == "pass"

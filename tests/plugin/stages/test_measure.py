@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.support.measured_cells import CELL, DEVICE, make_build, make_builds, make_launches
+from tunegate.artifacts.builds import CellBuilds
+from tunegate.artifacts.measurements import CellMeasurement, Launch
+from tunegate.config import GateConfig
+from tunegate.edges.terminal import Log
+from tunegate.errors import MeasurementError
+from tunegate.ports import Shapes
+from tunegate.stages.measure import Reference, measure
+from tunegate_cache.records import DeviceFingerprint
+
+
+class ScriptedBench:
+    """Launches with these effects; None breaks one."""
+
+    within_spread = 0.01
+    start_seconds = 2.0
+    pair_seconds = 0.5
+
+    def __init__(self, effects: list[float | None]) -> None:
+        self.effects = effects
+        self.asked: list[int] = []
+
+    def launch(self, pairs: int) -> Launch:
+        self.asked.append(pairs)
+        effect = self.effects.pop(0)
+        if effect is None:
+            message = "the measuring process killed by SIGKILL"
+            raise MeasurementError(message)
+        return make_launches([effect])[0]
+
+
+class ScriptedBenchmarker:
+    def __init__(self, bench: ScriptedBench) -> None:
+        self.bench = bench
+        self.pairs = 0
+
+    def pair(self, base: Path, head: Path) -> ScriptedBench:
+        self.pairs += 1
+        return self.bench
+
+    def single_ms(self, artifact: Path) -> float:
+        return 5.0
+
+    def reference_ms(self, model: Path, *, shapes: Shapes, threads: int) -> float:
+        return 2.5
+
+
+class StillMachine:
+    def fingerprint(self) -> DeviceFingerprint:
+        return DEVICE
+
+    def environment(self) -> Mapping[str, str]:
+        return {"cpu": "still"}
+
+
+def measured(
+    effects: list[float | None], builds: CellBuilds, tmp_path: Path
+) -> tuple[CellMeasurement, ScriptedBenchmarker]:
+    benchmarker = ScriptedBenchmarker(ScriptedBench(effects))
+    with (tmp_path / "log").open("w") as log:
+        run = measure(
+            [builds],
+            out=tmp_path,
+            references={CELL.model: Reference(tmp_path / "m.onnx", {}, 1)},
+            benchmarker=benchmarker,
+            device=StillMachine(),
+            gate=GateConfig(seconds=100.0),
+            clock=time,
+            progress=Log(log),
+        )
+    return run.cells[0], benchmarker
+
+
+PAIR = make_builds(make_build("a"), make_build("b"))
+
+
+def test_a_clear_answer_stops_at_the_first_look(tmp_path: Path) -> None:
+    cell, _ = measured([0.1, 0.101, 0.1, 0.099, 0.1], PAIR, tmp_path)
+    assert (len(cell.launches), cell.stopped, cell.reference_ms) == (4, "decided", 2.5)
+
+
+def test_an_unclear_one_goes_on_with_replanned_pairs(tmp_path: Path) -> None:
+    cell, benchmarker = measured(
+        [0.02, 0.0, 0.015, 0.01, 0.01, 0.01, 0.0, 0.0, 0.0], PAIR, tmp_path
+    )
+    assert len(cell.launches) > 4
+    assert benchmarker.bench.asked[:4] == [12] * 4
+    assert benchmarker.bench.asked[4] != 12
+
+
+def test_a_broken_launch_is_tried_once_more_and_not_kept(tmp_path: Path) -> None:
+    cell, _ = measured([0.1, None, 0.1, 0.1, 0.1], PAIR, tmp_path)
+    assert (len(cell.launches), cell.stopped) == (4, "decided")
+
+
+def test_a_launch_that_breaks_twice_makes_the_cell_invalid(tmp_path: Path) -> None:
+    cell, _ = measured([0.1, None, None], PAIR, tmp_path)
+    assert cell.stopped == "invalid"
+    assert "SIGKILL" in cell.notes[0]
+
+
+def test_equal_keys_are_not_measured(tmp_path: Path) -> None:
+    cell, benchmarker = measured([], make_builds(make_build("a"), make_build("a")), tmp_path)
+    assert (cell.stopped, benchmarker.pairs) == ("identical", 0)
+
+
+def test_a_model_without_a_base_is_timed_alone(tmp_path: Path) -> None:
+    cell, _ = measured([], make_builds(None, make_build()), tmp_path)
+    assert (cell.stopped, cell.head_ms) == ("single", 5.0)
+
+
+def test_a_failed_head_is_an_error_and_not_run(tmp_path: Path) -> None:
+    cell, benchmarker = measured([], make_builds(make_build(), make_build(error="x")), tmp_path)
+    assert (cell.stopped, benchmarker.pairs) == ("error", 0)

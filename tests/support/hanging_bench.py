@@ -1,0 +1,14 @@
+"""A bench worker that never answers."""
+
+from __future__ import annotations
+
+import time
+
+from tunegate.edges.bench.messages import BenchReply, BenchRequest, Broken
+
+Request = BenchRequest
+
+
+def answer(request: BenchRequest) -> BenchReply:
+    time.sleep(600)
+    return Broken("woke up")

@@ -1,0 +1,84 @@
+"""Builders of builds, launches and runs for the stages of the gate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tests.support.tuning_records import make_key
+from tunegate.artifacts.builds import Build, BuiltTask, Cell, CellBuilds, Source
+from tunegate.artifacts.changes import ChangeSet, ModelChange, ModelVersion, Revisions
+from tunegate.artifacts.measurements import CellMeasurement, Launch, MeasurementRun
+from tunegate_cache.records import DeviceFingerprint
+
+MODEL, TARGET = "models/m.onnx", "cpu"
+CELL = Cell(model=MODEL, target=TARGET)
+DEVICE = DeviceFingerprint(name="cpu", kind="cpu", units=2, memory_bytes=8)
+
+
+def make_task(
+    name: str, ms: float | None, *, rid: str = "r", source: Source = "search"
+) -> BuiltTask:
+    return BuiltTask(key=make_key(name), name=name, weight=1, source=source, rid=rid, ms=ms)
+
+
+def make_build(
+    key: str = "k", *, error: str | None = None, tasks: Sequence[BuiltTask] = ()
+) -> Build:
+    return Build(
+        key=key,
+        directory=f"builds/{key}",
+        tasks=tuple(tasks),
+        check=None,
+        error=error,
+        size_bytes=1,
+        seconds=1.0,
+    )
+
+
+def make_builds(base: Build | None, head: Build | None, cell: Cell = CELL) -> CellBuilds:
+    return CellBuilds(cell=cell, base=base, head=head)
+
+
+def make_launches(effects: Sequence[float]) -> tuple[Launch, ...]:
+    return tuple(
+        Launch(effect=e, base_ms=1.0, head_ms=1.0 + e, pairs=12, seconds=1.0) for e in effects
+    )
+
+
+def make_measurement(effects: Sequence[float] = (), **changes: object) -> CellMeasurement:
+    fields = {
+        "cell": CELL,
+        "launches": make_launches(effects),
+        "looks": (4, 6, 9) if effects else (),
+        "stopped": "decided",
+        "seconds": 1.0,
+        **changes,
+    }
+    return CellMeasurement(**fields)  # type: ignore[arg-type]
+
+
+def make_run(measurement: CellMeasurement, builds: CellBuilds) -> MeasurementRun:
+    return MeasurementRun(device=DEVICE, builds=(builds,), cells=(measurement,))
+
+
+def make_changes(*, is_new: bool = False, targets: tuple[str, ...] = (TARGET,)) -> ChangeSet:
+    change = ModelChange(
+        path=MODEL,
+        kind="added" if is_new else "modified",
+        change=None if is_new else "structural",
+        base=None if is_new else make_version("b"),
+        head=make_version("h"),
+        targets=targets,
+    )
+    return ChangeSet(revisions=Revisions(base="b" * 40, head="h" * 40), models=(change,))
+
+
+def make_version(content: str) -> ModelVersion:
+    return ModelVersion(
+        revision="r",
+        path=MODEL,
+        content_digest=content,
+        graph_digest=None,
+        storage="git",
+        size_bytes=1,
+    )
