@@ -41,7 +41,6 @@ class TreeEntry(msgspec.Struct, frozen=True):
 
     path: str
     blob: str
-    size_bytes: int
 
 
 class Repository(Protocol):

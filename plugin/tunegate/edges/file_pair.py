@@ -29,7 +29,7 @@ class FilePair:
 
     def files(self, revision: str) -> Sequence[TreeEntry]:
         file = self._files[revision]
-        return (TreeEntry(file.name, "", file.stat().st_size),)
+        return (TreeEntry(file.name, ""),)
 
     def read(self, revision: str, path: str) -> bytes:
         return (self._files[revision].parent / path).read_bytes()

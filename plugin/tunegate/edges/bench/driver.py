@@ -15,6 +15,7 @@ from tunegate.artifacts.measurements import Launch
 from tunegate.edges.artifact_file import ArtifactFile
 from tunegate.edges.bench.messages import BenchReply, Block, Broken, Ready, Start, Timed
 from tunegate.edges.child import Child, ChildDiedError
+from tunegate.edges.onnx_prepare import prepare
 from tunegate.errors import MeasurementError
 from tunegate.gate.effect import launch_effect, within_spread
 from tunegate.ports import Bench, Benchmarker, Shapes
@@ -145,8 +146,6 @@ class FreshProcesses:
 
     def reference_ms(self, model: Path, *, shapes: Shapes, threads: int) -> float:
         """ONNX Runtime on the model with its shapes fixed."""
-        from tunegate.edges.onnx_prepare import prepare  # noqa: PLC0415 -- onnx takes long to load
-
         with tempfile.TemporaryDirectory(dir=self._scratch) as into:
             prepared = prepare(model, shapes=shapes, into=Path(into), path=model.name)
             start = Start("", str(prepared.fixed), threads, _WARM_UP_SECONDS)
