@@ -1,0 +1,136 @@
+"""The documentation says what is so: configurations load, commands parse, links resolve."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+import yaml
+
+from tunegate import arguments, config, errors
+from tunegate.edges import config_file
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+WORKFLOWS = [ROOT / "action.yml", ROOT / ".github", ROOT / "examples"]
+
+
+def blocks(language: str) -> list[tuple[str, str]]:
+    found = []
+    for page in PAGES:
+        for body in re.findall(rf"```{language}\n(.*?)```", page.read_text(), re.DOTALL):
+            found.append((page.name, body))
+    return found
+
+
+CONFIGS = [(name, body) for name, body in blocks("yaml") if body.startswith("models:")]
+COMMANDS = sorted(
+    {
+        line.partition("#")[0].strip()
+        for _, body in blocks("sh")
+        for line in body.splitlines()
+        if line.startswith("tunegate ")
+    }
+    | {
+        command
+        for page in PAGES
+        for command in re.findall(
+            r"`(tunegate (?:init|doctor|demo|run|detect|plan|tune|gate)[^`]*)`", page.read_text()
+        )
+    }
+)
+
+
+@pytest.mark.parametrize(("page", "text"), CONFIGS)
+def test_a_configuration_in_the_documentation_loads(page: str, text: str) -> None:
+    assert config_file.parse(text, page).models
+
+
+def test_there_are_configurations_and_commands_to_test() -> None:
+    assert len(CONFIGS) >= 2
+    assert len(COMMANDS) >= 3
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_in_the_documentation_parses(command: str) -> None:
+    assert arguments.parse(shlex.split(command)[1:]).command
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.name))
+def test_a_link_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
+        if not target.startswith("http"):
+            assert (page.parent / target).exists(), target
+
+
+def test_every_setting_is_in_the_table() -> None:
+    page = (ROOT / "docs" / "configuration.md").read_text()
+    sections = {
+        "models[]": config.ModelConfig,
+        "targets[]": config.TargetConfig,
+        "cache": config.CacheConfig,
+        "budget": config.BudgetConfig,
+        "gate": config.GateConfig,
+    }
+    for name, section in sections.items():
+        for field in msgspec.structs.fields(section):
+            assert f"`{name}.{field.encode_name}`" in page
+
+
+def test_every_input_and_output_of_the_action_is_in_its_page() -> None:
+    action = yaml.safe_load((ROOT / "action.yml").read_text())
+    page = (ROOT / "docs" / "github-action.md").read_text()
+    for name in (*action["inputs"], *action["outputs"]):
+        assert f"`{name}`" in page
+
+
+def test_the_exit_codes_of_the_readme_are_those_of_the_code() -> None:
+    page = (ROOT / "README.md").read_text()
+    listed = {int(code) for code in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)}
+    codes = {value for name, value in vars(errors).items() if name.isupper()}
+    assert listed == {code for code in codes if isinstance(code, int)}
+
+
+def test_no_expression_is_spliced_into_a_script_of_the_action() -> None:
+    action = yaml.safe_load((ROOT / "action.yml").read_text())
+    assert len(action["description"]) < 125
+    for step in action["runs"]["steps"]:
+        assert "${{" not in step["run"]
+        assert "exec " in step["run"].strip().splitlines()[-1]
+
+
+def test_zizmor_finds_nothing_in_the_workflows() -> None:
+    zizmor = Path(sys.executable).parent / "zizmor"
+    starter = ROOT / "plugin" / "tunegate" / "commands" / "workflow.yml"
+    command = [str(zizmor), "--offline", "--quiet", *map(str, WORKFLOWS), str(starter)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("schema", "files"),
+    [
+        ("vendor.github-actions", ["action.yml"]),
+        (
+            "vendor.github-workflows",
+            [
+                ".github/workflows/ci.yml",
+                "examples/one-job.yml",
+                "examples/three-jobs.yml",
+                "plugin/tunegate/commands/workflow.yml",
+            ],
+        ),
+        ("vendor.gitlab-ci", ["plugin/pipelines/gitlab.yml"]),
+        ("vendor.buildkite", ["plugin/pipelines/buildkite/pipeline.yml"]),
+    ],
+)
+def test_pipeline_files_are_valid_for_their_schemas(schema: str, files: list[str]) -> None:
+    check = Path(sys.executable).parent / "check-jsonschema"
+    command = [str(check), "--builtin-schema", schema, *(str(ROOT / file) for file in files)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
