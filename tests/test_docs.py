@@ -21,11 +21,11 @@ WORKFLOWS = [ROOT / "action.yml", ROOT / ".github", ROOT / "examples"]
 
 
 def blocks(language: str) -> list[tuple[str, str]]:
-    found = []
-    for page in PAGES:
-        for body in re.findall(rf"```{language}\n(.*?)```", page.read_text(), re.DOTALL):
-            found.append((page.name, body))
-    return found
+    return [
+        (page.name, body)
+        for page in PAGES
+        for body in re.findall(rf"```{language}\n(.*?)```", page.read_text(), re.DOTALL)
+    ]
 
 
 CONFIGS = [(name, body) for name, body in blocks("yaml") if body.startswith("models:")]
@@ -70,7 +70,7 @@ def test_a_link_leads_somewhere(page: Path) -> None:
 
 def test_every_setting_is_in_the_table() -> None:
     page = (ROOT / "docs" / "configuration.md").read_text()
-    sections = {
+    sections: dict[str, type[msgspec.Struct]] = {
         "models[]": config.ModelConfig,
         "targets[]": config.TargetConfig,
         "cache": config.CacheConfig,
