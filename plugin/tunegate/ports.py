@@ -60,8 +60,9 @@ class Repository(Protocol):
 class ModelReader(Protocol):
     """What a revision says of its models, without compiling any.
 
-    **Cheap first.** `models` looks at names, sizes and pointers only. `opened` reads the bytes: it
-    gives the version with its graph digest, or without one and the reason, never an exception.
+    **Cheap first.** `models` looks at names, sizes and pointers only; its `external` stands for all
+    that may be a model's data. `opened` reads the bytes: it gives the version with its graph digest
+    and its real data files, or without them and the reason, never an exception.
     """
 
     def models(self, revision: str) -> Mapping[ModelPath, ModelVersion]: ...

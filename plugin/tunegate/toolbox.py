@@ -45,7 +45,13 @@ class Workplace:
     def changes(self, settings: Settings) -> ChangeSet:
         revisions = self.repository.revisions(settings.base, settings.head)
         reader = GitModelReader(self.repository)
-        return detect(reader, revisions, self.config, self._config_at_base(revisions))
+        return detect(
+            reader,
+            revisions,
+            self.config,
+            self._config_at_base(revisions),
+            config_name=str(self.config_path),
+        )
 
     def _config_at_base(self, revisions: Revisions) -> Config | None:
         if revisions.base is None:

@@ -60,9 +60,8 @@ class Checkout:
 
     def has_object(self, name: str) -> bool:
         """Whether the object is on this disk; asking never fetches it."""
-        listed = self.git("rev-list", "--objects", "--missing=print", "--all", "HEAD", name)
-        missing = {line[1:] for line in listed.splitlines() if line.startswith("?")}
-        return name not in missing
+        check = ("cat-file", "--batch-all-objects", "--batch-check=%(objectname)")
+        return name in self.git(*check).split()
 
 
 def new_repository(path: Path, branch: str = "main") -> Checkout:

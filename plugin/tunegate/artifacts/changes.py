@@ -21,7 +21,7 @@ class Revisions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExternalFile(msgspec.Struct, frozen=True):
-    """A file of tensor data beside the model; `digest` is the sha-256 of its content."""
+    """A file of tensor data beside the model; `digest` names its content."""
 
     path: str
     digest: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
+from typing import Literal
 
 from tunegate.artifacts.changes import ModelVersion
 from tunegate.edges.git_history import GitHistory
@@ -18,7 +19,7 @@ class GitRepository(GitHistory):
 
     def files(self, revision: str) -> Sequence[TreeEntry]:
         """Without sizes: to say them, git would fetch every blob that a blobless clone lacks."""
-        listed = self._git.bytes("ls-tree", "-r", "-z", "--full-tree", revision)
+        listed = self._git.output("ls-tree", "-r", "-z", "--full-tree", revision)
         if listed is None:
             message = f"{revision}: its files cannot be listed. Fetch the whole commit."
             raise RevisionError(message)
@@ -26,7 +27,7 @@ class GitRepository(GitHistory):
         return tuple(entry for entry in entries if entry is not None)
 
     def read(self, revision: str, path: str) -> bytes:
-        content = self._git.bytes("cat-file", "blob", f"{revision}:{path}")
+        content = self._git.output("cat-file", "blob", f"{revision}:{path}")
         if content is None:
             message = f"{path}: not in {revision[:12]}, or its content cannot be fetched."
             raise RevisionError(message)
@@ -35,7 +36,7 @@ class GitRepository(GitHistory):
     def sizes(self, blobs: Sequence[str]) -> Mapping[str, int]:
         """Bytes of each of these blobs that can be had."""
         asked = "".join(f"{blob}\n" for blob in blobs).encode()
-        told = self._git.bytes("cat-file", "--batch-check", standard_input=asked) or b""
+        told = self._git.output("cat-file", "--batch-check", standard_input=asked) or b""
         answers = [line.split() for line in told.decode().splitlines()]
         return {answer[0]: int(answer[2]) for answer in answers if answer[1] == "blob"}
 
@@ -49,17 +50,34 @@ class GitRepository(GitHistory):
         body = self.content(version)
         into.mkdir(parents=True, exist_ok=True)
         model.write_bytes(body)
+        for name in self._data_files(version, body):
+            target = into / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(self._data(version, name))
+        return model
+
+    def _data_files(self, version: ModelVersion, body: bytes) -> tuple[str, ...]:
         try:
-            names = external_files(body)
+            return external_files(body)
         except ModelError as error:
             message = f"{version.path}: {error}. Export it again."
             raise ModelError(message) from error
-        for name in names:
-            beside = str(PurePosixPath(version.path).parent / name)
-            target = into / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(self.content(_beside(version, beside)))
-        return model
+
+    def _data(self, version: ModelVersion, name: str) -> bytes:
+        """An external data file, wherever it is stored."""
+        path = str(PurePosixPath(version.path).parent / name)
+        storages: tuple[tuple[Literal["git", "dvc"], str], ...] = (
+            ("git", path),
+            ("dvc", f"{path}.dvc"),
+        )
+        for storage, stored in storages:
+            if self._git.text("rev-parse", "--verify", "-q", f"{version.revision}:{stored}"):
+                return self.content(_beside(version, path, storage))
+        message = (
+            f"{version.path}: its data file {path} is not in {version.revision[:12]}. "
+            f"Commit it (also when it is stored by LFS or DVC)."
+        )
+        raise ModelError(message)
 
 
 def _entry(line: bytes) -> TreeEntry | None:
@@ -71,14 +89,13 @@ def _entry(line: bytes) -> TreeEntry | None:
     return TreeEntry(path.decode("utf-8", "backslashreplace"), blob.decode())
 
 
-def _beside(version: ModelVersion, path: str) -> ModelVersion:
-    """An external data file of a model, wherever it is stored."""
+def _beside(version: ModelVersion, path: str, storage: Literal["git", "dvc"]) -> ModelVersion:
     return ModelVersion(
         revision=version.revision,
         path=path,
         content_digest="",
         graph_digest=None,
-        storage="git",
+        storage=storage,
         size_bytes=0,
     )
 

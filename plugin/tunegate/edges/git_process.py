@@ -45,10 +45,10 @@ class GitProcess:
 
     def text(self, *arguments: str) -> str | None:
         """Standard output without its last newline; None when git says no."""
-        body = self.bytes(*arguments)
+        body = self.output(*arguments)
         return None if body is None else body.decode("utf-8", "surrogateescape").rstrip("\n")
 
-    def bytes(self, *arguments: str, standard_input: bytes = b"") -> bytes | None:
+    def output(self, *arguments: str, standard_input: bytes = b"") -> bytes | None:
         try:
             return self._run([f"--git-dir={self.git_dir}", *arguments], standard_input)
         except GitCommandError:

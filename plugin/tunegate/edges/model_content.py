@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import shutil
 import subprocess
 from collections.abc import Callable
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from tunegate.artifacts.changes import ModelVersion
 from tunegate.edges.git_process import GitProcess
-from tunegate.edges.pointers import dvc_output, lfs_pointer
+from tunegate.edges.pointers import Pointer, dvc_output, lfs_pointer
 from tunegate.errors import ModelError
 
 Read = Callable[[str, str], bytes]
 _PULL_SECONDS = 600
+_MD5 = "md5:"
 
 
 def read_content(git: GitProcess, read: Read, version: ModelVersion) -> bytes:
@@ -22,24 +25,17 @@ def read_content(git: GitProcess, read: Read, version: ModelVersion) -> bytes:
         return _from_dvc(git, read, version)
     content = read(version.revision, version.path)
     pointer = lfs_pointer(content)
-    return content if pointer is None else _from_lfs(git, content, pointer.digest, version.path)
+    return content if pointer is None else _from_lfs(git, content, pointer, version.path)
 
 
-def _from_lfs(git: GitProcess, pointer: bytes, oid: str, path: str) -> bytes:
+def _from_lfs(git: GitProcess, content: bytes, pointer: Pointer, path: str) -> bytes:
+    oid = pointer.digest
     stored = _common_dir(git) / "lfs" / "objects" / oid[:2] / oid[2:4] / oid
     if stored.is_file():
         return stored.read_bytes()
-    if shutil.which("git-lfs"):
-        smudged = subprocess.run(
-            ["git", "lfs", "smudge", "--", path],
-            cwd=git.root,
-            input=pointer,
-            capture_output=True,
-            timeout=_PULL_SECONDS,
-            check=False,
-        )
-        if smudged.returncode == 0 and lfs_pointer(smudged.stdout) is None:
-            return smudged.stdout
+    pulled = _smudged(git, content, path) if shutil.which("git-lfs") else b""
+    if len(pulled) == pointer.size_bytes and lfs_pointer(pulled) is None:
+        return pulled
     message = (
         f"{path}: only its Git LFS pointer is here. "
         f'Run: git lfs pull --include="{path}" (and install git-lfs where it is missing).'
@@ -47,18 +43,50 @@ def _from_lfs(git: GitProcess, pointer: bytes, oid: str, path: str) -> bytes:
     raise ModelError(message)
 
 
+def _smudged(git: GitProcess, pointer: bytes, path: str) -> bytes:
+    """What git-lfs downloads for the pointer; nothing where it cannot, or asks for a password."""
+    try:
+        done = subprocess.run(
+            ["git", "lfs", "smudge", "--", path],
+            cwd=git.root,
+            env={**os.environ, "GIT_TERMINAL_PROMPT": "0"},
+            input=pointer,
+            capture_output=True,
+            timeout=_PULL_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return b""
+    return done.stdout if done.returncode == 0 else b""
+
+
 def _from_dvc(git: GitProcess, read: Read, version: ModelVersion) -> bytes:
-    found = dvc_output(read(version.revision, f"{version.path}.dvc"))
-    md5 = found[1].digest if found is not None else version.content_digest.removeprefix("md5:")
+    md5 = _md5(read, version)
     cache = git.root / ".dvc" / "cache"
     for stored in (cache / "files" / "md5" / md5[:2] / md5[2:], cache / md5[:2] / md5[2:]):
         if stored.is_file():
             return stored.read_bytes()
-    name = PurePosixPath(version.path).name
-    message = f"{version.path}: only {name}.dvc is here. Run: dvc pull {version.path}.dvc"
+    # The cache may lie elsewhere; then the working tree has what is checked out.
+    checked_out = git.root / version.path
+    if checked_out.is_file():
+        content = checked_out.read_bytes()
+        if hashlib.md5(content, usedforsecurity=False).hexdigest() == md5:
+            return content
+    message = f"{version.path}: only its .dvc file is here. Run: dvc pull {version.path}.dvc"
     raise ModelError(message)
 
 
+def _md5(read: Read, version: ModelVersion) -> str:
+    if version.content_digest.startswith(_MD5):
+        return version.content_digest.removeprefix(_MD5)
+    output = dvc_output(read(version.revision, f"{version.path}.dvc"))
+    if output is None:
+        message = f"{version.path}.dvc: not a DVC file of one output. Run: dvc add {version.path}"
+        raise ModelError(message)
+    return output[1].digest
+
+
 def _common_dir(git: GitProcess) -> Path:
+    """Where the objects are: of a worktree, in the repository it belongs to."""
     named = git.text("rev-parse", "--git-common-dir")
     return (git.root / named).resolve() if named else git.git_dir

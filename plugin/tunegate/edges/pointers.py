@@ -11,7 +11,7 @@ _LFS = re.compile(
     rb"version https://git-lfs\.github\.com/spec/v1\n(?:.*\n)*?oid sha256:(?P<oid>[0-9a-f]{64})\n"
     rb"size (?P<size>\d+)\n"
 )
-_LARGEST_POINTER_BYTES = 1024
+LARGEST_POINTER_BYTES = 1024
 _MD5 = re.compile(r"[0-9a-f]{32}")
 
 
@@ -24,7 +24,7 @@ class Pointer(msgspec.Struct, frozen=True):
 
 def lfs_pointer(content: bytes) -> Pointer | None:
     """The pointer in a file, or None for any other content."""
-    if len(content) > _LARGEST_POINTER_BYTES:
+    if len(content) > LARGEST_POINTER_BYTES:
         return None
     match = _LFS.fullmatch(content)
     return Pointer(match["oid"].decode(), int(match["size"])) if match else None

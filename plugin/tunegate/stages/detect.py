@@ -16,15 +16,21 @@ Found = Mapping[ModelPath, ModelVersion]
 
 
 def detect(
-    reader: ModelReader, revisions: Revisions, config: Config, base_config: Config | None
+    reader: ModelReader,
+    revisions: Revisions,
+    config: Config,
+    base_config: Config | None,
+    *,
+    config_name: str = "tunegate.yaml",
 ) -> ChangeSet:
-    """Only models whose stored bytes differ are opened. `base_config` None: unreadable or absent.
+    """Only models whose stored bytes differ, or what may be their data, are opened.
 
-    Raises ConfigError for a glob that matches nothing on either side.
+    `base_config` None: unreadable or absent. Raises ConfigError, naming the configuration, for a
+    glob that matches nothing on either side.
     """
     head = reader.models(revisions.head)
     base = {} if revisions.base is None else reader.models(revisions.base)
-    _check_globs(config, [*head, *base])
+    _check_globs(config, config_name, [*head, *base])
     old_config = base_config or config
     head_paths = set(selected(config, head))
     base_paths = set(selected(old_config, base))
@@ -69,27 +75,36 @@ def _change(
             targets=targets,
             reason="new in the head",
         )
-    same_bytes = _identity(before) == _identity(after)
-    same_needs = needs_of(config, path) == needs_of(old_config, before.path)
-    if same_bytes and before.path != after.path and same_needs:
-        return ModelChange(
-            path=path,
-            kind="renamed",
-            change=None,
-            base=before,
-            head=after,
-            targets=targets,
-            reason=f"renamed from {before.path}, same content",
-        )
-    if same_bytes and same_needs:
-        return None
-    if same_bytes:
+    old, new, problem = _looked_into(reader, before, after)
+    if _identity(old) != _identity(new):
+        change, reason = _compare(old, new, problem)
+        return _modified(path, change, old, new, targets, reason)
+    if needs_of(config, path) != needs_of(old_config, before.path):
         reason = "its inputs or targets changed in the configuration"
-        return _modified(path, "config", before, after, targets, reason)
+        return _modified(path, "config", old, new, targets, reason)
+    if before.path == path:
+        return None
+    return ModelChange(
+        path=path,
+        kind="renamed",
+        change=None,
+        base=old,
+        head=new,
+        targets=targets,
+        reason=f"renamed from {before.path}, same content",
+    )
+
+
+def _looked_into(
+    reader: ModelReader, before: ModelVersion, after: ModelVersion
+) -> tuple[ModelVersion, ModelVersion, str]:
+    """Both opened, and what is wrong with them, where they may differ. Once opened, they may turn
+    out to be the same: what changed beside them was not their data."""
+    if _identity(before) == _identity(after):
+        return before, after, ""
     old, old_problem = reader.opened(before)
     new, new_problem = reader.opened(after)
-    change, reason = _compare(old, new, old_problem or new_problem)
-    return _modified(path, change, old, new, targets, reason)
+    return old, new, old_problem or new_problem
 
 
 def _compare(old: ModelVersion, new: ModelVersion, problem: str) -> tuple[Change, str]:
@@ -132,14 +147,14 @@ def _deleted(version: ModelVersion, old_config: Config) -> ModelChange:
 
 
 def _renames(gone: Found, new: Found) -> dict[ModelPath, ModelVersion]:
-    """New path -> the version it was renamed from, where exactly one vanished model is equal."""
+    """New path -> the vanished model with the same bytes; each vanished one is found once."""
+    left = [gone[path] for path in sorted(gone)]
     renamed: dict[ModelPath, ModelVersion] = {}
     for path, version in sorted(new.items()):
-        same = [old for old in gone.values() if _identity(old) == _identity(version)]
-        taken = {old.path for old in renamed.values()}
-        free = [old for old in same if old.path not in taken]
-        if free:
-            renamed[path] = free[0]
+        same = [old for old in left if old.content_digest == version.content_digest]
+        if same:
+            renamed[path] = same[0]
+            left.remove(same[0])
     return renamed
 
 
@@ -147,11 +162,11 @@ def _identity(version: ModelVersion) -> tuple[str, ...]:
     return (version.content_digest, *(file.digest for file in version.external))
 
 
-def _check_globs(config: Config, paths: Sequence[ModelPath]) -> None:
+def _check_globs(config: Config, config_name: str, paths: Sequence[ModelPath]) -> None:
     for entry in config.models:
         if not any(matches(entry.path, path) for path in paths):
             message = (
-                f"models: path {entry.path} matches no ONNX file of the revision. "
+                f'{config_name}: models: path "{entry.path}" matches no ONNX file of the revision. '
                 f"Correct the glob, or commit the model (also when it is stored by LFS or DVC)."
             )
             raise ConfigError(message)
