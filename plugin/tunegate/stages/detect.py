@@ -166,7 +166,7 @@ def _check_globs(config: Config, config_name: str, paths: Sequence[ModelPath]) -
     for entry in config.models:
         if not any(matches(entry.path, path) for path in paths):
             message = (
-                f'{config_name}: models: path "{entry.path}" matches no ONNX file of the revision. '
+                f"{config_name}: models: path {entry.path} matches no ONNX file of the revision. "
                 f"Correct the glob, or commit the model (also when it is stored by LFS or DVC)."
             )
             raise ConfigError(message)

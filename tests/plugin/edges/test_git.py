@@ -8,6 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.support.external_data import model_with_data
 from tests.support.git_repository import Checkout, clone, new_repository
 from tests.support.small_onnx import matmul_model
 from tunegate.artifacts.changes import ModelVersion
@@ -173,7 +174,7 @@ def test_no_child_process_is_left(origin: Checkout) -> None:
 
 
 def test_an_exported_model_lies_beside_its_data(origin: Checkout, tmp_path: Path) -> None:
-    model = with_data("data/w.bin")
+    model = model_with_data("data/w.bin")
     origin.commit({"models/m.onnx": model, "models/data/w.bin": b"\0" * 1024})
     written = GitRepository(origin.path).export_model(
         version("HEAD", "models/m.onnx"), tmp_path / "out"
@@ -184,7 +185,7 @@ def test_an_exported_model_lies_beside_its_data(origin: Checkout, tmp_path: Path
 
 
 def test_missing_data_of_a_model_is_named(origin: Checkout, tmp_path: Path) -> None:
-    commit = origin.commit({"models/m.onnx": with_data("w.bin")})
+    commit = origin.commit({"models/m.onnx": model_with_data("w.bin")})
     with pytest.raises(ModelError) as raised:
         GitRepository(origin.path).export_model(version(commit, "models/m.onnx"), tmp_path / "out")
     assert str(raised.value) == (
@@ -203,21 +204,10 @@ def test_a_damaged_model_is_one_clear_line(
 
 
 def test_data_outside_the_models_directory_is_never_read(origin: Checkout, tmp_path: Path) -> None:
-    origin.commit({"models/m.onnx": with_data("../../secret")})
+    origin.commit({"models/m.onnx": model_with_data("../../secret")})
     with pytest.raises(ModelError, match="lies outside the model's directory"):
         GitRepository(origin.path).export_model(version("HEAD", "models/m.onnx"), tmp_path / "out")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["m.onnx"]
-
-
-def with_data(location: str) -> bytes:
-    """A model whose weight lies in another file."""
-    model = matmul_model()
-    weight = model.graph.initializer[0]
-    weight.ClearField("raw_data")
-    weight.data_location = weight.EXTERNAL
-    weight.external_data.add(key="location", value=location)
-    content: bytes = model.SerializeToString()
-    return content
 
 
 def state(checkout: Checkout) -> list[str]:

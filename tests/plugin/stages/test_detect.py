@@ -1,0 +1,287 @@
+"""What a change does to the configured models, in real repositories."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+import onnx
+import pytest
+
+from tests.support.external_data import model_with_data
+from tests.support.git_repository import Checkout, new_repository
+from tests.support.small_onnx import conv_model, matmul_model
+from tunegate.artifacts.changes import (
+    ChangeSet,
+    ModelChange,
+    ModelVersion,
+    Revisions,
+)
+from tunegate.config import Config, ModelConfig, TargetConfig
+from tunegate.edges.config_file import parse
+from tunegate.edges.git import GitRepository
+from tunegate.edges.model_reader import GitModelReader
+from tunegate.errors import ConfigError
+from tunegate.stages.detect import detect
+
+CONFIG = Config(models=(ModelConfig(path="models/**/*.onnx"),))
+
+
+class CountingReader:
+    """Remembers which models were opened."""
+
+    def __init__(self, reader: GitModelReader) -> None:
+        self._reader = reader
+        self.opened_paths: list[str] = []
+
+    def models(self, revision: str) -> Mapping[str, ModelVersion]:
+        return self._reader.models(revision)
+
+    def opened(self, version: ModelVersion) -> tuple[ModelVersion, str]:
+        self.opened_paths.append(version.path)
+        return self._reader.opened(version)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Checkout:
+    checkout = new_repository(tmp_path / "project")
+    checkout.commit(
+        {
+            "models/conv.onnx": content(conv_model()),
+            "models/product.onnx": content(matmul_model()),
+            "elsewhere.onnx": content(matmul_model(seed=5)),
+        }
+    )
+    return checkout
+
+
+def test_a_change_elsewhere_changes_no_model(project: Checkout) -> None:
+    changes, opened = after(project, {"src/code.py": b"pass", "elsewhere.onnx": b"not ours"})
+    assert changes.models == ()
+    assert changes.unchanged == ("models/conv.onnx", "models/product.onnx")
+    assert opened == []
+
+
+def test_only_the_changed_model_is_opened(project: Checkout) -> None:
+    changes, opened = after(project, {"models/conv.onnx": content(conv_model(seed=1))})
+    assert [change.path for change in changes.models] == ["models/conv.onnx"]
+    assert changes.unchanged == ("models/product.onnx",)
+    assert opened == ["models/conv.onnx"] * 2
+
+
+def test_other_weights_are_weights_only(project: Checkout) -> None:
+    (change,) = after(project, {"models/conv.onnx": content(conv_model(seed=1))})[0].models
+    assert (change.kind, change.change) == ("modified", "weights-only")
+    assert change.reason == "the graph is the same, its tensor data is not"
+    assert digests(change)[0] == digests(change)[1]
+
+
+def test_another_graph_is_structural(project: Checkout) -> None:
+    (change,) = after(project, {"models/conv.onnx": content(conv_model(out=16))})[0].models
+    assert (change.kind, change.change) == ("modified", "structural")
+    assert digests(change)[0] != digests(change)[1]
+
+
+def test_a_model_that_cannot_be_read_counts_as_structural_and_says_why(project: Checkout) -> None:
+    (change,) = after(project, {"models/conv.onnx": b"broken"})[0].models
+    assert (change.kind, change.change) == ("modified", "unknown")
+    assert change.reason == ("treated as a change of structure: not an ONNX file, or cut short")
+
+
+def test_a_new_model_is_added(project: Checkout) -> None:
+    changes, opened = after(project, {"models/deep/new.onnx": content(conv_model(seed=2))})
+    (change,) = changes.models
+    assert (change.kind, change.change, change.base) == ("added", None, None)
+    assert change.targets == ("cpu",)
+    assert digests(change)[1] is not None
+    assert opened == ["models/deep/new.onnx"]
+
+
+def test_a_removed_model_is_deleted_and_not_opened(project: Checkout) -> None:
+    changes, opened = after(project, {"models/conv.onnx": None})
+    (change,) = changes.models
+    assert (change.kind, change.head, change.reason) == ("deleted", None, "not in the head")
+    assert opened == []
+
+
+def test_a_renamed_model_has_nothing_to_do(project: Checkout) -> None:
+    moved = {"models/conv.onnx": None, "models/new é.onnx": content(conv_model())}
+    changes, opened = after(project, moved)
+    (change,) = changes.models
+    assert (change.path, change.kind, change.change) == ("models/new é.onnx", "renamed", None)
+    assert change.reason == "renamed from models/conv.onnx, same content"
+    assert opened == []
+
+
+def test_a_renamed_and_changed_model_is_another_one(project: Checkout) -> None:
+    moved = {"models/conv.onnx": None, "models/b.onnx": content(conv_model(seed=1))}
+    changes, _ = after(project, moved)
+    assert kinds(changes) == {"models/b.onnx": "added", "models/conv.onnx": "deleted"}
+
+
+def test_a_copy_is_added_and_the_original_unchanged(project: Checkout) -> None:
+    changes, _ = after(project, {"models/copy.onnx": content(conv_model())})
+    assert kinds(changes) == {"models/copy.onnx": "added"}
+    assert "models/conv.onnx" in changes.unchanged
+
+
+def test_of_two_equal_models_each_is_renamed_once(project: Checkout) -> None:
+    same = content(conv_model())
+    project.commit({"models/twin.onnx": same})
+    moved = {"models/conv.onnx": None, "models/twin.onnx": None}
+    changes, _ = after(project, {**moved, "models/x.onnx": same, "models/y.onnx": same})
+    assert [change.reason for change in changes.models] == [
+        "renamed from models/conv.onnx, same content",
+        "renamed from models/twin.onnx, same content",
+    ]
+
+
+def test_a_model_that_moves_out_of_the_configuration_is_no_longer_checked(
+    project: Checkout,
+) -> None:
+    moved = {"models/conv.onnx": None, "attic/conv.onnx": content(conv_model())}
+    assert kinds(after(project, moved)[0]) == {"models/conv.onnx": "deleted"}
+
+
+# data files ----------------------------------------------------------------------
+
+
+def test_a_change_of_its_data_is_a_change_of_the_model(project: Checkout) -> None:
+    project.commit(
+        {"models/big.onnx": model_with_data("big.onnx.data"), "models/big.onnx.data": b"1"}
+    )
+    changes, opened = after(project, {"models/big.onnx.data": b"2"})
+    (change,) = changes.models
+    assert (change.path, change.change) == ("models/big.onnx", "weights-only")
+    assert change.head is not None
+    assert [file.path for file in change.head.external] == ["models/big.onnx.data"]
+    assert set(opened) == {"models/big.onnx", "models/conv.onnx", "models/product.onnx"}
+
+
+def test_what_lies_beside_a_model_but_is_not_its_data_changes_nothing(project: Checkout) -> None:
+    changes, _ = after(project, {"models/labels.txt": b"cat\ndog\n"})
+    assert changes.models == ()
+    assert "models/conv.onnx" in changes.unchanged
+
+
+def test_a_page_beside_a_model_opens_none(project: Checkout) -> None:
+    assert after(project, {"models/README.md": b"# Models", "models/.keep": b""})[1] == []
+
+
+def test_a_model_moves_with_its_data(project: Checkout) -> None:
+    model, weights = model_with_data("w.bin"), b"1" * 10
+    project.commit({"models/v1/big.onnx": model, "models/v1/w.bin": weights})
+    gone = {"models/v1/big.onnx": None, "models/v1/w.bin": None}
+    changes, _ = after(project, {**gone, "models/v2/big.onnx": model, "models/v2/w.bin": weights})
+    assert kinds(changes) == {"models/v2/big.onnx": "renamed"}
+
+
+def test_a_model_that_moves_to_other_data_is_modified(project: Checkout) -> None:
+    model = model_with_data("w.bin")
+    project.commit({"models/v1/big.onnx": model, "models/v1/w.bin": b"1"})
+    gone = {"models/v1/big.onnx": None, "models/v1/w.bin": None}
+    changes, _ = after(project, {**gone, "models/v2/big.onnx": model, "models/v2/w.bin": b"2"})
+    (change,) = changes.models
+    assert (change.path, change.kind, change.change) == (
+        "models/v2/big.onnx",
+        "modified",
+        "weights-only",
+    )
+
+
+# the configuration ---------------------------------------------------------------
+
+
+def test_a_change_of_what_a_model_needs_is_a_change_of_the_model(project: Checkout) -> None:
+    entry = ModelConfig(path="models/**/*.onnx", inputs={"x": (1, 8)})
+    changes, opened = after(project, {}, Config(models=(entry,)))
+    assert {change.change for change in changes.models} == {"config"}
+    assert changes.models[0].reason == "its inputs or targets changed in the configuration"
+    assert opened == []
+
+
+def test_a_new_target_concerns_every_model_that_uses_it(project: Checkout) -> None:
+    targets = (TargetConfig(name="cpu"), TargetConfig(name="many", threads=8))
+    changes, _ = after(project, {}, msgspec.structs.replace(CONFIG, targets=targets))
+    assert [change.targets for change in changes.models] == [("cpu", "many")] * 2
+
+
+def test_a_model_that_becomes_configured_is_checked(project: Checkout) -> None:
+    both = Config(models=(*CONFIG.models, ModelConfig(path="elsewhere.onnx")))
+    changes, _ = after(project, {}, both)
+    assert kinds(changes) == {"elsewhere.onnx": "modified"}
+
+
+def test_a_comment_in_the_configuration_changes_nothing(project: Checkout) -> None:
+    text = "models:\n  - path: models/**/*.onnx\n"
+    old, new = parse(text, "old"), parse(f"# a comment\n{text}budget: {{minutes: 3}}\n", "new")
+    changes, opened = after(project, {"tunegate.yaml": b"# a comment"}, new, old)
+    assert (changes.models, opened) == ((), [])
+
+
+def test_an_unreadable_configuration_of_the_base_is_noted(project: Checkout) -> None:
+    head = project.git("rev-parse", "HEAD")
+    changes = detect(reader_of(project), Revisions(base=head, head=head), CONFIG, None)
+    assert changes.notes == ("the base has no readable configuration: the head's is used for both",)
+
+
+def test_without_a_base_every_model_is_added_and_it_is_said_why(project: Checkout) -> None:
+    head = project.git("rev-parse", "HEAD")
+    revisions = Revisions(base=None, head=head, reason="no parent")
+    changes = detect(reader_of(project), revisions, CONFIG, None)
+    assert set(kinds(changes).values()) == {"added"}
+    assert changes.notes == ("no base to compare with (no parent): every model counts as added",)
+
+
+def test_a_glob_that_matches_nothing_is_one_clear_line(project: Checkout) -> None:
+    wrong = Config(models=(*CONFIG.models, ModelConfig(path="modles/*.onnx")))
+    with pytest.raises(ConfigError) as raised:
+        after(project, {}, wrong)
+    assert str(raised.value) == (
+        "tunegate.yaml: models: path modles/*.onnx matches no ONNX file of the revision. "
+        "Correct the glob, or commit the model (also when it is stored by LFS or DVC)."
+    )
+
+
+def test_a_glob_whose_last_model_is_deleted_is_right(project: Checkout) -> None:
+    only = Config(models=(ModelConfig(path="models/conv.onnx"),))
+    assert kinds(after(project, {"models/conv.onnx": None}, only)[0]) == {
+        "models/conv.onnx": "deleted"
+    }
+
+
+# ---------------------------------------------------------------------------------
+
+
+def after(
+    project: Checkout,
+    files: Mapping[str, bytes | None],
+    config: Config = CONFIG,
+    base_config: Config = CONFIG,
+) -> tuple[ChangeSet, list[str]]:
+    """What a commit of these files changes, and which models were opened to find out."""
+    base = project.git("rev-parse", "HEAD")
+    revisions = Revisions(base=base, head=project.commit(files))
+    reader = reader_of(project)
+    changes = detect(reader, revisions, config, base_config)
+    assert msgspec.json.decode(msgspec.json.encode(changes), type=ChangeSet) == changes
+    return changes, reader.opened_paths
+
+
+def reader_of(project: Checkout) -> CountingReader:
+    return CountingReader(GitModelReader(GitRepository(project.path)))
+
+
+def kinds(changes: ChangeSet) -> dict[str, str]:
+    return {change.path: change.kind for change in changes.models}
+
+
+def digests(change: ModelChange) -> tuple[str | None, str | None]:
+    base, head = change.base, change.head
+    return (base.graph_digest if base else None, head.graph_digest if head else None)
+
+
+def content(model: onnx.ModelProto) -> bytes:
+    serialized: bytes = model.SerializeToString()
+    return serialized
