@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 import yaml
@@ -21,11 +22,20 @@ from tunegate.config import (
     TargetConfig,
 )
 from tunegate.errors import ConfigError
+from tunegate_cache.names import zone_problem
 
 NAME = "tunegate.yaml"
 
 _SECTIONS = (Config, ModelConfig, TargetConfig, CacheConfig, BudgetConfig, GateConfig)
+_SECTION_OF: dict[str, type[msgspec.Struct]] = {
+    "models": ModelConfig,
+    "targets": TargetConfig,
+    "cache": CacheConfig,
+    "budget": BudgetConfig,
+    "gate": GateConfig,
+}
 _KEYS = sorted({f.encode_name for s in _SECTIONS for f in msgspec.structs.fields(s)})
+_SCHEMES = ("", "file", "memory", "s3")
 _CHOICES = {"kind": "llvm or cuda", "mode": "off, ro or rw", "inconclusive": "fail or warn"}
 _UNITS = {
     "minutes": "a number of minutes",
@@ -109,7 +119,15 @@ def _problem(text: str, content: Any) -> str:
 
 
 def _unknown(key: str, path: str) -> str:
-    near = difflib.get_close_matches(key, _KEYS, n=1)
+    """The keys of the same section come first; any other may be meant for another section."""
+    section = _SECTION_OF.get(re.sub(r"\[.*", "", path), Config)
+    own = [field.encode_name for field in msgspec.structs.fields(section)]
+    same_word = [name for name in own if key in name.split("-")]
+    near = (
+        same_word
+        or difflib.get_close_matches(key, own, n=1)
+        or difflib.get_close_matches(key, _KEYS, n=1)
+    )
     hint = f"Did you mean {near[0]}?" if near else "Remove it."
     return f"unknown key {_join(path, key)}. {hint}"
 
@@ -141,6 +159,7 @@ def _at(content: Any, path: str) -> Any:
 
 def _check(config: Config, where: str) -> None:
     """What no type can say."""
+    _check_cache(config.cache, where)
     names = [target.name for target in config.targets]
     for name, count in Counter(names).items():
         if count > 1:
@@ -160,3 +179,14 @@ def _check(config: Config, where: str) -> None:
                 f"or on target {unpriced[0]}."
             )
             raise ConfigError(message)
+
+
+def _check_cache(cache: CacheConfig, where: str) -> None:
+    parts = urlsplit(cache.url)
+    if parts.scheme not in _SCHEMES or (parts.scheme == "s3" and not parts.netloc):
+        message = f'{where}: cache.url "{cache.url}": write s3://bucket/prefix or a directory.'
+        raise ConfigError(message)
+    for zone in (cache.zone, *cache.read_zones):
+        problem = zone_problem(zone)
+        if problem is not None:
+            raise ConfigError(f"{where}: cache: {problem}.")
