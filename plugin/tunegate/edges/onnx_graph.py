@@ -29,7 +29,7 @@ def graph_digest(model: bytes) -> str:
     proto = _parse(model)
     for field in ("producer_name", "producer_version", "doc_string", "metadata_props"):
         proto.ClearField(field)
-    shaping = {name for node in _nodes(proto) if _is_shaped(node) for name in node.input[1:]}
+    shaping = {name for node in _nodes(proto) if _is_shaped(node) for name in node.input if name}
     try:
         for tensor, name in _tensors(proto):
             _forget_weights(tensor, keep=name in shaping)
