@@ -72,7 +72,7 @@ def _from_dvc(git: GitProcess, read: Read, version: ModelVersion) -> bytes:
         content = checked_out.read_bytes()
         if hashlib.md5(content, usedforsecurity=False).hexdigest() == md5:
             return content
-    message = f"{version.path}: only its .dvc file is here. Run: dvc pull {version.path}.dvc"
+    message = f'{version.path}: only its .dvc file is here. Run: dvc pull "{version.path}.dvc"'
     raise ModelError(message)
 
 
@@ -81,7 +81,7 @@ def _md5(read: Read, version: ModelVersion) -> str:
         return version.content_digest.removeprefix(_MD5)
     output = dvc_output(read(version.revision, f"{version.path}.dvc"))
     if output is None:
-        message = f"{version.path}.dvc: not a DVC file of one output. Run: dvc add {version.path}"
+        message = f'{version.path}.dvc: not a DVC file of one output. Run: dvc add "{version.path}"'
         raise ModelError(message)
     return output[1].digest
 

@@ -36,6 +36,6 @@ def dvc_output(content: bytes) -> tuple[str, Pointer] | None:
         parsed = yaml.safe_load(content)
         out = parsed["outs"][0]
         path, md5, size = str(out["path"]), str(out["md5"]), int(out.get("size", 0))
-    except (yaml.YAMLError, KeyError, IndexError, TypeError, ValueError):
+    except (yaml.YAMLError, LookupError, TypeError, ValueError, RecursionError):
         return None
     return (path, Pointer(md5, size)) if _MD5.fullmatch(md5) else None

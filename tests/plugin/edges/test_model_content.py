@@ -1,0 +1,155 @@
+"""A model's real bytes, from where Git LFS and DVC keep them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.support.external_data import model_with_data
+from tests.support.git_repository import Checkout, new_repository
+from tests.support.pointer_files import dvc_file_of, keep_in_dvc, keep_in_lfs, lfs_pointer_to
+from tunegate.artifacts.changes import ModelVersion
+from tunegate.edges.git import GitRepository
+from tunegate.edges.model_reader import GitModelReader
+from tunegate.errors import ModelError
+
+PATH = "models/big é.onnx"
+BODY = b"the real model" * 1000
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Checkout:
+    return new_repository(tmp_path / "project")
+
+
+@pytest.fixture
+def no_git_lfs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A PATH with git and nothing else."""
+    only_git = tmp_path / "bin"
+    only_git.mkdir()
+    found = next(
+        Path(d) / "git" for d in os.environ["PATH"].split(":") if (Path(d) / "git").exists()
+    )
+    (only_git / "git").symlink_to(found)
+    monkeypatch.setenv("PATH", str(only_git))
+
+
+def content_at_head(project: Checkout) -> bytes:
+    repository = GitRepository(project.path)
+    return repository.content(version_at_head(repository))
+
+
+def version_at_head(repository: GitRepository) -> ModelVersion:
+    return GitModelReader(repository).models("HEAD")[PATH]
+
+
+def test_a_plain_model_is_its_blob(project: Checkout) -> None:
+    project.commit({PATH: BODY})
+    assert content_at_head(project) == BODY
+
+
+def test_a_file_that_talks_of_pointers_is_not_one(project: Checkout) -> None:
+    text = lfs_pointer_to(BODY) + b"more"
+    project.commit({PATH: text})
+    assert content_at_head(project) == text
+
+
+def test_lfs_content_comes_from_the_local_store(project: Checkout) -> None:
+    project.commit({PATH: lfs_pointer_to(BODY)})
+    keep_in_lfs(project, BODY)
+    assert content_at_head(project) == BODY
+
+
+def test_a_worktree_uses_the_lfs_store_of_its_repository(project: Checkout, tmp_path: Path) -> None:
+    project.commit({PATH: lfs_pointer_to(BODY)})
+    keep_in_lfs(project, BODY)
+    project.git("worktree", "add", "-q", "--detach", str(tmp_path / "tree"))
+    assert content_at_head(Checkout(tmp_path / "tree")) == BODY
+
+
+@pytest.mark.usefixtures("no_git_lfs")
+def test_an_lfs_pointer_alone_says_what_to_run(project: Checkout) -> None:
+    project.commit({PATH: lfs_pointer_to(BODY)})
+    with pytest.raises(ModelError) as raised:
+        content_at_head(project)
+    assert str(raised.value) == (
+        f"{PATH}: only its Git LFS pointer is here. "
+        f'Run: git lfs pull --include="{PATH}" (and install git-lfs where it is missing).'
+    )
+
+
+def test_git_lfs_is_asked_for_what_is_not_here(
+    project: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.commit({PATH: lfs_pointer_to(BODY)})
+    (tmp_path / "served").write_bytes(BODY)
+    install_git_lfs(tmp_path / "bin", f"cat '{tmp_path / 'served'}'", monkeypatch)
+    assert content_at_head(project) == BODY
+
+
+@pytest.mark.parametrize("script", ["cat", "exit 2", "echo cut short"])
+def test_what_git_lfs_could_not_get_says_what_to_run(
+    project: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
+) -> None:
+    project.commit({PATH: lfs_pointer_to(BODY)})
+    install_git_lfs(tmp_path / "bin", script, monkeypatch)
+    with pytest.raises(ModelError, match=r"only its Git LFS pointer is here. Run: git lfs pull"):
+        content_at_head(project)
+
+
+@pytest.mark.parametrize("layout", ["files/md5", "."])
+def test_dvc_content_comes_from_its_cache(project: Checkout, layout: str) -> None:
+    project.commit({f"{PATH}.dvc": dvc_file_of(PATH, BODY)})
+    keep_in_dvc(project, BODY, layout)
+    assert content_at_head(project) == BODY
+
+
+def test_dvc_content_may_be_checked_out_from_a_cache_elsewhere(project: Checkout) -> None:
+    project.commit({f"{PATH}.dvc": dvc_file_of(PATH, BODY)})
+    (project.path / PATH).write_bytes(BODY)
+    assert content_at_head(project) == BODY
+
+
+def test_a_checked_out_file_of_another_content_is_not_taken(project: Checkout) -> None:
+    project.commit({f"{PATH}.dvc": dvc_file_of(PATH, BODY)})
+    (project.path / PATH).write_bytes(b"an older model")
+    with pytest.raises(ModelError) as raised:
+        content_at_head(project)
+    assert str(raised.value) == f'{PATH}: only its .dvc file is here. Run: dvc pull "{PATH}.dvc"'
+
+
+def test_a_broken_dvc_file_is_said_to_be_one(project: Checkout) -> None:
+    project.commit({f"{PATH}.dvc": b"outs: []"})
+    with pytest.raises(ModelError) as raised:
+        content_at_head(project)
+    assert str(raised.value) == f'{PATH}.dvc: not a DVC file of one output. Run: dvc add "{PATH}"'
+
+
+def test_data_files_come_from_lfs_and_dvc_too(project: Checkout, tmp_path: Path) -> None:
+    files = {
+        "models/in-lfs.onnx": lfs_pointer_to(model_with_data("w.bin")),
+        "models/w.bin": lfs_pointer_to(b"lfs weights"),
+        "models/in-dvc.onnx.dvc": dvc_file_of("in-dvc.onnx", model_with_data("v.bin")),
+        "models/v.bin.dvc": dvc_file_of("v.bin", b"dvc weights"),
+    }
+    project.commit(files)
+    for kept in (model_with_data("w.bin"), b"lfs weights"):
+        keep_in_lfs(project, kept)
+    for kept in (model_with_data("v.bin"), b"dvc weights"):
+        keep_in_dvc(project, kept)
+    repository = GitRepository(project.path)
+    for version in GitModelReader(repository).models("HEAD").values():
+        repository.export_model(version, tmp_path / "out")
+    assert (tmp_path / "out" / "w.bin").read_bytes() == b"lfs weights"
+    assert (tmp_path / "out" / "v.bin").read_bytes() == b"dvc weights"
+
+
+def install_git_lfs(directory: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A git-lfs that answers in its own way; git finds it by its name on PATH."""
+    directory.mkdir()
+    program = directory / "git-lfs"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{directory}:{os.environ['PATH']}")
