@@ -58,6 +58,7 @@ class GitHub:
             with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310
                 return json.loads(answer.read() or b"null")
         except urllib.error.HTTPError as error:
+            error.close()
             message = f"GitHub answered {error.code} to {method} {path.partition('?')[0]}"
             raise GitHubRefusedError(message) from None
         except (OSError, ValueError) as error:

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from tunegate import arguments
+from tunegate.artifacts.changes import Revisions
+from tunegate_action.activity import command_line
+from tunegate_action.event import Event
+from tunegate_action.inputs import read_inputs
+
+REVISIONS = Revisions(base="b" * 40, head="a" * 40)
+PULL = Event(strategy="merge-commit", zone="pr/o/r/7", repository="o/r")
+
+
+def test_a_whole_run_takes_both_revisions_and_the_zone() -> None:
+    asked = arguments.parse(command_line(read_inputs({}), PULL, REVISIONS))
+    assert asked.command == "run"
+    assert (asked.settings.base, asked.settings.head) == ("b" * 40, "a" * 40)
+    assert asked.settings.overrides.zone == "pr/o/r/7"
+
+
+def test_a_fork_only_reads() -> None:
+    fork = Event(strategy="merge-commit", zone="pr/o/r/7", is_fork=True)
+    asked = arguments.parse(command_line(read_inputs({}), fork, REVISIONS))
+    assert (asked.settings.overrides.cache_mode, asked.settings.overrides.zone) == ("ro", None)
+
+
+def test_a_tuning_job_takes_its_shard_and_no_revisions() -> None:
+    inputs = read_inputs({"TUNEGATE_STAGE": "tune", "TUNEGATE_SHARD": "3", "TUNEGATE_OUT": "o"})
+    asked = arguments.parse(command_line(inputs, PULL, None))
+    assert (asked.command, asked.shard, asked.settings.out) == ("tune", 3, Path("o"))
+
+
+def test_no_base_leaves_the_choice_to_the_command_only_when_there_is_none() -> None:
+    line = command_line(read_inputs({}), PULL, Revisions(base=None, head="a" * 40))
+    assert not [part for part in line if part.startswith("--base")]
