@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.measured_cells import DEVICE, make_changes
+from tests.support.tuning_records import make_key, make_record, make_shape
+from tunegate.artifacts.builds import Cell
+from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
+from tunegate.artifacts.plans import Budget, Cost, TuningPlan
+from tunegate.artifacts.tasks import CacheUse, Resolution, ResolvedTask, TaskUse, TuningTask
+from tunegate.stages.build import best_records, build_directory
+from tunegate_cache.records import ExactHit, Lookup, Miss, TransferHit, TuningRecord
+
+SLOW = make_record(run_nanoseconds=(9_000,))
+FAST = make_record(run_nanoseconds=(1_000,), decisions=((3, (8, 8)), (5, (0,))))
+
+
+def plan_with(lookup: Lookup) -> TuningPlan:
+    task = TuningTask(
+        key=make_key(),
+        shape=make_shape(),
+        target="cpu",
+        operator="conv2d",
+        dtype="float32",
+        flops=1.0,
+        uses=(TaskUse(model="m.onnx", side="head", weight=1, name="conv"),),
+    )
+    use = CacheUse(location="x", zone="main", mode="rw")
+    return TuningPlan(
+        changes=make_changes(),
+        resolution=Resolution(tasks=(ResolvedTask(task, lookup),), cache=use),
+        shards=(),
+        budget=Budget(seconds=None, trials=None),
+        estimate=Cost(seconds=0.0),
+    )
+
+
+def outcome_with(*records: TuningRecord) -> TuningOutcome:
+    task = TaskOutcome(
+        key=make_key(),
+        target="cpu",
+        name="conv",
+        source="search",
+        records=records,
+        trials=8,
+        before_ms=None,
+        best_ms=None,
+        seconds=1.0,
+        stopped="finished",
+    )
+    return TuningOutcome(
+        shard=0,
+        target="cpu",
+        tasks=(task,),
+        spent=Cost(seconds=1.0),
+        device=DEVICE,
+        stopped="finished",
+    )
+
+
+def test_a_cached_record_is_used_as_it_is() -> None:
+    best, sources = best_records(plan_with(ExactHit((FAST, SLOW))), [])
+    assert best == {make_key(): (FAST, SLOW)}
+    assert sources == {make_key(): "exact"}
+
+
+def test_what_this_run_measured_comes_first() -> None:
+    best, sources = best_records(plan_with(ExactHit((SLOW,))), [outcome_with(FAST)])
+    assert best == {make_key(): (FAST, SLOW)}
+    assert sources == {make_key(): "search"}
+
+
+def test_a_neighbours_record_is_never_built_unmeasured() -> None:
+    donor = make_record("another")
+    best, _ = best_records(plan_with(TransferHit((donor.key,), 1.0, (donor,))), [])
+    assert best == {}
+
+
+def test_a_foreign_record_in_an_outcome_is_left_out() -> None:
+    best, _ = best_records(plan_with(Miss("absent")), [outcome_with(make_record("another"))])
+    assert best == {}
+
+
+@given(st.text(min_size=1), st.sampled_from(["base", "head"]))
+def test_a_build_directory_is_plain_whatever_the_model_is_called(path: str, side: str) -> None:
+    directory = build_directory(Cell(model=path, target="cpu"), side)  # type: ignore[arg-type]
+    assert re.fullmatch(r"builds/[A-Za-z0-9._-]+/cpu/(base|head)", directory.as_posix())
+    assert ".." not in directory.parts

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.support.measured_cells import MODEL, make_changes
+from tests.support.tuning_records import make_key, make_shape
+from tunegate.artifacts.tasks import TaskUse, TuningTask
+from tunegate.config import TargetConfig
+from tunegate.errors import ModelError
+from tunegate.stages.extract import Wanted, merge
+
+CPU = TargetConfig(name="cpu")
+
+
+def task(name: str, weight: int = 1) -> TuningTask:
+    use = TaskUse(model="any", side="head", weight=weight, name=name)
+    return TuningTask(
+        key=make_key(name),
+        shape=make_shape(),
+        target="cpu",
+        operator="conv2d",
+        dtype="float32",
+        flops=1.0,
+        uses=(use,),
+    )
+
+
+HEAD: Wanted = (MODEL, "head", CPU)
+BASE: Wanted = (MODEL, "base", CPU)
+
+
+def merged(*answers: Sequence[TuningTask] | ModelError) -> Sequence[TuningTask]:
+    return merge(make_changes(), [HEAD, BASE][: len(answers)], answers).tasks
+
+
+def test_a_task_of_both_sides_is_one_task_with_two_uses() -> None:
+    (found,) = merged([task("conv", 2)], [task("conv", 3)])
+    assert [(u.side, u.weight) for u in found.uses] == [("head", 2), ("base", 3)]
+
+
+def test_a_task_that_only_the_base_has_is_kept() -> None:
+    found = merged([task("new")], [task("old")])
+    assert [t.uses[0].side for t in found] == ["head", "base"]
+
+
+def test_a_head_that_does_not_compile_ends_the_run() -> None:
+    with pytest.raises(ModelError, match="operator Odd"):
+        merged(ModelError("m.onnx: operator Odd"), [task("old")])
+
+
+def test_a_base_that_does_not_compile_is_a_note() -> None:
+    result = merge(make_changes(), [HEAD, BASE], [[task("a")], ModelError("operator Odd")])
+    assert [t.uses[0].side for t in result.tasks] == ["head"]
+    assert "no baseline" in result.notes[0]
