@@ -1,0 +1,144 @@
+"""What a value of `tunegate.yaml` should have been, in words for who wrote it."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import textwrap
+from typing import Any
+
+import msgspec
+
+from tunegate.config import (
+    BudgetConfig,
+    CacheConfig,
+    Config,
+    GateConfig,
+    ModelConfig,
+    PositiveInt,
+    TargetConfig,
+)
+
+_SECTIONS = (Config, ModelConfig, TargetConfig, CacheConfig, BudgetConfig, GateConfig)
+_SECTION_OF: dict[str, type[msgspec.Struct]] = {
+    "models": ModelConfig,
+    "targets": TargetConfig,
+    "cache": CacheConfig,
+    "budget": BudgetConfig,
+    "gate": GateConfig,
+}
+_KEYS = sorted({f.encode_name for s in _SECTIONS for f in msgspec.structs.fields(s)})
+_CHOICES = {"kind": "llvm or cuda", "mode": "off, ro or rw", "inconclusive": "fail or warn"}
+_UNITS = {
+    "minutes": "a number of minutes",
+    "usd": "a number of US dollars",
+    "usd-per-hour": "a number of US dollars",
+    "seconds": "a number of seconds",
+    "margin-percent": "a number of percent",
+    "trials": "a whole number",
+}
+_WORDS = {
+    r", got `\w+`": "",
+    r"`array` of length >= 1": "a list of at least one",
+    r"`array`": "a list",
+    r"`object`": "a mapping",
+    r"`str` matching regex .*": "letters, digits, dots, dashes and underscores",
+    r"`str(?: \| null)?`": "a text",
+    r"`float(?: \| null)?`": "a number",
+    r"`int(?: \| null)?`": "a whole number",
+    r"(?<=\d)\.0\b": "",
+}
+
+
+def problem_of(error: msgspec.ValidationError, content: Any) -> str:
+    """Where in the content, what is wrong there, and what belongs there instead."""
+    said, _, where = str(error).partition(" - at ")
+    if where.startswith("`key`"):
+        return f"{_dotted(where) or 'the file'}: a key is a text. Put it in quotes."
+    path, value = _pointed_at(content, _dotted(where))
+    unknown = re.fullmatch(r"Object contains unknown field `(.+)`", said, re.DOTALL)
+    if unknown is not None:
+        return _unknown(unknown[1], path)
+    missing = re.fullmatch(r"Object missing required field `(.+)`", said)
+    if missing is not None:
+        return f"{_join(path, missing[1])} is missing. Add it; `tunegate init` shows an example."
+    last = path.rpartition(".")[2]
+    if last in _UNITS and isinstance(value, str):
+        return f'{path} must be {_UNITS[last]} without a unit, not "{value}".'
+    if last in _CHOICES and said.startswith("Invalid enum value"):
+        return f'{path} is {_CHOICES[last]}, not "{value}".'
+    return f"{path or 'the file'}: {_plainly(said)}, not {_shown(value)}.{_hint(said, value)}"
+
+
+def _dotted(where: str) -> str:
+    """`$.gate.margin` in its quotes, without what only msgspec knows."""
+    return where.removeprefix("`key` in ").strip("`").removeprefix("$").removeprefix(".")
+
+
+def _pointed_at(content: Any, path: str) -> tuple[str, Any]:
+    """The path and its value. msgspec writes `[...]` for any key of `inputs`; we name the input."""
+    before, any_key, inside = path.partition("[...]")
+    if not any_key:
+        return path, _at(content, path)
+    for name, shape in _at(content, before).items():
+        try:
+            msgspec.convert(shape, tuple[PositiveInt, ...])
+        except msgspec.ValidationError:
+            return f"{before}.{name}{inside}", _at(shape, inside)
+    return path, None
+
+
+def _at(content: Any, path: str) -> Any:
+    for part in re.findall(r"[^.\[\]]+|\[\d+\]", path):
+        try:
+            content = content[int(part[1:-1]) if part.startswith("[") else part]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return content
+
+
+def _unknown(key: str, path: str) -> str:
+    """The keys of the same section come first; any other may be meant for another section."""
+    section = _SECTION_OF.get(re.sub(r"\[.*", "", path), Config)
+    own = [field.encode_name for field in msgspec.structs.fields(section)]
+    same_word = [name for name in own if key in name.split("-")]
+    near = (
+        same_word
+        or difflib.get_close_matches(key, own, n=1)
+        or difflib.get_close_matches(key, _KEYS, n=1)
+    )
+    hint = f"Did you mean {near[0]}?" if near else "Remove it."
+    return f"unknown key {_join(path, key)}. {hint}"
+
+
+def _plainly(said: str) -> str:
+    for pattern, words in _WORDS.items():
+        said = re.sub(pattern, words, said)
+    return said[:1].lower() + said[1:]
+
+
+def _shown(value: Any) -> str:
+    """On one line, and not longer than one."""
+    match value:
+        case None:
+            return "nothing"
+        case str():
+            text = msgspec.json.encode(value).decode()
+        case bool():
+            text = str(value).lower()
+        case dict():
+            return "a mapping"
+        case list():
+            return "a list" if value else "an empty list"
+        case _:
+            text = str(value)
+    return textwrap.shorten(text, 60, placeholder="…")
+
+
+def _hint(said: str, value: Any) -> str:
+    is_bare = isinstance(value, int | float)
+    return " Put it in quotes." if said.startswith("Expected `str") and is_bare else ""
+
+
+def _join(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key
