@@ -2,62 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.small_onnx import conv_model, matmul_model, one_node_model, save
+from tests.support.small_onnx import matmul_model, one_node_model, save
+from tests.support.workspace import CONFIG, Workspace
 
 pytestmark = pytest.mark.e2e
 
-CONFIG = "models:\n  - path: models/*.onnx\ncache:\n  url: cache\nbudget:\n  trials: 2\n"
-
-
-class Repository:
-    """A git repository with a model and a configuration, and the command run in it."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.git("init", "-q", "-b", "main")
-        save(conv_model(), root / "models" / "m.onnx")
-        self.write("tunegate.yaml", CONFIG)
-        self.commit()
-
-    def git(self, *arguments: str) -> None:
-        identity = ("-c", "user.name=t", "-c", "user.email=t@example.invalid")
-        subprocess.run(
-            ["git", *identity, *arguments], cwd=self.root, check=True, capture_output=True
-        )
-
-    def write(self, name: str, text: str) -> None:
-        (self.root / name).write_text(text)
-
-    def commit(self) -> None:
-        self.git("add", "--all")
-        self.git("commit", "-q", "--allow-empty", "-m", "x")
-
-    def tunegate(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "tunegate", *arguments],
-            cwd=self.root,
-            capture_output=True,
-            text=True,
-            check=False,
-            env={**os.environ, "HOME": str(self.root.parent)},
-        )
-
 
 @pytest.fixture
-def repository(tmp_path: Path) -> Repository:
-    root = tmp_path / "repository"
-    root.mkdir()
-    return Repository(root)
+def repository(tmp_path: Path) -> Workspace:
+    return Workspace(tmp_path / "repository")
 
 
-def refusal(repository: Repository, *arguments: str) -> str:
+def refusal(repository: Workspace, *arguments: str) -> str:
     """The one line of a run that was refused."""
     done = repository.tunegate(*(arguments or ("run",)))
     assert done.returncode == 2, done.stderr
@@ -67,7 +27,7 @@ def refusal(repository: Repository, *arguments: str) -> str:
     return errors[0]
 
 
-def test_no_configuration(repository: Repository) -> None:
+def test_no_configuration(repository: Workspace) -> None:
     (repository.root / "tunegate.yaml").unlink()
     assert "tunegate.yaml: not found. Run `tunegate init`" in refusal(repository)
 
@@ -84,21 +44,21 @@ def test_no_configuration(repository: Repository) -> None:
     ],
 )
 def test_a_configuration_that_cannot_be_used(
-    repository: Repository, text: str, message: str
+    repository: Workspace, text: str, message: str
 ) -> None:
     repository.write("tunegate.yaml", text)
     repository.commit()
     assert message in refusal(repository)
 
 
-def test_a_truncated_model(repository: Repository) -> None:
+def test_a_truncated_model(repository: Workspace) -> None:
     model = repository.root / "models" / "m.onnx"
     model.write_bytes(model.read_bytes()[:300])
     repository.commit()
     assert "models/m.onnx: not an ONNX file, or cut short" in refusal(repository)
 
 
-def test_an_operator_nobody_knows_is_named_with_its_node(repository: Repository) -> None:
+def test_an_operator_nobody_knows_is_named_with_its_node(repository: Workspace) -> None:
     body = one_node_model("Frobnicate").SerializeToString()
     (repository.root / "models" / "m.onnx").write_bytes(body)
     repository.commit()
@@ -107,46 +67,46 @@ def test_an_operator_nobody_knows_is_named_with_its_node(repository: Repository)
     assert "Frobnicate" in line
 
 
-def test_an_operator_the_compiler_lacks_is_named_with_its_node(repository: Repository) -> None:
+def test_an_operator_the_compiler_lacks_is_named_with_its_node(repository: Workspace) -> None:
     save(one_node_model("Det"), repository.root / "models" / "m.onnx")
     repository.commit()
     assert 'operator Det (node "odd") is not supported by the compiler' in refusal(repository)
 
 
-def test_an_open_dimension_is_named(repository: Repository) -> None:
+def test_an_open_dimension_is_named(repository: Workspace) -> None:
     save(matmul_model(rows="batch"), repository.root / "models" / "m.onnx")
     repository.commit()
     assert 'dimension "batch" (axis 0) of input x is dynamic' in refusal(repository)
 
 
-def test_a_base_that_does_not_exist(repository: Repository) -> None:
+def test_a_base_that_does_not_exist(repository: Workspace) -> None:
     assert '--base: "nowhere" is no revision' in refusal(repository, "run", "--base", "nowhere")
 
 
-def test_a_directory_that_is_no_repository(repository: Repository, tmp_path: Path) -> None:
+def test_a_directory_that_is_no_repository(repository: Workspace, tmp_path: Path) -> None:
     line = refusal(repository, "run", "--repository", str(tmp_path))
     assert "not a git repository" in line
 
 
-def test_an_output_directory_that_cannot_be_written(repository: Repository) -> None:
+def test_an_output_directory_that_cannot_be_written(repository: Workspace) -> None:
     repository.write("file", "")
     assert "cannot be written" in refusal(repository, "run", "--out", "file/out")
 
 
-def test_an_option_with_a_unit(repository: Repository) -> None:
+def test_an_option_with_a_unit(repository: Workspace) -> None:
     assert '"5m" is not a number' in refusal(repository, "run", "--minutes", "5m")
 
 
-def test_a_shard_that_the_plan_does_not_have(repository: Repository) -> None:
+def test_a_shard_that_the_plan_does_not_have(repository: Workspace) -> None:
     assert repository.tunegate("plan").returncode == 0
     assert "--shard 7: not in" in refusal(repository, "tune", "--shard", "7")
 
 
-def test_a_gate_without_a_plan(repository: Repository) -> None:
+def test_a_gate_without_a_plan(repository: Workspace) -> None:
     assert "plan.json: not found. It is written by an earlier step" in refusal(repository, "gate")
 
 
-def test_nothing_in_the_working_tree_changes(repository: Repository) -> None:
+def test_nothing_in_the_working_tree_changes(repository: Workspace) -> None:
     before = {
         p: p.read_bytes()
         for p in repository.root.rglob("*")

@@ -5,6 +5,7 @@ So what the gate sees is the change, not the luck of tuning.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -109,7 +110,12 @@ def build_directory(cell: Cell, side: Side) -> Path:
 
 
 def _slug(path: ModelPath) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]+", "_", path.removesuffix(".onnx")).strip("._") or "model"
+    """Two paths never share a name: one that had to be changed gets a digest of what it was."""
+    stem = path.removesuffix(".onnx")
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "_", stem).strip("._") or "model"
+    if plain == stem:
+        return plain
+    return f"{plain}-{hashlib.sha256(path.encode('utf-8', 'surrogateescape')).hexdigest()[:8]}"
 
 
 def _target(config: Config, cell: Cell) -> TargetConfig:

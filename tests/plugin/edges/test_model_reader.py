@@ -165,3 +165,26 @@ def test_what_cannot_be_data_does_not(project: Checkout, name: str) -> None:
 def test_a_neighbour_model_is_no_data(project: Checkout) -> None:
     project.commit({"a.onnx": CONV, "b.onnx": CONV, "c.onnx.dvc": dvc_file_of("c.onnx", CONV)})
     assert reader_of(project).models("HEAD")["a.onnx"].external == ()
+
+
+# a shallow clone -----------------------------------------------------------------
+
+
+def test_a_pull_request_fetches_the_changed_models_only(project: Checkout, tmp_path: Path) -> None:
+    same = {"models/same.onnx": CONV, "models/same.bin": b"s" * 2000}
+    project.commit({**same, "models/m.onnx": SMALL, "models/labels.bin": b"l" * 2000})
+    before = {
+        name: project.git("rev-parse", f"HEAD:models/{name}") for name in ("m.onnx", "labels.bin")
+    }
+    project.git("checkout", "-q", "-b", "topic")
+    project.commit({"models/m.onnx": CONV + b"\n\0", "models/labels.bin": b"L" * 2000})
+    project.git("checkout", "-q", "main")
+    here = actions_checkout(project, tmp_path / "job", project.merge("topic"))
+    repository = GitRepository(here.path)
+    found = repository.merge_commit_revisions()
+    reader = GitModelReader(repository)
+    base, head = reader.models(found.base or ""), reader.models(found.head)
+    assert base["models/same.onnx"].content_digest == head["models/same.onnx"].content_digest
+    assert reader.opened(base["models/m.onnx"])[1] == ""
+    assert here.has_object(before["m.onnx"])
+    assert not here.has_object(before["labels.bin"])

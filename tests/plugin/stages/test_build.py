@@ -89,3 +89,9 @@ def test_a_build_directory_is_plain_whatever_the_model_is_called(path: str, side
     directory = build_directory(Cell(model=path, target="cpu"), side)  # type: ignore[arg-type]
     assert re.fullmatch(r"builds/[A-Za-z0-9._-]+/cpu/(base|head)", directory.as_posix())
     assert ".." not in directory.parts
+
+
+def test_models_with_like_names_never_share_a_directory() -> None:
+    paths = ["a b.onnx", "a_b.onnx", "a/b.onnx", "a-b.onnx", "a?b.onnx"]
+    directories = {build_directory(Cell(model=path, target="cpu"), "head") for path in paths}
+    assert len(directories) == len(paths)

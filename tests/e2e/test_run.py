@@ -1,0 +1,158 @@
+"""Whole commands on a real model, a real repository, a real store: as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.moto_server import BUCKET, CREDENTIALS, moto_server
+from tests.support.small_onnx import conv_model, save
+from tests.support.workspace import Workspace
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+CONFIG = """\
+models:
+  - path: models/*.onnx
+targets:
+  - name: cpu
+    usd-per-hour: 3.6
+cache:
+  url: {url}
+budget:
+  minutes: 5
+  trials: {trials}
+gate:
+  margin-percent: 30
+  seconds: 60
+"""
+
+
+def verdict(workspace: Workspace) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(
+        (workspace.root / ".tunegate" / "verdict.json").read_text()
+    )
+    return content
+
+
+def retrain(workspace: Workspace) -> None:
+    save(conv_model(channels=16, out=32, size=14, seed=9), workspace.root / "models" / "m.onnx")
+    workspace.commit()
+
+
+def segments(workspace: Workspace) -> list[Path]:
+    return sorted((workspace.root / "cache").rglob("*.zst"))
+
+
+def test_new_weights_need_no_trial_and_a_comment_in_the_configuration_needs_nothing(
+    tmp_path: Path,
+) -> None:
+    workspace = Workspace(tmp_path / "w", CONFIG.format(url="cache", trials=8))
+    first = workspace.tunegate("run")
+    assert first.returncode == 0, first.stderr
+    assert verdict(workspace)["status"] == "new"
+    retrain(workspace)
+    second = workspace.tunegate("run", "--base", "HEAD~1", "--json")
+    assert second.returncode == 0, second.stderr
+    found = json.loads(second.stdout)
+    assert found == verdict(workspace)
+    assert found["tuning"]["trials"] == 0
+    assert found["tuning"]["exact"] == found["tuning"]["tasks"] > 0
+    workspace.write("tunegate.yaml", "# words\n" + CONFIG.format(url="cache", trials=8))
+    workspace.commit()
+    third = workspace.tunegate("run", "--base", "HEAD~1")
+    assert third.returncode == 0
+    assert verdict(workspace)["findings"] == []
+    for name in ("report.md", "report.html", "junit.xml", "sarif.json"):
+        assert (workspace.root / ".tunegate" / name).stat().st_size > 100
+
+
+def test_the_stages_across_jobs_come_to_the_same_end(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "w", CONFIG.format(url="cache", trials=4))
+    for stage in (["detect"], ["plan"], ["tune", "--shard", "0"], ["gate"]):
+        done = workspace.tunegate(*stage)
+        assert done.returncode == 0, done.stderr
+    assert verdict(workspace)["status"] == "new"
+    assert verdict(workspace)["tuning"]["trials"] >= 4
+
+
+def test_the_same_run_works_against_a_bucket(tmp_path: Path) -> None:
+    with moto_server() as url:
+        config = CONFIG.format(url=f"s3://{BUCKET}/p\n  endpoint-url: {url}", trials=4)
+        workspace = Workspace(tmp_path / "w", config)
+        environment = {**CREDENTIALS, "AWS_DEFAULT_REGION": "us-east-1"}
+        first = workspace.tunegate("run", **environment)
+        assert first.returncode == 0, first.stderr
+        retrain(workspace)
+        second = workspace.tunegate("run", "--base", "HEAD~1", **environment)
+        assert second.returncode == 0, second.stderr
+        assert verdict(workspace)["tuning"]["trials"] == 0
+        shown = workspace.tunegate("cache", "stats", "--json", **environment)
+        assert json.loads(shown.stdout)
+
+
+def test_a_bucket_that_is_not_there_costs_lines_in_the_report_only(tmp_path: Path) -> None:
+    config = CONFIG.format(url="s3://b/p\n  endpoint-url: http://127.0.0.1:9", trials=2)
+    workspace = Workspace(tmp_path / "w", config)
+    done = workspace.tunegate("run", **CREDENTIALS)
+    assert done.returncode == 0, done.stderr
+    assert "s3://b" in (workspace.root / ".tunegate" / "report.md").read_text()
+
+
+def test_a_cap_in_dollars_ends_the_tuning_in_time(tmp_path: Path) -> None:
+    config = CONFIG.format(url="cache", trials=100_000)
+    workspace = Workspace(tmp_path / "w", config.replace("minutes: 5", "minutes: 5\n  usd: 0.01"))
+    assert workspace.tunegate("plan").returncode == 0
+    started = time.monotonic()
+    done = workspace.tunegate("tune", "--json")
+    seconds = time.monotonic() - started
+    outcome = json.loads(done.stdout)
+    assert outcome["stopped"] in {"usd", "finished"}
+    assert outcome["spent"]["seconds"] < 10 + 5
+    assert seconds < 10 + 5 + 5  # the command's own start is no tuning
+
+
+def test_a_killed_tuning_goes_on_from_its_last_finished_batch(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "w", CONFIG.format(url="cache", trials=60))
+    assert workspace.tunegate("plan").returncode == 0
+    with workspace.start("tune") as process:
+        wait_for_segments(workspace, process)
+        process.kill()
+        process.communicate()
+    before = segments(workspace)
+    done = workspace.tunegate("tune", "--json")
+    assert done.returncode == 0, done.stderr
+    assert set(before) < set(segments(workspace))
+    sources = {task["source"] for task in json.loads(done.stdout)["tasks"]}
+    assert sources <= {"transfer", "search", "default"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_cancelled_tuning_keeps_what_is_done_and_exits_130(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    workspace = Workspace(tmp_path / "w", CONFIG.format(url="cache", trials=100_000))
+    assert workspace.tunegate("plan").returncode == 0
+    with workspace.start("tune") as process:
+        wait_for_segments(workspace, process)
+        process.send_signal(number)
+        started = time.monotonic()
+        process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert time.monotonic() - started < 7
+    outcome = json.loads((workspace.root / ".tunegate" / "outcome-0.json").read_text())
+    assert outcome["stopped"] == "cancelled"
+    assert outcome["tasks"][0]["records"] or outcome["tasks"][-1]["records"]
+
+
+def wait_for_segments(workspace: Workspace, process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 60
+    while not segments(workspace) and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert segments(workspace)

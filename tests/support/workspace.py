@@ -1,0 +1,51 @@
+"""A git repository with a model and a configuration, and the command run in it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.support.small_onnx import conv_model, save
+
+CONFIG = "models:\n  - path: models/*.onnx\ncache:\n  url: cache\nbudget:\n  trials: 2\n"
+
+
+class Workspace:
+    def __init__(self, root: Path, config: str = CONFIG) -> None:
+        self.root = root
+        root.mkdir(parents=True, exist_ok=True)
+        self.git("init", "-q", "-b", "main")
+        save(conv_model(channels=16, out=32, size=14), root / "models" / "m.onnx")
+        self.write("tunegate.yaml", config)
+        self.write(".gitignore", "cache/\n.tunegate/\n")
+        self.commit()
+
+    def git(self, *arguments: str) -> None:
+        identity = ("-c", "user.name=t", "-c", "user.email=t@example.invalid")
+        subprocess.run(
+            ["git", *identity, *arguments], cwd=self.root, check=True, capture_output=True
+        )
+
+    def write(self, name: str, text: str) -> None:
+        (self.root / name).write_text(text)
+
+    def commit(self) -> None:
+        self.git("add", "--all")
+        self.git("commit", "-q", "--allow-empty", "-m", "x")
+
+    def start(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "tunegate", *arguments],
+            cwd=self.root,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "HOME": str(self.root.parent), **variables},
+        )
+
+    def tunegate(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        with self.start(*arguments, **variables) as process:
+            out, err = process.communicate()
+        return subprocess.CompletedProcess(arguments, process.returncode, out, err)
