@@ -177,7 +177,9 @@ def test_a_pull_request_fetches_the_changed_models_only(project: Checkout, tmp_p
         name: project.git("rev-parse", f"HEAD:models/{name}") for name in ("m.onnx", "labels.bin")
     }
     project.git("checkout", "-q", "-b", "topic")
-    project.commit({"models/m.onnx": CONV + b"\n\0", "models/labels.bin": b"L" * 2000})
+    project.commit(
+        {"models/m.onnx": conv_model(seed=1).SerializeToString(), "models/labels.bin": b"L" * 2000}
+    )
     project.git("checkout", "-q", "main")
     here = actions_checkout(project, tmp_path / "job", project.merge("topic"))
     repository = GitRepository(here.path)
