@@ -24,6 +24,8 @@ _SETTINGS = (
     *("-c", "gc.auto=0"),
     *("-c", "maintenance.auto=false"),
 )
+_LONGEST_SECONDS = 900
+"""A remote that does not answer must not hold a job for hours; a download may take minutes."""
 
 
 class GitProcess:
@@ -64,6 +66,7 @@ class GitProcess:
                 stdout_as_string=False,
                 strip_newline_in_stdout=False,
                 with_extended_output=False,
+                kill_after_timeout=_LONGEST_SECONDS,
             )
         return output
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +13,6 @@ from tunegate.edges.pointers import Pointer, dvc_output, lfs_pointer
 from tunegate.errors import ModelError
 
 Read = Callable[[str, str], bytes]
-_PULL_SECONDS = 600
 _MD5 = "md5:"
 
 
@@ -33,7 +30,8 @@ def _from_lfs(git: GitProcess, content: bytes, pointer: Pointer, path: str) -> b
     stored = _common_dir(git) / "lfs" / "objects" / oid[:2] / oid[2:4] / oid
     if stored.is_file():
         return stored.read_bytes()
-    pulled = _smudged(git, content, path) if shutil.which("git-lfs") else b""
+    smudge = ("lfs", "smudge", "--", path)
+    pulled = (shutil.which("git-lfs") and git.output(*smudge, standard_input=content)) or b""
     if len(pulled) == pointer.size_bytes and lfs_pointer(pulled) is None:
         return pulled
     message = (
@@ -41,23 +39,6 @@ def _from_lfs(git: GitProcess, content: bytes, pointer: Pointer, path: str) -> b
         f'Run: git lfs pull --include="{path}" (and install git-lfs where it is missing).'
     )
     raise ModelError(message)
-
-
-def _smudged(git: GitProcess, pointer: bytes, path: str) -> bytes:
-    """What git-lfs downloads for the pointer; nothing where it cannot, or asks for a password."""
-    try:
-        done = subprocess.run(
-            ["git", "lfs", "smudge", "--", path],
-            cwd=git.root,
-            env={**os.environ, "GIT_TERMINAL_PROMPT": "0"},
-            input=pointer,
-            capture_output=True,
-            timeout=_PULL_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return b""
-    return done.stdout if done.returncode == 0 else b""
 
 
 def _from_dvc(git: GitProcess, read: Read, version: ModelVersion) -> bytes:

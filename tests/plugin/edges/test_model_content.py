@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.support.external_data import model_with_data
 from tests.support.git_repository import Checkout, new_repository
 from tests.support.pointer_files import dvc_file_of, keep_in_dvc, keep_in_lfs, lfs_pointer_to
 from tunegate.artifacts.changes import ModelVersion
+from tunegate.edges import git_process
 from tunegate.edges.git import GitRepository
 from tunegate.edges.model_reader import GitModelReader
 from tunegate.errors import ModelError
@@ -97,6 +100,20 @@ def test_what_git_lfs_could_not_get_says_what_to_run(
     install_git_lfs(tmp_path / "bin", script, monkeypatch)
     with pytest.raises(ModelError, match=r"only its Git LFS pointer is here. Run: git lfs pull"):
         content_at_head(project)
+
+
+def test_a_git_lfs_that_never_answers_is_stopped(
+    project: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.commit({PATH: lfs_pointer_to(BODY)})
+    install_git_lfs(tmp_path / "bin", "sleep 60", monkeypatch)
+    monkeypatch.setattr(git_process, "_LONGEST_SECONDS", 1)
+    started = time.monotonic()
+    with pytest.raises(ModelError, match="only its Git LFS pointer is here"):
+        content_at_head(project)
+    assert time.monotonic() - started < 30
+    left = {child.name() for child in psutil.Process().children(recursive=True)}
+    assert not left & {"git", "git-lfs"}
 
 
 @pytest.mark.parametrize("layout", ["files/md5", "."])
