@@ -56,9 +56,14 @@ def _sides(change: ModelChange, files: ModelFiles) -> list[Side]:
     sides: list[Side] = []
     if (change.path, "head") in files:
         sides.append("head")
-    if (change.path, "base") in files:
+    if (change.path, "base") in files and not _has_tasks_of_head(change):
         sides.append("base")
     return sides
+
+
+def _has_tasks_of_head(change: ModelChange) -> bool:
+    """Weights never change a task, so one look at such a model is enough for both sides."""
+    return change.change == "weights-only"
 
 
 def _job(
@@ -77,6 +82,7 @@ def merge(
     """One task for each key and target, with a use for each model and side that has it."""
     tasks: dict[tuple[WorkloadKey, str], TuningTask] = {}
     notes: list[str] = []
+    retrained = {change.path for change in changes.models if _has_tasks_of_head(change)}
     for (path, side, _), answer in zip(wanted, answers, strict=True):
         if isinstance(answer, ModelError) and side == "head":
             raise answer
@@ -86,6 +92,8 @@ def merge(
         for task in answer:
             use = msgspec.structs.replace(task.uses[0], model=path, side=side)
             _add(tasks, task, use)
+            if path in retrained:
+                _add(tasks, task, msgspec.structs.replace(use, side="base"))
     return TaskSet(changes=changes, tasks=tuple(tasks.values()), notes=tuple(notes))
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 
 from tests.support.measured_cells import MODEL, make_changes
@@ -43,6 +44,14 @@ def test_a_task_of_both_sides_is_one_task_with_two_uses() -> None:
 def test_a_task_that_only_the_base_has_is_kept() -> None:
     found = merged([task("new")], [task("old")])
     assert [t.uses[0].side for t in found] == ["head", "base"]
+
+
+def test_a_retrained_model_is_looked_at_once_for_both_sides() -> None:
+    changes = make_changes()
+    retrained = msgspec.structs.replace(changes.models[0], change="weights-only")
+    changes = msgspec.structs.replace(changes, models=(retrained,))
+    (found,) = merge(changes, [HEAD], [[task("conv", 2)]]).tasks
+    assert [(u.side, u.weight) for u in found.uses] == [("head", 2), ("base", 2)]
 
 
 def test_a_head_that_does_not_compile_ends_the_run() -> None:
