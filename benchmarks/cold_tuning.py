@@ -160,7 +160,10 @@ def timed(module, target) -> float:
 
 def show_row(number: int, ours, stock) -> None:
     times = "  ".join(f"{ours[1][k]:.3f}/{stock[1][k]:.3f}" for k in sorted(stock[1]))
-    print(f"run {number}: ours {ours[0]:.1f} s, stock {stock[0]:.1f} s; ms ours/stock {times}", flush=True)
+    print(
+        f"run {number}: ours {ours[0]:.1f} s, stock {stock[0]:.1f} s; ms ours/stock {times}",
+        flush=True,
+    )
 
 
 def show_table(rows, trials: int) -> None:
@@ -173,7 +176,9 @@ def show_table(rows, trials: int) -> None:
     print("|---|---|---|---|")
     ours_s = statistics.median(ours[0] for ours, _ in rows)
     stock_s = statistics.median(stock[0] for _, stock in rows)
-    print(f"| seconds (median of {len(rows)}) | {ours_s:.1f} | {stock_s:.1f} | {speedup:.2f}x faster |")
+    print(
+        f"| seconds (median of {len(rows)}) | {ours_s:.1f} | {stock_s:.1f} | {speedup:.2f}x faster |"
+    )
     print(f"| latency (geometric mean over tasks) | | | {latency:.3f} of stock's |")
 
 
