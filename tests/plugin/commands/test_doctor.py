@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.workspace import Workspace
+from tunegate.commands import doctor
+from tunegate.settings import Overrides, Settings
+
+
+def test_a_healthy_machine_is_shown_with_the_source_of_each_setting(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace = Workspace(tmp_path / "w")
+    settings = Settings(repository=workspace.root, as_json=True, overrides=Overrides(minutes=3.0))
+    assert doctor.run(settings) == 0
+    diagnosis = json.loads(capsys.readouterr().out)
+    assert all(check["ok"] for check in diagnosis["checks"])
+    sources = {setting["key"]: setting["source"] for setting in diagnosis["settings"]}
+    assert sources["budget.minutes"] == "argument"
+    assert sources["budget.trials"] == "file"
+    assert sources["gate.margin-percent"] == "default"
+
+
+def test_trouble_is_shown_beside_what_is_fine_and_exits_4(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace = Workspace(tmp_path / "w")
+    workspace.write("tunegate.yaml", "models: 3\n")
+    assert doctor.run(Settings(repository=workspace.root)) == 4
+    shown = capsys.readouterr().out
+    assert "compiler self-test" in shown
+    assert "models" in shown

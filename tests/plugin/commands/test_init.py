@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.small_onnx import matmul_model, save
+from tests.support.workspace import Workspace
+from tunegate.commands import init
+from tunegate.edges import config_file
+from tunegate.errors import ConfigError
+from tunegate.settings import Settings
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    made = Workspace(tmp_path / "w")
+    (made.root / "tunegate.yaml").unlink()
+    save(matmul_model(rows="batch"), made.root / "models" / "dynamic é.onnx")
+    made.commit()
+    return made
+
+
+def test_it_writes_a_configuration_that_loads_and_a_workflow(workspace: Workspace) -> None:
+    assert init.run(Settings(repository=workspace.root)) == 0
+    text = (workspace.root / "tunegate.yaml").read_text()
+    config = config_file.parse(text, "tunegate.yaml")
+    assert [m.path for m in config.models] == ["models/dynamic é.onnx", "models/m.onnx"]
+    assert '"x": [batch, 16]' in text
+    assert (workspace.root / ".github" / "workflows" / "tunegate.yml").exists()
+
+
+def test_it_never_overwrites_unless_told_to(workspace: Workspace) -> None:
+    workspace.write("tunegate.yaml", "mine")
+    with pytest.raises(ConfigError, match=r"tunegate\.yaml: exists already.*--force"):
+        init.run(Settings(repository=workspace.root))
+    assert (workspace.root / "tunegate.yaml").read_text() == "mine"
+    assert not (workspace.root / ".github").exists()
+    assert init.run(Settings(repository=workspace.root), force=True) == 0
+
+
+def test_a_repository_without_models_says_what_to_do(workspace: Workspace) -> None:
+    workspace.git("rm", "-q", "-r", "models")
+    with pytest.raises(ConfigError, match=r"tracks no \.onnx file"):
+        init.run(Settings(repository=workspace.root))

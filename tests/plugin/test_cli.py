@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.workspace import Workspace
+from tunegate import cli
+
+
+def test_help_and_version_are_no_errors(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--help"]) == 0
+    assert "compare" in capsys.readouterr().out
+    assert cli.main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("tunegate 0.")
+
+
+def test_an_expected_error_is_one_line_without_a_traceback(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["detect", "--repository", str(tmp_path)]) == 2
+    shown = capsys.readouterr()
+    assert shown.err.startswith("tunegate: error: ")
+    assert shown.err.count("\n") == 1
+    assert shown.out == ""
+
+
+def test_a_bug_is_one_line_with_a_log_and_its_own_exit_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cli, "parse", lambda _: 1 / 0)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    assert cli.main(["run"]) == 70
+    shown = capsys.readouterr().err
+    assert "a bug of tunegate (ZeroDivisionError" in shown
+    log = Path(shown.partition("with the log ")[2].strip().rstrip("."))
+    assert "Traceback" in log.read_text()
+    log.unlink()
+
+
+def test_an_interrupt_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "parse", interrupted)
+    assert cli.main(["run"]) == 130
+
+
+def test_detect_says_what_changed_in_words_and_in_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace = Workspace(tmp_path / "w")
+    line = ["detect", "--repository", str(workspace.root), "--out", str(tmp_path / "out")]
+    assert cli.main(line) == 0
+    assert "models/m.onnx: added" in capsys.readouterr().out
+    assert cli.main([*line, "--json"]) == 0
+    assert '"kind": "added"' in capsys.readouterr().out
+    assert (tmp_path / "out" / "changes.json").exists()
