@@ -113,7 +113,9 @@ def opened_tools(
         yield Tools(
             config=config,
             repository=repository,
-            index=SharedCache(config.cache, state=STATE.expanduser(), root=root),
+            index=SharedCache(
+                config.cache, state=STATE.expanduser(), root=root, device=device.fingerprint()
+            ),
             compiler=MetaScheduleCompiler(workdir / "compile"),
             tuner=tuner,
             benchmarker=FreshProcesses(workdir / "bench"),
