@@ -22,7 +22,7 @@ from tunegate.ports import Bench, Benchmarker, Shapes
 
 _MODULE = "tunegate.edges.bench.worker"
 _WARM_UP_SECONDS = 0.5
-_LEAST_BLOCK_MS, _LEAST_INFERENCES, _LONGEST_BLOCK_MS = 50.0, 20, 2000.0
+_LEAST_BLOCK_MS, _USUAL_INFERENCES, _LONGEST_BLOCK_MS, _FEWEST = 50.0, 20, 500.0, 3
 _REFERENCE_INFERENCES = 50
 _LIMIT_SECONDS = 120.0
 
@@ -127,7 +127,7 @@ class PairBench:
         return [processes[0], processes[1]]
 
     def _block_size(self) -> int:
-        return self._inferences or _LEAST_INFERENCES
+        return self._inferences or _USUAL_INFERENCES
 
 
 class FreshProcesses:
@@ -161,10 +161,11 @@ class FreshProcesses:
 
 
 def block_size(milliseconds: float) -> int:
-    """Inferences of a block: at least 50 ms and 20 of them, at most 2 s."""
-    wanted = max(_LEAST_INFERENCES, _LEAST_BLOCK_MS / max(milliseconds, 1e-4))
-    longest = max(1.0, _LONGEST_BLOCK_MS / max(milliseconds, 1e-4))
-    return max(1, int(min(wanted, longest)))
+    """Inferences of a block: 20 of them and 50 ms at least, unless that took over half a second: a
+    slow model is steady enough for 3, and two dozen blocks must not eat the budget of its cell."""
+    each = max(milliseconds, 1e-4)
+    wanted = max(_USUAL_INFERENCES, _LEAST_BLOCK_MS / each)
+    return max(_FEWEST, int(min(wanted, _LONGEST_BLOCK_MS / each)))
 
 
 def _start_of(artifact: Path) -> Start:
