@@ -36,12 +36,15 @@ class PreparedModel(msgspec.Struct, frozen=True):
     outputs: tuple[str, ...]
 
 
-def prepare(model: Path, *, shapes: Shapes, into: Path, path: str) -> PreparedModel:
-    """Prepare the model in the file `model`, called `path` in messages.
+def prepare(
+    model: Path, *, shapes: Shapes, into: Path, path: str, is_checked: bool = False
+) -> PreparedModel:
+    """Prepare the model in the file `model`, called `path` in messages. `is_checked` saves the time
+    of onnx's own checker where this very file has passed it before.
 
     Raises ModelError: unreadable, invalid, an input shape left open, or refused by ONNX Runtime.
     """
-    proto = _load(model, path)
+    proto = _load(model, path, is_checked=is_checked)
     _fix_shapes(proto, shapes, path)
     fixed, optimized = into / "fixed.onnx", into / "optimized.onnx"
     into.mkdir(parents=True, exist_ok=True)
@@ -52,12 +55,12 @@ def prepare(model: Path, *, shapes: Shapes, into: Path, path: str) -> PreparedMo
     return PreparedModel(fixed, optimized, inputs, tuple(o.name for o in proto.graph.output))
 
 
-def _load(model: Path, path: str) -> onnx.ModelProto:
+def _load(model: Path, path: str, *, is_checked: bool) -> onnx.ModelProto:
     try:
         proto = onnx.load(model)
         # Before version 4 every initializer had to be an input too; exporters ignored that.
         proto.ir_version = max(proto.ir_version, _OLDEST_IR_WITHOUT_INITIALIZERS_AS_INPUTS)
-        if proto.ByteSize() < _PROTOBUF_LIMIT_BYTES:
+        if not is_checked and proto.ByteSize() < _PROTOBUF_LIMIT_BYTES:
             onnx.checker.check_model(proto)
         return proto
     except FileNotFoundError as error:
@@ -145,6 +148,8 @@ def _drop_unused(optimized: Path, *, keep: set[str]) -> None:
     """The optimized file lists unused initializers as inputs; main would want them all."""
     proto = onnx.load(optimized)
     inputs = [value for value in proto.graph.input if value.name in keep]
+    if len(inputs) == len(proto.graph.input):
+        return
     del proto.graph.input[:]
     proto.graph.input.extend(inputs)
     onnx.save(proto, optimized)

@@ -69,6 +69,7 @@ def _open(request: ListTasks | BuildModel, target: ResolvedTarget) -> tuple[Prep
         shapes=request.model.shapes,
         into=Path(request.scratch),
         path=request.model.path,
+        is_checked=isinstance(request, BuildModel),
     )
     return prepared, import_model(prepared, target.target, request.model.path)
 
