@@ -67,4 +67,14 @@ def test_the_reference_is_measured_from_the_onnx_file(tmp_path: Path, small: Pat
     ("milliseconds", "inferences"), [(0.001, 50_000), (1, 50), (10, 20), (500, 3), (5000, 3)]
 )
 def test_a_block_lasts_long_enough_and_not_too_long(milliseconds: float, inferences: int) -> None:
-    assert block_size(milliseconds) == inferences
+    assert block_size(milliseconds, milliseconds) == inferences
+
+
+@pytest.mark.parametrize(
+    ("faster_ms", "slower_ms", "inferences"),
+    [(0.05, 0.055, 1000), (0.05, 0.5, 1000), (0.05, 5.0, 100), (0.05, 500.0, 3), (10.0, 13.0, 20)],
+)
+def test_a_block_of_a_side_that_is_much_slower_stays_short(
+    faster_ms: float, slower_ms: float, inferences: int
+) -> None:
+    assert block_size(faster_ms, slower_ms) == inferences

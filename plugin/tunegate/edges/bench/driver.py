@@ -123,7 +123,7 @@ class PairBench:
             processes[side] = process
         milliseconds = {side: processes[side].start() for side in order}
         if self._inferences is None:
-            self._inferences = block_size(min(milliseconds.values()))
+            self._inferences = block_size(min(milliseconds.values()), max(milliseconds.values()))
         return [processes[0], processes[1]]
 
     def _block_size(self) -> int:
@@ -154,18 +154,19 @@ class FreshProcesses:
     def _median_ms(self, start: Start) -> float:
         process = Process(start, self._scratch / "bench.log")
         try:
-            inferences = min(_REFERENCE_INFERENCES, block_size(process.start()))
+            milliseconds = process.start()
+            inferences = min(_REFERENCE_INFERENCES, block_size(milliseconds, milliseconds))
             return statistics.median(process.block_ms(inferences))
         finally:
             process.close()
 
 
-def block_size(milliseconds: float) -> int:
-    """Inferences of a block: 20 of them and 50 ms at least, unless that took over half a second: a
-    slow model is steady enough for 3, and two dozen blocks must not eat the budget of its cell."""
-    each = max(milliseconds, 1e-4)
-    wanted = max(_USUAL_INFERENCES, _LEAST_BLOCK_MS / each)
-    return max(_FEWEST, int(min(wanted, _LONGEST_BLOCK_MS / each)))
+def block_size(faster_ms: float, slower_ms: float) -> int:
+    """Inferences of a block of either side: 20 of them and 50 ms of the faster side at least, unless
+    that took the slower side over half a second: a slow model is steady enough for 3, and two dozen
+    blocks must not eat the budget of its cell, also where one side is a hundred times the other."""
+    wanted = max(_USUAL_INFERENCES, _LEAST_BLOCK_MS / max(faster_ms, 1e-4))
+    return max(_FEWEST, int(min(wanted, _LONGEST_BLOCK_MS / max(slower_ms, 1e-4))))
 
 
 def _start_of(artifact: Path) -> Start:
