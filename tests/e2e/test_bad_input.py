@@ -119,3 +119,16 @@ def test_nothing_in_the_working_tree_changes(repository: Workspace) -> None:
         if p.is_file() and ".git" not in p.parts
     }
     assert before == after
+
+
+@pytest.mark.parametrize("command", ["run", "plan", "gate", "compare a.onnx b.onnx"])
+def test_a_verdict_of_an_earlier_run_does_not_outlive_a_refusal(
+    repository: Workspace, command: str
+) -> None:
+    (repository.root / ".tunegate").mkdir()
+    repository.write(".tunegate/verdict.json", "{}")
+    repository.write(".tunegate/report.md", "old")
+    (repository.root / "tunegate.yaml").unlink()
+    refusal(repository, *command.split())
+    assert not (repository.root / ".tunegate" / "verdict.json").exists()
+    assert not (repository.root / ".tunegate" / "report.md").exists()

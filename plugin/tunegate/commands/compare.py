@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import msgspec
+
 from tunegate import pipeline
 from tunegate.artifacts.changes import ChangeSet, ModelChange
 from tunegate.commands.reporting import finish
 from tunegate.config import Config, ModelConfig, TargetConfig
 from tunegate.edges import config_file
+from tunegate.edges.earlier_results import forget_results
 from tunegate.edges.file_pair import FilePair
 from tunegate.settings import Settings, overridden
-from tunegate.toolbox import opened_tools
+from tunegate.toolbox import opened_tools, prepared_out
 
 
 def run(
     settings: Settings, *, models: Sequence[Path], shapes: Mapping[str, tuple[int, ...]]
 ) -> int:
-    """Cache, budget and gate come from the configuration where there is one."""
+    """Targets, cache and gate come from the configuration where there is one. Nothing is tuned
+    unless a budget is given: both files are built with what the cache has."""
+    forget_results(prepared_out(settings), since="plan")
     base, head = models
     pair = FilePair(base, head)
     config = _config(settings, head, shapes)
@@ -51,4 +56,7 @@ def _config(settings: Settings, head: Path, shapes: Mapping[str, tuple[int, ...]
             budget=given.budget,
             gate=given.gate,
         )
-    return overridden(found, settings.overrides)
+    by = settings.overrides
+    if by.minutes is None and by.usd is None and by.trials is None:
+        by = msgspec.structs.replace(by, trials=0)
+    return overridden(found, by)

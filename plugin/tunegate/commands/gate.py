@@ -6,14 +6,16 @@ from tunegate import pipeline, wire
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.commands.reporting import finish
+from tunegate.edges.earlier_results import forget_results
 from tunegate.settings import Settings
 from tunegate.stages.export_models import versions
-from tunegate.toolbox import open_workplace, opened_tools
+from tunegate.toolbox import open_workplace, opened_tools, prepared_out
 from tunegate.tuning.merge import merge
 
 
 def run(settings: Settings) -> int:
     """A shard without an outcome costs its tasks only."""
+    forget_results(prepared_out(settings), since="gate")
     planned = wire.read(settings.out / "plan.json", TuningPlan)
     place = open_workplace(settings)
     changes = planned.changes

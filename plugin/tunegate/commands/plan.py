@@ -7,10 +7,11 @@ import json
 from tunegate import pipeline
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.commands.standard_output import write_json, write_line
+from tunegate.edges.earlier_results import forget_results
 from tunegate.errors import PASS
 from tunegate.settings import Settings
 from tunegate.stages.plan import matrix
-from tunegate.toolbox import open_workplace, opened_tools
+from tunegate.toolbox import open_workplace, opened_tools, prepared_out
 
 
 def run(settings: Settings) -> int:
@@ -18,6 +19,7 @@ def run(settings: Settings) -> int:
 
     The shards run side by side, so without `--shards` there is one for each target.
     """
+    forget_results(prepared_out(settings), since="plan")
     place = open_workplace(settings)
     changes = place.changes(settings)
     root, head = place.repository.root, changes.revisions.head

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tunegate import pipeline
 from tunegate.commands.reporting import finish
+from tunegate.edges.earlier_results import forget_results
 from tunegate.settings import Settings
 from tunegate.stages.export_models import versions
 from tunegate.toolbox import open_workplace, opened_tools, prepared_out
@@ -12,6 +13,7 @@ from tunegate.toolbox import open_workplace, opened_tools, prepared_out
 def run(settings: Settings) -> int:
     """Nothing of the compiler is started for a change that touches no model."""
     out = prepared_out(settings)
+    forget_results(out, since="plan")
     place = open_workplace(settings)
     changes = place.changes(settings)
     if not any(versions(change) for change in changes.models):
