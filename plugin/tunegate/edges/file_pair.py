@@ -50,10 +50,17 @@ class FilePair:
         file = self._files[version.revision]
         into.mkdir(parents=True, exist_ok=True)
         copy = Path(shutil.copy(file, into / file.name))
-        for name in external_files(file.read_bytes()):
+        for name in self._data_files(file):
             (into / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(file.parent / name, into / name)
         return copy
+
+    def _data_files(self, file: Path) -> tuple[str, ...]:
+        try:
+            return external_files(file.read_bytes())
+        except ModelError as error:
+            message = f"{file}: {error}. Export it again."
+            raise ModelError(message) from error
 
 
 _: type[Repository] = FilePair
