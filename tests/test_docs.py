@@ -40,7 +40,8 @@ COMMANDS = sorted(
         command
         for page in PAGES
         for command in re.findall(
-            r"`(tunegate (?:init|doctor|demo|run|detect|plan|tune|gate)[^`]*)`", page.read_text()
+            r"`(tunegate (?:init|doctor|demo|run|detect|plan|tune|gate|compare )[^`]*)`",
+            page.read_text(),
         )
     }
 )
