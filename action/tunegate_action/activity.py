@@ -10,7 +10,11 @@ _COMMANDS = {"all": "run", "plan": "plan", "tune": "tune", "gate": "gate"}
 
 
 def command_line(inputs: Inputs, event: Event, revisions: Revisions | None) -> list[str]:
-    """`--name=value` throughout, so that no value can be taken for an option."""
+    """`--name=value` throughout, so that no value can be taken for an option.
+
+    A stage gets only what it obeys: the plan settles the revisions and the budget for the later
+    stages, and the gate asks no cache.
+    """
     line = [_COMMANDS[inputs.stage], f"--out={inputs.out}"]
     if inputs.config:
         line.append(f"--config={inputs.config}")
@@ -22,7 +26,11 @@ def command_line(inputs: Inputs, event: Event, revisions: Revisions | None) -> l
         line.append(f"--shard={inputs.shard}")
     if inputs.stage == "plan" and inputs.shards:
         line.append(f"--shards={inputs.shards}")
-    return [*line, *inputs.limits, *_trust(event)]
+    if inputs.stage in {"all", "plan"}:
+        line += inputs.budget
+    if inputs.stage != "gate":
+        line += [*inputs.cache, *_trust(event)]
+    return line
 
 
 def _trust(event: Event) -> list[str]:

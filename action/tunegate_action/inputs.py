@@ -15,8 +15,8 @@ _TRUE, _FALSE = {"true", "1", "yes"}, {"false", "0", "no"}
 
 
 class Inputs(msgspec.Struct, frozen=True, kw_only=True):
-    """`limits` are options of the command line, passed on as they are. The token has no place in
-    any text of this struct."""
+    """`budget` and `cache` are options of the command line, passed on as they are. The token has
+    no place in any text of this struct."""
 
     stage: Stage
     base: str
@@ -25,7 +25,8 @@ class Inputs(msgspec.Struct, frozen=True, kw_only=True):
     shard: str
     shards: str
     config: str
-    limits: tuple[str, ...]
+    budget: tuple[str, ...]
+    cache: tuple[str, ...]
     comment: bool
     token: Secret
 
@@ -46,13 +47,8 @@ class Secret:
         return "***" if self._text else "''"
 
 
-_LIMITS = {
-    "TUNEGATE_CACHE_URL": "--cache-url",
-    "TUNEGATE_CACHE_ENDPOINT_URL": "--cache-endpoint-url",
-    "TUNEGATE_MINUTES": "--minutes",
-    "TUNEGATE_USD": "--usd",
-    "TUNEGATE_TRIALS": "--trials",
-}
+_BUDGET = {"MINUTES": "--minutes", "USD": "--usd", "TRIALS": "--trials"}
+_CACHE = {"CACHE_URL": "--cache-url", "CACHE_ENDPOINT_URL": "--cache-endpoint-url"}
 
 
 def read_inputs(environment: Mapping[str, str]) -> Inputs:
@@ -61,11 +57,9 @@ def read_inputs(environment: Mapping[str, str]) -> Inputs:
     def value(name: str) -> str:
         return environment.get(f"TUNEGATE_{name}", "").strip()
 
-    limits = [
-        f"{option}={environment[name].strip()}"
-        for name, option in _LIMITS.items()
-        if environment.get(name, "").strip()
-    ]
+    def options(known: Mapping[str, str]) -> tuple[str, ...]:
+        return tuple(f"{option}={value(name)}" for name, option in known.items() if value(name))
+
     return Inputs(
         stage=_stage(value("STAGE") or "all"),
         base=value("BASE"),
@@ -74,7 +68,8 @@ def read_inputs(environment: Mapping[str, str]) -> Inputs:
         shard=value("SHARD") or "0",
         shards=value("SHARDS"),
         config=value("CONFIG"),
-        limits=tuple(limits),
+        budget=options(_BUDGET),
+        cache=options(_CACHE),
         comment=_boolean("comment", value("COMMENT") or "true"),
         token=Secret(value("GITHUB_TOKEN")),
     )

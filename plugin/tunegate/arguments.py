@@ -83,20 +83,21 @@ class _Parser(argparse.ArgumentParser):
 
 def _add(commands: argparse._SubParsersAction[_Parser], command: Command, help_text: str) -> None:
     name = command.removeprefix("cache-")
-    options = commands.add_parser(name, help=help_text, description=help_text)
+    # An abbreviation that is clear today would be another option tomorrow.
+    options = commands.add_parser(name, help=help_text, description=help_text, allow_abbrev=False)
     options.set_defaults(command=command)
     _add_everywhere(options)
-    if command in {"run", "plan", "gate", "detect"}:
+    # What plan.json decided, the later stages do not take again: an option that did nothing would
+    # be believed.
+    if command in {"run", "plan", "detect"}:
         _add_revisions(options)
-    if command in {"run", "plan", "tune", "gate", "compare"}:
+    if command in {"run", "plan", "compare"}:
         _add_budget(options)
     if command in {"run", "plan", "gate", "compare"}:
         options.add_argument(
             "--margin-percent", type=_positive, metavar="PERCENT", help="the slowdown that fails"
         )
-    if command in {"run", "plan"}:
-        options.add_argument("--shards", type=_count, metavar="N", help="how many runners tune")
-    if command not in {"init", "detect", "demo"}:
+    if command not in {"init", "detect", "demo", "gate"}:
         _add_cache(options)
     _add_own(options, command)
 
@@ -148,6 +149,8 @@ def _add_own(options: argparse.ArgumentParser, command: Command) -> None:
         options.add_argument(
             "--directory", type=Path, metavar="DIR", help="default: .demo", default=Path(".demo")
         )
+    if command == "plan":
+        options.add_argument("--shards", type=_count, metavar="N", help="how many runners tune")
     if command == "tune":
         options.add_argument(
             "--shard", type=_whole, metavar="N", help="which shard of plan.json", default=0

@@ -109,6 +109,7 @@ def opened_tools(
         clock=clock,
         scratch=workdir / "tune",
     )
+    compiler = MetaScheduleCompiler(workdir / "compile")
     try:
         yield Tools(
             config=config,
@@ -116,7 +117,7 @@ def opened_tools(
             index=SharedCache(
                 config.cache, state=STATE.expanduser(), root=root, device=device.fingerprint()
             ),
-            compiler=MetaScheduleCompiler(workdir / "compile"),
+            compiler=compiler,
             tuner=tuner,
             benchmarker=FreshProcesses(workdir / "bench"),
             device=device,
@@ -128,6 +129,7 @@ def opened_tools(
         )
     finally:
         shown.close()
+        compiler.close()
     shutil.rmtree(workdir, ignore_errors=True)
 
 

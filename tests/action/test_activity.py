@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tunegate import arguments
 from tunegate.artifacts.changes import Revisions
 from tunegate_action.activity import command_line
@@ -34,3 +36,20 @@ def test_a_tuning_job_takes_its_shard_and_no_revisions() -> None:
 def test_no_base_leaves_the_choice_to_the_command_only_when_there_is_none() -> None:
     line = command_line(read_inputs({}), PULL, Revisions(base=None, head="a" * 40))
     assert not [part for part in line if part.startswith("--base")]
+
+
+@pytest.mark.parametrize("stage", ["all", "plan", "tune", "gate"])
+def test_every_stage_understands_what_it_is_given_when_every_input_is_set(stage: str) -> None:
+    names = ("SHARD", "SHARDS", "MINUTES", "USD", "TRIALS")
+    inputs = read_inputs(
+        {
+            "TUNEGATE_STAGE": stage,
+            "TUNEGATE_CACHE_URL": "s3://bucket",
+            **{f"TUNEGATE_{name}": "2" for name in names},
+        }
+    )
+    asked = arguments.parse(command_line(inputs, PULL, REVISIONS)).settings
+    plans = stage in {"all", "plan"}
+    assert asked.overrides.minutes == (2 if plans else None)
+    assert asked.head == ("a" * 40 if plans else None)
+    assert asked.overrides.cache_url == (None if stage == "gate" else "s3://bucket")

@@ -10,17 +10,13 @@ from tunegate_action.inputs import read_inputs
 
 def test_nothing_set_is_the_whole_run_with_the_files_settings() -> None:
     inputs = read_inputs({})
-    assert (inputs.stage, inputs.out, inputs.limits, inputs.comment) == (
-        "all",
-        Path(".tunegate"),
-        (),
-        True,
-    )
+    assert (inputs.stage, inputs.out, inputs.comment) == ("all", Path(".tunegate"), True)
+    assert (inputs.budget, inputs.cache) == ((), ())
 
 
 def test_limits_become_options_with_their_value_attached() -> None:
     inputs = read_inputs({"TUNEGATE_USD": " 0.5 ", "TUNEGATE_CACHE_URL": "--out=x"})
-    assert set(inputs.limits) == {"--usd=0.5", "--cache-url=--out=x"}
+    assert (inputs.budget, inputs.cache) == (("--usd=0.5",), ("--cache-url=--out=x",))
 
 
 @pytest.mark.parametrize(("text", "value"), [("true", True), ("NO", False), ("1", True)])

@@ -34,6 +34,14 @@ def test_a_model_with_much_more_work_fails_and_nothing_is_tuned(workspace: Works
     assert verdict["tuning"]["trials"] == 0
 
 
+def test_a_name_with_brackets_keeps_its_shapes(workspace: Workspace) -> None:
+    odd = workspace.root / "m[v2].onnx"
+    odd.write_bytes((workspace.root / "models" / "m.onnx").read_bytes())
+    done = workspace.tunegate("compare", str(odd), str(odd), "--shape", "no_such_input=1")
+    assert done.returncode == 2
+    assert "no such input" in done.stderr
+
+
 def test_no_repository_is_needed(workspace: Workspace, tmp_path: Path) -> None:
     model = str(workspace.root / "models" / "m.onnx")
     lonely = tmp_path / "lonely"

@@ -56,6 +56,11 @@ def test_compare_takes_two_files_and_shapes() -> None:
         ["compare", "a.onnx"],
         ["compare", "a.onnx", "b.onnx", "--shape", "x"],
         ["run", "--no-such-option"],
+        ["run", "--min", "3"],
+        ["run", "--shards", "2"],
+        ["tune", "--minutes", "3"],
+        ["gate", "--base", "main"],
+        ["gate", "--trials", "3"],
     ],
 )
 def test_what_cannot_be_understood_is_a_usage_error(line: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -43,7 +44,7 @@ def run(
 
 
 def _config(settings: Settings, head: Path, shapes: Mapping[str, tuple[int, ...]]) -> Config:
-    model = ModelConfig(path=head.name, inputs=dict(shapes))
+    model = ModelConfig(path=glob.escape(head.name), inputs=dict(shapes))
     path = settings.config or settings.repository / config_file.NAME
     if settings.config is None and not path.exists():
         found = Config(models=(model,), targets=(TargetConfig(name="cpu"),))

@@ -42,7 +42,9 @@ def _configuration(settings: Settings) -> tuple[list[Check], tuple[Setting, ...]
     checks: list[Check] = []
     try:
         repository = GitRepository(settings.repository)
-        checks.append(Check("repository", ok=True, detail=str(repository.root)))
+        checks.append(
+            Check("repository", ok=True, detail=f"{repository.root}: {repository.state()}")
+        )
         path = settings.config or repository.root / config_file.NAME
         of_file = config_file.load(path)
         effective = overridden(of_file, settings.overrides)

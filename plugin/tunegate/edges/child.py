@@ -54,6 +54,10 @@ class Child(Generic[Reply]):
     def pid(self) -> int:
         return self._process.pid
 
+    @property
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
     def fileno(self) -> int:
         return self._output.fileno()
 

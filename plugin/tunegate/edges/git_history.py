@@ -26,6 +26,18 @@ class GitHistory:
         self._git = GitProcess(path)
         self.root = self._git.root
 
+    def state(self) -> str:
+        """Where the repository stands, in one line for people."""
+        commit = self._git.text("rev-parse", "--short=12", "HEAD") or "no commit yet"
+        branch = self._git.text("symbolic-ref", "--short", "-q", "HEAD") or "detached head"
+        uncommitted = len((self._git.text("status", "--porcelain") or "").splitlines())
+        parts = [f"{branch} at {commit}"]
+        if is_shallow(self._git):
+            parts.append("shallow (what is missing is fetched)")
+        if uncommitted:
+            parts.append(f"{uncommitted} uncommitted, which tunegate does not see")
+        return ", ".join([*parts, self._git.text("version") or "git"])
+
     def revisions(self, base: str | None, head: str | None) -> Revisions:
         """What was asked for, literally; without a base, the merge base with the default branch,
         and on that branch the parent."""

@@ -36,6 +36,8 @@ def machine_checks() -> Iterator[Check]:
     yield Check("python", ok=True, detail=platform.python_version())
     for distribution, wanted in _PINNED.items():
         yield _pinned(distribution, wanted)
+    for distribution in ("onnx", "onnxruntime"):
+        yield Check(distribution, ok=True, detail=version(distribution))
     yield _self_test()
     linker = next((found for name in _LINKERS if (found := shutil.which(name))), None)
     yield Check(

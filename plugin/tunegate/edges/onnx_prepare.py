@@ -28,7 +28,8 @@ class Tensor(msgspec.Struct, frozen=True):
 
 
 class PreparedModel(msgspec.Struct, frozen=True):
-    """`fixed` has static input shapes and is the reference; `optimized` goes to the compiler."""
+    """`fixed` has static input shapes and is the reference: the model itself where it needed no
+    change. `optimized` goes to the compiler."""
 
     fixed: Path
     optimized: Path
@@ -44,25 +45,30 @@ def prepare(
 
     Raises ModelError: unreadable, invalid, an input shape left open, or refused by ONNX Runtime.
     """
-    proto = _load(model, path, is_checked=is_checked)
+    proto, is_raised = _load(model, path, is_checked=is_checked)
     _fix_shapes(proto, shapes, path)
-    fixed, optimized = into / "fixed.onnx", into / "optimized.onnx"
+    is_changed = is_raised or bool(shapes)
     into.mkdir(parents=True, exist_ok=True)
-    onnx.save(proto, fixed)
+    fixed, optimized = into / "fixed.onnx" if is_changed else model, into / "optimized.onnx"
+    if is_changed:
+        onnx.save(proto, fixed)
     inputs = tuple(_tensor(value) for value in _real_inputs(proto))
     _optimize(fixed, optimized, path)
     _drop_unused(optimized, keep={tensor.name for tensor in inputs})
     return PreparedModel(fixed, optimized, inputs, tuple(o.name for o in proto.graph.output))
 
 
-def _load(model: Path, path: str, *, is_checked: bool) -> onnx.ModelProto:
+def _load(model: Path, path: str, *, is_checked: bool) -> tuple[onnx.ModelProto, bool]:
+    """The model, and whether its version had to be raised."""
     try:
         proto = onnx.load(model)
         # Before version 4 every initializer had to be an input too; exporters ignored that.
-        proto.ir_version = max(proto.ir_version, _OLDEST_IR_WITHOUT_INITIALIZERS_AS_INPUTS)
+        is_raised = proto.ir_version < _OLDEST_IR_WITHOUT_INITIALIZERS_AS_INPUTS
+        if is_raised:
+            proto.ir_version = _OLDEST_IR_WITHOUT_INITIALIZERS_AS_INPUTS
         if not is_checked and proto.ByteSize() < _PROTOBUF_LIMIT_BYTES:
             onnx.checker.check_model(proto)
-        return proto
+        return proto, is_raised
     except FileNotFoundError as error:
         missing = Path(error.filename or str(error)).name
         message = f"{path}: its file {missing} is missing. Commit it, or pull it with Git LFS."

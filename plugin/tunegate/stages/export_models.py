@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,17 +13,24 @@ ModelFiles = Mapping[tuple[ModelPath, Side], Path]
 
 
 def export_models(changes: ChangeSet, repository: Repository, workdir: Path) -> ModelFiles:
-    """One directory for each version that has work to do; equal contents share one."""
+    """One directory for each version that has work to do; equal contents share one. What an
+    earlier stage of the run has written to `workdir` is not written again."""
     files: dict[tuple[ModelPath, Side], Path] = {}
-    by_version: dict[tuple[str, ...], Path] = {}
     for change in changes.models:
         for side, version in versions(change).items():
-            identity = (version.content_digest, *(e.digest for e in version.external))
-            if identity not in by_version:
-                into = workdir / "models" / str(len(by_version))
-                by_version[identity] = repository.export_model(version, into)
-            files[change.path, side] = by_version[identity]
+            into = workdir / "models" / _identity(version)
+            link = into.with_suffix(".path")
+            if not link.exists():
+                link.parent.mkdir(parents=True, exist_ok=True)
+                link.write_text(str(repository.export_model(version, into)))
+            files[change.path, side] = Path(link.read_text())
     return files
+
+
+def _identity(version: ModelVersion) -> str:
+    """Equal for equal contents, where those of external data files count."""
+    parts = (version.content_digest, *(external.digest for external in version.external))
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
 def versions(change: ModelChange) -> dict[Side, ModelVersion]:

@@ -18,6 +18,10 @@ def test_a_healthy_machine_is_shown_with_the_source_of_each_setting(
     assert doctor.run(settings) == 0
     diagnosis = json.loads(capsys.readouterr().out)
     assert all(check["ok"] for check in diagnosis["checks"])
+    details = {check["name"]: check["detail"] for check in diagnosis["checks"]}
+    assert "uncommitted" not in details["repository"]
+    assert "git version" in details["repository"]
+    assert details["onnxruntime"].count(".") >= 1
     sources = {setting["key"]: setting["source"] for setting in diagnosis["settings"]}
     assert sources["budget.minutes"] == "argument"
     assert sources["budget.trials"] == "file"

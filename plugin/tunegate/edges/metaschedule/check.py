@@ -1,4 +1,4 @@
-"""The child that runs a compiled model beside ONNX Runtime and compares every output."""
+"""A compiled model beside ONNX Runtime: every output is compared. Runs in a child."""
 
 from __future__ import annotations
 
@@ -18,10 +18,7 @@ from tunegate.edges.seeded_inputs import seeded_inputs
 _SEEDS = (1, 2)
 
 
-Request = CheckArtifact
-
-
-def answer(request: CheckArtifact) -> CheckReply:
+def check(request: CheckArtifact) -> CheckReply:
     """Two seeded inputs through both; the worst error decides."""
     if not device_exists(request.kind):
         return Checked(ran=False)

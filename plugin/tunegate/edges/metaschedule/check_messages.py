@@ -7,7 +7,7 @@ import msgspec
 from tunegate.edges.metaschedule.messages import Failed
 
 
-class CheckArtifact(msgspec.Struct, frozen=True, kw_only=True):
+class CheckArtifact(msgspec.Struct, frozen=True, tag="check", kw_only=True):
     """`reference` is the ONNX file that ONNX Runtime runs; `kind` is the target's."""
 
     directory: str

@@ -1,4 +1,4 @@
-"""The child that compiles models: lists their tasks, and builds them from records."""
+"""The child that compiles a model: lists its tasks, builds it from records, and checks the build."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 import tvm
@@ -17,6 +17,8 @@ from tvm.s_tir import meta_schedule as ms
 from tunegate.artifacts.builds import Source as Origin
 from tunegate.artifacts.tasks import TaskUse, TuningTask
 from tunegate.edges.artifact_file import ArtifactFile, ArtifactTensor
+from tunegate.edges.metaschedule.check import check
+from tunegate.edges.metaschedule.check_messages import CheckArtifact, CheckReply
 from tunegate.edges.metaschedule.functions import ModelFunction, functions_of, layer_names
 from tunegate.edges.metaschedule.import_onnx import import_model
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
@@ -28,6 +30,7 @@ from tunegate.edges.metaschedule.messages import (
     CompileRequest,
     Failed,
     ListTasks,
+    ModelFile,
     Schedule,
     Tasks,
 )
@@ -38,12 +41,24 @@ from tunegate.edges.onnx_prepare import PreparedModel, prepare
 from tunegate.errors import TunegateError
 from tunegate_cache.records import TuningRecord, WorkloadKey
 
-Request = CompileRequest
+Request = CompileRequest | CheckArtifact
 
 LIBRARY = "model.so"
 
 
-def answer(request: CompileRequest) -> CompileReply:
+class _OpenModel(NamedTuple):
+    """What listing the tasks and building have in common."""
+
+    prepared: PreparedModel
+    module: Any
+    functions: list[ModelFunction]
+
+
+_open_model: tuple[ModelFile, _OpenModel] | None = None
+"""The model that was asked about last: the next question is about the same one."""
+
+
+def answer(request: CompileRequest | CheckArtifact) -> CompileReply | CheckReply:
     """Serve one request; a model that cannot be compiled is a reply, not a crash."""
     try:
         match request:
@@ -51,18 +66,27 @@ def answer(request: CompileRequest) -> CompileReply:
                 return _list_tasks(request)
             case BuildModel():
                 return _build(request)
+            case CheckArtifact():
+                return check(request)
     except TunegateError as error:
         return Failed(str(error), model=True)
 
 
 def _list_tasks(request: ListTasks) -> Tasks:
     target = tvm_target(request.target)
-    prepared, module = _open(request, target)
-    functions = functions_of(module, layer_names(prepared.optimized))
+    functions = _open(request, target).functions
     return Tasks(tuple(_merge(functions, request, target)))
 
 
-def _open(request: ListTasks | BuildModel, target: ResolvedTarget) -> tuple[PreparedModel, Any]:
+def _open(request: ListTasks | BuildModel, target: ResolvedTarget) -> _OpenModel:
+    """A child serves one target only."""
+    global _open_model  # noqa: PLW0603 -- the state of this process
+    if _open_model is None or _open_model[0] != request.model:
+        _open_model = request.model, _opened(request, target)
+    return _open_model[1]
+
+
+def _opened(request: ListTasks | BuildModel, target: ResolvedTarget) -> _OpenModel:
     load_intrinsics(request.target.kind)
     prepared = prepare(
         Path(request.model.file),
@@ -71,7 +95,8 @@ def _open(request: ListTasks | BuildModel, target: ResolvedTarget) -> tuple[Prep
         path=request.model.path,
         is_checked=isinstance(request, BuildModel),
     )
-    return prepared, import_model(prepared, target.target, request.model.path)
+    module = import_model(prepared, target.target, request.model.path)
+    return _OpenModel(prepared, module, functions_of(module, layer_names(prepared.optimized)))
 
 
 def _merge(
@@ -105,8 +130,8 @@ def _merge(
 def _build(request: BuildModel) -> Built:
     started = time.monotonic()
     target = tvm_target(request.target)
-    prepared, module = _open(request, target)
-    functions = functions_of(module, layer_names(prepared.optimized))
+    prepared, opened, functions = _open(request, target)
+    module = opened.clone()
     built = []
     for function in functions:
         records = request.records.get(function.workload.digest, ())
@@ -120,7 +145,13 @@ def _build(request: BuildModel) -> Built:
     key_text = _build_key(prepared, target, built)
     _write_artifact(request, (prepared, module), target, built, key_text)
     seconds = time.monotonic() - started
-    return Built(key=key_text, functions=tuple(built), size_bytes=size, seconds=seconds)
+    return Built(
+        key=key_text,
+        reference=str(prepared.fixed),
+        functions=tuple(built),
+        size_bytes=size,
+        seconds=seconds,
+    )
 
 
 def _best_that_replays(

@@ -1,23 +1,27 @@
-"""ports.Compiler over child processes: a model that crashes the compiler costs one message."""
+"""ports.Compiler over child processes: a model that crashes the compiler costs one message.
+
+The child that listed a model's tasks has the model open, so it stays and builds it later; the child
+that built a model runs it beside ONNX Runtime at once.
+"""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
 
 from tunegate.artifacts.builds import Build, BuiltTask, NumericCheck
 from tunegate.artifacts.tasks import TuningTask
-from tunegate.edges.ask_all import ask_all
-from tunegate.edges.child import ChildDiedError
+from tunegate.config import TargetConfig
+from tunegate.edges.child import Child, ChildDiedError
+from tunegate.edges.conversations import Conversation, converse
 from tunegate.edges.cores import usable_cores
-from tunegate.edges.metaschedule.check_messages import CheckArtifact, Checked, CheckReply
+from tunegate.edges.metaschedule.check_messages import CheckArtifact, Checked
 from tunegate.edges.metaschedule.messages import (
     BuildModel,
     Built,
     CompileReply,
-    CompileRequest,
     Failed,
     ListTasks,
     ModelFile,
@@ -26,48 +30,72 @@ from tunegate.edges.metaschedule.messages import (
 from tunegate.errors import EnvironmentUnfitError, ModelError
 from tunegate.ports import BuildJob, Compiler, ModelJob
 
-_COMPILE = "tunegate.edges.metaschedule.compile"
-_CHECK = "tunegate.edges.metaschedule.check"
+_CHILD = "tunegate.edges.metaschedule.compile"
 _LIMIT_SECONDS = 900.0
+_KEPT_BYTES = 512 * 1024 * 1024
+"""Of model files whose children stay: an open model takes several times its file in memory."""
+
+Reply = CompileReply | Checked
+Opened = tuple[str, tuple[tuple[str, tuple[int, ...]], ...], TargetConfig]
+"""What a child has open: the file, the shapes and the target."""
 
 
 class MetaScheduleCompiler:
-    """Every job runs in a fresh child with a time limit; `scratch` is a private directory."""
+    """Every model has a child of its own; each request has a time limit. `scratch` is a private
+    directory. Use as a context manager, or `close` at the end."""
 
     def __init__(self, scratch: Path) -> None:
         scratch.mkdir(parents=True, exist_ok=True)
         self._scratch = scratch
         self._count = 0
+        self._kept: dict[Opened, Child[Reply]] = {}
+        self._kept_bytes = 0
+
+    def close(self) -> None:
+        for child in self._kept.values():
+            child.kill()
+        self._kept.clear()
 
     def tasks(self, jobs: Sequence[ModelJob]) -> Sequence[Sequence[TuningTask] | ModelError]:
-        requests = [
-            ListTasks(model=_file(job), target=job.target, scratch=self._fresh()) for job in jobs
-        ]
-        answers = self._compile(requests)
+        talks = [Conversation(self._child(job), self._list_tasks(job)) for job in jobs]
+        converse(talks, at_once=usable_cores(), limit_seconds=_LIMIT_SECONDS)
+        for job, talk in zip(jobs, talks, strict=True):
+            self._keep(job, talk)
         return [
-            reply.tasks if isinstance(reply, Tasks) else self._model_error(job.path, reply)
-            for job, reply in zip(jobs, answers, strict=True)
+            talk.replies[0].tasks
+            if talk.replies and isinstance(talk.replies[0], Tasks)
+            else self._model_error(job.path, talk)
+            for job, talk in zip(jobs, talks, strict=True)
         ]
 
     def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]:
-        requests = [self._request(job) for job in jobs]
-        answers = self._compile(requests)
-        built = [index for index, reply in enumerate(answers) if isinstance(reply, Built)]
-        checks = [
-            CheckArtifact(
-                directory=requests[index].directory,
-                reference=str(Path(requests[index].scratch) / "fixed.onnx"),
-                kind=jobs[index].model.target.kind,
-            )
-            for index in built
-        ]
-        checked = dict(zip(built, self._check(checks), strict=True))
-        return [
-            self._finish(job, reply, checked.get(index))
-            for index, (job, reply) in enumerate(zip(jobs, answers, strict=True))
-        ]
+        talks = [self._building(job) for job in jobs]
+        try:
+            converse(talks, at_once=usable_cores(), limit_seconds=_LIMIT_SECONDS)
+        finally:
+            for talk in talks:
+                if talk.child is not None:
+                    talk.child.kill()
+        return [self._finish(job, talk) for job, talk in zip(jobs, talks, strict=True)]
 
-    def _request(self, job: BuildJob) -> BuildModel:
+    def _building(self, job: BuildJob) -> Conversation[Reply]:
+        request = self._build_model(job)
+
+        def check(reply: Reply) -> CheckArtifact | None:
+            if not isinstance(reply, Built):
+                return None
+            return CheckArtifact(
+                directory=request.directory,
+                reference=reply.reference,
+                kind=job.model.target.kind,
+            )
+
+        return Conversation(self._child(job.model), request, check)
+
+    def _list_tasks(self, job: ModelJob) -> ListTasks:
+        return ListTasks(model=_file(job), target=job.target, scratch=self._fresh())
+
+    def _build_model(self, job: BuildJob) -> BuildModel:
         return BuildModel(
             model=_file(job.model),
             target=job.model.target,
@@ -77,35 +105,30 @@ class MetaScheduleCompiler:
             scratch=self._fresh(),
         )
 
-    def _compile(self, requests: Sequence[CompileRequest]) -> list[CompileReply | ChildDiedError]:
-        return ask_all(
-            _COMPILE,
-            cast("type[CompileReply]", CompileReply),
-            requests,
-            at_once=usable_cores(),
-            limit_seconds=_LIMIT_SECONDS,
-            log=self._log,
-        )
+    def _child(self, job: ModelJob) -> Callable[[], Child[Reply]]:
+        def begin() -> Child[Reply]:
+            kept = self._kept.pop(_opened(job), None)
+            if kept is not None and kept.is_running:
+                return kept
+            return Child(_CHILD, cast("type[Reply]", Reply), variables={}, log=self._log)
 
-    def _check(self, requests: Sequence[CheckArtifact]) -> list[CheckReply | ChildDiedError]:
-        return ask_all(
-            _CHECK,
-            cast("type[CheckReply]", CheckReply),
-            requests,
-            at_once=usable_cores(),
-            limit_seconds=_LIMIT_SECONDS,
-            log=self._log,
-        )
+        return begin
 
-    def _finish(
-        self,
-        job: BuildJob,
-        reply: CompileReply | ChildDiedError,
-        checked: CheckReply | ChildDiedError | None,
-    ) -> Build:
+    def _keep(self, job: ModelJob, talk: Conversation[Reply]) -> None:
+        if talk.child is None or talk.died is not None:
+            return
+        size = job.file.stat().st_size
+        if self._kept_bytes + size > _KEPT_BYTES or not isinstance(talk.replies[0], Tasks):
+            talk.child.kill()
+            return
+        self._kept_bytes += size
+        self._kept[_opened(job)] = talk.child
+
+    def _finish(self, job: BuildJob, talk: Conversation[Reply]) -> Build:
+        reply = talk.replies[0] if talk.replies else None
         if not isinstance(reply, Built):
-            return _failed(str(self._model_error(job.model.path, reply)))
-        check, error = _judge(job.model.path, checked)
+            return _failed(str(self._model_error(job.model.path, talk)))
+        check, error = _judge(job.model.path, talk.died or talk.replies[1])
         if error is not None:
             shutil.rmtree(job.directory, ignore_errors=True)  # a wrong build is never shipped
         return Build(
@@ -123,7 +146,8 @@ class MetaScheduleCompiler:
             seconds=reply.seconds,
         )
 
-    def _model_error(self, path: str, reply: CompileReply | ChildDiedError) -> ModelError:
+    def _model_error(self, path: str, talk: Conversation[Reply]) -> ModelError:
+        reply = talk.died or talk.replies[0]
         if isinstance(reply, Failed) and reply.model:
             return ModelError(reply.reason)
         if isinstance(reply, Failed):
@@ -148,15 +172,17 @@ def _file(job: ModelJob) -> ModelFile:
     return ModelFile(file=str(job.file.resolve()), path=job.path, shapes=dict(job.shapes))
 
 
+def _opened(job: ModelJob) -> Opened:
+    return str(job.file.resolve()), tuple(sorted(job.shapes.items())), job.target
+
+
 def _failed(reason: str) -> Build:
     return Build(
         key="", directory="", tasks=(), check=None, error=reason, size_bytes=0, seconds=0.0
     )
 
 
-def _judge(
-    path: str, checked: CheckReply | ChildDiedError | None
-) -> tuple[NumericCheck | None, str | None]:
+def _judge(path: str, checked: Reply | ChildDiedError) -> tuple[NumericCheck | None, str | None]:
     match checked:
         case Checked(ran=False):
             return None, None

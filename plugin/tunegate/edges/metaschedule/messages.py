@@ -149,7 +149,10 @@ class BuiltFunction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Built(msgspec.Struct, frozen=True, tag="built", kw_only=True):
+    """`reference` is the ONNX file whose outputs the build must have."""
+
     key: str
+    reference: str
     functions: tuple[BuiltFunction, ...]
     size_bytes: int
     seconds: float

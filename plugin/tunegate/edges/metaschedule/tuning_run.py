@@ -30,9 +30,12 @@ from tunegate.tuning.next_task import choose
 from tunegate_cache.records import TuningRecord
 
 _TICK_SECONDS = 0.2
+_LOOK_AHEAD = 16
+"""Fewer candidates than this waiting: time to search for more. A generation takes as long as the
+measuring of about ten, so with less the crew would stand idle."""
 _CANDIDATE_LIMIT_SECONDS = 20.0
 _REPEATS, _CAREFUL_REPEATS = 3, 5
-_LOSER_FACTOR = 2.0
+_LOSER_FACTOR = 1.4
 """Slower than this many times the best: one repeat was enough."""
 _CONTENDERS = 2
 _CONFIRM_SHARE, _CONFIRM_SECONDS_PER_TASK = 0.15, 1.0
@@ -90,7 +93,7 @@ class TuningRun:
     def _search_until_done(self) -> Generator[TaskOutcome, None, Stopped]:
         reserve = self._confirmation_seconds()
         while not self._is_out_of_budget(reserve):
-            if self._search.is_idle and self._crew.waiting < 2 * usable_cores():
+            if self._search.is_idle and self._crew.waiting < _LOOK_AHEAD:
                 self._ask_for_candidates(reserve)
             if self._search.is_idle and not self._crew.pending:
                 return "budget" if self._trials_left() == 0 else "converged"
