@@ -25,7 +25,7 @@ from tunegate.edges.shared_cache import SharedCache
 from tunegate.edges.terminal import progress
 from tunegate.errors import ConfigError, OutputError, RevisionError
 from tunegate.pipeline import Tools
-from tunegate.ports import Repository
+from tunegate.ports import Clock, Repository
 from tunegate.selection import shapes_for
 from tunegate.settings import Settings, overridden
 from tunegate.stages.detect import detect
@@ -100,15 +100,6 @@ def opened_tools(
     kinds = {target.kind for target in config.targets}
     device = ThisMachine("cuda" if kinds == {"cuda"} else "llvm")
     clock = SystemClock()
-    tuner = MetaScheduleTuner(
-        targets={target.name: target for target in config.targets},
-        shapes=_Shapes(config),
-        device=device.fingerprint(),
-        toolchain=toolchain(),
-        source=Provenance(repository=root.name, commit=commit),
-        clock=clock,
-        scratch=workdir / "tune",
-    )
     compiler = MetaScheduleCompiler(workdir / "compile")
     try:
         yield Tools(
@@ -118,7 +109,9 @@ def opened_tools(
                 config.cache, state=STATE.expanduser(), root=root, device=device.fingerprint()
             ),
             compiler=compiler,
-            tuner=tuner,
+            tuner=_tuner(
+                config, device, clock, Provenance(repository=root.name, commit=commit), workdir
+            ),
             benchmarker=FreshProcesses(workdir / "bench"),
             device=device,
             clock=clock,
@@ -131,6 +124,20 @@ def opened_tools(
         shown.close()
         compiler.close()
     shutil.rmtree(workdir, ignore_errors=True)
+
+
+def _tuner(
+    config: Config, device: ThisMachine, clock: Clock, source: Provenance, workdir: Path
+) -> MetaScheduleTuner:
+    return MetaScheduleTuner(
+        targets={target.name: target for target in config.targets},
+        shapes=_Shapes(config),
+        device=device.fingerprint(),
+        toolchain=toolchain(),
+        source=source,
+        clock=clock,
+        scratch=workdir / "tune",
+    )
 
 
 class _Shapes(dict[str, dict[str, tuple[int, ...]]]):
