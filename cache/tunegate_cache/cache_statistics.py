@@ -23,6 +23,7 @@ class CacheStatistics:
         self.bytes_written = 0
         self.records_written = 0
         self.corrupt_segments = 0
+        self.untrusted = 0
         self.breaker_opened = False
         self.seconds = 0.0
         self._notes: dict[str, None] = {}

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import errno
+import fcntl
+import hashlib
 import os
 import secrets
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tunegate_cache.store import (
     MAX_OBJECT_BYTES,
+    MaintainedStore,
     ObjectConflictError,
     ObjectNotFoundError,
-    ObjectStore,
+    Pointer,
+    PointerMovedError,
     StoreUnavailableError,
 )
 
@@ -67,10 +71,48 @@ class FileStore:
             raise self._fault(error) from error
         return sorted(name for name in found if name.startswith(prefix))
 
-    def remove(self, name: str) -> None:
-        """For local copies only: an object of a shared store is never removed by a run."""
-        with suppress(OSError):
-            self._path(name).unlink()
+    def read_part(self, name: str, start: int, size: int) -> bytes:
+        try:
+            with self._path(name).open("rb") as file:
+                file.seek(start)
+                return file.read(min(size, MAX_OBJECT_BYTES))
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            raise ObjectNotFoundError(name) from None
+        except OSError as error:
+            raise self._fault(error) from error
+
+    def read_pointer(self, name: str) -> Pointer:
+        body = self.read(name)
+        return Pointer(body, _tag(body))
+
+    def move_pointer(self, name: str, body: bytes, expected: str | None) -> None:
+        path = self._path(name)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with self._alone(name):
+                known = _tag(path.read_bytes()) if path.exists() else None
+                if known != expected:
+                    raise PointerMovedError(name)
+                partial = self._partial()
+                _write_through(partial, body)
+                partial.replace(path)
+                _sync_folder(path.parent)
+        except OSError as error:
+            raise self._fault(error) from error
+
+    def delete(self, name: str) -> None:
+        try:
+            self._path(name).unlink(missing_ok=True)
+        except OSError as error:
+            raise self._fault(error) from error
+
+    @contextmanager
+    def _alone(self, name: str) -> Iterator[None]:
+        """Among the processes of all machines that share the directory, where it locks at all."""
+        self._partials.mkdir(parents=True, exist_ok=True)
+        with (self._partials / f"{_tag(name.encode())}.lock").open("ab") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
 
     def _path(self, name: str) -> Path:
         parts = name.split("/")
@@ -94,6 +136,10 @@ class FileStore:
 
     def _fault(self, error: OSError) -> StoreUnavailableError:
         return StoreUnavailableError(f"{self._root}: {error.strerror or error}")
+
+
+def _tag(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()
 
 
 def _write_through(path: Path, body: bytes) -> None:
@@ -139,4 +185,4 @@ def _files(start: Path) -> Iterator[Path]:
             yield Path(entry.path)
 
 
-_: type[ObjectStore] = FileStore
+_: type[MaintainedStore] = FileStore

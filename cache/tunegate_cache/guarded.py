@@ -12,6 +12,7 @@ from tunegate_cache.store import (
     ObjectConflictError,
     ObjectNotFoundError,
     ObjectStore,
+    Pointer,
     StoreUnavailableError,
 )
 
@@ -41,6 +42,14 @@ class GuardedStore:
 
     def names(self, prefix: str) -> Sequence[str]:
         return self._ask("list", lambda: self._store.names(prefix))
+
+    def read_part(self, name: str, start: int, size: int) -> bytes:
+        body = self._ask("get", lambda: self._store.read_part(name, start, size))
+        self._statistics.bytes_read += len(body)
+        return body
+
+    def read_pointer(self, name: str) -> Pointer:
+        return self._ask("get", lambda: self._store.read_pointer(name))
 
     def _ask(self, verb: Verb, request: Callable[[], Answer]) -> Answer:
         self._begin(verb)

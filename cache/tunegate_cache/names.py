@@ -1,13 +1,16 @@
 """The layout of the store, in one place. Zone first, because permissions go by prefix.
 
-    ms1/z/<zone>/g/<target16>/seg/<milliseconds13>-<writer8>-<sha256>.zst
-
-Packs, indexes and HEAD of a compacted cache will stand beside `seg/`.
+ms1/z/<zone>/g/<target16>/seg/<milliseconds13>-<writer8>-<sha256>.zst    what a run learned
+ms1/z/<zone>/g/<target16>/cold/<sha256>.arc     whole segments, gathered by a compaction
+ms1/z/<zone>/g/<target16>/pack/<sha256>.pack    the best records of every workload, in blocks
+ms1/z/<zone>/g/<target16>/idx/<sha256>.idx      which block holds which workload
+ms1/z/<zone>/g/<target16>/HEAD                  the only object that changes
 """
 
 from __future__ import annotations
 
 import re
+from typing import Literal, cast
 
 import msgspec
 
@@ -15,10 +18,57 @@ ROOT = "ms1"
 _TARGET_DIGITS = 16
 _LONGEST_ZONE = 120
 _ZONE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
-_SEGMENT = re.compile(
-    rf"{ROOT}/z/(?P<zone>{_ZONE.pattern})/g/(?P<target>[0-9a-f]{{{_TARGET_DIGITS}}})/seg/"
-    r"(?P<milliseconds>[0-9]{13})-(?P<writer>[0-9a-f]{8})-(?P<digest>[0-9a-f]{64})\.zst"
+
+_GROUP = rf"{ROOT}/z/(?P<zone>{_ZONE.pattern})/g/(?P<target>[0-9a-f]{{{_TARGET_DIGITS}}})/"
+_CONTENT = re.compile(
+    rf"{_GROUP}(?P<kind>pack|idx|cold)/(?P<digest>[0-9a-f]{{64}})\.(?P<ending>pack|idx|arc)"
 )
+_SEGMENT = re.compile(
+    rf"{_GROUP}seg/(?P<milliseconds>[0-9]{{13}})-(?P<writer>[0-9a-f]{{8}})-(?P<digest>[0-9a-f]{{64}})\.zst"
+)
+_HEAD = re.compile(rf"{_GROUP}HEAD")
+
+ContentKind = Literal["pack", "idx", "cold"]
+_ENDINGS: dict[str, str] = {"pack": "pack", "idx": "idx", "cold": "arc"}
+
+
+class Group(msgspec.Struct, frozen=True, order=True):
+    """A zone and a target: what is compacted together. `target` is the start of the target key."""
+
+    zone: str
+    target: str
+
+    @property
+    def prefix(self) -> str:
+        return f"{ROOT}/z/{self.zone}/g/{self.target}/"
+
+    @property
+    def head(self) -> str:
+        return f"{self.prefix}HEAD"
+
+    def content(self, kind: ContentKind, digest: str) -> str:
+        return f"{self.prefix}{kind}/{digest}.{_ENDINGS[kind]}"
+
+    def segment(self, file: str) -> SegmentName | None:
+        """The segment with this file name."""
+        return parse_segment(f"{self.prefix}seg/{file}")
+
+
+def group_of(zone: str, target: str) -> Group:
+    """`target` may be a whole target key."""
+    return Group(zone, target[:_TARGET_DIGITS])
+
+
+class ContentName(msgspec.Struct, frozen=True, kw_only=True):
+    """An object made by a compaction and named by what it holds."""
+
+    group: Group
+    kind: ContentKind
+    digest: str
+
+    @property
+    def name(self) -> str:
+        return self.group.content(self.kind, self.digest)
 
 
 class SegmentName(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,9 +81,16 @@ class SegmentName(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
 
     @property
+    def file(self) -> str:
+        return f"{self.milliseconds:013d}-{self.writer}-{self.digest}.zst"
+
+    @property
     def name(self) -> str:
-        prefix = segment_prefix(self.zone, self.target)
-        return f"{prefix}{self.milliseconds:013d}-{self.writer}-{self.digest}.zst"
+        return f"{segment_prefix(self.zone, self.target)}{self.file}"
+
+    @property
+    def group(self) -> Group:
+        return Group(self.zone, self.target)
 
 
 def zone_problem(zone: str) -> str | None:
@@ -75,3 +132,21 @@ def parse_segment(name: str) -> SegmentName | None:
         writer=match["writer"],
         digest=match["digest"],
     )
+
+
+def parse_content(name: str) -> ContentName | None:
+    """The parts of the name of a pack, an index or an archive; None for any other object."""
+    match = _CONTENT.fullmatch(name)
+    if match is None or _ENDINGS[match["kind"]] != match["ending"]:
+        return None
+    return ContentName(
+        group=Group(match["zone"], match["target"]),
+        kind=cast("ContentKind", match["kind"]),
+        digest=match["digest"],
+    )
+
+
+def parse_head(name: str) -> Group | None:
+    """Whose HEAD this is; None for any other object."""
+    match = _HEAD.fullmatch(name)
+    return None if match is None else Group(match["zone"], match["target"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tunegate_cache.store import AccessDeniedError, ObjectStore
+from tunegate_cache.store import AccessDeniedError, ObjectStore, Pointer
 
 
 class ReadOnlyStore:
@@ -20,6 +20,12 @@ class ReadOnlyStore:
 
     def names(self, prefix: str) -> Sequence[str]:
         return self._store.names(prefix)
+
+    def read_part(self, name: str, start: int, size: int) -> bytes:
+        return self._store.read_part(name, start, size)
+
+    def read_pointer(self, name: str) -> Pointer:
+        return self._store.read_pointer(name)
 
 
 _: type[ObjectStore] = ReadOnlyStore

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 
 from tunegate_cache.store import (
     MAX_OBJECT_BYTES,
     AccessDeniedError,
+    MaintainedStore,
     ObjectConflictError,
     ObjectNotFoundError,
-    ObjectStore,
+    Pointer,
+    PointerMovedError,
     StoreUnavailableError,
 )
 
@@ -38,7 +40,7 @@ class S3Store:
         self._making = threading.Lock()
 
     def read(self, name: str) -> bytes:
-        return self._ask(lambda client: self._get(client, name), name)
+        return self._ask(lambda client: self._get(client, name)[0], name)
 
     def write(self, name: str, body: bytes) -> None:
         key = self._prefix + name
@@ -54,15 +56,64 @@ class S3Store:
     def names(self, prefix: str) -> Sequence[str]:
         return self._ask(lambda client: sorted(self._keys(client, self._prefix + prefix)))
 
-    def _get(self, client: Client, name: str) -> bytes:
-        answer = client.get_object(Bucket=self._bucket, Key=self._prefix + name)
+    def read_part(self, name: str, start: int, size: int) -> bytes:
+        part = {"Range": f"bytes={start}-{start + size - 1}"}
+        body = self._ask(lambda client: self._get(client, name, **part)[0], name)
+        if len(body) > size:
+            # A server that ignores ranges answers with the whole object.
+            return body[start : start + size]
+        return body
+
+    def read_pointer(self, name: str) -> Pointer:
+        body, tag = self._ask(lambda client: self._get(client, name), name)
+        return Pointer(body, tag)
+
+    def move_pointer(self, name: str, body: bytes, expected: str | None) -> None:
+        if expected is None:
+            self._move(name, body, {"IfNoneMatch": "*"})
+            return
+        try:
+            self._move(name, body, {"IfMatch": expected})
+        except PointerMovedError:
+            # Ceph compares with the bare tag, and refuses every tag in the quotes it sends.
+            bare = expected.strip('"')
+            if bare == expected or self.read_pointer(name).tag != expected:
+                raise
+            self._move(name, body, {"IfMatch": bare})
+
+    def delete(self, name: str) -> None:
+        key = self._prefix + name
+        self._ask(lambda client: client.delete_object(Bucket=self._bucket, Key=key))
+
+    def _move(self, name: str, body: bytes, condition: Mapping[str, str]) -> None:
+        key = self._prefix + name
+        try:
+            self._ask(
+                lambda client: client.put_object(
+                    Bucket=self._bucket, Key=key, Body=body, **condition
+                ),
+                name,
+            )
+        except (ObjectConflictError, ObjectNotFoundError):
+            # Perhaps by ourselves: a request that was repeated because its answer was lost.
+            if not self._holds(name, body):
+                raise PointerMovedError(name) from None
+
+    def _holds(self, name: str, body: bytes) -> bool:
+        try:
+            return self.read_pointer(name).body == body
+        except ObjectNotFoundError:
+            return False
+
+    def _get(self, client: Client, name: str, **part: str) -> tuple[bytes, str]:
+        answer = client.get_object(Bucket=self._bucket, Key=self._prefix + name, **part)
         body = bytearray()
         for chunk in answer["Body"].iter_chunks(_CHUNK_BYTES):
             body += chunk
             if len(body) > MAX_OBJECT_BYTES:
                 message = f"s3://{self._bucket}: {name} is larger than {MAX_OBJECT_BYTES} bytes"
                 raise StoreUnavailableError(message)
-        return bytes(body)
+        return bytes(body), str(answer.get("ETag", ""))
 
     def _require_equal(self, name: str, body: bytes) -> None:
         """Somebody was first, or our own request was, whose answer was lost."""
@@ -130,4 +181,4 @@ def _kind(code: str) -> type[StoreUnavailableError]:
     return AccessDeniedError if code in _DENIED else StoreUnavailableError
 
 
-_: type[ObjectStore] = S3Store
+_: type[MaintainedStore] = S3Store

@@ -1,4 +1,8 @@
-"""A batch of records as one immutable object, named by its content."""
+"""A batch of records as one immutable object, named by its content.
+
+A signature follows the content in a skippable frame of zstandard, so that a signed segment is read
+by what knows nothing of signatures. The digest in the name is of the content alone.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ import zstandard
 
 from tunegate_cache import wire
 from tunegate_cache.records import TuningRecord
+from tunegate_cache.signing import KEY_ID_BYTES, SIGNATURE_BYTES, Signature
 from tunegate_cache.wire import Refused
 
 _LEVEL = 6
@@ -19,13 +24,28 @@ _SMALL = 1024 * 1024
 """Below this a high ratio is no bomb, only a short text that repeats itself."""
 _CHUNK = 1024 * 1024
 _MAX_WINDOW = 2**23
+_FRAME = (0x184D2A5E).to_bytes(4, "little") + (KEY_ID_BYTES + SIGNATURE_BYTES).to_bytes(4, "little")
+_TRAILER_BYTES = len(_FRAME) + KEY_ID_BYTES + SIGNATURE_BYTES
+
+
+class StoredRecord(msgspec.Struct, frozen=True):
+    """`text` is the line as it was written: later versions may say more than this one knows.
+    `signer` is the id of the key that signed the segment it came in, or empty."""
+
+    record: TuningRecord
+    text: bytes
+    signer: str = ""
 
 
 class Contents(msgspec.Struct, frozen=True):
     """The usable records of a segment, and what became of the other lines."""
 
-    records: tuple[TuningRecord, ...]
+    stored: tuple[StoredRecord, ...]
     refused: tuple[Refused, ...]
+
+    @property
+    def records(self) -> tuple[TuningRecord, ...]:
+        return tuple(stored.record for stored in self.stored)
 
 
 class CorruptSegmentError(Exception):
@@ -54,7 +74,20 @@ def batches(records: Sequence[TuningRecord]) -> Iterator[tuple[TuningRecord, ...
 
 
 def digest(body: bytes) -> str:
-    return hashlib.sha256(body).hexdigest()
+    """Of the content, whoever signed it."""
+    return hashlib.sha256(body[:-_TRAILER_BYTES] if _is_signed(body) else body).hexdigest()
+
+
+def signed(body: bytes, signature: Signature) -> bytes:
+    """The body of a segment with a signature behind it."""
+    return body + _FRAME + bytes.fromhex(signature.key) + signature.value
+
+
+def signature_of(body: bytes) -> Signature | None:
+    if not _is_signed(body):
+        return None
+    start = len(body) - KEY_ID_BYTES - SIGNATURE_BYTES
+    return Signature(body[start : start + KEY_ID_BYTES].hex(), body[start + KEY_ID_BYTES :])
 
 
 def unpack(body: bytes, expected_digest: str) -> Contents:
@@ -62,14 +95,29 @@ def unpack(body: bytes, expected_digest: str) -> Contents:
     if digest(body) != expected_digest:
         message = "the content is not what its name says"
         raise CorruptSegmentError(message)
-    decoded = [wire.decode(line) for line in _decompress(body).split(b"\n") if line]
+    signature = signature_of(body)
+    return lines(decompress(body), "" if signature is None else signature.key)
+
+
+def lines(text: bytes, signer: str = "") -> Contents:
+    """Records from lines of JSON."""
+    decoded = [(wire.decode(line), line) for line in text.split(b"\n") if line]
     return Contents(
-        records=tuple(line for line in decoded if isinstance(line, TuningRecord)),
-        refused=tuple(line for line in decoded if isinstance(line, Refused)),
+        stored=tuple(
+            StoredRecord(record, line, signer)
+            for record, line in decoded
+            if isinstance(record, TuningRecord)
+        ),
+        refused=tuple(refused for refused, _ in decoded if isinstance(refused, Refused)),
     )
 
 
-def _decompress(body: bytes) -> bytes:
+def _is_signed(body: bytes) -> bool:
+    return len(body) > _TRAILER_BYTES and body[-_TRAILER_BYTES:].startswith(_FRAME)
+
+
+def decompress(body: bytes) -> bytes:
+    """Within limits. Raises CorruptSegmentError."""
     limit = min(_MAX_BYTES, max(_SMALL, _MAX_RATIO * len(body)))
     text = bytearray()
     try:

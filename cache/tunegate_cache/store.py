@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+import msgspec
+
 MAX_OBJECT_BYTES = 64 * 1024 * 1024
 """Larger objects are not read: nothing that a run writes comes near."""
 
@@ -25,6 +27,17 @@ class ObjectConflictError(StoreUnavailableError):
     """Another body is stored under that name, so this one is not stored."""
 
 
+class PointerMovedError(Exception):
+    """Somebody else moved the pointer since it was read."""
+
+
+class Pointer(msgspec.Struct, frozen=True):
+    """What a pointer says, and the store's tag of this version of it."""
+
+    body: bytes
+    tag: str
+
+
 class ObjectStore(Protocol):
     """Immutable objects under content-derived names; safe to use from many threads.
 
@@ -37,3 +50,25 @@ class ObjectStore(Protocol):
     def read(self, name: str) -> bytes: ...
     def write(self, name: str, body: bytes) -> None: ...
     def names(self, prefix: str) -> Sequence[str]: ...
+
+    def read_part(self, name: str, start: int, size: int) -> bytes:
+        """`size` bytes of an object from `start`; fewer where it ends before."""
+        ...
+
+    def read_pointer(self, name: str) -> Pointer:
+        """One of the few objects that change. Raises ObjectNotFoundError before its first move."""
+        ...
+
+
+class MaintainedStore(ObjectStore, Protocol):
+    """What compaction and collection need besides, and no ordinary run may do."""
+
+    def move_pointer(self, name: str, body: bytes, expected: str | None) -> None:
+        """Replace the version with tag `expected`; None where there must be none yet. Raises
+        PointerMovedError when it is another by now. A store whose conditions do not work never
+        raises it: the protocol must be right even then."""
+        ...
+
+    def delete(self, name: str) -> None:
+        """A missing name is success."""
+        ...

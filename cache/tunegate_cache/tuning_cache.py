@@ -17,10 +17,12 @@ import msgspec
 from tunegate_cache import names, segment
 from tunegate_cache.cache_statistics import CacheStatistics
 from tunegate_cache.files import FileStore
+from tunegate_cache.group_reader import GroupReader, OpenSnapshot, Pins
 from tunegate_cache.guarded import GuardedStore
 from tunegate_cache.in_time import in_time
 from tunegate_cache.names import SegmentName
 from tunegate_cache.read_through import ReadThroughStore
+from tunegate_cache.read_trouble import ReadTrouble
 from tunegate_cache.record_index import RecordIndex
 from tunegate_cache.records import (
     DeviceFingerprint,
@@ -32,7 +34,9 @@ from tunegate_cache.records import (
     WorkloadKey,
     WorkloadShape,
 )
-from tunegate_cache.segment_reader import SegmentReader
+from tunegate_cache.seen_heads import SeenHeads
+from tunegate_cache.signing import Signer, TrustedKeys
+from tunegate_cache.snapshot_reader import SnapshotReader
 from tunegate_cache.store import ObjectStore
 from tunegate_cache.write_ahead import Pending, WriteAhead
 
@@ -56,7 +60,15 @@ class Seconds(msgspec.Struct, frozen=True):
     publish: float = 10.0
 
 
+class Trust(msgspec.Struct, frozen=True):
+    """Whom a run believes, and with which key it signs what it writes."""
+
+    keys: TrustedKeys = TrustedKeys()
+    signer: Signer | None = None
+
+
 _BUDGET = Seconds()
+_TRUST = Trust()
 
 
 class TuningCache:
@@ -74,8 +86,12 @@ class TuningCache:
         tier: FileStore | None = None,
         device: DeviceFingerprint | None = None,
         budget: Seconds = _BUDGET,
+        trust: Trust = _TRUST,
+        pins: Pins | None = None,
+        seen: SeenHeads | None = None,
     ) -> None:
-        """`tier` keeps local copies of a remote store; results from `device` are served first."""
+        """`tier` keeps local copies of a remote store; results from `device` are served first. Of a
+        pinned group only the snapshot it is pinned to is read."""
         self.statistics = CacheStatistics()
         guarded: ObjectStore = GuardedStore(store, self.statistics)
         self._store = guarded if tier is None else ReadThroughStore(tier, guarded)
@@ -83,17 +99,27 @@ class TuningCache:
         self._monotonic, self._milliseconds, self._budget = monotonic, milliseconds, budget
         self._writer = secrets.token_hex(4)
         self._index = RecordIndex(device)
-        self._reader = SegmentReader(self._store, zones.readable(), self.statistics, monotonic)
-        self._loaded: set[str] = set()
+        self._signer = trust.signer
+        self._trouble = ReadTrouble(self.statistics)
+        self._groups = GroupReader(
+            self._store,
+            zones.readable(),
+            keys=trust.keys,
+            pins=pins or {},
+            seen=seen or SeenHeads(),
+            trouble=self._trouble,
+            monotonic=monotonic,
+        )
+        self._blocks = SnapshotReader(self._store, self._trouble, monotonic)
+        self._snapshots: dict[str, tuple[OpenSnapshot, ...]] = {}
 
     def lookup(
         self, wanted: Sequence[tuple[WorkloadKey, WorkloadShape]]
     ) -> Mapping[WorkloadKey, Lookup]:
         """An answer for every key, within the time budget."""
         started = self._monotonic()
-        targets = {key.target for key, _ in wanted} - self._loaded
-        if self._mode != "off" and targets:
-            self._load(targets, started + self._budget.lookup)
+        if self._mode != "off":
+            self._load(wanted, started + self._budget.lookup)
         answers = {key: self._answer(key, shape) for key, shape in dict(wanted).items()}
         self.statistics.seconds += self._monotonic() - started
         return answers
@@ -119,13 +145,21 @@ class TuningCache:
             self.statistics.note("cache: new records wait on this machine for the next run")
         return stored
 
-    def _load(self, targets: set[str], deadline: float) -> None:
-        waiting = list(self._write_ahead.pending(self._zones.write))
-        for target in sorted(targets):
-            self._loaded.add(target)
-            self._index.add(self._reader.read(target, deadline))
-            for pending in waiting:
-                self._index.add(self._reader.unpacked(pending.name, pending.body, target))
+    def _load(self, wanted: Sequence[tuple[WorkloadKey, WorkloadShape]], deadline: float) -> None:
+        """Segments and indexes of a target once, then what the snapshots know of `wanted`."""
+        by_target: dict[str, list[tuple[WorkloadKey, WorkloadShape]]] = defaultdict(list)
+        for key, shape in wanted:
+            by_target[key.target].append((key, shape))
+        new = by_target.keys() - self._snapshots.keys()
+        waiting = list(self._write_ahead.pending(self._zones.write)) if new else []
+        for target, asked in sorted(by_target.items()):
+            if target in new:
+                contents = self._groups.read(target, deadline)
+                self._snapshots[target] = contents.snapshots
+                self._index.add(contents.records)
+                for pending in waiting:
+                    self._index.add(self._groups.unpacked(pending.name, pending.body, target))
+            self._index.add(self._blocks.read(self._snapshots[target], asked, deadline))
         if self._mode == "rw":
             self._deliver(waiting, deadline)
 
@@ -148,6 +182,8 @@ class TuningCache:
             writer=self._writer,
             digest=segment.digest(body),
         )
+        if self._signer is not None:
+            body = segment.signed(body, self._signer.sign(name.name, name.digest))
         return Pending(name, body)
 
     def _deliver(self, waiting: Sequence[Pending], deadline: float) -> bool:
@@ -179,6 +215,6 @@ class TuningCache:
         if self._mode == "off":
             self.statistics.misses["off"] += 1
             return Miss("off")
-        reason = self._reader.miss_reason(key.workload, key.target)
+        reason = self._trouble.miss_reason(key.workload, key.target)
         self.statistics.misses[reason] += 1
         return Miss(reason, self._index.failures(key))

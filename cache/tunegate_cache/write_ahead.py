@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -33,7 +34,8 @@ class WriteAhead:
         return True
 
     def forget(self, name: SegmentName) -> None:
-        self._files.remove(name.name)
+        with suppress(StoreUnavailableError):
+            self._files.delete(name.name)
 
     def pending(self, zone: str) -> Iterator[Pending]:
         """What earlier runs could not deliver to the zone, oldest first."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cache.store_contract import StoreContract
+from tests.cache.store_contract import MaintainedStoreContract
 from tunegate_cache.files import FileStore
 from tunegate_cache.store import ObjectStore, StoreUnavailableError
 
@@ -39,7 +39,7 @@ except StoreUnavailableError as error:
 """
 
 
-class TestFileStore(StoreContract):
+class TestFileStore(MaintainedStoreContract):
     @pytest.fixture
     def store(self, tmp_path: Path) -> ObjectStore:
         return FileStore(tmp_path / "store")
@@ -114,7 +114,7 @@ def test_other_users_may_read_what_the_umask_lets_them(tmp_path: Path) -> None:
 def test_a_removed_copy_can_be_written_anew(tmp_path: Path) -> None:
     store = FileStore(tmp_path)
     store.write("a/1", b"x")
-    store.remove("a/1")
-    store.remove("a/1")
+    store.delete("a/1")
+    store.delete("a/1")
     store.write("a/1", b"y")
     assert store.read("a/1") == b"y"

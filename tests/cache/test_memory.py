@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cache.store_contract import StoreContract
+from tests.cache.store_contract import MaintainedStoreContract
 from tunegate_cache.memory import MemoryStore
 from tunegate_cache.store import ObjectStore
 
 
-class TestMemoryStore(StoreContract):
+class TestMemoryStore(MaintainedStoreContract):
     @pytest.fixture
     def store(self) -> ObjectStore:
         return MemoryStore()

@@ -9,13 +9,13 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from tests.cache.store_contract import StoreContract
+from tests.cache.store_contract import MaintainedStoreContract
 from tests.support.moto_server import BUCKET, NAMES_OF_A_PAGE, free_port
 from tunegate_cache.s3 import S3Store
 from tunegate_cache.store import AccessDeniedError, ObjectStore, StoreUnavailableError
 
 
-class TestS3Store(StoreContract):
+class TestS3Store(MaintainedStoreContract):
     @pytest.fixture
     def store(self, bucket: S3Store) -> ObjectStore:
         return bucket

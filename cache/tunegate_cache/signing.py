@@ -1,0 +1,126 @@
+"""Ed25519 signatures that bind what is stored to where it is stored.
+
+A signature covers the object's name, hence zone and target, and the digest of its content: it is
+worth nothing on another object. Readers hold public keys only, so that none of them can forge.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from collections.abc import Mapping
+
+import msgspec
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ed25519 import (
+    Ed25519PrivateKey,
+    Ed25519PublicKey,
+)
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+KEY_ID_BYTES, SIGNATURE_BYTES = 8, 64
+_PREFIX = "ed25519:"
+
+
+class BadKeyError(ValueError):
+    """A text that is no key. It never holds the text itself."""
+
+
+class Signature(msgspec.Struct, frozen=True):
+    """`key` is the 16-digit id of the key, the start of the digest of its public half."""
+
+    key: str
+    value: bytes
+
+
+class Signer:
+    """A private key. It never shows itself."""
+
+    def __init__(self, key: Ed25519PrivateKey) -> None:
+        self._key = key
+        self.key = key_id(key.public_key().public_bytes_raw())
+
+    def sign(self, name: str, digest: str) -> Signature:
+        return Signature(self.key, self._key.sign(_message(name, digest)))
+
+    @property
+    def public(self) -> str:
+        """What others put among their trusted keys."""
+        raw = self._key.public_key().public_bytes_raw()
+        return f"{_PREFIX}{base64.b64encode(raw).decode()}"
+
+
+class TrustedKeys:
+    """Which keys may have signed what stands in a zone. A zone without keys needs no signature; a
+    key for `team` holds for `team/x` too."""
+
+    def __init__(self, keys: Mapping[str, tuple[str, ...]] | None = None) -> None:
+        """Raises BadKeyError."""
+        self._keys = {
+            zone: {key_id(raw): raw for raw in map(_public, texts)}
+            for zone, texts in (keys or {}).items()
+        }
+
+    def is_required(self, zone: str) -> bool:
+        return self._of(zone) is not None
+
+    def accepts(self, zone: str, name: str, digest: str, signature: Signature | None) -> bool:
+        """Whether an object of the zone may be believed."""
+        known = self._of(zone)
+        if known is None:
+            return True
+        if signature is None or signature.key not in known:
+            return False
+        try:
+            public = Ed25519PublicKey.from_public_bytes(known[signature.key])
+            public.verify(signature.value, _message(name, digest))
+        except InvalidSignature:
+            return False
+        return True
+
+    def _of(self, zone: str) -> Mapping[str, bytes] | None:
+        while zone:
+            if zone in self._keys:
+                return self._keys[zone]
+            zone = zone.rpartition("/")[0]
+        return None
+
+
+def signer_from_pem(pem: str) -> Signer:
+    """From what `openssl genpkey -algorithm ed25519` writes. Raises BadKeyError."""
+    try:
+        key = load_pem_private_key(pem.strip().encode() + b"\n", password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        message = "the signing key is no PEM private key; make one with openssl genpkey -algorithm ed25519"
+        raise BadKeyError(message) from None
+    if not isinstance(key, Ed25519PrivateKey):
+        message = (
+            "the signing key is not of Ed25519; make one with openssl genpkey -algorithm ed25519"
+        )
+        raise BadKeyError(message)
+    return Signer(key)
+
+
+def key_id(public: bytes) -> str:
+    return hashlib.sha256(public).hexdigest()[: 2 * KEY_ID_BYTES]
+
+
+def key_id_of(text: str) -> str:
+    """Of a public key as it stands in a configuration. Raises BadKeyError."""
+    return key_id(_public(text))
+
+
+def _public(text: str) -> bytes:
+    try:
+        raw = base64.b64decode(text.removeprefix(_PREFIX), validate=True)
+    except binascii.Error:
+        raw = b""
+    if not text.startswith(_PREFIX) or len(raw) != 32:  # noqa: PLR2004 -- RFC 8032
+        message = f'"{text}" is no public key; it must be ed25519: and 44 characters of base64'
+        raise BadKeyError(message)
+    return raw
+
+
+def _message(name: str, digest: str) -> bytes:
+    return f"tunegate ms1\n{name}\n{digest}".encode()

@@ -1,0 +1,79 @@
+"""A store in memory and what teams do with it: publish, compact, collect, look up."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.support.tuning_records import TARGET, make_key, make_record, make_shape
+from tunegate_cache.collection import Collection, collect
+from tunegate_cache.compaction import Compaction, Compactor
+from tunegate_cache.memory import MemoryStore
+from tunegate_cache.names import group_of
+from tunegate_cache.records import ExactHit, TuningRecord
+from tunegate_cache.revocation import Revocation
+from tunegate_cache.seen_heads import SeenHeads
+from tunegate_cache.signing import Signer, TrustedKeys
+from tunegate_cache.tuning_cache import Trust, TuningCache, Zones
+from tunegate_cache.write_ahead import WriteAhead
+
+MAIN = group_of("main", TARGET)
+NOBODY = TrustedKeys()
+_now = itertools.count(1_795_000_000_000)
+
+
+class Place:
+    """A store, and what teams do with it."""
+
+    def __init__(
+        self, root: Path, keys: TrustedKeys = NOBODY, signer: Signer | None = None
+    ) -> None:
+        self.store = MemoryStore()
+        self._root, self._keys, self._signer = root, keys, signer
+        self.seen = SeenHeads()
+        self.seconds = 1_000_000
+
+    def cache(self, signer: Signer | None = None) -> TuningCache:
+        return TuningCache(
+            self.store,
+            zones=Zones("main", ()),
+            mode="rw",
+            write_ahead=WriteAhead(self._root / "wal"),
+            monotonic=lambda: 0.0,
+            milliseconds=lambda: next(_now),
+            trust=Trust(self._keys, signer or self._signer),
+            seen=self.seen,
+        )
+
+    def publish(self, *records: TuningRecord, signer: Signer | None = None) -> None:
+        assert self.cache(signer).publish(records)
+
+    def compact(self, revoke: Sequence[Revocation] = (), *, rebuild: bool = False) -> Compaction:
+        self.seconds += 1
+        compactor = Compactor(
+            self.store, MAIN, keys=self._keys, signer=self._signer, seconds=lambda: self.seconds
+        )
+        return compactor.run(revoke=revoke, rebuild=rebuild)
+
+    def collect(self, grace_seconds: int = 0, *, dry_run: bool = False) -> Collection:
+        return collect(
+            self.store,
+            MAIN,
+            keys=self._keys,
+            now=self.seconds,
+            grace_seconds=grace_seconds,
+            dry_run=dry_run,
+        )
+
+    def best(self, workload: str = "w") -> TuningRecord | None:
+        key = make_key(workload)
+        hit = self.cache().lookup([(key, make_shape())])[key]
+        return hit.records[0] if isinstance(hit, ExactHit) else None
+
+    def objects(self, kind: str) -> int:
+        return sum(f"/{kind}/" in name for name in self.store.names(""))
+
+
+def numbered(count: int, first: int = 0) -> list[TuningRecord]:
+    return [make_record(f"w{first + n}") for n in range(count)]
