@@ -54,6 +54,7 @@ class Compactor:
         self._store, self._group = store, group
         self._keys, self._signer, self._seconds = keys, signer, seconds
         self._problems: list[str] = []
+        self._lost: set[str] = set()
 
     def run(self, *, revoke: Sequence[Revocation] = (), rebuild: bool = False) -> Compaction:
         """`rebuild` makes the snapshot anew from all archives; a new revocation does, too. Raises
@@ -127,6 +128,7 @@ class Compactor:
             for name, body in archived(self._store, self._group, digest):
                 self._add_segment(hot, name, body, revoked)
         except archive.CorruptArchiveError as error:
+            self._lost.add(digest)
             self._problems.append(f"archive {digest[:16]}: {error}")
 
     def _add_segment(
@@ -183,7 +185,7 @@ class Compactor:
             version=version,
             parent=current.digest,
             snapshot=snapshot,
-            archives=tuple(dict.fromkeys((*(old.archives if old else ()), *archives))),
+            archives=self._readable(old, archives),
             covers=tuple(sorted({*gathered, *(set(old.covers if old else ()) & standing)})),
             revoked=revoked,
             kept=heads.kept_for_pins((*old.kept, old.snapshot), now) if old else (),
@@ -197,6 +199,11 @@ class Compactor:
         return self._report(
             "compacted", version, len(gathered), hot.added, workloads, len(archives)
         )
+
+    def _readable(self, old: Head | None, new: Sequence[str]) -> tuple[str, ...]:
+        """Without those that turned out to be lost when everything was read."""
+        known = dict.fromkeys((*(old.archives if old else ()), *new))
+        return tuple(digest for digest in known if digest not in self._lost)
 
     def _unreferenced(
         self, listing: Listing, head: Head, old: Head | None

@@ -9,14 +9,14 @@ from urllib.parse import unquote, urlsplit
 from tunegate_cache.files import FileStore
 from tunegate_cache.memory import MemoryStore
 from tunegate_cache.s3 import S3Store
-from tunegate_cache.store import ObjectStore
+from tunegate_cache.store import MaintainedStore
 
 
 class UnknownAddressError(ValueError):
     """The address names no kind of store there is."""
 
 
-def locate(url: str, *, endpoint_url: str | None, region: str | None) -> ObjectStore:
+def locate(url: str, *, endpoint_url: str | None, region: str | None) -> MaintainedStore:
     """`s3://bucket/prefix`, `file:///directory`, `memory:` or a plain directory. Nothing is asked
     yet. Raises UnknownAddressError."""
     parts = urlsplit(url)

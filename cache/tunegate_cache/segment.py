@@ -75,7 +75,11 @@ def batches(records: Sequence[TuningRecord]) -> Iterator[tuple[TuningRecord, ...
 
 def digest(body: bytes) -> str:
     """Of the content, whoever signed it."""
-    return hashlib.sha256(body[:-_TRAILER_BYTES] if _is_signed(body) else body).hexdigest()
+    return hashlib.sha256(without_signature(body)).hexdigest()
+
+
+def without_signature(body: bytes) -> bytes:
+    return body[:-_TRAILER_BYTES] if _is_signed(body) else body
 
 
 def signed(body: bytes, signature: Signature) -> bytes:

@@ -11,6 +11,7 @@ from typing import Any, Literal, NoReturn
 import msgspec
 
 from tunegate import __version__
+from tunegate.cache_arguments import ACTIONS, CacheOptions, add_cache_options, cache_options
 from tunegate.errors import ConfigError
 from tunegate.settings import Overrides, Settings
 
@@ -24,7 +25,7 @@ Command = Literal[
     "tune",
     "gate",
     "compare",
-    "cache-stats",
+    "cache",
 ]
 
 
@@ -38,6 +39,8 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True):
     directory: Path = Path(".demo")
     models: tuple[Path, ...] = ()
     shapes: dict[str, tuple[int, ...]] = {}
+    action: str = ""
+    cache: CacheOptions = CacheOptions()
 
 
 def parse(arguments: Sequence[str]) -> Invocation:
@@ -46,11 +49,13 @@ def parse(arguments: Sequence[str]) -> Invocation:
     command: Command = given.pop("command")
     overrides = Overrides(**_taken(given, Overrides))
     settings = Settings(overrides=overrides, **_taken(given, Settings))
+    cache = cache_options(given) if command == "cache" else CacheOptions()
     return Invocation(
         command=command,
         settings=settings,
         models=tuple(given.pop("models", ())),
         shapes=dict(given.pop("shapes", None) or ()),
+        cache=cache,
         **_taken(given, Invocation),
     )
 
@@ -69,10 +74,10 @@ def parser() -> argparse.ArgumentParser:
     _add(commands, "tune", "tune one shard of the plan")
     _add(commands, "gate", "build both sides, measure them and decide")
     _add(commands, "compare", "gate one ONNX file against another")
-    cache = commands.add_parser("cache", help="look into the cache")
-    _add(
-        cache.add_subparsers(metavar="COMMAND", required=True), "cache-stats", "count what it holds"
-    )
+    cache = commands.add_parser("cache", help="look into the cache, and maintain it")
+    actions = cache.add_subparsers(metavar="COMMAND", required=True)
+    for action, help_text in ACTIONS.items():
+        _add(actions, "cache", help_text, action=action)
     return top
 
 
@@ -81,11 +86,18 @@ class _Parser(argparse.ArgumentParser):
         raise ConfigError(f"{message}. See: {self.prog} --help")
 
 
-def _add(commands: argparse._SubParsersAction[_Parser], command: Command, help_text: str) -> None:
-    name = command.removeprefix("cache-")
+def _add(
+    commands: argparse._SubParsersAction[_Parser],
+    command: Command,
+    help_text: str,
+    *,
+    action: str = "",
+) -> None:
     # An abbreviation that is clear today would be another option tomorrow.
-    options = commands.add_parser(name, help=help_text, description=help_text, allow_abbrev=False)
-    options.set_defaults(command=command)
+    options = commands.add_parser(
+        action or command, help=help_text, description=help_text, allow_abbrev=False
+    )
+    options.set_defaults(command=command, action=action)
     _add_everywhere(options)
     # What plan.json decided, the later stages do not take again: an option that did nothing would
     # be believed.
@@ -100,6 +112,7 @@ def _add(commands: argparse._SubParsersAction[_Parser], command: Command, help_t
     if command not in {"init", "detect", "demo", "gate"}:
         _add_cache(options)
     _add_own(options, command)
+    add_cache_options(action, options)
 
 
 def _add_everywhere(options: argparse.ArgumentParser) -> None:

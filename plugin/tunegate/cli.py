@@ -13,7 +13,16 @@ from pathlib import Path
 
 from tunegate.arguments import Command, Invocation, parse
 from tunegate.commands import (
+    cache_compact,
+    cache_copy,
+    cache_doctor,
+    cache_fsck,
+    cache_gc,
+    cache_pin,
+    cache_probe,
+    cache_revoke,
     cache_stats,
+    cache_why_miss,
     compare,
     demo,
     detect,
@@ -37,7 +46,24 @@ _COMMANDS: dict[Command, Callable[[Invocation], int]] = {
     "tune": lambda asked: tune.run(asked.settings, shard=asked.shard),
     "gate": lambda asked: gate.run(asked.settings),
     "compare": lambda asked: compare.run(asked.settings, models=asked.models, shapes=asked.shapes),
-    "cache-stats": lambda asked: cache_stats.run(asked.settings),
+    "cache": lambda asked: _CACHE_ACTIONS[asked.action](asked),
+}
+_CACHE_ACTIONS: dict[str, Callable[[Invocation], int]] = {
+    "stats": lambda asked: cache_stats.run(asked.settings),
+    "why-miss": lambda asked: cache_why_miss.run(asked.settings, task=asked.cache.task),
+    "doctor": lambda asked: cache_doctor.run(asked.settings),
+    "probe": lambda asked: cache_probe.run(asked.settings),
+    "fsck": lambda asked: cache_fsck.run(asked.settings, repair=asked.cache.repair),
+    "gc": lambda asked: cache_gc.run(
+        asked.settings, dry_run=asked.cache.dry_run, grace_hours=asked.cache.grace_hours
+    ),
+    "compact": lambda asked: cache_compact.run(asked.settings),
+    "revoke": lambda asked: cache_revoke.run(asked.settings, revocation=asked.cache.revocation),
+    "pin": lambda asked: cache_pin.run(asked.settings, remove=asked.cache.remove),
+    "pull": lambda asked: cache_copy.run_pull(
+        asked.settings, directory=asked.cache.directory or Path()
+    ),
+    "push": lambda asked: cache_copy.run_push(asked.settings, directory=asked.cache.directory),
 }
 
 

@@ -45,7 +45,8 @@ class TargetConfig(_Section, frozen=True, kw_only=True):
 
 
 class CacheConfig(_Section, frozen=True, kw_only=True):
-    """`url` is `s3://bucket/prefix` or a directory; reading order is `zone`, then `read-zones`."""
+    """`url` is `s3://bucket/prefix` or a directory; reading order is `zone`, then `read-zones`.
+    `trusted-keys` are the public keys that must have signed what stands in a zone."""
 
     url: str = "~/.cache/tunegate"
     endpoint_url: str | None = None
@@ -53,6 +54,7 @@ class CacheConfig(_Section, frozen=True, kw_only=True):
     mode: Literal["off", "ro", "rw"] = "rw"
     zone: str = "main"
     read_zones: tuple[str, ...] = ("main", "rel")
+    trusted_keys: dict[str, tuple[str, ...]] = {}
 
 
 class BudgetConfig(_Section, frozen=True, kw_only=True):

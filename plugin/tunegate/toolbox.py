@@ -21,7 +21,7 @@ from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
 from tunegate.edges.metaschedule.tuner import MetaScheduleTuner
 from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.model_reader import GitModelReader
-from tunegate.edges.shared_cache import SharedCache
+from tunegate.edges.shared_cache import STATE, SharedCache
 from tunegate.edges.terminal import progress
 from tunegate.errors import ConfigError, OutputError, RevisionError
 from tunegate.pipeline import Tools
@@ -30,8 +30,6 @@ from tunegate.selection import shapes_for
 from tunegate.settings import Settings, overridden
 from tunegate.stages.detect import detect
 from tunegate_cache.records import Provenance
-
-STATE = Path("~/.cache/tunegate")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,7 +39,9 @@ def test_records_are_counted_by_zone_and_target() -> None:
     assert main == PlaceSummary(
         zone="main",
         target=TARGET[:16],
+        version=0,
         segments=3,
+        archived=0,
         records=3,
         workloads=3,
         failures=1,

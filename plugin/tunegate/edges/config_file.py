@@ -14,6 +14,7 @@ from tunegate.edges.config_problem import problem_of
 from tunegate.edges.strict_yaml import read_yaml
 from tunegate.errors import ConfigError
 from tunegate_cache.names import zone_problem
+from tunegate_cache.signing import BadKeyError, TrustedKeys
 
 NAME = "tunegate.yaml"
 
@@ -77,10 +78,14 @@ def _check_cache(cache: CacheConfig, where: str) -> None:
     if not _is_store(cache.url):
         message = f'cache.url "{cache.url}": write s3://bucket/prefix or a directory.'
         raise _refused(where, message)
-    for zone in (cache.zone, *cache.read_zones):
+    for zone in (cache.zone, *cache.read_zones, *cache.trusted_keys):
         problem = zone_problem(zone)
         if problem is not None:
             raise _refused(where, f"cache: {problem}.")
+    try:
+        TrustedKeys(cache.trusted_keys)
+    except BadKeyError as error:
+        raise _refused(where, f"cache.trusted-keys: {error}.") from error
 
 
 def _is_store(url: str) -> bool:

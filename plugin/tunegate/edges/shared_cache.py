@@ -8,6 +8,8 @@ from pathlib import Path
 
 from tunegate.artifacts.tasks import CacheUse
 from tunegate.config import CacheConfig
+from tunegate.edges.signing_key import signing_key
+from tunegate.edges.snapshot_pins import read_pins
 from tunegate.errors import ConfigError
 from tunegate.ports import TaskIndex
 from tunegate_cache.files import FileStore
@@ -20,9 +22,14 @@ from tunegate_cache.records import (
     WorkloadKey,
     WorkloadShape,
 )
-from tunegate_cache.store import ObjectStore
-from tunegate_cache.tuning_cache import TuningCache, Zones
+from tunegate_cache.seen_heads import SeenHeads
+from tunegate_cache.signing import TrustedKeys
+from tunegate_cache.store import MaintainedStore, StoreUnavailableError
+from tunegate_cache.tuning_cache import Trust, TuningCache, Zones
 from tunegate_cache.write_ahead import WriteAhead
+
+STATE = Path("~/.cache/tunegate")
+"""Local copies and what could not be delivered."""
 
 
 class SharedCache:
@@ -53,6 +60,9 @@ class SharedCache:
             milliseconds=lambda: int(time.time() * 1000),
             tier=FileStore(state / "tier" / place) if is_remote(url) else None,
             device=device,
+            trust=Trust(TrustedKeys(config.trusted_keys), signing_key()),
+            pins=read_pins(root),
+            seen=SeenHeads(state / "seen" / f"{place}.json"),
         )
 
     def lookup(
@@ -91,7 +101,7 @@ def _refused(count: int, reason: str) -> str:
     return f"cache: {records} refused ({reason})"
 
 
-def open_store(config: CacheConfig, *, root: Path) -> ObjectStore:
+def open_store(config: CacheConfig, *, root: Path) -> MaintainedStore:
     """Asks the store nothing yet. Raises ConfigError for an address that is none."""
     try:
         return locate(
@@ -99,6 +109,20 @@ def open_store(config: CacheConfig, *, root: Path) -> ObjectStore:
         )
     except UnknownAddressError as error:
         raise ConfigError(f"cache.url: {error}.") from error
+
+
+def undelivered_store(config: CacheConfig, *, root: Path, state: Path = STATE) -> FileStore:
+    """What earlier runs on this machine could not deliver to this cache."""
+    place = place_name(_absolute(config.url, root), endpoint_url=config.endpoint_url)
+    return FileStore(state.expanduser() / "undelivered" / place)
+
+
+def undelivered(config: CacheConfig, *, root: Path) -> int:
+    """How many segments wait for the configured zone."""
+    try:
+        return len(undelivered_store(config, root=root).names(f"ms1/z/{config.zone}/"))
+    except StoreUnavailableError:
+        return 0
 
 
 def _absolute(url: str, root: Path) -> str:

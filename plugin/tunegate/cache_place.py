@@ -1,0 +1,80 @@
+"""The configured cache as its maintenance sees it: the store itself, with no run around it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from tunegate.config import CacheConfig, Config, ModelConfig
+from tunegate.edges import config_file
+from tunegate.edges.git import GitRepository
+from tunegate.edges.shared_cache import open_store
+from tunegate.edges.signing_key import signing_key
+from tunegate.errors import ConfigError, EnvironmentUnfitError, RevisionError
+from tunegate.settings import Settings, overridden
+from tunegate_cache import group_state
+from tunegate_cache.compaction import Compactor
+from tunegate_cache.names import Group
+from tunegate_cache.signing import BadKeyError, Signer, TrustedKeys
+from tunegate_cache.store import MaintainedStore, StoreUnavailableError
+
+
+class CachePlace(msgspec.Struct, frozen=True, kw_only=True):
+    """`root` is the repository's, or the directory where there is none."""
+
+    config: CacheConfig
+    root: Path
+    store: MaintainedStore
+    keys: TrustedKeys
+    signer: Signer | None
+
+    def groups(self, zone: str | None) -> tuple[Group, ...]:
+        return group_state.groups(self.store, zone)
+
+    def compactor(self, group: Group) -> Compactor:
+        return Compactor(
+            self.store, group, keys=self.keys, signer=self.signer, seconds=lambda: int(time.time())
+        )
+
+
+def open_place(settings: Settings) -> CachePlace:
+    """Works without a configuration too: then it is the default cache. Raises ConfigError."""
+    config, root = _config(settings)
+    try:
+        keys = TrustedKeys(config.trusted_keys)
+    except BadKeyError as error:
+        raise ConfigError(f"cache.trusted-keys: {error}.") from error
+    return CachePlace(
+        config=config,
+        root=root,
+        store=open_store(config, root=root),
+        keys=keys,
+        signer=signing_key(),
+    )
+
+
+@contextmanager
+def answering(config: CacheConfig) -> Iterator[None]:
+    """A command that has nothing but the cache to work with fails with it."""
+    try:
+        yield
+    except StoreUnavailableError as error:
+        message = f"the cache {config.url} does not answer ({error}). Run tunegate cache doctor."
+        raise EnvironmentUnfitError(message) from error
+
+
+def _config(settings: Settings) -> tuple[CacheConfig, Path]:
+    try:
+        root = GitRepository(settings.repository).root
+    except RevisionError:
+        root = settings.repository
+    path = settings.config or root / config_file.NAME
+    if settings.config is not None or path.exists():
+        loaded = config_file.load(path)
+    else:
+        loaded = Config(models=(ModelConfig(path="**"),))
+    return overridden(loaded, settings.overrides).cache, root

@@ -1,0 +1,66 @@
+"""`tunegate cache fsck`: read everything, say what is broken, mend what can be mended."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tunegate.cache_place import CachePlace, answering, open_place
+from tunegate.commands.standard_output import write_json
+from tunegate.commands.table import show_lines, show_table
+from tunegate.errors import FAIL, PASS
+from tunegate.settings import Settings
+from tunegate_cache.compaction import Compaction
+from tunegate_cache.consistency import Flaw, broken_segments, flaws
+
+
+class Inspection(msgspec.Struct, frozen=True, kw_only=True):
+    """`left` are the flaws after the repair; the same as `found` without one."""
+
+    schema: int = 1
+    found: tuple[Flaw, ...]
+    repairs: tuple[Compaction, ...]
+    left: tuple[Flaw, ...]
+
+
+def run(settings: Settings, *, repair: bool) -> int:
+    """Exit code 1 when something is broken, and still is after a repair."""
+    place = open_place(settings)
+    with answering(place.config):
+        found = _flaws(place, settings.overrides.zone)
+        repairs = _repaired(place, found) if repair else ()
+        left = _flaws(place, settings.overrides.zone) if repair else found
+    if settings.as_json:
+        write_json(Inspection(found=found, repairs=repairs, left=left))
+    else:
+        _show(place.config.url, left, repaired=len(found) - len(left), repair=repair)
+    return FAIL if left else PASS
+
+
+def _flaws(place: CachePlace, zone: str | None) -> tuple[Flaw, ...]:
+    return tuple(
+        flaw for group in place.groups(zone) for flaw in flaws(place.store, group, place.keys)
+    )
+
+
+def _repaired(place: CachePlace, found: tuple[Flaw, ...]) -> tuple[Compaction, ...]:
+    """What a store gives back damaged is of no use to anybody: such a segment is deleted. All else
+    a compaction makes anew from the archives."""
+    for name in broken_segments(list(found)):
+        place.store.delete(name)
+    groups = dict.fromkeys(flaw.group for flaw in found)
+    return tuple(place.compactor(group).run(rebuild=True) for group in groups)
+
+
+def _show(url: str, left: tuple[Flaw, ...], *, repaired: int, repair: bool) -> None:
+    if left:
+        show_table(
+            url,
+            ("zone", "target", "", "what", "object"),
+            ((f.group.zone, f.group.target, f.kind, f.what, f.name) for f in left),
+        )
+    if repaired:
+        show_lines([f"{repaired} flaws were repaired"])
+    if not left:
+        show_lines([f"{url}: everything is there and is what it should be"])
+    elif not repair:
+        show_lines(["tunegate cache fsck --repair mends what can be mended"])

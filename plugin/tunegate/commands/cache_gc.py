@@ -1,0 +1,48 @@
+"""`tunegate cache gc`: delete what the last compaction holds in another place."""
+
+from __future__ import annotations
+
+import time
+
+import msgspec
+
+from tunegate.cache_place import answering, open_place
+from tunegate.commands.standard_output import write_json
+from tunegate.commands.table import show_lines, show_table
+from tunegate.errors import PASS
+from tunegate.settings import Settings
+from tunegate_cache.collection import Collection, collect
+
+
+class Collections(msgspec.Struct, frozen=True, kw_only=True):
+    schema: int = 1
+    dry_run: bool
+    groups: tuple[Collection, ...]
+
+
+def run(settings: Settings, *, dry_run: bool, grace_hours: float) -> int:
+    """Every zone, unless one is named."""
+    place = open_place(settings)
+    with answering(place.config):
+        done = tuple(
+            collect(
+                place.store,
+                group,
+                keys=place.keys,
+                now=int(time.time()),
+                grace_seconds=int(grace_hours * 3600),
+                dry_run=dry_run,
+            )
+            for group in place.groups(settings.overrides.zone)
+        )
+    if settings.as_json:
+        write_json(Collections(dry_run=dry_run, groups=done))
+        return PASS
+    verb = "would be deleted" if dry_run else "deleted"
+    show_table(
+        f"{place.config.url}: {verb}",
+        ("zone", "target", "segments", "packs, indexes, archives"),
+        ((c.group.zone, c.group.target, c.segments, c.others) for c in done),
+    )
+    show_lines(f"{c.group.zone}: {problem}" for c in done for problem in c.problems)
+    return PASS

@@ -1,0 +1,37 @@
+"""`tunegate cache probe`: does the store keep its promises?"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tunegate.cache_place import answering, open_place
+from tunegate.commands.standard_output import write_json
+from tunegate.commands.table import show_table
+from tunegate.errors import PASS, UNFIT
+from tunegate.settings import Settings
+from tunegate_cache.conformance import Finding, probe
+
+
+class Probe(msgspec.Struct, frozen=True, kw_only=True):
+    schema: int = 1
+    location: str
+    findings: tuple[Finding, ...]
+
+
+def run(settings: Settings) -> int:
+    """Exit code 4 when the cache cannot work with this store at all."""
+    place = open_place(settings)
+    with answering(place.config):
+        findings = probe(place.store)
+    if settings.as_json:
+        write_json(Probe(location=place.config.url, findings=findings))
+    else:
+        show_table(
+            place.config.url,
+            ("the store", "", "needed", "detail"),
+            (
+                (f.name, "yes" if f.ok else "no", "yes" if f.needed else "", f.detail)
+                for f in findings
+            ),
+        )
+    return PASS if all(f.ok for f in findings if f.needed) else UNFIT

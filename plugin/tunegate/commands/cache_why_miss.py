@@ -1,0 +1,92 @@
+"""`tunegate cache why-miss TASK`: the first key that differs, and the nearest neighbour."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tunegate import wire
+from tunegate.artifacts.plans import TuningPlan
+from tunegate.artifacts.tasks import ResolvedTask, TuningTask
+from tunegate.cache_place import answering, open_place
+from tunegate.commands.standard_output import write_json
+from tunegate.commands.table import show_lines
+from tunegate.errors import PASS, ConfigError
+from tunegate.settings import Settings
+from tunegate_cache.explanation import Explanation, explain
+from tunegate_cache.records import Miss
+
+_SHOWN = 8
+
+
+class Explained(msgspec.Struct, frozen=True, kw_only=True):
+    """`at_look_up` is what the last run was answered; `now` what the cache says now."""
+
+    schema: int = 1
+    task: str
+    workload: str
+    target: str
+    at_look_up: str
+    now: Explanation
+
+
+def run(settings: Settings, *, task: str) -> int:
+    """`task` is a layer's name, or the beginning of a workload digest, of the last plan."""
+    planned = wire.read(settings.out / "plan.json", TuningPlan)
+    resolved = _find(planned.resolution.tasks, task)
+    place = open_place(settings)
+    zones = tuple(dict.fromkeys((place.config.zone, *place.config.read_zones)))
+    with answering(place.config):
+        now = explain(place.store, zones, resolved.task.key, resolved.task.shape, place.keys)
+    explained = Explained(
+        task=_name(resolved.task),
+        workload=resolved.task.key.workload,
+        target=resolved.task.key.target,
+        at_look_up=_answer(resolved),
+        now=now,
+    )
+    if settings.as_json:
+        write_json(explained)
+    else:
+        show_lines(_lines(explained, resolved.task))
+    return PASS
+
+
+def _find(tasks: tuple[ResolvedTask, ...], wanted: str) -> ResolvedTask:
+    found = [t for t in tasks if t.task.key.workload.startswith(wanted) or wanted in _names(t.task)]
+    found = found or [t for t in tasks if any(wanted in name for name in _names(t.task))]
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(_name(t.task) for t in (found or tasks)[:_SHOWN])
+    what = "several tasks fit" if found else "no task of the last plan has that name"
+    raise ConfigError(f'"{wanted}": {what}. Name one of: {names}, or give its digest.')
+
+
+def _names(task: TuningTask) -> set[str]:
+    """A task may stand for several layers; each of its labels names one or two of them."""
+    return {part for use in task.uses for part in (use.name, *use.name.split(", "))}
+
+
+def _name(task: TuningTask) -> str:
+    return task.uses[0].name
+
+
+def _answer(resolved: ResolvedTask) -> str:
+    found = resolved.lookup
+    return f"miss ({found.reason})" if isinstance(found, Miss) else type(found).__name__
+
+
+def _lines(explained: Explained, task: TuningTask) -> list[str]:
+    now = explained.now
+    lines = [
+        f"{explained.task} ({task.operator}, {task.dtype}) on {task.target}",
+        f"  workload {explained.workload[:16]}, target {explained.target[:16]}",
+        f"  at the last look-up: {explained.at_look_up}",
+        f"  first key that differs: {now.differs} - {now.detail}",
+    ]
+    if now.neighbour is not None:
+        near = now.neighbour
+        lines.append(
+            f"  nearest neighbour: {near.workload[:16]} in zone {near.zone}, target {near.target}, "
+            f"distance {near.distance:.2f}"
+        )
+    return lines

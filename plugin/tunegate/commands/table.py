@@ -1,0 +1,29 @@
+"""A table for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+
+def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Cells are shown as they are: they may come from a store that others write to."""
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, show_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(_plain(str(cell)) for cell in row))
+    Console().print(table)
+
+
+def show_lines(lines: Iterable[str]) -> None:
+    console = Console()
+    for line in lines:
+        console.print(_plain(line))
+
+
+def _plain(text: str) -> str:
+    return text.replace("[", r"\[")

@@ -1,0 +1,56 @@
+"""`tunegate.lock`: which snapshot of the cache a repository builds with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from tunegate.errors import ConfigError
+from tunegate_cache.names import Group
+
+NAME = "tunegate.lock"
+
+
+class Pin(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`target` is the start of the target key, `index` the digest of a snapshot's index."""
+
+    zone: str
+    target: str
+    version: int
+    index: str
+
+
+class PinFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    schema: Literal[1] = 1
+    pins: tuple[Pin, ...]
+
+
+def read_pins(root: Path) -> Mapping[Group, str]:
+    """Empty where the repository has no lock file. Raises ConfigError."""
+    path = root / NAME
+    try:
+        body = path.read_bytes()
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}).") from error
+    try:
+        pinned = msgspec.json.decode(body, type=PinFile)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        message = f"{path}: {error}. Write it anew with tunegate cache pin."
+        raise ConfigError(message) from error
+    return {Group(pin.zone, pin.target): pin.index for pin in pinned.pins}
+
+
+def write_pins(root: Path, pins: tuple[Pin, ...]) -> Path:
+    """Raises ConfigError where the file cannot be written."""
+    path = root / NAME
+    body = msgspec.json.format(msgspec.json.encode(PinFile(pins=pins)), indent=2)
+    try:
+        path.write_bytes(body + b"\n")
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be written ({error.strerror}).") from error
+    return path
