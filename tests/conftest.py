@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
 
 from tests.support.golden import Golden
+from tests.support.moto_server import CREDENTIALS, moto_server
 
 FOREIGN = ("AWS_", "GITHUB_", "RUNNER_", "CI_", "TUNEGATE_", "XDG_", "BUILDKITE", "GITLAB_")
 
@@ -33,3 +35,17 @@ def nobodys_machine(
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[str]:
+    """The address of an S3 server with the bucket `tuning`."""
+    with moto_server() as url:
+        yield url
+
+
+@pytest.fixture
+def credentials(monkeypatch: pytest.MonkeyPatch, nobodys_machine: None) -> None:
+    """Accepted by that server."""
+    for name, value in CREDENTIALS.items():
+        monkeypatch.setenv(name, value)
