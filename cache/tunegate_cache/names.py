@@ -8,6 +8,7 @@ Packs, indexes and HEAD of a compacted cache will stand beside `seg/`.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -66,7 +67,7 @@ def segment_name(
 def parse_segment(name: str) -> SegmentName | None:
     """The parts of a segment's name; None for any other object."""
     match = _SEGMENT.fullmatch(name)
-    if match is None:
+    if match is None or len(match["zone"]) > _LONGEST_ZONE:
         return None
     return SegmentName(
         zone=match["zone"],
@@ -75,3 +76,17 @@ def parse_segment(name: str) -> SegmentName | None:
         writer=match["writer"],
         digest=match["digest"],
     )
+
+
+def segments_under(prefix: str, listed: Iterable[str]) -> Iterator[SegmentName]:
+    """The segments of exactly that zone and target: a store that lists more is not believed, or a
+    pull request's records could come in under `main`."""
+    for name in listed:
+        segment = parse_segment(name)
+        if segment is not None and segment_prefix(segment.zone, segment.target) == prefix:
+            yield segment
+
+
+def is_of_target(segment: SegmentName, target: str) -> bool:
+    """Whether a target key is the one that the name shortens."""
+    return segment.target == target[:_TARGET_DIGITS]

@@ -13,7 +13,9 @@ from tunegate_cache.records import TuningRecord
 from tunegate_cache.wire import Refused
 
 _LEVEL = 6
-_MAX_BYTES = 256 * 1024 * 1024
+_MAX_BYTES = 16 * 1024 * 1024
+"""Of text: sixteen times what a run puts into one segment, and no reader's memory."""
+_MAX_LINES = 20_000
 _MAX_RATIO = 64
 _SMALL = 1024 * 1024
 """Below this a high ratio is no bomb, only a short text that repeats itself."""
@@ -62,7 +64,11 @@ def unpack(body: bytes, expected_digest: str) -> Contents:
     if digest(body) != expected_digest:
         message = "the content is not what its name says"
         raise CorruptSegmentError(message)
-    decoded = [wire.decode(line) for line in _decompress(body).split(b"\n") if line]
+    text = _decompress(body)
+    if text.count(b"\n") >= _MAX_LINES:
+        message = f"holds more than {_MAX_LINES} records"
+        raise CorruptSegmentError(message)
+    decoded = [wire.decode(line) for line in text.split(b"\n") if line]
     return Contents(
         records=tuple(line for line in decoded if isinstance(line, TuningRecord)),
         refused=tuple(line for line in decoded if isinstance(line, Refused)),

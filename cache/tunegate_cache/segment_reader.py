@@ -59,6 +59,8 @@ class SegmentReader:
         for record in contents.records:
             if record.key.target == target:
                 yield record
+            elif names.is_of_target(name, target):
+                self._statistics.refused["another target"] += 1
 
     def miss_reason(self, workload: str, target: str) -> MissReason:
         """The likeliest reason why nothing was found."""
@@ -74,12 +76,12 @@ class SegmentReader:
         listings = {prefix: partial(self._store.names, prefix) for prefix in prefixes}
         found: list[SegmentName] = []
         answered = 0
-        for _, listed in in_time(listings, deadline=deadline, monotonic=self._monotonic):
+        for prefix, listed in in_time(listings, deadline=deadline, monotonic=self._monotonic):
             answered += 1
             if isinstance(listed, Exception):
                 self._unavailable.add(target)
             else:
-                found.extend(name for name in map(names.parse_segment, listed) if name)
+                found.extend(names.segments_under(prefix, listed))
         if answered < len(listings):
             self._late(target)
         return sorted(found, key=lambda name: -name.milliseconds)

@@ -11,14 +11,24 @@ from hypothesis import strategies as st
 
 from tests.support.tuning_records import hexdigest, make_record
 from tunegate_cache import wire
-from tunegate_cache.records import Provenance, RecordStatus, TuningRecord
+from tunegate_cache.records import (
+    DeviceFingerprint,
+    Provenance,
+    RecordStatus,
+    Toolchain,
+    TuningRecord,
+    WorkloadShape,
+)
 from tunegate_cache.validate import MAX_RECORD_BYTES
 from tunegate_cache.wire import Refused
 
 DIGESTS = st.integers().map(lambda number: hexdigest(str(number)))
-DECISIONS = st.dictionaries(
-    st.integers(0, 99), st.lists(st.integers(-2, 4096), min_size=1, max_size=5).map(tuple)
-).map(lambda found: tuple(sorted(found.items())))
+CHOICES = st.tuples(st.integers(-2, 4096))
+FACTORS = st.lists(st.integers(1, 2**31), min_size=2, max_size=32).map(tuple)
+DECISIONS = st.dictionaries(st.integers(0, 2**53), CHOICES | FACTORS, max_size=9).map(
+    lambda found: tuple(sorted(found.items()))
+)
+WORDS = st.text(max_size=9).filter(str.isprintable)
 TIMES = st.lists(st.integers(1, 10**13), min_size=1, max_size=64).map(tuple)
 RECORDS = st.builds(
     make_record,
@@ -27,7 +37,21 @@ RECORDS = st.builds(
     decisions=DECISIONS,
     run_nanoseconds=TIMES,
     measured_at=st.integers(0, 2**40),
-    source=st.builds(Provenance, repository=st.sampled_from(["", "org/ünï", "a b"])),
+    shape=st.builds(
+        WorkloadShape, DIGESTS, st.lists(st.integers(1, 2**53), max_size=16).map(tuple)
+    ),
+    device=st.builds(
+        DeviceFingerprint,
+        name=WORDS,
+        kind=st.sampled_from(["cpu", "cuda"]),
+        units=st.integers(0, 2**53),
+        memory_bytes=st.integers(0, 2**53),
+        driver=WORDS,
+        uuid=WORDS,
+        clocks=st.sampled_from(["locked", "floating", "unknown"]),
+    ),
+    toolchain=st.builds(Toolchain, tvm=WORDS, ffi=WORDS, cuda=WORDS),
+    source=st.builds(Provenance, repository=WORDS, ref=WORDS, commit=WORDS, run=WORDS),
 ) | st.builds(
     lambda status: make_record(status=status, run_nanoseconds=()),
     st.sampled_from([status for status in get_args(RecordStatus) if status != "ok"]),
