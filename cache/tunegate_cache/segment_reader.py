@@ -54,13 +54,17 @@ class SegmentReader:
             self._statistics.note(f"cache: segment {name.name} is corrupt ({error})")
             return
         for refused in contents.refused:
-            self._statistics.refused[refused.reason] += 1
-            self._rejected.add(refused.workload)
+            self.refuse(refused.reason, refused.workload)
         for record in contents.records:
             if record.key.target == target:
                 yield record
             elif names.is_of_target(name, target):
-                self._statistics.refused["another target"] += 1
+                self.refuse("another target", record.key.workload)
+
+    def refuse(self, reason: str, workload: str, count: int = 1) -> None:
+        """Counts records that are not used, and remembers whose they were."""
+        self._statistics.refused[reason] += count
+        self._rejected.add(workload)
 
     def miss_reason(self, workload: str, target: str) -> MissReason:
         """The likeliest reason why nothing was found."""

@@ -87,13 +87,17 @@ class TuningCache:
         self._loaded: set[str] = set()
 
     def lookup(
-        self, wanted: Sequence[tuple[WorkloadKey, WorkloadShape]]
+        self,
+        wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
+        fastest: Mapping[WorkloadKey, int] | None = None,
     ) -> Mapping[WorkloadKey, Lookup]:
-        """An answer for every key, within the time budget."""
+        """An answer for every key, within the time budget. `fastest` is the least time in
+        nanoseconds that a workload can take: records that claim less are refused."""
         started = self._monotonic()
         targets = {key.target for key, _ in wanted} - self._loaded
         if self._mode != "off" and targets:
             self._load(targets, started + self._budget.lookup)
+        self._refuse_faster(fastest or {})
         answers = {key: self._answer(key, shape) for key, shape in dict(wanted).items()}
         self.statistics.seconds += self._monotonic() - started
         return answers
@@ -128,6 +132,12 @@ class TuningCache:
                 self._index.add(self._reader.unpacked(pending.name, pending.body, target))
         if self._mode == "rw":
             self._deliver(waiting, deadline)
+
+    def _refuse_faster(self, fastest: Mapping[WorkloadKey, int]) -> None:
+        for key, nanoseconds in fastest.items():
+            refused = self._index.discard_faster(key, nanoseconds)
+            if refused:
+                self._reader.refuse("faster than any hardware", key.workload, refused)
 
     def _packed(self, records: Sequence[TuningRecord]) -> list[Pending]:
         by_target: dict[str, list[TuningRecord]] = defaultdict(list)

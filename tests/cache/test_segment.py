@@ -80,5 +80,13 @@ def test_very_many_equal_records_are_split_so_that_none_is_taken_for_a_bomb() ->
     assert all(unpacked(segment.pack(batch)).records == batch for batch in found)
 
 
+def test_more_lines_than_a_job_may_write_are_refused_before_any_is_read() -> None:
+    body = zstandard.ZstdCompressor().compress(b"1\n" * 20_000)
+    with pytest.raises(CorruptSegmentError, match="more than 20000 records"):
+        unpacked(body)
+    most = unpacked(zstandard.ZstdCompressor().compress(b"1\n" * 19_999 + b"1"))
+    assert len(most.refused) == 20_000
+
+
 def test_no_records_are_no_segment() -> None:
     assert list(segment.batches([])) == []
