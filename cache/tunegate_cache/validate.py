@@ -76,6 +76,9 @@ def _finite(text: str) -> float:
     if not math.isfinite(number):
         message = "number not finite"
         raise _RefusedTextError(message)
+    if number == 0 and text.startswith("-"):
+        message = "minus zero"
+        raise _RefusedTextError(message)
     return number
 
 
