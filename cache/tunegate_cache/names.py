@@ -15,6 +15,8 @@ import msgspec
 ROOT = "ms1"
 _TARGET_DIGITS = 16
 _LONGEST_ZONE = 120
+_LONGEST_NAME = 1024
+"""S3 has no longer ones."""
 _ZONE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
 _SEGMENT = re.compile(
     rf"{ROOT}/z/(?P<zone>{_ZONE.pattern})/g/(?P<target>[0-9a-f]{{{_TARGET_DIGITS}}})/seg/"
@@ -66,7 +68,7 @@ def segment_name(
 
 def parse_segment(name: str) -> SegmentName | None:
     """The parts of a segment's name; None for any other object."""
-    match = _SEGMENT.fullmatch(name)
+    match = _SEGMENT.fullmatch(name) if len(name) <= _LONGEST_NAME else None
     if match is None or len(match["zone"]) > _LONGEST_ZONE:
         return None
     return SegmentName(
