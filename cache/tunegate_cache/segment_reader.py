@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from tunegate_cache import names, segment
@@ -11,6 +11,7 @@ from tunegate_cache.in_time import in_time
 from tunegate_cache.names import SegmentName
 from tunegate_cache.records import MissReason, TuningRecord
 from tunegate_cache.store import ObjectStore
+from tunegate_cache.wire import Refused
 
 
 class SegmentReader:
@@ -36,30 +37,37 @@ class SegmentReader:
         records: list[TuningRecord] = []
         answered = 0
         for name, body in in_time(bodies, deadline=deadline, monotonic=self._monotonic):
+            if self._monotonic() > deadline:
+                break  # what has come is no reason to go on: unpacking takes time as well
             answered += 1
             if isinstance(body, Exception):
                 self._unavailable.add(target)
             else:
-                records.extend(self.unpacked(name, body, target))
+                records.extend(self.unpacked(name, body, target, deadline))
         if answered < len(bodies):
             self._late(target)
         return tuple(records)
 
-    def unpacked(self, name: SegmentName, body: bytes, target: str) -> Iterable[TuningRecord]:
+    def unpacked(
+        self, name: SegmentName, body: bytes, target: str, deadline: float
+    ) -> Iterator[TuningRecord]:
         try:
-            contents = segment.unpack(body, name.digest)
+            lines = segment.lines(body, name.digest)
         except segment.CorruptSegmentError as error:
             self._corrupt.add(target)
             self._statistics.corrupt_segments += 1
             self._statistics.note(f"cache: segment {name.name} is corrupt ({error})")
             return
-        for refused in contents.refused:
-            self.refuse(refused.reason, refused.workload)
-        for record in contents.records:
-            if record.key.target == target:
-                yield record
+        for line in lines:
+            if isinstance(line, Refused):
+                self.refuse(line.reason, line.workload)
+            elif line.key.target == target:
+                yield line
             elif names.is_of_target(name, target):
-                self.refuse("another target", record.key.workload)
+                self.refuse("another target", line.key.workload)
+            if self._monotonic() > deadline:
+                self._late(target)
+                return
 
     def refuse(self, reason: str, workload: str, count: int = 1) -> None:
         """Counts records that are not used, and remembers whose they were."""

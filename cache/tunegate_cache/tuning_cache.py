@@ -129,7 +129,7 @@ class TuningCache:
             self._loaded.add(target)
             self._index.add(self._reader.read(target, deadline))
             for pending in waiting:
-                self._index.add(self._reader.unpacked(pending.name, pending.body, target))
+                self._index.add(self._reader.unpacked(pending.name, pending.body, target, deadline))
         if self._mode == "rw":
             self._deliver(waiting, deadline)
 

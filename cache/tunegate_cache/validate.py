@@ -12,6 +12,7 @@ from tunegate_cache.records import TuningRecord
 KNOWN_VERSION = 1
 MAX_RECORD_BYTES = 64 * 1024
 _MAX_DEPTH = 8
+_CONTAINERS = (dict, list)
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _MAX_NANOSECONDS = 10**13
 _MAX_TIMES = 64
@@ -95,10 +96,11 @@ def _bounded(text: str) -> int:
 
 
 def _is_deeper(content: object, levels: int) -> bool:
-    if not isinstance(content, dict | list):
+    if not isinstance(content, _CONTAINERS):
         return False
     parts = content.values() if isinstance(content, dict) else content
-    return levels == 0 or any(_is_deeper(part, levels - 1) for part in parts)
+    inner = [part for part in parts if isinstance(part, _CONTAINERS)]
+    return levels == 0 or any(_is_deeper(part, levels - 1) for part in inner)
 
 
 def _digests(record: TuningRecord) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Sequence
 
@@ -50,6 +51,27 @@ def test_a_record_of_another_target_is_refused_and_counted() -> None:
     assert records == (make_record(),)
     assert statistics.refused == {"another target": 1}
     assert reader.miss_reason(stray.key.workload, TARGET) == "rejected"
+
+
+def test_what_unpacks_slowly_ends_with_the_time_and_keeps_what_is_good() -> None:
+    store = MemoryStore()
+    put(store, "main", TARGET, *(make_record(run_nanoseconds=(ns,)) for ns in range(1, 900)))
+    seconds = itertools.count()
+    statistics = CacheStatistics()
+    reader = SegmentReader(store, ("main",), statistics, lambda: float(next(seconds)))
+    records = reader.read(TARGET, 100.0)
+    assert 50 < len(records) < 100
+    assert statistics.notes == ("cache: not everything could be read in time",)
+    assert reader.miss_reason("w", TARGET) == "store-unavailable"
+
+
+def test_what_came_in_time_is_left_when_the_time_is_over() -> None:
+    store = MemoryStore()
+    for number in range(50):
+        put(store, "main", TARGET, make_record(run_nanoseconds=(number + 1,)))
+    seconds = itertools.count()
+    reader = SegmentReader(store, ("main",), CacheStatistics(), lambda: float(next(seconds)))
+    assert len(reader.read(TARGET, 40.0)) < 30
 
 
 def test_refused_records_are_counted_and_remembered() -> None:
