@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import random
@@ -146,7 +147,7 @@ def odd_value(chance: random.Random, instead: object) -> object:
     if kind < 0.8:
         return "@" + chance.choice(ODD_NUMBERS)
     if kind < 0.9:
-        return chance.choice(ODD_VALUES)
+        return copy.deepcopy(chance.choice(ODD_VALUES))
     for _ in range(chance.choice((1, 7, 9, 200))):
         instead = [instead]
     return instead if kind < 0.999 else [instead] * chance.choice((300, 5000, 40_000))
