@@ -7,8 +7,10 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.any_record import RECORDS
 from tests.support.tuning_records import hexdigest, make_record
 from tunegate_cache import segment, wire
+from tunegate_cache.records import TuningRecord
 from tunegate_cache.segment import Contents, CorruptSegmentError
 from tunegate_cache.wire import Refused
 
@@ -17,10 +19,11 @@ def unpacked(body: bytes) -> Contents:
     return segment.unpack(body, segment.digest(body))
 
 
-@given(st.lists(st.integers(1, 10**13), max_size=20))
-def test_a_segment_gives_back_its_records_in_order(times: list[int]) -> None:
-    records = tuple(make_record(run_nanoseconds=(time,)) for time in times)
-    assert unpacked(segment.pack(records)) == Contents(records, ())
+@given(st.lists(RECORDS, max_size=20))
+def test_a_segment_gives_back_its_records_in_order(records: list[TuningRecord]) -> None:
+    body = segment.pack(records)
+    assert unpacked(body) == Contents(tuple(records), ())
+    assert list(segment.lines(body, segment.digest(body))) == records
 
 
 def test_equal_records_give_equal_names() -> None:
