@@ -18,10 +18,12 @@ from tunegate_cache.read_trouble import ReadTrouble
 from tunegate_cache.records import TuningRecord
 from tunegate_cache.revocation import Revocation, is_revoked
 from tunegate_cache.seen_heads import SeenHeads
+from tunegate_cache.segment import StoredRecord
 from tunegate_cache.segments_of_group import is_trusted
 from tunegate_cache.signing import TrustedKeys
 from tunegate_cache.snapshot_index import SnapshotIndex
 from tunegate_cache.store import ObjectNotFoundError, ObjectStore, Pointer
+from tunegate_cache.wire import Refused
 
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
@@ -80,22 +82,41 @@ class GroupReader:
         return Contents((), ())
 
     def unpacked(
-        self, name: SegmentName, body: bytes, target: str, revoked: tuple[Revocation, ...] = ()
+        self,
+        name: SegmentName,
+        body: bytes,
+        target: str,
+        deadline: float,
+        revoked: tuple[Revocation, ...] = (),
     ) -> Iterator[TuningRecord]:
-        """The usable records of one segment."""
+        """The usable records of one segment, as many as there is time for."""
         try:
-            contents = segment.unpack(body, name.digest)
+            lines = segment.lines(body, name.digest)
         except segment.CorruptSegmentError as error:
             self._trouble.corrupt(target, f"segment {name.name}", str(error))
             return
         if not is_trusted(name, body, self._keys):
             self._trouble.unsigned(target, f"segment {name.name}")
             return
-        for refused in contents.refused:
-            self._trouble.rejected(refused)
-        for stored in contents.stored:
-            if stored.record.key.target == target and not is_revoked(stored, revoked):
-                yield stored.record
+        for line in lines:
+            record = self._accepted(name, line, target)
+            if record is not None and not is_revoked(record, revoked):
+                yield record.record
+            if self._monotonic() > deadline:
+                self._trouble.late(target)
+                return
+
+    def _accepted(
+        self, name: SegmentName, line: StoredRecord | Refused, target: str
+    ) -> StoredRecord | None:
+        if isinstance(line, Refused):
+            self._trouble.rejected(line)
+            return None
+        if line.record.key.target == target:
+            return line
+        if names.is_of_target(name, target):
+            self._trouble.rejected(Refused("another target", line.record.key.workload))
+        return None
 
     def _read(self, target: str, deadline: float, *, is_last: bool) -> Contents:
         groups = [group_of(zone, target) for zone in self._zones]
@@ -118,7 +139,7 @@ class GroupReader:
     ) -> Mapping[Group, Sequence[SegmentName]]:
         asked = {g: partial(self._store.names, f"{g.prefix}seg/") for g in groups}
         return {
-            group: [name for name in map(names.parse_segment, listing) if name]
+            group: list(names.segments_under(f"{group.prefix}seg/", listing))
             for group, listing in self._answers(asked, target, deadline, is_last=True)
         }
 
@@ -175,7 +196,7 @@ class GroupReader:
             self._trouble.uncompacted(len(newest))
         asked = {name: partial(self._store.read, name.name) for name in newest[:_MOST_FRESH]}
         for name, body in self._answers(asked, target, deadline, is_last=is_last):
-            yield from self.unpacked(name, body, target, revoked.get(name.group, ()))
+            yield from self.unpacked(name, body, target, deadline, revoked.get(name.group, ()))
 
     def _answers(
         self,
@@ -188,6 +209,8 @@ class GroupReader:
         """Raises _StaleListingError for what has gone, unless that is the last attempt."""
         answered = 0
         for name, answer in in_time(asked, deadline=deadline, monotonic=self._monotonic):
+            if self._monotonic() > deadline:
+                break  # what has come is no reason to go on: unpacking takes time as well
             answered += 1
             if isinstance(answer, ObjectNotFoundError) and not is_last:
                 raise _StaleListingError

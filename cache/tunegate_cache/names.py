@@ -10,6 +10,7 @@ ms1/z/<zone>/g/<target16>/HEAD                  the only object that changes
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from typing import Literal, cast
 
 import msgspec
@@ -17,6 +18,8 @@ import msgspec
 ROOT = "ms1"
 _TARGET_DIGITS = 16
 _LONGEST_ZONE = 120
+_LONGEST_NAME = 1024
+"""S3 has no longer ones."""
 _ZONE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
 
 _GROUP = rf"{ROOT}/z/(?P<zone>{_ZONE.pattern})/g/(?P<target>[0-9a-f]{{{_TARGET_DIGITS}}})/"
@@ -122,8 +125,8 @@ def segment_name(
 
 def parse_segment(name: str) -> SegmentName | None:
     """The parts of a segment's name; None for any other object."""
-    match = _SEGMENT.fullmatch(name)
-    if match is None:
+    match = _SEGMENT.fullmatch(name) if len(name) <= _LONGEST_NAME else None
+    if match is None or len(match["zone"]) > _LONGEST_ZONE:
         return None
     return SegmentName(
         zone=match["zone"],
@@ -150,3 +153,17 @@ def parse_head(name: str) -> Group | None:
     """Whose HEAD this is; None for any other object."""
     match = _HEAD.fullmatch(name)
     return None if match is None else Group(match["zone"], match["target"])
+
+
+def segments_under(prefix: str, listed: Iterable[str]) -> Iterator[SegmentName]:
+    """The segments of exactly that zone and target: a store that lists more is not believed, or a
+    pull request's records could come in under `main`."""
+    for name in listed:
+        segment = parse_segment(name)
+        if segment is not None and segment_prefix(segment.zone, segment.target) == prefix:
+            yield segment
+
+
+def is_of_target(segment: SegmentName, target: str) -> bool:
+    """Whether a target key is the one that the name shortens."""
+    return segment.target == target[:_TARGET_DIGITS]

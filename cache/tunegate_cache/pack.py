@@ -66,7 +66,9 @@ def records(body: bytes, block: Block) -> Iterator[StoredRecord]:
     for line in text.split(b"\n"):
         signer, _, record = line.partition(b" ")
         by = "" if signer == _NOBODY else signer.decode("ascii", "replace")
-        yield from segment.lines(record, by).stored
+        found = segment.stored(record, by)
+        if isinstance(found, StoredRecord):
+            yield found
 
 
 def _line(stored: StoredRecord) -> bytes:

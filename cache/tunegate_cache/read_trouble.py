@@ -39,8 +39,8 @@ class ReadTrouble:
             f"run tunegate cache compact"
         )
 
-    def rejected(self, refused: Refused) -> None:
-        self._statistics.refused[refused.reason] += 1
+    def rejected(self, refused: Refused, count: int = 1) -> None:
+        self._statistics.refused[refused.reason] += count
         self._rejected.add(refused.workload)
 
     def miss_reason(self, workload: str, target: str) -> MissReason:

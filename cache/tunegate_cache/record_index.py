@@ -39,6 +39,13 @@ class RecordIndex:
                 kind = (record.shape.skeleton, record.key.target)
                 self._shapes[kind][record.key.workload] = record.shape
 
+    def discard_faster(self, key: WorkloadKey, nanoseconds: int) -> int:
+        """Drops the records of a workload that claim less time, and says how many they were."""
+        known = self._records.get(key, set())
+        lies = {r for r in known if min(r.run_nanoseconds, default=nanoseconds) < nanoseconds}
+        known -= lies
+        return len(lies)
+
     def exact(self, key: WorkloadKey) -> ExactHit | None:
         found = self._best(key, _EXACT_RECORDS)
         return ExactHit(found, self.failures(key)) if found else None

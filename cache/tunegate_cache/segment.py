@@ -18,7 +18,9 @@ from tunegate_cache.signing import KEY_ID_BYTES, SIGNATURE_BYTES, Signature
 from tunegate_cache.wire import Refused
 
 _LEVEL = 6
-_MAX_BYTES = 256 * 1024 * 1024
+_MAX_BYTES = 16 * 1024 * 1024
+"""Of text: sixteen times what a run puts into one segment, and no reader's memory."""
+_MAX_LINES = 20_000
 _MAX_RATIO = 64
 _SMALL = 1024 * 1024
 """Below this a high ratio is no bomb, only a short text that repeats itself."""
@@ -96,33 +98,41 @@ def signature_of(body: bytes) -> Signature | None:
 
 def unpack(body: bytes, expected_digest: str) -> Contents:
     """Raises CorruptSegmentError; a bad line inside a good segment costs that line only."""
+    parsed = list(lines(body, expected_digest))
+    return Contents(
+        stored=tuple(line for line in parsed if isinstance(line, StoredRecord)),
+        refused=tuple(line for line in parsed if isinstance(line, Refused)),
+    )
+
+
+def lines(body: bytes, expected_digest: str) -> Iterator[StoredRecord | Refused]:
+    """The same one by one, for who has little time: lines made to be slow take seconds. Raises
+    CorruptSegmentError at once."""
     if digest(body) != expected_digest:
         message = "the content is not what its name says"
         raise CorruptSegmentError(message)
+    text = decompress(body)
+    if text.count(b"\n") >= _MAX_LINES:
+        message = f"holds more than {_MAX_LINES} records"
+        raise CorruptSegmentError(message)
     signature = signature_of(body)
-    return lines(decompress(body), "" if signature is None else signature.key)
+    signer = "" if signature is None else signature.key
+    return (stored(line, signer) for line in text.split(b"\n") if line)
 
 
-def lines(text: bytes, signer: str = "") -> Contents:
-    """Records from lines of JSON."""
-    decoded = [(wire.decode(line), line) for line in text.split(b"\n") if line]
-    return Contents(
-        stored=tuple(
-            StoredRecord(record, line, signer)
-            for record, line in decoded
-            if isinstance(record, TuningRecord)
-        ),
-        refused=tuple(refused for refused, _ in decoded if isinstance(refused, Refused)),
-    )
+def stored(line: bytes, signer: str) -> StoredRecord | Refused:
+    """A line of JSON as a record."""
+    decoded = wire.decode(line)
+    return decoded if isinstance(decoded, Refused) else StoredRecord(decoded, line, signer)
 
 
 def _is_signed(body: bytes) -> bool:
     return len(body) > _TRAILER_BYTES and body[-_TRAILER_BYTES:].startswith(_FRAME)
 
 
-def decompress(body: bytes) -> bytes:
+def decompress(body: bytes, most_bytes: int = _MAX_BYTES) -> bytes:
     """Within limits. Raises CorruptSegmentError."""
-    limit = min(_MAX_BYTES, max(_SMALL, _MAX_RATIO * len(body)))
+    limit = min(most_bytes, max(_SMALL, _MAX_RATIO * len(body)))
     text = bytearray()
     try:
         with zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW).stream_reader(body) as reader:

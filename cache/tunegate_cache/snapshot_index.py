@@ -15,6 +15,7 @@ from tunegate_cache.records import WorkloadShape
 
 _LEVEL = 9
 _VERSION = 1
+_MAX_BYTES = 256 * 1024 * 1024
 
 
 class CorruptIndexError(Exception):
@@ -65,7 +66,7 @@ def decode(body: bytes, digest: str) -> SnapshotIndex:
         message = "the content is not what its name says"
         raise CorruptIndexError(message)
     try:
-        index = msgspec.msgpack.decode(segment.decompress(body), type=SnapshotIndex)
+        index = msgspec.msgpack.decode(segment.decompress(body, _MAX_BYTES), type=SnapshotIndex)
     except (segment.CorruptSegmentError, msgspec.DecodeError, UnicodeDecodeError) as error:
         message = "not an index"
         raise CorruptIndexError(message) from error

@@ -38,6 +38,7 @@ from tunegate_cache.seen_heads import SeenHeads
 from tunegate_cache.signing import Signer, TrustedKeys
 from tunegate_cache.snapshot_reader import SnapshotReader
 from tunegate_cache.store import ObjectStore
+from tunegate_cache.wire import Refused
 from tunegate_cache.write_ahead import Pending, WriteAhead
 
 Mode = Literal["off", "ro", "rw"]
@@ -114,12 +115,16 @@ class TuningCache:
         self._snapshots: dict[str, tuple[OpenSnapshot, ...]] = {}
 
     def lookup(
-        self, wanted: Sequence[tuple[WorkloadKey, WorkloadShape]]
+        self,
+        wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
+        fastest: Mapping[WorkloadKey, int] | None = None,
     ) -> Mapping[WorkloadKey, Lookup]:
-        """An answer for every key, within the time budget."""
+        """An answer for every key, within the time budget. `fastest` is the least time in
+        nanoseconds that a workload can take: records that claim less are refused."""
         started = self._monotonic()
         if self._mode != "off":
             self._load(wanted, started + self._budget.lookup)
+        self._refuse_faster(fastest or {})
         answers = {key: self._answer(key, shape) for key, shape in dict(wanted).items()}
         self.statistics.seconds += self._monotonic() - started
         return answers
@@ -158,10 +163,18 @@ class TuningCache:
                 self._snapshots[target] = contents.snapshots
                 self._index.add(contents.records)
                 for pending in waiting:
-                    self._index.add(self._groups.unpacked(pending.name, pending.body, target))
+                    self._index.add(
+                        self._groups.unpacked(pending.name, pending.body, target, deadline)
+                    )
             self._index.add(self._blocks.read(self._snapshots[target], asked, deadline))
         if self._mode == "rw":
             self._deliver(waiting, deadline)
+
+    def _refuse_faster(self, fastest: Mapping[WorkloadKey, int]) -> None:
+        for key, nanoseconds in fastest.items():
+            refused = self._index.discard_faster(key, nanoseconds)
+            if refused:
+                self._trouble.rejected(Refused("faster than any hardware", key.workload), refused)
 
     def _packed(self, records: Sequence[TuningRecord]) -> list[Pending]:
         by_target: dict[str, list[TuningRecord]] = defaultdict(list)

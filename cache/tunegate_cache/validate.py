@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
 from itertools import pairwise
 
 from tunegate_cache.records import TuningRecord
@@ -13,6 +12,7 @@ from tunegate_cache.records import TuningRecord
 KNOWN_VERSION = 1
 MAX_RECORD_BYTES = 64 * 1024
 _MAX_DEPTH = 8
+_CONTAINERS = (dict, list)
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _MAX_NANOSECONDS = 10**13
 _MAX_TIMES = 64
@@ -20,6 +20,10 @@ _MAX_DECISIONS = 256
 _MAX_FACTORS = 32
 _MAX_EXTENTS = 4096
 _LARGEST = 2**53
+_LONGEST_INTEGER = len(str(-_LARGEST))
+_LEAST_DECISION, _LEAST_FACTOR = -2, 1
+"""A single value may say "inline" (-2) or "root" (-1); where there are several, they are factors of
+a loop, and a factor of 0 ends the compiler's process with a division."""
 
 
 def refusal(record: TuningRecord) -> str | None:
@@ -35,13 +39,15 @@ def refusal(record: TuningRecord) -> str | None:
 
 def refusal_of_text(text: bytes) -> str | None:
     """Why a line of JSON is not usable, or None, whatever its values mean: a duplicate key, a
-    number out of range or not finite, or too much nesting, in known and unknown fields alike."""
+    number out of range, not finite or minus zero, or too much nesting, in known and unknown
+    fields alike."""
     try:
         content: object = json.loads(
             text,
             object_pairs_hook=_without_duplicates,
             parse_constant=_finite,
             parse_float=_finite,
+            parse_int=_bounded,
         )
     except RecursionError:
         return "nested too deep"
@@ -51,8 +57,6 @@ def refusal_of_text(text: bytes) -> str | None:
         return "not JSON"
     if _is_deeper(content, _MAX_DEPTH):
         return "nested too deep"
-    if not all(-_LARGEST <= number <= _LARGEST for number in _integers(content)):
-        return "number out of range"
     return None
 
 
@@ -73,26 +77,30 @@ def _finite(text: str) -> float:
     if not math.isfinite(number):
         message = "number not finite"
         raise _RefusedTextError(message)
+    if number == 0 and text.startswith("-"):
+        message = "minus zero"
+        raise _RefusedTextError(message)
+    return number
+
+
+def _bounded(text: str) -> int:
+    """Not even converted when it is long: that takes time in the square of the digits."""
+    number = int(text) if len(text) <= _LONGEST_INTEGER else None
+    if number is None or not -_LARGEST <= number <= _LARGEST:
+        message = "number out of range"
+        raise _RefusedTextError(message)
+    if text == "-0":
+        message = "minus zero"
+        raise _RefusedTextError(message)
     return number
 
 
 def _is_deeper(content: object, levels: int) -> bool:
-    if not isinstance(content, dict | list):
+    if not isinstance(content, _CONTAINERS):
         return False
-    return levels == 0 or any(_is_deeper(part, levels - 1) for part in _parts(content))
-
-
-def _integers(content: object) -> Iterator[int]:
-    if isinstance(content, int):
-        yield content
-    for part in _parts(content):
-        yield from _integers(part)
-
-
-def _parts(content: object) -> list[object]:
-    if isinstance(content, dict):
-        return list(content.values())
-    return content if isinstance(content, list) else []
+    parts = content.values() if isinstance(content, dict) else content
+    inner = [part for part in parts if isinstance(part, _CONTAINERS)]
+    return levels == 0 or any(_is_deeper(part, levels - 1) for part in inner)
 
 
 def _digests(record: TuningRecord) -> list[str]:
@@ -124,7 +132,8 @@ def _bad_decisions(record: TuningRecord) -> str | None:
     for _, values in decisions:
         if not 1 <= len(values) <= _MAX_FACTORS:
             return "bad decision"
-        if not all(-_LARGEST <= value <= _LARGEST for value in values):
+        least = _LEAST_DECISION if len(values) == 1 else _LEAST_FACTOR
+        if not all(least <= value <= _LARGEST for value in values):
             return "decision out of range"
     return None
 

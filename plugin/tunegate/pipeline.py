@@ -72,7 +72,7 @@ def make_plan(tools: Tools, changes: ChangeSet, *, shards: int | None = None) ->
         changes, tools.config, tools.repository, tools.compiler, tools.workdir, tools.progress
     )
     wire.write(tools.out / "tasks.json", tasks)
-    planned = plan(tasks, resolve(tasks, tools.index), tools.config, shards=shards)
+    planned = plan(tasks, resolve(tasks, tools.index, tools.config), tools.config, shards=shards)
     wire.write(tools.out / "plan.json", planned)
     return planned
 

@@ -73,8 +73,13 @@ class TaskIndex(Protocol):
     """The shared cache as a run sees it. Never raises: trouble is a counted miss and a note."""
 
     def lookup(
-        self, wanted: Sequence[tuple[WorkloadKey, WorkloadShape]]
-    ) -> Mapping[WorkloadKey, Lookup]: ...
+        self,
+        wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
+        fastest: Mapping[WorkloadKey, int] | None = None,
+    ) -> Mapping[WorkloadKey, Lookup]:
+        """`fastest` is in nanoseconds: a record that claims less time is refused and counted."""
+        ...
+
     def publish(self, records: Sequence[TuningRecord]) -> bool: ...
     def use(self) -> CacheUse: ...
 

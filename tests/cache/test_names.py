@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.tuning_records import hexdigest
-from tunegate_cache.names import parse_segment, segment_name, segment_prefix, zone_problem
+from tunegate_cache.names import (
+    is_of_target,
+    parse_segment,
+    segment_name,
+    segment_prefix,
+    segments_under,
+    zone_problem,
+)
 
 ZONES = st.sampled_from(["main", "rel", "team/vision", "pr/o/r/7", "dev/me_2", "a/g/b/seg"])
 
@@ -56,3 +63,22 @@ def test_a_zone_is_words_joined_by_slashes(zone: str) -> None:
 )
 def test_anything_else_is_refused_with_the_rule(zone: str) -> None:
     assert "words of letters" in (zone_problem(zone) or "")
+
+
+def test_a_listing_is_believed_for_the_zone_and_target_asked_for_only() -> None:
+    ours, others, elsewhere = (
+        segment_name(zone, target, milliseconds=1, writer="b" * 8, digest="c" * 64)
+        for zone, target in [("main", "a" * 64), ("main", "d" * 64), ("pr/o/r/7", "a" * 64)]
+    )
+    inside = segment_name(
+        f"main/g/{'a' * 16}/seg/x", "a" * 64, milliseconds=1, writer="b" * 8, digest="c" * 64
+    )
+    listed = [ours.name, others.name, elsewhere.name, inside.name, "ms1/z/main/HEAD"]
+    assert list(segments_under(segment_prefix("main", "a" * 64), listed)) == [ours]
+    assert is_of_target(ours, "a" * 64)
+    assert not is_of_target(ours, "d" * 64)
+
+
+def test_a_zone_longer_than_any_that_is_written_is_no_segment() -> None:
+    name = segment_name("x" * 121, "a" * 64, milliseconds=1, writer="b" * 8, digest="c" * 64)
+    assert parse_segment(name.name) is None

@@ -130,3 +130,34 @@ def test_no_candidate_is_both_offered_and_known_to_fail(records: list[TuningReco
     if found is not None:
         offered = {record.decisions for record in found.records}
         assert not offered & {record.decisions for record in found.failures}
+
+
+def test_what_claims_less_than_the_least_time_is_dropped_and_counted() -> None:
+    index = RecordIndex()
+    honest, lie = candidate(1, 900), candidate(2, 899)
+    failed = candidate(3, 0, status="timeout", run_nanoseconds=())
+    index.add([honest, lie, failed])
+    assert index.discard_faster(make_key("unknown"), 900) == 0
+    assert index.discard_faster(make_key(), 900) == 1
+    assert index.exact(make_key()) == ExactHit((honest,), (failed,))
+
+
+@given(RECORDS, RECORDS, RECORDS)
+def test_a_union_of_record_sets_may_be_built_in_any_grouping(
+    one: list[TuningRecord], two: list[TuningRecord], three: list[TuningRecord]
+) -> None:
+    """Commutative, associative and idempotent, down to every answer."""
+    expected = answers([one, two, three])
+    assert answers([three, one, two]) == expected
+    assert answers([[*one, *two], three]) == expected
+    assert answers([one, [*two, *three]]) == expected
+    assert answers([one, two, three, two, one]) == expected
+
+
+def answers(additions: list[list[TuningRecord]]) -> list[object]:
+    index = RecordIndex(OURS)
+    for records in additions:
+        index.add(records)
+    keys = [make_key(name) for name in ("w", "near", "far", "new")]
+    shape = make_shape(extents=(64, 64))
+    return [(index.exact(key), index.transfer(key, shape), index.failures(key)) for key in keys]

@@ -7,8 +7,10 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.any_record import RECORDS
 from tests.support.tuning_records import hexdigest, make_record
 from tunegate_cache import segment, wire
+from tunegate_cache.records import TuningRecord
 from tunegate_cache.segment import Contents, CorruptSegmentError
 from tunegate_cache.wire import Refused
 
@@ -17,11 +19,10 @@ def unpacked(body: bytes) -> Contents:
     return segment.unpack(body, segment.digest(body))
 
 
-@given(st.lists(st.integers(1, 10**13), max_size=20))
-def test_a_segment_gives_back_its_records_in_order(times: list[int]) -> None:
-    records = tuple(make_record(run_nanoseconds=(time,)) for time in times)
+@given(st.lists(RECORDS, max_size=20))
+def test_a_segment_gives_back_its_records_in_order(records: list[TuningRecord]) -> None:
     contents = unpacked(segment.pack(records))
-    assert (contents.records, contents.refused) == (records, ())
+    assert (contents.records, contents.refused) == (tuple(records), ())
 
 
 def test_equal_records_give_equal_names() -> None:
@@ -79,6 +80,14 @@ def test_very_many_equal_records_are_split_so_that_none_is_taken_for_a_bomb() ->
     assert len(found) > 1
     assert sum(found, ()) == records
     assert all(unpacked(segment.pack(batch)).records == batch for batch in found)
+
+
+def test_more_lines_than_a_job_may_write_are_refused_before_any_is_read() -> None:
+    body = zstandard.ZstdCompressor().compress(b"1\n" * 20_000)
+    with pytest.raises(CorruptSegmentError, match="more than 20000 records"):
+        unpacked(body)
+    most = unpacked(zstandard.ZstdCompressor().compress(b"1\n" * 19_999 + b"1"))
+    assert len(most.refused) == 20_000
 
 
 def test_no_records_are_no_segment() -> None:

@@ -202,7 +202,7 @@ def test_a_record_of_another_target_in_the_wrong_place_is_not_served(tmp_path: P
         "main", make_key().target, milliseconds=1, writer="0" * 8, digest=segment.digest(body)
     )
     store.write(name.name, body)
-    assert answer(cache_over(store, tmp_path)) == Miss("absent")
+    assert answer(cache_over(store, tmp_path)) == Miss("rejected")
 
 
 def test_one_look_up_lists_each_zone_once_and_reads_each_segment_once(tmp_path: Path) -> None:

@@ -3,35 +3,19 @@
 from __future__ import annotations
 
 import json
-from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.any_record import RECORDS
 from tests.support.tuning_records import hexdigest, make_record
 from tunegate_cache import wire
-from tunegate_cache.records import Provenance, RecordStatus, TuningRecord
+from tunegate_cache.records import (
+    TuningRecord,
+)
 from tunegate_cache.validate import MAX_RECORD_BYTES
 from tunegate_cache.wire import Refused
-
-DIGESTS = st.integers().map(lambda number: hexdigest(str(number)))
-DECISIONS = st.dictionaries(
-    st.integers(0, 99), st.lists(st.integers(-2, 4096), min_size=1, max_size=5).map(tuple)
-).map(lambda found: tuple(sorted(found.items())))
-TIMES = st.lists(st.integers(1, 10**13), min_size=1, max_size=64).map(tuple)
-RECORDS = st.builds(
-    make_record,
-    st.just("w"),
-    template=DIGESTS,
-    decisions=DECISIONS,
-    run_nanoseconds=TIMES,
-    measured_at=st.integers(0, 2**40),
-    source=st.builds(Provenance, repository=st.sampled_from(["", "org/ünï", "a b"])),
-) | st.builds(
-    lambda status: make_record(status=status, run_nanoseconds=()),
-    st.sampled_from([status for status in get_args(RecordStatus) if status != "ok"]),
-)
 
 
 def changed(**fields: object) -> bytes:

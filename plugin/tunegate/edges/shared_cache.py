@@ -66,9 +66,11 @@ class SharedCache:
         )
 
     def lookup(
-        self, wanted: Sequence[tuple[WorkloadKey, WorkloadShape]]
+        self,
+        wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
+        fastest: Mapping[WorkloadKey, int] | None = None,
     ) -> Mapping[WorkloadKey, Lookup]:
-        return self._cache.lookup(wanted)
+        return self._cache.lookup(wanted, fastest)
 
     def publish(self, records: Sequence[TuningRecord]) -> bool:
         return self._cache.publish(records)

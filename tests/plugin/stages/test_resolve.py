@@ -8,11 +8,12 @@ import msgspec
 
 from tests.support.tuning_tasks import SHAPE, make_record, make_task, make_task_set
 from tunegate.artifacts.tasks import Resolution
-from tunegate.config import CacheConfig
+from tunegate.config import CacheConfig, Config, ModelConfig
 from tunegate.edges.shared_cache import SharedCache
 from tunegate.stages.resolve import resolve
 from tunegate_cache.records import ExactHit, Miss, TransferHit, WorkloadShape
 
+CONFIG = Config(models=(ModelConfig(path="m.onnx"),))
 KNOWN = make_record("known")
 OTHER_KIND = WorkloadShape("6" * 64, (64, 64))
 
@@ -23,7 +24,7 @@ def resolution(tmp_path: Path) -> Resolution:
     SharedCache(config, state=tmp_path / "a", root=tmp_path).publish([KNOWN])
     other = msgspec.structs.replace(make_task("other"), shape=OTHER_KIND)
     tasks = make_task_set([make_task("known"), make_task("similar"), other])
-    return resolve(tasks, SharedCache(config, state=tmp_path / "b", root=tmp_path))
+    return resolve(tasks, SharedCache(config, state=tmp_path / "b", root=tmp_path), CONFIG)
 
 
 def test_every_task_gets_its_answer_in_order(tmp_path: Path) -> None:
@@ -38,3 +39,11 @@ def test_what_the_cache_did_is_counted(tmp_path: Path) -> None:
     used = resolution(tmp_path).cache
     assert (used.exact, used.transfer, used.misses) == (1, 1, {"absent": 1})
     assert used.notes == ()
+
+
+def test_a_time_that_no_hardware_reaches_is_refused_and_counted(tmp_path: Path) -> None:
+    cache = SharedCache(CacheConfig(url="cache"), state=tmp_path / "a", root=tmp_path)
+    cache.publish([make_record("lied", milliseconds=1e-6)])
+    lied = resolve(make_task_set([make_task("lied", flops=1e10)]), cache, CONFIG)
+    assert lied.tasks[0].lookup == Miss("rejected")
+    assert lied.cache.notes == ("cache: 1 record was refused (faster than any hardware)",)

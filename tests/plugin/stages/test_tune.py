@@ -75,7 +75,9 @@ class Shelf:
         self._is_open, self._calls = is_open, 0
 
     def lookup(
-        self, wanted: Sequence[tuple[WorkloadKey, WorkloadShape]]
+        self,
+        wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
+        fastest: Mapping[WorkloadKey, int] | None = None,
     ) -> Mapping[WorkloadKey, Lookup]:
         return {}
 

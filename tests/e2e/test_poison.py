@@ -1,0 +1,159 @@
+"""A pull request that writes the "fastest" record under main's own key, and main's next build."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.support.small_onnx import conv_model, save
+from tunegate.artifacts.builds import Build
+from tunegate.artifacts.plans import Budget, PlannedTask, Shard
+from tunegate.artifacts.tasks import ResolvedTask, TuningTask
+from tunegate.config import CacheConfig, TargetConfig
+from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
+from tunegate.edges.metaschedule.tuner import MetaScheduleTuner
+from tunegate.edges.metaschedule.versions import toolchain
+from tunegate.edges.shared_cache import SharedCache
+from tunegate.errors import ModelError
+from tunegate.ports import BuildJob, ModelJob
+from tunegate_cache.records import (
+    DeviceFingerprint,
+    ExactHit,
+    Lookup,
+    Miss,
+    Provenance,
+    TuningRecord,
+    WorkloadKey,
+)
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+TARGET = TargetConfig(name="cpu", threads=1)
+DEVICE = DeviceFingerprint(name="test", kind="cpu", units=1, memory_bytes=1)
+PULL_REQUEST = "pr/org/x/7"
+FILES = ("model.so", "artifact.json")
+
+
+class Shop:
+    """One model, its task, and what a short tuning learned of it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.model = save(conv_model(channels=16, out=32, size=14), directory / "m.onnx")
+        self.compiler = MetaScheduleCompiler(directory / "compiler")
+        self.job = ModelJob(file=self.model, path="m.onnx", shapes={}, target=TARGET)
+        (tasks,) = self.compiler.tasks([self.job])
+        assert not isinstance(tasks, ModelError)
+        (self.task,) = [task for task in tasks if "conv" in task.operator]
+        self.records = [r for r in self._learn(directory) if r.status == "ok" and r.template]
+        self.records.sort(key=lambda record: record.median_ms)
+
+    def _learn(self, directory: Path) -> list[TuningRecord]:
+        tuner = MetaScheduleTuner(
+            targets={"cpu": TARGET},
+            shapes={"m.onnx": {}},
+            device=DEVICE,
+            toolchain=toolchain(),
+            source=Provenance(repository="org/x", ref="refs/heads/main"),
+            clock=time,
+            scratch=directory / "tuner",
+        )
+        task = PlannedTask(resolved=ResolvedTask(self.task, Miss("absent")), trials=8, gain_ms=1.0)
+        shard = Shard(
+            index=0,
+            target="cpu",
+            labels=(),
+            tasks=(task,),
+            budget=Budget(seconds=None, trials=8),
+            predicted_seconds=1.0,
+        )
+        found: list[TuningRecord] = []
+
+        def publish(records: Sequence[TuningRecord]) -> bool:
+            found.extend(records)
+            return True
+
+        list(tuner.tune(shard, {("m.onnx", "head"): self.model}, publish))
+        return found
+
+    def build(self, found: Mapping[WorkloadKey, Lookup], directory: Path) -> Build:
+        records = {k: hit.records for k, hit in found.items() if isinstance(hit, ExactHit)}
+        job = BuildJob(
+            model=self.job,
+            records=records,
+            sources=dict.fromkeys(records, "exact"),
+            directory=directory,
+        )
+        (build,) = self.compiler.build([job])
+        assert build.error is None
+        return build
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    return Shop(tmp_path_factory.mktemp("shop"))
+
+
+@pytest.fixture
+def stores(shop: Shop, tmp_path: Path) -> tuple[Path, Path]:
+    """Two stores with main's honest record; in the second a pull request wrote as well."""
+    honest, *others = shop.records
+    assert others, "the short tuning found one schedule only"
+    clean, poisoned = tmp_path / "clean", tmp_path / "poisoned"
+    assert opened(clean, tmp_path, "main").publish([honest])
+    shutil.copytree(clean, poisoned)
+    fastest = msgspec.structs.replace(others[-1], run_nanoseconds=(2,))
+    likely = msgspec.structs.replace(
+        others[0], run_nanoseconds=tuple(max(1, ns // 2) for ns in honest.run_nanoseconds)
+    )
+    odd = msgspec.structs.replace(honest, decisions=((100_000_000, (1, 1)),), run_nanoseconds=(1,))
+    assert opened(poisoned, tmp_path, PULL_REQUEST).publish([fastest, likely, odd])
+    return clean, poisoned
+
+
+def opened(store: Path, tmp_path: Path, zone: str, *read: str) -> SharedCache:
+    config = CacheConfig(url=str(store), zone=zone, read_zones=read)
+    return SharedCache(config, state=tmp_path / "state", root=tmp_path, device=DEVICE)
+
+
+def looked_up(cache: SharedCache, task: TuningTask) -> Mapping[WorkloadKey, Lookup]:
+    return cache.lookup([(task.key, task.shape)])
+
+
+def test_a_run_of_main_neither_sees_nor_builds_what_a_pull_request_wrote(
+    shop: Shop, stores: tuple[Path, Path], tmp_path: Path
+) -> None:
+    caches = [opened(store, tmp_path, "main", "rel") for store in stores]
+    before, after = (looked_up(cache, shop.task) for cache in caches)
+    assert before == after == {shop.task.key: ExactHit((shop.records[0],))}
+    clean, poisoned = (cache.use() for cache in caches)
+    assert msgspec.structs.replace(poisoned, location="", seconds=0.0) == msgspec.structs.replace(
+        clean, location="", seconds=0.0
+    )
+    honest = shop.build(before, tmp_path / "one" / "build")
+    again = shop.build(after, tmp_path / "two" / "build")
+    assert (again.key, again.tasks) == (honest.key, honest.tasks)
+    for name in FILES:
+        one, two = (tmp_path / run / "build" / name for run in ("one", "two"))
+        assert one.read_bytes() == two.read_bytes(), name
+
+
+def test_the_poison_is_real_for_a_run_that_reads_it(
+    shop: Shop, stores: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """Or the test above would show nothing. Even then it changes a schedule, not a result: what
+    does not fit is passed over, what does computes the same."""
+    clean, poisoned = stores
+    found = looked_up(opened(poisoned, tmp_path, PULL_REQUEST, "main"), shop.task)
+    hit = found[shop.task.key]
+    assert isinstance(hit, ExactHit)
+    assert [r.run_nanoseconds for r in hit.records[:2]] == [(1,), (2,)]
+    honest = shop.build(looked_up(opened(clean, tmp_path, "main"), shop.task), tmp_path / "one")
+    misled = shop.build(found, tmp_path / "two")
+    assert misled.key != honest.key
+    assert misled.check is not None
+    assert misled.check.passed
