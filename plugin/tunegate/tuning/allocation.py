@@ -62,9 +62,13 @@ def divide(
     floors = [0] * len(pulls) if at_least is None else list(at_least)
     if not any(pulls):
         return tuple(floors)
+    largest = max(pulls)
+    pulls = [pull / largest for pull in pulls]  # the smallest floats would vanish when divided
     parts = _just_below(pulls, total, floors)
     heap = [
-        (-pull / (part + 1), i) for i, (pull, part) in enumerate(zip(pulls, parts, strict=True))
+        (-pull / (part + 1), i)
+        for i, (pull, part) in enumerate(zip(pulls, parts, strict=True))
+        if pull > 0
     ]
     heapq.heapify(heap)
     for _ in range(total - sum(parts)):

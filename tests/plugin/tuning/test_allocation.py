@@ -115,3 +115,7 @@ def test_dividing_gives_each_the_floor_of_its_quota_at_least(
         )
     else:
         assert sum(parts) == 0
+
+
+def test_the_smallest_pull_there_is_gets_all_where_nothing_else_pulls() -> None:
+    assert divide([0.0, 5e-324], 3) == (0, 3)
