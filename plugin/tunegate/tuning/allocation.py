@@ -62,8 +62,6 @@ def divide(
     floors = [0] * len(pulls) if at_least is None else list(at_least)
     if not any(pulls):
         return tuple(floors)
-    largest = max(pulls)
-    pulls = [pull / largest for pull in pulls]  # the smallest floats would vanish when divided
     parts = _just_below(pulls, total, floors)
     heap = [
         (-pull / (part + 1), i)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tunegate.tuning.allocation import FIRST_BATCH, Demand, divide, share_trials
+from tunegate.tuning.allocation import FIRST_BATCH, MATTERS, Demand, divide, share_trials
 
 rooms = st.sampled_from([0.0, 0.05, 0.3, 0.9])
 demands = st.builds(
@@ -57,29 +57,35 @@ def test_a_heavier_task_never_gets_less_than_a_lighter_one_like_it(
 
 
 @given(many, trials, st.data())
-def test_a_task_that_grows_heavier_keeps_its_share(
+def test_a_task_that_grows_heavier_keeps_its_share_while_the_same_tasks_matter(
     needs: list[Demand], budget: int, data: st.DataObject
 ) -> None:
+    """Where others cease to matter beside it, the first batches of the rest grow."""
     assume(needs)
     index = data.draw(st.integers(0, len(needs) - 1))
     heavier = list(needs)
     heavier[index] = msgspec.structs.replace(needs[index], weight=needs[index].weight * 2)
+    assume(mattering(needs) == mattering(heavier))
     before, after = share_trials(needs, budget)[index], share_trials(heavier, budget)[index]
     assert after >= before
+
+
+def mattering(needs: list[Demand]) -> list[int]:
+    total_ms = sum(one.weight * one.now_ms for one in needs)
+    return [
+        index
+        for index, one in enumerate(needs)
+        if one.gain_ms and one.weight * one.now_ms >= MATTERS * total_ms
+    ]
 
 
 @given(many, st.integers(0, 2000))
 def test_all_that_matter_get_a_first_batch_before_any_gets_its_sixty_fourth(
     needs: list[Demand], budget: int
 ) -> None:
-    total_ms = sum(one.weight * one.now_ms for one in needs)
     shares = share_trials(needs, budget)
-    mattering = [
-        share
-        for one, share in zip(needs, shares, strict=True)
-        if one.gain_ms and one.weight * one.now_ms >= 0.01 * total_ms
-    ]
-    assert max(shares, default=0) < 64 or min(mattering, default=64) >= FIRST_BATCH
+    served = [shares[index] for index in mattering(needs)]
+    assert max(shares, default=0) < 64 or min(served, default=64) >= FIRST_BATCH
 
 
 def test_a_scarce_budget_serves_all_that_matter_with_less() -> None:
