@@ -186,7 +186,7 @@ def test_a_head_that_overwrites_a_later_one_loses_nothing(scratch: Path) -> None
     slow.step()
     publish("late")
     team.compact(team.store)
-    assert collect(team.store, MAIN, keys=KEYS, now=10**6).segments == 2
+    assert collect(team.store, MAIN, keys=KEYS, now=100).segments == 2
     while not slow.is_over:
         slow.step()
     assert team.visible(team.store, team.acknowledged) == {"early"}
