@@ -37,6 +37,7 @@ ACTIONS: dict[str, str] = {
     "gc": "delete what the last compaction holds in another place",
     "compact": "gather segments so that look-ups need few requests",
     "revoke": "believe some records no longer",
+    "promote": "take over a zone's records, after measuring them again",
     "pin": "write tunegate.lock: build with the cache as it is now",
     "pull": "copy what a run reads into a directory",
     "push": "bring what a directory, or this machine, holds into the cache",
@@ -93,6 +94,12 @@ def _revoke(options: Options) -> None:
     )
 
 
+def _promote(options: Options) -> None:
+    options.add_argument(
+        "--from-zone", required=True, metavar="NAME", help="such as pr/<owner>/<repository>/7"
+    )
+
+
 def _pin(options: Options) -> None:
     options.add_argument("--remove", action="store_true", help="delete tunegate.lock")
 
@@ -116,6 +123,7 @@ _ADDING: dict[str, Callable[[Options], None]] = {
     "fsck": _fsck,
     "gc": _gc,
     "revoke": _revoke,
+    "promote": _promote,
     "pin": _pin,
     "pull": _pull,
     "push": _push,

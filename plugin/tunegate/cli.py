@@ -20,6 +20,7 @@ from tunegate.commands import (
     cache_gc,
     cache_pin,
     cache_probe,
+    cache_promote,
     cache_revoke,
     cache_stats,
     cache_why_miss,
@@ -59,6 +60,7 @@ _CACHE_ACTIONS: dict[str, Callable[[Invocation], int]] = {
     ),
     "compact": lambda asked: cache_compact.run(asked.settings),
     "revoke": lambda asked: cache_revoke.run(asked.settings, revocation=asked.cache.revocation),
+    "promote": lambda asked: cache_promote.run(asked.settings, from_zone=asked.cache.from_zone),
     "pin": lambda asked: cache_pin.run(asked.settings, remove=asked.cache.remove),
     "pull": lambda asked: cache_copy.run_pull(
         asked.settings, directory=asked.cache.directory or Path()

@@ -126,6 +126,13 @@ class Tuner(Protocol):
         self, shard: Shard, models: Mapping[tuple[ModelPath, Side], Path], publish: Publish
     ) -> Iterator[TaskOutcome]: ...
 
+    def recheck(
+        self, shard: Shard, models: Mapping[tuple[ModelPath, Side], Path]
+    ) -> Iterator[TaskOutcome]:
+        """Searches nothing: measures the schedules that the look-up of each task brought, beside
+        the default one."""
+        ...
+
 
 class Bench(Protocol):
     """A pair of artifacts being measured: each call is one launch of two fresh processes.

@@ -51,6 +51,13 @@ class Workplace:
             config_name=str(self.config_path),
         )
 
+    def all_models(self) -> ChangeSet:
+        """Every configured model of the head, as if it were new."""
+        head = self.repository.revisions(None, None).head
+        revisions = Revisions(base=None, head=head, reason="every model")
+        reader = GitModelReader(self.repository)
+        return detect(reader, revisions, self.config, None, config_name=str(self.config_path))
+
     def _config_at_base(self, revisions: Revisions) -> Config | None:
         if revisions.base is None:
             return None

@@ -66,6 +66,12 @@ class ScriptedTuner:
         finally:
             self.is_closed = True
 
+    def recheck(
+        self, shard: Shard, models: Mapping[tuple[ModelPath, Side], Path]
+    ) -> Iterator[TaskOutcome]:
+        """Tuning never asks for it."""
+        raise NotImplementedError
+
 
 class Shelf:
     """A cache that takes records only while it is open."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tunegate.artifacts.changes import ModelPath, Side
@@ -48,6 +48,30 @@ class MetaScheduleTuner:
         if not open_tasks or shard.budget.seconds == 0 or shard.budget.trials == 0:
             yield from (ledger.outcome("not-started") for ledger in open_tasks)
             return
+        run = self._run(shard, open_tasks, models, publish)
+        try:
+            yield from run.outcomes()
+        finally:
+            run.close()
+
+    def recheck(
+        self, shard: Shard, models: Mapping[tuple[ModelPath, Side], Path]
+    ) -> Iterator[TaskOutcome]:
+        """Measures the schedules that the cache has for each task, and searches nothing. Raises
+        ModelError and EnvironmentUnfitError."""
+        run = self._run(shard, self._ledgers(shard), models, lambda _: True)
+        try:
+            yield from run.rechecks()
+        finally:
+            run.close()
+
+    def _run(
+        self,
+        shard: Shard,
+        tasks: Sequence[TaskLedger],
+        models: Mapping[tuple[ModelPath, Side], Path],
+        publish: Publish,
+    ) -> TuningRun:
         self._scratch.mkdir(parents=True, exist_ok=True)
         directory = Path(tempfile.mkdtemp(prefix="tune-", dir=self._scratch))
         request = OpenModels(
@@ -57,11 +81,7 @@ class MetaScheduleTuner:
             search_threads=_SEARCH_THREADS,
             seed=self._seed,
         )
-        run = TuningRun(request, open_tasks, shard.budget, self._clock, publish)
-        try:
-            yield from run.outcomes()
-        finally:
-            run.close()
+        return TuningRun(request, tasks, shard.budget, self._clock, publish)
 
     def _ledgers(self, shard: Shard) -> list[TaskLedger]:
         return [

@@ -81,6 +81,12 @@ class TuningRun:
         yield from self._measure_defaults()
         yield from self._confirm(stopped)
 
+    def rechecks(self) -> Iterator[TaskOutcome]:
+        """Measures what the cache knows of each task beside the default schedule, searches
+        nothing, and confirms the best."""
+        yield from self._measure_defaults(with_seeds=True)
+        yield from self._confirm("finished")
+
     def close(self) -> None:
         """Free the machine now, and keep what is measured but was not published yet."""
         self._search.close()
@@ -103,14 +109,17 @@ class TuningRun:
             yield from self._take_results()
         return "budget"
 
-    def _measure_defaults(self) -> Iterator[TaskOutcome]:
+    def _measure_defaults(self, *, with_seeds: bool = False) -> Iterator[TaskOutcome]:
         """Of the tasks that are too small to search, so that the next run finds them in the cache."""
         waiting = [ledger for ledger in self._ledgers if ledger.needs_default]
         while not self._is_out_of_budget(0.0):
             if self._search.is_idle and waiting:
                 ledger = waiting.pop()
                 ledger.is_started = True
-                self._search.propose(Propose(workload=ledger.workload, count=0, more=0))
+                seeds = ledger.seeds() if with_seeds else ()
+                self._search.propose(
+                    Propose(workload=ledger.workload, count=0, more=0, seeds=seeds)
+                )
             if self._search.is_idle and not self._crew.pending:
                 return
             self._crew.dispatch()

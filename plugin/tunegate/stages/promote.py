@@ -1,0 +1,152 @@
+"""A pull request's records to `main`'s: measured again here, or not believed.
+
+Nothing is copied between zones. What a record proposes is rebuilt from this repository's own
+modules, its numbers are compared with the default schedule's, and it is timed beside what `main`
+has; what wins becomes a new record of this run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from tunegate.artifacts.outcomes import TaskOutcome
+from tunegate.artifacts.plans import Budget, PlannedTask, Shard
+from tunegate.artifacts.tasks import ResolvedTask, TuningTask
+from tunegate_cache.records import ExactHit, Lookup, TransferHit, TuningRecord, WorkloadKey
+
+BEST_OF_EACH = 2
+NOISE = 0.03
+"""A record must beat the default schedule by more than two careful measurements differ."""
+LIE = 1.3
+"""Measured on the same kind of device, a record that takes this many times its claim was wrong."""
+
+Status = Literal["promoted", "known", "slower", "rejected", "not-measured"]
+
+
+class Promotion(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the best record of one task. `slower` than what `main` has, or no faster than
+    no schedule at all; `rejected` did not replay, build, run or compute right."""
+
+    name: str
+    key: WorkloadKey
+    status: Status
+    claimed_ms: float
+    measured_ms: float | None = None
+    incumbent_ms: float | None = None
+    is_lie: bool = False
+
+
+class Candidacy(msgspec.Struct, frozen=True, kw_only=True):
+    """A task with what stands for election, and what it must beat."""
+
+    task: TuningTask
+    challengers: tuple[TuningRecord, ...]
+    incumbent: TuningRecord | None
+
+
+def candidacies(
+    tasks: Iterable[TuningTask],
+    theirs: Mapping[WorkloadKey, Lookup],
+    ours: Mapping[WorkloadKey, Lookup],
+) -> tuple[Candidacy, ...]:
+    """Of every task the best few schedules that `main` does not have."""
+    found = []
+    for task in tasks:
+        known = _schedules(ours.get(task.key))
+        have = {_identity(record) for record in known}
+        new = [r for r in _schedules(theirs.get(task.key)) if _identity(r) not in have]
+        if new:
+            found.append(
+                Candidacy(
+                    task=task,
+                    challengers=tuple(new[:BEST_OF_EACH]),
+                    incumbent=known[0] if known else None,
+                )
+            )
+    return tuple(found)
+
+
+def election(target: str, standing: Sequence[Candidacy], seconds: float | None) -> Shard:
+    """What has to be measured on one target."""
+    tasks = tuple(
+        PlannedTask(resolved=ResolvedTask(c.task, _seeds(c)), trials=0, gain_ms=0.0)
+        for c in standing
+        if c.task.target == target
+    )
+    return Shard(
+        index=0,
+        target=target,
+        labels=(),
+        tasks=tasks,
+        budget=Budget(seconds=seconds, trials=None),
+        predicted_seconds=0.0,
+    )
+
+
+def decided(
+    standing: Sequence[Candidacy], outcomes: Mapping[WorkloadKey, TaskOutcome]
+) -> tuple[tuple[Promotion, TuningRecord | None], ...]:
+    """For every candidacy what became of it, and the record to publish if it won."""
+    return tuple(_decided(c, outcomes.get(c.task.key)) for c in standing)
+
+
+def _decided(
+    candidacy: Candidacy, outcome: TaskOutcome | None
+) -> tuple[Promotion, TuningRecord | None]:
+    claimed = candidacy.challengers[0]
+    if outcome is None or outcome.stopped == "not-started":
+        return _promotion(candidacy, claimed, "not-measured", None, outcome), None
+    challengers = {_identity(r): r for r in candidacy.challengers}
+    measured = [r for r in outcome.records if _identity(r) in challengers]
+    if not measured:
+        return _promotion(candidacy, claimed, "rejected", None, outcome), None
+    best = min(measured, key=lambda record: record.median_ms)
+    claimed = challengers[_identity(best)]
+    rivals = [r.median_ms for r in outcome.records if _identity(r) not in challengers]
+    default = [] if outcome.before_ms is None else [outcome.before_ms * (1 - NOISE)]
+    if any(best.median_ms >= rival for rival in (*rivals, *default)):
+        return _promotion(candidacy, claimed, "slower", best, outcome), None
+    return _promotion(candidacy, claimed, "promoted", best, outcome), best
+
+
+def _promotion(
+    candidacy: Candidacy,
+    claimed: TuningRecord,
+    status: Status,
+    measured: TuningRecord | None,
+    outcome: TaskOutcome | None,
+) -> Promotion:
+    incumbent = None if candidacy.incumbent is None else _identity(candidacy.incumbent)
+    records = outcome.records if outcome is not None else ()
+    beside = next((r.median_ms for r in records if _identity(r) == incumbent), None)
+    default_ms = None if outcome is None else outcome.before_ms
+    return Promotion(
+        name=candidacy.task.uses[0].name,
+        key=candidacy.task.key,
+        status=status,
+        claimed_ms=claimed.median_ms,
+        measured_ms=None if measured is None else measured.median_ms,
+        incumbent_ms=beside if beside is not None else default_ms,
+        is_lie=measured is not None
+        and measured.device.name == claimed.device.name
+        and measured.median_ms > LIE * claimed.median_ms,
+    )
+
+
+def _seeds(candidacy: Candidacy) -> TransferHit:
+    incumbent = () if candidacy.incumbent is None else (candidacy.incumbent,)
+    records = (*candidacy.challengers, *incumbent)
+    return TransferHit(donors=(candidacy.task.key,), distance=0.0, records=records)
+
+
+def _schedules(found: Lookup | None) -> list[TuningRecord]:
+    if not isinstance(found, ExactHit):
+        return []
+    return [record for record in found.records if record.template]
+
+
+def _identity(record: TuningRecord) -> tuple[str, tuple[object, ...]]:
+    return record.template, record.decisions

@@ -1,0 +1,75 @@
+"""A pull request's records on their way to `main`, as a user runs it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.support.workspace import CONFIG, Workspace
+from tunegate.config import CacheConfig
+from tunegate.edges.shared_cache import SharedCache
+from tunegate_cache.files import FileStore
+from tunegate_cache.names import parse_segment
+from tunegate_cache.records import TuningRecord
+from tunegate_cache.segments_of_group import opened
+from tunegate_cache.signing import TrustedKeys
+
+pytestmark = pytest.mark.e2e
+
+PULL = "pr/o/r/7"
+
+
+def records(workspace: Workspace, zone: str) -> list[TuningRecord]:
+    store = FileStore(workspace.root / "cache")
+    found: list[TuningRecord] = []
+    for name in map(parse_segment, store.names(f"ms1/z/{zone}/")):
+        if name is not None:
+            contents = opened(name, store.read(name.name), TrustedKeys())
+            assert not isinstance(contents, str)
+            found += contents.records
+    return found
+
+
+def publish(workspace: Workspace, *lies: TuningRecord) -> None:
+    config = CacheConfig(url=str(workspace.root / "cache"), zone=PULL)
+    assert SharedCache(config, state=workspace.root.parent / "s", root=workspace.root).publish(lies)
+
+
+def test_what_is_promoted_was_measured_here_and_lies_are_called_so(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "w", CONFIG.replace("trials: 2", "trials: 6"))
+    done = workspace.tunegate("run", "--zone", PULL)
+    assert done.returncode == 0, done.stderr
+    theirs = [r for r in records(workspace, PULL) if r.template and r.status == "ok"]
+    assert theirs
+    assert records(workspace, "main") == []
+    best = min(theirs, key=lambda r: r.median_ms)
+    lie = msgspec.structs.replace(best, run_nanoseconds=(2000,), measured_at=best.measured_at + 99)
+    bomb = msgspec.structs.replace(lie, run_nanoseconds=(1000,), decisions=((0, (10**9, 10**9)),))
+    publish(workspace, lie, bomb)
+    promoted = workspace.tunegate("cache", "promote", "--from-zone", PULL, "--json")
+    assert promoted.returncode == 0, promoted.stderr
+    tasks = {task["status"]: task for task in json.loads(promoted.stdout)["tasks"]}
+    assert set(tasks) <= {"promoted", "slower"}
+    assert any(task["is_lie"] for task in tasks.values())
+    ours = records(workspace, "main")
+    assert all(r.source.ref == f"promoted from {PULL}" for r in ours)
+    assert all(r.median_ms > 0.002 for r in ours)
+    assert not any(r.decisions == bomb.decisions for r in ours)
+
+
+def test_a_zone_to_itself_and_a_zone_that_is_none_are_usage_errors(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "w")
+    for zone in ("main", "../x"):
+        done = workspace.tunegate("cache", "promote", "--from-zone", zone)
+        assert done.returncode == 2, done.stderr
+        assert "--from-zone" in done.stderr
+
+
+def test_a_zone_without_records_promotes_nothing(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "w")
+    done = workspace.tunegate("cache", "promote", "--from-zone", PULL)
+    assert done.returncode == 0, done.stderr
+    assert "0 of 0 tasks" in done.stdout
