@@ -18,6 +18,8 @@ def answer(request: Measure) -> Measured:
             os._exit(1)
         case "hang":
             time.sleep(600)
+        case "hoard":
+            bytearray(2**32)  # what is never touched takes no memory, but is counted
         case _:
             pass
     return Measured(number=request.candidate.number, status="ok", nanoseconds=(1000,))

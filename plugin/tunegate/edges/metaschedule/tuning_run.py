@@ -13,6 +13,7 @@ from pathlib import Path
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget
 from tunegate.edges.cores import default_threads, usable_cores
+from tunegate.edges.memory_limit import memory_limit
 from tunegate.edges.metaschedule.crew import Crew
 from tunegate.edges.metaschedule.ledger import Stopped, TaskLedger
 from tunegate.edges.metaschedule.messages import (
@@ -238,6 +239,7 @@ class TuningRun:
                 "TVM_NUM_THREADS": str(threads),
                 "TVM_BIND_THREADS": "0",
                 "OMP_NUM_THREADS": "1",
+                **memory_limit(self._request.target.kind),
             },
             log=self._directory / "workers.log",
             limit_seconds=_CANDIDATE_LIMIT_SECONDS,

@@ -8,6 +8,7 @@ import pytest
 
 from tunegate.edges.metaschedule.crew import Crew
 from tunegate.edges.metaschedule.messages import Candidate, Measure, Measured, Schedule
+from tunegate.edges.run_child import MEMORY_VARIABLE
 
 
 @pytest.fixture
@@ -73,3 +74,20 @@ def test_closing_frees_the_machine_while_work_is_in_flight(crew: Crew) -> None:
     pids = [child.pid for child in crew.children]
     crew.close()
     assert all(not Path(f"/proc/{pid}").exists() for pid in pids)
+
+
+def test_a_candidate_that_asks_for_too_much_memory_costs_itself(tmp_path: Path) -> None:
+    crew = Crew(
+        1,
+        variables={MEMORY_VARIABLE: str(2**31)},
+        log=tmp_path / "log",
+        limit_seconds=10.0,
+        module="tests.support.odd_worker",
+    )
+    try:
+        crew.add([request(1, "hoard"), request(2, "")])
+        results = finish(crew)
+    finally:
+        crew.close()
+    assert (results[1].status, results[2].status) == ("runtime", "ok")
+    assert "MemoryError" in (tmp_path / "log").read_text()
