@@ -153,6 +153,7 @@ def test_no_child_outlives_an_interrupted_run(workshop: Workshop) -> None:
     next(run)
     run.close()  # type: ignore[attr-defined]
     assert len(workshop.published) > before
+    workshop.compiler.close()
     assert not [line for line in _children() if "tunegate.edges.run_child" in line]
 
 
