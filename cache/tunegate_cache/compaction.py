@@ -7,7 +7,8 @@ the protocol is right even on a store whose conditions do not work. Nothing is d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Literal
 
 import msgspec
@@ -25,6 +26,9 @@ from tunegate_cache.snapshot_records import snapshot_records
 from tunegate_cache.snapshot_writer import write_content, write_snapshot
 from tunegate_cache.store import MaintainedStore, ObjectNotFoundError, PointerMovedError
 
+_WINDOW = 64
+"""Segments in memory at once."""
+
 
 class Compaction(msgspec.Struct, frozen=True, kw_only=True):
     """`moved` means that another compaction was faster: what this one gathered is not lost."""
@@ -40,7 +44,8 @@ class Compaction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Compactor:
-    """Compacts one group. `seconds` is the clock (since 1970)."""
+    """Compacts one group. `seconds` is the clock (since 1970), `at_once` how many segments are read
+    side by side."""
 
     def __init__(
         self,
@@ -50,9 +55,11 @@ class Compactor:
         keys: TrustedKeys,
         signer: Signer | None,
         seconds: Callable[[], int],
+        at_once: int = 16,
     ) -> None:
         self._store, self._group = store, group
         self._keys, self._signer, self._seconds = keys, signer, seconds
+        self._at_once = at_once
         self._problems: list[str] = []
         self._lost: set[str] = set()
 
@@ -149,11 +156,7 @@ class Compactor:
         gathered: list[str] = []
         batch: list[tuple[SegmentName, bytes]] = []
         size = 0
-        for name in sorted(fresh, key=lambda segment: segment.file):
-            try:
-                body = self._store.read(name.name)
-            except ObjectNotFoundError:
-                continue  # compacted and collected by others since we listed
+        for name, body in self._bodies(sorted(fresh, key=lambda segment: segment.file)):
             if not self._add_segment(hot, name, body, revoked):
                 continue
             if batch and size + len(body) > archive.LARGEST_BYTES:
@@ -167,6 +170,23 @@ class Compactor:
         if batch:
             archives.append(write_content(self._store, self._group, "cold", archive.pack(batch)))
         return archives, gathered
+
+    def _bodies(self, fresh: Sequence[SegmentName]) -> Iterator[tuple[SegmentName, bytes]]:
+        """What still stands, in order. Those that others have compacted and collected since are in
+        an archive."""
+        if self._at_once == 1:
+            yield from (pair for pair in map(self._body, fresh) if pair is not None)
+            return
+        with ThreadPoolExecutor(self._at_once) as pool:
+            for first in range(0, len(fresh), _WINDOW):
+                bodies = pool.map(self._body, fresh[first : first + _WINDOW])
+                yield from (pair for pair in bodies if pair is not None)
+
+    def _body(self, name: SegmentName) -> tuple[SegmentName, bytes] | None:
+        try:
+            return name, self._store.read(name.name)
+        except ObjectNotFoundError:
+            return None
 
     def _publish(
         self,

@@ -193,7 +193,7 @@ class GroupReader:
         """Newest first, so that the budget buys the best."""
         newest = sorted(fresh, key=lambda name: -name.milliseconds)
         if len(newest) > _MOST_FRESH:
-            self._trouble.uncompacted(len(newest))
+            self._trouble.uncompacted(target, len(newest))
         asked = {name: partial(self._store.read, name.name) for name in newest[:_MOST_FRESH]}
         for name, body in self._answers(asked, target, deadline, is_last=is_last):
             yield from self.unpacked(name, body, target, deadline, revoked.get(name.group, ()))

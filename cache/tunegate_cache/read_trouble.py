@@ -33,7 +33,8 @@ class ReadTrouble:
         self._statistics.untrusted += 1
         self._statistics.note(f"cache: {what} is not signed by a trusted key")
 
-    def uncompacted(self, segments: int) -> None:
+    def uncompacted(self, target: str, segments: int) -> None:
+        self._unavailable.add(target)
         self._statistics.note(
             f"cache: {segments} segments wait for a compaction, so the oldest are not read; "
             f"run tunegate cache compact"

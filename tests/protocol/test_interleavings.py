@@ -90,7 +90,7 @@ class Team:
 
     def compact(self, store: MaintainedStore) -> None:
         compactor = Compactor(
-            store, MAIN, keys=KEYS, signer=None, seconds=lambda: next(self._seconds)
+            store, MAIN, keys=KEYS, signer=None, seconds=lambda: next(self._seconds), at_once=1
         )
         compactor.run()
 

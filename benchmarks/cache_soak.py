@@ -1,0 +1,36 @@
+"""Eight processes on one bucket of a real server, killed at random, for ten minutes.
+
+    python benchmarks/cache_soak.py [--minutes 10] [--seed 1]
+
+Prints the table of docs/benchmarks.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from pathlib import Path
+
+from tests.support.cache_soak import soak
+from tests.support.moto_server import CREDENTIALS, moto_server
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    os.environ.update(CREDENTIALS)
+    with moto_server() as url, tempfile.TemporaryDirectory() as folder:
+        done = soak(url, Path(folder), seconds=60 * options.minutes, seed=options.seed)
+    print("| minutes | kills | compactions | acknowledged | lost | reads | read gaps |")
+    print("|--:|--:|--:|--:|--:|--:|--:|")
+    print(
+        f"| {options.minutes:g} | {done.kills} | {done.compactions} | {done.acknowledged} | "
+        f"{done.acknowledged - done.visible} | {done.reads} | {done.gaps} |"
+    )
+
+
+if __name__ == "__main__":
+    main()
