@@ -54,6 +54,12 @@ class Crew:
     def add(self, requests: Iterator[Measure] | list[Measure]) -> None:
         self._queue.extend(requests)
 
+    def drop_waiting(self) -> list[Measure]:
+        """What no worker has begun is given up, and returned."""
+        dropped = list(self._queue)
+        self._queue.clear()
+        return dropped
+
     def dispatch(self) -> None:
         """Give every idle worker a candidate."""
         for child in list(self._served):

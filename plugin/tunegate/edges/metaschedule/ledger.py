@@ -128,7 +128,7 @@ class TaskLedger:
 
     def stopped(self, run: Stopped) -> Stopped:
         """Why this task stopped, in a run that stopped for `run`."""
-        if not self.is_started:
+        if not self.is_started or not (self._ok or self._failures):
             return "not-started"
         if not self._ok:
             return "failed"

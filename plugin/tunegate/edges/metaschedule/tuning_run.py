@@ -79,6 +79,7 @@ class TuningRun:
     def outcomes(self) -> Iterator[TaskOutcome]:
         """An outcome-so-far of a task after each of its batches; the last one is final."""
         stopped: Stopped = yield from self._search_until_done()
+        yield from self._give_up_waiting()
         yield from self._measure_defaults()
         yield from self._confirm(stopped)
 
@@ -109,6 +110,17 @@ class TuningRun:
             self._take_proposal()
             yield from self._take_results()
         return "budget"
+
+    def _give_up_waiting(self) -> Iterator[TaskOutcome]:
+        """What was searched ahead must not eat the time that is kept for the last steps."""
+        for request in self._crew.drop_waiting():
+            candidate = request.candidate
+            batch = next(b for b in self._batches[candidate.workload] if candidate.number in b.out)
+            del batch.out[candidate.number]
+            batch.ledger.in_flight -= 1
+            batch.trials -= candidate.origin != "default"
+            if not batch.out:
+                yield self._finish_batch(batch)
 
     def _measure_defaults(self, *, with_seeds: bool = False) -> Iterator[TaskOutcome]:
         """Of the tasks that are too small to search, so that the next run finds them in the cache."""
