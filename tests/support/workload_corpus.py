@@ -4,6 +4,7 @@ expressions."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from tvm import te, topi
@@ -26,42 +27,55 @@ def primitive(make: Make) -> object:
 
 
 def _floating(dtype: str) -> dict[str, Make]:
-    def tensor(*shape: int) -> te.Tensor:
-        return te.placeholder(shape, dtype=dtype, name=f"T{len(shape)}")
+    return _plain_convolutions(dtype) | _convolutions(dtype) | _products(dtype) | _others(dtype)
 
-    def conv(
-        n: int, c: int, hw: int, out: int, k: int, *, stride: int = 1, pad: int = 0, dil: int = 1
-    ) -> Make:
-        def make() -> _Tensors:
-            x, w = tensor(n, c, hw, hw), tensor(out, c, k, k)
-            return [x, w, topi.nn.conv2d_nchw(x, w, stride, pad, dil, out_dtype=dtype)]
 
-        return make
+def _of(dtype: str, build: Callable[..., Any], *shapes: tuple[int, ...]) -> Make:
+    def make() -> _Tensors:
+        inputs = [te.placeholder(shape, dtype=dtype, name=f"T{len(shape)}") for shape in shapes]
+        return [*inputs, build(*inputs)]
 
-    def of(build: Callable[..., Any], *shapes: tuple[int, ...]) -> Make:
-        def make() -> _Tensors:
-            inputs = [tensor(*shape) for shape in shapes]
-            return [*inputs, build(*inputs)]
+    return make
 
-        return make
 
-    def bias_relu(n: int, c: int, hw: int, out: int, k: int, pad: int) -> Make:
-        def make() -> _Tensors:
-            x, w, b = tensor(n, c, hw, hw), tensor(out, c, k, k), tensor(1, out, 1, 1)
-            y = topi.nn.conv2d_nchw(x, w, 1, pad, 1, out_dtype=dtype)
-            return [x, w, b, topi.nn.relu(topi.add(y, b))]
+def _conv(
+    dtype: str, hw: int, c: int, out: int, k: int, *, stride: int = 1, pad: int = 0, dil: int = 1
+) -> Make:
+    def build(x: te.Tensor, w: te.Tensor) -> te.Tensor:
+        return topi.nn.conv2d_nchw(x, w, stride, pad, dil, out_dtype=dtype)
 
-        return make
+    return _of(dtype, build, (1, c, hw, hw), (out, c, k, k))
 
+
+def _bias_relu(dtype: str) -> Make:
+    def build(x: te.Tensor, w: te.Tensor, b: te.Tensor) -> te.Tensor:
+        return topi.nn.relu(topi.add(topi.nn.conv2d_nchw(x, w, 1, 1, 1, out_dtype=dtype), b))
+
+    return _of(dtype, build, (1, 32, 28, 28), (64, 32, 3, 3), (1, 64, 1, 1))
+
+
+def _plain_convolutions(dtype: str) -> dict[str, Make]:
+    conv = partial(_conv, dtype)
     return {
-        "conv2d_1x1": conv(1, 64, 28, 128, 1),
-        "conv2d_3x3": conv(1, 32, 28, 64, 3, pad=1),
-        "conv2d_3x3_stride2": conv(1, 32, 56, 64, 3, stride=2, pad=1),
-        "conv2d_3x3_dilated": conv(1, 32, 28, 32, 3, pad=2, dil=2),
-        "conv2d_5x5": conv(1, 16, 28, 32, 5, pad=2),
-        "conv2d_7x7_stride2": conv(1, 3, 112, 64, 7, stride=2, pad=3),
-        "conv2d_batch8": conv(8, 32, 14, 32, 3, pad=1),
-        "conv2d_bias_relu": bias_relu(1, 32, 28, 64, 3, 1),
+        "conv2d_1x1": conv(28, 64, 128, 1),
+        "conv2d_3x3": conv(28, 32, 64, 3, pad=1),
+        "conv2d_3x3_stride2": conv(56, 32, 64, 3, stride=2, pad=1),
+        "conv2d_3x3_dilated": conv(28, 32, 32, 3, pad=2, dil=2),
+        "conv2d_5x5": conv(28, 16, 32, 5, pad=2),
+        "conv2d_7x7_stride2": conv(112, 3, 64, 7, stride=2, pad=3),
+        "conv2d_batch8": _of(
+            dtype,
+            lambda x, w: topi.nn.conv2d_nchw(x, w, 1, 1, 1, out_dtype=dtype),
+            (8, 32, 14, 14),
+            (32, 32, 3, 3),
+        ),
+        "conv2d_bias_relu": _bias_relu(dtype),
+    }
+
+
+def _convolutions(dtype: str) -> dict[str, Make]:
+    of = partial(_of, dtype)
+    return {
         "conv2d_nhwc": of(
             lambda x, w: topi.nn.conv2d_nhwc(x, w, 1, 1, 1, out_dtype=dtype),
             (1, 28, 28, 32),
@@ -92,6 +106,12 @@ def _floating(dtype: str) -> dict[str, Make]:
             (1, 32, 14, 14),
             (32, 16, 4, 4),
         ),
+    }
+
+
+def _products(dtype: str) -> dict[str, Make]:
+    of = partial(_of, dtype)
+    return {
         "matmul": of(topi.nn.matmul, (128, 256), (256, 512)),
         "matmul_square": of(topi.nn.matmul, (512, 512), (512, 512)),
         "dense": of(lambda x, w: topi.nn.dense(x, w, out_dtype=dtype), (16, 768), (3072, 768)),
@@ -104,6 +124,12 @@ def _floating(dtype: str) -> dict[str, Make]:
             (12, 64, 64),
             (12, 64, 64),
         ),
+    }
+
+
+def _others(dtype: str) -> dict[str, Make]:
+    of = partial(_of, dtype)
+    return {
         "softmax": of(lambda x: topi.nn.softmax(x, axis=-1), (12, 128, 128)),
         "layer_norm": of(
             lambda x, g, b: topi.nn.layer_norm(x, g, b, axis=[1], epsilon=1e-5),
