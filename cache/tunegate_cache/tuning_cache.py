@@ -77,7 +77,7 @@ class TuningCache:
     ) -> None:
         """`tier` keeps local copies of a remote store; results from `device` are served first."""
         self.statistics = CacheStatistics()
-        guarded: ObjectStore = GuardedStore(store, self.statistics)
+        guarded: ObjectStore = GuardedStore(store, self.statistics, monotonic)
         self._store = guarded if tier is None else ReadThroughStore(tier, guarded)
         self._zones, self._mode, self._write_ahead = zones, mode, write_ahead
         self._monotonic, self._milliseconds, self._budget = monotonic, milliseconds, budget
