@@ -63,7 +63,7 @@ class _Request(Protocol):
 
 
 class _Answer(Protocol):
-    raw: Body
+    raw: Any
     status_code: int
 
     @property

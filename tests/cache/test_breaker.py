@@ -5,6 +5,10 @@ from __future__ import annotations
 from tunegate_cache.breaker import Breaker, Outcome
 
 
+def times(number: int, *outcomes: Outcome) -> tuple[Outcome, ...]:
+    return outcomes * number
+
+
 class Clock:
     def __init__(self) -> None:
         self.now = 1000.0
@@ -33,12 +37,12 @@ class Circuit:
 
 
 def test_answers_keep_it_closed() -> None:
-    assert Circuit().meet(*["answered"] * 100) == 100
+    assert Circuit().meet(*times(100, "answered")) == 100
 
 
 def test_three_timeouts_in_a_row_open_it() -> None:
     circuit = Circuit()
-    assert circuit.meet(*["timed out"] * 10) == 3
+    assert circuit.meet(*times(10, "timed out")) == 3
     assert circuit.is_open()
 
 
@@ -50,31 +54,31 @@ def test_an_answer_between_timeouts_starts_their_count_again() -> None:
 
 def test_seven_errors_are_too_few_to_judge_and_eight_are_enough() -> None:
     circuit = Circuit()
-    assert circuit.meet(*["failed"] * 20) == 8
+    assert circuit.meet(*times(20, "failed")) == 8
 
 
 def test_half_of_the_calls_failing_opens_it_and_less_does_not() -> None:
     below = Circuit()
-    assert below.meet(*["answered", "answered", "failed"] * 20) == 60
+    assert below.meet(*times(20, "answered", "answered", "failed")) == 60
     half = Circuit()
-    assert half.meet(*["answered", "failed"] * 20) == 8
+    assert half.meet(*times(20, "answered", "failed")) == 8
 
 
 def test_only_the_last_sixteen_calls_count() -> None:
     circuit = Circuit()
-    circuit.meet(*["answered"] * 1000)
-    assert circuit.meet(*["failed"] * 20) == 8
+    circuit.meet(*times(1000, "answered"))
+    assert circuit.meet(*times(20, "failed")) == 8
 
 
 def test_a_busy_server_counts_half_an_error() -> None:
-    assert Circuit().meet(*["busy"] * 20) == 8
+    assert Circuit().meet(*times(20, "busy")) == 8
     some = Circuit()
-    assert some.meet(*["busy", "busy", "busy", "answered"] * 10) == 40
+    assert some.meet(*times(10, "busy", "busy", "busy", "answered")) == 40
 
 
 def test_it_stays_open_for_a_minute_and_then_lets_one_trial_through() -> None:
     circuit = Circuit()
-    circuit.meet(*["timed out"] * 3)
+    circuit.meet(*times(3, "timed out"))
     circuit.clock.now += 59.9
     assert circuit.breaker.admit() is None
     circuit.clock.now += 0.2
@@ -82,13 +86,13 @@ def test_it_stays_open_for_a_minute_and_then_lets_one_trial_through() -> None:
     assert trial is not None
     assert circuit.breaker.admit() is None
     circuit.breaker.record(trial, "answered")
-    assert circuit.meet(*["answered"] * 5) == 5
+    assert circuit.meet(*times(5, "answered")) == 5
 
 
 def test_a_failed_trial_keeps_it_open_for_another_minute() -> None:
-    for outcome in ("failed", "busy", "timed out"):
+    for outcome in times(1, "failed", "busy", "timed out"):
         circuit = Circuit()
-        circuit.meet(*["timed out"] * 3)
+        circuit.meet(*times(3, "timed out"))
         circuit.clock.now += 61
         trial = circuit.breaker.admit()
         assert trial is not None
@@ -102,7 +106,7 @@ def test_a_failed_trial_keeps_it_open_for_another_minute() -> None:
 
 def test_a_trial_that_never_comes_back_does_not_keep_it_open_for_ever() -> None:
     circuit = Circuit()
-    circuit.meet(*["timed out"] * 3)
+    circuit.meet(*times(3, "timed out"))
     circuit.clock.now += 61
     lost = circuit.breaker.admit()
     assert lost is not None
@@ -114,16 +118,16 @@ def test_a_trial_that_never_comes_back_does_not_keep_it_open_for_ever() -> None:
 
 def test_after_it_closes_old_errors_are_forgotten() -> None:
     circuit = Circuit()
-    circuit.meet(*["failed"] * 8)
+    circuit.meet(*times(8, "failed"))
     circuit.clock.now += 61
-    assert circuit.meet("answered", *["failed"] * 7, "answered") == 9
+    assert circuit.meet("answered", *times(7, "failed"), "answered") == 9
 
 
 def test_a_late_answer_to_an_old_request_does_not_close_it() -> None:
     circuit = Circuit()
     late = circuit.breaker.admit()
     assert late is not None
-    circuit.meet(*["timed out"] * 3)
+    circuit.meet(*times(3, "timed out"))
     circuit.breaker.record(late, "answered")
     assert circuit.is_open()
 
