@@ -47,13 +47,17 @@ class S3Store:
     def write(self, name: str, body: bytes) -> None:
         key = self._prefix + name
         try:
-            self._ask(
+            answer = self._ask(
                 lambda client: client.put_object(
                     Bucket=self._bucket, Key=key, Body=body, IfNoneMatch="*"
                 )
             )
         except ObjectConflictError:
             self._require_equal(name, body)
+            return
+        if not answer.get("ETag"):
+            # A store says so of what it has stored; a gateway that greets everybody does not.
+            raise StoreUnavailableError(f"s3://{self._bucket}: an answer to a write without ETag")
 
     def names(self, prefix: str) -> Sequence[str]:
         return self._ask(lambda client: sorted(self._keys(client, self._prefix + prefix)))
@@ -75,13 +79,11 @@ class S3Store:
     def _keys(self, client: Client, prefix: str) -> Iterator[str]:
         pages = client.get_paginator("list_objects_v2")
         for number, page in enumerate(pages.paginate(Bucket=self._bucket, Prefix=prefix)):
-            if number >= _MOST_PAGES:
-                message = "a listing without end"
-                raise StoreUnavailableError(message)
+            problem = "a listing without end" if number >= _MOST_PAGES else _problem(page, prefix)
+            if problem:
+                raise StoreUnavailableError(problem)
             for found in page.get("Contents", ()):
-                # A listing of another place would be read as this one: names say the zone.
-                if found["Key"].startswith(prefix):
-                    yield found["Key"].removeprefix(self._prefix)
+                yield found["Key"].removeprefix(self._prefix)
 
     def _ask(self, request: Callable[[Client], Answer], name: str | None = None) -> Answer:
         """`name` is what may be absent. Messages hold only the code or the class of an error: the
@@ -136,6 +138,16 @@ class S3Store:
         )
         bound_answers(client, most_bytes=MAX_OBJECT_BYTES, seconds=_ANSWER_SECONDS)
         return client
+
+
+def _problem(page: Mapping[str, Any], prefix: str) -> str | None:
+    """What shows that a page is not what was asked for: the SDK takes an empty body for a page,
+    and records of another zone must not be read as ones of this."""
+    if "IsTruncated" not in page:
+        return "no listing"
+    if not all(found["Key"].startswith(prefix) for found in page.get("Contents", ())):
+        return "the listing of another place"
+    return None
 
 
 def _code(answer: Mapping[str, Any]) -> str:
