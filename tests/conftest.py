@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterator
 
 import pytest
 
 from tests.support.golden import Golden
-from tests.support.moto_server import CREDENTIALS, moto_server
+from tests.support.moto_server import BUCKET, CREDENTIALS, moto_server
+from tunegate_cache.s3 import S3Store
+
+_prefixes = itertools.count()
 
 FOREIGN = ("AWS_", "GITHUB_", "RUNNER_", "CI_", "TUNEGATE_", "XDG_", "BUILDKITE", "GITLAB_")
 
@@ -37,9 +41,9 @@ def nobodys_machine(
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def endpoint() -> Iterator[str]:
-    """The address of an S3 server with the bucket `tuning`."""
+    """The address of an S3 server with the bucket `tuning`: one for all tests."""
     with moto_server() as url:
         yield url
 
@@ -49,3 +53,10 @@ def credentials(monkeypatch: pytest.MonkeyPatch, nobodys_machine: None) -> None:
     """Accepted by that server."""
     for name, value in CREDENTIALS.items():
         monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def bucket(endpoint: str, credentials: None) -> S3Store:
+    """An empty prefix of a bucket on a real server."""
+    prefix = f"test-{next(_prefixes)}"
+    return S3Store(BUCKET, prefix, endpoint_url=endpoint, region="us-east-1")

@@ -66,7 +66,16 @@ def test_a_module_says_what_it_is_for(path: Path) -> None:
 
 @pytest.mark.parametrize("path", PRODUCT, ids=name_of)
 def test_imports_inside_functions_are_heavy_doors_only(path: Path) -> None:
-    doors = ("tvm", "boto3", "botocore", "pynvml", "ray", "cuda", "tunegate.edges.metaschedule")
+    doors = (
+        "tvm",
+        "boto3",
+        "botocore",
+        "urllib3",
+        "pynvml",
+        "ray",
+        "cuda",
+        "tunegate.edges.metaschedule",
+    )
     hidden = {
         module
         for function in functions(path)

@@ -122,11 +122,14 @@ class GroupReader:
         groups = [group_of(zone, target) for zone in self._zones]
         live = [group for group in groups if group not in self._pins]
         listed = self._listed(live, target, deadline)
-        found = self._heads(live, target, deadline)
+        # HEAD is asked for only where it was listed: who may not list everything is told that a
+        # missing object is forbidden.
+        compacted = [group for group, names_of in listed.items() if group.head in names_of]
+        found = self._heads(compacted, target, deadline)
         fresh = [
             name
-            for group in live
-            for name in listed.get(group, ())
+            for group, names_of in listed.items()
+            for name in names.segments_under(f"{group.prefix}seg/", names_of)
             if group not in found or name.file not in found[group].covers
         ]
         revoked = {group: head.revoked for group, head in found.items()}
@@ -136,12 +139,9 @@ class GroupReader:
 
     def _listed(
         self, groups: Sequence[Group], target: str, deadline: float
-    ) -> Mapping[Group, Sequence[SegmentName]]:
-        asked = {g: partial(self._store.names, f"{g.prefix}seg/") for g in groups}
-        return {
-            group: list(names.segments_under(f"{group.prefix}seg/", listing))
-            for group, listing in self._answers(asked, target, deadline, is_last=True)
-        }
+    ) -> Mapping[Group, Sequence[str]]:
+        asked = {group: partial(self._store.names, group.prefix) for group in groups}
+        return dict(self._answers(asked, target, deadline, is_last=True))
 
     def _heads(self, groups: Sequence[Group], target: str, deadline: float) -> Mapping[Group, Head]:
         asked = {group: partial(self._pointer, group) for group in groups}

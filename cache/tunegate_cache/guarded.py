@@ -1,4 +1,4 @@
-"""A store behind a circuit breaker: a cache in trouble is left alone for the rest of the run."""
+"""A store behind a circuit breaker: requests that only meet trouble are not sent any more."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeVar
 
+from tunegate_cache.breaker import OPEN_SECONDS, Breaker, Outcome
 from tunegate_cache.cache_statistics import CacheStatistics
 from tunegate_cache.store import (
     AccessDeniedError,
@@ -13,21 +14,25 @@ from tunegate_cache.store import (
     ObjectNotFoundError,
     ObjectStore,
     Pointer,
+    StoreBusyError,
+    StoreTimedOutError,
     StoreUnavailableError,
 )
 
 Answer = TypeVar("Answer")
 Verb = Literal["get", "put", "list"]
-_FAILURES_THAT_OPEN = 3
+_WORDS: dict[Verb, str] = {"get": "read", "put": "write", "list": "list"}
 
 
 class GuardedStore:
-    """Counts every request. After three failures in a row nothing is sent any more; after a
-    refusal, nothing that needs the same permission."""
+    """Counts every request. Each verb has its breaker; a verb that was refused for want of
+    permission is not asked again in this run, and the other verbs are."""
 
-    def __init__(self, store: ObjectStore, statistics: CacheStatistics) -> None:
+    def __init__(
+        self, store: ObjectStore, statistics: CacheStatistics, monotonic: Callable[[], float]
+    ) -> None:
         self._store, self._statistics = store, statistics
-        self._failures = 0
+        self._breakers: dict[Verb, Breaker] = {verb: Breaker(monotonic) for verb in _WORDS}
         self._refused: set[Verb] = set()
         self._lock = threading.Lock()
 
@@ -52,42 +57,56 @@ class GuardedStore:
         return self._ask("get", lambda: self._store.read_pointer(name))
 
     def _ask(self, verb: Verb, request: Callable[[], Answer]) -> Answer:
-        self._begin(verb)
+        ticket = self._begin(verb)
         try:
             answer = request()
         except (ObjectNotFoundError, ObjectConflictError):
-            self._succeeded()
+            self._end(verb, ticket, "answered")
+            raise
+        except AccessDeniedError as error:
+            self._refuse(verb, error)
             raise
         except StoreUnavailableError as error:
-            self._failed(verb, error)
+            self._statistics.note(f"cache: {error}")
+            self._end(verb, ticket, _outcome(error))
             raise
-        self._succeeded()
+        self._end(verb, ticket, "answered")
         return answer
 
-    def _begin(self, verb: Verb) -> None:
+    def _begin(self, verb: Verb) -> int:
         with self._lock:
             if verb in self._refused:
-                message = f"{verb} was refused before and is not asked again"
+                message = f"to {_WORDS[verb]} was refused before and is not tried again"
                 raise StoreUnavailableError(message)
-            if self._failures >= _FAILURES_THAT_OPEN:
-                message = f"not asked again after {_FAILURES_THAT_OPEN} failures in a row"
+            ticket = self._breakers[verb].admit()
+            if ticket is None:
+                message = f"to {_WORDS[verb]} failed too often and is not tried for now"
                 raise StoreUnavailableError(message)
             self._statistics.requests[verb] += 1
+            return ticket
 
-    def _succeeded(self) -> None:
+    def _end(self, verb: Verb, ticket: int, outcome: Outcome) -> None:
         with self._lock:
-            if self._failures < _FAILURES_THAT_OPEN:
-                self._failures = 0
-
-    def _failed(self, verb: Verb, error: StoreUnavailableError) -> None:
-        with self._lock:
-            self._statistics.note(f"cache: {error}")
-            if isinstance(error, AccessDeniedError):
-                self._refused.add(verb)
-                return
-            self._failures += 1
-            if self._failures == _FAILURES_THAT_OPEN:
+            if self._breakers[verb].record(ticket, outcome):
                 self._statistics.breaker_opened = True
+                self._statistics.note(
+                    f"cache: to {_WORDS[verb]} failed too often and is left for "
+                    f"{OPEN_SECONDS:.0f} s at a time"
+                )
+
+    def _refuse(self, verb: Verb, error: AccessDeniedError) -> None:
+        with self._lock:
+            if verb not in self._refused:
+                self._refused.add(verb)
+                self._statistics.note(
+                    f"cache: {error}; to {_WORDS[verb]} is not tried again in this run"
+                )
+
+
+def _outcome(error: StoreUnavailableError) -> Outcome:
+    if isinstance(error, StoreTimedOutError):
+        return "timed out"
+    return "busy" if isinstance(error, StoreBusyError) else "failed"
 
 
 _: type[ObjectStore] = GuardedStore

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 
+from tunegate_cache.bounded_answers import bound_answers
 from tunegate_cache.store import (
     MAX_OBJECT_BYTES,
     AccessDeniedError,
@@ -15,6 +16,8 @@ from tunegate_cache.store import (
     ObjectNotFoundError,
     Pointer,
     PointerMovedError,
+    StoreBusyError,
+    StoreTimedOutError,
     StoreUnavailableError,
 )
 
@@ -22,11 +25,12 @@ Answer = TypeVar("Answer")
 Client = Any
 """boto3 ships no types, and takes half a second to import: only who asks a bucket waits for it."""
 
-_CONNECT_SECONDS, _READ_SECONDS, _ATTEMPTS = 1, 3, 3
-_TAKEN = {"PreconditionFailed", "ConditionalRequestConflict", "412", "409"}
+_CONNECT_SECONDS, _READ_SECONDS, _ANSWER_SECONDS, _ATTEMPTS = 1, 3, 30, 3
 _ABSENT = {"NoSuchKey", "404", "NotFound"}
-_DENIED = {"AccessDenied", "AllAccessDisabled", "InvalidAccessKeyId", "ExpiredToken", "403"}
-_CHUNK_BYTES = 1024 * 1024
+_DENIED = {"ExpiredToken", "InvalidToken", "TokenRefreshRequired"}
+"""Refusals that S3 gives with status 400."""
+_MOST_PAGES = 1000
+"""A million names: a listing that goes on after that would go on for ever."""
 
 
 class S3Store:
@@ -45,13 +49,17 @@ class S3Store:
     def write(self, name: str, body: bytes) -> None:
         key = self._prefix + name
         try:
-            self._ask(
+            answer = self._ask(
                 lambda client: client.put_object(
                     Bucket=self._bucket, Key=key, Body=body, IfNoneMatch="*"
                 )
             )
         except ObjectConflictError:
             self._require_equal(name, body)
+            return
+        if not answer.get("ETag"):
+            # A store says so of what it has stored; a gateway that greets everybody does not.
+            raise StoreUnavailableError(f"s3://{self._bucket}: an answer to a write without ETag")
 
     def names(self, prefix: str) -> Sequence[str]:
         return self._ask(lambda client: sorted(self._keys(client, self._prefix + prefix)))
@@ -107,13 +115,7 @@ class S3Store:
 
     def _get(self, client: Client, name: str, **part: str) -> tuple[bytes, str]:
         answer = client.get_object(Bucket=self._bucket, Key=self._prefix + name, **part)
-        body = bytearray()
-        for chunk in answer["Body"].iter_chunks(_CHUNK_BYTES):
-            body += chunk
-            if len(body) > MAX_OBJECT_BYTES:
-                message = f"s3://{self._bucket}: {name} is larger than {MAX_OBJECT_BYTES} bytes"
-                raise StoreUnavailableError(message)
-        return bytes(body), str(answer.get("ETag", ""))
+        return answer["Body"].read(), str(answer.get("ETag", ""))
 
     def _require_equal(self, name: str, body: bytes) -> None:
         """Somebody was first, or our own request was, whose answer was lost."""
@@ -127,24 +129,36 @@ class S3Store:
 
     def _keys(self, client: Client, prefix: str) -> Iterator[str]:
         pages = client.get_paginator("list_objects_v2")
-        for page in pages.paginate(Bucket=self._bucket, Prefix=prefix):
+        for number, page in enumerate(pages.paginate(Bucket=self._bucket, Prefix=prefix)):
+            problem = "a listing without end" if number >= _MOST_PAGES else _problem(page, prefix)
+            if problem:
+                raise StoreUnavailableError(problem)
             for found in page.get("Contents", ()):
                 yield found["Key"].removeprefix(self._prefix)
 
     def _ask(self, request: Callable[[Client], Answer], name: str | None = None) -> Answer:
         """`name` is what may be absent. Messages hold only the code or the class of an error: the
         text of some holds signed addresses."""
-        from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
-        from botocore.parsers import ResponseParserError  # noqa: PLC0415
+        from botocore.exceptions import (  # noqa: PLC0415
+            ClientError,
+            ConnectTimeoutError,
+            ReadTimeoutError,
+        )
 
         try:
             return request(self._connected())
+        except StoreUnavailableError as error:
+            raise type(error)(f"s3://{self._bucket}: {error}") from None
         except ClientError as error:
-            code = str(error.response.get("Error", {}).get("Code", "unknown"))
+            code, status = _code(error.response), _status(error.response)
             if name is not None and code in _ABSENT:
                 raise ObjectNotFoundError(name) from None
-            raise _kind(code)(f"s3://{self._bucket}: {code}") from error
-        except (BotoCoreError, ResponseParserError, OSError, ValueError) as error:
+            raise _kind(code, status)(f"s3://{self._bucket}: {code}") from error
+        except (ConnectTimeoutError, ReadTimeoutError) as error:
+            message = f"s3://{self._bucket}: {type(error).__name__}"
+            raise StoreTimedOutError(message) from error
+        except Exception as error:
+            # What the SDK and the HTTP library below it raise for nonsense has no end.
             message = f"s3://{self._bucket}: {type(error).__name__}"
             raise StoreUnavailableError(message) from error
 
@@ -170,15 +184,43 @@ class S3Store:
             response_checksum_validation=checksums,
         )
         session = boto3.session.Session()
-        return session.client(
+        client = session.client(
             "s3", endpoint_url=self._endpoint_url, region_name=self._region, config=config
         )
+        bound_answers(client, most_bytes=MAX_OBJECT_BYTES, seconds=_ANSWER_SECONDS)
+        return client
 
 
-def _kind(code: str) -> type[StoreUnavailableError]:
-    if code in _TAKEN:
-        return ObjectConflictError
-    return AccessDeniedError if code in _DENIED else StoreUnavailableError
+def _problem(page: Mapping[str, Any], prefix: str) -> str | None:
+    """What shows that a page is not what was asked for: the SDK takes an empty body for a page,
+    and records of another zone must not be read as ones of this."""
+    if "IsTruncated" not in page:
+        return "no listing"
+    if not all(found["Key"].startswith(prefix) for found in page.get("Contents", ())):
+        return "the listing of another place"
+    return None
+
+
+def _code(answer: Mapping[str, Any]) -> str:
+    return str(answer.get("Error", {}).get("Code", "unknown"))
+
+
+def _status(answer: Mapping[str, Any]) -> int:
+    return int(answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+
+
+def _kind(code: str, status: int) -> type[StoreUnavailableError]:
+    if code in _DENIED:
+        return AccessDeniedError
+    match status:
+        case 409 | 412:
+            return ObjectConflictError
+        case 401 | 403:
+            return AccessDeniedError
+        case 429 | 503:
+            return StoreBusyError
+        case _:
+            return StoreUnavailableError
 
 
 _: type[MaintainedStore] = S3Store

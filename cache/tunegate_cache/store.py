@@ -19,6 +19,14 @@ class StoreUnavailableError(Exception):
     """The store did not answer, refused, or answered nonsense. The text carries no secret."""
 
 
+class StoreTimedOutError(StoreUnavailableError):
+    """The store did not answer in its time."""
+
+
+class StoreBusyError(StoreUnavailableError):
+    """The store answers that it is asked too much."""
+
+
 class AccessDeniedError(StoreUnavailableError):
     """The store answers, but not to us: asking again will not help."""
 

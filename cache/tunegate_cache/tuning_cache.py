@@ -94,7 +94,7 @@ class TuningCache:
         """`tier` keeps local copies of a remote store; results from `device` are served first. Of a
         pinned group only the snapshot it is pinned to is read."""
         self.statistics = CacheStatistics()
-        guarded: ObjectStore = GuardedStore(store, self.statistics)
+        guarded: ObjectStore = GuardedStore(store, self.statistics, monotonic)
         self._store = guarded if tier is None else ReadThroughStore(tier, guarded)
         self._zones, self._mode, self._write_ahead = zones, mode, write_ahead
         self._monotonic, self._milliseconds, self._budget = monotonic, milliseconds, budget

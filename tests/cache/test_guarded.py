@@ -13,6 +13,8 @@ from tunegate_cache.store import (
     AccessDeniedError,
     ObjectConflictError,
     ObjectNotFoundError,
+    StoreBusyError,
+    StoreTimedOutError,
     StoreUnavailableError,
 )
 
@@ -46,14 +48,18 @@ class MoodyStore(MemoryStore):
 class Guarded:
     def __init__(self) -> None:
         self.inner, self.statistics = MoodyStore(), CacheStatistics()
-        self.store = GuardedStore(self.inner, self.statistics)
+        self.now = 0.0
+        self.store = GuardedStore(self.inner, self.statistics, lambda: self.now)
 
-    def fail(self, times: int) -> None:
-        self.inner.mood = StoreUnavailableError("s3://b: SlowDown")
+    def list_in(self, mood: Exception, times: int) -> None:
+        self.inner.mood = mood
         for _ in range(times):
             with pytest.raises(StoreUnavailableError):
                 self.store.names("")
         self.inner.mood = None
+
+
+TIMED_OUT = StoreTimedOutError("s3://b: ReadTimeoutError")
 
 
 def test_requests_and_bytes_are_counted_by_verb() -> None:
@@ -65,47 +71,66 @@ def test_requests_and_bytes_are_counted_by_verb() -> None:
     assert (guarded.statistics.bytes_read, guarded.statistics.bytes_written) == (5, 5)
 
 
-def test_after_three_failures_in_a_row_the_store_is_left_alone() -> None:
+def test_after_three_timeouts_the_verb_is_left_alone_and_the_others_are_not() -> None:
     guarded = Guarded()
-    guarded.fail(3)
-    with pytest.raises(StoreUnavailableError, match="after 3 failures"):
-        guarded.store.read("a")
+    guarded.list_in(TIMED_OUT, 3)
+    with pytest.raises(StoreUnavailableError, match="to list failed too often"):
+        guarded.store.names("")
     assert guarded.inner.asked == 3
     assert guarded.statistics.breaker_opened
-
-
-def test_an_answer_in_between_starts_the_count_again() -> None:
-    guarded = Guarded()
-    guarded.fail(2)
-    with pytest.raises(ObjectNotFoundError):
-        guarded.store.read("absent")
-    guarded.fail(2)
-    assert list(guarded.store.names("")) == []
-    assert not guarded.statistics.breaker_opened
-
-
-def test_a_conflict_is_an_answer_too() -> None:
-    guarded = Guarded()
     guarded.store.write("a", b"1")
-    for _ in range(4):
-        with pytest.raises(ObjectConflictError):
-            guarded.store.write("a", b"2")
     assert guarded.store.read("a") == b"1"
 
 
-def test_a_refused_verb_is_not_asked_again_and_the_others_are() -> None:
+def test_a_minute_later_one_request_decides() -> None:
+    guarded = Guarded()
+    guarded.list_in(TIMED_OUT, 3)
+    guarded.now = 61.0
+    guarded.list_in(TIMED_OUT, 3)
+    assert guarded.inner.asked == 4
+    guarded.now = 123.0
+    assert list(guarded.store.names("")) == []
+    assert list(guarded.store.names("")) == []
+
+
+def test_other_trouble_opens_after_eight_calls() -> None:
+    for trouble in (StoreUnavailableError("s3://b: 500"), StoreBusyError("s3://b: SlowDown")):
+        guarded = Guarded()
+        guarded.list_in(trouble, 12)
+        assert guarded.inner.asked == guarded.statistics.requests["list"] == 8
+
+
+def test_a_missing_name_and_a_conflict_are_answers() -> None:
+    guarded = Guarded()
+    guarded.store.write("a", b"1")
+    for _ in range(20):
+        with pytest.raises(ObjectNotFoundError):
+            guarded.store.read("absent")
+        with pytest.raises(ObjectConflictError):
+            guarded.store.write("a", b"2")
+    assert guarded.store.read("a") == b"1"
+    assert not guarded.statistics.breaker_opened
+
+
+def test_a_refused_verb_is_not_asked_again_in_this_run_and_the_others_are() -> None:
     guarded = Guarded()
     guarded.inner.mood = AccessDeniedError("s3://b: AccessDenied")
     with pytest.raises(AccessDeniedError):
         guarded.store.write("a", b"1")
-    guarded.inner.mood = None
-    with pytest.raises(StoreUnavailableError, match="put was refused"):
+    guarded.inner.mood, guarded.now = None, 1e6
+    with pytest.raises(StoreUnavailableError, match="to write was refused"):
         guarded.store.write("a", b"1")
     assert list(guarded.store.names("")) == []
     assert guarded.inner.asked == 2
+    assert guarded.statistics.notes == (
+        "cache: s3://b: AccessDenied; to write is not tried again in this run",
+    )
 
 
-def test_the_same_trouble_is_noted_once() -> None:
+def test_the_same_trouble_is_noted_once_and_so_is_what_became_of_it() -> None:
     guarded = Guarded()
-    guarded.fail(3)
-    assert guarded.statistics.notes == ("cache: s3://b: SlowDown",)
+    guarded.list_in(TIMED_OUT, 5)
+    assert guarded.statistics.notes == (
+        "cache: s3://b: ReadTimeoutError",
+        "cache: to list failed too often and is left for 60 s at a time",
+    )

@@ -29,9 +29,9 @@ def test_a_tilde_is_the_home_directory() -> None:
     assert located("~/cache").read("a/1") == b"x"
 
 
-def test_a_bucket_keeps_everything_under_its_prefix(s3_url: str, credentials: None) -> None:
-    located(f"s3://{BUCKET}/located/here", s3_url).write("a/1", b"x")
-    assert list(located(f"s3://{BUCKET}", s3_url).names("located/")) == ["located/here/a/1"]
+def test_a_bucket_keeps_everything_under_its_prefix(endpoint: str, credentials: None) -> None:
+    located(f"s3://{BUCKET}/located/here", endpoint).write("a/1", b"x")
+    assert list(located(f"s3://{BUCKET}", endpoint).names("located/")) == ["located/here/a/1"]
 
 
 def test_memory_is_a_store_too() -> None:

@@ -27,8 +27,8 @@ class TestS3Store(MaintainedStoreContract):
         assert list(store.names("many/")) == wanted
 
 
-def test_a_missing_bucket_is_unavailable_and_says_so(s3_url: str, credentials: None) -> None:
-    store = S3Store("absent", "", endpoint_url=s3_url, region="us-east-1")
+def test_a_missing_bucket_is_unavailable_and_says_so(endpoint: str, credentials: None) -> None:
+    store = S3Store("absent", "", endpoint_url=endpoint, region="us-east-1")
     with pytest.raises(StoreUnavailableError, match=r"^s3://absent: NoSuchBucket$"):
         store.write("a/1", b"x")
 

@@ -1,0 +1,213 @@
+"""One run of the cache for every fault of every kind of request: it loses no time, no record and
+no truth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.support.fault_proxy import Verb, fault_proxy
+from tests.support.faults import FAULTS
+from tests.support.listing_faults import LISTING_FAULTS
+from tests.support.moto_server import BUCKET, CREDENTIALS, free_port
+from tests.support.spoilt_place import KNOWN, NEW, Outcome, Place
+from tunegate_cache.records import ExactHit, Miss
+from tunegate_cache.s3 import S3Store
+from tunegate_cache.tuning_cache import Seconds
+
+pytestmark = pytest.mark.usefixtures("credentials")
+
+BUDGET = Seconds(lookup=1.0, publish=1.5)
+SLACK_SECONDS = 2.0
+LANES = 10
+VERBS: tuple[Verb, ...] = ("get", "put", "list")
+ALL_FAULTS = {**FAULTS, **LISTING_FAULTS}
+CASES: list[tuple[str, Verb]] = [(fault, verb) for fault in FAULTS for verb in VERBS]
+CASES += [(fault, "list") for fault in LISTING_FAULTS]
+
+HARMLESS = {(fault, verb) for fault in ("latency", "no length", "wrong etag") for verb in VERBS}
+HARMLESS |= {("unsorted listing", "list"), ("repeated page", "list")}
+HARMLESS |= {(f, "put") for f in ("slow body", "truncated body", "cut short", "empty body")}
+HARMLESS |= {("swapped bodies", "put"), ("gzip", "put")}
+"""What a client is not entitled to notice; the answer to a write has no body to spoil."""
+
+LIES = {(fault, "list") for fault in ("empty listing", "swapped bodies", "bit flip")}
+"""Well-formed answers that nothing tells from the truth: the records seem to be absent."""
+
+
+def over(url: str) -> S3Store:
+    return S3Store(BUCKET, "team/x", endpoint_url=url, region="us-east-1")
+
+
+@pytest.fixture(scope="module")
+def direct(endpoint: str) -> Iterator[S3Store]:
+    """The bucket without a fault between."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in CREDENTIALS.items():
+            patch.setenv(name, value)
+        store = over(endpoint)
+        store.names("ready/")
+        yield store
+
+
+def spoilt_run(
+    endpoint: str,
+    place: Place,
+    fault: str,
+    verb: Verb,
+    *,
+    budget: Seconds = BUDGET,
+    times: float = float("inf"),
+) -> Outcome:
+    place.fill()
+    with fault_proxy(endpoint) as (url, proxy):
+        store = over(url)
+        store.names("ready/")  # the client is made here, not in the time of the run
+        proxy.spoil(verb, place.zone, ALL_FAULTS[fault], times)
+
+        def end() -> int:
+            proxy.heal()
+            return proxy.met[place.zone]
+
+        return place.run(store, budget, end)
+
+
+@pytest.fixture(scope="module")
+def outcomes(
+    endpoint: str, direct: S3Store, tmp_path_factory: pytest.TempPathFactory
+) -> Mapping[tuple[str, Verb], Future[Outcome]]:
+    """All cases side by side: most of their time they wait."""
+    disk = tmp_path_factory.mktemp("faults")
+
+    def run(number: int, fault: str, verb: Verb) -> Outcome:
+        place = Place(direct, f"case/{number}", disk / str(number))
+        return spoilt_run(endpoint, place, fault, verb, budget=budget_of((fault, verb)))
+
+    with ThreadPoolExecutor(LANES) as pool:
+        return {case: pool.submit(run, number, *case) for number, case in enumerate(CASES)}
+
+
+each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[1]} {case[0]}")
+
+
+@pytest.fixture
+def outcome(
+    case: tuple[str, Verb], outcomes: Mapping[tuple[str, Verb], Future[Outcome]]
+) -> Outcome:
+    """Raises what the cache raised."""
+    return outcomes[case].result()
+
+
+@each_case
+def test_the_run_keeps_its_time_and_its_truth(case: tuple[str, Verb], outcome: Outcome) -> None:
+    assert outcome.met > 0
+    assert_in_time(outcome, budget_of(case))
+    assert_true(outcome)
+    if case not in LIES:
+        assert "absent" not in outcome.misses
+
+
+@each_case
+def test_nothing_is_lost(outcome: Outcome) -> None:
+    assert_nothing_lost(outcome)
+
+
+@pytest.mark.parametrize("case", sorted(HARMLESS), ids=lambda case: f"{case[1]} {case[0]}")
+def test_what_does_no_harm_is_not_noticed(outcome: Outcome) -> None:
+    assert outcome.answers == {r.key: ExactHit((r,)) for r in KNOWN}, outcome.notes
+    assert outcome.published, outcome.notes
+
+
+def budget_of(case: tuple[str, Verb]) -> Seconds:
+    """What does no harm is not waited for, and must not fail on a slow machine."""
+    return Seconds() if case in HARMLESS else BUDGET
+
+
+def assert_in_time(outcome: Outcome, budget: Seconds) -> None:
+    assert outcome.lookup_seconds < budget.lookup + SLACK_SECONDS
+    assert outcome.publish_seconds < budget.publish + SLACK_SECONDS
+
+
+def assert_true(outcome: Outcome) -> None:
+    """Every answer is what the bucket holds, or a counted miss."""
+    truth = {r.key: ExactHit((r,)) for r in KNOWN}
+    missed = [answer for answer in outcome.answers.values() if isinstance(answer, Miss)]
+    assert sum(outcome.misses.values()) == len(missed)
+    assert list(outcome.answers) == list(truth)
+    for key, answer in outcome.answers.items():
+        assert isinstance(answer, Miss) or answer == truth[key]
+
+
+def assert_nothing_lost(outcome: Outcome) -> None:
+    everything = [*KNOWN, NEW]
+    assert NEW in (outcome.stored if outcome.published else outcome.waiting)
+    assert all(record in outcome.stored for record in KNOWN)
+    assert outcome.healed == {r.key: ExactHit((r,)) for r in everything}
+    assert all(record in outcome.stored_at_last for record in everything)
+    assert outcome.waiting_at_last == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "verb"),
+    [
+        ("lost answer", "put"),
+        ("lost answer", "list"),
+        ("reset", "get"),
+        ("503", "put"),
+        ("503", "get"),
+        ("500", "list"),
+    ],
+)
+def test_trouble_that_passes_is_not_noticed(
+    endpoint: str, direct: S3Store, tmp_path: Path, fault: str, verb: Verb
+) -> None:
+    place = Place(direct, f"passes/{fault.replace(' ', '-')}-{verb}", tmp_path)
+    outcome = spoilt_run(endpoint, place, fault, verb, budget=Seconds(), times=1)
+    assert outcome.met == 1
+    assert outcome.answers == {r.key: ExactHit((r,)) for r in KNOWN}
+    assert outcome.published
+    assert_nothing_lost(outcome)
+
+
+@pytest.mark.parametrize("trouble", ["no tls", "refused", "no such host"])
+def test_a_server_that_cannot_be_reached_costs_no_more(
+    endpoint: str,
+    direct: S3Store,
+    tmp_path: Path,
+    trouble: str,
+) -> None:
+    urls = {
+        "no tls": endpoint.replace("http:", "https:"),
+        "refused": f"http://127.0.0.1:{free_port()}",
+        "no such host": "http://cache.invalid",
+    }
+    place = Place(direct, "unreached/" + trouble.replace(" ", "-"), tmp_path)
+    place.fill()
+    outcome = place.run(over(urls[trouble]), BUDGET, lambda: 1)
+    assert_in_time(outcome, BUDGET)
+    assert outcome.misses == {"store-unavailable": 2}
+    assert not outcome.published
+    assert_nothing_lost(outcome)
+
+
+def test_a_token_that_expires_is_told_once_and_not_tried_again(
+    endpoint: str, direct: S3Store, tmp_path: Path
+) -> None:
+    outcome = spoilt_run(endpoint, Place(direct, "expired", tmp_path), "400 expired", "put")
+    assert outcome.met == 1
+    assert outcome.notes[0] == (
+        "cache: s3://tuning: ExpiredToken; to write is not tried again in this run"
+    )
+
+
+def test_a_key_of_another_zone_in_a_listing_is_not_read(
+    endpoint: str, direct: S3Store, tmp_path: Path
+) -> None:
+    """A gateway that mixes up two listings must not bring a pull request's records to main."""
+    stranger = Place(direct, "elsewhere", tmp_path / "stranger")
+    stranger.fill()
+    outcome = spoilt_run(endpoint, Place(direct, "mixed", tmp_path), "swapped bodies", "list")
+    assert all(isinstance(answer, Miss) for answer in outcome.answers.values())

@@ -1,0 +1,186 @@
+"""What servers, gateways and networks do to the answers of an object store, by name."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import re
+from urllib.parse import quote, urlencode, urlsplit
+
+import msgspec
+
+from tests.support.fault_proxy import Answer, Exchange, Fault
+
+_BLOCK = b"\0" * 65536
+
+
+def refusal(status: int, code: str) -> Fault:
+    """The server says no, and has done nothing."""
+
+    def answer(exchange: Exchange) -> None:
+        text = f"<Error><Code>{code}</Code><Message>by the test</Message></Error>"
+        exchange.send(Answer(status, {"Content-Type": "application/xml"}, text.encode()))
+
+    return answer
+
+
+def black_hole(exchange: Exchange) -> None:
+    exchange.wait(None)
+    exchange.hang_up()
+
+
+def reset(exchange: Exchange) -> None:
+    exchange.hang_up()
+
+
+def lost_answer(exchange: Exchange) -> None:
+    """The server has done what it was asked, and nobody hears of it."""
+    exchange.forward()
+    exchange.hang_up()
+
+
+def latency(exchange: Exchange) -> None:
+    exchange.wait(0.005)
+    exchange.send(exchange.forward())
+
+
+def slow_body(exchange: Exchange) -> None:
+    answer = exchange.forward()
+    exchange.begin(answer.status, {**answer.headers, "content-length": str(len(answer.body))})
+    for position in range(len(answer.body)):
+        exchange.write(answer.body[position : position + 1])
+        if exchange.wait(0.5):
+            return
+
+
+def truncated_body(exchange: Exchange) -> None:
+    answer = exchange.forward()
+    exchange.send(
+        msgspec.structs.replace(answer, body=answer.body[: len(answer.body) // 2]),
+        with_length=False,
+    )
+    exchange.hang_up()
+
+
+def cut_short_by_a_gateway(exchange: Exchange) -> None:
+    """Half of the body, and a length that says it is all."""
+    answer = exchange.forward()
+    exchange.send(msgspec.structs.replace(answer, body=answer.body[: len(answer.body) // 2]))
+
+
+def bit_flip(exchange: Exchange) -> None:
+    """In the body, whichever way it goes: a server checks the digest that the request names."""
+    if exchange.request.verb == "put":
+        body = _flipped(exchange.request.body)
+        if hashlib.sha256(body).hexdigest() != exchange.request.headers["X-Amz-Content-SHA256"]:
+            refusal(400, "XAmzContentSHA256Mismatch")(exchange)
+            return
+        exchange.send(exchange.forward(body=body))
+        return
+    answer = exchange.forward()
+    exchange.send(msgspec.structs.replace(answer, body=_flipped(answer.body)))
+
+
+def _flipped(body: bytes) -> bytes:
+    middle = len(body) // 2
+    return (
+        body[:middle] + bytes([byte ^ 1 for byte in body[middle : middle + 1]]) + body[middle + 1 :]
+    )
+
+
+def swapped_bodies(exchange: Exchange) -> None:
+    """Of this object and another; of a listing, that of another place."""
+    parts = urlsplit(exchange.request.target)
+    answer = exchange.forward()
+    if exchange.request.verb == "list":
+        query = urlencode({"list-type": "2", "prefix": "elsewhere/"})
+        exchange.send(exchange.forward(target=f"{parts.path}?{query}"))
+        return
+    key = exchange.request.key
+    bucket = parts.path.split("/")[1]
+    query = urlencode({"list-type": "2", "prefix": key.rpartition("/")[0]})
+    listing = _asked(exchange, f"/{bucket}?{query}").body.decode()
+    other = next((k for k in re.findall(r"<Key>(.*?)</Key>", listing) if k != key), key)
+    swapped = _asked(exchange, f"/{bucket}/{quote(other)}").body
+    exchange.send(msgspec.structs.replace(answer, body=swapped))
+
+
+def _asked(exchange: Exchange, target: str) -> Answer:
+    return exchange.forward(method="GET", target=target, headers={}, body=b"")
+
+
+def wrong_etag(exchange: Exchange) -> None:
+    answer = exchange.forward()
+    headers = {name: value for name, value in answer.headers.items() if name.lower() != "etag"}
+    headers["etag"] = f'"{"0" * 32}"'
+    exchange.send(msgspec.structs.replace(answer, headers=headers))
+
+
+def gzip_mangled(exchange: Exchange) -> None:
+    """A gateway that packs what was not asked for packed."""
+    answer = exchange.forward()
+    headers = {**answer.headers, "content-encoding": "gzip"}
+    exchange.send(Answer(answer.status, headers, gzip.compress(answer.body)))
+
+
+def empty_body(exchange: Exchange) -> None:
+    exchange.send(msgspec.structs.replace(exchange.forward(), body=b""))
+
+
+def captive_portal(exchange: Exchange) -> None:
+    """Whoever asks anything is welcome, and nothing reaches the server."""
+    exchange.send(Answer(200, {"Content-Type": "text/html"}, b"<html>welcome to the hotel"))
+
+
+def no_length(exchange: Exchange) -> None:
+    answer = exchange.forward()
+    headers = {n: v for n, v in answer.headers.items() if n.lower() != "content-length"}
+    headers["connection"] = "close"
+    exchange.send(msgspec.structs.replace(answer, headers=headers), with_length=False)
+    exchange.hang_up()
+
+
+def endless_body(exchange: Exchange) -> None:
+    exchange.begin(200, {"connection": "close"})
+    exchange.hang_up()
+    while not exchange.wait(0):
+        exchange.write(_BLOCK)
+
+
+def garbage(exchange: Exchange) -> None:
+    exchange.write(b"\x16\x03\x01 this is not HTTP\r\n\r\n")
+    exchange.hang_up()
+
+
+FAULTS: dict[str, Fault] = {
+    "reset": reset,
+    "black hole": black_hole,
+    "slow body": slow_body,
+    "301": refusal(301, "PermanentRedirect"),
+    "400": refusal(400, "InvalidRequest"),
+    "400 expired": refusal(400, "ExpiredToken"),
+    "403": refusal(403, "AccessDenied"),
+    "404 bucket": refusal(404, "NoSuchBucket"),
+    "404 key": refusal(404, "NoSuchKey"),
+    "409": refusal(409, "ConditionalRequestConflict"),
+    "412": refusal(412, "PreconditionFailed"),
+    "416": refusal(416, "InvalidRange"),
+    "429": refusal(429, "TooManyRequests"),
+    "500": refusal(500, "InternalError"),
+    "501": refusal(501, "NotImplemented"),
+    "503": refusal(503, "SlowDown"),
+    "truncated body": truncated_body,
+    "cut short": cut_short_by_a_gateway,
+    "bit flip": bit_flip,
+    "swapped bodies": swapped_bodies,
+    "wrong etag": wrong_etag,
+    "gzip": gzip_mangled,
+    "empty body": empty_body,
+    "latency": latency,
+    "lost answer": lost_answer,
+    "no length": no_length,
+    "endless body": endless_body,
+    "garbage": garbage,
+    "captive portal": captive_portal,
+}
+"""What can befall any request."""
