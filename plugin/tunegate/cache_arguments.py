@@ -39,6 +39,7 @@ ACTIONS: dict[str, str] = {
     "revoke": "believe some records no longer",
     "promote": "take over a zone's records, after measuring them again",
     "pin": "write tunegate.lock: build with the cache as it is now",
+    "export": "write a stock MetaSchedule database for the models at HEAD",
     "pull": "copy what a run reads into a directory",
     "push": "bring what a directory, or this machine, holds into the cache",
 }
@@ -104,8 +105,8 @@ def _pin(options: Options) -> None:
     options.add_argument("--remove", action="store_true", help="delete tunegate.lock")
 
 
-def _pull(options: Options) -> None:
-    options.add_argument("directory", type=Path, metavar="DIR", help="where the copy goes")
+def _into(options: Options) -> None:
+    options.add_argument("directory", type=Path, metavar="DIR", help="where it goes")
 
 
 def _push(options: Options) -> None:
@@ -125,7 +126,8 @@ _ADDING: dict[str, Callable[[Options], None]] = {
     "revoke": _revoke,
     "promote": _promote,
     "pin": _pin,
-    "pull": _pull,
+    "export": _into,
+    "pull": _into,
     "push": _push,
 }
 

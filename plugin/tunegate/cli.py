@@ -16,6 +16,7 @@ from tunegate.commands import (
     cache_compact,
     cache_copy,
     cache_doctor,
+    cache_export,
     cache_fsck,
     cache_gc,
     cache_pin,
@@ -62,6 +63,9 @@ _CACHE_ACTIONS: dict[str, Callable[[Invocation], int]] = {
     "revoke": lambda asked: cache_revoke.run(asked.settings, revocation=asked.cache.revocation),
     "promote": lambda asked: cache_promote.run(asked.settings, from_zone=asked.cache.from_zone),
     "pin": lambda asked: cache_pin.run(asked.settings, remove=asked.cache.remove),
+    "export": lambda asked: cache_export.run(
+        asked.settings, directory=asked.cache.directory or Path()
+    ),
     "pull": lambda asked: cache_copy.run_pull(
         asked.settings, directory=asked.cache.directory or Path()
     ),

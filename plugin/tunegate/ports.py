@@ -103,6 +103,14 @@ class BuildJob(msgspec.Struct, frozen=True, kw_only=True):
     directory: Path
 
 
+class Export(msgspec.Struct, frozen=True, kw_only=True):
+    """How many records were written to a stock database; `misfits` are layers whose records do not
+    replay here."""
+
+    written: int
+    misfits: tuple[str, ...]
+
+
 class Compiler(Protocol):
     """ONNX models to tasks and to builds.
 
@@ -116,6 +124,10 @@ class Compiler(Protocol):
         ...
 
     def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]: ...
+
+    def export(self, jobs: Sequence[BuildJob]) -> Sequence[Export]:
+        """The best records of each model into a stock MetaSchedule database in its directory."""
+        ...
 
 
 class Tuner(Protocol):

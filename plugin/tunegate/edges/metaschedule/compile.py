@@ -19,6 +19,7 @@ from tunegate.artifacts.tasks import TaskUse, TuningTask
 from tunegate.edges.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.edges.metaschedule.check import check
 from tunegate.edges.metaschedule.check_messages import CheckArtifact, CheckReply
+from tunegate.edges.metaschedule.export_database import export_database
 from tunegate.edges.metaschedule.functions import ModelFunction, functions_of, layer_names
 from tunegate.edges.metaschedule.import_onnx import import_model
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
@@ -28,6 +29,8 @@ from tunegate.edges.metaschedule.messages import (
     BuiltFunction,
     CompileReply,
     CompileRequest,
+    ExportDatabase,
+    Exported,
     Failed,
     ListTasks,
     ModelFile,
@@ -68,6 +71,8 @@ def answer(request: CompileRequest | CheckArtifact) -> CompileReply | CheckReply
                 return _build(request)
             case CheckArtifact():
                 return check(request)
+            case ExportDatabase():
+                return _export_database(request)
     except TunegateError as error:
         return Failed(str(error), model=True)
 
@@ -78,7 +83,13 @@ def _list_tasks(request: ListTasks) -> Tasks:
     return Tasks(tuple(_merge(functions, request, target)))
 
 
-def _open(request: ListTasks | BuildModel, target: ResolvedTarget) -> _OpenModel:
+def _export_database(request: ExportDatabase) -> Exported:
+    target = tvm_target(request.target)
+    functions = _open(request, target).functions
+    return export_database(functions, request.records, target.target, Path(request.directory))
+
+
+def _open(request: CompileRequest, target: ResolvedTarget) -> _OpenModel:
     """A child serves one target only."""
     global _open_model  # noqa: PLW0603 -- the state of this process
     if _open_model is None or _open_model[0] != request.model:
@@ -86,7 +97,7 @@ def _open(request: ListTasks | BuildModel, target: ResolvedTarget) -> _OpenModel
     return _open_model[1]
 
 
-def _opened(request: ListTasks | BuildModel, target: ResolvedTarget) -> _OpenModel:
+def _opened(request: CompileRequest, target: ResolvedTarget) -> _OpenModel:
     load_intrinsics(request.target.kind)
     prepared = prepare(
         Path(request.model.file),

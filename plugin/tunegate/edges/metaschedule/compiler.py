@@ -22,13 +22,15 @@ from tunegate.edges.metaschedule.messages import (
     BuildModel,
     Built,
     CompileReply,
+    ExportDatabase,
+    Exported,
     Failed,
     ListTasks,
     ModelFile,
     Tasks,
 )
 from tunegate.errors import EnvironmentUnfitError, ModelError
-from tunegate.ports import BuildJob, Compiler, ModelJob
+from tunegate.ports import BuildJob, Compiler, Export, ModelJob
 
 _CHILD = "tunegate.edges.metaschedule.compile"
 _LIMIT_SECONDS = 900.0
@@ -77,6 +79,28 @@ class MetaScheduleCompiler:
                 if talk.child is not None:
                     talk.child.kill()
         return [self._finish(job, talk) for job, talk in zip(jobs, talks, strict=True)]
+
+    def export(self, jobs: Sequence[BuildJob]) -> Sequence[Export]:
+        """Each job into the database in its directory, one after the other: several may share one.
+        Raises ModelError."""
+        return [self._exported(job) for job in jobs]
+
+    def _exported(self, job: BuildJob) -> Export:
+        request = ExportDatabase(
+            model=_file(job.model),
+            target=job.model.target,
+            records={key.workload: tuple(found) for key, found in job.records.items()},
+            directory=str(job.directory.resolve()),
+            scratch=self._fresh(),
+        )
+        talk = Conversation(self._child(job.model), request)
+        converse([talk], at_once=1, limit_seconds=_LIMIT_SECONDS)
+        if talk.child is not None:
+            talk.child.kill()
+        reply = talk.replies[0] if talk.replies else None
+        if not isinstance(reply, Exported):
+            raise self._model_error(job.model.path, talk)
+        return Export(written=reply.written, misfits=reply.misfits)
 
     def _building(self, job: BuildJob) -> Conversation[Reply]:
         request = self._build_model(job)

@@ -135,6 +135,16 @@ class BuildModel(msgspec.Struct, frozen=True, tag="build", kw_only=True):
     scratch: str
 
 
+class ExportDatabase(msgspec.Struct, frozen=True, tag="export", kw_only=True):
+    """Append the best records that replay to a stock database in `directory`."""
+
+    model: ModelFile
+    target: TargetConfig
+    records: dict[str, tuple[TuningRecord, ...]]
+    directory: str
+    scratch: str
+
+
 class Tasks(msgspec.Struct, frozen=True, tag="tasks"):
     tasks: tuple[TuningTask, ...]
 
@@ -158,5 +168,12 @@ class Built(msgspec.Struct, frozen=True, tag="built", kw_only=True):
     seconds: float
 
 
-CompileRequest = ListTasks | BuildModel
-CompileReply = Tasks | Built | Failed
+class Exported(msgspec.Struct, frozen=True, tag="exported", kw_only=True):
+    """`misfits` are labels of functions none of whose records replays."""
+
+    written: int
+    misfits: tuple[str, ...]
+
+
+CompileRequest = ListTasks | BuildModel | ExportDatabase
+CompileReply = Tasks | Built | Exported | Failed
