@@ -25,6 +25,7 @@ from tunegate_cache.records import (
 
 Stopped = Literal["exact", "finished", "converged", "budget", "failed", "cancelled", "not-started"]
 _KEPT_IN_OUTCOME = 4
+_LASTING_FAILURES = frozenset({"compile", "runtime", "wrong", "constraint"})
 
 
 class TaskLedger:
@@ -87,6 +88,17 @@ class TaskLedger:
                 return tuple(("exact", _schedule(r)) for r in records[:1] if r.template)
             case _:
                 return ()
+
+    def failed(self) -> tuple[Schedule, ...]:
+        """Schedules that did not build, run or compute right when they were last tried with this
+        compiler. One that was only too slow then may be in time today."""
+        return tuple(
+            _schedule(record)
+            for record in self.planned.resolved.lookup.failures
+            if record.template
+            and record.status in _LASTING_FAILURES
+            and record.toolchain == self._toolchain
+        )
 
     def enter(self, candidate: Candidate, measured: Measured, now: int) -> TuningRecord:
         """Book a result and give the record to publish. The default schedule is a candidate like

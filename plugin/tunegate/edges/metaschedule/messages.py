@@ -65,13 +65,14 @@ class OpenModels(msgspec.Struct, frozen=True, tag="open"):
 
 
 class Propose(msgspec.Struct, frozen=True, tag="propose", kw_only=True):
-    """`results` are of earlier candidates of this task; `seeds` are tried before any search, once.
-    `more` is how many candidates this task may still expect: it sizes the search."""
+    """`results` are of earlier candidates of this task; `seeds` are tried before any search, once;
+    `failed` are schedules that are known not to work here, and need not be tried. `more` is how many candidates this task may still expect: it sizes the search."""
 
     workload: str
     count: int
     more: int
     seeds: tuple[tuple[Source, Schedule], ...] = ()
+    failed: tuple[Schedule, ...] = ()
     results: tuple[Measured, ...] = ()
 
 

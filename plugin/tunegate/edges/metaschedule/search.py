@@ -75,6 +75,10 @@ class TaskSearch:
         exhausted = count > 0 and not searched
         return Proposed(self._workload.digest, tuple(candidates), exhausted, rejected)
 
+    def avoid(self, schedules: Sequence[Schedule]) -> None:
+        """Never propose these."""
+        self._seen.update(schedules)
+
     def learn(self, results: Sequence[Measured]) -> None:
         """Take results in: into the database that seeds the evolution, and the cost model."""
         pairs = [(self._open.pop(r.number, None), r) for r in results]
@@ -105,7 +109,7 @@ class TaskSearch:
 
     def _search(self, count: int, more: int) -> list[Candidate]:
         found: list[Candidate] = []
-        if len(self._seen) <= 1 or more <= _BATCH:
+        if self._number <= 1 or more <= _BATCH:
             found = self._random(count)
         for _ in range(3):
             if len(found) >= count:

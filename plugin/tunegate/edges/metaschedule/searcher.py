@@ -73,6 +73,7 @@ def _open(request: OpenModels) -> SearchReply:
 def _propose(request: Propose) -> SearchReply:
     search = _search_of(request.workload)
     search.learn(request.results)
+    search.avoid(request.failed)
     proposed: Proposed = search.propose(request.count, request.more, request.seeds)
     return proposed
 

@@ -159,6 +159,7 @@ class TuningRun:
                 count=choice.candidates,
                 more=choice.candidates if trials_left is None else trials_left,
                 seeds=() if ledger.is_started else ledger.seeds(),
+                failed=() if ledger.is_started else ledger.failed(),
                 results=tuple(results),
             )
         )

@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.support.small_onnx import conv_model, save
@@ -109,6 +110,21 @@ def test_a_transferred_schedule_is_measured_before_the_search(
     outcomes = workshop.tune(Budget(seconds=None, trials=2), donors)
     assert outcomes[-1].source in {"transfer", "search"}
     assert outcomes[-1].trials >= len(tuned.records)
+
+
+def test_what_failed_before_with_this_compiler_is_not_tried_again(
+    workshop: Workshop, tuned: TaskOutcome
+) -> None:
+    failures = tuple(
+        msgspec.structs.replace(record, status="runtime", run_nanoseconds=())
+        for record in workshop.published
+        if record.template
+    )
+    before = len(workshop.published)
+    workshop.tune(Budget(seconds=None, trials=8), Miss("absent", failures))
+    tried = {(r.template, r.decisions) for r in workshop.published[before:] if r.template}
+    assert len(tried) >= 8
+    assert not tried & {(r.template, r.decisions) for r in failures}
 
 
 def test_the_best_records_build_a_model_that_computes_the_same(
