@@ -89,11 +89,11 @@ def _flipped(body: bytes) -> bytes:
 
 
 def swapped_bodies(exchange: Exchange) -> None:
-    """Of this object and another; of a listing, that of another place."""
+    """Of this object and another; of a listing, that of all there is."""
     parts = urlsplit(exchange.request.target)
     answer = exchange.forward()
     if exchange.request.verb == "list":
-        query = urlencode({"list-type": "2", "prefix": "elsewhere/"})
+        query = urlencode({"list-type": "2", "prefix": ""})
         exchange.send(exchange.forward(target=f"{parts.path}?{query}"))
         return
     key = exchange.request.key
@@ -129,7 +129,7 @@ def empty_body(exchange: Exchange) -> None:
 
 def captive_portal(exchange: Exchange) -> None:
     """Whoever asks anything is welcome, and nothing reaches the server."""
-    exchange.send(Answer(200, {"Content-Type": "text/html"}, b"<html>welcome to the hotel"))
+    exchange.send(Answer(200, {"Content-Type": "text/html"}, b"<html>welcome</html>"))
 
 
 def no_length(exchange: Exchange) -> None:
