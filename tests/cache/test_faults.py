@@ -3,26 +3,20 @@ no truth."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from tests.support.fault_proxy import Verb, fault_proxy
 from tests.support.faults import FAULTS
 from tests.support.listing_faults import LISTING_FAULTS
 from tests.support.moto_server import BUCKET, CREDENTIALS, free_port
-from tests.support.tuning_records import make_record, make_shape
-from tunegate_cache import names, segment
-from tunegate_cache.files import FileStore
-from tunegate_cache.records import ExactHit, Lookup, Miss, MissReason, TuningRecord, WorkloadKey
+from tests.support.two_runs import KNOWN, NEW, Outcome, Place
+from tunegate_cache.records import ExactHit, Miss
 from tunegate_cache.s3 import S3Store
-from tunegate_cache.store import ObjectStore
-from tunegate_cache.tuning_cache import Seconds, TuningCache, Zones
-from tunegate_cache.write_ahead import WriteAhead
+from tunegate_cache.tuning_cache import Seconds
 
 pytestmark = pytest.mark.usefixtures("credentials")
 
@@ -42,102 +36,6 @@ HARMLESS |= {("swapped bodies", "put"), ("gzip", "put")}
 
 LIES = {(fault, "list") for fault in ("empty listing", "bit flip")}
 """Well-formed answers that nothing tells from the truth: the records seem to be absent."""
-
-KNOWN = [make_record(name, shape=make_shape(name)) for name in ("first", "second")]
-NEW = make_record("new", shape=make_shape("new"))
-WANTED = [(record.key, record.shape) for record in KNOWN]
-
-
-class Outcome(msgspec.Struct, frozen=True):
-    """`stored` is what the bucket holds right after the run, `waiting` what the disk does."""
-
-    answers: Mapping[WorkloadKey, Lookup]
-    misses: Mapping[MissReason, int]
-    notes: tuple[str, ...]
-    published: bool
-    lookup_seconds: float
-    publish_seconds: float
-    stored: list[TuningRecord]
-    waiting: list[TuningRecord]
-    healed: Mapping[WorkloadKey, Lookup]
-    stored_at_last: list[TuningRecord]
-    waiting_at_last: list[TuningRecord]
-    met: int
-
-
-class Place:
-    """A zone of the real bucket, seen directly, and the disk of a machine that uses it."""
-
-    def __init__(self, direct: ObjectStore, zone: str, disk: Path) -> None:
-        self.direct, self.zone = direct, zone
-        self._tier, self._write_ahead = FileStore(disk / "tier"), WriteAhead(disk / "wal")
-
-    def cache(self, store: ObjectStore, budget: Seconds) -> TuningCache:
-        return TuningCache(
-            store,
-            zones=Zones(self.zone, ()),
-            mode="rw",
-            write_ahead=self._write_ahead,
-            monotonic=time.monotonic,
-            milliseconds=lambda: int(time.time() * 1000),
-            tier=self._tier,
-            budget=budget,
-        )
-
-    def stored(self) -> list[TuningRecord]:
-        prefix = names.segment_prefix(self.zone, NEW.key.target)
-        bodies = [(name, self.direct.read(name)) for name in self.direct.names(prefix)]
-        return [record for name, body in bodies for record in _records(name, body)]
-
-    def waiting(self) -> list[TuningRecord]:
-        pending = list(self._write_ahead.pending(self.zone))
-        return [record for p in pending for record in _records(p.name.name, p.body)]
-
-    def fill(self) -> None:
-        for record in KNOWN:
-            body = segment.pack([record])
-            name = names.segment_name(
-                self.zone,
-                record.key.target,
-                milliseconds=1,
-                writer="0" * 8,
-                digest=segment.digest(body),
-            )
-            self.direct.write(name.name, body)
-
-    def run(self, store: ObjectStore, budget: Seconds, end: Callable[[], int]) -> Outcome:
-        """One run over a store in trouble, and after the `end` of it another over a healthy one."""
-        cache = self.cache(store, budget)
-        started = time.monotonic()
-        answers = cache.lookup(WANTED)
-        looked_up = time.monotonic()
-        published = cache.publish([NEW])
-        ended = time.monotonic()
-        waiting = self.waiting()
-        stored = self.stored()  # last: what is delivered late leaves the disk after it is stored
-        met = end()
-        next_run = self.cache(self.direct, Seconds())
-        healed = next_run.lookup([*WANTED, (NEW.key, NEW.shape)])
-        return Outcome(
-            answers=answers,
-            misses=cache.statistics.misses,
-            notes=cache.statistics.notes,
-            published=published,
-            lookup_seconds=looked_up - started,
-            publish_seconds=ended - looked_up,
-            stored=stored,
-            waiting=waiting,
-            healed=healed,
-            stored_at_last=self.stored(),
-            waiting_at_last=self.waiting(),
-            met=met,
-        )
-
-
-def _records(name: str, body: bytes) -> tuple[TuningRecord, ...]:
-    parsed = names.parse_segment(name)
-    assert parsed is not None
-    return segment.unpack(body, parsed.digest).records
 
 
 def over(url: str) -> S3Store:
