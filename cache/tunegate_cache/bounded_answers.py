@@ -81,8 +81,8 @@ class _BoundedSession:
         self._session, self._most_bytes, self._seconds = session, most_bytes, seconds
 
     def send(self, request: _Request) -> _Answer:
-        from botocore.exceptions import ConnectionClosedError  # noqa: PLC0415
-        from urllib3.exceptions import HTTPError  # noqa: PLC0415
+        from botocore.exceptions import ConnectionClosedError, ReadTimeoutError  # noqa: PLC0415
+        from urllib3.exceptions import HTTPError, TimeoutError  # noqa: A004, PLC0415
 
         wants_stream, request.stream_output = request.stream_output, True
         answer = self._session.send(request)
@@ -97,7 +97,10 @@ class _BoundedSession:
                 _ = answer.content
             except HTTPError as error:
                 # What the SDK knows to try again.
-                raise ConnectionClosedError(endpoint_url=request.url, error=error) from error
+                kind = (
+                    ReadTimeoutError if isinstance(error, TimeoutError) else ConnectionClosedError
+                )
+                raise kind(endpoint_url=request.url, error=error) from error
         return answer
 
     def __getattr__(self, name: str) -> object:

@@ -8,8 +8,8 @@ from itertools import count
 
 import pytest
 
-from tests.support.fault_proxy import Exchange, Verb, fault_proxy
-from tests.support.faults import endless_body
+from tests.support.fault_proxy import Exchange, Fault, Verb, fault_proxy
+from tests.support.faults import black_hole, endless_body, stalled_body
 from tests.support.listing_faults import pages_without_end
 from tests.support.moto_server import BUCKET
 from tunegate_cache import s3
@@ -56,6 +56,21 @@ def test_a_body_that_takes_too_long_is_given_up() -> None:
     body = bounded(b"0123456789", seconds=3)
     with pytest.raises(StoreTimedOutError, match="too long"):
         list(body.stream(1))
+
+
+@pytest.mark.parametrize(
+    ("verb", "fault"),
+    [("list", stalled_body), ("get", stalled_body), ("list", black_hole), ("put", black_hole)],
+)
+def test_a_server_that_stalls_is_told_from_other_trouble(
+    endpoint: str, bucket: S3Store, monkeypatch: pytest.MonkeyPatch, verb: Verb, fault: Fault
+) -> None:
+    monkeypatch.setattr(s3, "_READ_SECONDS", 0.2)
+    over(endpoint).write("a/1", b"0123456789")
+    with fault_proxy(endpoint) as (url, proxy):
+        proxy.spoil(verb, "", fault)
+        with pytest.raises(StoreTimedOutError, match=r"^s3://tuning: ReadTimeoutError$"):
+            REQUESTS[verb](over(url))
 
 
 @pytest.mark.parametrize("verb", REQUESTS)

@@ -10,6 +10,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from tests.cache.store_contract import MaintainedStoreContract
+from tests.support.fault_proxy import fault_proxy
+from tests.support.faults import captive_portal, swapped_bodies
 from tests.support.moto_server import BUCKET, NAMES_OF_A_PAGE, free_port
 from tunegate_cache.s3 import S3Store
 from tunegate_cache.store import AccessDeniedError, ObjectStore, StoreUnavailableError
@@ -67,6 +69,25 @@ def test_a_server_in_trouble_is_unavailable(credentials: None) -> None:
     busy = server_answering(503, b"<Error><Code>SlowDown</Code></Error>")
     with busy as url, pytest.raises(StoreUnavailableError, match=r"^s3://tuning: SlowDown$"):
         over(url).read("a/1")
+
+
+def test_a_listing_of_another_place_is_no_answer(endpoint: str, bucket: S3Store) -> None:
+    """Or a gateway that mixes up two answers brings a pull request's records to main."""
+    over(endpoint).write("z/pr/7/1", b"x")
+    with fault_proxy(endpoint) as (url, proxy):
+        proxy.spoil("list", "z/main/", swapped_bodies)
+        with pytest.raises(StoreUnavailableError, match="the listing of another place"):
+            over(url).names("z/main/")
+
+
+def test_a_greeting_is_neither_a_listing_nor_a_receipt(endpoint: str, bucket: S3Store) -> None:
+    with fault_proxy(endpoint) as (url, proxy):
+        proxy.spoil("list", "", captive_portal)
+        proxy.spoil("put", "", captive_portal)
+        with pytest.raises(StoreUnavailableError, match="no listing"):
+            over(url).names("z/main/")
+        with pytest.raises(StoreUnavailableError, match="without ETag"):
+            over(url).write("z/main/1", b"x")
 
 
 def over(url: str) -> S3Store:

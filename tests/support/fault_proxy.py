@@ -40,6 +40,8 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
+    """The names of `headers` are in small letters."""
+
     status: int
     headers: dict[str, str]
     body: bytes
@@ -58,7 +60,7 @@ class Exchange:
         return self._proxy.ask(msgspec.structs.replace(self.request, **changes))
 
     def send(self, answer: Answer, *, with_length: bool = True) -> None:
-        headers = {name.lower(): value for name, value in answer.headers.items()}
+        headers = dict(answer.headers)
         if with_length and self.request.method != "HEAD":
             headers["content-length"] = str(len(answer.body))
         self.begin(answer.status, headers)
@@ -126,7 +128,7 @@ class FaultProxy:
             connection.request(request.method, request.target, request.body, request.headers)
             answer = connection.getresponse()
             headers = {
-                name: value
+                name.lower(): value
                 for name, value in answer.getheaders()
                 if name.lower() not in _SPOKEN_BETWEEN_TWO
             }

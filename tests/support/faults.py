@@ -19,7 +19,7 @@ def refusal(status: int, code: str) -> Fault:
 
     def answer(exchange: Exchange) -> None:
         text = f"<Error><Code>{code}</Code><Message>by the test</Message></Error>"
-        exchange.send(Answer(status, {"Content-Type": "application/xml"}, text.encode()))
+        exchange.send(Answer(status, {"content-type": "application/xml"}, text.encode()))
 
     return answer
 
@@ -62,6 +62,13 @@ def truncated_body(exchange: Exchange) -> None:
     exchange.hang_up()
 
 
+def stalled_body(exchange: Exchange) -> None:
+    answer = exchange.forward()
+    exchange.begin(answer.status, {**answer.headers, "content-length": str(len(answer.body))})
+    exchange.write(answer.body[: len(answer.body) // 2])
+    black_hole(exchange)
+
+
 def cut_short_by_a_gateway(exchange: Exchange) -> None:
     """Half of the body, and a length that says it is all."""
     answer = exchange.forward()
@@ -89,11 +96,11 @@ def _flipped(body: bytes) -> bytes:
 
 
 def swapped_bodies(exchange: Exchange) -> None:
-    """Of this object and another; of a listing, that of another place."""
+    """Of this object and another; of a listing, that of all there is."""
     parts = urlsplit(exchange.request.target)
     answer = exchange.forward()
     if exchange.request.verb == "list":
-        query = urlencode({"list-type": "2", "prefix": "elsewhere/"})
+        query = urlencode({"list-type": "2", "prefix": ""})
         exchange.send(exchange.forward(target=f"{parts.path}?{query}"))
         return
     key = exchange.request.key
@@ -111,8 +118,7 @@ def _asked(exchange: Exchange, target: str) -> Answer:
 
 def wrong_etag(exchange: Exchange) -> None:
     answer = exchange.forward()
-    headers = {name: value for name, value in answer.headers.items() if name.lower() != "etag"}
-    headers["etag"] = f'"{"0" * 32}"'
+    headers = {**answer.headers, "etag": f'"{"0" * 32}"'}
     exchange.send(msgspec.structs.replace(answer, headers=headers))
 
 
@@ -129,12 +135,12 @@ def empty_body(exchange: Exchange) -> None:
 
 def captive_portal(exchange: Exchange) -> None:
     """Whoever asks anything is welcome, and nothing reaches the server."""
-    exchange.send(Answer(200, {"Content-Type": "text/html"}, b"<html>welcome to the hotel"))
+    exchange.send(Answer(200, {"content-type": "text/html"}, b"<html>welcome</html>"))
 
 
 def no_length(exchange: Exchange) -> None:
     answer = exchange.forward()
-    headers = {n: v for n, v in answer.headers.items() if n.lower() != "content-length"}
+    headers = {n: v for n, v in answer.headers.items() if n != "content-length"}
     headers["connection"] = "close"
     exchange.send(msgspec.structs.replace(answer, headers=headers), with_length=False)
     exchange.hang_up()
@@ -156,6 +162,7 @@ FAULTS: dict[str, Fault] = {
     "reset": reset,
     "black hole": black_hole,
     "slow body": slow_body,
+    "stalled body": stalled_body,
     "301": refusal(301, "PermanentRedirect"),
     "400": refusal(400, "InvalidRequest"),
     "400 expired": refusal(400, "ExpiredToken"),

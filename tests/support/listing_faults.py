@@ -55,7 +55,7 @@ def _with_token(page: bytes, mark: bytes) -> bytes:
 
 
 def _send_listing(exchange: Exchange, listing: bytes) -> None:
-    exchange.send(Answer(200, {"Content-Type": "application/xml"}, listing))
+    exchange.send(Answer(200, {"content-type": "application/xml"}, listing))
 
 
 LISTING_FAULTS: dict[str, Fault] = {

@@ -1,4 +1,5 @@
-"""One run of the cache over a store in trouble, and what became of everything."""
+"""One run of the cache over a store in trouble, another over the healthy store, and all that is
+true in between."""
 
 from __future__ import annotations
 
@@ -86,7 +87,8 @@ class Place:
         looked_up = time.monotonic()
         published = cache.publish([NEW])
         ended = time.monotonic()
-        stored, waiting = self.stored(), self.waiting()
+        waiting = self.waiting()
+        stored = self.stored()  # last: what is delivered late leaves the disk after it is stored
         met = end()
         next_run = self.cache(self.direct, Seconds())
         healed = next_run.lookup([*WANTED, (NEW.key, NEW.shape)])

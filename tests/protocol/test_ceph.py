@@ -1,0 +1,57 @@
+"""The bucket store against a gateway of Ceph, where one is installed."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cache.store_contract import MaintainedStoreContract
+from tests.support.ceph import ceph_gateway, missing_programs
+from tests.support.moto_server import BUCKET
+from tests.support.two_runs import KNOWN, NEW, Place
+from tunegate_cache.records import ExactHit
+from tunegate_cache.s3 import S3Store
+from tunegate_cache.store import MaintainedStore, StoreUnavailableError
+from tunegate_cache.tuning_cache import Seconds
+
+_prefixes = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def ceph_url() -> Iterator[str]:
+    missing = missing_programs()
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    with ceph_gateway() as url:
+        yield url
+
+
+class TestS3StoreOnCeph(MaintainedStoreContract):
+    @pytest.fixture
+    def store(self, ceph_url: str, credentials: None) -> MaintainedStore:
+        return over(ceph_url)
+
+
+def test_a_missing_bucket_is_unavailable_on_ceph_too(ceph_url: str, credentials: None) -> None:
+    store = S3Store("absent", "", endpoint_url=ceph_url, region="us-east-1")
+    with pytest.raises(StoreUnavailableError, match=r"^s3://absent: NoSuchBucket$"):
+        store.names("a/")
+
+
+def test_what_is_published_to_ceph_is_found_there(
+    ceph_url: str, credentials: None, tmp_path: Path
+) -> None:
+    store = over(ceph_url)
+    place = Place(store, "main", tmp_path)
+    place.fill()
+    outcome = place.run(store, Seconds(), lambda: 0)
+    assert outcome.published
+    assert outcome.healed == {record.key: ExactHit((record,)) for record in [*KNOWN, NEW]}
+
+
+def over(url: str) -> S3Store:
+    """An empty prefix."""
+    return S3Store(BUCKET, f"test-{next(_prefixes)}", endpoint_url=url, region="us-east-1")
