@@ -1,6 +1,6 @@
 """Eight processes on one bucket of a real server, killed at random, for ten minutes.
 
-    python benchmarks/cache_soak.py [--minutes 10] [--seed 1]
+    python benchmarks/cache_soak.py [--minutes 10] [--seed 1] [--server moto|ceph]
 
 Prints the table of docs/benchmarks.md.
 """
@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 
 from tests.support.cache_soak import soak
+from tests.support.ceph import ceph_gateway
 from tests.support.moto_server import CREDENTIALS, moto_server
 
 
@@ -20,14 +21,16 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--server", choices=("moto", "ceph"), default="moto")
     options = parser.parse_args()
     os.environ.update(CREDENTIALS)
-    with moto_server() as url, tempfile.TemporaryDirectory() as folder:
+    server = moto_server if options.server == "moto" else ceph_gateway
+    with server() as url, tempfile.TemporaryDirectory() as folder:
         done = soak(url, Path(folder), seconds=60 * options.minutes, seed=options.seed)
-    print("| minutes | kills | compactions | acknowledged | lost | reads | read gaps |")
-    print("|--:|--:|--:|--:|--:|--:|--:|")
+    print("| server | minutes | kills | compactions | acknowledged | lost | reads | read gaps |")
+    print("|---|--:|--:|--:|--:|--:|--:|--:|")
     print(
-        f"| {options.minutes:g} | {done.kills} | {done.compactions} | {done.acknowledged} | "
+        f"| {options.server} | {options.minutes:g} | {done.kills} | {done.compactions} | {done.acknowledged} | "
         f"{done.acknowledged - done.visible} | {done.reads} | {done.gaps} |"
     )
 
