@@ -82,7 +82,10 @@ class _BoundedSession:
 
     def send(self, request: _Request) -> _Answer:
         from botocore.exceptions import ConnectionClosedError, ReadTimeoutError  # noqa: PLC0415
-        from urllib3.exceptions import HTTPError, TimeoutError  # noqa: A004, PLC0415
+        from botocore.response import (  # noqa: PLC0415
+            URLLib3ProtocolError,
+            URLLib3ReadTimeoutError,
+        )
 
         wants_stream, request.stream_output = request.stream_output, True
         answer = self._session.send(request)
@@ -95,12 +98,10 @@ class _BoundedSession:
         if not wants_stream or answer.status_code >= 300:  # noqa: PLR2004 - not a success
             try:
                 _ = answer.content
-            except HTTPError as error:
-                # What the SDK knows to try again.
-                kind = (
-                    ReadTimeoutError if isinstance(error, TimeoutError) else ConnectionClosedError
-                )
-                raise kind(endpoint_url=request.url, error=error) from error
+            except URLLib3ReadTimeoutError as error:  # as the SDK's own session does it
+                raise ReadTimeoutError(endpoint_url=request.url, error=error) from error
+            except URLLib3ProtocolError as error:
+                raise ConnectionClosedError(endpoint_url=request.url, error=error) from error
         return answer
 
     def __getattr__(self, name: str) -> object:
