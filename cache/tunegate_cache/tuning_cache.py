@@ -68,6 +68,7 @@ class Trust(msgspec.Struct, frozen=True):
     signer: Signer | None = None
 
 
+MOST_RECORDS_OF_A_RUN = 20_000
 _BUDGET = Seconds()
 _TRUST = Trust()
 
@@ -101,6 +102,7 @@ class TuningCache:
         self._writer = secrets.token_hex(4)
         self._index = RecordIndex(device)
         self._signer = trust.signer
+        self._offered = 0
         self._trouble = ReadTrouble(self.statistics)
         self._groups = GroupReader(
             self._store,
@@ -135,7 +137,7 @@ class TuningCache:
         if self._mode == "off" or not records:
             return not records
         self._index.add(records)
-        if self._mode == "ro":
+        if self._mode == "ro" or self._is_too_much(records):
             return False
         started = self._monotonic()
         packed = self._packed(records)
@@ -149,6 +151,16 @@ class TuningCache:
         else:
             self.statistics.note("cache: new records wait on this machine for the next run")
         return stored
+
+    def _is_too_much(self, records: Sequence[TuningRecord]) -> bool:
+        """A run that writes without end would crowd out everybody else's."""
+        self._offered += len(records)
+        if self._offered <= MOST_RECORDS_OF_A_RUN:
+            return False
+        self.statistics.note(
+            f"cache: this run has more than {MOST_RECORDS_OF_A_RUN} records; the others are not stored"
+        )
+        return True
 
     def _load(self, wanted: Sequence[tuple[WorkloadKey, WorkloadShape]], deadline: float) -> None:
         """Segments and indexes of a target once, then what the snapshots know of `wanted`."""

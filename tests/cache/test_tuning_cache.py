@@ -19,7 +19,7 @@ from tunegate_cache.memory import MemoryStore
 from tunegate_cache.records import ExactHit, Lookup, Miss, TransferHit
 from tunegate_cache.s3 import S3Store
 from tunegate_cache.store import ObjectStore, Pointer, StoreUnavailableError
-from tunegate_cache.tuning_cache import Mode, Seconds, TuningCache, Zones
+from tunegate_cache.tuning_cache import MOST_RECORDS_OF_A_RUN, Mode, Seconds, TuningCache, Zones
 from tunegate_cache.write_ahead import WriteAhead
 
 
@@ -276,3 +276,13 @@ def test_no_acknowledged_record_is_lost_when_the_writers_are_killed(tmp_path: Pa
     found = cache.lookup([(make_key(workload), make_shape()) for workload in acknowledged])
     assert all(isinstance(lookup, ExactHit) for lookup in found.values())
     assert len(found) >= 2
+
+
+def test_a_run_that_writes_without_end_is_stopped(tmp_path: Path) -> None:
+    store = MemoryStore()
+    cache = cache_over(store, tmp_path)
+    assert cache.publish([make_record(run_nanoseconds=(n + 1,)) for n in range(2000)])
+    assert not cache.publish([make_record("more")] * MOST_RECORDS_OF_A_RUN)
+    assert any("are not stored" in note for note in cache.statistics.notes)
+    assert isinstance(answer(cache_over(store, tmp_path)), ExactHit)
+    assert not isinstance(answer(cache_over(store, tmp_path), "more"), ExactHit)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -75,10 +75,12 @@ class Workshop:
 
 
 @pytest.fixture(scope="module")
-def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
+def workshop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
     directory = tmp_path_factory.mktemp("workshop")
     model = save(conv_model(channels=16, out=32, size=14), directory / "m.onnx")
-    return Workshop(directory, model)
+    made = Workshop(directory, model)
+    yield made
+    made.compiler.close()
 
 
 @pytest.fixture(scope="module")
