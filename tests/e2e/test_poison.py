@@ -47,6 +47,7 @@ class Shop:
         self.compiler = MetaScheduleCompiler(directory / "compiler")
         self.job = ModelJob(file=self.model, path="m.onnx", shapes={}, target=TARGET)
         (tasks,) = self.compiler.tasks([self.job])
+        self.compiler.close()
         assert not isinstance(tasks, ModelError)
         (self.task,) = [task for task in tasks if "conv" in task.operator]
         self.records = [r for r in self._learn(directory) if r.status == "ok" and r.template]
