@@ -123,8 +123,7 @@ def _local(place: CachePlace, steps: list[str]) -> Iterator[Check]:
 
 def _upkeep(place: CachePlace, held: tuple[PlaceSummary, ...]) -> Iterator[str]:
     if not held:
-        url = place.config.url
-        yield f"the cache is empty: put cache: {{url: {url}}} into tunegate.yaml and commit it"
+        yield f"the cache is empty: put {_setting(place)} into tunegate.yaml and commit it"
         yield "run tunegate run on the default branch: what it learns is what pull requests find"
         yield "run it again: every task is now an exact hit, and nothing is tuned"
         yield "schedule tunegate cache compact, then tunegate cache gc, once a day"
@@ -135,3 +134,9 @@ def _upkeep(place: CachePlace, held: tuple[PlaceSummary, ...]) -> Iterator[str]:
         yield "many segments stand alone: run tunegate cache compact, best on a schedule"
     else:
         yield "nothing: the cache is in use and in order"
+
+
+def _setting(place: CachePlace) -> str:
+    config = place.config
+    parts = {"url": config.url, "endpoint-url": config.endpoint_url, "region": config.region}
+    return f"cache: {{{', '.join(f'{key}: {value}' for key, value in parts.items() if value)}}}"

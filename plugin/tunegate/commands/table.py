@@ -22,7 +22,7 @@ def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[objec
 def show_lines(lines: Iterable[str]) -> None:
     console = Console()
     for line in lines:
-        console.print(_plain(line))
+        console.print(_plain(line), soft_wrap=True)  # a key or an address is copied whole
 
 
 def _plain(text: str) -> str:
