@@ -14,8 +14,8 @@ STUBBORN = """\
 import time
 from tunegate.edges.signals import cancellable
 with cancellable():
-    print("ready", flush=True)
     try:
+        print("ready", flush=True)
         time.sleep(60)
     except KeyboardInterrupt:
         print("cleaning up", flush=True)
