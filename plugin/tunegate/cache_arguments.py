@@ -40,6 +40,7 @@ ACTIONS: dict[str, str] = {
     "promote": "take over a zone's records, after measuring them again",
     "pin": "write tunegate.lock: build with the cache as it is now",
     "export": "write a stock MetaSchedule database for the models at HEAD",
+    "import": "take over what a stock MetaSchedule database knows, after measuring it again",
     "pull": "copy what a run reads into a directory",
     "push": "bring what a directory, or this machine, holds into the cache",
 }
@@ -109,6 +110,10 @@ def _into(options: Options) -> None:
     options.add_argument("directory", type=Path, metavar="DIR", help="where it goes")
 
 
+def _from(options: Options) -> None:
+    options.add_argument("directory", type=Path, metavar="DIR", help="of the database")
+
+
 def _push(options: Options) -> None:
     options.add_argument(
         "directory",
@@ -127,6 +132,7 @@ _ADDING: dict[str, Callable[[Options], None]] = {
     "promote": _promote,
     "pin": _pin,
     "export": _into,
+    "import": _from,
     "pull": _into,
     "push": _push,
 }

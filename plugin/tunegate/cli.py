@@ -19,6 +19,7 @@ from tunegate.commands import (
     cache_export,
     cache_fsck,
     cache_gc,
+    cache_import,
     cache_pin,
     cache_probe,
     cache_promote,
@@ -64,6 +65,9 @@ _CACHE_ACTIONS: dict[str, Callable[[Invocation], int]] = {
     "promote": lambda asked: cache_promote.run(asked.settings, from_zone=asked.cache.from_zone),
     "pin": lambda asked: cache_pin.run(asked.settings, remove=asked.cache.remove),
     "export": lambda asked: cache_export.run(
+        asked.settings, directory=asked.cache.directory or Path()
+    ),
+    "import": lambda asked: cache_import.run(
         asked.settings, directory=asked.cache.directory or Path()
     ),
     "pull": lambda asked: cache_copy.run_pull(

@@ -10,6 +10,7 @@ import msgspec
 
 from tunegate.artifacts.builds import Build, Source
 from tunegate.artifacts.changes import ModelPath, ModelVersion, Revisions, Side
+from tunegate.artifacts.foreign_schedules import AdoptedSchedule, ForeignSchedule
 from tunegate.artifacts.measurements import Launch
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Shard
@@ -127,6 +128,12 @@ class Compiler(Protocol):
 
     def export(self, jobs: Sequence[BuildJob]) -> Sequence[Export]:
         """The best records of each model into a stock MetaSchedule database in its directory."""
+        ...
+
+    def adopt(
+        self, jobs: Sequence[ModelJob], foreign: Sequence[ForeignSchedule]
+    ) -> Sequence[AdoptedSchedule]:
+        """The fastest few, by their claims, of those that fit a task of these models exactly."""
         ...
 
 

@@ -12,11 +12,11 @@ import msgspec
 import tvm
 from tvm import relax
 from tvm.s_tir import dlight
-from tvm.s_tir import meta_schedule as ms
 
 from tunegate.artifacts.builds import Source as Origin
 from tunegate.artifacts.tasks import TaskUse, TuningTask
 from tunegate.edges.artifact_file import ArtifactFile, ArtifactTensor
+from tunegate.edges.metaschedule.adopt import adopt
 from tunegate.edges.metaschedule.check import check
 from tunegate.edges.metaschedule.check_messages import CheckArtifact, CheckReply
 from tunegate.edges.metaschedule.export_database import export_database
@@ -24,6 +24,8 @@ from tunegate.edges.metaschedule.functions import ModelFunction, functions_of, l
 from tunegate.edges.metaschedule.import_onnx import import_model
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.messages import (
+    Adopted,
+    AdoptSchedules,
     BuildModel,
     Built,
     BuiltFunction,
@@ -37,7 +39,7 @@ from tunegate.edges.metaschedule.messages import (
     Schedule,
     Tasks,
 )
-from tunegate.edges.metaschedule.space import DesignSpace
+from tunegate.edges.metaschedule.space import design_space
 from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
 from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.onnx_prepare import PreparedModel, prepare
@@ -73,6 +75,8 @@ def answer(request: CompileRequest | CheckArtifact) -> CompileReply | CheckReply
                 return check(request)
             case ExportDatabase():
                 return _export_database(request)
+            case AdoptSchedules():
+                return _adopt(request)
     except TunegateError as error:
         return Failed(str(error), model=True)
 
@@ -87,6 +91,11 @@ def _export_database(request: ExportDatabase) -> Exported:
     target = tvm_target(request.target)
     functions = _open(request, target).functions
     return export_database(functions, request.records, target.target, Path(request.directory))
+
+
+def _adopt(request: AdoptSchedules) -> Adopted:
+    target = tvm_target(request.target)
+    return Adopted(tuple(adopt(_open(request, target).functions, request.foreign, target)))
 
 
 def _open(request: CompileRequest, target: ResolvedTarget) -> _OpenModel:
@@ -171,15 +180,7 @@ def _best_that_replays(
     usable = [record for record in records if record.status == "ok"]
     if not usable:
         return None, None
-    context = ms.TuneContext(
-        mod=function.workload.module,
-        target=target,
-        space_generator="post-order-apply",
-        search_strategy="replay-trace",
-        num_threads=1,
-        rand_state=1,
-    )
-    space = DesignSpace(function.workload, context)
+    space = design_space(function.workload, target)
     for record in usable:
         if not record.template:
             return None, record  # the default schedule was measured, and nothing was faster

@@ -9,9 +9,10 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import cast
+from typing import TypeVar, cast
 
 from tunegate.artifacts.builds import Build, BuiltTask, NumericCheck
+from tunegate.artifacts.foreign_schedules import AdoptedSchedule, ForeignSchedule
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.config import TargetConfig
 from tunegate.edges.child import Child, ChildDiedError
@@ -19,9 +20,12 @@ from tunegate.edges.conversations import Conversation, converse
 from tunegate.edges.cores import usable_cores
 from tunegate.edges.metaschedule.check_messages import CheckArtifact, Checked
 from tunegate.edges.metaschedule.messages import (
+    Adopted,
+    AdoptSchedules,
     BuildModel,
     Built,
     CompileReply,
+    CompileRequest,
     ExportDatabase,
     Exported,
     Failed,
@@ -31,12 +35,14 @@ from tunegate.edges.metaschedule.messages import (
 )
 from tunegate.errors import EnvironmentUnfitError, ModelError
 from tunegate.ports import BuildJob, Compiler, Export, ModelJob
+from tunegate_cache.records import WorkloadKey
 
 _CHILD = "tunegate.edges.metaschedule.compile"
 _LIMIT_SECONDS = 900.0
 _KEPT_BYTES = 512 * 1024 * 1024
 """Of model files whose children stay: an open model takes several times its file in memory."""
 
+_Wanted = TypeVar("_Wanted", Exported, Adopted)
 Reply = CompileReply | Checked
 Opened = tuple[str, tuple[tuple[str, tuple[int, ...]], ...], TargetConfig]
 """What a child has open: the file, the shapes and the target."""
@@ -85,6 +91,23 @@ class MetaScheduleCompiler:
         Raises ModelError."""
         return [self._exported(job) for job in jobs]
 
+    def adopt(
+        self, jobs: Sequence[ModelJob], foreign: Sequence[ForeignSchedule]
+    ) -> Sequence[AdoptedSchedule]:
+        """What fits a task of one of the models. Raises ModelError."""
+        found: dict[WorkloadKey, list[AdoptedSchedule]] = {}
+        for job in jobs:
+            request = AdoptSchedules(
+                model=_file(job),
+                target=job.target,
+                foreign=tuple(foreign),
+                scratch=self._fresh(),
+            )
+            reply = self._asked(job, request, Adopted)
+            for key in {schedule.key for schedule in reply.schedules}:
+                found[key] = [s for s in reply.schedules if s.key == key]
+        return [schedule for schedules in found.values() for schedule in schedules]
+
     def _exported(self, job: BuildJob) -> Export:
         request = ExportDatabase(
             model=_file(job.model),
@@ -93,14 +116,18 @@ class MetaScheduleCompiler:
             directory=str(job.directory.resolve()),
             scratch=self._fresh(),
         )
-        talk = Conversation(self._child(job.model), request)
+        reply = self._asked(job.model, request, Exported)
+        return Export(written=reply.written, misfits=reply.misfits)
+
+    def _asked(self, job: ModelJob, request: CompileRequest, wanted: type[_Wanted]) -> _Wanted:
+        talk = Conversation(self._child(job), request)
         converse([talk], at_once=1, limit_seconds=_LIMIT_SECONDS)
         if talk.child is not None:
             talk.child.kill()
         reply = talk.replies[0] if talk.replies else None
-        if not isinstance(reply, Exported):
-            raise self._model_error(job.model.path, talk)
-        return Export(written=reply.written, misfits=reply.misfits)
+        if not isinstance(reply, wanted):
+            raise self._model_error(job.path, talk)
+        return reply
 
     def _building(self, job: BuildJob) -> Conversation[Reply]:
         request = self._build_model(job)

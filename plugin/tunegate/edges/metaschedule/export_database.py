@@ -11,7 +11,7 @@ from tvm.s_tir import meta_schedule as ms
 
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.messages import Exported, Schedule
-from tunegate.edges.metaschedule.space import DesignSpace
+from tunegate.edges.metaschedule.space import design_space
 from tunegate_cache.records import TuningRecord
 
 WORKLOADS, RECORDS = "database_workload.json", "database_tuning_record.json"
@@ -44,15 +44,7 @@ def _export(
     database: Any, function: ModelFunction, records: Sequence[TuningRecord], target: Any
 ) -> bool:
     module = function.workload.module
-    context = ms.TuneContext(
-        mod=module,
-        target=target,
-        space_generator="post-order-apply",
-        search_strategy="replay-trace",
-        num_threads=1,
-        rand_state=1,
-    )
-    space = DesignSpace(function.workload, context)
+    space = design_space(function.workload, target)
     for record in records:
         schedule = space.replay(Schedule(record.template, record.decisions))
         if schedule is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tunegate.artifacts.builds import Source
+from tunegate.artifacts.foreign_schedules import AdoptedSchedule, ForeignSchedule
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.config import TargetConfig
 from tunegate_cache.records import Decision, RecordStatus, TuningRecord, WorkloadKey
@@ -146,6 +147,15 @@ class ExportDatabase(msgspec.Struct, frozen=True, tag="export", kw_only=True):
     scratch: str
 
 
+class AdoptSchedules(msgspec.Struct, frozen=True, tag="adopt", kw_only=True):
+    """Find the foreign schedules that fit a template of one of the model's functions."""
+
+    model: ModelFile
+    target: TargetConfig
+    foreign: tuple[ForeignSchedule, ...]
+    scratch: str
+
+
 class Tasks(msgspec.Struct, frozen=True, tag="tasks"):
     tasks: tuple[TuningTask, ...]
 
@@ -176,5 +186,9 @@ class Exported(msgspec.Struct, frozen=True, tag="exported", kw_only=True):
     misfits: tuple[str, ...]
 
 
-CompileRequest = ListTasks | BuildModel | ExportDatabase
-CompileReply = Tasks | Built | Exported | Failed
+class Adopted(msgspec.Struct, frozen=True, tag="adopted"):
+    schedules: tuple[AdoptedSchedule, ...]
+
+
+CompileRequest = ListTasks | BuildModel | ExportDatabase | AdoptSchedules
+CompileReply = Tasks | Built | Exported | Adopted | Failed

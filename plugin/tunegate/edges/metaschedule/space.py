@@ -14,8 +14,10 @@ from typing import Any
 
 import msgspec
 import tvm
+from tvm.s_tir import meta_schedule as ms
 
 from tunegate.edges.metaschedule.messages import Schedule
+from tunegate.edges.metaschedule.trace_form import form
 from tunegate.edges.metaschedule.workload import Workload
 from tunegate.tuning.refit import nearest_factors
 from tunegate_cache.decisions import SamplingInstruction, SamplingKind, check_decisions
@@ -31,10 +33,12 @@ _KINDS: dict[str, SamplingKind] = {
 
 
 class Template(msgspec.Struct, frozen=True):
-    """One sketch: its instructions, and which of them sample what."""
+    """One sketch: its instructions, which of them sample what, and what it looks like without
+    names."""
 
     instructions: Any
     sampling: tuple[SamplingInstruction, ...]
+    form: str
 
 
 class DesignSpace:
@@ -45,6 +49,12 @@ class DesignSpace:
         self._postprocessors = context.space_generator.postprocs
         self.schedules = context.generate_design_space()
         self.templates: dict[str, Template] = {}
+        self.pure_kinds = {
+            str(instruction.kind.name)
+            for schedule in self.schedules
+            for instruction in schedule.trace.insts
+            if instruction.kind.is_pure
+        }
         for schedule in self.schedules:
             digest, _ = _split(schedule.trace)
             self.templates[digest] = _template(schedule.trace)
@@ -63,6 +73,11 @@ class DesignSpace:
         if template is None or check_decisions(schedule.decisions, template.sampling) is not None:
             return None
         return self._apply(template, schedule.decisions)
+
+    def reproduces(self, schedule: Schedule) -> bool:
+        """Whether the decisions fit here as they are, with nothing repaired."""
+        replayed = self.replay(schedule)
+        return replayed is not None and self.describe(replayed.trace) == schedule
 
     def refit(self, schedule: Schedule) -> Schedule | None:
         """The donor's decisions moved to this workload's extents by nearest divisors."""
@@ -111,6 +126,21 @@ class DesignSpace:
         return schedule if fits else None
 
 
+def design_space(workload: Workload, target: Any) -> DesignSpace:
+    """The space for replaying: nothing is searched in it."""
+    return DesignSpace(
+        workload,
+        ms.TuneContext(
+            mod=workload.module,
+            target=target,
+            space_generator="post-order-apply",
+            search_strategy="replay-trace",
+            num_threads=1,
+            rand_state=1,
+        ),
+    )
+
+
 def _split(trace: Any) -> tuple[str, tuple[Decision, ...]]:
     # Simplified, because evolution drops the instructions whose results nobody uses.
     instructions, decisions = trace.simplified(remove_postproc=True).as_json()
@@ -121,13 +151,13 @@ def _split(trace: Any) -> tuple[str, tuple[Decision, ...]]:
 
 def _template(trace: Any) -> Template:
     simplified = trace.simplified(remove_postproc=True)
-    instructions, _ = simplified.as_json()
+    instructions = _plain(simplified.as_json()[0])
     sampling = tuple(
         _sampling(index, name, attributes)
-        for index, (name, _, attributes, _) in enumerate(_plain(instructions))
+        for index, (name, _, attributes, _) in enumerate(instructions)
         if name in _KINDS
     )
-    return Template(list(simplified.insts), sampling)
+    return Template(list(simplified.insts), sampling, form(instructions, pure=()).text)
 
 
 def _sampling(index: int, name: str, attributes: list[Any]) -> SamplingInstruction:

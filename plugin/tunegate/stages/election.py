@@ -1,8 +1,8 @@
-"""A pull request's records to `main`'s: measured again here, or not believed.
+"""Records of others on their way into the zone: measured again here, or not believed.
 
-Nothing is copied between zones. What a record proposes is rebuilt from this repository's own
-modules, its numbers are compared with the default schedule's, and it is timed beside what `main`
-has; what wins becomes a new record of this run.
+Nothing is copied. What a record proposes is rebuilt from this repository's own modules, its numbers
+are compared with the default schedule's, and it is timed beside what the zone has; what wins becomes
+a new record of this run.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ NOISE = 0.03
 LIE = 1.3
 """Measured on the same kind of device, a record that takes this many times its claim was wrong."""
 
-Status = Literal["promoted", "known", "slower", "rejected", "not-measured"]
+Status = Literal["taken", "known", "slower", "rejected", "not-measured"]
 
 
-class Promotion(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of the best record of one task. `slower` than what `main` has, or no faster than
-    no schedule at all; `rejected` did not replay, build, run or compute right."""
+class Elected(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the best record of one task. `slower` than what the zone has, or no
+    faster than no schedule at all; `rejected` did not replay, build, run or compute right."""
 
     name: str
     key: WorkloadKey
@@ -52,7 +52,7 @@ def candidacies(
     theirs: Mapping[WorkloadKey, Lookup],
     ours: Mapping[WorkloadKey, Lookup],
 ) -> tuple[Candidacy, ...]:
-    """Of every task the best few schedules that `main` does not have."""
+    """Of every task the best few schedules that the zone does not have."""
     found = []
     for task in tasks:
         known = _schedules(ours.get(task.key))
@@ -88,42 +88,42 @@ def election(target: str, standing: Sequence[Candidacy], seconds: float | None) 
 
 def decided(
     standing: Sequence[Candidacy], outcomes: Mapping[WorkloadKey, TaskOutcome]
-) -> tuple[tuple[Promotion, TuningRecord | None], ...]:
+) -> tuple[tuple[Elected, TuningRecord | None], ...]:
     """For every candidacy what became of it, and the record to publish if it won."""
     return tuple(_decided(c, outcomes.get(c.task.key)) for c in standing)
 
 
 def _decided(
     candidacy: Candidacy, outcome: TaskOutcome | None
-) -> tuple[Promotion, TuningRecord | None]:
+) -> tuple[Elected, TuningRecord | None]:
     claimed = candidacy.challengers[0]
     if outcome is None or outcome.stopped == "not-started":
-        return _promotion(candidacy, claimed, "not-measured", None, outcome), None
+        return _elected(candidacy, claimed, "not-measured", None, outcome), None
     challengers = {_identity(r): r for r in candidacy.challengers}
     measured = [r for r in outcome.records if _identity(r) in challengers]
     if not measured:
-        return _promotion(candidacy, claimed, "rejected", None, outcome), None
+        return _elected(candidacy, claimed, "rejected", None, outcome), None
     best = min(measured, key=lambda record: record.median_ms)
     claimed = challengers[_identity(best)]
     rivals = [r.median_ms for r in outcome.records if _identity(r) not in challengers]
     default = [] if outcome.before_ms is None else [outcome.before_ms * (1 - NOISE)]
     if any(best.median_ms >= rival for rival in (*rivals, *default)):
-        return _promotion(candidacy, claimed, "slower", best, outcome), None
-    return _promotion(candidacy, claimed, "promoted", best, outcome), best
+        return _elected(candidacy, claimed, "slower", best, outcome), None
+    return _elected(candidacy, claimed, "taken", best, outcome), best
 
 
-def _promotion(
+def _elected(
     candidacy: Candidacy,
     claimed: TuningRecord,
     status: Status,
     measured: TuningRecord | None,
     outcome: TaskOutcome | None,
-) -> Promotion:
+) -> Elected:
     incumbent = None if candidacy.incumbent is None else _identity(candidacy.incumbent)
     records = outcome.records if outcome is not None else ()
     beside = next((r.median_ms for r in records if _identity(r) == incumbent), None)
     default_ms = None if outcome is None else outcome.before_ms
-    return Promotion(
+    return Elected(
         name=candidacy.task.uses[0].name,
         key=candidacy.task.key,
         status=status,

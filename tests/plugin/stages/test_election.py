@@ -5,7 +5,7 @@ import pytest
 
 from tests.support.tuning_tasks import key_of, make_outcome, make_record, make_task
 from tunegate.artifacts.outcomes import TaskOutcome
-from tunegate.stages.promote import Candidacy, candidacies, decided, election
+from tunegate.stages.election import Candidacy, candidacies, decided, election
 from tunegate_cache.records import DeviceFingerprint, ExactHit, Miss, TuningRecord
 
 TASK = make_task()
@@ -27,7 +27,7 @@ def measured(*records: TuningRecord, before_ms: float = 10.0) -> dict[object, Ta
 
 def status(*records: TuningRecord, before_ms: float = 10.0) -> str:
     ((promotion, winner),) = decided((STANDING,), measured(*records, before_ms=before_ms))  # type: ignore[arg-type]
-    assert (winner is not None) == (promotion.status == "promoted")
+    assert (winner is not None) == (promotion.status == "taken")
     return promotion.status
 
 
@@ -51,7 +51,7 @@ def test_what_main_has_is_measured_beside_them() -> None:
 @pytest.mark.parametrize(
     ("theirs_ms", "ours_ms", "default_ms", "expected"),
     [
-        (1.0, 2.0, 10.0, "promoted"),
+        (1.0, 2.0, 10.0, "taken"),
         (2.0, 2.0, 10.0, "slower"),
         (3.0, 2.0, 10.0, "slower"),
         (1.0, 2.0, 1.0, "slower"),

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import tvm
+from tvm.s_tir import meta_schedule as ms
+
+from tests.plugin.edges.metaschedule.test_workload import product
+from tests.support.stock_tvm import fill
+from tunegate.artifacts.foreign_schedules import AdoptedSchedule, ForeignSchedule, Instruction
+from tunegate.config import TargetConfig
+from tunegate.edges.metaschedule.adopt import adopt
+from tunegate.edges.metaschedule.functions import ModelFunction
+from tunegate.edges.metaschedule.intrinsics import load_intrinsics
+from tunegate.edges.metaschedule.messages import Schedule
+from tunegate.edges.metaschedule.space import design_space
+from tunegate.edges.metaschedule.targets import tvm_target
+from tunegate.edges.metaschedule.workload import canonical_workload
+from tunegate.edges.stock_database import read_database
+
+load_intrinsics("llvm")
+TARGET = tvm_target(TargetConfig(name="cpu", kind="llvm"))
+
+
+CODE: Instruction = ("Annotate", ["b0", '"int x;"'], ["pragma_import_c"], [])
+
+
+def ours(rows: int = 64) -> ModelFunction:
+    return ModelFunction(
+        name="f",
+        workload=canonical_workload(product(rows, 48, 80)),
+        weight=1,
+        label="f",
+        operator="matmul",
+        dtype="float32",
+        flops=1.0,
+    )
+
+
+def stock(directory: Path) -> list[ForeignSchedule]:
+    """What plain TVM writes of the same function under other names."""
+    module = product(64, 48, 80, name="theirs")
+    database = ms.database.JSONDatabase(work_dir=str(directory))
+    fill(database, tvm.IRModule({"main": module}), TARGET.target)
+    return list(read_database(directory).schedules)
+
+
+def adopted(foreign: list[ForeignSchedule], *functions: ModelFunction) -> list[AdoptedSchedule]:
+    return list(adopt(functions or [ours()], foreign, TARGET))
+
+
+def test_schedules_of_the_same_function_under_other_names_fit(tmp_path: Path) -> None:
+    foreign = stock(tmp_path)
+    found = adopted(foreign)
+    assert len(found) == 4
+    space = design_space(ours().workload, TARGET.target)
+    for schedule in found:
+        replayed = space.replay(Schedule(schedule.template, schedule.decisions))
+        assert replayed is not None
+        assert schedule.key.workload == ours().workload.digest
+
+
+def test_a_function_of_another_shape_adopts_nothing(tmp_path: Path) -> None:
+    assert adopted(stock(tmp_path), ours(rows=32)) == []
+
+
+def test_tiles_that_do_not_multiply_to_the_extent_are_refused(tmp_path: Path) -> None:
+    foreign = stock(tmp_path)
+    broken = [
+        msgspec.structs.replace(
+            schedule,
+            decisions=tuple((i, (7, *v[1:]) if len(v) > 1 else v) for i, v in schedule.decisions),
+        )
+        for schedule in foreign
+    ]
+    assert adopted(broken) == []
+
+
+def test_an_instruction_more_is_refused(tmp_path: Path) -> None:
+    more = [
+        msgspec.structs.replace(s, instructions=(*s.instructions[:4], CODE, *s.instructions[4:]))
+        for s in stock(tmp_path)
+    ]
+    assert adopted(more) == []
+
+
+def test_the_instructions_of_postprocessing_are_never_looked_at(tmp_path: Path) -> None:
+    foreign = stock(tmp_path)
+    longer = [msgspec.structs.replace(s, instructions=(*s.instructions, CODE)) for s in foreign]
+    assert adopted(longer) == adopted(foreign)
+    assert "pragma" not in json.dumps(msgspec.to_builtins(adopted(longer)))
