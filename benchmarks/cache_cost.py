@@ -17,11 +17,11 @@ from tunegate_cache.collection import collect
 from tunegate_cache.compaction import Compactor
 from tunegate_cache.memory import MemoryStore
 from tunegate_cache.names import group_of
+from tunegate_cache.request_prices import usd_of
 from tunegate_cache.signing import TrustedKeys
 from tunegate_cache.tuning_cache import TuningCache, Zones
 from tunegate_cache.write_ahead import WriteAhead
 
-USD_PER_1000 = {"put": 0.005, "list": 0.005, "get": 0.0004}
 USD_PER_GB_MONTH, USD_PER_GB_TO_INTERNET = 0.023, 0.09
 JOBS_A_DAY, DAYS, TASKS, BATCHES = 10_000, 30, 100, 20
 TUNING_JOBS_A_DAY = 500
@@ -40,7 +40,7 @@ def main() -> None:
     print("| a job | LIST | GET | PUT | kB | USD per job | USD per month |")
     print("|---|--:|--:|--:|--:|--:|--:|")
     for name, (requests, size) in rows:
-        usd = sum(USD_PER_1000[verb] * count / 1000 for verb, count in requests.items())
+        usd = usd_of(requests)
         jobs = TUNING_JOBS_A_DAY if "tuning" in name else JOBS_A_DAY
         print(
             f"| {name} | {requests.get('list', 0)} | {requests.get('get', 0)} | "

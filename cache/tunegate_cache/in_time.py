@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import Generic, TypeVar
 
-from tunegate_cache.store import ObjectNotFoundError, StoreUnavailableError
+from tunegate_cache.store import ObjectNotFoundError, StoreBusyError, StoreUnavailableError
 
 Name = TypeVar("Name")
 Answer = TypeVar("Answer")
@@ -25,10 +25,11 @@ def in_time(
 ) -> Iterator[tuple[Name, Answer | Trouble]]:
     """Each answer as it comes, trouble of the store as a value. What is not answered by the
     deadline is left out, and left alone: a server that hangs keeps nobody waiting, not even the
-    end of the process."""
+    end of the process. When a server asks for less, half of those that are at work go on."""
     answers: queue.SimpleQueue[tuple[Name, Answer | Exception]] = queue.SimpleQueue()
-    waiting = _Waiting(requests)
-    for _ in range(min(_THREADS, len(requests))):
+    threads = min(_THREADS, len(requests))
+    waiting = _Waiting(requests, threads)
+    for _ in range(threads):
         threading.Thread(target=waiting.work, args=(answers.put,), daemon=True).start()
     try:
         for _ in requests:
@@ -45,8 +46,10 @@ def in_time(
 class _Waiting(Generic[Name, Answer]):
     """Requests that no thread has begun."""
 
-    def __init__(self, requests: Mapping[Name, Callable[[], Answer]]) -> None:
+    def __init__(self, requests: Mapping[Name, Callable[[], Answer]], threads: int) -> None:
         self._requests = deque(requests.items())
+        self._lock = threading.Lock()
+        self._working = self._wanted = threads
 
     def work(self, answered: Callable[[tuple[Name, Answer | Exception]], None]) -> None:
         while True:
@@ -54,7 +57,19 @@ class _Waiting(Generic[Name, Answer]):
                 name, request = self._requests.popleft()
             except IndexError:
                 return
-            answered((name, _answer(request)))
+            answer = _answer(request)
+            answered((name, answer))
+            if self._is_one_too_many(is_busy=isinstance(answer, StoreBusyError)):
+                return
+
+    def _is_one_too_many(self, *, is_busy: bool) -> bool:
+        with self._lock:
+            if is_busy:
+                self._wanted = max(1, self._working // 2)
+            if self._working <= self._wanted:
+                return False
+            self._working -= 1
+            return True
 
     def drop(self) -> None:
         self._requests.clear()

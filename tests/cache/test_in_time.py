@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from tunegate_cache.in_time import in_time
-from tunegate_cache.store import ObjectNotFoundError, StoreUnavailableError
+from tunegate_cache.store import ObjectNotFoundError, StoreBusyError, StoreUnavailableError
 
 
 def failing(error: Exception) -> Callable[[], str]:
@@ -59,3 +59,31 @@ def test_what_hangs_is_left_behind_and_what_did_not_begin_never_does() -> None:
     release.set()
     time.sleep(0.1)
     assert len(begun) == running < 50
+
+
+def test_a_server_that_asks_for_less_is_asked_by_fewer_at_once() -> None:
+    lock = threading.Lock()
+    running, most = [0], [0]
+    is_busy = [True] * 8
+
+    def request() -> str:
+        with lock:
+            running[0] += 1
+            most[0] = max(most[0], running[0])
+            busy = bool(is_busy) and is_busy.pop()
+        time.sleep(0.01)
+        with lock:
+            running[0] -= 1
+            if not is_busy and not busy:
+                most_after.append(running[0] + 1)
+        if busy:
+            raise StoreBusyError("slow down")
+        return "answer"
+
+    most_after: list[int] = []
+    requests = dict.fromkeys(range(80), request)
+    found = dict(in_time(requests, deadline=time.monotonic() + 20, monotonic=time.monotonic))
+    assert len(found) == 80
+    assert sum(isinstance(answer, StoreBusyError) for answer in found.values()) == 8
+    assert most[0] > 8
+    assert max(most_after[-20:]) <= 8

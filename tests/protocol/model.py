@@ -7,7 +7,7 @@ process that is never given another turn, and what must hold is checked after ev
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
 Set = frozenset[int]
@@ -76,17 +76,24 @@ class Found(NamedTuple):
     trace: tuple[str, ...]
 
 
-def explore(variant: Variant, bounds: Bounds, most_states: int = 5_000_000) -> Found:
-    """Breadth first over every interleaving. Raises OverflowError beyond `most_states`."""
-    first = _first(bounds)
+def explore(
+    variant: Variant,
+    bounds: Bounds,
+    most_states: int = 5_000_000,
+    representative: Callable[[World], World] = lambda world: world,
+) -> Found:
+    """Breadth first over every interleaving, of the worlds that `representative` keeps apart. Raises
+    OverflowError beyond `most_states`."""
+    first = representative(_first(bounds))
     came_from: dict[World, tuple[World, str] | None] = {first: None}
     waiting = deque([first])
     while waiting:
         world = waiting.popleft()
-        for name, following, problem in _steps(world, variant):
-            broken = problem or _broken_promise(world, following, variant)
+        for name, after, problem in _steps(world, variant):
+            broken = problem or _broken_promise(world, after, variant)
             if broken:
                 return Found(len(came_from), broken, (*_way(came_from, world), name))
+            following = representative(after)
             if following not in came_from:
                 came_from[following] = (world, name)
                 waiting.append(following)

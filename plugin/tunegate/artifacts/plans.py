@@ -47,7 +47,8 @@ class Shard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TuningPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """`plan.json`. `estimate` is what the shards are expected to cost before anything is spent."""
+    """`plan.json`. `estimate` is what the shards are expected to cost before anything is spent;
+    `saved` is how much more it would be under the same budget if the cache had no exact records."""
 
     schema: Literal[1] = 1
     changes: ChangeSet
@@ -55,4 +56,5 @@ class TuningPlan(msgspec.Struct, frozen=True, kw_only=True):
     shards: tuple[Shard, ...]
     budget: Budget
     estimate: Cost
+    saved: Cost | None = None
     notes: tuple[str, ...] = ()

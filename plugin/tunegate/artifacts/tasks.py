@@ -49,7 +49,8 @@ class ResolvedTask(msgspec.Struct, frozen=True):
 
 
 class CacheUse(msgspec.Struct, frozen=True, kw_only=True):
-    """What the cache did for this run; `misses` counts by reason, `notes` are lines to show."""
+    """What the cache did for this run; `misses` counts by reason, `notes` are lines to show. `usd`
+    is at the list prices of S3; None where the store is none of Amazon's."""
 
     location: str
     zone: str
@@ -60,6 +61,7 @@ class CacheUse(msgspec.Struct, frozen=True, kw_only=True):
     requests: int = 0
     bytes_read: int = 0
     seconds: float = 0.0
+    usd: float | None = None
     notes: tuple[str, ...] = ()
 
 

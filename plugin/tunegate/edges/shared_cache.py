@@ -22,6 +22,7 @@ from tunegate_cache.records import (
     WorkloadKey,
     WorkloadShape,
 )
+from tunegate_cache.request_prices import usd_of
 from tunegate_cache.seen_heads import SeenHeads
 from tunegate_cache.signing import TrustedKeys
 from tunegate_cache.store import MaintainedStore, StoreUnavailableError
@@ -88,8 +89,13 @@ class SharedCache:
             requests=sum(counted.requests.values()),
             bytes_read=counted.bytes_read,
             seconds=counted.seconds,
+            usd=usd_of(counted.requests) if _is_priced(self._config) else None,
             notes=(*counted.notes, *refused),
         )
+
+
+def _is_priced(config: CacheConfig) -> bool:
+    return config.url.startswith("s3:") and not config.endpoint_url
 
 
 def _require_zone(key: str, zone: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tunegate.artifacts.plans import Cost
 from tunegate.artifacts.tasks import CacheUse
 from tunegate.artifacts.verdicts import Finding, Report
 from tunegate.render.blocks import Column, fitted, fold, table
@@ -152,19 +153,28 @@ def _tuning(report: Report) -> str:
         money(tuning.usd),
         prose(tuning_ended(tuning)),
     )
-    cache = f"\n\n{_cache(report.cache)}" if report.cache else ""
+    saved = report.plan.saved if report.plan else None
+    cache = f"\n\n{_cache(report.cache, saved)}" if report.cache else ""
     return f"#### Tuning\n\n{table(columns, [row])}{cache}"
 
 
-def _cache(cache: CacheUse) -> str:
+def _cache(cache: CacheUse, saved: Cost | None) -> str:
     misses = ", ".join(f"{number} {prose(why)}" for why, number in sorted(cache.misses.items()))
     line = (
         f"Cache {code(cache.location)}, zone {code(cache.zone)}, {cache.mode}: "
         f"{cache.exact} exact, {cache.transfer} to borrow from, "
         f"{count(sum(cache.misses.values()), 'miss', 'misses')}{f' ({misses})' if misses else ''}; "
-        f"{count(cache.requests, 'request')}, {size(cache.bytes_read)}, {duration(cache.seconds)}."
+        f"{count(cache.requests, 'request')}, {size(cache.bytes_read)}, {duration(cache.seconds)}"
+        f"{'' if cache.usd is None else f', {money(cache.usd)}'}.{_saved(saved)}"
     )
     return "\n".join([line, *(f"- {prose(note)}" for note in cache.notes)])
+
+
+def _saved(saved: Cost | None) -> str:
+    if saved is None or saved.seconds < 1:
+        return ""
+    price = "" if saved.usd is None else f" ({money(saved.usd)})"
+    return f" Without its exact hits about {duration(saved.seconds)} more tuning{price}."
 
 
 def _warnings(report: Report) -> str:

@@ -60,6 +60,8 @@ def money(usd: float | None) -> str:
     """Dollars to the cent, or to a hundredth of one where there is less."""
     if usd is None:
         return NONE
+    if 0 < usd < 0.0001:  # noqa: PLR2004
+        return "under 0.0001 USD"
     return f"{usd:.2f} USD" if usd >= 1 or usd == 0 else f"{usd:.4f} USD"
 
 
@@ -76,5 +78,5 @@ def count(number: int, singular: str, plural: str | None = None) -> str:
 
 
 def _four_digits(value: float) -> str:
-    whole = len(str(int(abs(value))))
+    whole = 0 if 0 < abs(value) < 1 else len(str(int(abs(value))))
     return f"{value:.{max(0, 4 - whole)}f}"

@@ -32,6 +32,22 @@ def plan(
     for each target, they run one after the other, and the minutes are shared as well.
     """
     tasks = _with_misses(task_set, resolution)
+    planned = _planned(tasks, config, shards)
+    estimate = _estimate(planned)
+    return TuningPlan(
+        changes=task_set.changes,
+        resolution=resolution,
+        shards=planned,
+        budget=_whole_budget(planned, config, side_by_side=shards is not None),
+        estimate=estimate,
+        saved=_saved(tasks, estimate, config, shards),
+        notes=_notes(planned, config, shards),
+    )
+
+
+def _planned(
+    tasks: Sequence[ResolvedTask], config: Config, shards: int | None
+) -> tuple[Shard, ...]:
     parts = target_parts(tasks, config, shards=_checked(shards))
     if sum(part.shards for part in parts) > MOST_SHARDS:
         message = f"targets: {len(parts)} have tasks, one CI matrix takes {MOST_SHARDS}. Use fewer."
@@ -39,13 +55,24 @@ def plan(
     planned: list[Shard] = []
     for part in parts:
         planned += _shards_of(part, first_index=len(planned))
-    return TuningPlan(
-        changes=task_set.changes,
-        resolution=resolution,
-        shards=tuple(planned),
-        budget=_whole_budget(planned, config, side_by_side=shards is not None),
-        estimate=_estimate(planned),
-        notes=_notes(planned, config, shards),
+    return tuple(planned)
+
+
+def _saved(
+    tasks: Sequence[ResolvedTask], estimate: Cost, config: Config, shards: int | None
+) -> Cost | None:
+    """None where no task has an exact hit."""
+    if not any(isinstance(task.lookup, ExactHit) for task in tasks):
+        return None
+    unknown = [
+        ResolvedTask(task.task, Miss("absent")) if isinstance(task.lookup, ExactHit) else task
+        for task in tasks
+    ]
+    without = _estimate(_planned(unknown, config, shards))
+    has_prices = without.usd is not None and estimate.usd is not None
+    return Cost(
+        seconds=max(0.0, without.seconds - estimate.seconds),
+        usd=max(0.0, (without.usd or 0.0) - (estimate.usd or 0.0)) if has_prices else None,
     )
 
 

@@ -46,6 +46,7 @@ def test_what_one_machine_learns_in_a_bucket_another_knows(
     assert (used.exact, used.requests) == (1, 3)  # two zones listed, a segment
     assert used.bytes_read > 0
     assert used.seconds > 0
+    assert used.usd is None  # not Amazon's
 
 
 def test_a_server_that_is_gone_is_a_miss_and_a_note_and_what_was_learned_waits(
@@ -99,3 +100,8 @@ def test_a_wrong_setting_says_what_to_write(
 ) -> None:
     with pytest.raises(ConfigError, match=message):
         opened(config, tmp_path)
+
+
+def test_requests_to_amazon_have_a_price(tmp_path: Path) -> None:
+    assert opened(CacheConfig(url="s3://bucket/x"), tmp_path).use().usd == 0
+    assert opened(CacheConfig(url="cache"), tmp_path).use().usd is None

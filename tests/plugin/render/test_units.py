@@ -14,7 +14,7 @@ from tunegate.render import units
         (None, "–"),
         (0.0, "0.000 µs"),
         (0.0214, "21.40 µs"),
-        (0.5, "0.500 ms"),
+        (0.5, "0.5000 ms"),
         (4.812, "4.812 ms"),
         (48.123, "48.12 ms"),
         (4812.3, "4812 ms"),
@@ -54,7 +54,14 @@ def test_a_duration_is_read_without_counting(seconds: float | None, text: str) -
 
 
 @pytest.mark.parametrize(
-    ("usd", "text"), [(None, "–"), (0, "0.00 USD"), (0.01, "0.0100 USD"), (12.5, "12.50 USD")]
+    ("usd", "text"),
+    [
+        (None, "–"),
+        (0, "0.00 USD"),
+        (2e-5, "under 0.0001 USD"),
+        (0.01, "0.0100 USD"),
+        (12.5, "12.50 USD"),
+    ],
 )
 def test_money_shows_less_than_a_cent(usd: float | None, text: str) -> None:
     assert units.money(usd) == text

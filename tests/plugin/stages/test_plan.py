@@ -21,7 +21,7 @@ from tunegate.artifacts.tasks import Resolution, TuningTask
 from tunegate.config import BudgetConfig, Config, ModelConfig, TargetConfig
 from tunegate.errors import ConfigError
 from tunegate.stages.plan import matrix, plan
-from tunegate_cache.records import Lookup, Miss
+from tunegate_cache.records import ExactHit, Lookup, Miss
 
 CPU = TargetConfig(name="cpu", runner=("self-hosted", "linux"), usd_per_hour=1.0)
 GPU = TargetConfig(name="gpu", kind="cuda", runner=("self-hosted", "gpu"), usd_per_hour=4.0)
@@ -159,6 +159,28 @@ def test_a_shard_that_only_the_cache_serves_is_not_in_the_matrix() -> None:
     tasks = [make_task("a"), make_task("b", target="gpu")]
     legs = matrix(plan_of(tasks, [exact("a"), MISS]))["include"]
     assert [leg["target"] for leg in legs] == ["gpu"]
+
+
+@given(cases, budgets, shard_counts)
+def test_what_the_cache_saves_is_never_more_than_the_cap(
+    case: list[tuple[str, str, float, int, Lookup]], budget: BudgetConfig, shards: int | None
+) -> None:
+    plan, _ = planned_case(case, budget, shards)
+    if plan.saved is None:
+        assert not any(isinstance(row[4], ExactHit) for row in case)
+        return
+    assert plan.saved.seconds >= 0
+    if plan.budget.seconds is not None:
+        legs = max(1, shards or 1) * 2
+        assert plan.estimate.seconds + plan.saved.seconds <= legs * plan.budget.seconds + 1e-6
+
+
+def test_what_the_cache_saves_is_what_its_tasks_would_take() -> None:
+    tasks = [make_task("a"), make_task("b")]
+    without = plan_of(tasks, [MISS, MISS], budget=BudgetConfig(trials=64)).estimate
+    served = plan_of(tasks, [exact("a"), exact("b")], budget=BudgetConfig(trials=64))
+    assert served.saved == without
+    assert plan_of(tasks, [MISS, MISS]).saved is None
 
 
 def test_shards_take_about_the_same_time() -> None:
