@@ -1,4 +1,5 @@
-"""How much memory a child that runs candidates may take: a schedule can ask for any amount."""
+"""How much memory a child that runs candidates may take, and takes: a schedule can ask for any
+amount."""
 
 from __future__ import annotations
 
@@ -17,3 +18,11 @@ def memory_limit(kind: Literal["llvm", "cuda"]) -> dict[str, str]:
     if kind == "cuda":
         return {}
     return {MEMORY_VARIABLE: str(int(_SHARE * psutil.virtual_memory().total))}
+
+
+def resident_bytes(pid: int) -> int:
+    """0 for a process that is gone."""
+    try:
+        return int(psutil.Process(pid).memory_info().rss)
+    except psutil.Error:
+        return 0

@@ -19,12 +19,13 @@ MATTERS = 0.01
 
 class SearchPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """What may be tuned about the tuning. `noise` is the relative improvement that is believed;
-    `look_share` of what is left may go to a look at tasks that are believed not to matter;
+    `first_round_seconds` is what the first batches of all tasks that matter may take together; `look_share` of what is left may go to a look at tasks that are believed not to matter;
     `min_gain_percent_per_minute` of the end-to-end time is what a batch must promise."""
 
     first_batch: int = 8
     smallest_first_batch: int = 2
-    batch: int = 16
+    batch: int = 8
+    first_round_seconds: float = 20.0
     look_share: float = 0.1
     noise: float = 0.01
     warm_up_batches: int = 2
@@ -137,12 +138,19 @@ def _first_batch(
     affordable = float(policy.first_batch)
     if trials_left is not None:
         affordable = min(affordable, trials_left / waiting)
+    # Half of the time at most: the first round finds what is slow, the second half works on it.
+    seconds = policy.first_round_seconds - _spent(states)
     if seconds_left is not None:
-        # Half of the time: the first round finds what is slow, the second half works on it.
-        seconds = seconds_per_candidate([state.history for state in states])
-        affordable = min(affordable, seconds_left / 2 / seconds / waiting)
+        seconds = min(seconds, seconds_left / 2)
+    each = seconds_per_candidate([state.history for state in states])
+    affordable = min(affordable, max(0.0, seconds) / each / waiting)
     candidates = max(policy.smallest_first_batch, int(affordable))
     return candidates if trials_left is None else min(candidates, trials_left)
+
+
+def _spent(states: Sequence[TaskState]) -> float:
+    """By all together, in the batches that are back."""
+    return sum(batch.seconds for state in states for batch in state.history)
 
 
 def _later_batch(

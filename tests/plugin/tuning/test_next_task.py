@@ -113,7 +113,7 @@ def test_a_task_waits_for_the_results_of_its_batch() -> None:
 
 
 def test_the_tail_of_a_batch_does_not_hold_up_the_next() -> None:
-    assert index_of([state(10, 9, in_flight=3)]) == 0
+    assert index_of([state(10, 9, in_flight=2)]) == 0
 
 
 def test_nothing_is_chosen_of_a_spent_budget() -> None:

@@ -8,11 +8,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tunegate.edges.child import Child, ChildDiedError
+from tunegate.edges.memory_limit import resident_bytes
 from tunegate.edges.metaschedule.messages import Measure, Measured
 
 _MODULE = "tunegate.edges.metaschedule.worker"
-_REQUESTS_PER_WORKER = 400
-"""LLVM and TVM keep what they compiled; a worker is replaced before that matters."""
+_MOST_BYTES = 2 * 1024**3
+"""LLVM and TVM keep what they compiled; a worker that has grown to this is replaced."""
+_LOOK_EVERY = 8
 
 
 class Crew:
@@ -92,6 +94,14 @@ class Crew:
         lost, self._lost = self._lost, []
         return finished + lost
 
+    def shrink(self, size: int) -> None:
+        """Let all but `size` workers go, the busy ones first: what they were at is given up."""
+        by_use = sorted(self._served, key=lambda child: child in self._busy)
+        for child in by_use[size:]:
+            self._busy.pop(child, None)
+            del self._served[child]
+            child.kill()
+
     def close(self) -> None:
         for child in self._served:
             child.kill()
@@ -114,7 +124,7 @@ class Crew:
 
     def _retire(self, child: Child[Measured]) -> None:
         self._served[child] += 1
-        if self._served[child] >= _REQUESTS_PER_WORKER:
+        if self._served[child] % _LOOK_EVERY == 0 and resident_bytes(child.pid) > _MOST_BYTES:
             self._replace(child)
 
     def _replace(self, child: Child[Measured]) -> None:

@@ -8,6 +8,7 @@ from tunegate.artifacts.builds import Source
 from tunegate.artifacts.foreign_schedules import AdoptedSchedule, ForeignSchedule
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.config import TargetConfig
+from tunegate.tuning.candidate_filter import Reason
 from tunegate_cache.records import Decision, RecordStatus, TuningRecord, WorkloadKey
 
 
@@ -38,6 +39,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     workload: str
     origin: Source
+    reason: Reason = "random"
     schedule: Schedule
     module: str
     arguments: tuple[Argument, ...]
@@ -61,17 +63,15 @@ class OpenModels(msgspec.Struct, frozen=True, tag="open"):
     models: tuple[ModelFile, ...]
     target: TargetConfig
     directory: str
-    search_threads: int
     seed: int
 
 
 class Propose(msgspec.Struct, frozen=True, tag="propose", kw_only=True):
     """`results` are of earlier candidates of this task; `seeds` are tried before any search, once;
-    `failed` are schedules that are known not to work here, and need not be tried. `more` is how many candidates this task may still expect: it sizes the search."""
+    `failed` are schedules that are known not to work here, and need not be tried."""
 
     workload: str
     count: int
-    more: int
     seeds: tuple[tuple[Source, Schedule], ...] = ()
     failed: tuple[Schedule, ...] = ()
     results: tuple[Measured, ...] = ()
@@ -116,6 +116,7 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
     writes_reference: bool
     loser_ms: float
     repeats: int
+    repeat_ms: int = 30
     lock: str
 
 

@@ -1,9 +1,14 @@
-"""The search of one task: seeds first, then MetaSchedule's evolutionary search in batches."""
+"""The search of one task: seeds first, then drafts that a filter has picked.
+
+MetaSchedule supplies the space, the replay and the postprocessors; what to try next is decided on
+decisions alone, so that a batch costs as many replays as it has candidates.
+"""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+import statistics
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import tvm
@@ -17,49 +22,43 @@ from tunegate.edges.metaschedule.messages import (
     Proposed,
     Schedule,
 )
-from tunegate.edges.metaschedule.space import DEFAULT, DesignSpace
+from tunegate.edges.metaschedule.space import DEFAULT, design_space
+from tunegate.edges.metaschedule.surrogate import Surrogate
 from tunegate.edges.metaschedule.workload import Workload
+from tunegate.tuning.candidate_filter import Pick, Reason, picks
+from tunegate.tuning.draft_features import DraftFeatures
+from tunegate.tuning.drafts import Draft, DraftSpace
 
-_BATCH = 16
-_SMALL_POPULATION, _LARGE_POPULATION = 64, 256
-_TRIALS_FOR_LARGE_POPULATION = 200
+_POOL = 512
+_GOOD = 12
+"""Schedules that are changed and crossed."""
+_ATTEMPTS = 3
+"""Replays for each candidate that a batch wants."""
 
 
 class TaskSearch:
     """Proposes candidates of one workload and learns from their results.
 
-    The first proposal holds the default schedule and the seeds; a random sketch sample fills the
-    batch. Later ones come from evolution on the cost model, which all tasks of a run share.
+    The first proposal holds the default schedule and the seeds, filled up with random drafts. From
+    then on drafts come from the best schedules, and a surrogate picks among them once it has shown
+    that it can.
     """
 
-    def __init__(
-        self, workload: Workload, target: Any, cost_model: Any, *, threads: int, seed: int
-    ) -> None:
+    def __init__(self, workload: Workload, target: Any, *, seed: int) -> None:
         self._workload = workload
-        self._target = target
-        self._model = cost_model
-        self._threads = threads
-        self._seed = seed
         self._chance = random.Random(seed)  # noqa: S311 -- a search, not a secret
-        self._context = ms.TuneContext(
-            mod=workload.module,
-            target=target,
-            space_generator="post-order-apply",
-            search_strategy="replay-trace",
-            num_threads=threads,
-            rand_state=seed,
-        )
-        self.space = DesignSpace(workload, self._context)
+        self.space = design_space(workload, target)
         self._arguments = ms.arg_info.ArgInfo.from_prim_func(workload.module["main"])
-        self._database = ms.database.MemoryDatabase()
-        self._committed = self._database.commit_workload(workload.module)
-        self._evolution: Any | None = None
-        self._spare: list[Any] = []
-        self._open: dict[int, Any] = {}
+        sampling = self.space.sampling()
+        self._drafts = DraftSpace(sampling, self._chance)
+        self._features = DraftFeatures(sampling)
+        self._surrogate = Surrogate()
+        self._open: dict[int, Schedule] = {}
+        self._times: dict[Schedule, float] = {}
         self._seen: set[Schedule] = set()
         self._number = 0
 
-    def propose(self, count: int, more: int, seeds: Sequence[tuple[Origin, Schedule]]) -> Proposed:
+    def propose(self, count: int, seeds: Sequence[tuple[Origin, Schedule]]) -> Proposed:
         """At most `count` candidates that this task has not seen; seeds do not count."""
         candidates: list[Candidate] = []
         rejected = 0
@@ -70,7 +69,7 @@ class TaskSearch:
             kept = [candidate for candidate in made if candidate is not None]
             rejected += not kept
             candidates.extend(kept)
-        searched = self._search(count, more) if count else []
+        searched = list(self._search(count)) if count else []
         candidates.extend(searched)
         exhausted = count > 0 and not searched
         return Proposed(self._workload.digest, tuple(candidates), exhausted, rejected)
@@ -80,19 +79,16 @@ class TaskSearch:
         self._seen.update(schedules)
 
     def learn(self, results: Sequence[Measured]) -> None:
-        """Take results in: into the database that seeds the evolution, and the cost model."""
-        pairs = [(self._open.pop(r.number, None), r) for r in results]
-        known = [(c, r) for c, r in pairs if c is not None]
-        if not known:
-            return
-        candidates = [candidate for candidate, _ in known]
-        outcomes = [_runner_result(result) for _, result in known]
-        for candidate, result in known:
+        """Take results in: they are what drafts are made from, and what the surrogate is fitted to."""
+        for result in results:
+            schedule = self._open.pop(result.number, DEFAULT)
+            if schedule == DEFAULT:
+                continue
+            milliseconds = None
             if result.status == "ok":
-                self._commit(candidate, result)
-        self._model.update(self._context, candidates, outcomes)
-        if self._evolution is not None:
-            self._evolution.notify_runner_results(candidates, outcomes)
+                milliseconds = statistics.median(result.nanoseconds) / 1e6
+                self._times[schedule] = milliseconds
+            self._surrogate.add(self._features.of(_draft(schedule)), milliseconds)
 
     def _default(self) -> Candidate:
         return self._candidate("default", DEFAULT, self._workload.module)
@@ -107,82 +103,49 @@ class TaskSearch:
         replayed = self.space.replay(schedule)
         return None if replayed is None else self._scheduled(origin, replayed)
 
-    def _search(self, count: int, more: int) -> list[Candidate]:
-        found: list[Candidate] = []
-        if self._number <= 1 or more <= _BATCH:
-            found = self._random(count)
-        for _ in range(3):
-            if len(found) >= count:
-                break
-            batch = self._next_generation(more)
-            if not batch:
-                break
-            found.extend(self._fresh(batch, count - len(found)))
-        return found
-
-    def _random(self, count: int) -> list[Candidate]:
-        made = (self._scheduled("search", s) for s in self.space.sample(count, self._chance))
-        return [candidate for candidate in made if candidate is not None]
-
-    def _fresh(self, batch: Sequence[Any], wanted: int) -> list[Candidate]:
-        found: list[Candidate] = []
-        for position, measure in enumerate(batch):
-            if len(found) == wanted:
-                self._spare = list(batch[position:])
-                break
-            candidate = self._scheduled("search", measure.sch)
+    def _search(self, count: int) -> Iterator[Candidate]:
+        found = 0
+        drafts, order = self._picked(count)
+        for attempt, pick in enumerate(order):
+            if found == count or attempt == _ATTEMPTS * count + _ATTEMPTS:
+                return
+            schedule = Schedule(*drafts[pick.draft])
+            replayed = self.space.replay(schedule)
+            if replayed is None:
+                self._seen.add(schedule)
+                self._surrogate.add(self._features.of(drafts[pick.draft]), None)
+                continue
+            candidate = self._scheduled("search", replayed, pick.reason)
             if candidate is not None:
-                found.append(candidate)
-        return found
+                found += 1
+                yield candidate
 
-    def _next_generation(self, more: int) -> list[Any]:
-        if self._spare:
-            batch, self._spare = self._spare, []
-            return batch
-        if self._evolution is None:
-            self._evolution = self._start_evolution(more)
-        return list(self._evolution.generate_measure_candidates() or ())
+    def _picked(self, count: int) -> tuple[list[Draft], Iterator[Pick]]:
+        best = sorted(self._times, key=lambda schedule: self._times[schedule])[:_GOOD]
+        pool = self._drafts.pool([_draft(schedule) for schedule in best], _POOL)
+        drafts = [draft for draft in pool if Schedule(*draft) not in self._seen]
+        scores = self._surrogate.scores([self._features.of(draft) for draft in drafts])
+        return drafts, picks(len(drafts), scores, count, self._chance)
 
-    def _start_evolution(self, more: int) -> Any:
-        large = more >= _TRIALS_FOR_LARGE_POPULATION
-        population = _LARGE_POPULATION if large else _SMALL_POPULATION
-        context = ms.TuneContext(
-            mod=self._workload.module,
-            target=self._target,
-            space_generator="post-order-apply",
-            search_strategy=ms.search_strategy.EvolutionarySearch(
-                population_size=population,
-                init_measured_ratio=0.5,
-                init_min_unmeasured=population // 4,
-                genetic_num_iters=3,
-            ),
-            num_threads=self._threads,
-            rand_state=self._seed,
-        )
-        context.pre_tuning(
-            max_trials=2**30,
-            num_trials_per_iter=_BATCH,
-            design_spaces=self.space.schedules,
-            database=self._database,
-            cost_model=self._model,
-        )
-        return context
-
-    def _scheduled(self, origin: Origin, schedule: Any) -> Candidate | None:
+    def _scheduled(
+        self, origin: Origin, schedule: Any, reason: Reason = "random"
+    ) -> Candidate | None:
         described = self.space.describe(schedule.trace)
         if described is None or described in self._seen:
             return None
-        candidate = self._candidate(origin, described, schedule.mod)
-        self._open[candidate.number] = ms.MeasureCandidate(schedule, self._arguments)
-        return candidate
+        return self._candidate(origin, described, schedule.mod, reason)
 
-    def _candidate(self, origin: Origin, schedule: Schedule, module: Any) -> Candidate:
+    def _candidate(
+        self, origin: Origin, schedule: Schedule, module: Any, reason: Reason = "random"
+    ) -> Candidate:
         self._seen.add(schedule)
         self._number += 1
+        self._open[self._number] = schedule
         return Candidate(
             number=self._number,
             workload=self._workload.digest,
             origin=origin,
+            reason=reason,
             schedule=schedule,
             module=str(tvm.ir.save_json(module)),
             arguments=tuple(
@@ -190,15 +153,6 @@ class TaskSearch:
             ),
         )
 
-    def _commit(self, candidate: Any, result: Measured) -> None:
-        seconds = [n / 1e9 for n in result.nanoseconds]
-        record = ms.database.TuningRecord(
-            candidate.sch.trace, self._committed, seconds, self._target, candidate.args_info
-        )
-        self._database.commit_tuning_record(record)
 
-
-def _runner_result(result: Measured) -> Any:
-    if result.status == "ok":
-        return ms.runner.RunnerResult([n / 1e9 for n in result.nanoseconds], None)
-    return ms.runner.RunnerResult(None, result.detail or result.status)
+def _draft(schedule: Schedule) -> Draft:
+    return Draft(schedule.template, schedule.decisions)

@@ -1,10 +1,8 @@
-"""The child that holds the models, the search spaces and the cost model of one tuning run."""
+"""The child that holds the models, the search spaces and the surrogates of one tuning run."""
 
 from __future__ import annotations
 
 from pathlib import Path
-
-from tvm.s_tir import meta_schedule as ms
 
 from tunegate.edges.metaschedule.functions import functions_of
 from tunegate.edges.metaschedule.import_onnx import import_model
@@ -26,17 +24,13 @@ from tunegate.errors import TunegateError
 
 Request = SearchRequest
 
-_RANDOM_PREDICTIONS = 48
-"""Measured candidates before the cost model is trusted; stock's 100 is more than a CI run has."""
-
 
 class _State:
     def __init__(self) -> None:
-        self.threads, self.seed = 1, 1
+        self.seed = 1
         self.target: object = None
         self.workloads: dict[str, Workload] = {}
         self.searches: dict[str, TaskSearch] = {}
-        self.cost_model: object = None
 
 
 _state = _State()
@@ -54,7 +48,7 @@ def answer(request: SearchRequest) -> SearchReply:
 def _open(request: OpenModels) -> SearchReply:
     load_intrinsics(request.target.kind)
     target = tvm_target(request.target)
-    _state.target, _state.threads, _state.seed = target.target, request.search_threads, request.seed
+    _state.target, _state.seed = target.target, request.seed
     for number, model in enumerate(request.models):
         into = Path(request.directory) / f"model-{number}"
         try:
@@ -64,9 +58,6 @@ def _open(request: OpenModels) -> SearchReply:
             return Failed(str(error), model=True)
         for function in functions_of(module):
             _state.workloads.setdefault(function.workload.digest, function.workload)
-    _state.cost_model = ms.cost_model.XGBModel(
-        num_warmup_samples=_RANDOM_PREDICTIONS, num_tuning_cores=request.search_threads
-    )
     return Opened(tuple(_state.workloads), target.export_json())
 
 
@@ -74,7 +65,7 @@ def _propose(request: Propose) -> SearchReply:
     search = _search_of(request.workload)
     search.learn(request.results)
     search.avoid(request.failed)
-    proposed: Proposed = search.propose(request.count, request.more, request.seeds)
+    proposed: Proposed = search.propose(request.count, request.seeds)
     return proposed
 
 
@@ -83,8 +74,6 @@ def _search_of(workload: str) -> TaskSearch:
         _state.searches[workload] = TaskSearch(
             _state.workloads[workload],
             _state.target,
-            _state.cost_model,
-            threads=_state.threads,
             seed=_state.seed,
         )
     return _state.searches[workload]

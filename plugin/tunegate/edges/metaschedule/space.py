@@ -24,6 +24,8 @@ from tunegate_cache.decisions import SamplingInstruction, SamplingKind, check_de
 from tunegate_cache.records import Decision
 
 DEFAULT = Schedule("", ())
+_LOOPS = 12
+"""Compute locations are tried up to this loop; TVM takes the nearest that is possible."""
 _KINDS: dict[str, SamplingKind] = {
     "SamplePerfectTile": "perfect-tile",
     "SamplePartitionedTile": "partitioned-tile",
@@ -94,6 +96,18 @@ class DesignSpace:
             for index, values in schedule.decisions
         )
         return Schedule(schedule.template, moved)
+
+    def sampling(self) -> dict[str, tuple[SamplingInstruction, ...]]:
+        """What each template decides, with the extent of every tile; a compute location has the
+        highest one that is worth a try."""
+        found: dict[str, tuple[SamplingInstruction, ...]] = {}
+        for schedule in self.schedules:
+            digest, decisions = _split(schedule.trace)
+            values = dict(decisions)
+            found[digest] = tuple(
+                _with_extent(s, values[s.index]) for s in self.templates[digest].sampling
+            )
+        return found
 
     def sample(self, count: int, chance: random.Random) -> list[Any]:
         """Random schedules that pass the postprocessors, at most `count`."""
@@ -171,6 +185,16 @@ def _sampling(index: int, name: str, attributes: list[Any]) -> SamplingInstructi
         extent=None,
         candidates=len(attributes[0]) if kind == "categorical" else 0,
     )
+
+
+def _with_extent(sampling: SamplingInstruction, values: tuple[int, ...]) -> SamplingInstruction:
+    match sampling.kind:
+        case "perfect-tile" | "partitioned-tile":
+            return msgspec.structs.replace(sampling, extent=_product(values))
+        case "compute-location":
+            return msgspec.structs.replace(sampling, extent=_LOOPS)
+        case "categorical":
+            return sampling
 
 
 def _plain(value: Any) -> Any:

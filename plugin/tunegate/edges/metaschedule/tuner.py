@@ -16,8 +16,6 @@ from tunegate.edges.metaschedule.tuning_run import TuningRun
 from tunegate.ports import Clock, Publish, Shapes, Tuner
 from tunegate_cache.records import DeviceFingerprint, ExactHit, Provenance, Toolchain
 
-_SEARCH_THREADS = 1
-
 
 class MetaScheduleTuner:
     """Tunes shards with MetaSchedule on this machine; `source` goes on every record."""
@@ -78,7 +76,6 @@ class MetaScheduleTuner:
             models=self._files(shard, models),
             target=self._targets[shard.target],
             directory=str(directory),
-            search_threads=_SEARCH_THREADS,
             seed=self._seed,
         )
         return TuningRun(request, tasks, shard.budget, self._clock, publish)

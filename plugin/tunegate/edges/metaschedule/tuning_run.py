@@ -31,12 +31,13 @@ from tunegate.tuning.next_task import choose
 from tunegate_cache.records import TuningRecord
 
 _TICK_SECONDS = 0.2
-_LOOK_AHEAD = 16
-"""Fewer candidates than this waiting: time to search for more. A generation takes as long as the
-measuring of about ten, so with less the crew would stand idle."""
+_LOOK_AHEAD = 4
+"""Fewer candidates than this waiting: time to search for more. A batch is found in less time than two
+of them take to measure; to look further ahead would be to search without their results."""
 _CANDIDATE_LIMIT_SECONDS = 20.0
 _REPEATS, _CAREFUL_REPEATS = 3, 5
-_LOSER_FACTOR = 1.4
+_REPEAT_MS, _CAREFUL_REPEAT_MS = 10, 30
+_LOSER_FACTOR = 1.15
 """Slower than this many times the best: one repeat was enough."""
 _CONTENDERS = 2
 _CONFIRM_SHARE, _CONFIRM_SECONDS_PER_TASK = 0.15, 1.0
@@ -130,9 +131,7 @@ class TuningRun:
                 ledger = waiting.pop()
                 ledger.is_started = True
                 seeds = ledger.seeds() if with_seeds else ()
-                self._search.propose(
-                    Propose(workload=ledger.workload, count=0, more=0, seeds=seeds)
-                )
+                self._search.propose(Propose(workload=ledger.workload, count=0, seeds=seeds))
             if self._search.is_idle and not self._crew.pending:
                 return
             self._crew.dispatch()
@@ -157,7 +156,6 @@ class TuningRun:
             Propose(
                 workload=ledger.workload,
                 count=choice.candidates,
-                more=choice.candidates if trials_left is None else trials_left,
                 seeds=() if ledger.is_started else ledger.seeds(),
                 failed=() if ledger.is_started else ledger.failed(),
                 results=tuple(results),
@@ -189,6 +187,7 @@ class TuningRun:
             writes_reference=candidate.origin == "default",
             loser_ms=float("inf") if best is None else _LOSER_FACTOR * best,
             repeats=repeats,
+            repeat_ms=_REPEAT_MS if repeats == _REPEATS else _CAREFUL_REPEAT_MS,
             lock=str(self._directory / "timing.lock"),
         )
 
@@ -226,8 +225,12 @@ class TuningRun:
         """Measure the best few again, alone on the machine and with all its threads: a winner is
         believed only then (no winner's curse)."""
         self._search.close()
-        self._crew.close()
-        self._crew = self._hire(1, threads=self._request.target.threads or default_threads())
+        threads = self._request.target.threads or default_threads()
+        if threads == 1:
+            self._crew.shrink(1)
+        else:
+            self._crew.close()
+            self._crew = self._hire(1, threads=threads)
         by_share = sorted(self._ledgers, key=lambda x: -x.state().model_ms)
         for ledger in by_share:
             contenders = ledger.contenders(_CONTENDERS)

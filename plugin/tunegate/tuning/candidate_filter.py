@@ -1,0 +1,71 @@
+"""Which drafts are worth compiling: the best by a cheap score, and a few of the others.
+
+What the score rejects is audited: a share of every batch is drawn at random from the rejected ones,
+and what they turn out to be says how often the filter is wrong. (Trimmer, IEEE CLOUD 2022, replaces
+poor candidates by likelier ones; the audit is ours.)
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
+
+AUDIT_SHARE = 0.1
+LEAST_EVIDENCE = 8
+"""Measured candidates of a task before anything is rejected."""
+LEAST_CORRELATION = 0.2
+"""Rank correlation on candidates that it was not fitted to, below which a score decides nothing."""
+
+Reason = Literal["random", "predicted", "audit"]
+
+
+class Pick(NamedTuple):
+    """`draft` is its index."""
+
+    draft: int
+    reason: Reason
+
+
+def picks(
+    drafts: int, scores: Sequence[float] | None, wanted: int, chance: random.Random
+) -> Iterator[Pick]:
+    """Every draft once, in the order in which to try them: some will not apply. Higher scores are
+    better; without scores the order is random. `wanted` is how many the batch takes: a draft that
+    would not be among them is rejected."""
+    if scores is None:
+        order = chance.sample(range(drafts), drafts)
+        yield from (Pick(index, "random") for index in order)
+        return
+    ranked = sorted(range(drafts), key=lambda index: -scores[index])
+    kept, rejected = ranked[:wanted], ranked[wanted:]
+    chance.shuffle(rejected)
+    while kept or rejected:
+        is_audit = bool(rejected) and (not kept or chance.random() < AUDIT_SHARE)
+        if is_audit:
+            yield Pick(rejected.pop(), "audit")
+        else:
+            yield Pick(kept.pop(0), "predicted")
+
+
+def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float:
+    """Spearman's, by the Pearson correlation of mid-ranks; 0 where either does not vary."""
+    a, b = _ranks(one), _ranks(other)
+    middle = (len(a) - 1) / 2
+    covariance = sum((x - middle) * (y - middle) for x, y in zip(a, b, strict=True))
+    spread = sum((x - middle) ** 2 for x in a) * sum((y - middle) ** 2 for y in b)
+    return float(covariance / spread**0.5) if spread else 0.0
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    order = sorted(range(len(values)), key=lambda index: values[index])
+    ranks = [0.0] * len(values)
+    first = 0
+    while first < len(order):
+        last = first
+        while last + 1 < len(order) and values[order[last + 1]] == values[order[first]]:
+            last += 1
+        for place in range(first, last + 1):
+            ranks[order[place]] = (first + last) / 2
+        first = last + 1
+    return ranks

@@ -1,0 +1,147 @@
+"""Drafts: candidates as decisions alone, made by the thousand without the compiler.
+
+A draft is random, or a change of a good schedule, or two good ones crossed. Which are worth
+compiling is for the filter to say. (Draft-then-verify is Pruner's order, ASPLOS 2025; the changes
+are those of MetaSchedule's own mutators.)
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from tunegate_cache.decisions import SamplingInstruction
+from tunegate_cache.records import Decision
+
+RANDOM_SHARE, CROSSED_SHARE = 0.5, 0.2
+"""Of a pool; the rest are changes of good schedules."""
+_MORE_CHANGES = 0.4
+_FIRST_LOCATION = -2
+
+
+class Draft(NamedTuple):
+    template: str
+    decisions: tuple[Decision, ...]
+
+
+class DraftSpace:
+    """What can be decided. `templates` have the `extent` of every tile, and for a compute location
+    the highest one that was seen as its `extent`."""
+
+    def __init__(
+        self, templates: Mapping[str, Sequence[SamplingInstruction]], chance: random.Random
+    ) -> None:
+        self._templates = {digest: tuple(sampling) for digest, sampling in templates.items()}
+        self._chance = chance
+
+    def pool(self, good: Sequence[Draft], size: int) -> list[Draft]:
+        """Different drafts, at most `size`, that are none of `good`; fewer where the space is
+        small."""
+        found: dict[Draft, None] = {}
+        known = set(good)
+        for _ in range(2 * size):
+            draft = self._draft(good)
+            if draft not in known:
+                found[draft] = None
+            if len(found) == size:
+                break
+        return list(found)
+
+    def _draft(self, good: Sequence[Draft]) -> Draft:
+        luck = self._chance.random()
+        if not good or luck < RANDOM_SHARE:
+            return self._random()
+        one = self._chance.choice(good)
+        if luck < RANDOM_SHARE + CROSSED_SHARE:
+            return self._crossed(one, self._chance.choice(good))
+        return self._changed(one)
+
+    def _random(self) -> Draft:
+        template = self._chance.choice(list(self._templates))
+        sampling = self._templates[template]
+        return Draft(template, tuple((s.index, self._decided(s)) for s in sampling))
+
+    def _changed(self, draft: Draft) -> Draft:
+        """One decision more or less often than two, and so on."""
+        decisions = list(draft.decisions)
+        sampling = self._templates[draft.template]
+        while True:
+            place = self._chance.randrange(len(decisions))
+            index, values = decisions[place]
+            decisions[place] = (index, self._nearby(sampling[place], values))
+            if self._chance.random() > _MORE_CHANGES:
+                return Draft(draft.template, tuple(decisions))
+
+    def _crossed(self, one: Draft, other: Draft) -> Draft:
+        if one.template != other.template:
+            return self._changed(one)
+        pairs = zip(one.decisions, other.decisions, strict=True)
+        return Draft(one.template, tuple(self._chance.choice(pair) for pair in pairs))
+
+    def _decided(self, sampling: SamplingInstruction) -> tuple[int, ...]:
+        match sampling.kind:
+            case "perfect-tile":
+                return self._tile(sampling)
+            case "categorical":
+                return (self._chance.randrange(sampling.candidates),)
+            case "compute-location":
+                return (self._chance.randint(_FIRST_LOCATION, sampling.extent or 0),)
+            case "partitioned-tile":
+                # Its parts are bound to each other: it stays with the one that is known.
+                return (*((1,) * (sampling.n - 1)), sampling.extent or 1)
+
+    def _tile(self, sampling: SamplingInstruction) -> tuple[int, ...]:
+        """Every prime factor of the extent at some level, the innermost within its bound."""
+        factors = [1] * sampling.n
+        for prime in primes(sampling.extent or 1):
+            factors[self._chance.randrange(sampling.n)] *= prime
+        limit = sampling.max_innermost
+        while limit and factors[-1] > limit and sampling.n > 1:
+            prime = self._chance.choice(primes(factors[-1]))
+            factors[-1] //= prime
+            factors[self._chance.randrange(sampling.n - 1)] *= prime
+        return tuple(factors)
+
+    def _nearby(self, sampling: SamplingInstruction, values: tuple[int, ...]) -> tuple[int, ...]:
+        if sampling.kind == "perfect-tile" and sampling.n > 1:
+            return self._moved(sampling, values)
+        if sampling.kind == "partitioned-tile":
+            return values
+        return self._decided(sampling)
+
+    def _moved(self, sampling: SamplingInstruction, values: tuple[int, ...]) -> tuple[int, ...]:
+        """A factor of one level goes to another."""
+        origins = [place for place, value in enumerate(values) if value > 1]
+        if not origins:
+            return values
+        origin = self._chance.choice(origins)
+        goal = self._chance.choice([place for place in range(sampling.n) if place != origin])
+        factor = self._chance.choice(_divisors_above_one(values[origin]))
+        moved = list(values)
+        moved[origin] //= factor
+        moved[goal] *= factor
+        if sampling.max_innermost and moved[-1] > sampling.max_innermost:
+            return values
+        return tuple(moved)
+
+
+@lru_cache(maxsize=4096)
+def primes(number: int) -> tuple[int, ...]:
+    """Prime factors, each as often as it divides."""
+    found = []
+    divisor = 2
+    while divisor * divisor <= number:
+        while number % divisor == 0:
+            found.append(divisor)
+            number //= divisor
+        divisor += 1
+    return (*found, number) if number > 1 else tuple(found)
+
+
+@lru_cache(maxsize=4096)
+def _divisors_above_one(number: int) -> tuple[int, ...]:
+    small = [d for d in range(1, math.isqrt(number) + 1) if number % d == 0]
+    return tuple(sorted({*small[1:], *(number // d for d in small)}))

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import random
+from itertools import islice
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from tunegate.tuning.candidate_filter import AUDIT_SHARE, Pick, picks, rank_correlation
+
+numbers = st.lists(st.integers(-20, 20).map(float), min_size=3, max_size=40)
+
+
+@given(st.none() | numbers, st.integers(0, 50), st.integers(0, 2**32))
+def test_every_draft_is_picked_once(scores: list[float] | None, wanted: int, seed: int) -> None:
+    drafts = 12 if scores is None else len(scores)
+    found = list(picks(drafts, scores, wanted, random.Random(seed)))
+    assert sorted(pick.draft for pick in found) == list(range(drafts))
+
+
+def test_without_scores_the_order_is_random_and_says_so() -> None:
+    found = list(picks(50, None, 8, random.Random(1)))
+    assert {pick.reason for pick in found} == {"random"}
+    assert [pick.draft for pick in found] != sorted(pick.draft for pick in found)
+
+
+def test_the_best_come_first_with_a_few_of_the_rejected_between_them() -> None:
+    scores = [float(n) for n in range(500)]
+    batches = [list(islice(picks(500, scores, 8, random.Random(s)), 8)) for s in range(400)]
+    audits = [pick for batch in batches for pick in batch if pick.reason == "audit"]
+    assert 0.7 * AUDIT_SHARE < len(audits) / 3200 < 1.3 * AUDIT_SHARE
+    assert all(pick.draft < 492 for pick in audits)
+    predicted = [[p.draft for p in batch if p.reason == "predicted"] for batch in batches]
+    assert all(best == list(range(499, 499 - len(best), -1)) for best in predicted)
+
+
+def test_audited_drafts_are_spread_over_all_that_was_rejected() -> None:
+    scores = [float(n) for n in range(100)]
+    chance = random.Random(1)
+    audits = [p.draft for _ in range(2000) for p in islice(picks(100, scores, 8, chance), 8)]
+    middle = [draft for draft in audits if draft < 92]
+    assert 40 < sum(middle) / len(middle) < 51
+
+
+def test_nothing_left_to_reject_ends_with_the_kept() -> None:
+    assert list(picks(2, [1.0, 2.0], 8, random.Random(1))) == [
+        Pick(1, "predicted"),
+        Pick(0, "predicted"),
+    ]
+
+
+@given(numbers, st.integers(0, 2**32))
+def test_the_rank_correlation_is_spearmans(values: list[float], seed: int) -> None:
+    other = random.Random(seed).sample(values, len(values))
+    expected = stats.spearmanr(values, other).statistic if len(set(values)) > 1 else 0.0
+    assert rank_correlation(values, other) == pytest.approx(expected, abs=1e-9)
