@@ -58,12 +58,16 @@ class CacheConfig(_Section, frozen=True, kw_only=True):
 
 
 class BudgetConfig(_Section, frozen=True, kw_only=True):
-    """The cap on tuning. The first limit reached stops it; `usd` needs `usd-per-hour` on the target."""
+    """The cap on tuning, and when it has done enough. The first limit reached stops it; what is about
+    money needs `usd-per-hour`. Gains are of the estimated end-to-end time."""
 
     minutes: NotNegative | None = 10.0
     usd: NotNegative | None = None
     trials: Annotated[int, msgspec.Meta(ge=0)] | None = None
     usd_per_hour: NotNegative | None = None
+    target_latency_ms: Positive | None = None
+    min_gain_percent_per_minute: NotNegative = 0.5
+    min_gain_percent_per_usd: NotNegative | None = None
 
 
 class GateConfig(_Section, frozen=True, kw_only=True):

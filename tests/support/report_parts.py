@@ -15,7 +15,6 @@ from tunegate.artifacts.measurements import (
     MeasurementRun,
     TaskDifference,
 )
-from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
 from tunegate.artifacts.plans import Budget, Cost, PlannedTask, Shard, TuningPlan
 from tunegate.artifacts.tasks import CacheUse, Resolution, ResolvedTask, TaskUse, TuningTask
 from tunegate.artifacts.verdicts import Finding, Status, TuningSummary, Verdict
@@ -246,18 +245,6 @@ def plan(
     )
 
 
-def outcome(tasks: tuple[TaskRow, ...] = TASKS, **fields: object) -> TuningOutcome:
-    wanted = {
-        "shard": 0,
-        "target": "cpu",
-        "tasks": tuple(_outcome(row) for row in tasks),
-        "spent": Cost(seconds=112.4, usd=0.1124),
-        "device": DEVICE,
-        "stopped": "finished",
-    }
-    return TuningOutcome(**(wanted | fields))  # type: ignore[arg-type]  # a builder
-
-
 def _task(row: TaskRow) -> TuningTask:
     use = TaskUse(model=MODEL, side="head", weight=row.weight, name=row.name)
     return TuningTask(
@@ -273,19 +260,3 @@ def _task(row: TaskRow) -> TuningTask:
 
 def _lookup(row: TaskRow) -> ExactHit | Miss:
     return ExactHit(()) if row.source == "exact" else Miss("absent")
-
-
-def _outcome(row: TaskRow) -> TaskOutcome:
-    return TaskOutcome(
-        key=row.key,
-        target="cpu",
-        name=row.name,
-        source=row.source,
-        records=(),
-        trials=row.trials,
-        before_ms=row.before_ms,
-        best_ms=row.ms,
-        seconds=row.trials * 1.7,
-        stopped=row.stopped,
-        failures={"compile": 2, "timeout": 1} if row.trials else {},
-    )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from tests.support import report_parts as parts
+from tests.support.outcome_parts import outcome
 from tests.support.squeezenet import TASKS, TaskRow
 from tunegate.artifacts.changes import ChangeSet
 from tunegate.artifacts.measurements import Comparison, Interval, MeasurementRun
@@ -52,7 +53,7 @@ def slowed() -> Report:
     tuning = parts.summary(exact=8, miss=2, trials=64, seconds=112.4, usd=0.1124)
     verdict = parts.verdict("fail", 1, finding, tuning=tuning)
     cache = parts.cache(exact=8, misses={"absent": 2})
-    outcomes = (parts.outcome(head, curve=CURVE),)
+    outcomes = (outcome(head, curve=CURVE),)
     return _measured(verdict, compared, head=head, outcomes=outcomes, cache=cache)
 
 
@@ -137,16 +138,14 @@ def budget_spent() -> Report:
         else row
         for row in TASKS
     )
-    outcome = parts.outcome(
-        head, stopped="usd", spent=Cost(seconds=10.0, usd=0.01), curve=CURVE[:4]
-    )
+    tuned = outcome(head, stopped="usd", spent=Cost(seconds=10.0, usd=0.01), curve=CURVE[:4])
     tuning = parts.summary(
         tasks=10, exact=8, miss=2, trials=22, seconds=10.0, usd=0.01, stopped="usd"
     )
     compared = parts.comparison(Interval(low=-0.9, center=0.6, high=2.1), 4.812)
     finding = _finding("pass", "within the margin of 3 %", compared)
     verdict = parts.verdict("pass", 0, finding, tuning=tuning)
-    return _measured(verdict, compared, head=head, outcomes=(outcome,))
+    return _measured(verdict, compared, head=head, outcomes=(tuned,))
 
 
 def cache_down() -> Report:
@@ -268,7 +267,7 @@ def _report(
         verdict,
         changes=changes,
         plan=parts.plan(changes, use, tasks, budget),
-        outcomes=outcomes or (parts.outcome(tasks),),
+        outcomes=outcomes or (outcome(tasks),),
         run=run,
         comparisons=comparisons,
         cache=use,

@@ -7,7 +7,28 @@ from typing import Literal
 import msgspec
 
 from tunegate.artifacts.plans import Cost
-from tunegate_cache.records import DeviceFingerprint, TuningRecord, WorkloadKey
+from tunegate_cache.records import DeviceFingerprint, RecordStatus, TuningRecord, WorkloadKey
+
+Source = Literal["exact", "transfer", "search", "default"]
+
+
+class CandidateCost(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of the ledger: one candidate at one stage, and what it took.
+
+    `stage` is `look` for the first measurement and `confirm` for the careful second one; `pick` says
+    why the candidate was tried, `audit` meaning that the filter had rejected it. The seconds are a
+    worker's; `milliseconds` is the time that was measured, None where the candidate failed.
+    `improved` is whether the task's best time fell.
+    """
+
+    stage: Literal["look", "confirm"]
+    origin: Source
+    pick: Literal["given", "random", "predicted", "audit"]
+    status: RecordStatus
+    build_seconds: float
+    run_seconds: float
+    milliseconds: float | None
+    improved: bool
 
 
 class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -15,22 +36,32 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
     `before_ms` is the best time known before (the default schedule where nothing was), `best_ms`
     the best now; both per call, None if never measured. `failures` counts candidates by cause.
+    `search_seconds` were spent on finding candidates; `ledger` has what each of them cost.
     """
 
     key: WorkloadKey
     target: str
     name: str
-    source: Literal["exact", "transfer", "search", "default"]
+    source: Source
     records: tuple[TuningRecord, ...]
     trials: int
     before_ms: float | None
     best_ms: float | None
     seconds: float
     stopped: Literal[
-        "exact", "finished", "converged", "budget", "failed", "cancelled", "not-started"
+        "exact",
+        "finished",
+        "converged",
+        "target-latency",
+        "budget",
+        "failed",
+        "cancelled",
+        "not-started",
     ]
     failures: dict[str, int] = {}
     detail: str = ""
+    search_seconds: float = 0.0
+    ledger: tuple[CandidateCost, ...] = ()
 
 
 class TuningOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +73,8 @@ class TuningOutcome(msgspec.Struct, frozen=True, kw_only=True):
     tasks: tuple[TaskOutcome, ...]
     spent: Cost
     device: DeviceFingerprint
-    stopped: Literal["finished", "seconds", "usd", "trials", "cancelled", "failed"]
+    stopped: Literal[
+        "finished", "target-latency", "seconds", "usd", "trials", "cancelled", "failed"
+    ]
     curve: tuple[tuple[float, float], ...] = ()
     notes: tuple[str, ...] = ()

@@ -18,12 +18,16 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
-    """The cap, resolved: None is no limit of that kind. `seconds` already includes money."""
+    """The cap, resolved: None is no limit of that kind. `seconds` already includes money, and so
+    does `min_gain_percent_per_minute`. `target_ms` is the latency at which each model is fast
+    enough: of a shard, what its tasks may take of it."""
 
     seconds: float | None
     trials: int | None
     usd: float | None = None
     usd_per_hour: float | None = None
+    min_gain_percent_per_minute: float = 0.5
+    target_ms: dict[str, float] = {}
 
 
 class PlannedTask(msgspec.Struct, frozen=True, kw_only=True):

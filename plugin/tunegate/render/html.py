@@ -14,6 +14,7 @@ from tunegate.render import plots, units
 from tunegate.render.environment import facts
 from tunegate.render.escape import visible
 from tunegate.render.headline import WORDS, headline, reason, worst_first
+from tunegate.render.ledger import audit, spending
 from tunegate.render.operators import Part, parts, tuned_rows
 from tunegate.render.stopped import stopped_words, tuning_ended
 
@@ -59,6 +60,8 @@ def render(report: Report) -> str:
             checks=[_check(report, each, at) for at, each in enumerate(worst[:PLOTTED_CHECKS])],
             curves=_curves(report),
             tasks=tuned_rows(report),
+            spending=spending(report.outcomes),
+            audit=audit(report.outcomes),
             facts=facts(report),
             reason=lambda finding: reason(finding, verdict),
         )

@@ -11,9 +11,11 @@ from tunegate.render.blocks import Column, fitted, fold, table
 from tunegate.render.environment import facts
 from tunegate.render.escape import code, prose
 from tunegate.render.headline import MARKS, WORDS, headline, reason, worst_first
+from tunegate.render.ledger import audit, spending
 from tunegate.render.operators import TunedRow, parts, tuned_rows
 from tunegate.render.stopped import stopped_words, tuning_ended
 from tunegate.render.units import (
+    NONE,
     count,
     difference_ms,
     duration,
@@ -44,6 +46,7 @@ def render(report: Report, *, limit_chars: int = 60_000) -> str:
         _tuning(report),
         _warnings(report),
         _tasks(report),
+        _spending(report),
         _more_checks(report),
         _about(report),
     )
@@ -211,6 +214,41 @@ def _tasks(report: Report) -> str:
     rest = len(rows) - len(cells)
     more = f"\n\n… and {count(rest, 'more task')}." if rest > 0 else ""
     return fold(f"Tasks ({len(rows)})", table(columns, cells) + more)
+
+
+def _spending(report: Report) -> str:
+    rows = spending(report.outcomes)
+    if not rows:
+        return ""
+    columns = (
+        Column("What"),
+        Column("Candidates", number=True),
+        Column("Time", number=True),
+        Column("Share", number=True),
+        Column("Cost", number=True),
+    )
+    cells = [
+        (
+            row.what,
+            NONE if row.candidates is None else f"{row.candidates:,}",
+            duration(row.seconds),
+            share(row.share),
+            money(row.usd),
+        )
+        for row in rows
+    ]
+    return fold("Where the tuning time went", table(columns, cells) + _audit(report))
+
+
+def _audit(report: Report) -> str:
+    found = audit(report.outcomes)
+    if found is None:
+        return ""
+    return (
+        f"\n\nOf {count(found.audited, 'candidate')} that the filter had rejected and that "
+        f"{'was' if found.audited == 1 else 'were'} measured all the same, {found.wrong} came within "
+        "2 % of the best."
+    )
 
 
 def _ended(row: TunedRow) -> str:

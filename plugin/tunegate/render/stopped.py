@@ -7,6 +7,7 @@ from tunegate.artifacts.verdicts import TuningSummary
 WORDS = {
     "finished": "finished",
     "converged": "no more to gain",
+    "target-latency": "fast enough",
     "exact": "known",
     "budget": "budget spent",
     "seconds": "time budget spent",

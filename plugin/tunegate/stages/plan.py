@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from tunegate.artifacts.plans import Budget, Cost, PlannedTask, Shard, TuningPlan
 from tunegate.artifacts.tasks import Resolution, ResolvedTask, TaskSet, TaskUse
 from tunegate.config import Config
@@ -11,6 +13,7 @@ from tunegate.errors import ConfigError
 from tunegate.tuning.allocation import Demand, divide, share_trials
 from tunegate.tuning.budget import SECONDS_PER_HOUR, budget_of
 from tunegate.tuning.expected_time import known_ms, room, seconds_per_trial, weight_of
+from tunegate.tuning.objective import parts_of_target
 from tunegate.tuning.sharding import balanced
 from tunegate.tuning.target_parts import TargetPart, left_to_tune, target_parts
 from tunegate_cache.records import ExactHit, Miss
@@ -113,7 +116,7 @@ def _shards_of(part: TargetPart, *, first_index: int) -> list[Shard]:
     tasks = _planned_tasks(part)
     seconds = [t.trials * seconds_per_trial(t.resolved.task, part.target.kind) for t in tasks]
     groups = balanced(seconds, part.shards)
-    budgets = _shard_budgets(part, tasks, seconds, groups)
+    budgets = _with_objectives(part, tasks, groups, _shard_budgets(part, tasks, seconds, groups))
     return [
         Shard(
             index=first_index + number,
@@ -184,6 +187,27 @@ def _shard_budgets(
             usd_per_hour=part.usd_per_hour,
         )
         for number, load in enumerate(loads)
+    ]
+
+
+def _with_objectives(
+    part: TargetPart,
+    tasks: Sequence[PlannedTask],
+    groups: Sequence[Sequence[int]],
+    budgets: Sequence[Budget],
+) -> list[Budget]:
+    kind = part.target.kind
+    timed = [
+        [(tasks[i].resolved.task, known_ms(tasks[i].resolved, kind)) for i in group]
+        for group in groups
+    ]
+    wanted = part.target_latency_ms
+    targets = [{} for _ in groups] if wanted is None else parts_of_target(timed, wanted)
+    return [
+        msgspec.structs.replace(
+            budget, min_gain_percent_per_minute=part.least_gain, target_ms=target
+        )
+        for budget, target in zip(budgets, targets, strict=True)
     ]
 
 

@@ -11,7 +11,7 @@ from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.verdicts import TuningSummary
 from tunegate_cache.records import ExactHit, Lookup, Miss, TransferHit
 
-_WORST_FIRST = ("cancelled", "failed", "usd", "seconds", "trials")
+_WORST_FIRST = ("cancelled", "failed", "usd", "seconds", "trials", "target-latency")
 """With several shards the reason that a reader must know; "finished" where none of these."""
 
 

@@ -12,7 +12,7 @@ from tunegate.artifacts.plans import PlannedTask
 from tunegate.tuning.budget import Limit, Spending, clock_limit
 from tunegate_cache.records import ExactHit, WorkloadKey
 
-RunEnd = Literal["finished", "seconds", "usd", "trials", "failed"]
+RunEnd = Literal["finished", "target-latency", "seconds", "usd", "trials", "failed"]
 
 _UNTOUCHED = frozenset({"exact", "not-started"})
 
@@ -37,6 +37,8 @@ def final_outcomes(
 def why_ended(tasks: Sequence[TaskOutcome], spending: Spending) -> RunEnd:
     """The limit, if one kept tasks from their end; 'failed' if nothing that was tried ever ran."""
     stops = {task.stopped for task in tasks}
+    if "target-latency" in stops:
+        return "target-latency"
     cut_short = "budget" in stops or ("not-started" in stops and spending.is_spent)
     if cut_short:
         return spending.limit or _nearest_limit(spending)

@@ -13,6 +13,7 @@ from tunegate.errors import ConfigError
 Limit = Literal["seconds", "usd", "trials"]
 
 SECONDS_PER_HOUR = 3600.0
+_MINUTES_PER_HOUR = 60
 
 
 def resolve_budget(config: BudgetConfig, target: TargetConfig) -> Budget:
@@ -24,8 +25,22 @@ def resolve_budget(config: BudgetConfig, target: TargetConfig) -> Budget:
             "Set usd-per-hour on the target or under budget."
         )
         raise ConfigError(message)
+    if config.min_gain_percent_per_usd is not None and not price:
+        message = (
+            f"budget.min-gain-percent-per-usd needs a price for target '{target.name}'. "
+            "Set usd-per-hour on the target or under budget."
+        )
+        raise ConfigError(message)
     seconds = None if config.minutes is None else config.minutes * 60
     return budget_of(seconds, trials=config.trials, usd=config.usd, usd_per_hour=price)
+
+
+def least_gain(config: BudgetConfig, usd_per_hour: float | None) -> float:
+    """In percent of the end-to-end time per minute: the stricter of the two that may be set."""
+    per_minute = config.min_gain_percent_per_minute
+    if config.min_gain_percent_per_usd is None or usd_per_hour is None:
+        return per_minute
+    return max(per_minute, config.min_gain_percent_per_usd * usd_per_hour / _MINUTES_PER_HOUR)
 
 
 def budget_of(

@@ -9,14 +9,14 @@ import msgspec
 from tunegate.artifacts.tasks import ResolvedTask
 from tunegate.config import Config, TargetConfig
 from tunegate.tuning.allocation import divide
-from tunegate.tuning.budget import SECONDS_PER_HOUR, resolve_budget
+from tunegate.tuning.budget import SECONDS_PER_HOUR, least_gain, resolve_budget
 from tunegate.tuning.expected_time import seconds_per_trial
 from tunegate_cache.records import ExactHit
 
 
 class TargetPart(msgspec.Struct, frozen=True, kw_only=True):
     """What one target may use. `seconds` is the wall clock of each of its `shards`; `trials` and
-    `usd` are for all of them together; None is no limit."""
+    `usd` are for all of them together; None is no limit. `least_gain` is in percent per minute."""
 
     target: TargetConfig
     tasks: tuple[ResolvedTask, ...]
@@ -25,6 +25,8 @@ class TargetPart(msgspec.Struct, frozen=True, kw_only=True):
     trials: int | None
     usd: float | None
     usd_per_hour: float | None
+    least_gain: float
+    target_latency_ms: float | None
 
     @property
     def machine_seconds(self) -> float | None:
@@ -64,6 +66,8 @@ def target_parts(
             trials=trials[i],
             usd=None if config.budget.usd is None else config.budget.usd * _fraction(bills, i),
             usd_per_hour=budgets[i].usd_per_hour,
+            least_gain=least_gain(config.budget, budgets[i].usd_per_hour),
+            target_latency_ms=config.budget.target_latency_ms,
         )
         for i, target in enumerate(targets)
     )

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import report_parts as parts
+from tests.support.outcome_parts import outcome
 from tests.support.reports import KINDS, make_report
 from tests.support.squeezenet import TASKS
 from tunegate.artifacts.measurements import Interval, TaskDifference
@@ -20,7 +21,7 @@ Source = Literal["exact", "transfer", "search", "default"]
 def advice(difference: TaskDifference, *stopped: str) -> tuple[str, ...]:
     """The advice for one slower operator after shards that ended so."""
     finding = parts.finding("fail", "", differences=(difference,))
-    outcomes = [parts.outcome(stopped=each) for each in stopped]
+    outcomes = [outcome(stopped=each) for each in stopped]
     return next_steps(parts.verdict("fail", 1, finding), outcomes, None, [], None)
 
 
@@ -56,8 +57,8 @@ def test_a_search_that_the_budget_cut_asks_for_more() -> None:
     row = msgspec.structs.replace(TASKS[0], source="search", trials=12, stopped="budget")
     difference = slower("search", row.name)
     finding = parts.finding("fail", "", differences=(difference,))
-    outcome = parts.outcome((row,), stopped="seconds")
-    said = next_steps(parts.verdict("fail", 1, finding), [outcome], None, [], None)
+    tuned = outcome((row,), stopped="seconds")
+    said = next_steps(parts.verdict("fail", 1, finding), [tuned], None, [], None)
     assert "had only 12 trials when the budget ended: raise budget.minutes" in said[0]
 
 
@@ -136,7 +137,7 @@ def test_no_advice_is_given_twice_and_each_is_a_sentence(kind: str) -> None:
 
 def test_a_task_without_a_working_candidate_is_named_with_the_causes() -> None:
     row = msgspec.structs.replace(TASKS[0], source="default", trials=8, stopped="failed")
-    (said,) = next_steps(parts.verdict("pass", 0), [parts.outcome((row,))], None, [], None)
+    (said,) = next_steps(parts.verdict("pass", 0), [outcome((row,))], None, [], None)
     assert said == (
         "No candidate of fused_conv2d_add_relu worked (2 compile, 1 timeout): "
         "it keeps the schedule it had."

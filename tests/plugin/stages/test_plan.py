@@ -170,9 +170,11 @@ def test_what_the_cache_saves_is_never_more_than_the_cap(
         assert not any(isinstance(row[4], ExactHit) for row in case)
         return
     assert plan.saved.seconds >= 0
-    if plan.budget.seconds is not None:
-        legs = max(1, shards or 1) * 2
-        assert plan.estimate.seconds + plan.saved.seconds <= legs * plan.budget.seconds + 1e-6
+    if budget.minutes is not None:
+        legs = max(2, shards or 1)
+        assert plan.estimate.seconds + plan.saved.seconds <= legs * budget.minutes * 60 + 1e-6
+    if budget.usd is not None and plan.saved.usd is not None:
+        assert (plan.estimate.usd or 0) + plan.saved.usd <= budget.usd + 1e-6
 
 
 def test_what_the_cache_saves_is_what_its_tasks_would_take() -> None:
@@ -181,6 +183,16 @@ def test_what_the_cache_saves_is_what_its_tasks_would_take() -> None:
     served = plan_of(tasks, [exact("a"), exact("b")], budget=BudgetConfig(trials=64))
     assert served.saved == without
     assert plan_of(tasks, [MISS, MISS]).saved is None
+
+
+def test_every_shard_knows_what_its_tasks_may_take_of_the_target() -> None:
+    tasks = [make_task(f"t{i}", flops=1e8 * (1 + i)) for i in range(6)]
+    budget = BudgetConfig(target_latency_ms=12.0, min_gain_percent_per_minute=2.0)
+    shards = plan_of(tasks, [MISS] * 6, budget=budget, shards=3).shards
+    assert len(shards) == 3
+    parts = [part for shard in shards for part in shard.budget.target_ms.values()]
+    assert sum(parts) == pytest.approx(12.0)
+    assert {shard.budget.min_gain_percent_per_minute for shard in shards} == {2.0}
 
 
 def test_shards_take_about_the_same_time() -> None:

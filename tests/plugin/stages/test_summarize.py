@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.support import report_parts as parts
+from tests.support.outcome_parts import outcome
 from tests.support.squeezenet import TASKS
 from tunegate import wire
 from tunegate.artifacts.changes import ChangeSet
@@ -24,7 +25,7 @@ def summarized(
         VERDICT,
         changes=changes,
         plan=plan,
-        outcomes=[parts.outcome()],
+        outcomes=[outcome()],
         run=None,
         comparisons=[],
         cache=cache,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tunegate.artifacts.plans import Budget
 from tunegate.config import BudgetConfig, TargetConfig
 from tunegate.errors import ConfigError
-from tunegate.tuning.budget import Spending, budget_of, clock_limit, resolve_budget
+from tunegate.tuning.budget import Spending, budget_of, clock_limit, least_gain, resolve_budget
 
 amounts = st.floats(min_value=0, max_value=1e6, allow_nan=False)
 
@@ -81,3 +81,16 @@ def test_within_the_seconds_neither_time_nor_money_is_overspent(
     paid = Spending(budget=budget, seconds=budget.seconds).usd
     if usd is not None and paid is not None:
         assert paid <= usd * (1 + 1e-9)
+
+
+def test_the_stricter_of_two_least_gains_counts() -> None:
+    both = BudgetConfig(min_gain_percent_per_minute=1.0, min_gain_percent_per_usd=40.0)
+    assert least_gain(both, usd_per_hour=3.0) == 2.0
+    assert least_gain(both, usd_per_hour=0.6) == 1.0
+    assert least_gain(BudgetConfig(), usd_per_hour=None) == 0.5
+
+
+def test_a_gain_for_money_without_a_price_is_refused_with_the_key_to_set() -> None:
+    config = BudgetConfig(min_gain_percent_per_usd=1.0)
+    with pytest.raises(ConfigError, match="min-gain-percent-per-usd needs a price"):
+        resolve_budget(config, TargetConfig(name="cpu"))

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from tunegate.artifacts.builds import Source as Origin
-from tunegate.artifacts.outcomes import TaskOutcome
+from tunegate.artifacts.outcomes import CandidateCost, TaskOutcome
 from tunegate.artifacts.plans import PlannedTask
 from tunegate.edges.metaschedule.messages import Candidate, Measured, Schedule
 from tunegate.tuning.expected_time import starting_state
@@ -23,7 +23,16 @@ from tunegate_cache.records import (
     TuningRecord,
 )
 
-Stopped = Literal["exact", "finished", "converged", "budget", "failed", "cancelled", "not-started"]
+Stopped = Literal[
+    "exact",
+    "finished",
+    "converged",
+    "target-latency",
+    "budget",
+    "failed",
+    "cancelled",
+    "not-started",
+]
 _KEPT_IN_OUTCOME = 4
 _LASTING_FAILURES = frozenset({"compile", "runtime", "wrong", "constraint"})
 
@@ -45,6 +54,7 @@ class TaskLedger:
         self._device, self._toolchain, self._source = device, toolchain, source
         self.trials = 0
         self.seconds = 0.0
+        self.search_seconds = 0.0
         # A task that is too small to search has its default schedule measured, no more.
         self.exhausted = not planned.trials
         self.is_started = False
@@ -57,12 +67,18 @@ class TaskLedger:
         self._ok: dict[Schedule, tuple[TuningRecord, Origin]] = {}
         self._failures: Counter[str] = Counter()
         self._detail = ""
+        self._costs: list[CandidateCost] = []
         self._confirmed: set[Schedule] = set()
 
     @property
     def is_served(self) -> bool:
         """The cache answers this task as it is: nothing is run for it."""
         return isinstance(self.planned.resolved.lookup, ExactHit)
+
+    @property
+    def now_ms(self) -> float:
+        """Of one call: measured, or what is expected."""
+        return self._prior.prior_ms if self.best_ms is None else self.best_ms
 
     @property
     def needs_default(self) -> bool:
@@ -103,6 +119,7 @@ class TaskLedger:
     def enter(self, candidate: Candidate, measured: Measured, now: int) -> TuningRecord:
         """Book a result and give the record to publish. The default schedule is a candidate like
         any other, with an empty template."""
+        before = self.best_ms
         self.seconds += measured.build_seconds + measured.run_seconds
         if measured.status != "ok":
             self._failures[measured.status] += 1
@@ -113,6 +130,8 @@ class TaskLedger:
         record = self._record(candidate.schedule, measured, now)
         if measured.status == "ok":
             self._accept(candidate, record)
+        improved = self.best_ms is not None and (before is None or self.best_ms < before)
+        self._costs.append(_cost("look", candidate, measured, improved=improved))
         return record
 
     def note_batch(self, trials: int, seconds: float) -> None:
@@ -146,8 +165,10 @@ class TaskLedger:
             return "failed"
         return "finished" if self.exhausted else run
 
-    def confirm(self, schedule: Schedule, measured: Measured, now: int) -> TuningRecord:
+    def confirm(self, candidate: Candidate, measured: Measured, now: int) -> TuningRecord:
         """Book a careful second measurement; it replaces the first."""
+        schedule = candidate.schedule
+        self._costs.append(_cost("confirm", candidate, measured, improved=False))
         if measured.status != "ok":
             self._ok.pop(schedule, None)
             self.best = None
@@ -196,6 +217,8 @@ class TaskLedger:
             stopped=stopped,
             failures=dict(self._failures),
             detail=self._detail,
+            search_seconds=self.search_seconds,
+            ledger=tuple(self._costs),
         )
 
     def _origin_of(self, best: list[TuningRecord]) -> Origin:
@@ -223,6 +246,21 @@ class TaskLedger:
             measured_at=now,
             source=self._source,
         )
+
+
+def _cost(
+    stage: Literal["look", "confirm"], candidate: Candidate, measured: Measured, *, improved: bool
+) -> CandidateCost:
+    return CandidateCost(
+        stage=stage,
+        origin=candidate.origin,
+        pick=candidate.reason if candidate.origin == "search" else "given",
+        status=measured.status,
+        build_seconds=measured.build_seconds,
+        run_seconds=measured.run_seconds,
+        milliseconds=_median_ms(measured) if measured.status == "ok" else None,
+        improved=improved,
+    )
 
 
 def _schedule(record: TuningRecord) -> Schedule:

@@ -83,12 +83,13 @@ class Opened(msgspec.Struct, frozen=True, tag="opened"):
 
 
 class Proposed(msgspec.Struct, frozen=True, tag="proposed"):
-    """`exhausted` means that the search has nothing new for this task."""
+    """`exhausted` means that the search has nothing new for this task; `seconds` were spent on it."""
 
     workload: str
     candidates: tuple[Candidate, ...]
     exhausted: bool
     rejected: int = 0
+    seconds: float = 0.0
 
 
 class Failed(msgspec.Struct, frozen=True, tag="failed"):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
+
+import msgspec
 
 from tunegate.edges.metaschedule.functions import functions_of
 from tunegate.edges.metaschedule.import_onnx import import_model
@@ -62,11 +65,12 @@ def _open(request: OpenModels) -> SearchReply:
 
 
 def _propose(request: Propose) -> SearchReply:
+    started = time.monotonic()
     search = _search_of(request.workload)
     search.learn(request.results)
     search.avoid(request.failed)
     proposed: Proposed = search.propose(request.count, request.seeds)
-    return proposed
+    return msgspec.structs.replace(proposed, seconds=time.monotonic() - started)
 
 
 def _search_of(workload: str) -> TaskSearch:

@@ -46,7 +46,7 @@ class MetaScheduleTuner:
         if not open_tasks or shard.budget.seconds == 0 or shard.budget.trials == 0:
             yield from (ledger.outcome("not-started") for ledger in open_tasks)
             return
-        run = self._run(shard, open_tasks, models, publish)
+        run = self._run(shard, ledgers, models, publish)
         try:
             yield from run.outcomes()
         finally:

@@ -10,10 +10,13 @@ import selectors
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 
+import msgspec
+
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget
 from tunegate.edges.cores import default_threads, usable_cores
 from tunegate.edges.memory_limit import memory_limit
+from tunegate.edges.metaschedule.batches import Batch, OpenBatches
 from tunegate.edges.metaschedule.crew import Crew
 from tunegate.edges.metaschedule.ledger import Stopped, TaskLedger
 from tunegate.edges.metaschedule.messages import (
@@ -27,7 +30,9 @@ from tunegate.edges.metaschedule.messages import (
 from tunegate.edges.metaschedule.search_child import SearchChild
 from tunegate.errors import EnvironmentUnfitError
 from tunegate.ports import Clock, Publish
-from tunegate.tuning.next_task import choose
+from tunegate.tuning.estimate import end_to_end_ms
+from tunegate.tuning.next_task import DEFAULT_POLICY, choose
+from tunegate.tuning.objective import is_reached, model_ms
 from tunegate_cache.records import TuningRecord
 
 _TICK_SECONDS = 0.2
@@ -40,19 +45,9 @@ _REPEAT_MS, _CAREFUL_REPEAT_MS = 10, 30
 _LOSER_FACTOR = 1.15
 """Slower than this many times the best: one repeat was enough."""
 _CONTENDERS = 2
+_UNMEASURED_SHARE = 0.02
 _CONFIRM_SHARE, _CONFIRM_SECONDS_PER_TASK = 0.15, 1.0
 _DEATHS_OF_A_BROKEN_MACHINE = 4
-
-
-class _Batch:
-    """The candidates of one proposal that are still out."""
-
-    def __init__(self, ledger: TaskLedger, candidates: Sequence[Candidate], started: float) -> None:
-        self.ledger = ledger
-        self.out = {candidate.number: candidate for candidate in candidates}
-        self.started = started
-        self.trials = sum(candidate.origin != "default" for candidate in candidates)
-        self.records: list[TuningRecord] = []
 
 
 class TuningRun:
@@ -68,10 +63,13 @@ class TuningRun:
     ) -> None:
         self._request, self._budget, self._clock, self._publish = request, budget, clock, publish
         self._directory = Path(request.directory)
-        self._ledgers = ledgers
+        self._ledgers = [ledger for ledger in ledgers if not ledger.is_served]
+        self._served = [(x.task, x.now_ms) for x in ledgers if x.is_served]
+        self._policy = msgspec.structs.replace(
+            DEFAULT_POLICY, min_gain_percent_per_minute=budget.min_gain_percent_per_minute
+        )
         self._started = clock.monotonic()
-        self._batches: dict[str, list[_Batch]] = {ledger.workload: [] for ledger in self._ledgers}
-        self._unlearned: dict[str, list[Measured]] = {w: [] for w in self._batches}
+        self._batches = OpenBatches([ledger.workload for ledger in self._ledgers])
         self._deaths = 0
         self._measured = 0
         self._search = SearchChild(request, self._directory / "searcher.log")
@@ -94,14 +92,15 @@ class TuningRun:
         """Free the machine now, and keep what is measured but was not published yet."""
         self._search.close()
         self._crew.close()
-        unpublished = [r for batches in self._batches.values() for b in batches for r in b.records]
+        unpublished = self._batches.take_unpublished()
         if unpublished:
-            self._batches = {}
             self._publish(unpublished)
 
     def _search_until_done(self) -> Generator[TaskOutcome, None, Stopped]:
         reserve = self._confirmation_seconds()
         while not self._is_out_of_budget(reserve):
+            if self._is_fast_enough():
+                return "target-latency"
             if self._search.is_idle and self._crew.waiting < _LOOK_AHEAD:
                 self._ask_for_candidates(reserve)
             if self._search.is_idle and not self._crew.pending:
@@ -112,15 +111,22 @@ class TuningRun:
             yield from self._take_results()
         return "budget"
 
+    def _is_fast_enough(self) -> bool:
+        """Not before what matters has been measured: an expected time is no reason to stop."""
+        if not self._budget.target_ms:
+            return False
+        states = [ledger.state() for ledger in self._ledgers]
+        expected_ms = sum(state.model_ms for state in states if state.best_ms is None)
+        if expected_ms > _UNMEASURED_SHARE * end_to_end_ms(states):
+            return False
+        timed = [(ledger.task, ledger.now_ms) for ledger in self._ledgers]
+        return is_reached(model_ms([*self._served, *timed]), self._budget.target_ms)
+
     def _give_up_waiting(self) -> Iterator[TaskOutcome]:
         """What was searched ahead must not eat the time that is kept for the last steps."""
         for request in self._crew.drop_waiting():
-            candidate = request.candidate
-            batch = next(b for b in self._batches[candidate.workload] if candidate.number in b.out)
-            del batch.out[candidate.number]
-            batch.ledger.in_flight -= 1
-            batch.trials -= candidate.origin != "default"
-            if not batch.out:
+            batch = self._batches.give_up(request.candidate)
+            if batch.is_back:
                 yield self._finish_batch(batch)
 
     def _measure_defaults(self, *, with_seeds: bool = False) -> Iterator[TaskOutcome]:
@@ -147,18 +153,18 @@ class TuningRun:
             states,
             trials_left=trials_left,
             seconds_left=None if left is None else max(0.0, left - reserve),
+            policy=self._policy,
         )
         if choice is None:
             return
         ledger = self._ledgers[choice.index]
-        results, self._unlearned[ledger.workload] = self._unlearned[ledger.workload], []
         self._search.propose(
             Propose(
                 workload=ledger.workload,
                 count=choice.candidates,
                 seeds=() if ledger.is_started else ledger.seeds(),
                 failed=() if ledger.is_started else ledger.failed(),
-                results=tuple(results),
+                results=self._batches.to_learn(ledger.workload),
             )
         )
         ledger.is_started = True
@@ -167,15 +173,14 @@ class TuningRun:
     def _take_proposal(self) -> None:
         for proposed in self._search.receive():
             ledger = next(x for x in self._ledgers if x.workload == proposed.workload)
-            ledger.in_flight = sum(len(b.out) for b in self._batches[proposed.workload])
+            ledger.in_flight = self._batches.out_of(proposed.workload)
             ledger.exhausted = ledger.exhausted or proposed.exhausted
+            ledger.search_seconds += proposed.seconds
             if proposed.candidates:
                 self._start_batch(ledger, proposed)
 
     def _start_batch(self, ledger: TaskLedger, proposed: Proposed) -> None:
-        batch = _Batch(ledger, proposed.candidates, self._clock.monotonic())
-        self._batches[ledger.workload].append(batch)
-        ledger.in_flight += len(batch.out)
+        self._batches.start(ledger, proposed.candidates, self._clock.monotonic())
         self._crew.add([self._measure(ledger, c, _REPEATS) for c in proposed.candidates])
 
     def _measure(self, ledger: TaskLedger, candidate: Candidate, repeats: int) -> Measure:
@@ -194,19 +199,13 @@ class TuningRun:
     def _take_results(self) -> Iterator[TaskOutcome]:
         for request, measured in self._crew.collect():
             self._watch_for_a_broken_machine(measured)
-            candidate = request.candidate
-            batch = next(b for b in self._batches[candidate.workload] if candidate.number in b.out)
-            del batch.out[candidate.number]
-            ledger = batch.ledger
-            ledger.in_flight -= 1
-            batch.records.append(ledger.enter(candidate, measured, int(self._clock.time())))
-            self._unlearned[candidate.workload].append(measured)
-            if not batch.out:
+            now = int(self._clock.time())
+            batch = self._batches.come_back(request.candidate, measured, now)
+            if batch.is_back:
                 yield self._finish_batch(batch)
 
-    def _finish_batch(self, batch: _Batch) -> TaskOutcome:
+    def _finish_batch(self, batch: Batch) -> TaskOutcome:
         ledger = batch.ledger
-        self._batches[ledger.workload].remove(batch)
         self._publish(batch.records)
         ledger.note_batch(batch.trials, self._clock.monotonic() - batch.started)
         return ledger.outcome("finished")
@@ -243,7 +242,7 @@ class TuningRun:
             for request, measured in self._crew.collect():
                 ledger = by_workload[request.candidate.workload]
                 now = int(self._clock.time())
-                records.append(ledger.confirm(request.candidate.schedule, measured, now))
+                records.append(ledger.confirm(request.candidate, measured, now))
         if records:
             self._publish(records)
         yield from (ledger.outcome(ledger.stopped(stopped)) for ledger in self._ledgers)

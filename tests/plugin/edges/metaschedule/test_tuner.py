@@ -99,6 +99,33 @@ def test_tuning_beats_the_default_schedule_and_publishes_every_candidate(
     assert {record.key for record in workshop.published} == {tuned.key}
 
 
+def test_the_ledger_has_every_candidate_and_why_it_was_tried(tuned: TaskOutcome) -> None:
+    looks = [cost for cost in tuned.ledger if cost.stage == "look"]
+    assert len(looks) == tuned.trials + 1  # the default schedule
+    picks = [cost.pick for cost in looks]
+    assert picks.count("given") == 1
+    assert picks.count("random") >= 8
+    assert [cost for cost in tuned.ledger if cost.stage == "confirm"]
+    assert any(cost.improved for cost in looks)
+    spent = sum(cost.build_seconds + cost.run_seconds for cost in looks)
+    assert spent == pytest.approx(tuned.seconds)
+    assert tuned.search_seconds > 0
+
+
+def test_a_model_that_is_fast_enough_is_tuned_no_further(workshop: Workshop) -> None:
+    budget = Budget(seconds=None, trials=200, target_ms={"m.onnx": 1000.0})
+    outcome = workshop.tune(budget)[-1]
+    assert outcome.stopped == "target-latency"
+    assert outcome.trials <= 8
+
+
+def test_a_gain_that_is_not_promised_ends_the_search(workshop: Workshop) -> None:
+    budget = Budget(seconds=None, trials=400, min_gain_percent_per_minute=1e6)
+    outcome = workshop.tune(budget)[-1]
+    assert outcome.stopped == "converged"
+    assert outcome.trials <= 16
+
+
 def test_an_exact_hit_is_served_without_a_trial(workshop: Workshop, tuned: TaskOutcome) -> None:
     (outcome,) = workshop.tune(Budget(seconds=60, trials=24), ExactHit(tuned.records), trials=0)
     assert (outcome.trials, outcome.source, outcome.stopped) == (0, "exact", "exact")

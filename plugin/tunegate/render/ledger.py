@@ -1,0 +1,100 @@
+"""Where the money of tuning went: the ledgers of all tasks as a few rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from tunegate.artifacts.outcomes import CandidateCost, TaskOutcome, TuningOutcome
+
+NEARLY_BEST = 1.02
+"""What is within this of a task's best was worth measuring."""
+_ROWS = (
+    "candidates that made a task faster",
+    "candidates that did not",
+    "candidates that failed",
+    "winners, measured again with care",
+    "finding candidates",
+)
+
+
+class SpendingRow(msgspec.Struct, frozen=True, kw_only=True):
+    """`seconds` are those of the processes that did it, several at once; `usd` is their share of
+    the bill, None where there is no price."""
+
+    what: str
+    candidates: int | None
+    seconds: float
+    share: float
+    usd: float | None
+
+
+class FilterAudit(msgspec.Struct, frozen=True, kw_only=True):
+    """Of candidates that the filter had rejected: how many were measured all the same, and how many
+    of them came within 2 % of their task's best."""
+
+    audited: int
+    wrong: int
+
+
+def spending(outcomes: Sequence[TuningOutcome]) -> tuple[SpendingRow, ...]:
+    """No rows where nothing was spent."""
+    costs = [cost for outcome in outcomes for task in outcome.tasks for cost in task.ledger]
+    searching = sum(task.search_seconds for outcome in outcomes for task in outcome.tasks)
+    total = sum(_seconds(cost) for cost in costs) + searching
+    bills = [outcome.spent.usd for outcome in outcomes]
+    bill = None if None in bills or not bills else sum(usd or 0.0 for usd in bills)
+    if not total:
+        return ()
+    groups: dict[str, list[CandidateCost]] = {what: [] for what in _ROWS}
+    for cost in costs:
+        groups[_what(cost)].append(cost)
+    rows = []
+    for what, group in groups.items():
+        is_search = what == _ROWS[-1]
+        seconds = searching if is_search else sum(map(_seconds, group))
+        rows.append(
+            SpendingRow(
+                what=what,
+                candidates=None if is_search else len(group),
+                seconds=seconds,
+                share=seconds / total,
+                usd=None if bill is None else bill * seconds / total,
+            )
+        )
+    return tuple(rows)
+
+
+def audit(outcomes: Sequence[TuningOutcome]) -> FilterAudit | None:
+    """None where the filter has rejected nothing yet."""
+    tasks = [task for outcome in outcomes for task in outcome.tasks]
+    audited = [(cost, task) for task in tasks for cost in _audited(task.ledger)]
+    if not audited:
+        return None
+    return FilterAudit(
+        audited=len(audited), wrong=sum(_is_nearly_best(cost, task) for cost, task in audited)
+    )
+
+
+def _audited(ledger: Iterable[CandidateCost]) -> list[CandidateCost]:
+    return [cost for cost in ledger if cost.pick == "audit" and cost.stage == "look"]
+
+
+def _is_nearly_best(cost: CandidateCost, task: TaskOutcome) -> bool:
+    times = [
+        c.milliseconds for c in task.ledger if c.stage == "look" and c.milliseconds is not None
+    ]
+    return cost.milliseconds is not None and cost.milliseconds <= NEARLY_BEST * min(times)
+
+
+def _what(cost: CandidateCost) -> str:
+    if cost.stage == "confirm":
+        return _ROWS[3]
+    if cost.status != "ok":
+        return _ROWS[2]
+    return _ROWS[0] if cost.improved else _ROWS[1]
+
+
+def _seconds(cost: CandidateCost) -> float:
+    return cost.build_seconds + cost.run_seconds

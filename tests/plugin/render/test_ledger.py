@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tests.support.outcome_parts import outcome
+from tunegate.artifacts.outcomes import CandidateCost, TuningOutcome
+from tunegate.artifacts.plans import Cost
+from tunegate.render.ledger import FilterAudit, audit, spending
+
+
+def cost(**fields: object) -> CandidateCost:
+    usual = {
+        "stage": "look",
+        "origin": "search",
+        "pick": "predicted",
+        "status": "ok",
+        "build_seconds": 0.2,
+        "run_seconds": 0.1,
+        "milliseconds": 2.0,
+        "improved": False,
+    }
+    return CandidateCost(**(usual | fields))  # type: ignore[arg-type]  # a builder
+
+
+def with_ledger(*ledger: CandidateCost, usd: float | None = None) -> TuningOutcome:
+    made = outcome(spent=Cost(seconds=1.0, usd=usd))
+    (first, *rest) = made.tasks
+    tasks = [msgspec.structs.replace(first, ledger=ledger, search_seconds=0.3)]
+    tasks += [msgspec.structs.replace(task, ledger=(), search_seconds=0.0) for task in rest]
+    return msgspec.structs.replace(made, tasks=tuple(tasks))
+
+
+def test_every_second_is_in_one_row() -> None:
+    made = with_ledger(
+        cost(improved=True),
+        cost(),
+        cost(status="compile", milliseconds=None),
+        cost(stage="confirm"),
+        usd=1.5,
+    )
+    rows = spending([made])
+    assert [row.candidates for row in rows] == [1, 1, 1, 1, None]
+    assert [row.seconds for row in rows] == pytest.approx([0.3] * 5)
+    assert [row.share for row in rows] == pytest.approx([0.2] * 5)
+    assert [row.usd for row in rows] == pytest.approx([0.3] * 5)
+
+
+def test_without_a_price_there_is_no_money() -> None:
+    assert {row.usd for row in spending([with_ledger(cost())])} == {None}
+
+
+def test_nothing_tried_is_no_table() -> None:
+    assert spending([]) == ()
+    assert audit([]) is None
+
+
+def test_a_rejected_candidate_near_the_best_was_rejected_wrongly() -> None:
+    made = with_ledger(
+        cost(milliseconds=1.0),
+        cost(pick="audit", milliseconds=1.01),
+        cost(pick="audit", milliseconds=1.5),
+        cost(pick="audit", milliseconds=None, status="timeout"),
+        cost(pick="audit", stage="confirm", milliseconds=1.0),
+    )
+    assert audit([made]) == FilterAudit(audited=3, wrong=1)

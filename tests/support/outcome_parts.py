@@ -1,0 +1,61 @@
+"""What tuning did to the tasks of the reports in the tests."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tests.support.report_parts import DEVICE
+from tests.support.squeezenet import TASKS, TaskRow
+from tunegate.artifacts.outcomes import CandidateCost, TaskOutcome, TuningOutcome
+from tunegate.artifacts.plans import Cost
+
+
+def outcome(tasks: tuple[TaskRow, ...] = TASKS, **fields: object) -> TuningOutcome:
+    wanted = {
+        "shard": 0,
+        "target": "cpu",
+        "tasks": tuple(_outcome(row) for row in tasks),
+        "spent": Cost(seconds=112.4, usd=0.1124),
+        "device": DEVICE,
+        "stopped": "finished",
+    }
+    return TuningOutcome(**(wanted | fields))  # type: ignore[arg-type]  # a builder
+
+
+def _outcome(row: TaskRow) -> TaskOutcome:
+    return TaskOutcome(
+        key=row.key,
+        target="cpu",
+        name=row.name,
+        source=row.source,
+        records=(),
+        trials=row.trials,
+        before_ms=row.before_ms,
+        best_ms=row.ms,
+        seconds=row.trials * 1.7,
+        stopped=row.stopped,
+        failures={"compile": 2, "timeout": 1} if row.trials else {},
+        search_seconds=row.trials * 0.02,
+        ledger=_ledger(row),
+    )
+
+
+def _ledger(row: TaskRow) -> tuple[CandidateCost, ...]:
+    """Every third candidate is better than the one before; the last is measured again."""
+    looks = tuple(
+        CandidateCost(
+            stage="look",
+            origin="search",
+            pick="audit" if number % 10 == 9 else "predicted",
+            status="compile" if number == 5 else "ok",
+            build_seconds=0.2,
+            run_seconds=0.1,
+            milliseconds=None if number == 5 else 2.0 - number / 100,
+            improved=number % 3 == 0,
+        )
+        for number in range(row.trials)
+    )
+    careful = (
+        msgspec.structs.replace(cost, stage="confirm", improved=False) for cost in looks[-1:]
+    )
+    return (*looks, *careful)
