@@ -33,13 +33,15 @@ class ModelConfig(_Section, frozen=True, kw_only=True):
 class TargetConfig(_Section, frozen=True, kw_only=True):
     """One place to run. `cpu` is the microarchitecture for LLVM (`native`: this machine's),
     `arch` the compute capability for CUDA; `threads` 0 means every core
-    this process may use but one."""
+    this process may use but one. `layout` is that of images inside the model: `auto` is `nhwc` on
+    CPUs, and as the model has it elsewhere."""
 
     name: Name
     kind: Literal["llvm", "cuda"] = "llvm"
     cpu: str = "native"
     arch: str = "native"
     threads: Annotated[int, msgspec.Meta(ge=0)] = 0
+    layout: Literal["auto", "nchw", "nhwc"] = "auto"
     runner: tuple[str, ...] = ("self-hosted",)
     usd_per_hour: NotNegative | None = None
 

@@ -22,11 +22,14 @@ from tvm.relax.frontend.onnx import from_onnx
 from tvm.s_tir import meta_schedule as ms
 
 assert not any(name.startswith("tunegate") for name in sys.modules)
-model, folder = sys.argv[1:]
+model, folder, layout = sys.argv[1:]
 database = ms.database.JSONDatabase(work_dir=folder)
 target = tvm.target.Target(json.loads(open(folder + "/database_tuning_record.json").readline())[1][2])
 with target:
-    module = relax.get_pipeline("zero")(from_onnx(onnx.load(model)))
+    module = from_onnx(onnx.load(model))
+    if layout == "nhwc":
+        module = relax.transform.ConvertLayout({"relax.nn.conv2d": ["NHWC", "HWIO"]})(module)
+    module = relax.get_pipeline("zero")(module)
     with database, tvm.transform.PassContext(opt_level=3):
         module = relax.transform.MetaScheduleApplyDatabase()(module)
     scheduled = [
@@ -41,8 +44,10 @@ print(json.dumps({"records": len(database), "scheduled": len(scheduled)}))
 """
 
 
-def test_plain_tvm_builds_with_an_exported_database(tmp_path: Path) -> None:
-    workspace = Workspace(tmp_path / "w", CONFIG.replace("trials: 2", "trials: 6"))
+@pytest.mark.parametrize("layout", ["nchw", "nhwc"])
+def test_plain_tvm_builds_with_an_exported_database(tmp_path: Path, layout: str) -> None:
+    target = f"targets:\n  - name: cpu\n    layout: {layout}\n"
+    workspace = Workspace(tmp_path / "w", target + CONFIG.replace("trials: 2", "trials: 6"))
     done = workspace.tunegate("run")
     assert done.returncode == 0, done.stderr
     exported = workspace.tunegate("cache", "export", "stock", "--json")
@@ -51,7 +56,7 @@ def test_plain_tvm_builds_with_an_exported_database(tmp_path: Path) -> None:
     assert model["written"] >= 1
     assert model["misfits"] == []
     plain = subprocess.run(
-        [sys.executable, "-c", PLAIN_TVM, "models/m.onnx", "stock/cpu"],
+        [sys.executable, "-c", PLAIN_TVM, "models/m.onnx", "stock/cpu", layout],
         cwd=workspace.root,
         capture_output=True,
         text=True,

@@ -31,7 +31,8 @@ def stock_database(workspace: Workspace, directory: Path) -> Path:
 
 
 def test_what_a_stock_database_knows_is_measured_here_first(tmp_path: Path) -> None:
-    workspace = Workspace(tmp_path / "w", CONFIG.replace("trials: 2", "trials: 6"))
+    target = "targets:\n  - name: cpu\n    layout: nchw\n"
+    workspace = Workspace(tmp_path / "w", target + CONFIG.replace("trials: 2", "trials: 6"))
     file = stock_database(workspace, tmp_path / "stock")
     honest = file.read_text().splitlines()
     code = json.loads(honest[0])

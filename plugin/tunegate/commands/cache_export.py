@@ -97,4 +97,12 @@ def _show(directory: Path, exports: Sequence[ModelExport]) -> None:
         ("model", "target", "records", "records that do not fit"),
         ((e.model, e.target, e.written, ", ".join(e.misfits)) for e in exports),
     )
-    show_lines(["open with tvm.s_tir.meta_schedule.database.JSONDatabase(work_dir=DIR/<target>)"])
+    show_lines(
+        [
+            "open with tvm.s_tir.meta_schedule.database.JSONDatabase(work_dir=DIR/<target>)",
+            (
+                "for targets with layout nhwc (the default on CPUs) convert the module before legalizing: "
+                'relax.transform.ConvertLayout({"relax.nn.conv2d": ["NHWC", "HWIO"]})'
+            ),
+        ]
+    )

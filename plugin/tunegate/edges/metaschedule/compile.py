@@ -23,6 +23,7 @@ from tunegate.edges.metaschedule.export_database import export_database
 from tunegate.edges.metaschedule.functions import ModelFunction, functions_of, layer_names
 from tunegate.edges.metaschedule.import_onnx import import_model
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
+from tunegate.edges.metaschedule.layout import is_channels_last
 from tunegate.edges.metaschedule.messages import (
     Adopted,
     AdoptSchedules,
@@ -39,6 +40,7 @@ from tunegate.edges.metaschedule.messages import (
     Schedule,
     Tasks,
 )
+from tunegate.edges.metaschedule.prepacking import folded
 from tunegate.edges.metaschedule.space import design_space
 from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
 from tunegate.edges.metaschedule.versions import toolchain
@@ -115,7 +117,12 @@ def _opened(request: CompileRequest, target: ResolvedTarget) -> _OpenModel:
         path=request.model.path,
         is_checked=isinstance(request, BuildModel),
     )
-    module = import_model(prepared, target.target, request.model.path)
+    module = import_model(
+        prepared,
+        target.target,
+        request.model.path,
+        channels_last=is_channels_last(request.target),
+    )
     return _OpenModel(prepared, module, functions_of(module, layer_names(prepared.optimized)))
 
 
@@ -214,6 +221,7 @@ def record_id(record: TuningRecord) -> str:
 
 def _export(module: Any, target: ResolvedTarget, directory: Path) -> int:
     with target.target, tvm.transform.PassContext(opt_level=3):
+        module = folded(module)
         if target.attributes["kind"] == "cuda":
             module = dlight.ApplyDefaultSchedule(
                 dlight.gpu.Matmul(),

@@ -11,6 +11,7 @@ from tvm.s_tir import meta_schedule as ms
 
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.messages import Exported, Schedule
+from tunegate.edges.metaschedule.prepacking import unmarked
 from tunegate.edges.metaschedule.space import design_space
 from tunegate_cache.records import TuningRecord
 
@@ -43,8 +44,10 @@ def export_database(
 def _export(
     database: Any, function: ModelFunction, records: Sequence[TuningRecord], target: Any
 ) -> bool:
-    module = function.workload.module
-    space = design_space(function.workload, target)
+    # Plain TVM does not know which arguments are constants; the sketches are the same without.
+    plain = unmarked(function.workload)
+    module = plain.module
+    space = design_space(plain, target)
     for record in records:
         schedule = space.replay(Schedule(record.template, record.decisions))
         if schedule is not None:

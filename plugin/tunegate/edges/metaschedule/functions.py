@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import onnx
 import tvm
 from onnx import numpy_helper
@@ -17,6 +18,8 @@ from tvm import relax
 from tunegate.edges.metaschedule.workload import Workload, canonical_workload
 
 _FEW = 2
+_OF_A_CONVOLUTION = 4
+"""Dimensions of its weights, which come in two orders: OIHW, and HWIO where channels are last."""
 
 
 class ModelFunction(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,11 +52,16 @@ def layer_names(model: Path) -> dict[bytes, str]:
     for node in proto.graph.node:
         for name in node.input:
             users.setdefault(name, node.name or node.output[0])
-    return {
-        _digest(numpy_helper.to_array(tensor)): users[tensor.name]
-        for tensor in proto.graph.initializer
-        if tensor.name in users
-    }
+    names: dict[bytes, str] = {}
+    for tensor in proto.graph.initializer:
+        if tensor.name in users:
+            array = numpy_helper.to_array(tensor)
+            names[_digest(array)] = users[tensor.name]
+            if array.ndim == _OF_A_CONVOLUTION:
+                names[_digest(np.ascontiguousarray(array.transpose(2, 3, 1, 0)))] = users[
+                    tensor.name
+                ]
+    return names
 
 
 def _function(name: str, function: Any, layers: list[str]) -> ModelFunction:

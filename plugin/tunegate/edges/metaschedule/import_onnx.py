@@ -12,14 +12,19 @@ import onnx
 from tvm import relax
 from tvm.relax.frontend.onnx import from_onnx
 
+from tunegate.edges.metaschedule import layout
+from tunegate.edges.metaschedule.prepacking import marked
 from tunegate.edges.onnx_prepare import PreparedModel, unsupported
 from tunegate.errors import ModelError
 
 logger = logging.getLogger(__name__)
 
 
-def import_model(prepared: PreparedModel, target: Any, path: str) -> Any:
-    """The module after legalization and fusion: one PrimFunc per kernel, weights bound.
+def import_model(
+    prepared: PreparedModel, target: Any, path: str, *, channels_last: bool = False
+) -> Any:
+    """The module after legalization and fusion: one PrimFunc per kernel, weights bound. On a CPU the
+    kernels know which of their arguments are constants.
 
     Raises ModelError, naming the operator and its node where an operator is the reason.
     """
@@ -28,8 +33,11 @@ def import_model(prepared: PreparedModel, target: Any, path: str) -> Any:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
             module = from_onnx(proto)
+            if channels_last:
+                module = layout.channels_last(module)
             with target:
-                return relax.get_pipeline("zero")(module)
+                module = relax.get_pipeline("zero")(module)
+            return marked(module) if str(target.kind.name) == "llvm" else module
     except Exception as error:
         # The importer raises whatever its converters raise; the C++ passes raise tvm errors.
         logger.debug("import of %s failed", path, exc_info=True)

@@ -10,6 +10,7 @@ import msgspec
 from tunegate.edges.metaschedule.functions import functions_of
 from tunegate.edges.metaschedule.import_onnx import import_model
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
+from tunegate.edges.metaschedule.layout import is_channels_last
 from tunegate.edges.metaschedule.messages import (
     Failed,
     Opened,
@@ -56,7 +57,12 @@ def _open(request: OpenModels) -> SearchReply:
         into = Path(request.directory) / f"model-{number}"
         try:
             prepared = prepare(Path(model.file), shapes=model.shapes, into=into, path=model.path)
-            module = import_model(prepared, target.target, model.path)
+            module = import_model(
+                prepared,
+                target.target,
+                model.path,
+                channels_last=is_channels_last(request.target),
+            )
         except TunegateError as error:
             return Failed(str(error), model=True)
         for function in functions_of(module):

@@ -5,16 +5,17 @@ from __future__ import annotations
 import fcntl
 import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tvm
 from tvm.driver import build
-from tvm.s_tir.transform import RemoveWeightLayoutRewriteBlock
 
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.messages import Argument, Measure, Measured
+from tunegate.edges.metaschedule.prepacking import PREPACK, SplitKernel, split_kernel
 from tunegate.edges.metaschedule.tolerance import differs
 
 Request = Measure
@@ -29,14 +30,14 @@ def answer(request: Measure) -> Measured:
     number = request.candidate.number
     started = time.monotonic()
     try:
-        function, device = _build(request)
+        function, device, kernel = _build(request)
     except Exception as error:
         # any compiler error is this candidate's; the next one gets a healthy worker
         seconds = time.monotonic() - started
         return Measured(number=number, status="compile", build_seconds=seconds, detail=_said(error))
     built = time.monotonic()
     try:
-        arguments = [_tensor(argument, device) for argument in request.candidate.arguments]
+        arguments = _arguments(request.candidate.arguments, function, kernel, device)
         with _exclusive(Path(request.lock)):
             measured = _run(request, function, device, arguments)
     except Exception as error:
@@ -53,15 +54,30 @@ def answer(request: Measure) -> Measured:
     )
 
 
-def _build(request: Measure) -> tuple[Any, Any]:
+def _build(request: Measure) -> tuple[Any, Any, SplitKernel]:
     target = tvm.target.Target(json.loads(request.target_json))
     load_intrinsics(str(target.kind.name))
     # The module was serialized by this run's own searcher, a moment ago.
     module = tvm.ir.load_json(request.candidate.module)
-    module = RemoveWeightLayoutRewriteBlock(skip_tensor_rewrite=True)(module)
-    executable = build(module, target=target)
+    kernel = split_kernel(module)
+    executable = build(kernel.module, target=target)
     device = tvm.cuda() if str(target.kind.name) == "cuda" else tvm.cpu()
-    return executable, device
+    return executable, device, kernel
+
+
+def _arguments(
+    wanted: Sequence[Argument], function: Any, kernel: SplitKernel, device: Any
+) -> list[Any]:
+    """Of `main`: its constants packed, as they are in a build."""
+    given = [_tensor(argument, device) for argument in wanted]
+    packed = [
+        tvm.runtime.empty([int(n) for n in kind.shape.values], str(kind.dtype.dtype), device)
+        for kind in kernel.packed
+    ]
+    if kernel.packs:
+        function[PREPACK](*(given[index] for index in kernel.packs), *packed)
+    found = {"argument": given, "packed": packed}
+    return [found[source.kind][source.place] for source in kernel.sources]
 
 
 def _run(request: Measure, function: Any, device: Any, arguments: list[Any]) -> Measured:
