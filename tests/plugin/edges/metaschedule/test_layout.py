@@ -15,46 +15,47 @@ from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
 from tunegate.edges.metaschedule.layout import is_channels_last
 from tunegate.ports import BuildJob, ModelJob
 
+WEIGHTS = {
+    "plain": (8, 3, 3, 3),
+    "strided": (16, 8, 3, 3),
+    "depthwise": (16, 1, 3, 3),
+    "grouped": (16, 4, 3, 3),
+    "up": (16, 8, 2, 2),
+    "one": (8, 24, 1, 1),
+    "dense": (8 * 12 * 12, 5),
+}
+NODES = [
+    helper.make_node("Conv", ["x", "plain"], ["a"], pads=[1, 1, 1, 1]),
+    helper.make_node("Relu", ["a"], ["b"]),
+    helper.make_node("Conv", ["b", "strided"], ["c"], strides=[2, 2], pads=[0, 0, 1, 1]),
+    helper.make_node("Conv", ["c", "depthwise"], ["d"], group=16, pads=[1, 1, 1, 1]),
+    helper.make_node("Conv", ["d", "grouped"], ["e"], group=4, pads=[1, 1, 1, 1]),
+    helper.make_node("ConvTranspose", ["e", "up"], ["f"], strides=[2, 2]),
+    helper.make_node("MaxPool", ["f"], ["g"], kernel_shape=[2, 2], strides=[2, 2]),
+    helper.make_node("Concat", ["g", "e"], ["h"], axis=1),
+    helper.make_node("Conv", ["h", "one"], ["i"]),
+    helper.make_node("MaxPool", ["a"], ["j"], kernel_shape=[2, 2], strides=[2, 2]),
+    helper.make_node("Add", ["i", "j"], ["k"]),
+    helper.make_node("Flatten", ["k"], ["l"]),
+    helper.make_node("MatMul", ["l", "dense"], ["m"]),
+]
+
 
 def all_kinds_of_convolutions() -> onnx.ModelProto:
     """Plain, strided with uneven padding, depthwise, grouped, transposed; joined and flattened."""
     random = np.random.default_rng(1)
-    weights = {
-        "plain": (8, 3, 3, 3),
-        "strided": (16, 8, 3, 3),
-        "depthwise": (16, 1, 3, 3),
-        "grouped": (16, 4, 3, 3),
-        "up": (16, 8, 2, 2),
-        "one": (8, 24, 1, 1),
-        "dense": (8 * 12 * 12, 5),
+    tensors = {
+        name: random.normal(0, 0.2, shape).astype("float32") for name, shape in WEIGHTS.items()
     }
-    nodes = [
-        helper.make_node("Conv", ["x", "plain"], ["a"], pads=[1, 1, 1, 1]),
-        helper.make_node("Relu", ["a"], ["b"]),
-        helper.make_node("Conv", ["b", "strided"], ["c"], strides=[2, 2], pads=[0, 0, 1, 1]),
-        helper.make_node("Conv", ["c", "depthwise"], ["d"], group=16, pads=[1, 1, 1, 1]),
-        helper.make_node("Conv", ["d", "grouped"], ["e"], group=4, pads=[1, 1, 1, 1]),
-        helper.make_node("ConvTranspose", ["e", "up"], ["f"], strides=[2, 2]),
-        helper.make_node("MaxPool", ["f"], ["g"], kernel_shape=[2, 2], strides=[2, 2]),
-        helper.make_node("Concat", ["g", "e"], ["h"], axis=1),
-        helper.make_node("Conv", ["h", "one"], ["i"]),
-        helper.make_node("MaxPool", ["a"], ["j"], kernel_shape=[2, 2], strides=[2, 2]),
-        helper.make_node("Add", ["i", "j"], ["k"]),
-        helper.make_node("Flatten", ["k"], ["l"]),
-        helper.make_node("MatMul", ["l", "dense"], ["m"]),
-    ]
     graph = helper.make_graph(
-        nodes,
+        NODES,
         "kinds",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, 3, 24, 24))],
         [
             helper.make_tensor_value_info("m", TensorProto.FLOAT, (1, 5)),
             helper.make_tensor_value_info("k", TensorProto.FLOAT, (1, 8, 12, 12)),
         ],
-        [
-            numpy_helper.from_array(random.normal(0, 0.2, shape).astype("float32"), name)
-            for name, shape in weights.items()
-        ],
+        [numpy_helper.from_array(array, name) for name, array in tensors.items()],
     )
     opset = [helper.make_opsetid("", 17)]
     return helper.make_model(graph, opset_imports=opset, ir_version=8)
