@@ -26,7 +26,8 @@ class NumericCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 class BuiltTask(msgspec.Struct, frozen=True, kw_only=True):
     """Which schedule a task got. `rid` identifies the decisions ('' for the default schedule);
-    `ms` is its measured time per call where one is known."""
+    `ms` is its measured time per call where one is known; a schedule that is not `verified` was
+    borrowed and never measured."""
 
     key: WorkloadKey
     name: str
@@ -34,6 +35,7 @@ class BuiltTask(msgspec.Struct, frozen=True, kw_only=True):
     source: Source
     rid: str
     ms: float | None
+    verified: bool = True
 
 
 class Build(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tunegate.artifacts.changes import ModelChange
 from tunegate.artifacts.verdicts import Report
+from tunegate.render.coverage import coverage
 from tunegate.render.units import count
 
 SHOWN_REVISION = 12
@@ -13,7 +14,7 @@ SHOWN_REVISION = 12
 
 def facts(report: Report) -> tuple[tuple[str, str], ...]:
     """(name, value) of everything a reader needs to see the same again."""
-    return (*_revisions(report), *_changes(report), *_machine(report))
+    return (*_revisions(report), *_changes(report), *coverage(report), *_machine(report))
 
 
 def _revisions(report: Report) -> Iterator[tuple[str, str]]:

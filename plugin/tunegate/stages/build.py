@@ -20,7 +20,7 @@ from tunegate.config import Config, TargetConfig
 from tunegate.ports import BuildJob, Compiler, ModelJob, Progress, Repository
 from tunegate.selection import shapes_for
 from tunegate.stages.export_models import ModelFiles, export_models
-from tunegate_cache.records import ExactHit, TuningRecord, WorkloadKey
+from tunegate_cache.records import ExactHit, Miss, TransferHit, TuningRecord, WorkloadKey
 
 Best = dict[WorkloadKey, tuple[TuningRecord, ...]]
 
@@ -58,18 +58,26 @@ def build(
 def best_records(
     plan: TuningPlan, outcomes: Sequence[TuningOutcome]
 ) -> tuple[Best, dict[WorkloadKey, Source]]:
-    """For every task its measured records, best first: this run's before the cache's."""
+    """For every task its records, best first: this run's before the cache's. A task that nothing was
+    measured for gets those of its neighbours: better than nothing, and marked as not verified."""
     best: Best = {}
     sources: dict[WorkloadKey, Source] = {}
     for resolved in plan.resolution.tasks:
-        if isinstance(resolved.lookup, ExactHit):
-            best[resolved.task.key] = resolved.lookup.records
-            sources[resolved.task.key] = "exact"
+        match resolved.lookup:
+            case ExactHit(records=records):
+                best[resolved.task.key] = records
+                sources[resolved.task.key] = "exact"
+            case TransferHit(records=records):
+                best[resolved.task.key] = records
+                sources[resolved.task.key] = "transfer"
+            case Miss():
+                pass
     for outcome in outcomes:
         for task in outcome.tasks:
             own = tuple(record for record in task.records if record.key == task.key)
             if own:
-                best[task.key] = (*own, *best.get(task.key, ()))
+                known = (record for record in best.get(task.key, ()) if record.key == task.key)
+                best[task.key] = (*own, *known)
                 sources[task.key] = task.source
     return best, sources
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tunegate.artifacts.changes import ChangeSet
 from tunegate.artifacts.measurements import Comparison, MeasurementRun
@@ -35,8 +35,23 @@ def summarize(
         comparisons=tuple(comparisons),
         cache=used,
         next_steps=next_steps(verdict, outcomes, run, comparisons, used),
-        warnings=_without_repeats((*changes.notes, *(plan.notes if plan else ()), *warnings)),
+        warnings=_without_repeats(
+            (*changes.notes, *(plan.notes if plan else ()), *warnings, *_unverified(run))
+        ),
     )
+
+
+def _unverified(run: MeasurementRun | None) -> Iterator[str]:
+    """Of the builds at head: schedules that were borrowed and not measured on their own."""
+    for built in run.builds if run else ():
+        tasks = built.head.tasks if built.head else ()
+        count = sum(not task.verified for task in tasks)
+        if count:
+            cell = built.cell
+            yield (
+                f"{cell.model} on {cell.target}: {count} of {len(tasks)} kernels run a borrowed schedule "
+                "that is unverified: there was no time, or no device, to measure it"
+            )
 
 
 def _without_repeats(lines: Sequence[str]) -> tuple[str, ...]:

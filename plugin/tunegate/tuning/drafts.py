@@ -68,12 +68,13 @@ class DraftSpace:
         """One decision more or less often than two, and so on."""
         decisions = list(draft.decisions)
         sampling = self._templates[draft.template]
-        while True:
+        while decisions:  # a sketch may leave nothing to decide
             place = self._chance.randrange(len(decisions))
             index, values = decisions[place]
             decisions[place] = (index, self._nearby(sampling[place], values))
             if self._chance.random() > _MORE_CHANGES:
                 return Draft(draft.template, tuple(decisions))
+        return draft
 
     def _crossed(self, one: Draft, other: Draft) -> Draft:
         if one.template != other.template:

@@ -73,10 +73,20 @@ def test_what_this_run_measured_comes_first() -> None:
     assert sources == {make_key(): "search"}
 
 
-def test_a_neighbours_record_is_never_built_unmeasured() -> None:
-    donor = make_record("another")
-    best, _ = best_records(plan_with(TransferHit((donor.key,), 1.0, (donor,))), [])
-    assert best == {}
+DONOR = make_record("another")
+NEAR = TransferHit((DONOR.key,), 1.0, (DONOR,))
+
+
+def test_a_neighbours_record_is_built_where_nothing_was_measured() -> None:
+    best, sources = best_records(plan_with(NEAR), [])
+    assert best == {make_key(): (DONOR,)}
+    assert sources == {make_key(): "transfer"}
+
+
+def test_a_neighbours_record_gives_way_to_anything_that_was_measured() -> None:
+    best, sources = best_records(plan_with(NEAR), [outcome_with(SLOW)])
+    assert best == {make_key(): (SLOW,)}
+    assert sources == {make_key(): "search"}
 
 
 def test_a_foreign_record_in_an_outcome_is_left_out() -> None:

@@ -32,7 +32,11 @@ TEMPLATES: Templates = {
 
 extents = st.integers(1, 5000)
 templates = st.builds(
-    lambda one, two, n: {"a": (tile(1, one, n=n), tile(4, two, n=2)), "b": TEMPLATES["a"]},
+    lambda one, two, n: {
+        "a": (tile(1, one, n=n), tile(4, two, n=2)),
+        "b": TEMPLATES["a"],
+        "nothing to decide": (),
+    },
     extents,
     extents,
     st.integers(1, 5),

@@ -41,7 +41,7 @@ from tunegate.edges.metaschedule.messages import (
     Tasks,
 )
 from tunegate.edges.metaschedule.prepacking import folded
-from tunegate.edges.metaschedule.space import design_space
+from tunegate.edges.metaschedule.space import DesignSpace, design_space
 from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
 from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.onnx_prepare import PreparedModel, prepare
@@ -191,31 +191,40 @@ def _best_that_replays(
     for record in usable:
         if not record.template:
             return None, record  # the default schedule was measured, and nothing was faster
-        schedule = space.replay(Schedule(record.template, record.decisions))
-        if schedule is not None:
+        wanted = _own(space, record, function.workload.digest)
+        schedule = None if wanted is None else space.replay(wanted)
+        if wanted is not None and schedule is not None:
             main = schedule.mod["main"].without_attr("global_symbol")
-            return main.with_attr("tirx.is_scheduled", True), record
+            used = msgspec.structs.replace(record, decisions=wanted.decisions)
+            return main.with_attr("tirx.is_scheduled", True), used
     return None, None
+
+
+def _own(space: DesignSpace, record: TuningRecord, workload: str) -> Schedule | None:
+    """A neighbour's schedule is moved to the extents here: TVM's own repair may make a tile that
+    takes minutes to compile, and nobody has tried."""
+    schedule = Schedule(record.template, record.decisions)
+    return schedule if record.key.workload == workload else space.refit(schedule)
 
 
 def _built_function(
     function: ModelFunction, key: WorkloadKey, record: TuningRecord | None, source: Origin
 ) -> BuiltFunction:
+    is_own = record is not None and record.key == key
     return BuiltFunction(
         key=key,
         name=function.label,
         weight=function.weight,
         source=source if record is not None and record.template else "default",
-        rid=record_id(record) if record is not None and record.template else "",
-        ms=None if record is None else record.median_ms,
+        rid=record_id(key, record) if record is not None and record.template else "",
+        ms=record.median_ms if record is not None and is_own else None,
+        verified=record is None or is_own,
     )
 
 
-def record_id(record: TuningRecord) -> str:
+def record_id(key: WorkloadKey, record: TuningRecord) -> str:
     """Identity of the candidate, however often it was measured."""
-    text = msgspec.json.encode(
-        [record.key.workload, record.key.target, record.template, record.decisions]
-    )
+    text = msgspec.json.encode([key.workload, key.target, record.template, record.decisions])
     return hashlib.sha256(text).hexdigest()
 
 

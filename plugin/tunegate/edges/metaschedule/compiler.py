@@ -187,7 +187,13 @@ class MetaScheduleCompiler:
             directory=job.directory.name,
             tasks=tuple(
                 BuiltTask(
-                    key=f.key, name=f.name, weight=f.weight, source=f.source, rid=f.rid, ms=f.ms
+                    key=f.key,
+                    name=f.name,
+                    weight=f.weight,
+                    source=f.source,
+                    rid=f.rid,
+                    ms=f.ms,
+                    verified=f.verified,
                 )
                 for f in reply.functions
             ),

@@ -73,7 +73,17 @@ class TaskLedger:
     @property
     def is_served(self) -> bool:
         """The cache answers this task as it is: nothing is run for it."""
-        return isinstance(self.planned.resolved.lookup, ExactHit)
+        return isinstance(self.planned.resolved.lookup, ExactHit) and not self.is_foreign
+
+    @property
+    def is_foreign(self) -> bool:
+        """The cache has records of this very task, but its times are of another device or compiler:
+        the best of them is measured here, and nothing is searched."""
+        lookup = self.planned.resolved.lookup
+        if not isinstance(lookup, ExactHit) or not lookup.records:
+            return False
+        best = lookup.records[0]
+        return best.device.name != self._device.name or best.toolchain != self._toolchain
 
     @property
     def now_ms(self) -> float:
@@ -201,6 +211,9 @@ class TaskLedger:
         )
 
     def outcome(self, stopped: Stopped) -> TaskOutcome:
+        """Of what was measured; a foreign record that there was no time for is used as it is."""
+        if self.is_foreign and not self._ok:
+            return self.served_outcome()
         ranked = sorted(self._ok.values(), key=lambda found: found[0].median_ms)
         confirmed = [found for found in ranked if _schedule(found[0]) in self._confirmed]
         best = [record for record, _ in (confirmed or ranked)[:_KEPT_IN_OUTCOME]]

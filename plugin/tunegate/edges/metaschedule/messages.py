@@ -169,6 +169,7 @@ class BuiltFunction(msgspec.Struct, frozen=True, kw_only=True):
     source: Source
     rid: str
     ms: float | None
+    verified: bool = True
 
 
 class Built(msgspec.Struct, frozen=True, tag="built", kw_only=True):

@@ -14,7 +14,7 @@ from tunegate.edges.metaschedule.ledger import TaskLedger
 from tunegate.edges.metaschedule.messages import ModelFile, OpenModels
 from tunegate.edges.metaschedule.tuning_run import TuningRun
 from tunegate.ports import Clock, Publish, Shapes, Tuner
-from tunegate_cache.records import DeviceFingerprint, ExactHit, Provenance, Toolchain
+from tunegate_cache.records import DeviceFingerprint, Provenance, Toolchain
 
 
 class MetaScheduleTuner:
@@ -73,7 +73,7 @@ class MetaScheduleTuner:
         self._scratch.mkdir(parents=True, exist_ok=True)
         directory = Path(tempfile.mkdtemp(prefix="tune-", dir=self._scratch))
         request = OpenModels(
-            models=self._files(shard, models),
+            models=self._files(tasks, models),
             target=self._targets[shard.target],
             directory=str(directory),
             seed=self._seed,
@@ -87,14 +87,14 @@ class MetaScheduleTuner:
         ]
 
     def _files(
-        self, shard: Shard, models: Mapping[tuple[ModelPath, Side], Path]
+        self, tasks: Sequence[TaskLedger], models: Mapping[tuple[ModelPath, Side], Path]
     ) -> tuple[ModelFile, ...]:
-        """The models the shard's open tasks occur in; those that only the cache serves stay shut."""
+        """The models the open tasks occur in; those that only the cache serves stay shut."""
         used = {
             (use.model, use.side)
-            for planned in shard.tasks
-            if not isinstance(planned.resolved.lookup, ExactHit)
-            for use in planned.resolved.task.uses
+            for ledger in tasks
+            if not ledger.is_served
+            for use in ledger.task.uses
         }
         return tuple(
             ModelFile(

@@ -136,7 +136,7 @@ class TuningRun:
             if self._search.is_idle and waiting:
                 ledger = waiting.pop()
                 ledger.is_started = True
-                seeds = ledger.seeds() if with_seeds else ()
+                seeds = ledger.seeds() if with_seeds or ledger.is_foreign else ()
                 self._search.propose(Propose(workload=ledger.workload, count=0, seeds=seeds))
             if self._search.is_idle and not self._crew.pending:
                 return

@@ -132,6 +132,32 @@ def test_an_exact_hit_is_served_without_a_trial(workshop: Workshop, tuned: TaskO
     assert outcome.records == tuned.records
 
 
+def test_a_record_of_another_device_is_measured_here_and_nothing_is_searched(
+    workshop: Workshop, tuned: TaskOutcome
+) -> None:
+    other = msgspec.structs.replace(DEVICE, name="another machine")
+    theirs = tuple(
+        msgspec.structs.replace(record, device=other, run_nanoseconds=(1,))
+        for record in tuned.records
+    )
+    outcome = workshop.tune(Budget(seconds=60, trials=24), ExactHit(theirs), trials=0)[-1]
+    assert (outcome.source, outcome.stopped) in {("exact", "finished"), ("default", "finished")}
+    assert outcome.trials == 1
+    assert all(record.device == DEVICE for record in outcome.records)
+    assert outcome.best_ms is not None
+    assert outcome.best_ms > 1e-6
+
+
+def test_a_record_of_another_device_is_used_as_it_is_where_there_is_no_budget(
+    workshop: Workshop, tuned: TaskOutcome
+) -> None:
+    other = msgspec.structs.replace(DEVICE, name="another machine")
+    theirs = tuple(msgspec.structs.replace(record, device=other) for record in tuned.records)
+    (outcome,) = workshop.tune(Budget(seconds=0, trials=0), ExactHit(theirs), trials=0)
+    assert (outcome.source, outcome.stopped) == ("exact", "exact")
+    assert outcome.records == theirs
+
+
 def test_a_transferred_schedule_is_measured_before_the_search(
     workshop: Workshop, tuned: TaskOutcome
 ) -> None:

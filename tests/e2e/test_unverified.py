@@ -1,0 +1,35 @@
+"""A run that may not measure anything builds with what similar layers have, and says so."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.small_onnx import conv_model, save
+from tests.support.workspace import CONFIG, Workspace
+
+pytestmark = pytest.mark.e2e
+
+
+def test_borrowed_schedules_without_a_budget_are_said_to_be_unverified(tmp_path: Path) -> None:
+    workspace = Workspace(
+        tmp_path / "w", CONFIG.replace("trials: 2", "trials: 8") + "gate:\n  seconds: 15\n"
+    )
+    tuned = workspace.tunegate("run")
+    assert tuned.returncode == 0, tuned.stderr
+    wider = conv_model(channels=16, out=32, size=18)
+    save(wider, workspace.root / "models" / "m.onnx")
+    workspace.commit()
+    done = workspace.tunegate("run", "--minutes", "0", "--json")
+    verdict = json.loads(done.stdout)
+    assert verdict["tuning"]["trials"] == 0
+    assert verdict["tuning"]["transfer"] >= 1
+    report = (workspace.root / ".tunegate" / "report.md").read_text()
+    assert "run a borrowed schedule that is unverified" in report
+    measured = json.loads((workspace.root / ".tunegate" / "measurements.json").read_text())
+    tasks = measured["builds"][0]["head"]["tasks"]
+    borrowed = [task for task in tasks if task["source"] == "transfer"]
+    assert borrowed
+    assert all(not task["verified"] and task["ms"] is None for task in borrowed)

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import msgspec
+
+from tests.support import report_parts as parts
+from tests.support.reports import KINDS
+from tunegate.artifacts.builds import BuiltTask, Source
+from tunegate.artifacts.verdicts import Report
+from tunegate.render.coverage import coverage
+from tunegate_cache.records import WorkloadKey
+
+
+def task(source: Source, ms: float | None, weight: int = 1) -> BuiltTask:
+    key = WorkloadKey("0" * 64, "1" * 64)
+    return BuiltTask(key=key, name="conv", weight=weight, source=source, rid="", ms=ms)
+
+
+def report_of(*tasks: BuiltTask, error: str | None = None) -> Report:
+    made = KINDS["measured"]()
+    assert made.run is not None
+    head = msgspec.structs.replace(parts.built("d", error=error), tasks=tasks)
+    (first, *_) = made.run.builds
+    run = msgspec.structs.replace(made.run, builds=(msgspec.structs.replace(first, head=head),))
+    return msgspec.structs.replace(made, run=run)
+
+
+def words(*tasks: BuiltTask) -> str:
+    ((_, said),) = coverage(report_of(*tasks))
+    return said
+
+
+def test_shares_are_of_the_time_and_not_of_the_number() -> None:
+    said = words(task("exact", 1.0, weight=3), task("exact", 3.0), task("search", 2.0))
+    assert said == "2 kernels cache (75 % of the time), 1 kernel tuned now (25 % of the time)"
+
+
+def test_what_was_not_measured_has_no_share() -> None:
+    said = words(task("transfer", None), task("default", 1.0))
+    assert (
+        said
+        == "1 kernel borrowed, 1 kernel untuned (100 % of the time); 1 not measured on their own"
+    )
+
+
+def test_a_build_that_failed_has_no_schedules() -> None:
+    assert list(coverage(report_of(task("exact", 1.0), error="wrong"))) == []
