@@ -40,7 +40,8 @@ class BuiltTask(msgspec.Struct, frozen=True, kw_only=True):
 
 class Build(msgspec.Struct, frozen=True, kw_only=True):
     """One side of a cell, compiled. `key` is the digest of all that decides the code and weights;
-    `directory` is relative to `--out`. With `error` set nothing was shipped."""
+    `directory` is relative to `--out`. With `error` set nothing was shipped. `dropped` are kernels
+    whose borrowed schedule was slower inside the model than the default one, which they have now."""
 
     key: str
     directory: str
@@ -49,6 +50,7 @@ class Build(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None
     size_bytes: int
     seconds: float
+    dropped: tuple[str, ...] = ()
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):

@@ -36,22 +36,26 @@ def summarize(
         cache=used,
         next_steps=next_steps(verdict, outcomes, run, comparisons, used),
         warnings=_without_repeats(
-            (*changes.notes, *(plan.notes if plan else ()), *warnings, *_unverified(run))
+            (*changes.notes, *(plan.notes if plan else ()), *warnings, *_borrowed(run))
         ),
     )
 
 
-def _unverified(run: MeasurementRun | None) -> Iterator[str]:
-    """Of the builds at head: schedules that were borrowed and not measured on their own."""
+def _borrowed(run: MeasurementRun | None) -> Iterator[str]:
+    """Of the builds at head: borrowed schedules that were not measured on their own, and those that
+    the model was slower with."""
     for built in run.builds if run else ():
+        where = f"{built.cell.model} on {built.cell.target}"
         tasks = built.head.tasks if built.head else ()
         count = sum(not task.verified for task in tasks)
         if count:
-            cell = built.cell
             yield (
-                f"{cell.model} on {cell.target}: {count} of {len(tasks)} kernels run a borrowed schedule "
-                "that is unverified: there was no time, or no device, to measure it"
+                f"{where}: {count} of {len(tasks)} kernels run a borrowed schedule that is unverified: "
+                "there was no time, or no device, to measure it"
             )
+        dropped = built.head.dropped if built.head else ()
+        if dropped:
+            yield f"{where}: slower in the model with a borrowed schedule, so without: {', '.join(dropped)}"
 
 
 def _without_repeats(lines: Sequence[str]) -> tuple[str, ...]:

@@ -201,6 +201,7 @@ class MetaScheduleCompiler:
             error=error,
             size_bytes=reply.size_bytes,
             seconds=reply.seconds,
+            dropped=reply.dropped,
         )
 
     def _model_error(self, path: str, talk: Conversation[Reply]) -> ModelError:

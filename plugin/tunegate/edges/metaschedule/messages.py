@@ -173,13 +173,15 @@ class BuiltFunction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Built(msgspec.Struct, frozen=True, tag="built", kw_only=True):
-    """`reference` is the ONNX file whose outputs the build must have."""
+    """`reference` is the ONNX file whose outputs the build must have; `dropped` are labels of kernels
+    whose borrowed schedule was slower inside the model than the default one."""
 
     key: str
     reference: str
     functions: tuple[BuiltFunction, ...]
     size_bytes: int
     seconds: float
+    dropped: tuple[str, ...] = ()
 
 
 class Exported(msgspec.Struct, frozen=True, tag="exported", kw_only=True):

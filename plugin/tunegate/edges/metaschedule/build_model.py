@@ -1,0 +1,236 @@
+"""A model built from records: the best schedule of each kernel that replays, linked and described.
+
+A schedule that was borrowed from a neighbour must also prove itself inside the model, beside the
+default schedule it replaces: alone it may be fast, and slow where its data comes from elsewhere.
+(Gibson & Cano, PACT 2022, see this difference too; a replication of theirs that did not check ended
+slower than untuned.)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import msgspec
+import tvm
+from tvm import relax
+from tvm.s_tir import dlight
+
+from tunegate.artifacts.builds import Source as Origin
+from tunegate.edges.artifact_file import ArtifactFile, ArtifactTensor
+from tunegate.edges.metaschedule.functions import ModelFunction
+from tunegate.edges.metaschedule.in_model import slower_in_model
+from tunegate.edges.metaschedule.loader import device_exists
+from tunegate.edges.metaschedule.messages import BuildModel, Built, BuiltFunction, Schedule
+from tunegate.edges.metaschedule.prepacking import folded
+from tunegate.edges.metaschedule.space import DesignSpace, design_space
+from tunegate.edges.metaschedule.targets import ResolvedTarget
+from tunegate.edges.metaschedule.versions import toolchain
+from tunegate.edges.onnx_prepare import PreparedModel
+from tunegate_cache.records import TuningRecord, WorkloadKey
+
+LIBRARY = "model.so"
+
+
+class OpenModel(NamedTuple):
+    """What listing the tasks and building have in common."""
+
+    prepared: PreparedModel
+    module: Any
+    functions: list[ModelFunction]
+
+
+class _Choice(NamedTuple):
+    """`main` is None for the default schedule; `record` is what it came from."""
+
+    function: ModelFunction
+    main: Any | None
+    record: TuningRecord | None
+
+
+def build_model(request: BuildModel, opened: OpenModel, target: ResolvedTarget) -> Built:
+    """Link the model into the request's directory."""
+    started = time.monotonic()
+    directory = Path(request.directory)
+    choices = [_choice(f, request.records, target) for f in opened.functions]
+    module = _scheduled(opened.module, choices)
+    size = _export(module, target, directory)
+    dropped = _slower_ones(request, opened, target, choices)
+    if dropped:
+        choices = [_default(c.function) if c.function.name in dropped else c for c in choices]
+        module = _scheduled(opened.module, choices)
+        size = _export(module, target, directory)
+    built = [_built_function(c, target, request) for c in choices]
+    key_text = _build_key(opened.prepared, target, built)
+    _write_artifact(request, (opened.prepared, module), target, built, key_text)
+    return Built(
+        key=key_text,
+        reference=str(opened.prepared.fixed),
+        functions=tuple(built),
+        size_bytes=size,
+        seconds=time.monotonic() - started,
+        dropped=tuple(sorted(c.function.label for c in choices if c.function.name in dropped)),
+    )
+
+
+def _choice(
+    function: ModelFunction,
+    records: Mapping[str, tuple[TuningRecord, ...]],
+    target: ResolvedTarget,
+) -> _Choice:
+    found = records.get(function.workload.digest, ())
+    return _Choice(function, *_best_that_replays(function, found, target.target))
+
+
+def _default(function: ModelFunction) -> _Choice:
+    return _Choice(function, None, None)
+
+
+def _scheduled(module: Any, choices: Iterable[_Choice]) -> Any:
+    scheduled = module.clone()
+    for choice in choices:
+        if choice.main is not None:
+            name = scheduled.get_global_var(choice.function.name)
+            scheduled.update_func(name, choice.main)
+    return scheduled
+
+
+def _slower_ones(
+    request: BuildModel, opened: OpenModel, target: ResolvedTarget, choices: Sequence[_Choice]
+) -> frozenset[str]:
+    """Names of kernels whose borrowed schedule is slower inside the model than the default one."""
+    borrowed = {
+        choice.function.name
+        for choice in choices
+        if choice.main is not None
+        and request.sources.get(choice.function.workload.digest) == "transfer"
+    }
+    if not borrowed or not device_exists(request.target.kind):
+        return frozenset()
+    without = [_default(c.function) if c.function.name in borrowed else c for c in choices]
+    beside = Path(request.scratch) / "without-borrowed"
+    _export(_scheduled(opened.module, without), target, beside)
+    return slower_in_model(
+        Path(request.directory) / LIBRARY,
+        beside / LIBRARY,
+        inputs=_tensors(opened.prepared),
+        kernels=borrowed,
+        kind=request.target.kind,
+    )
+
+
+def _best_that_replays(
+    function: ModelFunction, records: tuple[TuningRecord, ...], target: Any
+) -> tuple[Any | None, TuningRecord | None]:
+    usable = [record for record in records if record.status == "ok"]
+    if not usable:
+        return None, None
+    space = design_space(function.workload, target)
+    for record in usable:
+        if not record.template:
+            return None, record  # the default schedule was measured, and nothing was faster
+        wanted = _own(space, record, function.workload.digest)
+        schedule = None if wanted is None else space.replay(wanted)
+        if wanted is not None and schedule is not None:
+            main = schedule.mod["main"].without_attr("global_symbol")
+            used = msgspec.structs.replace(record, decisions=wanted.decisions)
+            return main.with_attr("tirx.is_scheduled", True), used
+    return None, None
+
+
+def _own(space: DesignSpace, record: TuningRecord, workload: str) -> Schedule | None:
+    """A neighbour's schedule is moved to the extents here: TVM's own repair may make a tile that
+    takes minutes to compile, and nobody has tried."""
+    schedule = Schedule(record.template, record.decisions)
+    return schedule if record.key.workload == workload else space.refit(schedule)
+
+
+def _built_function(choice: _Choice, target: ResolvedTarget, request: BuildModel) -> BuiltFunction:
+    function, _, record = choice
+    key = WorkloadKey(function.workload.digest, target.key)
+    source = cast("Origin", request.sources.get(function.workload.digest, "exact"))
+    is_own = record is not None and record.key == key
+    return BuiltFunction(
+        key=key,
+        name=function.label,
+        weight=function.weight,
+        source=source if record is not None and record.template else "default",
+        rid=record_id(key, record) if record is not None and record.template else "",
+        ms=record.median_ms if record is not None and is_own else None,
+        verified=record is None or is_own,
+    )
+
+
+def record_id(key: WorkloadKey, record: TuningRecord) -> str:
+    """Identity of the candidate, however often it was measured."""
+    text = msgspec.json.encode([key.workload, key.target, record.template, record.decisions])
+    return hashlib.sha256(text).hexdigest()
+
+
+def _export(module: Any, target: ResolvedTarget, directory: Path) -> int:
+    with target.target, tvm.transform.PassContext(opt_level=3):
+        module = folded(module)
+        if target.attributes["kind"] == "cuda":
+            module = dlight.ApplyDefaultSchedule(
+                dlight.gpu.Matmul(),
+                dlight.gpu.GEMV(),
+                dlight.gpu.Reduction(),
+                dlight.gpu.GeneralReduction(),
+                dlight.gpu.Fallback(),
+            )(module)
+        executable = relax.build(module, target=target.target)
+    directory.mkdir(parents=True, exist_ok=True)
+    library = directory / LIBRARY
+    executable.export_library(str(library))
+    return library.stat().st_size
+
+
+def _build_key(prepared: PreparedModel, target: ResolvedTarget, built: list[BuiltFunction]) -> str:
+    """Equal keys mean equal code and equal weights: such a pair needs no measuring."""
+    parts = {
+        "model": hashlib.sha256(prepared.optimized.read_bytes()).hexdigest(),
+        "target": target.attributes,
+        "toolchain": toolchain(),
+        "schedules": sorted({(f.key.workload, f.rid) for f in built}),
+    }
+    return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()
+
+
+def _write_artifact(
+    request: BuildModel,
+    opened: tuple[PreparedModel, Any],
+    target: ResolvedTarget,
+    built: list[BuiltFunction],
+    key: str,
+) -> None:
+    prepared, module = opened
+    outputs = _output_tensors(module, prepared.outputs)
+    ArtifactFile(
+        runtime="tvm",
+        file=LIBRARY,
+        inputs=_tensors(prepared),
+        outputs=outputs,
+        threads=int(target.attributes.get("num-cores", 1)),
+        device="cuda" if target.attributes["kind"] == "cuda" else "cpu",
+        model=request.model.path,
+        key=key,
+        target=msgspec.to_builtins(target.attributes),
+        toolchain=msgspec.to_builtins(toolchain()),
+        tasks=msgspec.to_builtins(built),
+    ).write(Path(request.directory))
+
+
+def _tensors(prepared: PreparedModel) -> tuple[ArtifactTensor, ...]:
+    return tuple(ArtifactTensor(t.name, t.shape, t.dtype) for t in prepared.inputs)
+
+
+def _output_tensors(module: Any, names: Mapping[int, str] | tuple[str, ...]) -> tuple[Any, ...]:
+    kind = module["main"].ret_ty
+    kinds = kind.fields if hasattr(kind, "fields") else [kind]
+    return tuple(
+        ArtifactTensor(names[i], tuple(int(n) for n in k.shape.values), str(k.dtype.dtype))
+        for i, k in enumerate(kinds)
+    )

@@ -1,0 +1,77 @@
+"""How long kernels take inside a model: two builds of it, run in turn."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Any
+
+import tvm
+from tvm import relax
+from tvm.runtime.vm import VMInstrumentReturnKind
+
+from tunegate.edges.artifact_file import ArtifactTensor
+from tunegate.edges.seeded_inputs import seeded_inputs
+
+NOISE = 1.03
+"""A kernel counts as slower from this ratio on."""
+_ROUNDS = 5
+_SEED = 1
+_PACKED = "_prepacked"
+
+
+def slower_in_model(
+    library: Path,
+    beside: Path,
+    *,
+    inputs: Iterable[ArtifactTensor],
+    kernels: Collection[str],
+    kind: str,
+) -> frozenset[str]:
+    """Those of the kernels that take longer in `library` than in `beside`, by the medians of
+    inferences of each in turn."""
+    device = tvm.cuda() if kind == "cuda" else tvm.cpu()
+    feed = seeded_inputs(inputs, _SEED)
+    arguments = [tvm.runtime.tensor(feed[tensor.name], device) for tensor in inputs]
+    watched = [_Watched(path, device) for path in (library, beside)]
+    for _ in range(_ROUNDS):
+        for each in watched:
+            each.run(arguments)
+    ours, theirs = (each.microseconds() for each in watched)
+    return frozenset(
+        name for name in kernels if name in theirs and ours.get(name, 0.0) > NOISE * theirs[name]
+    )
+
+
+class _Watched:
+    """A build whose virtual machine says when it calls a kernel, and when that is back."""
+
+    def __init__(self, library: Path, device: Any) -> None:
+        self._device = device
+        self._machine = relax.VirtualMachine(tvm.runtime.load_module(str(library)), device)
+        self._machine.set_instrument(self._instrument)
+        self._runs: list[dict[str, float]] = []
+        self._began = 0.0
+
+    def run(self, arguments: list[Any]) -> None:
+        self._runs.append(defaultdict(float))
+        self._machine["main"](*arguments)
+
+    def microseconds(self) -> dict[str, float]:
+        """Of each kernel in one inference, all its calls together; the first run warms up."""
+        runs = self._runs[1:]
+        return {name: statistics.median(run[name] for run in runs) for name in runs[0]}
+
+    def _instrument(
+        self, _: object, name: str, before: bool, __: object, *___: object
+    ) -> VMInstrumentReturnKind:
+        self._device.sync()
+        if before:
+            self._began = time.perf_counter()
+        else:
+            kernel = name.removesuffix(_PACKED)
+            self._runs[-1][kernel] += (time.perf_counter() - self._began) * 1e6
+        return VMInstrumentReturnKind.NO_OP

@@ -1,0 +1,125 @@
+"""A borrowed schedule proves itself inside the model, or goes."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.support.small_onnx import conv_model, save
+from tunegate.artifacts.builds import Source
+from tunegate.config import TargetConfig
+from tunegate.edges.artifact_file import ArtifactFile
+from tunegate.edges.metaschedule import build_model
+from tunegate.edges.metaschedule.compile import answer
+from tunegate.edges.metaschedule.functions import ModelFunction, functions_of
+from tunegate.edges.metaschedule.import_onnx import import_model
+from tunegate.edges.metaschedule.in_model import slower_in_model
+from tunegate.edges.metaschedule.intrinsics import load_intrinsics
+from tunegate.edges.metaschedule.messages import BuildModel, Built, ModelFile
+from tunegate.edges.metaschedule.space import design_space
+from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
+from tunegate.edges.metaschedule.versions import toolchain
+from tunegate.edges.onnx_prepare import prepare
+from tunegate_cache.records import DeviceFingerprint, TuningRecord, WorkloadKey
+
+TARGET = TargetConfig(name="cpu", threads=1)
+DEVICE = DeviceFingerprint(name="here", kind="cpu", units=1, memory_bytes=1)
+load_intrinsics("llvm")
+
+
+class Workshop:
+    """A convolution, a schedule for it, and builds with and without."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.model = save(conv_model(channels=32, out=64, size=28), directory / "m.onnx")
+        self.target: ResolvedTarget = tvm_target(TARGET)
+        prepared = prepare(self.model, shapes={}, into=directory / "p", path="m.onnx")
+        module = import_model(prepared, self.target.target, "m.onnx", channels_last=True)
+        self.function: ModelFunction = next(f for f in functions_of(module) if "conv" in f.operator)
+
+    def record(self) -> TuningRecord:
+        space = design_space(self.function.workload, self.target.target)
+        (sampled,) = space.sample(1, random.Random(1))
+        schedule = space.describe(sampled.trace)
+        assert schedule is not None
+        return TuningRecord(
+            key=WorkloadKey(self.function.workload.digest, self.target.key),
+            shape=self.function.workload.shape,
+            template=schedule.template,
+            decisions=schedule.decisions,
+            run_nanoseconds=(1000,),
+            status="ok",
+            device=DEVICE,
+            toolchain=toolchain(),
+            measured_at=1,
+        )
+
+    def build(self, name: str, *records: TuningRecord, source: Source = "exact") -> Built:
+        digest = self.function.workload.digest
+        scratch = self.directory / f"{name}-scratch"
+        scratch.mkdir()
+        built = answer(
+            BuildModel(
+                model=ModelFile(file=str(self.model), path="m.onnx", shapes={}),
+                target=TARGET,
+                records={digest: records},
+                sources={digest: source},
+                directory=str(self.directory / name),
+                scratch=str(scratch),
+            )
+        )
+        assert isinstance(built, Built)
+        return built
+
+
+@pytest.fixture(scope="module")
+def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
+    return Workshop(tmp_path_factory.mktemp("build"))
+
+
+def source_of(built: Built) -> str:
+    return next(f.source for f in built.functions if "conv" in f.name)
+
+
+def test_the_kernel_that_is_slower_inside_the_model_is_named(workshop: Workshop) -> None:
+    """Naive loops take tens of times as long as any schedule."""
+    workshop.build("plain")
+    workshop.build("scheduled", workshop.record())
+    libraries = [workshop.directory / name / "model.so" for name in ("plain", "scheduled")]
+    inputs = ArtifactFile.read(workshop.directory / "plain").inputs
+    names = {workshop.function.name}
+
+    def slower(one: Path, other: Path) -> frozenset[str]:
+        return slower_in_model(one, other, inputs=inputs, kernels=names, kind="llvm")
+
+    assert slower(*libraries) == names
+    assert slower(*reversed(libraries)) == frozenset()
+
+
+def test_a_borrowed_schedule_that_is_faster_stays(workshop: Workshop) -> None:
+    built = workshop.build("borrowed", workshop.record(), source="transfer")
+    assert built.dropped == ()
+    assert source_of(built) == "transfer"
+
+
+def test_a_borrowed_schedule_that_is_slower_is_dropped_and_named(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        build_model, "slower_in_model", lambda *_, kernels, **__: frozenset(kernels)
+    )
+    built = workshop.build("dropped", workshop.record(), source="transfer")
+    assert built.dropped == ("conv",)
+    assert source_of(built) == "default"
+    plain = workshop.build("plain-again")
+    assert built.key == plain.key
+
+
+def test_only_borrowed_schedules_are_put_to_the_test(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build_model, "slower_in_model", lambda *_, **__: pytest.fail("asked"))
+    assert source_of(workshop.build("tuned", workshop.record(), source="search")) == "search"
