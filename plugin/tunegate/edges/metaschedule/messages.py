@@ -64,6 +64,7 @@ class OpenModels(msgspec.Struct, frozen=True, tag="open"):
     target: TargetConfig
     directory: str
     seed: int
+    filters: bool = True
 
 
 class Propose(msgspec.Struct, frozen=True, tag="propose", kw_only=True):

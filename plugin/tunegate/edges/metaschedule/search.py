@@ -44,8 +44,9 @@ class TaskSearch:
     that it can.
     """
 
-    def __init__(self, workload: Workload, target: Any, *, seed: int) -> None:
-        self._workload = workload
+    def __init__(self, workload: Workload, target: Any, *, seed: int, filters: bool = True) -> None:
+        """Without `filters` every draft is as good as another, for comparison."""
+        self._workload, self._filters = workload, filters
         self._chance = random.Random(seed)  # noqa: S311 -- a search, not a secret
         self.space = design_space(workload, target)
         self._arguments = ms.arg_info.ArgInfo.from_prim_func(workload.module["main"])
@@ -124,7 +125,8 @@ class TaskSearch:
         best = sorted(self._times, key=lambda schedule: self._times[schedule])[:_GOOD]
         pool = self._drafts.pool([_draft(schedule) for schedule in best], _POOL)
         drafts = [draft for draft in pool if Schedule(*draft) not in self._seen]
-        scores = self._surrogate.scores([self._features.of(draft) for draft in drafts])
+        rows = [self._features.of(draft) for draft in drafts]
+        scores = self._surrogate.scores(rows) if self._filters else None
         return drafts, picks(len(drafts), scores, count, self._chance)
 
     def _scheduled(

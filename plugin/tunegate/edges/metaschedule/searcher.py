@@ -32,6 +32,7 @@ Request = SearchRequest
 class _State:
     def __init__(self) -> None:
         self.seed = 1
+        self.filters = True
         self.target: object = None
         self.workloads: dict[str, Workload] = {}
         self.searches: dict[str, TaskSearch] = {}
@@ -53,6 +54,7 @@ def _open(request: OpenModels) -> SearchReply:
     load_intrinsics(request.target.kind)
     target = tvm_target(request.target)
     _state.target, _state.seed = target.target, request.seed
+    _state.filters = request.filters
     for number, model in enumerate(request.models):
         into = Path(request.directory) / f"model-{number}"
         try:
@@ -85,5 +87,6 @@ def _search_of(workload: str) -> TaskSearch:
             _state.workloads[workload],
             _state.target,
             seed=_state.seed,
+            filters=_state.filters,
         )
     return _state.searches[workload]

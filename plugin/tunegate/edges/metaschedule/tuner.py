@@ -18,7 +18,8 @@ from tunegate_cache.records import DeviceFingerprint, Provenance, Toolchain
 
 
 class MetaScheduleTuner:
-    """Tunes shards with MetaSchedule on this machine; `source` goes on every record."""
+    """Tunes shards with MetaSchedule on this machine; `source` goes on every record. Without
+    `filters` nothing is picked: for comparison."""
 
     def __init__(
         self,
@@ -31,10 +32,12 @@ class MetaScheduleTuner:
         clock: Clock,
         scratch: Path,
         seed: int = 1,
+        filters: bool = True,
     ) -> None:
         self._targets, self._shapes = targets, shapes
         self._device, self._toolchain, self._source = device, toolchain, source
         self._clock, self._scratch, self._seed = clock, scratch, seed
+        self._filters = filters
 
     def tune(
         self, shard: Shard, models: Mapping[tuple[ModelPath, Side], Path], publish: Publish
@@ -77,6 +80,7 @@ class MetaScheduleTuner:
             target=self._targets[shard.target],
             directory=str(directory),
             seed=self._seed,
+            filters=self._filters,
         )
         return TuningRun(request, tasks, shard.budget, self._clock, publish)
 

@@ -91,3 +91,28 @@ def test_a_candidate_that_asks_for_too_much_memory_costs_itself(tmp_path: Path) 
         crew.close()
     assert (results[1].status, results[2].status) == ("runtime", "ok")
     assert "MemoryError" in (tmp_path / "log").read_text()
+
+
+def test_a_smaller_crew_keeps_its_idle_workers(crew: Crew) -> None:
+    crew.add([request(1, "hang"), request(2, "")])
+    deadline = time.monotonic() + 30
+    while not crew.collect() and time.monotonic() < deadline:
+        crew.dispatch()
+        time.sleep(0.02)
+    idle = next(child for child in crew.children if child.busy_since is None)
+    crew.shrink(1)
+    assert crew.children == (idle,)
+    assert crew.pending == 0
+    crew.add([request(3, "")])
+    assert finish(crew)[3].status == "ok"
+
+
+def test_a_worker_that_has_grown_is_replaced(crew: Crew, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {child.pid for child in crew.children}
+    crew.add([request(n, "") for n in range(16)])
+    finish(crew)
+    assert {child.pid for child in crew.children} == before
+    monkeypatch.setattr("tunegate.edges.metaschedule.crew._MOST_BYTES", 1)
+    crew.add([request(n, "") for n in range(16, 48)])
+    finish(crew)
+    assert before - {child.pid for child in crew.children}

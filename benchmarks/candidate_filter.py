@@ -1,0 +1,123 @@
+"""The filter of candidates on and off, at equal trials: best times, and what the trials cost.
+
+    PYTHONPATH=.:benchmarks python benchmarks/candidate_filter.py [--trials 48] [--repeats 3]
+
+Three convolutions of light_squeezenet are tuned together, each as if it were alone: the same number of
+trials for all. With the filter off, drafts are taken as they come, of which half are random and half
+come from the best so far. Prints the table of docs/benchmarks.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import statistics
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import onnx
+from cold_tuning import DEVICE, FLOPS_OF_THE_THREE, MODEL, TARGET
+
+from tunegate.artifacts.outcomes import TaskOutcome
+from tunegate.artifacts.plans import Budget, PlannedTask, Shard
+from tunegate.artifacts.tasks import ResolvedTask
+from tunegate.edges.light_models import seeded_light
+from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
+from tunegate.edges.metaschedule.tuner import MetaScheduleTuner
+from tunegate.edges.metaschedule.versions import toolchain
+from tunegate.ports import ModelJob
+from tunegate_cache.records import Miss, Provenance
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--trials", type=int, default=48)
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args()
+    logging.disable(logging.INFO)
+    warnings.simplefilter("ignore")
+    rows: dict[bool, list[list[TaskOutcome]]] = {True: [], False: []}
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        onnx.save(seeded_light("squeezenet", seed=0), scratch / MODEL)
+        for seed in range(1, options.repeats + 1):
+            for filters in (True, False):
+                place = scratch / f"{seed}-{filters}"
+                rows[filters].append(tuned(scratch / MODEL, place, options.trials, seed, filters))
+    show(rows, options.trials)
+
+
+def tuned(model: Path, scratch: Path, trials: int, seed: int, filters: bool) -> list[TaskOutcome]:
+    compiler = MetaScheduleCompiler(scratch / "compiler")
+    (tasks,) = compiler.tasks([ModelJob(file=model, path=MODEL, shapes={}, target=TARGET)])
+    compiler.close()
+    found = []
+    for task in [task for task in tasks if task.flops in FLOPS_OF_THE_THREE]:
+        planned = PlannedTask(
+            resolved=ResolvedTask(task, Miss("absent")), trials=trials, gain_ms=1.0
+        )
+        budget = Budget(seconds=None, trials=trials, min_gain_percent_per_minute=0.0)
+        shard = Shard(
+            index=0, target="cpu", labels=(), tasks=(planned,), budget=budget, predicted_seconds=0.0
+        )
+        tuner = MetaScheduleTuner(
+            targets={"cpu": TARGET},
+            shapes={MODEL: {}},
+            device=DEVICE,
+            toolchain=toolchain(),
+            source=Provenance(),
+            clock=time,
+            scratch=scratch / "tuner",
+            seed=seed,
+            filters=filters,
+        )
+        *_, last = tuner.tune(shard, {(MODEL, "head"): model}, lambda _: True)
+        found.append(last)
+    best = ", ".join(f"{outcome.best_ms:.3f}" for outcome in found)
+    print(f"seed {seed}, filter {'on' if filters else 'off'}: {best} ms", flush=True)
+    return found
+
+
+def show(rows: dict[bool, list[list[TaskOutcome]]], trials: int) -> None:
+    print(
+        f"| {trials} trials | best ms of the three (medians) | geometric mean | seconds of workers | of them improved nothing |"
+    )
+    print("|---|---|--:|--:|--:|")
+    for filters, runs in rows.items():
+        best = np.array([[outcome.best_ms for outcome in run] for run in runs])
+        shares = [wasted(run) for run in runs]
+        print(
+            f"| filter {'on' if filters else 'off'} | "
+            f"{', '.join(f'{t:.3f}' for t in np.median(best, axis=0))} | "
+            f"{float(np.exp(np.mean(np.log(best)))):.3f} | "
+            f"{statistics.median(sum(o.seconds for o in run) for run in runs):.0f} | "
+            f"{100 * statistics.median(shares):.0f} % |"
+        )
+    every = [outcome for run in rows[True] for outcome in run]
+    looked = [cost for outcome in every for cost in outcome.ledger if cost.pick == "audit"]
+    wrong = sum(near_best(outcome) for outcome in every)
+    print(f"audited: {len(looked)} rejected candidates measured, {wrong} within 2 % of the best")
+
+
+def near_best(outcome: TaskOutcome) -> int:
+    times = [cost.milliseconds for cost in outcome.ledger if cost.milliseconds is not None]
+    return sum(
+        cost.milliseconds is not None and cost.milliseconds <= 1.02 * min(times)
+        for cost in outcome.ledger
+        if cost.pick == "audit" and cost.stage == "look"
+    )
+
+
+def wasted(run: list[TaskOutcome]) -> float:
+    """The share of worker seconds in candidates that did not improve the best of their task."""
+    costs = [cost for outcome in run for cost in outcome.ledger if cost.stage == "look"]
+    spent = sum(cost.build_seconds + cost.run_seconds for cost in costs)
+    useless = [cost for cost in costs if not cost.improved]
+    return sum(cost.build_seconds + cost.run_seconds for cost in useless) / spent
+
+
+if __name__ == "__main__":
+    main()

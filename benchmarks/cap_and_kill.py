@@ -1,0 +1,138 @@
+"""Does tuning keep its cap, and lose nothing that was finished when it is killed?
+
+    PYTHONPATH=. python benchmarks/cap_and_kill.py cap [--runs 50] [--seed 1]
+    PYTHONPATH=. python benchmarks/cap_and_kill.py kill [--runs 50] [--seed 1]
+
+`cap` tunes a small model with random budgets of seconds, some of them as money, and takes the time of
+the tuning itself. `kill` sends SIGKILL to `tunegate run` at a random moment, and compares what the
+log said was finished with what the cache holds. Prints the table of docs/benchmarks.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import random
+import re
+import signal
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+from tests.support.small_onnx import conv_model, save
+from tests.support.workspace import CONFIG, Workspace
+
+from tunegate.artifacts.plans import PlannedTask, Shard
+from tunegate.artifacts.tasks import ResolvedTask
+from tunegate.config import TargetConfig
+from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
+from tunegate.edges.metaschedule.tuner import MetaScheduleTuner
+from tunegate.edges.metaschedule.versions import toolchain
+from tunegate.ports import ModelJob
+from tunegate.tuning.budget import budget_of
+from tunegate_cache.files import FileStore
+from tunegate_cache.names import parse_segment
+from tunegate_cache.records import DeviceFingerprint, Miss, Provenance
+from tunegate_cache.segments_of_group import opened
+from tunegate_cache.signing import TrustedKeys
+
+TARGET = TargetConfig(name="cpu")
+DEVICE = DeviceFingerprint(name="here", kind="cpu", units=2, memory_bytes=0)
+USD_PER_HOUR = 3.6
+BATCH_LINE = re.compile(r"after (\d+) trials;.*?, (\d+) trials")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("what", choices=("cap", "kill"))
+    parser.add_argument("--runs", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    logging.disable(logging.INFO)
+    chance = random.Random(options.seed)
+    with tempfile.TemporaryDirectory() as folder:
+        if options.what == "cap":
+            cap(Path(folder), options.runs, chance)
+        else:
+            kill(Path(folder), options.runs, chance)
+
+
+def cap(scratch: Path, runs: int, chance: random.Random) -> None:
+    model = save(conv_model(channels=32, out=64, size=28), scratch / "m.onnx")
+    compiler = MetaScheduleCompiler(scratch / "compiler")
+    (tasks,) = compiler.tasks([ModelJob(file=model, path="m.onnx", shapes={}, target=TARGET)])
+    compiler.close()
+    planned = tuple(
+        PlannedTask(resolved=ResolvedTask(task, Miss("absent")), trials=8, gain_ms=1.0)
+        for task in tasks
+    )
+    over = []
+    for number in range(runs):
+        seconds = chance.uniform(0.5, 12.0)
+        usd = seconds * USD_PER_HOUR / 3600 if number % 2 else None
+        budget = budget_of(
+            None if usd else seconds, trials=None, usd=usd, usd_per_hour=USD_PER_HOUR
+        )
+        shard = Shard(
+            index=0, target="cpu", labels=(), tasks=planned, budget=budget, predicted_seconds=0.0
+        )
+        tuner = MetaScheduleTuner(
+            targets={"cpu": TARGET},
+            shapes={"m.onnx": {}},
+            device=DEVICE,
+            toolchain=toolchain(),
+            source=Provenance(),
+            clock=time,
+            scratch=scratch / f"tuner-{number}",
+        )
+        started = time.monotonic()
+        list(tuner.tune(shard, {("m.onnx", "head"): model}, lambda _: True))
+        over.append(time.monotonic() - started - seconds)
+    over.sort()
+    print("| runs | budgets | over the cap, median | p90 | worst | worst in USD |")
+    print("|--:|---|--:|--:|--:|--:|")
+    print(
+        f"| {runs} | 0.5 to 12 s, every other as money | {statistics.median(over):+.2f} s | "
+        f"{over[int(0.9 * runs)]:+.2f} s | {over[-1]:+.2f} s | "
+        f"{over[-1] * USD_PER_HOUR / 3600:+.6f} |"
+    )
+
+
+def kill(scratch: Path, runs: int, chance: random.Random) -> None:
+    finished = kept = interrupted = 0
+    worst = 0
+    for number in range(runs):
+        workspace = Workspace(scratch / f"w{number}", CONFIG.replace("trials: 2", "trials: 4000"))
+        with workspace.start("run", "--minutes", "5") as process:
+            time.sleep(chance.uniform(4.0, 14.0))
+            os.kill(process.pid, signal.SIGKILL)
+            _, said = process.communicate()
+        batches = BATCH_LINE.findall(said)
+        told = max((int(trials) for _, trials in batches), default=0)
+        held = trials_in(workspace.root / "cache")
+        interrupted += told > 0
+        finished += told
+        kept += held
+        worst = max(worst, told - held)
+    print(
+        "| runs killed | while tuning | trials in finished batches | trials in the cache | lost |"
+    )
+    print("|--:|--:|--:|--:|--:|")
+    print(f"| {runs} | {interrupted} | {finished} | {kept} | {max(0, worst)} |")
+
+
+def trials_in(cache: Path) -> int:
+    store = FileStore(cache)
+    found = 0
+    for name in map(parse_segment, store.names("ms1/")):
+        if name is not None:
+            contents = opened(name, store.read(name.name), TrustedKeys())
+            if not isinstance(contents, str):
+                found += sum(bool(record.template) for record in contents.records)
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from tests.support.tuning_tasks import make_planned, make_task
+from tunegate.edges.metaschedule.batches import OpenBatches
+from tunegate.edges.metaschedule.ledger import TaskLedger
+from tunegate.edges.metaschedule.messages import Candidate, Measured, Schedule
+from tunegate_cache.records import Decision, DeviceFingerprint, Provenance, Toolchain
+
+DEVICE = DeviceFingerprint(name="here", kind="cpu", units=1, memory_bytes=1)
+
+
+def ledger() -> TaskLedger:
+    return TaskLedger(
+        make_planned(make_task("a")),
+        device=DEVICE,
+        toolchain=Toolchain(tvm="1", ffi="1"),
+        source=Provenance(),
+    )
+
+
+def candidate(task: TaskLedger, number: int) -> Candidate:
+    decision: Decision = (1, (number,))
+    return Candidate(
+        number=number,
+        workload=task.workload,
+        origin="default" if number == 0 else "search",
+        schedule=Schedule("", ()) if number == 0 else Schedule("t", (decision,)),
+        module="",
+        arguments=(),
+    )
+
+
+def measured(number: int) -> Measured:
+    return Measured(number=number, status="ok", nanoseconds=(1000 + number,), run_seconds=0.1)
+
+
+def test_a_batch_is_back_with_its_last_candidate() -> None:
+    task = ledger()
+    batches = OpenBatches([task.workload])
+    candidates = [candidate(task, n) for n in range(3)]
+    batches.start(task, candidates, 1.0)
+    assert (task.in_flight, batches.out_of(task.workload)) == (3, 3)
+    back = [batches.come_back(c, measured(c.number), 5).is_back for c in candidates]
+    assert back == [False, False, True]
+    assert (task.in_flight, task.trials, batches.out_of(task.workload)) == (0, 2, 0)
+
+
+def test_every_result_is_learned_once() -> None:
+    task = ledger()
+    batches = OpenBatches([task.workload])
+    candidates = [candidate(task, n) for n in range(2)]
+    batches.start(task, candidates, 1.0)
+    batches.come_back(candidates[1], measured(1), 5)
+    assert [result.number for result in batches.to_learn(task.workload)] == [1]
+    assert batches.to_learn(task.workload) == ()
+
+
+def test_what_is_given_up_is_no_trial() -> None:
+    task = ledger()
+    batches = OpenBatches([task.workload])
+    candidates = [candidate(task, n) for n in range(3)]
+    batches.start(task, candidates, 1.0)
+    batches.come_back(candidates[0], measured(0), 5)
+    batches.give_up(candidates[1])
+    batch = batches.give_up(candidates[2])
+    assert (batch.is_back, batch.trials, task.in_flight) == (True, 0, 0)
+
+
+def test_records_of_an_unfinished_batch_are_not_forgotten() -> None:
+    task = ledger()
+    batches = OpenBatches([task.workload])
+    candidates = [candidate(task, n) for n in range(3)]
+    batches.start(task, candidates, 1.0)
+    batches.come_back(candidates[1], measured(1), 5)
+    assert [r.run_nanoseconds for r in batches.take_unpublished()] == [(1001,)]
+    assert batches.take_unpublished() == []
