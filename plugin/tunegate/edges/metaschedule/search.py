@@ -32,8 +32,11 @@ from tunegate.tuning.drafts import Draft, DraftSpace
 _POOL = 512
 _GOOD = 12
 """Schedules that are changed and crossed."""
-_ATTEMPTS = 3
-"""Replays for each candidate that a batch wants."""
+_ATTEMPTS = 24
+"""Replays for each candidate that a batch wants: on a GPU one draft in fifty may fit its limits, until
+the surrogate has learned which. A replay that fails takes a few milliseconds."""
+_EMPTY_BATCHES = 3
+"""So many in a row, and the search has nothing new."""
 
 
 class TaskSearch:
@@ -58,6 +61,8 @@ class TaskSearch:
         self._times: dict[Schedule, float] = {}
         self._seen: set[Schedule] = set()
         self._number = 0
+        self._empty = 0
+        self._is_small = False
 
     def propose(self, count: int, seeds: Sequence[tuple[Origin, Schedule]]) -> Proposed:
         """At most `count` candidates that this task has not seen; seeds do not count."""
@@ -72,7 +77,8 @@ class TaskSearch:
             candidates.extend(kept)
         searched = list(self._search(count)) if count else []
         candidates.extend(searched)
-        exhausted = count > 0 and not searched
+        self._empty = self._empty + 1 if count and not searched else 0
+        exhausted = self._empty == _EMPTY_BATCHES or (self._empty > 0 and self._is_small)
         return Proposed(self._workload.digest, tuple(candidates), exhausted, rejected)
 
     def avoid(self, schedules: Sequence[Schedule]) -> None:
@@ -108,7 +114,7 @@ class TaskSearch:
         found = 0
         drafts, order = self._picked(count)
         for attempt, pick in enumerate(order):
-            if found == count or attempt == _ATTEMPTS * count + _ATTEMPTS:
+            if found == count or attempt == _ATTEMPTS * count:
                 return
             schedule = Schedule(*drafts[pick.draft])
             replayed = self.space.replay(schedule)
@@ -125,6 +131,7 @@ class TaskSearch:
         best = sorted(self._times, key=lambda schedule: self._times[schedule])[:_GOOD]
         pool = self._drafts.pool([_draft(schedule) for schedule in best], _POOL)
         drafts = [draft for draft in pool if Schedule(*draft) not in self._seen]
+        self._is_small = len(pool) < _POOL
         rows = [self._features.of(draft) for draft in drafts]
         scores = self._surrogate.scores(rows) if self._filters else None
         return drafts, picks(len(drafts), scores, count, self._chance)

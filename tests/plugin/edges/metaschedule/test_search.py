@@ -1,0 +1,90 @@
+"""What is proposed next: new, legal, and better than chance once something is known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tvm
+from tvm import te
+
+from tests.plugin.edges.metaschedule.test_workload import product
+from tunegate.edges.metaschedule.intrinsics import load_intrinsics
+from tunegate.edges.metaschedule.messages import Candidate, Measured
+from tunegate.edges.metaschedule.search import TaskSearch
+from tunegate.edges.metaschedule.workload import canonical_workload
+
+load_intrinsics("llvm")
+CPU = tvm.target.Target({"kind": "llvm", "mcpu": "haswell", "num-cores": 2})
+
+
+def search(target: Any = CPU, size: int = 128) -> TaskSearch:
+    return TaskSearch(canonical_workload(product(size, size, size)), target, seed=1)
+
+
+def results(candidates: tuple[Candidate, ...]) -> list[Measured]:
+    """As if the innermost factor of the first tile decided all."""
+    return [Measured(number=c.number, status="ok", nanoseconds=(time_of(c),)) for c in candidates]
+
+
+def time_of(candidate: Candidate) -> int:
+    tiles = [values for _, values in candidate.schedule.decisions if len(values) > 1]
+    return 10**6 // max(1, tiles[0][-1]) if tiles else 10**7
+
+
+def test_the_first_batch_is_the_default_schedule_and_different_others() -> None:
+    first = search().propose(8, ()).candidates
+    assert [c.origin for c in first] == ["default", *["search"] * 8]
+    assert len({c.schedule for c in first}) == 9
+
+
+def test_what_is_known_decides_what_comes_next() -> None:
+    mine = search()
+    for _ in range(6):
+        proposed = mine.propose(8, ()).candidates
+        mine.learn(results(proposed))
+    last = mine.propose(8, ()).candidates
+    predicted = [c for c in last if c.reason == "predicted"]
+    assert len(predicted) >= 4
+    assert all(time_of(c) <= 10**6 // 16 for c in predicted)
+
+
+def test_nothing_is_proposed_twice() -> None:
+    mine = search()
+    schedules = []
+    for _ in range(6):
+        proposed = mine.propose(8, ()).candidates
+        mine.learn(results(proposed))
+        schedules += [c.schedule for c in proposed]
+    assert len(set(schedules)) == len(schedules)
+
+
+def test_a_small_space_is_exhausted_and_says_so() -> None:
+    a = te.placeholder((4, 3), name="a")
+    b = te.compute((4, 3), lambda i, j: a[i, j] + 1.0, name="b")
+    tiny = TaskSearch(canonical_workload(te.create_prim_func([a, b])), CPU, seed=1)
+    for _ in range(20):
+        proposed = tiny.propose(8, ())
+        tiny.learn(results(proposed.candidates))
+        if proposed.exhausted:
+            return
+    raise AssertionError
+
+
+def test_drafts_that_a_gpu_cannot_run_are_never_proposed_and_learned_from() -> None:
+    """No GPU is needed to know its limits."""
+    load_intrinsics("cuda")
+    gpu = tvm.target.Target(
+        {
+            "kind": "cuda",
+            "arch": "sm_80",
+            "max_threads_per_block": 1024,
+            "max_shared_memory_per_block": 49152,
+            "thread_warp_size": 32,
+        }
+    )
+    mine = search(gpu, 512)
+    mine.learn(results(mine.propose(8, ()).candidates))
+    later = mine.propose(8, ()).candidates
+    mine.learn(results(later))
+    assert len(later) >= 4
+    assert len(mine.propose(8, ()).candidates) >= 4
