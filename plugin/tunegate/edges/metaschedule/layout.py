@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from tvm import relax
 
 from tunegate.config import TargetConfig
+
+logger = logging.getLogger(__name__)
 
 _CONVOLUTION = "relax.nn.conv2d"
 _CHANNELS_LAST = ["NHWC", "HWIO", "NHWC"]
@@ -21,8 +24,13 @@ def is_channels_last(target: TargetConfig) -> bool:
 
 def channels_last(module: Any) -> Any:
     """A Relax module before legalization, with the layout of its plain convolutions changed and that
-    of what is between them. Grouped convolutions stay as they are."""
-    return relax.transform.ConvertLayout({}, _wanted)(module)
+    of what is between them. Grouped convolutions stay as they are, and so does a module with an
+    operator that the compiler cannot turn (a sum over five dimensions is one)."""
+    try:
+        return relax.transform.ConvertLayout({}, _wanted)(module)
+    except Exception:
+        logger.info("the layout of convolutions stays as it is", exc_info=True)
+        return module
 
 
 def _wanted(call: Any) -> dict[str, list[str]]:

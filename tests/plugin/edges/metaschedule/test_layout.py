@@ -10,6 +10,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.support.small_onnx import save
+from tunegate.artifacts.builds import Build
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
 from tunegate.edges.metaschedule.layout import is_channels_last
@@ -61,22 +62,38 @@ def all_kinds_of_convolutions() -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=opset, ir_version=8)
 
 
-@pytest.mark.parametrize("layout", ["nhwc", "nchw"])
-def test_every_kind_of_convolution_computes_what_it_did(tmp_path: Path, layout: str) -> None:
-    model = save(all_kinds_of_convolutions(), tmp_path / "m.onnx")
+def built(directory: Path, model: onnx.ModelProto, layout: str) -> Build:
+    file = save(model, directory / "m.onnx")
     target = TargetConfig(name="cpu", threads=1, layout=layout)  # type: ignore[arg-type]
-    job = ModelJob(file=model, path="m.onnx", shapes={}, target=target)
-    compiler = MetaScheduleCompiler(tmp_path / "c")
+    job = ModelJob(file=file, path="m.onnx", shapes={}, target=target)
+    compiler = MetaScheduleCompiler(directory / "c")
     try:
         (build,) = compiler.build(
-            [BuildJob(model=job, records={}, sources={}, directory=tmp_path / "b")]
+            [BuildJob(model=job, records={}, sources={}, directory=directory / "b")]
         )
     finally:
         compiler.close()
+    return build
+
+
+@pytest.mark.parametrize("layout", ["nhwc", "nchw"])
+def test_every_kind_of_convolution_computes_what_it_did(tmp_path: Path, layout: str) -> None:
+    build = built(tmp_path, all_kinds_of_convolutions(), layout)
     assert build.error is None
     assert build.check is not None
     assert build.check.passed
     assert {"a", "c", "i"} <= {task.name for task in build.tasks}
+
+
+def test_a_model_with_an_operator_that_cannot_be_turned_stays_as_it_is(tmp_path: Path) -> None:
+    """ONNX's Sum becomes a sum over a fifth dimension."""
+    model = all_kinds_of_convolutions()
+    (add,) = [node for node in model.graph.node if node.op_type == "Add"]
+    add.op_type = "Sum"
+    build = built(tmp_path, model, "auto")
+    assert build.error is None
+    assert build.check is not None
+    assert build.check.passed
 
 
 def test_channels_are_last_on_a_cpu_unless_told_otherwise() -> None:
