@@ -34,7 +34,8 @@ class TargetConfig(_Section, frozen=True, kw_only=True):
     """One place to run. `cpu` is the microarchitecture for LLVM (`native`: this machine's),
     `arch` the compute capability for CUDA; `threads` 0 means every core
     this process may use but one. `layout` is that of images inside the model: `auto` is `nhwc` on
-    CPUs, and as the model has it elsewhere."""
+    CPUs, and as the model has it elsewhere. `runtime` is what runs the model: `auto` builds it for
+    TVM and for ONNX Runtime, and ships what is faster; for CUDA it is TVM."""
 
     name: Name
     kind: Literal["llvm", "cuda"] = "llvm"
@@ -42,6 +43,7 @@ class TargetConfig(_Section, frozen=True, kw_only=True):
     arch: str = "native"
     threads: Annotated[int, msgspec.Meta(ge=0)] = 0
     layout: Literal["auto", "nchw", "nhwc"] = "auto"
+    runtime: Literal["auto", "tvm", "onnxruntime"] = "auto"
     runner: tuple[str, ...] = ("self-hosted",)
     usd_per_hour: NotNegative | None = None
 

@@ -38,6 +38,10 @@ class ModelError(TunegateError):
     exit_code = USAGE
 
 
+class UnsupportedModelError(ModelError):
+    """A valid model that the compiler cannot take; another runtime may."""
+
+
 class OutputError(TunegateError):
     """`--out` cannot be written."""
 

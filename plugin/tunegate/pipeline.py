@@ -3,12 +3,12 @@ the tools."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tunegate import wire
-from tunegate.artifacts.builds import CellBuilds
+from tunegate.artifacts.builds import CellBuilds, Runtime
 from tunegate.artifacts.changes import ChangeSet, ModelPath
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import Shard, TuningPlan
@@ -17,16 +17,19 @@ from tunegate.config import Config
 from tunegate.errors import CancelledError
 from tunegate.ports import (
     Benchmarker,
+    Builder,
     Clock,
     Compiler,
     Device,
     Progress,
     Repository,
+    Shipping,
     TaskIndex,
     Tuner,
 )
 from tunegate.selection import shapes_for
 from tunegate.stages.build import build
+from tunegate.stages.choose_runtime import choose_runtime
 from tunegate.stages.compare import compare
 from tunegate.stages.export_models import export_models
 from tunegate.stages.extract import extract
@@ -48,6 +51,8 @@ class Tools:
     repository: Repository
     index: TaskIndex
     compiler: Compiler
+    builders: Mapping[Runtime, Builder]
+    shipping: Shipping
     tuner: Tuner
     benchmarker: Benchmarker
     device: Device
@@ -101,17 +106,7 @@ def tune_shard(tools: Tools, planned: TuningPlan, shard: Shard) -> TuningOutcome
 def gate(tools: Tools, planned: TuningPlan, outcomes: Sequence[TuningOutcome]) -> Report:
     """Builds, measures and decides. Writes measurements.json and verdict.json."""
     changes, config = planned.changes, tools.config
-    builds = build(
-        changes,
-        planned,
-        outcomes,
-        config,
-        tools.repository,
-        tools.compiler,
-        tools.out,
-        tools.workdir,
-        tools.progress,
-    )
+    builds = _built(tools, planned, outcomes)
     measured = measure(
         builds,
         out=tools.out,
@@ -135,6 +130,30 @@ def gate(tools: Tools, planned: TuningPlan, outcomes: Sequence[TuningOutcome]) -
         comparisons=comparisons,
         cache=planned.resolution.cache,
         warnings=(*changes.notes, *planned.notes),
+    )
+
+
+def _built(
+    tools: Tools, planned: TuningPlan, outcomes: Sequence[TuningOutcome]
+) -> tuple[CellBuilds, ...]:
+    """One build a side: for each runtime that its target allows, then the one that ships."""
+    candidates = build(
+        planned.changes,
+        planned,
+        outcomes,
+        tools.config,
+        tools.repository,
+        tools.builders,
+        tools.out,
+        tools.workdir,
+        tools.progress,
+    )
+    return choose_runtime(
+        candidates,
+        out=tools.out,
+        benchmarker=tools.benchmarker,
+        shipping=tools.shipping,
+        progress=tools.progress,
     )
 
 

@@ -137,6 +137,20 @@ class Compiler(Protocol):
         ...
 
 
+class Builder(Protocol):
+    """Artifacts for a runtime that compiles nothing beforehand. Order and faults as a Compiler's."""
+
+    def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]: ...
+
+
+class Shipping(Protocol):
+    """The directories of builds."""
+
+    def keep(self, chosen: Path, others: Sequence[Path], at: Path) -> None:
+        """`chosen` becomes `at`; the others go. Raises OutputError."""
+        ...
+
+
 class Tuner(Protocol):
     """Tunes one shard. Yields an outcome-so-far after every finished batch, the last one of each
     task being final; stops at the shard's budget, never more than 5 s late."""
@@ -173,6 +187,10 @@ class Benchmarker(Protocol):
 
     def pair(self, base: Path, head: Path) -> Bench: ...
     def single_ms(self, artifact: Path) -> float: ...
+    def operators_ms(self, artifact: Path) -> Mapping[str, float]:
+        """What each operator takes in one inference of the whole model, all its calls together."""
+        ...
+
     def reference_ms(self, model: Path, *, shapes: Shapes, threads: int) -> float: ...
 
 

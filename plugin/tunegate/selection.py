@@ -8,14 +8,15 @@ from functools import cache
 
 import msgspec
 
-from tunegate.config import Config, ModelConfig
+from tunegate.artifacts.builds import Runtime
+from tunegate.config import Config, ModelConfig, TargetConfig
 
 
 class Needs(msgspec.Struct, frozen=True):
     """What the configuration asks of one model: when this changes, the model is checked again."""
 
     shapes: tuple[tuple[str, tuple[int, ...]], ...]
-    targets: tuple[tuple[str, str, str, str, int], ...]
+    targets: tuple[tuple[str | int, ...], ...]
 
 
 def entry_for(config: Config, path: str) -> ModelConfig | None:
@@ -36,6 +37,13 @@ def targets_for(config: Config, path: str) -> tuple[str, ...]:
     return entry.targets or tuple(target.name for target in config.targets)
 
 
+def runtimes_of(target: TargetConfig) -> tuple[Runtime, ...]:
+    """What a model is built for on this target; ONNX Runtime is used on CPUs only."""
+    if target.runtime == "auto":
+        return ("tvm", "onnxruntime") if target.kind == "llvm" else ("tvm",)
+    return (target.runtime,)
+
+
 def needs_of(config: Config, path: str) -> Needs | None:
     """None where the configuration does not name the model."""
     if entry_for(config, path) is None:
@@ -44,7 +52,9 @@ def needs_of(config: Config, path: str) -> Needs | None:
     return Needs(
         shapes=tuple(sorted(shapes_for(config, path).items())),
         targets=tuple(
-            (t.name, t.kind, t.cpu, t.arch, t.threads) for t in config.targets if t.name in wanted
+            (t.name, t.kind, t.cpu, t.arch, t.threads, t.layout, t.runtime)
+            for t in config.targets
+            if t.name in wanted
         ),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +21,9 @@ from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
 from tunegate.edges.metaschedule.tuner import MetaScheduleTuner
 from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.model_reader import GitModelReader
+from tunegate.edges.onnxruntime_build.builder import OnnxRuntimeBuilder
 from tunegate.edges.shared_cache import STATE, SharedCache
+from tunegate.edges.shipping import BuildDirectories
 from tunegate.edges.terminal import progress
 from tunegate.errors import ConfigError, OutputError, RevisionError
 from tunegate.pipeline import Tools
@@ -95,8 +97,8 @@ def prepared_out(settings: Settings) -> Path:
 def opened_tools(
     settings: Settings, config: Config, repository: Repository, root: Path, commit: str
 ) -> Iterator[Tools]:
-    """The real tools of one run. The working directory goes when the run ends well; after an error
-    it stays, because its logs explain it."""
+    """The real tools of one run. When it ends, only the logs of the working directory stay: errors in
+    the report name them. After an exception all of it does."""
     out = prepared_out(settings)
     workdir = out / "work"
     shutil.rmtree(workdir, ignore_errors=True)
@@ -114,6 +116,11 @@ def opened_tools(
                 config.cache, state=STATE.expanduser(), root=root, device=device.fingerprint()
             ),
             compiler=compiler,
+            builders={
+                "tvm": compiler,
+                "onnxruntime": OnnxRuntimeBuilder(workdir / "onnxruntime"),
+            },
+            shipping=BuildDirectories(),
             tuner=_tuner(
                 config, device, clock, Provenance(repository=root.name, commit=commit), workdir
             ),
@@ -128,7 +135,16 @@ def opened_tools(
     finally:
         shown.close()
         compiler.close()
-    shutil.rmtree(workdir, ignore_errors=True)
+    _keep_logs(workdir)
+
+
+def _keep_logs(workdir: Path) -> None:
+    for directory, _, names in os.walk(workdir, topdown=False):
+        for name in names:
+            if not name.endswith(".log"):
+                Path(directory, name).unlink(missing_ok=True)
+        with suppress(OSError):  # it holds a log
+            Path(directory).rmdir()
 
 
 def _tuner(

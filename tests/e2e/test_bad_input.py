@@ -69,6 +69,7 @@ def test_an_operator_nobody_knows_is_named_with_its_node(repository: Workspace) 
 
 def test_an_operator_the_compiler_lacks_is_named_with_its_node(repository: Workspace) -> None:
     save(one_node_model("Det"), repository.root / "models" / "m.onnx")
+    repository.write("tunegate.yaml", CONFIG + "targets:\n  - name: cpu\n    runtime: tvm\n")
     repository.commit()
     assert 'operator Det (node "odd") is not supported by the compiler' in refusal(repository)
 

@@ -13,6 +13,10 @@ Source = Literal["exact", "transfer", "search", "default"]
 """Where a schedule came from."""
 
 
+Runtime = Literal["tvm", "onnxruntime"]
+"""What runs a build."""
+
+
 class NumericCheck(msgspec.Struct, frozen=True, kw_only=True):
     """The build against ONNX Runtime, over all outputs and seeds; relative error is to the largest
     magnitude of the reference output."""
@@ -38,10 +42,20 @@ class BuiltTask(msgspec.Struct, frozen=True, kw_only=True):
     verified: bool = True
 
 
+class RuntimeChoice(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a build is for the runtime it is for: how long one inference took under either, None where
+    it was not measured, and then the reason."""
+
+    tvm_ms: float | None = None
+    onnxruntime_ms: float | None = None
+    reason: str = ""
+
+
 class Build(msgspec.Struct, frozen=True, kw_only=True):
     """One side of a cell, compiled. `key` is the digest of all that decides the code and weights;
     `directory` is relative to `--out`. With `error` set nothing was shipped. `dropped` are kernels
-    whose borrowed schedule was slower inside the model than the default one, which they have now."""
+    whose borrowed schedule was slower inside the model than the default one, which they have now.
+    `choice` is set where there was one between runtimes."""
 
     key: str
     directory: str
@@ -51,6 +65,8 @@ class Build(msgspec.Struct, frozen=True, kw_only=True):
     size_bytes: int
     seconds: float
     dropped: tuple[str, ...] = ()
+    runtime: Runtime = "tvm"
+    choice: RuntimeChoice | None = None
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,6 +74,15 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
 
     model: ModelPath
     target: str
+
+
+class CellCandidates(msgspec.Struct, frozen=True, kw_only=True):
+    """Every build of a cell, one for each runtime that its target allows; a side without the model
+    has none."""
+
+    cell: Cell
+    base: tuple[Build, ...]
+    head: tuple[Build, ...]
 
 
 class CellBuilds(msgspec.Struct, frozen=True, kw_only=True):

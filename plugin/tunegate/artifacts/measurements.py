@@ -23,7 +23,8 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CellMeasurement(msgspec.Struct, frozen=True, kw_only=True):
-    """`reference_ms` is ONNX Runtime on the head model, for the reference column only."""
+    """`reference_ms` is ONNX Runtime on the head model, for the reference column only; `task_ms` is
+    what each operator takes in one inference, measured inside the model."""
 
     cell: Cell
     launches: tuple[Launch, ...]
@@ -53,13 +54,14 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """A task's part in the change: milliseconds per inference (time x weight) on either side;
-    None on the side that does not have it."""
+    """An operator's part in the change: milliseconds per inference (time x weight) on either side;
+    None on the side that does not have it. Its `source` is `library` where no schedule of ours runs
+    it."""
 
     name: str
     base_ms: float | None
     head_ms: float | None
-    source: Literal["exact", "transfer", "search", "default"]
+    source: Literal["exact", "transfer", "search", "default", "library"]
 
     @property
     def difference_ms(self) -> float:

@@ -53,17 +53,30 @@ def parse(text: str, where: str) -> Config:
 def _check(config: Config, where: str) -> None:
     """What no type can say."""
     _check_cache(config.cache, where)
+    _check_targets(config, where)
     names = [target.name for target in config.targets]
-    for name, count in Counter(names).items():
-        if count > 1:
-            message = f'targets: the name "{name}" is given {count} times. Rename one.'
-            raise _refused(where, message)
     for entry in config.models:
         for name in entry.targets:
             if name not in names:
                 known = ", ".join(names)
                 message = f'models: {entry.path}: unknown target "{name}". Known: {known}.'
                 raise _refused(where, message)
+    _check_prices(config, where)
+
+
+def _check_targets(config: Config, where: str) -> None:
+    names = [target.name for target in config.targets]
+    for name, count in Counter(names).items():
+        if count > 1:
+            message = f'targets: the name "{name}" is given {count} times. Rename one.'
+            raise _refused(where, message)
+    for target in config.targets:
+        if target.runtime == "onnxruntime" and target.kind == "cuda":
+            message = f"target {target.name}: runtime onnxruntime is for CPUs. Write runtime: tvm."
+            raise _refused(where, message)
+
+
+def _check_prices(config: Config, where: str) -> None:
     if config.budget.usd is not None and config.budget.usd_per_hour is None:
         unpriced = [target.name for target in config.targets if target.usd_per_hour is None]
         if unpriced:

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 import onnx
 import onnxruntime
+from onnx.external_data_helper import load_external_data_for_model, uses_external_data
 
 from tunegate.errors import ModelError
 from tunegate.ports import Shapes
@@ -45,30 +46,33 @@ def prepare(
 
     Raises ModelError: unreadable, invalid, an input shape left open, or refused by ONNX Runtime.
     """
-    proto, is_raised = _load(model, path, is_checked=is_checked)
+    proto, is_other = _load(model, path, is_checked=is_checked)
     _fix_shapes(proto, shapes, path)
-    is_changed = is_raised or bool(shapes)
+    is_changed = is_other or bool(shapes)
     into.mkdir(parents=True, exist_ok=True)
     fixed, optimized = into / "fixed.onnx" if is_changed else model, into / "optimized.onnx"
     if is_changed:
-        onnx.save(proto, fixed)
+        save(proto, fixed)
     inputs = tuple(_tensor(value) for value in _real_inputs(proto))
     _optimize(fixed, optimized, path)
-    _drop_unused(optimized, keep={tensor.name for tensor in inputs})
+    _simplify(optimized, inputs={tensor.name for tensor in inputs})
     return PreparedModel(fixed, optimized, inputs, tuple(o.name for o in proto.graph.output))
 
 
 def _load(model: Path, path: str, *, is_checked: bool) -> tuple[onnx.ModelProto, bool]:
-    """The model, and whether its version had to be raised."""
+    """The model with all its data, and whether it is another than the file: its version had to be
+    raised, or its data lie beside it, where the optimizer's output would not find them."""
     try:
-        proto = onnx.load(model)
+        proto = onnx.load(model, load_external_data=False)
+        has_files = any(map(uses_external_data, proto.graph.initializer))
+        load_external_data_for_model(proto, str(model.parent))
         # Before version 4 every initializer had to be an input too; exporters ignored that.
         is_raised = proto.ir_version < _OLDEST_IR_WITHOUT_INITIALIZERS_AS_INPUTS
         if is_raised:
             proto.ir_version = _OLDEST_IR_WITHOUT_INITIALIZERS_AS_INPUTS
         if not is_checked and proto.ByteSize() < _PROTOBUF_LIMIT_BYTES:
             onnx.checker.check_model(proto)
-        return proto, is_raised
+        return proto, is_raised or has_files
     except FileNotFoundError as error:
         missing = Path(error.filename or str(error)).name
         message = f"{path}: its file {missing} is missing. Commit it, or pull it with Git LFS."
@@ -77,6 +81,14 @@ def _load(model: Path, path: str, *, is_checked: bool) -> tuple[onnx.ModelProto,
         # onnx raises DecodeError, ValidationError, ValueError and more, by version
         message = f"{path}: not a valid ONNX model ({_first_line(error)}). Export it again."
         raise ModelError(message) from error
+
+
+def save(proto: onnx.ModelProto, file: Path) -> None:
+    """In one file; what is too large for that gets one more for its weights."""
+    if proto.ByteSize() < _PROTOBUF_LIMIT_BYTES:
+        onnx.save(proto, file)
+    else:
+        onnx.save(proto, file, save_as_external_data=True, location=f"{file.stem}.data")
 
 
 def _fix_shapes(proto: onnx.ModelProto, shapes: Shapes, path: str) -> None:
@@ -150,15 +162,36 @@ def unsupported(path: str, node: onnx.NodeProto) -> str:
     )
 
 
-def _drop_unused(optimized: Path, *, keep: set[str]) -> None:
-    """The optimized file lists unused initializers as inputs; main would want them all."""
+def _simplify(optimized: Path, *, inputs: set[str]) -> None:
+    """What the optimizer leaves that compilers take badly, rewritten in the file."""
     proto = onnx.load(optimized)
-    inputs = [value for value in proto.graph.input if value.name in keep]
-    if len(inputs) == len(proto.graph.input):
-        return
-    del proto.graph.input[:]
-    proto.graph.input.extend(inputs)
-    onnx.save(proto, optimized)
+    unused = [value for value in proto.graph.input if value.name not in inputs]
+    for value in unused:  # initializers that it lists as inputs; main would want them all
+        proto.graph.input.remove(value)
+    sums = [node for node in proto.graph.node if node.op_type == "Sum"]
+    if sums:
+        nodes = [new for node in proto.graph.node for new in _additions(node)]
+        del proto.graph.node[:]
+        proto.graph.node.extend(nodes)
+    if unused or sums:
+        save(proto, optimized)
+
+
+def _additions(node: onnx.NodeProto) -> list[onnx.NodeProto]:
+    """TVM makes of a Sum a stack and a reduction over it, which no layout change survives; a chain
+    of Adds is the same number for number."""
+    if node.op_type != "Sum" or node.domain not in {"", "ai.onnx"}:
+        return [node]
+    first, *others = node.input
+    if not others:
+        return [onnx.helper.make_node("Identity", [first], node.output, name=node.name)]
+    partial = [f"{node.output[0]}/{i}" for i in range(1, len(others))] + [node.output[0]]
+    return [
+        onnx.helper.make_node("Add", [left, right], [out], name=f"{node.name}/{i}")
+        for i, (left, right, out) in enumerate(
+            zip([first, *partial], others, partial, strict=False), 1
+        )
+    ]
 
 
 def _real_inputs(proto: onnx.ModelProto) -> list[onnx.ValueInfoProto]:

@@ -16,6 +16,7 @@ from tunegate.render.escape import visible
 from tunegate.render.headline import WORDS, headline, reason, worst_first
 from tunegate.render.ledger import audit, spending
 from tunegate.render.operators import Part, parts, tuned_rows
+from tunegate.render.shipped import shipped
 from tunegate.render.stopped import stopped_words, tuning_ended
 
 PLOTTED_CHECKS = 24
@@ -63,6 +64,7 @@ def render(report: Report) -> str:
             spending=spending(report.outcomes),
             audit=audit(report.outcomes),
             facts=facts(report),
+            shipped=list(shipped(report, str)),
             reason=lambda finding: reason(finding, verdict),
         )
     )

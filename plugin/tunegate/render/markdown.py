@@ -13,6 +13,7 @@ from tunegate.render.escape import code, prose
 from tunegate.render.headline import MARKS, WORDS, headline, reason, worst_first
 from tunegate.render.ledger import audit, spending
 from tunegate.render.operators import TunedRow, parts, tuned_rows
+from tunegate.render.shipped import shipped
 from tunegate.render.stopped import stopped_words, tuning_ended
 from tunegate.render.units import (
     NONE,
@@ -41,6 +42,7 @@ def render(report: Report, *, limit_chars: int = 60_000) -> str:
     sections = (
         _verdict(report),
         _models(report),
+        _shipped(report),
         *_slowdowns(report),
         _steps(report),
         _tuning(report),
@@ -60,6 +62,13 @@ def _verdict(report: Report) -> str:
 def _models(report: Report) -> str:
     findings = worst_first(report.verdict)[:SHOWN_CHECKS]
     return _findings_table(report, findings) if findings else ""
+
+
+def _shipped(report: Report) -> str:
+    sentences = list(shipped(report, code))
+    rest = len(sentences) - SHOWN_CHECKS
+    shown = "\n".join(f"- {sentence}" for sentence in sentences[:SHOWN_CHECKS])
+    return shown + (f"\n- … and {rest} more." if rest > 0 else "")
 
 
 def _findings_table(report: Report, findings: tuple[Finding, ...]) -> str:

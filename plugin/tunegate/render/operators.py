@@ -15,6 +15,7 @@ SOURCES = {
     "transfer": "borrowed",
     "search": "tuned now",
     "default": "untuned",
+    "library": "ONNX Runtime",
 }
 
 

@@ -14,6 +14,7 @@ from tunegate.artifacts.verdicts import Finding, Report, Status
 from tunegate.render.escape import visible
 from tunegate.render.headline import WORDS, headline, worst_first
 from tunegate.render.operators import parts
+from tunegate.render.shipped import shipped
 from tunegate.render.stopped import tuning_ended
 from tunegate.render.units import (
     count,
@@ -59,6 +60,8 @@ def render(report: Report, *, width: int = 100, colour: bool = False) -> str:
     for finding in worst_first(report.verdict):
         if finding.status == "fail":
             _print_operators(console, finding)
+    for sentence in list(shipped(report, visible))[:SHOWN_CHECKS]:
+        console.print(_indented(sentence))
     console.print(_indented(_tuning(report)))
     for line in (*report.warnings, *report.next_steps):
         console.print(_indented(f"→ {visible(line, 600)}"))

@@ -89,6 +89,8 @@ def _why_slow(
             return f"had only {tuned.trials} trials when the budget ended: {more}"
         case "search":
             return "was tuned to the end: more budget would not help, the operator itself is slower"
+        case "library":
+            return "is run by ONNX Runtime: tuning would not help, the operator itself is slower"
         case "exact":
             return "already runs the best schedule known: the operator itself is slower"
 

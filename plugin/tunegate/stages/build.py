@@ -1,4 +1,4 @@
-"""Compile both sides at their best: the base gets the best records known for it, like the head.
+"""Build both sides at their best: the base gets the best records known for it, like the head.
 
 So what the gate sees is the change, not the luck of tuning.
 """
@@ -12,13 +12,13 @@ from pathlib import Path
 
 import msgspec
 
-from tunegate.artifacts.builds import Build, Cell, CellBuilds, Source
+from tunegate.artifacts.builds import Build, Cell, CellCandidates, Runtime, Source
 from tunegate.artifacts.changes import SIDES, ChangeSet, ModelPath, Side
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.config import Config, TargetConfig
-from tunegate.ports import BuildJob, Compiler, ModelJob, Progress, Repository
-from tunegate.selection import shapes_for
+from tunegate.ports import Builder, BuildJob, ModelJob, Progress, Repository
+from tunegate.selection import runtimes_of, shapes_for
 from tunegate.stages.export_models import ModelFiles, export_models
 from tunegate_cache.records import ExactHit, Miss, TransferHit, TuningRecord, WorkloadKey
 
@@ -31,25 +31,30 @@ def build(
     outcomes: Sequence[TuningOutcome],
     config: Config,
     repository: Repository,
-    compiler: Compiler,
+    builders: Mapping[Runtime, Builder],
     out: Path,
     workdir: Path,
     progress: Progress,
-) -> tuple[CellBuilds, ...]:
-    """Every cell that has work, both sides; a side whose model does not exist is None."""
+) -> tuple[CellCandidates, ...]:
+    """Every cell that has work, both sides, for each runtime of its target."""
     files = export_models(changes, repository, workdir)
     cells = _cells(changes, config, files)
     sides = [(cell, side) for cell in cells for side in SIDES if (cell.model, side) in files]
     if sides:
         progress.step(f"build: {len(sides)} builds of {len(cells)} cells")
     best, sources = best_records(plan, outcomes)
-    jobs = [_job(config, files, cell, side, best, sources, out) for cell, side in sides]
-    builds = dict(zip(sides, compiler.build(jobs), strict=True))
+    built: dict[tuple[Cell, Side], list[Build]] = {}
+    for runtime, builder in builders.items():
+        wanted = [(c, s) for c, s in sides if runtime in runtimes_of(_target(config, c))]
+        jobs = [_job(config, files, c, s, best, sources, out, runtime) for c, s in wanted]
+        for (cell, side), build in zip(wanted, builder.build(jobs), strict=True):
+            located = _located(build, candidate_directory(cell, side, runtime))
+            built.setdefault((cell, side), []).append(located)
     return tuple(
-        CellBuilds(
+        CellCandidates(
             cell=cell,
-            base=_located(builds.get((cell, "base")), cell, "base"),
-            head=_located(builds.get((cell, "head")), cell, "head"),
+            base=tuple(built.get((cell, "base"), ())),
+            head=tuple(built.get((cell, "head"), ())),
         )
         for cell in cells
     )
@@ -100,6 +105,7 @@ def _job(
     best: Best,
     sources: Mapping[WorkloadKey, Source],
     out: Path,
+    runtime: Runtime,
 ) -> BuildJob:
     model = ModelJob(
         file=files[cell.model, side],
@@ -107,14 +113,19 @@ def _job(
         shapes=shapes_for(config, cell.model),
         target=_target(config, cell),
     )
-    return BuildJob(
-        model=model, records=best, sources=sources, directory=out / build_directory(cell, side)
-    )
+    directory = out / candidate_directory(cell, side, runtime)
+    return BuildJob(model=model, records=best, sources=sources, directory=directory)
 
 
 def build_directory(cell: Cell, side: Side) -> Path:
     """Where a build lies under `--out`, with a name that any file system takes."""
     return Path("builds") / _slug(cell.model) / cell.target / side
+
+
+def candidate_directory(cell: Cell, side: Side, runtime: Runtime) -> Path:
+    """Where it lies until one is chosen."""
+    directory = build_directory(cell, side)
+    return directory.with_name(f"{directory.name}-{runtime}")
 
 
 def _slug(path: ModelPath) -> str:
@@ -130,7 +141,5 @@ def _target(config: Config, cell: Cell) -> TargetConfig:
     return next(target for target in config.targets if target.name == cell.target)
 
 
-def _located(build: Build | None, cell: Cell, side: Side) -> Build | None:
-    if build is None or build.error is not None:
-        return build
-    return msgspec.structs.replace(build, directory=str(build_directory(cell, side)))
+def _located(build: Build, directory: Path) -> Build:
+    return msgspec.structs.replace(build, directory="" if build.error else str(directory))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Mapping
 
 from tunegate.artifacts.builds import BuiltTask, CellBuilds
 from tunegate.artifacts.measurements import (
@@ -18,6 +19,8 @@ from tunegate.gate.decision import Decision, bounds, decide, projected_launches
 from tunegate.gate.sequential import last_look
 
 _NEGLIGIBLE_MS = 1e-6
+_NOISE_OF_MODEL = 0.002
+_NOISE_OF_OPERATOR = 0.05
 
 
 def compare(run: MeasurementRun, gate: GateConfig) -> tuple[Comparison, ...]:
@@ -62,7 +65,7 @@ def _compare(
         effects_percent=tuple(_percent(effect) for effect in effects),
         projected_launches=projected_launches(found, margin, looks=looks),
         stopped=measured.stopped,
-        differences=task_differences(built),
+        differences=differences(built, measured),
     )
 
 
@@ -70,6 +73,43 @@ def _with_floor(decision: Decision, base_ms: float, head_ms: float, gate: GateCo
     """Below some 20 microseconds a percentage alone flaps: the absolute floor must be exceeded too."""
     microseconds = (head_ms - base_ms) * 1e3
     return "pass" if decision == "fail" and microseconds < gate.absolute_floor_us else decision
+
+
+def differences(built: CellBuilds, measured: CellMeasurement) -> tuple[TaskDifference, ...]:
+    """What each operator costs on either side, the one that adds most first: inside the model where
+    that was measured, else by the times of tuning."""
+    if "base" in measured.task_ms and "head" in measured.task_ms:
+        return differences_in_model(built, measured.task_ms["base"], measured.task_ms["head"])
+    return task_differences(built)
+
+
+def differences_in_model(
+    built: CellBuilds, before: Mapping[str, float], after: Mapping[str, float]
+) -> tuple[TaskDifference, ...]:
+    """Operators are the same where their names are; what lies within the noise is left out."""
+    sources = {
+        task.name: task.source
+        for build in (built.base, built.head)
+        if build is not None and build.runtime == "tvm"
+        for task in build.tasks
+    }
+    least_ms = _NOISE_OF_MODEL * max(sum(before.values()), sum(after.values()))
+    found = [
+        TaskDifference(
+            name=name,
+            base_ms=before.get(name),
+            head_ms=after.get(name),
+            source=sources.get(name, "library"),
+        )
+        for name in dict.fromkeys([*after, *before])
+        if _is_changed(before.get(name, 0.0), after.get(name, 0.0), least_ms)
+    ]
+    return tuple(sorted(found, key=lambda d: -d.difference_ms))
+
+
+def _is_changed(before_ms: float, after_ms: float, least_ms: float) -> bool:
+    difference = abs(after_ms - before_ms)
+    return difference > least_ms and difference > _NOISE_OF_OPERATOR * max(before_ms, after_ms)
 
 
 def task_differences(built: CellBuilds) -> tuple[TaskDifference, ...]:

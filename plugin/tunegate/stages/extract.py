@@ -10,9 +10,9 @@ import msgspec
 from tunegate.artifacts.changes import ChangeSet, ModelChange, ModelPath, Side
 from tunegate.artifacts.tasks import TaskSet, TaskUse, TuningTask
 from tunegate.config import Config, TargetConfig
-from tunegate.errors import ModelError
+from tunegate.errors import ModelError, UnsupportedModelError
 from tunegate.ports import Compiler, ModelJob, Progress, Repository
-from tunegate.selection import shapes_for
+from tunegate.selection import runtimes_of, shapes_for
 from tunegate.stages.export_models import ModelFiles, export_models
 from tunegate_cache.records import WorkloadKey
 
@@ -27,8 +27,8 @@ def extract(
 ) -> TaskSet:
     """Weights do not make tasks, so both sides of a weights-only change have the same ones.
 
-    Raises ModelError for a head model that cannot be compiled. A base model that cannot is a note:
-    it will be missing as a baseline.
+    Raises ModelError for a head model that cannot be compiled; it is a note, like a base model that
+    cannot be, where it is a valid model and its target allows ONNX Runtime.
     """
     files = export_models(changes, repository, workdir)
     wanted = _wanted(changes, config, files)
@@ -48,6 +48,7 @@ def _wanted(changes: ChangeSet, config: Config, files: ModelFiles) -> list[Wante
         (change.path, side, targets[name])
         for change in changes.models
         for name in change.targets
+        if "tvm" in runtimes_of(targets[name])
         for side in _sides(change, files)
     ]
 
@@ -83,11 +84,9 @@ def merge(
     tasks: dict[tuple[WorkloadKey, str], TuningTask] = {}
     notes: list[str] = []
     retrained = {change.path for change in changes.models if _has_tasks_of_head(change)}
-    for (path, side, _), answer in zip(wanted, answers, strict=True):
-        if isinstance(answer, ModelError) and side == "head":
-            raise answer
+    for (path, side, target), answer in zip(wanted, answers, strict=True):
         if isinstance(answer, ModelError):
-            notes.append(f"no baseline for {path}: the base does not compile ({answer})")
+            notes.append(_untuned(path, side, target, answer))
             continue
         for task in answer:
             use = msgspec.structs.replace(task.uses[0], model=path, side=side)
@@ -95,6 +94,14 @@ def merge(
             if path in retrained:
                 _add(tasks, task, msgspec.structs.replace(use, side="base"))
     return TaskSet(changes=changes, tasks=tuple(tasks.values()), notes=tuple(notes))
+
+
+def _untuned(path: ModelPath, side: Side, target: TargetConfig, error: ModelError) -> str:
+    if isinstance(error, UnsupportedModelError) and "onnxruntime" in runtimes_of(target):
+        return f"{path} ({side}) cannot be compiled, ONNX Runtime runs it: {error}"
+    if side == "head":
+        raise error
+    return f"no baseline for {path}: the base does not compile ({error})"
 
 
 def _add(tasks: dict[tuple[WorkloadKey, str], TuningTask], task: TuningTask, use: TaskUse) -> None:

@@ -19,6 +19,8 @@ from tunegate.gate.sequential import Rule, replanned_pairs, stop_after
 from tunegate.ports import Bench, Benchmarker, Clock, Device, Progress, Shapes
 
 _TRIES = 2
+EXPLAINED = 0.5
+"""Of the margin: a smaller change is not looked into."""
 
 
 class Reference(msgspec.Struct, frozen=True):
@@ -52,7 +54,8 @@ def measure(
             clock=clock,
             progress=progress,
         )
-        cells.append(_with_reference(measured, references.get(built.cell.model), benchmarker))
+        reference = references.get(built.cell.model)
+        cells.append(_with_reference(measured, built.head, reference, benchmarker))
     return MeasurementRun(
         device=device.fingerprint(),
         builds=tuple(builds),
@@ -83,7 +86,8 @@ def _cell(
             return _unmeasured(built, "identical")
         bench = benchmarker.pair(out / base.directory, out / head.directory)
         progress.step(f"measure: {built.cell.model} on {built.cell.target}")
-        return _launches(built, bench, gate, cells, clock, progress)
+        measured = _launches(built, bench, gate, cells, clock, progress)
+        return _taken_apart(measured, built, out, gate, benchmarker)
     except MeasurementError as error:
         seconds = clock.monotonic() - started
         return _unmeasured(built, "invalid", notes=(str(error),), seconds=seconds)
@@ -118,6 +122,28 @@ def _launches(
     )
 
 
+def _taken_apart(
+    measured: CellMeasurement,
+    built: CellBuilds,
+    out: Path,
+    gate: GateConfig,
+    benchmarker: Benchmarker,
+) -> CellMeasurement:
+    """What every operator takes inside the model, on both sides, where there is a change to explain."""
+    effect = statistics.fmean(launch.effect for launch in measured.launches)
+    if 100 * abs(effect) < EXPLAINED * gate.margin_percent or not built.base or not built.head:
+        return measured
+    try:
+        times = {
+            "base": dict(benchmarker.operators_ms(out / built.base.directory)),
+            "head": dict(benchmarker.operators_ms(out / built.head.directory)),
+        }
+    except MeasurementError as error:
+        notes = (*measured.notes, f"the operators were not timed in the model: {error}")
+        return msgspec.structs.replace(measured, notes=notes)
+    return msgspec.structs.replace(measured, task_ms=times)
+
+
 def _launch(bench: Bench, pairs: int) -> Launch:
     """A launch that breaks is tried once more: fresh processes, nothing kept of the broken one."""
     for attempt in range(_TRIES):
@@ -145,9 +171,16 @@ def _so_far(built: CellBuilds, launches: Sequence[Launch], looks: tuple[int, ...
 
 
 def _with_reference(
-    measured: CellMeasurement, reference: Reference | None, benchmarker: Benchmarker
+    measured: CellMeasurement,
+    head: Build | None,
+    reference: Reference | None,
+    benchmarker: Benchmarker,
 ) -> CellMeasurement:
     if reference is None or measured.stopped in {"identical", "error"}:
+        return measured
+    if head is not None and head.choice is not None and head.choice.onnxruntime_ms is not None:
+        return msgspec.structs.replace(measured, reference_ms=head.choice.onnxruntime_ms)
+    if head is not None and head.runtime == "onnxruntime":
         return measured
     try:
         milliseconds = benchmarker.reference_ms(

@@ -11,12 +11,17 @@ from tests.support.small_onnx import conv_model, matmul_model, save
 from tunegate.edges.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.edges.bench import driver
 from tunegate.edges.bench.driver import FreshProcesses, block_size
+from tunegate.edges.light_models import seeded_light
 from tunegate.errors import MeasurementError
 
+IMAGE = (1, 3, 224, 224)
 
-def artifact(directory: Path, model: onnx.ModelProto, shape: tuple[int, ...]) -> Path:
+
+def artifact(
+    directory: Path, model: onnx.ModelProto, shape: tuple[int, ...], input_name: str = "x"
+) -> Path:
     save(model, directory / "model.onnx")
-    tensor = ArtifactTensor("x", shape, "float32")
+    tensor = ArtifactTensor(input_name, shape, "float32")
     ArtifactFile(
         runtime="onnxruntime", file="model.onnx", inputs=(tensor,), outputs=(), threads=1
     ).write(directory)
@@ -40,6 +45,13 @@ def test_four_times_the_work_shows_in_one_launch(tmp_path: Path, small: Path, la
     assert launch.effect > 0.5
     assert launch.head_ms > launch.base_ms > 0
     assert launch.pairs == 4
+
+
+def test_the_operators_of_an_artifact_are_timed_by_the_names_of_its_layers(tmp_path: Path) -> None:
+    directory = artifact(tmp_path / "a", seeded_light("squeezenet", seed=1), IMAGE, "data_0")
+    times = FreshProcesses(tmp_path).operators_ms(directory)
+    assert {"conv1", "fire5/expand3x3"} <= set(times)  # not r1 and r33, the fused activations
+    assert all(milliseconds > 0 for milliseconds in times.values())
 
 
 def test_an_artifact_that_does_not_run_says_why(tmp_path: Path, small: Path) -> None:

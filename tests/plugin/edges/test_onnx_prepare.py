@@ -2,12 +2,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import onnx
+import onnxruntime
 import pytest
 
 from tests.support.small_onnx import conv_model, matmul_model, one_node_model, save
+from tunegate.edges import onnx_prepare
 from tunegate.edges.onnx_prepare import prepare
 from tunegate.errors import ModelError
+
+FLOAT = onnx.TensorProto.FLOAT
 
 
 def test_a_static_model_keeps_its_inputs_and_drops_what_the_optimizer_adds(tmp_path: Path) -> None:
@@ -54,3 +59,47 @@ def test_an_unknown_operator_is_named_with_its_node(tmp_path: Path) -> None:
     file.write_bytes(model.SerializeToString())
     with pytest.raises(ModelError, match=r"m\.onnx: .*Frobnicate"):
         prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
+
+
+def test_sums_become_chains_of_additions_with_the_same_result(tmp_path: Path) -> None:
+    shape = [2, 3]
+    value = onnx.helper.make_tensor_value_info
+    names = ("a", "b", "c")
+    nodes = [
+        onnx.helper.make_node("Sum", list(names), ["three"], name="s3"),
+        onnx.helper.make_node("Sum", ["three"], ["one"], name="s1"),
+        onnx.helper.make_node("Sum", ["one", "a"], ["y"], name="s2"),
+    ]
+    graph = onnx.helper.make_graph(
+        nodes, "sums", [value(n, FLOAT, shape) for n in names], [value("y", FLOAT, shape)]
+    )
+    opsets = [onnx.helper.make_opsetid("", 13)]
+    model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    prepared = prepare(
+        save(model, tmp_path / "m.onnx"), shapes={}, into=tmp_path / "p", path="m.onnx"
+    )
+    assert {n.op_type for n in onnx.load(prepared.optimized).graph.node} <= {"Add", "Identity"}
+    feed = {n: np.random.default_rng(0).random(shape, dtype=np.float32) for n in names}
+    results = [
+        onnxruntime.InferenceSession(str(file)).run(None, feed)[0]
+        for file in (prepared.fixed, prepared.optimized)
+    ]
+    np.testing.assert_array_equal(*results)
+
+
+@pytest.mark.parametrize("limit", [2**31, 100])
+def test_weights_in_files_beside_the_model_reach_the_compiler(
+    tmp_path: Path, limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`limit` is what fits into one file; real models pass 2 GB."""
+    model = conv_model()
+    expected = onnx.numpy_helper.to_array(model.graph.initializer[0])
+    file = tmp_path / "m" / "m.onnx"
+    file.parent.mkdir()
+    onnx.save(model, file, save_as_external_data=True, location="m.data", size_threshold=0)
+    monkeypatch.setattr(onnx_prepare, "_PROTOBUF_LIMIT_BYTES", limit)
+    prepared = prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
+    weights = {t.name: t for t in onnx.load(prepared.optimized).graph.initializer}
+    np.testing.assert_array_equal(
+        onnx.numpy_helper.to_array(weights[model.graph.initializer[0].name]), expected
+    )

@@ -9,7 +9,7 @@ from tests.support.measured_cells import MODEL, make_changes
 from tests.support.tuning_records import make_key, make_shape
 from tunegate.artifacts.tasks import TaskUse, TuningTask
 from tunegate.config import TargetConfig
-from tunegate.errors import ModelError
+from tunegate.errors import ModelError, UnsupportedModelError
 from tunegate.stages.extract import Wanted, merge
 
 CPU = TargetConfig(name="cpu")
@@ -57,6 +57,16 @@ def test_a_retrained_model_is_looked_at_once_for_both_sides() -> None:
 def test_a_head_that_does_not_compile_ends_the_run() -> None:
     with pytest.raises(ModelError, match="operator Odd"):
         merged(ModelError("m.onnx: operator Odd"), [task("old")])
+
+
+def test_a_head_that_does_not_compile_is_a_note_where_another_runtime_may_take_it() -> None:
+    refused = UnsupportedModelError("m.onnx: operator Odd")
+    result = merge(make_changes(), [HEAD], [refused])
+    assert result.tasks == ()
+    assert "ONNX Runtime runs it: m.onnx: operator Odd" in result.notes[0]
+    compiled_only: Wanted = (MODEL, "head", TargetConfig(name="cpu", runtime="tvm"))
+    with pytest.raises(ModelError, match="operator Odd"):
+        merge(make_changes(), [compiled_only], [refused])
 
 
 def test_a_base_that_does_not_compile_is_a_note() -> None:

@@ -4,8 +4,10 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
+
 from tests.support.measured_cells import CELL, DEVICE, make_build, make_builds, make_launches
-from tunegate.artifacts.builds import CellBuilds
+from tunegate.artifacts.builds import CellBuilds, RuntimeChoice
 from tunegate.artifacts.measurements import CellMeasurement, Launch
 from tunegate.config import GateConfig
 from tunegate.edges.terminal import Log
@@ -47,6 +49,9 @@ class ScriptedBenchmarker:
     def single_ms(self, artifact: Path) -> float:
         return 5.0
 
+    def operators_ms(self, artifact: Path) -> Mapping[str, float]:
+        return {"conv": 1.0 if artifact.name == "a" else 1.1}
+
     def reference_ms(self, model: Path, *, shapes: Shapes, threads: int) -> float:
         return 2.5
 
@@ -83,6 +88,20 @@ PAIR = make_builds(make_build("a"), make_build("b"))
 def test_a_clear_answer_stops_at_the_first_look(tmp_path: Path) -> None:
     cell, _ = measured([0.1, 0.101, 0.1, 0.099, 0.1], PAIR, tmp_path)
     assert (len(cell.launches), cell.stopped, cell.reference_ms) == (4, "decided", 2.5)
+
+
+def test_what_the_margin_may_hide_is_taken_apart_and_a_null_change_is_not(tmp_path: Path) -> None:
+    slower, _ = measured([0.1, 0.1, 0.1, 0.1], PAIR, tmp_path)
+    assert slower.task_ms == {"base": {"conv": 1.0}, "head": {"conv": 1.1}}
+    same, _ = measured([0.001, -0.001, 0.0, 0.0005], PAIR, tmp_path)
+    assert same.task_ms == {}
+
+
+def test_the_reference_is_what_the_choice_of_a_runtime_measured(tmp_path: Path) -> None:
+    choice = RuntimeChoice(tvm_ms=3.0, onnxruntime_ms=2.0)
+    head = msgspec.structs.replace(make_build("b"), choice=choice)
+    cell, _ = measured([0.1, 0.1, 0.1, 0.1], make_builds(make_build("a"), head), tmp_path)
+    assert cell.reference_ms == 2.0
 
 
 def test_an_unclear_one_goes_on_with_replanned_pairs(tmp_path: Path) -> None:

@@ -7,13 +7,23 @@ import selectors
 import statistics
 import tempfile
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TypeVar, cast
 
 from tunegate.artifacts.measurements import Launch
 from tunegate.edges.artifact_file import ArtifactFile
-from tunegate.edges.bench.messages import BenchReply, Block, Broken, Ready, Start, Timed
+from tunegate.edges.bench.messages import (
+    BenchReply,
+    Block,
+    Broken,
+    Profile,
+    Profiled,
+    Ready,
+    Start,
+    Timed,
+)
 from tunegate.edges.child import Child, ChildDiedError
 from tunegate.edges.onnx_prepare import prepare
 from tunegate.errors import MeasurementError
@@ -24,9 +34,10 @@ _MODULE = "tunegate.edges.bench.worker"
 _WARM_UP_SECONDS = 0.5
 _LEAST_BLOCK_MS, _USUAL_INFERENCES, _LONGEST_BLOCK_MS, _FEWEST = 50.0, 20, 500.0, 3
 _REFERENCE_INFERENCES = 50
+_PROFILED_INFERENCES = 20
 _LIMIT_SECONDS = 120.0
 
-Expected = TypeVar("Expected", Ready, Timed)
+Expected = TypeVar("Expected", Ready, Timed, Profiled)
 
 
 class Process:
@@ -52,10 +63,14 @@ class Process:
     def block_ms(self, inferences: int) -> tuple[float, ...]:
         return tuple(n / 1e6 for n in self._ask(Block(inferences), Timed).nanoseconds)
 
+    def operators_ms(self, inferences: int) -> dict[str, float]:
+        request = Profile(self._start.artifact, self._start.threads, inferences)
+        return self._ask(request, Profiled).milliseconds
+
     def close(self) -> None:
         self._child.kill()
 
-    def _ask(self, request: Start | Block, expected: type[Expected]) -> Expected:
+    def _ask(self, request: Start | Block | Profile, expected: type[Expected]) -> Expected:
         deadline = time.monotonic() + _LIMIT_SECONDS
         try:
             self._child.send(request)
@@ -143,6 +158,13 @@ class FreshProcesses:
 
     def single_ms(self, artifact: Path) -> float:
         return self._median_ms(_start_of(artifact))
+
+    def operators_ms(self, artifact: Path) -> Mapping[str, float]:
+        process = Process(_start_of(artifact), self._scratch / "bench.log")
+        try:
+            return process.operators_ms(_PROFILED_INFERENCES)
+        finally:
+            process.close()
 
     def reference_ms(self, model: Path, *, shapes: Shapes, threads: int) -> float:
         """ONNX Runtime on the model with its shapes fixed."""

@@ -20,6 +20,14 @@ class Block(msgspec.Struct, frozen=True, tag="block"):
     inferences: int
 
 
+class Profile(msgspec.Struct, frozen=True, tag="profile"):
+    """Time every operator of the artifact inside the model."""
+
+    artifact: str
+    threads: int
+    inferences: int
+
+
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
     """`milliseconds` is the median of the last inferences of the warm-up."""
 
@@ -30,9 +38,15 @@ class Timed(msgspec.Struct, frozen=True, tag="timed"):
     nanoseconds: tuple[int, ...]
 
 
+class Profiled(msgspec.Struct, frozen=True, tag="profiled"):
+    """Of one inference, by operator; all calls of one together."""
+
+    milliseconds: dict[str, float]
+
+
 class Broken(msgspec.Struct, frozen=True, tag="broken"):
     reason: str
 
 
-BenchRequest = Start | Block
-BenchReply = Ready | Timed | Broken
+BenchRequest = Start | Block | Profile
+BenchReply = Ready | Timed | Profiled | Broken

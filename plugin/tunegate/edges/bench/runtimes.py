@@ -1,4 +1,4 @@
-"""An artifact as a function to be timed, whichever runtime it is for."""
+"""An artifact as a function to be timed, or taken apart, whichever runtime it is for."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import onnx
 import onnxruntime
 
 from tunegate.edges.artifact_file import ArtifactFile, ArtifactTensor
+from tunegate.edges.bench.onnxruntime_profile import profiled_ms, session_options
 from tunegate.edges.seeded_inputs import seeded_inputs
 
 Inference = Callable[[], object]
@@ -26,12 +27,20 @@ def load_artifact(directory: Path) -> Inference:
     return bound_inference(directory, seeded_inputs(artifact.inputs, _SEED))
 
 
+def operators_ms(directory: Path, inferences: int) -> dict[str, float]:
+    """What each operator takes in one inference of the whole model: medians."""
+    artifact = ArtifactFile.read(directory)
+    if artifact.runtime == "onnxruntime":
+        feed = seeded_inputs(artifact.inputs, _SEED)
+        return profiled_ms(directory / artifact.file, feed, artifact.threads, inferences)
+    from tunegate.edges.metaschedule.in_model import kernels_ms  # noqa: PLC0415 -- as above
+
+    return kernels_ms(directory, inferences)
+
+
 def load_onnx(model: Path, threads: int) -> Inference:
     """ONNX Runtime with all its optimizations, one inference at a time."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 4
+    options = session_options(threads)
     session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
     feed = seeded_inputs(_inputs(model), _SEED)
     return lambda: session.run(None, feed)

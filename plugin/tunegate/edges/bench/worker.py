@@ -14,11 +14,18 @@ from tunegate.edges.bench.messages import (
     BenchRequest,
     Block,
     Broken,
+    Profile,
+    Profiled,
     Ready,
     Start,
     Timed,
 )
-from tunegate.edges.bench.runtimes import Inference, load_artifact, load_onnx
+from tunegate.edges.bench.runtimes import (
+    Inference,
+    load_artifact,
+    load_onnx,
+    operators_ms,
+)
 
 Request = BenchRequest
 
@@ -48,6 +55,9 @@ def _answer(request: BenchRequest) -> BenchReply:
                 return _start(request)
             case Block():
                 return Timed(_time(_loaded[0], request.inferences))
+            case Profile():
+                _pin(request.threads)
+                return Profiled(operators_ms(Path(request.artifact), request.inferences))
     except Exception as error:  # noqa: BLE001 -- the runtimes' errors have no common base class
         lines = str(error).strip().splitlines() or [type(error).__name__]
         return Broken(lines[-1][:300])

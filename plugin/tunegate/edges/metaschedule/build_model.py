@@ -156,6 +156,7 @@ def _built_function(choice: _Choice, target: ResolvedTarget, request: BuildModel
     return BuiltFunction(
         key=key,
         name=function.label,
+        function=str(function.name),
         weight=function.weight,
         source=source if record is not None and record.template else "default",
         rid=record_id(key, record) if record is not None and record.template else "",

@@ -30,7 +30,7 @@ from tunegate.edges.metaschedule.messages import (
 )
 from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
 from tunegate.edges.onnx_prepare import prepare
-from tunegate.errors import TunegateError
+from tunegate.errors import TunegateError, UnsupportedModelError
 from tunegate_cache.records import WorkloadKey
 
 Request = CompileRequest | CheckArtifact
@@ -54,7 +54,8 @@ def answer(request: CompileRequest | CheckArtifact) -> CompileReply | CheckReply
             case AdoptSchedules():
                 return _adopt(request)
     except TunegateError as error:
-        return Failed(str(error), model=True)
+        is_valid = isinstance(error, UnsupportedModelError)
+        return Failed(str(error), model=True, compiler=is_valid)
 
 
 def _list_tasks(request: ListTasks) -> Tasks:

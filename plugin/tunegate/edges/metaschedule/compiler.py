@@ -33,7 +33,7 @@ from tunegate.edges.metaschedule.messages import (
     ModelFile,
     Tasks,
 )
-from tunegate.errors import EnvironmentUnfitError, ModelError
+from tunegate.errors import EnvironmentUnfitError, ModelError, UnsupportedModelError
 from tunegate.ports import BuildJob, Compiler, Export, ModelJob
 from tunegate_cache.records import WorkloadKey
 
@@ -207,10 +207,10 @@ class MetaScheduleCompiler:
     def _model_error(self, path: str, talk: Conversation[Reply]) -> ModelError:
         reply = talk.died or talk.replies[0]
         if isinstance(reply, Failed) and reply.model:
-            return ModelError(reply.reason)
+            return (UnsupportedModelError if reply.compiler else ModelError)(reply.reason)
         if isinstance(reply, Failed):
             raise EnvironmentUnfitError(reply.reason)
-        return ModelError(
+        return UnsupportedModelError(
             f"{path}: the compiler {reply} on this model (log: {self._log}). "
             f"Take it out of models: in tunegate.yaml, and report it."
         )

@@ -15,7 +15,7 @@ from tvm.relax.frontend.onnx import from_onnx
 from tunegate.edges.metaschedule import layout
 from tunegate.edges.metaschedule.prepacking import marked
 from tunegate.edges.onnx_prepare import PreparedModel, unsupported
-from tunegate.errors import ModelError
+from tunegate.errors import UnsupportedModelError
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ def import_model(
     """The module after legalization and fusion: one PrimFunc per kernel, weights bound. On a CPU the
     kernels know which of their arguments are constants.
 
-    Raises ModelError, naming the operator and its node where an operator is the reason.
+    Raises UnsupportedModelError, naming the operator and its node where an operator is the reason.
     """
     proto = onnx.load(prepared.optimized)
     try:
@@ -41,7 +41,7 @@ def import_model(
     except Exception as error:
         # The importer raises whatever its converters raise; the C++ passes raise tvm errors.
         logger.debug("import of %s failed", path, exc_info=True)
-        raise ModelError(_reason(proto, path, error)) from error
+        raise UnsupportedModelError(_reason(proto, path, error)) from error
 
 
 def _reason(proto: onnx.ModelProto, path: str, error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""How long kernels take inside a model: two builds of it, run in turn."""
+"""How long kernels take inside a model: one build of it, or two that are run in turn."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import tvm
 from tvm import relax
 from tvm.runtime.vm import VMInstrumentReturnKind
 
-from tunegate.edges.artifact_file import ArtifactTensor
+from tunegate.edges.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.edges.seeded_inputs import seeded_inputs
 
 NOISE = 1.03
@@ -34,8 +34,7 @@ def slower_in_model(
     """Those of the kernels that take longer in `library` than in `beside`, by the medians of
     inferences of each in turn."""
     device = tvm.cuda() if kind == "cuda" else tvm.cpu()
-    feed = seeded_inputs(inputs, _SEED)
-    arguments = [tvm.runtime.tensor(feed[tensor.name], device) for tensor in inputs]
+    arguments = _arguments(inputs, device)
     watched = [_Watched(path, device) for path in (library, beside)]
     for _ in range(_ROUNDS):
         for each in watched:
@@ -44,6 +43,27 @@ def slower_in_model(
     return frozenset(
         name for name in kernels if name in theirs and ours.get(name, 0.0) > NOISE * theirs[name]
     )
+
+
+def kernels_ms(directory: Path, runs: int) -> dict[str, float]:
+    """What the kernels of an artifact take in one inference, by the names of their layers: medians."""
+    artifact = ArtifactFile.read(directory)
+    device = tvm.cuda() if artifact.device == "cuda" else tvm.cpu()
+    watched = _Watched(directory / artifact.file, device)
+    arguments = _arguments(artifact.inputs, device)
+    for _ in range(runs + 1):
+        watched.run(arguments)
+    labels = {task["function"]: task["name"] for task in artifact.tasks}
+    found: dict[str, float] = defaultdict(float)
+    for name, microseconds in watched.microseconds().items():
+        found[labels.get(name, name)] += microseconds / 1e3
+    return dict(found)
+
+
+def _arguments(inputs: Iterable[ArtifactTensor], device: Any) -> list[Any]:
+    inputs = list(inputs)
+    feed = seeded_inputs(inputs, _SEED)
+    return [tvm.runtime.tensor(feed[tensor.name], device) for tensor in inputs]
 
 
 class _Watched:

@@ -94,10 +94,12 @@ class Proposed(msgspec.Struct, frozen=True, tag="proposed"):
 
 
 class Failed(msgspec.Struct, frozen=True, tag="failed"):
-    """`model` is set when the model, not the machine, is at fault."""
+    """`model` is set when the model, not the machine, is at fault; `compiler` when the model is a
+    valid one."""
 
     reason: str
     model: bool
+    compiler: bool = False
 
 
 SearchRequest = OpenModels | Propose
@@ -164,8 +166,11 @@ class Tasks(msgspec.Struct, frozen=True, tag="tasks"):
 
 
 class BuiltFunction(msgspec.Struct, frozen=True, kw_only=True):
+    """`name` is what reports call it, `function` what the module does."""
+
     key: WorkloadKey
     name: str
+    function: str
     weight: int
     source: Source
     rid: str

@@ -1,0 +1,122 @@
+"""A model tuned by stock `tune_relax`, kept in a folder: the peer of quality.py and warm.py.
+
+    PYTHONPATH=. python benchmarks/stock_model.py squeezenet FOLDER [--trials 1000] [--strategy replay-trace]
+
+FOLDER gets the database and `tuned.json` with the seconds that it took; a folder that has it is not
+tuned again. One thread runs the candidates, as in ours; builder and search use all cores, as they do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import msgspec
+import onnx
+import tvm
+from tests.support.transformer import transformer
+from tvm import relax
+from tvm.relax.frontend.onnx import from_onnx
+from tvm.s_tir import meta_schedule as ms
+
+from tunegate.config import TargetConfig
+from tunegate.edges.artifact_file import ArtifactFile
+from tunegate.edges.light_models import seeded_light
+from tunegate.edges.metaschedule.targets import tvm_target
+from tunegate.edges.onnx_prepare import prepare
+
+TARGET = TargetConfig(name="cpu", threads=1)
+
+
+class Tuned(msgspec.Struct, frozen=True):
+    """What stock did: `seconds` of wall-clock for `trials` measured candidates."""
+
+    trials: int
+    seconds: float
+
+
+def named_model(name: str) -> onnx.ModelProto:
+    """`squeezenet`, `resnet50`, ...: the light models; `transformer-96`: with that sequence length."""
+    kind, _, sequence = name.partition("-")
+    if kind == "transformer":
+        return transformer(sequence=int(sequence or 128))
+    return seeded_light(name, seed=0)
+
+
+def optimized(name: str, scratch: Path) -> Path:
+    """The file that ours imports too, written to `scratch`."""
+    model = scratch / "m.onnx"
+    onnx.save(named_model(name), model)
+    return prepare(model, shapes={}, into=scratch / "prepared", path="m.onnx").optimized
+
+
+def one_thread() -> None:
+    os.environ["TVM_NUM_THREADS"] = "1"
+
+
+def tune(name: str, folder: Path, trials: int, strategy: str = "evolutionary") -> Tuned:
+    done = folder / "tuned.json"
+    if not done.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory() as scratch:
+            target, module = opened(optimized(name, Path(scratch)))
+            started = time.monotonic()
+            ms.relax_integration.tune_relax(
+                module,
+                {},
+                target,
+                str(folder),
+                max_trials_global=trials,
+                runner=ms.runner.LocalRunner(initializer=one_thread),
+                strategy=strategy,
+            )
+        seconds = time.monotonic() - started
+        lines = (folder / "database_tuning_record.json").read_text().splitlines()
+        done.write_bytes(msgspec.json.encode(Tuned(len(lines), seconds)))
+    return msgspec.json.decode(done.read_bytes(), type=Tuned)
+
+
+def opened(file: Path):
+    target = tvm_target(TARGET).target
+    with target:
+        return target, relax.get_pipeline("zero")(from_onnx(onnx.load(file)))
+
+
+def build(file: Path, folder: Path, directory: Path, like: Path) -> Path:
+    """The prepared model built with the folder's database, loadable like the artifact `like`."""
+    target, module = opened(file)
+    with tempfile.TemporaryDirectory() as copy:
+        for part in ("workload", "tuning_record"):
+            text = (folder / f"database_{part}.json").read_text()
+            (Path(copy) / f"database_{part}.json").write_text(text)
+        known = ms.database.JSONDatabase(work_dir=copy)
+        with target, known, tvm.transform.PassContext(opt_level=3):
+            module = relax.transform.MetaScheduleApplyDatabase()(module)
+            executable = relax.build(module, target=target)
+    directory.mkdir()
+    executable.export_library(str(directory / "model.so"))
+    msgspec.structs.replace(ArtifactFile.read(like), file="model.so").write(directory)
+    return directory
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("model")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--trials", type=int, default=1000)
+    parser.add_argument("--strategy", default="evolutionary")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    logging.disable(logging.INFO)
+    tuned = tune(options.model, options.folder, options.trials, options.strategy)
+    print(json.dumps(msgspec.to_builtins(tuned)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Artifacts that ONNX Runtime runs. Needs no compiler."""

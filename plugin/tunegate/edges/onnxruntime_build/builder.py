@@ -1,0 +1,88 @@
+"""ports.Builder for ONNX Runtime: a child process for each model."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+from tunegate.artifacts.builds import Build
+from tunegate.edges.child import Child
+from tunegate.edges.conversations import Conversation, converse
+from tunegate.edges.cores import default_threads, usable_cores
+from tunegate.edges.onnxruntime_build.messages import Refused, WriteArtifact, WriteReply, Written
+from tunegate.ports import Builder, BuildJob
+
+_CHILD = "tunegate.edges.onnxruntime_build.write"
+_LIMIT_SECONDS = 300.0
+
+
+class OnnxRuntimeBuilder:
+    """`scratch` is a private directory."""
+
+    def __init__(self, scratch: Path) -> None:
+        scratch.mkdir(parents=True, exist_ok=True)
+        self._scratch = scratch
+        self._count = 0
+
+    def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]:
+        talks = [Conversation(self._child, self._request(job)) for job in jobs]
+        try:
+            converse(talks, at_once=usable_cores(), limit_seconds=_LIMIT_SECONDS)
+        finally:
+            for talk in talks:
+                if talk.child is not None:
+                    talk.child.kill()
+        return [self._finish(job, talk) for job, talk in zip(jobs, talks, strict=True)]
+
+    def _child(self) -> Child[WriteReply]:
+        kind = cast("type[WriteReply]", WriteReply)
+        return Child(_CHILD, kind, variables={}, log=self._scratch / "builder.log")
+
+    def _request(self, job: BuildJob) -> WriteArtifact:
+        self._count += 1
+        return WriteArtifact(
+            file=str(job.model.file.resolve()),
+            path=job.model.path,
+            shapes=dict(job.model.shapes),
+            threads=job.model.target.threads or default_threads(),
+            directory=str(job.directory.resolve()),
+            scratch=str((self._scratch / f"model-{self._count}").resolve()),
+        )
+
+    def _finish(self, job: BuildJob, talk: Conversation[WriteReply]) -> Build:
+        reply = talk.replies[0] if talk.replies else None
+        match reply:
+            case Written():
+                return Build(
+                    key=reply.key,
+                    directory=job.directory.name,
+                    tasks=(),
+                    check=None,
+                    error=None,
+                    size_bytes=reply.size_bytes,
+                    seconds=reply.seconds,
+                    runtime="onnxruntime",
+                )
+            case Refused(reason=reason):
+                error = reason
+            case _:
+                error = (
+                    f"{job.model.path}: ONNX Runtime {talk.died} on this model "
+                    f"(log: {self._scratch / 'builder.log'}). Fix the export."
+                )
+        shutil.rmtree(job.directory, ignore_errors=True)
+        return Build(
+            key="",
+            directory="",
+            tasks=(),
+            check=None,
+            error=error,
+            size_bytes=0,
+            seconds=0.0,
+            runtime="onnxruntime",
+        )
+
+
+_: type[Builder] = OnnxRuntimeBuilder

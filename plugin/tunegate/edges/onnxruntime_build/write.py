@@ -1,0 +1,99 @@
+"""The child that writes an artifact for ONNX Runtime: the model with its shapes fixed, in one file.
+
+ONNX Runtime parses what a pull request brings; what breaks it breaks this process only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import onnx
+import onnxruntime
+
+from tunegate.edges.artifact_file import ArtifactFile, ArtifactTensor
+from tunegate.edges.onnx_prepare import PreparedModel, prepare, save
+from tunegate.edges.onnxruntime_build.messages import Refused, WriteArtifact, WriteReply, Written
+from tunegate.edges.seeded_inputs import seeded_inputs
+from tunegate.errors import ModelError
+
+Request = WriteArtifact
+
+MODEL = "model.onnx"
+_DATA = "model.data"
+_SEED = 1
+
+
+def answer(request: WriteArtifact) -> WriteReply:
+    """Serve one request; a model that ONNX Runtime cannot run is a reply, not a crash."""
+    try:
+        return _write(request)
+    except ModelError as error:
+        return Refused(str(error))
+
+
+def _write(request: WriteArtifact) -> Written:
+    started = time.monotonic()
+    prepared = prepare(
+        Path(request.file),
+        shapes=request.shapes,
+        into=Path(request.scratch),
+        path=request.path,
+    )
+    directory = Path(request.directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    save(onnx.load(prepared.fixed), directory / MODEL)
+    inputs = tuple(ArtifactTensor(t.name, t.shape, t.dtype) for t in prepared.inputs)
+    outputs = _outputs(directory / MODEL, prepared, inputs, request.path)
+    key = _key(directory, request.threads)
+    ArtifactFile(
+        runtime="onnxruntime",
+        file=MODEL,
+        inputs=inputs,
+        outputs=outputs,
+        threads=request.threads,
+        model=request.path,
+        key=key,
+        toolchain={"onnxruntime": onnxruntime.__version__},
+    ).write(directory)
+    size = sum(file.stat().st_size for file in _files(directory))
+    return Written(key=key, size_bytes=size, seconds=time.monotonic() - started)
+
+
+def _outputs(
+    model: Path, prepared: PreparedModel, inputs: tuple[ArtifactTensor, ...], path: str
+) -> tuple[ArtifactTensor, ...]:
+    """One inference shows that it runs, and what comes out: a graph need not say its shapes."""
+    try:
+        session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+        found = session.run(list(prepared.outputs), seeded_inputs(inputs, _SEED))
+    except Exception as error:
+        # onnxruntime's exceptions have no common base class
+        reason = str(error).strip().splitlines() or [type(error).__name__]
+        message = f"{path}: ONNX Runtime cannot run the model ({reason[0][:200]}). Fix the export."
+        raise ModelError(message) from error
+    for name, value in zip(prepared.outputs, found, strict=True):
+        if not isinstance(value, np.ndarray):
+            message = f"{path}: output {name} is not a tensor. Export the model without it."
+            raise ModelError(message)
+    return tuple(
+        ArtifactTensor(name, tuple(value.shape), str(value.dtype))
+        for name, value in zip(prepared.outputs, found, strict=True)
+    )
+
+
+def _key(directory: Path, threads: int) -> str:
+    """Equal keys mean the same model run by the same runtime: such a pair needs no measuring."""
+    digests = {}
+    for file in _files(directory):
+        with file.open("rb") as stream:
+            digests[file.name] = hashlib.file_digest(stream, "sha256").hexdigest()
+    parts = {"files": digests, "onnxruntime": onnxruntime.__version__, "threads": threads}
+    return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()
+
+
+def _files(directory: Path) -> list[Path]:
+    return [file for file in (directory / MODEL, directory / _DATA) if file.exists()]

@@ -1,0 +1,93 @@
+"""A model ships with the runtime that is faster, and a team may use the gate without a compiler."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.small_onnx import conv_model, one_node_model, save
+from tests.support.workspace import CONFIG, Workspace
+from tunegate.config import TargetConfig
+from tunegate.edges.artifact_file import ArtifactFile
+from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
+from tunegate.edges.onnxruntime_build.builder import OnnxRuntimeBuilder
+from tunegate.ports import Builder, BuildJob, ModelJob
+
+pytestmark = pytest.mark.e2e
+
+GATE = "gate:\n  pairs: 4\n  seconds: 30\n"
+NO_COMPILER = "raise ImportError('there is no compiler on this machine')\n"
+
+
+def test_the_faster_runtime_ships_and_the_report_says_by_how_much(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "w", CONFIG.replace("trials: 2", "trials: 0") + GATE)
+    done = workspace.tunegate("run", "--json")
+    assert done.returncode == 0, done.stderr
+    (built,) = json.loads((workspace.root / ".tunegate" / "measurements.json").read_text())[
+        "builds"
+    ]
+    choice, runtime = built["head"]["choice"], built["head"]["runtime"]
+    fastest = min(choice["tvm_ms"], choice["onnxruntime_ms"])
+    assert fastest < 1.02 * choice[f"{runtime}_ms"]
+    shipped = workspace.root / ".tunegate" / built["head"]["directory"]
+    assert ArtifactFile.read(shipped).runtime == runtime
+    assert [path.name for path in shipped.parent.iterdir()] == ["head"]
+    report = (workspace.root / ".tunegate" / "report.md").read_text()
+    assert "`models/m.onnx` on `cpu` ships with " in report
+
+
+def test_the_documented_loader_runs_the_artifacts_of_both_runtimes(tmp_path: Path) -> None:
+    """In processes of their own: the loader sets TVM's threads before the first import."""
+    file = save(conv_model(), tmp_path / "m.onnx")
+    target = TargetConfig(name="cpu", threads=1)
+    model = ModelJob(file=file, path="m.onnx", shapes={}, target=target)
+    compiler = MetaScheduleCompiler(tmp_path / "c")
+    builders: dict[str, Builder] = {"a": compiler, "b": OnnxRuntimeBuilder(tmp_path / "o")}
+    for name, builder in builders.items():
+        job = BuildJob(model=model, records={}, sources={}, directory=tmp_path / name)
+        (build,) = builder.build([job])
+        assert build.error is None
+    compiler.close()
+    (block,) = re.findall(r"```python\n(.*?)```", Path("docs/deploying.md").read_text(), re.DOTALL)
+    ask = "import sys, numpy as np\nfeed = {'x': np.ones((1, 8, 8, 8), 'float32')}\n"
+    show = "print(load(sys.argv[1])(feed)[0].sum())\n"
+    sums = [
+        float(
+            subprocess.run(
+                [sys.executable, "-c", block + ask + show, str(tmp_path / name)],
+                check=True,
+                capture_output=True,
+                text=True,
+            ).stdout
+        )
+        for name in builders
+    ]
+    assert sums[0] == pytest.approx(sums[1], rel=1e-4)
+
+
+def test_what_the_compiler_lacks_ships_with_onnx_runtime(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "w", CONFIG + GATE)
+    save(one_node_model("Det"), workspace.root / "models" / "det.onnx")
+    workspace.commit()
+    done = workspace.tunegate("run", "--base", "HEAD~1")
+    assert done.returncode == 0, done.stderr
+    assert 'ships with ONNX Runtime (models/det.onnx: operator Det (node "odd")' in done.stderr
+
+
+def test_a_team_without_a_compiler_uses_the_gate_alone(tmp_path: Path) -> None:
+    config = CONFIG + GATE + "targets:\n  - name: cpu\n    runtime: onnxruntime\n    threads: 1\n"
+    workspace = Workspace(tmp_path / "w", config)
+    (tmp_path / "no" / "tvm").mkdir(parents=True)
+    (tmp_path / "no" / "tvm" / "__init__.py").write_text(NO_COMPILER)
+    save(conv_model(channels=16, out=32, size=112), workspace.root / "models" / "m.onnx")
+    workspace.commit()
+    done = workspace.tunegate("run", "--base", "HEAD~1", "--json", PYTHONPATH=str(tmp_path / "no"))
+    assert done.returncode == 1, done.stderr
+    (finding,) = json.loads(done.stdout)["findings"]
+    assert finding["change_percent"]["low"] > 3
+    assert finding["differences"][0]["source"] == "library"

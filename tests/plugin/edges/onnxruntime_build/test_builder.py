@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import onnx
+import pytest
+
+from tests.support.small_onnx import conv_model, matmul_model, save
+from tunegate.artifacts.builds import Build
+from tunegate.config import TargetConfig
+from tunegate.edges.artifact_file import ArtifactFile
+from tunegate.edges.bench.runtimes import load_artifact
+from tunegate.edges.onnxruntime_build.builder import OnnxRuntimeBuilder
+from tunegate.ports import BuildJob, ModelJob, Shapes
+
+TARGET = TargetConfig(name="cpu", threads=1, runtime="onnxruntime")
+
+
+def built(tmp_path: Path, model: Path, shapes: Shapes | None = None, name: str = "b") -> Build:
+    job = BuildJob(
+        model=ModelJob(file=model, path="models/m.onnx", shapes=shapes or {}, target=TARGET),
+        records={},
+        sources={},
+        directory=tmp_path / name,
+    )
+    (build,) = OnnxRuntimeBuilder(tmp_path / "scratch").build([job])
+    return build
+
+
+def test_the_artifact_is_the_model_with_its_shapes_fixed(tmp_path: Path) -> None:
+    file = save(matmul_model(rows="batch"), tmp_path / "m.onnx")
+    build = built(tmp_path, file, {"x": (5, 16)})
+    assert (build.error, build.runtime, build.tasks) == (None, "onnxruntime", ())
+    artifact = ArtifactFile.read(tmp_path / "b")
+    assert (artifact.runtime, artifact.file, artifact.threads) == ("onnxruntime", "model.onnx", 1)
+    assert artifact.inputs[0].shape == (5, 16)
+    assert artifact.outputs[0].shape[0] == 5
+    out = cast("list[np.ndarray[Any, Any]]", load_artifact(tmp_path / "b")())[0]
+    assert out.shape == artifact.outputs[0].shape
+
+
+def test_weights_decide_the_key_and_nothing_else_of_the_file_does(tmp_path: Path) -> None:
+    model = conv_model()
+    first = built(tmp_path, save(model, tmp_path / "1.onnx"), name="b1")
+    again = built(tmp_path, save(model, tmp_path / "2.onnx"), name="b2")
+    weights = onnx.numpy_helper.to_array(model.graph.initializer[0]) * 2
+    name = model.graph.initializer[0].name
+    model.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(weights, name))
+    other = built(tmp_path, save(model, tmp_path / "3.onnx"), name="b3")
+    assert first.key == again.key != other.key
+
+
+def test_external_data_comes_into_the_one_file(tmp_path: Path) -> None:
+    file = tmp_path / "big" / "m.onnx"
+    file.parent.mkdir()
+    onnx.save(conv_model(), file, save_as_external_data=True, location="m.data", size_threshold=0)
+    build = built(tmp_path, file)
+    assert build.error is None
+    assert sorted(p.name for p in (tmp_path / "b").iterdir()) == ["artifact.json", "model.onnx"]
+    load_artifact(tmp_path / "b")()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [(b"nonsense", "not a valid ONNX model"), (None, "is missing")]
+)
+def test_what_cannot_be_run_is_an_error_and_leaves_no_artifact(
+    tmp_path: Path, content: bytes | None, said: str
+) -> None:
+    file = tmp_path / "m.onnx"
+    if content is not None:
+        file.write_bytes(content)
+    build = built(tmp_path, file)
+    assert said in (build.error or "")
+    assert not (tmp_path / "b").exists()

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.measured_cells import CELL, make_build, make_launches, make_task
+from tunegate.artifacts.builds import Build, CellBuilds, CellCandidates
+from tunegate.artifacts.measurements import Launch
+from tunegate.edges.terminal import Log
+from tunegate.errors import MeasurementError
+from tunegate.ports import Shapes
+from tunegate.stages.choose_runtime import NOISE, choose_runtime, faster
+
+TASKS = (make_task("conv", 1.0),)
+
+
+class ScriptedPairs:
+    """Launches with these effects of ONNX Runtime against TVM, whichever side asks."""
+
+    within_spread = start_seconds = pair_seconds = 0.0
+
+    def __init__(self, effects: Sequence[float | None]) -> None:
+        self.effects = list(effects)
+        self.asked = 0
+
+    def pair(self, base: Path, head: Path) -> ScriptedPairs:
+        return self
+
+    def launch(self, pairs: int) -> Launch:
+        self.asked += 1
+        effect = self.effects.pop(0)
+        if effect is None:
+            message = "no answer in 120 s"
+            raise MeasurementError(message)
+        return make_launches([effect])[0]
+
+    def single_ms(self, artifact: Path) -> float:
+        raise AssertionError
+
+    def reference_ms(self, model: Path, *, shapes: Shapes, threads: int) -> float:
+        raise AssertionError
+
+    def operators_ms(self, artifact: Path) -> Mapping[str, float]:
+        raise AssertionError
+
+
+class Moves:
+    def __init__(self) -> None:
+        self.kept: list[tuple[str, list[str], str]] = []
+
+    def keep(self, chosen: Path, others: Sequence[Path], at: Path) -> None:
+        self.kept.append((chosen.name, [other.name for other in others], at.name))
+
+
+def both(name: str, tasks: Sequence[object] = TASKS) -> tuple[Build, Build]:
+    tvm = make_build(f"{name}-tvm", tasks=tasks)  # type: ignore[arg-type]
+    onnx = make_build(f"{name}-onnxruntime")
+    return tvm, msgspec.structs.replace(onnx, runtime="onnxruntime")
+
+
+def failed(name: str, reason: str) -> tuple[Build, Build]:
+    tvm, onnx = both(name)
+    return msgspec.structs.replace(tvm, error=reason, directory=""), onnx
+
+
+def chosen(
+    tmp_path: Path,
+    effects: Sequence[float | None],
+    base: tuple[Build, ...] = (),
+    head: tuple[Build, ...] = (),
+) -> tuple[CellBuilds, ScriptedPairs, Moves]:
+    pairs, moves = ScriptedPairs(effects), Moves()
+    with (tmp_path / "log").open("w") as log:
+        (cell,) = choose_runtime(
+            [CellCandidates(cell=CELL, base=base, head=head)],
+            out=tmp_path,
+            benchmarker=pairs,
+            shipping=moves,
+            progress=Log(log),
+        )
+    return cell, pairs, moves
+
+
+def test_a_clear_winner_ships_after_one_launch_and_says_by_how_much(tmp_path: Path) -> None:
+    cell, pairs, moves = chosen(tmp_path, [-0.4], head=both("head"))
+    assert cell.head is not None
+    assert cell.head.choice is not None
+    assert (cell.head.runtime, pairs.asked) == ("onnxruntime", 1)
+    assert (cell.head.choice.tvm_ms, cell.head.choice.onnxruntime_ms) == (1.0, 0.6)
+    assert moves.kept == [("head-onnxruntime", ["head-tvm"], "head")]
+
+
+def test_a_close_race_is_run_three_times(tmp_path: Path) -> None:
+    cell, pairs, _ = chosen(tmp_path, [0.05, -0.03, 0.04], head=both("head"))
+    assert cell.head is not None
+    assert (cell.head.runtime, pairs.asked) == ("tvm", 3)
+
+
+def test_within_the_noise_the_head_keeps_the_runtime_of_the_base(tmp_path: Path) -> None:
+    other = (make_task("conv", 2.0, rid="changed"),)
+    effects = [-0.4, 0.01, 0.012, 0.005]
+    cell, _, _ = chosen(tmp_path, effects, base=both("base"), head=both("head", other))
+    assert cell.head is not None
+    assert cell.head.runtime == "onnxruntime"
+
+
+def test_sides_with_the_same_kernels_are_measured_once(tmp_path: Path) -> None:
+    cell, pairs, _ = chosen(tmp_path, [-0.4], base=both("base"), head=both("head"))
+    assert cell.base is not None
+    assert cell.head is not None
+    assert pairs.asked == 1
+    assert cell.head.runtime == cell.base.runtime == "onnxruntime"
+    assert cell.head.choice == cell.base.choice
+
+
+def test_what_cannot_be_compiled_ships_with_the_other_runtime_and_says_why(tmp_path: Path) -> None:
+    cell, pairs, _ = chosen(tmp_path, [], head=failed("head", "operator Odd is not supported."))
+    assert cell.head is not None
+    assert cell.head.choice is not None
+    assert (cell.head.runtime, pairs.asked) == ("onnxruntime", 0)
+    assert "operator Odd" in cell.head.choice.reason
+
+
+def test_what_no_runtime_takes_is_an_error(tmp_path: Path) -> None:
+    tvm, onnx = failed("head", "no")
+    cell, _, moves = chosen(
+        tmp_path, [], head=(tvm, msgspec.structs.replace(onnx, error="neither"))
+    )
+    assert cell.head is not None
+    assert cell.head.error == "no"
+    assert moves.kept == []
+
+
+def test_a_race_that_breaks_leaves_the_default_and_says_so(tmp_path: Path) -> None:
+    cell, _, _ = chosen(tmp_path, [None], head=both("head"))
+    assert cell.head is not None
+    assert cell.head.choice is not None
+    assert cell.head.runtime == "tvm"
+    assert "no answer" in cell.head.choice.reason
+
+
+def test_one_runtime_is_no_choice(tmp_path: Path) -> None:
+    tvm, _ = both("head")
+    cell, pairs, moves = chosen(tmp_path, [], head=(tvm,))
+    assert cell.head is not None
+    assert (cell.head.choice, pairs.asked) == (None, 0)
+    assert cell.base is None
+    assert moves.kept == [("head-tvm", [], "head")]
+
+
+@given(st.floats(-2, 2))
+def test_the_default_loses_only_to_a_gain_over_the_noise(effect: float) -> None:
+    if abs(effect) < NOISE:
+        assert faster(effect, "tvm") != faster(effect, "onnxruntime")
+    else:
+        assert faster(effect, "tvm") == faster(effect, "onnxruntime")
