@@ -25,6 +25,7 @@ Command = Literal[
     "tune",
     "gate",
     "compare",
+    "bench-rules",
     "cache",
 ]
 
@@ -38,6 +39,7 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True):
     shard: int = 0
     directory: Path = Path(".demo")
     models: tuple[Path, ...] = ()
+    data: Path = Path()
     shapes: dict[str, tuple[int, ...]] = {}
     action: str = ""
     cache: CacheOptions = CacheOptions()
@@ -74,6 +76,7 @@ def parser() -> argparse.ArgumentParser:
     _add(commands, "tune", "tune one shard of the plan")
     _add(commands, "gate", "build both sides, measure them and decide")
     _add(commands, "compare", "gate one ONNX file against another")
+    _add(commands, "bench-rules", "show what gates would have said about recorded launches")
     cache = commands.add_parser("cache", help="look into the cache, and maintain it")
     actions = cache.add_subparsers(metavar="COMMAND", required=True)
     for action, help_text in ACTIONS.items():
@@ -109,7 +112,7 @@ def _add(
         options.add_argument(
             "--margin-percent", type=_positive, metavar="PERCENT", help="the slowdown that fails"
         )
-    if command not in {"init", "detect", "demo", "gate"}:
+    if command not in {"init", "detect", "demo", "gate", "bench-rules"}:
         _add_cache(options)
     _add_own(options, command)
     add_cache_options(action, options)
@@ -167,6 +170,10 @@ def _add_own(options: argparse.ArgumentParser, command: Command) -> None:
     if command == "tune":
         options.add_argument(
             "--shard", type=_whole, metavar="N", help="which shard of plan.json", default=0
+        )
+    if command == "bench-rules":
+        options.add_argument(
+            "--data", type=Path, required=True, metavar="FILE", help="recorded launches, .npz"
         )
     if command == "compare":
         options.add_argument(

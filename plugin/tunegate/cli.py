@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tunegate.arguments import Command, Invocation, parse
 from tunegate.commands import (
+    bench_rules,
     cache_compact,
     cache_copy,
     cache_doctor,
@@ -49,6 +50,7 @@ _COMMANDS: dict[Command, Callable[[Invocation], int]] = {
     "tune": lambda asked: tune.run(asked.settings, shard=asked.shard),
     "gate": lambda asked: gate.run(asked.settings),
     "compare": lambda asked: compare.run(asked.settings, models=asked.models, shapes=asked.shapes),
+    "bench-rules": lambda asked: bench_rules.run(asked.data),
     "cache": lambda asked: _CACHE_ACTIONS[asked.action](asked),
 }
 _CACHE_ACTIONS: dict[str, Callable[[Invocation], int]] = {

@@ -1,0 +1,184 @@
+"""A model tuned by ours, looked at after given numbers of seconds: the one side of quality.py."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tunegate.artifacts.builds import Source
+from tunegate.artifacts.outcomes import TaskOutcome
+from tunegate.artifacts.plans import Budget, PlannedTask, Shard
+from tunegate.artifacts.tasks import ResolvedTask, TuningTask
+from tunegate.config import CacheConfig, TargetConfig
+from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
+from tunegate.edges.metaschedule.tuner import MetaScheduleTuner
+from tunegate.edges.metaschedule.versions import toolchain
+from tunegate.edges.shared_cache import SharedCache
+from tunegate.ports import BuildJob, ModelJob, Publish
+from tunegate_cache.records import (
+    DeviceFingerprint,
+    Lookup,
+    Miss,
+    Provenance,
+    TransferHit,
+    TuningRecord,
+    WorkloadKey,
+)
+
+DEVICE = DeviceFingerprint(name="here", kind="cpu", units=2, memory_bytes=0)
+
+
+class Tuned(msgspec.Struct, frozen=True, kw_only=True):
+    """What one run left: builds by the seconds after which they were possible, trials in all, and
+    how the cache answered."""
+
+    builds: dict[float, Path]
+    trials: int
+    transfer: int
+    tasks: int
+
+
+def tune(
+    model: Path,
+    target: TargetConfig,
+    looks: Sequence[float],
+    scratch: Path,
+    *,
+    donors: Path | None = None,
+    shuffled: bool = False,
+) -> Tuned:
+    """Tune for as long as the last of `looks`, with what the cache in `donors` offers."""
+    job = ModelJob(file=model, path="m.onnx", shapes={}, target=target)
+    compiler = MetaScheduleCompiler(scratch / "compiler")
+    (tasks,) = compiler.tasks([job])
+    found = answers(tasks, donors, scratch)
+    if shuffled:
+        found = exchanged(found)
+    known: list[tuple[float, TuningRecord]] = []
+    started = time.monotonic()
+
+    def publish(records: Sequence[TuningRecord]) -> bool:
+        known.extend((time.monotonic() - started, record) for record in records)
+        return True
+
+    outcomes = tuned(model, target, tasks, found, looks[-1], publish, scratch)
+    builds = {}
+    for look in looks:
+        records = records_at(look, known, found)
+        if look == looks[-1]:  # the winners have been measured again
+            records |= {key: outcome.records for key, outcome in outcomes.items()}
+        builds[look] = scratch / f"after-{look:g}"
+        build(compiler, job, records, builds[look])
+    compiler.close()
+    return Tuned(
+        builds=builds,
+        trials=sum(outcome.trials for outcome in outcomes.values()),
+        transfer=sum(isinstance(hit, TransferHit) for hit in found.values()),
+        tasks=len(tasks),
+    )
+
+
+def build(
+    compiler: MetaScheduleCompiler,
+    job: ModelJob,
+    records: Mapping[WorkloadKey, Sequence[TuningRecord]],
+    directory: Path,
+) -> None:
+    sources: dict[WorkloadKey, Source] = {
+        key: "search" if its[0].key == key else "transfer" for key, its in records.items() if its
+    }
+    work = BuildJob(model=job, records=records, sources=sources, directory=directory)
+    (built,) = compiler.build([work])
+    assert built.error is None, built.error
+
+
+def answers(
+    tasks: Sequence[TuningTask], donors: Path | None, scratch: Path
+) -> Mapping[WorkloadKey, Lookup]:
+    if donors is None:
+        return {task.key: Miss("absent") for task in tasks}
+    return cache(donors, scratch).lookup([(task.key, task.shape) for task in tasks])
+
+
+def cache(donors: Path, scratch: Path) -> SharedCache:
+    config = CacheConfig(url=str(donors.resolve()))
+    return SharedCache(config, state=scratch / "state", root=scratch, device=DEVICE)
+
+
+def exchanged(found: Mapping[WorkloadKey, Lookup]) -> dict[WorkloadKey, Lookup]:
+    """The negative control: every task gets the neighbours of a task of another class."""
+    hits = [hit for hit in found.values() if isinstance(hit, TransferHit)]
+    random.Random(1).shuffle(hits)
+    mixed: dict[WorkloadKey, Lookup] = {}
+    for key, hit in found.items():
+        if not isinstance(hit, TransferHit):
+            mixed[key] = hit
+            continue
+        own = {record.template for record in hit.records}
+        other = next((h for h in hits if own.isdisjoint(r.template for r in h.records)), None)
+        mixed[key] = other or Miss("absent")
+    return mixed
+
+
+def records_at(
+    look: float, known: Sequence[tuple[float, TuningRecord]], found: Mapping[WorkloadKey, Lookup]
+) -> dict[WorkloadKey, tuple[TuningRecord, ...]]:
+    """The best first; a task without measurements has those of its neighbours."""
+    records: dict[WorkloadKey, tuple[TuningRecord, ...]] = {
+        key: hit.records for key, hit in found.items() if isinstance(hit, TransferHit)
+    }
+    measured: dict[WorkloadKey, list[TuningRecord]] = {}
+    for seconds, record in known:
+        if seconds <= look and record.status == "ok":
+            measured.setdefault(record.key, []).append(record)
+    for key, its in measured.items():
+        records[key] = tuple(sorted(its, key=lambda record: record.median_ms))
+    return records
+
+
+def publish_donor(model: Path, target: TargetConfig, seconds: float, donors: Path, scratch: Path):
+    """Tune a donor and put all its records into the cache."""
+    shared = cache(donors, scratch)
+    job = ModelJob(file=model, path="m.onnx", shapes={}, target=target)
+    compiler = MetaScheduleCompiler(scratch / "compiler")
+    (tasks,) = compiler.tasks([job])
+    compiler.close()
+    found = dict.fromkeys((task.key for task in tasks), Miss("absent"))
+    outcomes = tuned(model, target, tasks, found, seconds, shared.publish, scratch)
+    return sum(outcome.trials for outcome in outcomes.values())
+
+
+def tuned(
+    model: Path,
+    target: TargetConfig,
+    tasks: Sequence[TuningTask],
+    found: Mapping[WorkloadKey, Lookup],
+    seconds: float,
+    publish: Publish,
+    scratch: Path,
+) -> dict[WorkloadKey, TaskOutcome]:
+    shard = Shard(
+        index=0,
+        target=target.name,
+        labels=(),
+        tasks=tuple(
+            PlannedTask(resolved=ResolvedTask(task, found[task.key]), trials=8, gain_ms=1.0)
+            for task in tasks
+        ),
+        budget=Budget(seconds=seconds, trials=None, min_gain_percent_per_minute=0.0),
+        predicted_seconds=0.0,
+    )
+    tuner = MetaScheduleTuner(
+        targets={target.name: target},
+        shapes={"m.onnx": {}},
+        device=DEVICE,
+        toolchain=toolchain(),
+        source=Provenance(),
+        clock=time,
+        scratch=scratch / "tuner",
+    )
+    return {o.key: o for o in tuner.tune(shard, {("m.onnx", "head"): model}, publish)}

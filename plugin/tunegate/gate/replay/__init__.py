@@ -1,0 +1,1 @@
+"""What gates would have said about recorded launches: ours, and those of others."""

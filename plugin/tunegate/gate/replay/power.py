@@ -1,0 +1,134 @@
+"""False alarms and power of every rule on the same recorded launches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal
+
+import msgspec
+import numpy as np
+from scipy.special import stdtrit
+
+from tunegate.gate.replay import peer_rules
+from tunegate.gate.replay.ours import Outcome, gates
+from tunegate.gate.replay.peer_rules import Rule
+from tunegate.gate.replay.recorded import Series
+
+SLOWDOWNS = (0.0, 0.01, 0.02, 0.03, 0.05, 0.10)
+COVERED_LAUNCHES = (4, 6, 9, 13)
+_HISTORY = 64
+_NOMINAL = 0.95
+
+
+class Peer(msgspec.Struct, frozen=True):
+    """A tool's rule and the samples it sees: launches of the base before those of the head, both in
+    turn, or a history of runs of the base."""
+
+    name: str
+    rule: Callable[..., bool]
+    sees: Literal["one after the other", "in turn", "history"]
+    launches: int
+
+
+PEERS = (
+    Peer("github-action-benchmark, 200 %", peer_rules.github_action_benchmark(200), "one after the other", 1),
+    Peer("github-action-benchmark, 110 %", peer_rules.github_action_benchmark(110), "one after the other", 1),
+    Peer("github-action-benchmark, 105 %", peer_rules.github_action_benchmark(105), "one after the other", 1),
+    Peer("benchstat", peer_rules.benchstat, "one after the other", 5),
+    Peer("google compare.py", peer_rules.google_compare, "one after the other", 5),
+    Peer("Criterion", peer_rules.criterion, "one after the other", 5),
+    Peer("pyperf", peer_rules.pyperf, "one after the other", 5),
+    Peer("asv continuous", peer_rules.asv_continuous, "in turn", 2),
+    Peer("nvbench, robust", peer_rules.nvbench_robust, "one after the other", 1),
+    Peer("tango", peer_rules.tango, "in turn", 1),
+    Peer("Bencher, t test 0.99", peer_rules.bencher_t_test, "history", 1),
+    Peer("Conbench, z of 5", peer_rules.conbench, "history", 1),
+)  # fmt: skip
+
+
+class Alarms(msgspec.Struct, frozen=True):
+    """The share of jobs that report a slowdown, for each of SLOWDOWNS."""
+
+    name: str
+    shares: tuple[float, ...]
+
+
+class Verdicts(msgspec.Struct, frozen=True, kw_only=True):
+    """Our gates at one margin and one slowdown: shares of outcomes, and what a cell costs."""
+
+    margin_percent: float
+    slowdown: float
+    gates: int
+    shares: dict[Outcome, float]
+    median_seconds: float
+    p95_seconds: float
+
+
+class Coverage(msgspec.Struct, frozen=True):
+    """How often the one-sided 95 % bounds of so many launches are on their side of the truth."""
+
+    launches: int
+    low: float
+    high: float
+
+
+def alarms(series: Series, peer: Peer) -> Alarms:
+    """Over all windows of the series, each moved by one launch."""
+    shares = [float(np.mean(list(_jobs(series, peer, slowdown)))) for slowdown in SLOWDOWNS]
+    return Alarms(peer.name, tuple(shares))
+
+
+def _jobs(series: Series, peer: Peer, slowdown: float) -> Iterator[bool]:
+    rule: Rule = peer.rule
+    count = peer.launches
+    if peer.sees == "in turn":
+        for first in range(len(series) - count + 1):
+            yield rule(series.base(first, count), series.head(first, count, slowdown))
+    elif peer.sees == "history":
+        for first in range(_HISTORY, len(series)):
+            base = series.base(first - _HISTORY, _HISTORY)
+            yield rule(base, series.head(first, count, slowdown))
+    else:
+        for first in range(len(series) - 2 * count + 1):
+            head = series.head(first + count, count, slowdown)
+            yield rule(series.base(first, count), head)
+
+
+def verdicts(series: Series, slowdown: float, margin_percent: float) -> Verdicts:
+    """Our gate on the series, again and again, no launch used twice."""
+    found = gates(_centered(series, slowdown), slowdown, margin_percent)
+    outcomes: tuple[Outcome, ...] = ("fail", "pass", "inconclusive")
+    seconds = [each.launches * series.seconds_per_launch for each in found] or [math.nan]
+    return Verdicts(
+        margin_percent=margin_percent,
+        slowdown=slowdown,
+        gates=len(found),
+        shares={
+            outcome: sum(each.outcome == outcome for each in found) / max(1, len(found))
+            for outcome in outcomes
+        },
+        median_seconds=float(np.median(seconds)),
+        p95_seconds=float(np.percentile(seconds, 95)),
+    )
+
+
+def _centered(series: Series, slowdown: float) -> Sequence[float]:
+    """A/A gates take the launches as they are; power is asked about a true effect, so what little
+    the arms differ by over the whole series is taken out."""
+    offset = float(np.mean(series.effects)) if slowdown else 0.0
+    return [float(effect) - offset for effect in series.effects]
+
+
+def coverage(series: Series, launches: int) -> Coverage:
+    """Over all windows; the truth is the mean of the whole series."""
+    truth = float(np.mean(series.effects))
+    windows = np.lib.stride_tricks.sliding_window_view(series.effects, launches)
+    error = windows.std(axis=1, ddof=1) / math.sqrt(launches)
+    width = float(stdtrit(launches - 1, _NOMINAL)) * error
+    centers = windows.mean(axis=1)
+    return Coverage(
+        launches,
+        low=float(np.mean(centers - width <= truth)),
+        high=float(np.mean(centers + width >= truth)),
+    )
