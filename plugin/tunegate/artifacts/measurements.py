@@ -11,30 +11,53 @@ from tunegate.artifacts.changes import Side
 from tunegate_cache.records import DeviceFingerprint
 
 
+class Histogram(msgspec.Struct, frozen=True, kw_only=True):
+    """Latencies in bins of one percent; the first of `counts` is bin number `first`, which begins
+    at 1.01**first milliseconds."""
+
+    first: int
+    counts: tuple[int, ...]
+
+
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """One pair of fresh processes. `effect` is the Hodges-Lehmann estimate of
-    ln(head / base) over its block pairs; the medians are of all its samples."""
+    ln(head / base) over its block pairs, `noise` its standard error by their scatter; the medians are
+    of all its samples."""
 
     effect: float
     base_ms: float
     head_ms: float
     pairs: int
     seconds: float
+    noise: float = 0.0
+    base_times: Histogram | None = None
+    head_times: Histogram | None = None
 
 
 class CellMeasurement(msgspec.Struct, frozen=True, kw_only=True):
     """`reference_ms` is ONNX Runtime on the head model, for the reference column only; `task_ms` is
-    what each operator takes in one inference, measured inside the model."""
+    what each operator takes in one inference, measured inside the model. `canaries` are effects of
+    the base against itself. It is `disturbed` where too many launches were, or two canaries."""
 
     cell: Cell
     launches: tuple[Launch, ...]
     looks: tuple[int, ...]
-    stopped: Literal["decided", "budget", "hopeless", "identical", "single", "invalid", "error"]
+    stopped: Literal[
+        "decided",
+        "budget",
+        "hopeless",
+        "disturbed",
+        "identical",
+        "single",
+        "invalid",
+        "error",
+    ]
     seconds: float
     head_ms: float | None = None
     reference_ms: float | None = None
     task_ms: dict[Side, dict[str, float]] = {}
     notes: tuple[str, ...] = ()
+    canaries: tuple[float, ...] = ()
 
 
 class MeasurementRun(msgspec.Struct, frozen=True, kw_only=True):

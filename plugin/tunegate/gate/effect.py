@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+_NORMAL, _EFFICIENCY = 1.4826, 1.023
+
 
 def hodges_lehmann(differences: Sequence[float]) -> float:
     """The median of all pairwise means, a difference with itself included (Hodges & Lehmann 1963):
@@ -18,6 +20,14 @@ def hodges_lehmann(differences: Sequence[float]) -> float:
 def launch_effect(base_ms: Sequence[float], head_ms: Sequence[float]) -> float:
     """ln(head / base) of one launch, from the median of each block of each pair."""
     return hodges_lehmann(list(np.log(np.asarray(head_ms)) - np.log(np.asarray(base_ms))))
+
+
+def launch_noise(base_ms: Sequence[float], head_ms: Sequence[float]) -> float:
+    """Standard error of a launch's effect, from the scatter of its pairs: the median absolute
+    deviation, scaled to a normal distribution, by the efficiency of the Hodges-Lehmann estimate."""
+    differences = np.log(np.asarray(head_ms)) - np.log(np.asarray(base_ms))
+    deviation = float(np.median(np.abs(differences - np.median(differences))))
+    return _NORMAL * _EFFICIENCY * deviation / float(np.sqrt(len(differences)))
 
 
 def within_spread(base_ms: Sequence[float], head_ms: Sequence[float]) -> float:

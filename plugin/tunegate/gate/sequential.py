@@ -9,9 +9,14 @@ from typing import Literal
 import msgspec
 
 from tunegate.gate.decision import bounds, decide, projected_launches
+from tunegate.gate.guards import MOST_TRIPS, is_too_disturbed, trips, undisturbed
 from tunegate.gate.looks import is_hopeless
 
-Stop = Literal["decided", "hopeless", "budget"]
+Stop = Literal["decided", "hopeless", "budget", "disturbed"]
+
+
+FEWEST_TO_GIVE_UP = 9
+"""The spread of four launches with an odd one among them says little about those to come."""
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,8 +40,22 @@ def stop_after(effects: Sequence[float], rule: Rule) -> Stop | None:
         return "decided"
     if len(effects) >= rule.looks[-1]:
         return "budget"
+    if len(effects) < FEWEST_TO_GIVE_UP:
+        return None
     projected = projected_launches(found, rule.margin, looks=len(rule.looks))
     return "hopeless" if is_hopeless(projected, rule.looks) else None
+
+
+def guarded_stop(
+    effects: Sequence[float], noises: Sequence[float], canaries: Sequence[float], rule: Rule
+) -> Stop | None:
+    """The same for launches of which some may have been disturbed, with the effects of the base
+    against itself; `noises` are standard errors of `effects`."""
+    kept = undisturbed(noises, rule.margin)
+    counted = [effect for effect, keep in zip(effects, kept, strict=True) if keep]
+    if is_too_disturbed(kept) or trips(canaries, counted, rule.margin) > MOST_TRIPS:
+        return "disturbed"
+    return stop_after(counted, rule)
 
 
 def last_look(launches: int, looks: tuple[int, ...]) -> int:

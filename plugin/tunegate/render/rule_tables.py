@@ -27,6 +27,7 @@ def verdicts_table(found: Sequence[Verdicts]) -> str:
         Column("fail", number=True),
         Column("pass", number=True),
         Column("inconclusive", number=True),
+        Column("invalid-env", number=True),
         Column("seconds, median", number=True),
         Column("p95", number=True),
     )
@@ -51,7 +52,7 @@ def _verdict_cells(each: Verdicts) -> Iterator[str]:
     yield f"{each.margin_percent:g} %"
     yield _slowdown(each.slowdown)
     yield str(each.gates)
-    for outcome in ("fail", "pass", "inconclusive"):
+    for outcome in ("fail", "pass", "inconclusive", "invalid-env"):
         yield f"{100 * each.shares[outcome]:.1f} %"
     yield f"{each.median_seconds:.0f}"
     yield f"{each.p95_seconds:.0f}"

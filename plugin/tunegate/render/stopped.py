@@ -18,6 +18,7 @@ WORDS = {
     "not-started": "not started",
     "decided": "decided",
     "hopeless": "too close to decide",
+    "disturbed": "the machine does not hold still",
     "identical": "identical builds",
     "single": "head only",
     "invalid": "machine unfit",

@@ -17,6 +17,7 @@ from tunegate.artifacts.measurements import (
 from tunegate.config import GateConfig
 from tunegate.gate.decision import Decision, bounds, decide, projected_launches
 from tunegate.gate.sequential import last_look
+from tunegate.stages.paired_launches import counted
 
 _NEGLIGIBLE_MS = 1e-6
 _NOISE_OF_MODEL = 0.002
@@ -32,7 +33,9 @@ def compare(run: MeasurementRun, gate: GateConfig) -> tuple[Comparison, ...]:
 def _compare(
     measured: CellMeasurement, built: CellBuilds, gate: GateConfig, cells: int
 ) -> Comparison:
-    launches = measured.launches[: last_look(len(measured.launches), measured.looks)]
+    margin = math.log1p(gate.margin_percent / 100)
+    undisturbed = counted(measured.launches, margin) if measured.launches else []
+    launches = undisturbed[: last_look(len(undisturbed), measured.looks)]
     if not launches:
         return Comparison(
             cell=measured.cell,
@@ -47,7 +50,7 @@ def _compare(
             stopped=measured.stopped,
         )
     effects = [launch.effect for launch in launches]
-    looks, margin = len(measured.looks), math.log1p(gate.margin_percent / 100)
+    looks = len(measured.looks)
     found = bounds(effects, looks=looks, cells=cells)
     base_ms = statistics.median(launch.base_ms for launch in launches)
     head_ms = statistics.median(launch.head_ms for launch in launches)

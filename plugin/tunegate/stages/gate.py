@@ -104,14 +104,24 @@ def _status(
     match measured.stopped:
         case "error":
             return "error", built.head.error or "; ".join(measured.notes)
-        case "invalid":
-            return "invalid-env", "; ".join(measured.notes) or "the measurement broke"
+        case "invalid" | "disturbed":
+            return "invalid-env", _unfit(measured)
         case "identical":
             return "pass", "identical build, not measured"
         case "single":
             return _alone(change, built.base)
         case _:
             return _by_interval(comparison, gate)
+
+
+def _unfit(measured: CellMeasurement) -> str:
+    if measured.stopped == "invalid":
+        return "; ".join(measured.notes) or "the measurement broke"
+    canaries = ", ".join(f"{100 * effect:+.1f} %" for effect in measured.canaries)
+    return (
+        "this machine cannot hold still: too many launches were disturbed, or the base against "
+        f"itself differed ({canaries})"
+    )
 
 
 def _alone(change: ModelChange, base: Build | None) -> tuple[Status, str]:

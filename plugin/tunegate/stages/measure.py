@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,14 +12,12 @@ import msgspec
 
 from tunegate.artifacts.builds import Build, CellBuilds
 from tunegate.artifacts.changes import ModelPath
-from tunegate.artifacts.measurements import CellMeasurement, Launch, MeasurementRun
+from tunegate.artifacts.measurements import CellMeasurement, MeasurementRun
 from tunegate.config import GateConfig
 from tunegate.errors import MeasurementError
-from tunegate.gate.looks import PLANNED, affordable_looks
-from tunegate.gate.sequential import Rule, replanned_pairs, stop_after
 from tunegate.ports import Bench, Benchmarker, Clock, Device, Progress, Shapes
+from tunegate.stages.paired_launches import Progressing, launch_until_decided
 
-_TRIES = 2
 EXPLAINED = 0.5
 """Of the margin: a smaller change is not looked into."""
 
@@ -84,9 +83,10 @@ def _cell(
             return _unmeasured(built, "single", head_ms=milliseconds)
         if base.key == head.key:
             return _unmeasured(built, "identical")
-        bench = benchmarker.pair(out / base.directory, out / head.directory)
+        ours = out / base.directory
+        benches = benchmarker.pair(ours, out / head.directory), benchmarker.pair(ours, ours)
         progress.step(f"measure: {built.cell.model} on {built.cell.target}")
-        measured = _launches(built, bench, gate, cells, clock, progress)
+        measured = _launches(built, benches, gate, cells, clock, progress)
         return _taken_apart(measured, built, out, gate, benchmarker)
     except MeasurementError as error:
         seconds = clock.monotonic() - started
@@ -95,30 +95,27 @@ def _cell(
 
 def _launches(
     built: CellBuilds,
-    bench: Bench,
+    benches: tuple[Bench, Bench],
     gate: GateConfig,
     cells: int,
     clock: Clock,
     progress: Progress,
 ) -> CellMeasurement:
     started = clock.monotonic()
-    launches = [_launch(bench, gate.pairs)]
-    # Only the launches to come are planned by what the first one cost.
-    looks = affordable_looks(gate.seconds, launches[0].seconds)
-    rule = Rule(margin_percent=gate.margin_percent, looks=looks, cells=cells)
-    pairs = gate.pairs
-    while (stop := stop_after([x.effect for x in launches], rule)) is None:
-        if len(launches) == PLANNED[0]:
-            pairs = _replanned(bench, launches)
-        launches.append(_launch(bench, pairs))
-        progress.update(_so_far(built, launches, looks))
+    bench, canary = benches
+
+    def say(far: Progressing) -> None:
+        progress.update(_so_far(built, far))
+
+    found = launch_until_decided(bench, canary, gate, cells, say)
     return CellMeasurement(
         cell=built.cell,
-        launches=tuple(launches),
-        looks=looks,
-        stopped=stop,
+        launches=found.launches,
+        looks=found.looks,
+        stopped=found.stopped,
         seconds=clock.monotonic() - started,
-        head_ms=statistics.median(x.head_ms for x in launches),
+        head_ms=statistics.median(x.head_ms for x in found.launches),
+        canaries=found.canaries,
     )
 
 
@@ -144,30 +141,12 @@ def _taken_apart(
     return msgspec.structs.replace(measured, task_ms=times)
 
 
-def _launch(bench: Bench, pairs: int) -> Launch:
-    """A launch that breaks is tried once more: fresh processes, nothing kept of the broken one."""
-    for attempt in range(_TRIES):
-        try:
-            return bench.launch(pairs)
-        except MeasurementError:
-            if attempt == _TRIES - 1:
-                raise
-    raise AssertionError
-
-
-def _replanned(bench: Bench, launches: Sequence[Launch]) -> int:
-    effects = [launch.effect for launch in launches]
-    return replanned_pairs(
-        bench.within_spread,
-        statistics.stdev(effects),
-        start_seconds=bench.start_seconds,
-        pair_seconds=bench.pair_seconds,
+def _so_far(built: CellBuilds, far: Progressing) -> str:
+    interval = f", {far.low:+.1f} to {far.high:+.1f} %" if math.isfinite(far.low) else ""
+    return (
+        f"{built.cell.model}: {far.launches} of at most {far.most} launches, "
+        f"{far.center:+.1f} %{interval}"
     )
-
-
-def _so_far(built: CellBuilds, launches: Sequence[Launch], looks: tuple[int, ...]) -> str:
-    percent = 100 * statistics.fmean(launch.effect for launch in launches)
-    return f"{built.cell.model}: {len(launches)} of at most {looks[-1]} launches, {percent:+.1f} %"
 
 
 def _with_reference(

@@ -70,9 +70,15 @@ def test_the_last_look_ends_it() -> None:
     assert stop_after(effects, RULE) == "budget"
 
 
-def test_a_question_beyond_the_budget_is_given_up_early() -> None:
-    short = Rule(margin_percent=3.0, looks=(4, 6), cells=1)
-    assert stop_after([0.2, -0.15, 0.1, -0.05], short) == "hopeless"
+def test_a_question_beyond_the_budget_is_given_up_early_but_not_on_a_few_launches() -> None:
+    short = Rule(margin_percent=3.0, looks=(4, 6, 9, 13), cells=1)
+    wild = [0.2, -0.15, 0.1, -0.05, 0.18, -0.2, 0.12, -0.11, 0.16]
+    assert stop_after(wild[:4], short) is None
+    assert stop_after(wild[:6], short) is None
+    assert stop_after(wild, short) == "hopeless"
+
+
+def test_hopeless_is_more_than_four_times_what_can_be_paid_for() -> None:
     assert is_hopeless(25, (4, 6))
     assert not is_hopeless(24, (4, 6))
     assert not is_hopeless(None, (4, 6))

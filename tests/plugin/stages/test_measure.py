@@ -43,6 +43,8 @@ class ScriptedBenchmarker:
         self.pairs = 0
 
     def pair(self, base: Path, head: Path) -> ScriptedBench:
+        if base == head:  # the canary
+            return ScriptedBench([0.0] * 20)
         self.pairs += 1
         return self.bench
 

@@ -27,7 +27,8 @@ from tunegate.edges.bench.messages import (
 from tunegate.edges.child import Child, ChildDiedError
 from tunegate.edges.onnx_prepare import prepare
 from tunegate.errors import MeasurementError
-from tunegate.gate.effect import launch_effect, within_spread
+from tunegate.gate.effect import launch_effect, launch_noise, within_spread
+from tunegate.gate.histogram import histogram
 from tunegate.ports import Bench, Benchmarker, Shapes
 
 _MODULE = "tunegate.edges.bench.worker"
@@ -126,6 +127,9 @@ class PairBench:
             head_ms=statistics.median(every[1]),
             pairs=pairs,
             seconds=time.monotonic() - started,
+            noise=launch_noise(*medians),
+            base_times=histogram(every[0]),
+            head_times=histogram(every[1]),
         )
 
     def _started(self, stack: ExitStack) -> list[Process]:

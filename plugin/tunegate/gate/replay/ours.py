@@ -9,10 +9,11 @@ from typing import Literal
 import msgspec
 
 from tunegate.gate.decision import bounds, decide
+from tunegate.gate.guards import undisturbed
 from tunegate.gate.looks import PLANNED
-from tunegate.gate.sequential import Rule, stop_after
+from tunegate.gate.sequential import Rule, guarded_stop
 
-Outcome = Literal["fail", "pass", "inconclusive"]
+Outcome = Literal["fail", "pass", "inconclusive", "invalid-env"]
 
 
 class Replayed(msgspec.Struct, frozen=True):
@@ -22,26 +23,38 @@ class Replayed(msgspec.Struct, frozen=True):
     launches: int
 
 
-def replay(effects: Sequence[float], margin_percent: float) -> Replayed:
-    """One gate over these launch effects, ln(head / base); they must last for the longest look."""
+def replay(
+    effects: Sequence[float], noises: Sequence[float], margin_percent: float
+) -> Replayed | None:
+    """One gate over these launch effects, ln(head / base); None where they end before it does."""
     rule = Rule(margin_percent=margin_percent, looks=PLANNED, cells=1)
-    for count in PLANNED:
-        if stop_after(effects[:count], rule) is not None:
-            return Replayed(_outcome(effects[:count], rule), count)
-    raise AssertionError
+    for count in range(PLANNED[0], len(effects) + 1):
+        stop = guarded_stop(effects[:count], noises[:count], (), rule)
+        if stop == "disturbed":
+            return Replayed("invalid-env", count)
+        if stop is not None:
+            return Replayed(_outcome(effects[:count], noises[:count], rule), count)
+    return None
 
 
-def gates(effects: Sequence[float], slowdown: float, margin_percent: float) -> tuple[Replayed, ...]:
+def gates(
+    effects: Sequence[float], noises: Sequence[float], slowdown: float, margin_percent: float
+) -> tuple[Replayed, ...]:
     """Gates one after the other, none of which shares a launch with another."""
     shifted = [effect + math.log1p(slowdown) for effect in effects]
     found = []
     first = 0
-    while first + PLANNED[-1] <= len(shifted):
-        found.append(replay(shifted[first : first + PLANNED[-1]], margin_percent))
-        first += found[-1].launches
+    most = 2 * PLANNED[-1]
+    while (
+        one := replay(shifted[first : first + most], noises[first : first + most], margin_percent)
+    ) is not None:
+        found.append(one)
+        first += one.launches
     return tuple(found)
 
 
-def _outcome(effects: Sequence[float], rule: Rule) -> Outcome:
-    decision = decide(bounds(effects, looks=len(rule.looks), cells=rule.cells), rule.margin)
+def _outcome(effects: Sequence[float], noises: Sequence[float], rule: Rule) -> Outcome:
+    kept = undisturbed(noises, rule.margin)
+    counted = [effect for effect, keep in zip(effects, kept, strict=True) if keep]
+    decision = decide(bounds(counted, looks=len(rule.looks), cells=rule.cells), rule.margin)
     return "inconclusive" if decision == "undecided" else decision

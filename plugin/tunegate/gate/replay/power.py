@@ -97,8 +97,9 @@ def _jobs(series: Series, peer: Peer, slowdown: float) -> Iterator[bool]:
 
 def verdicts(series: Series, slowdown: float, margin_percent: float) -> Verdicts:
     """Our gate on the series, again and again, no launch used twice."""
-    found = gates(_centered(series, slowdown), slowdown, margin_percent)
-    outcomes: tuple[Outcome, ...] = ("fail", "pass", "inconclusive")
+    noises = [float(noise) for noise in series.noises]
+    found = gates(_centered(series, slowdown), noises, slowdown, margin_percent)
+    outcomes: tuple[Outcome, ...] = ("fail", "pass", "inconclusive", "invalid-env")
     seconds = [each.launches * series.seconds_per_launch for each in found] or [math.nan]
     return Verdicts(
         margin_percent=margin_percent,

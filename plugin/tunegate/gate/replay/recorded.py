@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from tunegate.gate.effect import launch_effect
+from tunegate.gate.effect import launch_effect, launch_noise
 
 Times = npt.NDArray[np.float64]
 """[launch, block pair, arm, inference] in milliseconds; arm 0 is called the base."""
@@ -21,6 +21,7 @@ class Series:
         self.seconds_per_launch = seconds_per_launch
         medians = np.median(times_ms, axis=3)
         self.effects = np.array([launch_effect(m[:, 0], m[:, 1]) for m in medians])
+        self.noises = np.array([launch_noise(m[:, 0], m[:, 1]) for m in medians])
 
     def __len__(self) -> int:
         return len(self.effects)

@@ -11,7 +11,7 @@ SERIES = make_series(400, spread=0.004)
 def test_our_gate_is_right_on_both_sides_of_the_margin() -> None:
     same = verdicts(SERIES, 0.0, 3.0)
     slower = verdicts(SERIES, 0.05, 3.0)
-    assert same.shares == {"fail": 0.0, "pass": 1.0, "inconclusive": 0.0}
+    assert same.shares == {"fail": 0.0, "pass": 1.0, "inconclusive": 0.0, "invalid-env": 0.0}
     assert slower.shares["fail"] == 1.0
     assert same.median_seconds == pytest.approx(8.0)  # four launches of two seconds
 

@@ -1,0 +1,44 @@
+"""What must not decide: launches that something else disturbed, and machines that cannot hold still.
+
+Both guards look at how steady times were, never at which side was slower: leaving a launch out for
+its noise moves no verdict to either side.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+LEAST_OF_MARGIN = 1 / 3
+TIMES_THE_MEDIAN = 3.0
+MOST_DISTURBED = 1 / 3
+CANARY_EVERY = 6
+MOST_TRIPS = 1
+_FEWEST = 6
+_SPREADS = 4.0
+
+
+def undisturbed(noises: Sequence[float], margin: float) -> tuple[bool, ...]:
+    """Which launches count: those whose own noise is small beside the margin, or usual here. `noises`
+    are standard errors of launch effects; a machine that is always noisy keeps its launches, their
+    spread makes its bounds wide enough."""
+    limit = max(margin * LEAST_OF_MARGIN, TIMES_THE_MEDIAN * statistics.median(noises))
+    return tuple(noise <= limit for noise in noises)
+
+
+def is_too_disturbed(kept: Sequence[bool]) -> bool:
+    """More than a third of the launches do not count."""
+    return len(kept) >= _FEWEST and kept.count(False) > MOST_DISTURBED * len(kept)
+
+
+def wants_canary(launches: int) -> bool:
+    """After the first launch and every sixth one, the base runs against itself."""
+    return launches % CANARY_EVERY == 1
+
+
+def trips(canaries: Sequence[float], effects: Sequence[float], margin: float) -> int:
+    """How many effects of the base against itself are too large to be an accident: over the margin,
+    and over four times the spread of the launches. On healthy machines 0 to 2 % of them are."""
+    spread = statistics.stdev(effects) if len(effects) > 1 else 0.0
+    limit = max(margin, _SPREADS * spread)
+    return sum(abs(effect) > limit for effect in canaries)

@@ -1,0 +1,55 @@
+"""Latencies in bins of one percent: small enough to keep, exact enough for tails."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from tunegate.artifacts.measurements import Histogram
+
+STEP = math.log(1.01)
+
+
+def histogram(times_ms: Iterable[float]) -> Histogram:
+    """Bin `i` holds the times from 1.01**i milliseconds on."""
+    counted = Counter(math.floor(math.log(time) / STEP) for time in times_ms if time > 0)
+    if not counted:
+        return Histogram(first=0, counts=())
+    first, last = min(counted), max(counted)
+    return Histogram(first=first, counts=tuple(counted[i] for i in range(first, last + 1)))
+
+
+def merged(histograms: Sequence[Histogram]) -> Histogram:
+    """All of them together."""
+    counted: Counter[int] = Counter()
+    for each in histograms:
+        for at, count in enumerate(each.counts):
+            counted[each.first + at] += count
+    filled = [bin_number for bin_number, count in counted.items() if count]
+    if not filled:
+        return Histogram(first=0, counts=())
+    first = min(filled)
+    return Histogram(first=first, counts=tuple(counted[i] for i in range(first, max(filled) + 1)))
+
+
+def total(found: Histogram) -> int:
+    return sum(found.counts)
+
+
+def quantile_ms(found: Histogram, share: float) -> float:
+    """The time that this share of inferences does not exceed, to one percent; the upper edge of its
+    bin. Raises ValueError for an empty histogram."""
+    wanted = max(1, math.ceil(share * total(found)))
+    for at, count in enumerate(found.counts):
+        wanted -= count
+        if wanted <= 0:
+            return math.exp((found.first + at + 1) * STEP)
+    message = "an empty histogram has no quantile"
+    raise ValueError(message)
+
+
+def slower_than(found: Histogram, limit_ms: float) -> int:
+    """How many took longer; the bin that the limit lies in counts as longer."""
+    limit = math.floor(math.log(limit_ms) / STEP)
+    return sum(count for at, count in enumerate(found.counts) if found.first + at >= limit)

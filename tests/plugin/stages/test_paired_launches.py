@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+
+from tests.support.measured_cells import make_launches
+from tunegate.artifacts.measurements import Launch
+from tunegate.config import GateConfig
+from tunegate.stages.paired_launches import PairedLaunches, Progressing, launch_until_decided
+
+
+class ScriptedBench:
+    within_spread, start_seconds, pair_seconds = 0.01, 2.0, 0.5
+
+    def __init__(self, effects: Sequence[float], noises: Sequence[float] = ()) -> None:
+        quiet = [*noises, *[0.001] * len(effects)]
+        self.launches = [
+            msgspec.structs.replace(launch, noise=noise)
+            for launch, noise in zip(make_launches(effects), quiet, strict=False)
+        ]
+        self.done = 0
+
+    def launch(self, pairs: int) -> Launch:
+        self.done += 1
+        return self.launches.pop(0)
+
+
+def measured(
+    bench: ScriptedBench, canary: ScriptedBench | None = None, seconds: float = 100.0
+) -> tuple[PairedLaunches, list[Progressing]]:
+    said: list[Progressing] = []
+    quiet = canary or ScriptedBench([0.0] * 20)
+    gate = GateConfig(seconds=seconds)
+    return launch_until_decided(bench, quiet, gate, 1, said.append), said
+
+
+def test_a_disturbed_launch_is_made_up_for_and_does_not_decide() -> None:
+    bench = ScriptedBench([0.1, 0.1, -0.9, 0.1, 0.101], [0.001, 0.001, 0.4, 0.001])
+    found, _ = measured(bench)
+    assert (found.stopped, bench.done) == ("decided", 5)
+
+
+def test_a_machine_that_disturbs_every_other_launch_is_unfit() -> None:
+    noises = [0.001, 0.4, 0.001, 0.4, 0.001, 0.4] * 10
+    found, _ = measured(ScriptedBench([0.1, -0.9] * 30, noises))
+    assert found.stopped == "disturbed"
+
+
+def test_one_canary_that_trips_is_an_accident_and_two_are_a_machine() -> None:
+    undecided = [0.02, 0.03, 0.01, 0.024, 0.03, 0.02, 0.035, 0.015, 0.025] * 7
+    once, _ = measured(ScriptedBench(undecided), ScriptedBench([0.2] + [0.0] * 20))
+    assert once.stopped != "disturbed"
+    twice, _ = measured(ScriptedBench(undecided), ScriptedBench([0.2] * 20))
+    assert (twice.stopped, twice.canaries) == ("disturbed", (0.2, 0.2))
+
+
+def test_progress_tells_the_interval_and_how_far_it_is() -> None:
+    _, said = measured(ScriptedBench([0.1, 0.101, 0.1, 0.099]))
+    assert [far.launches for far in said] == [2, 3, 4]
+    assert said[-1].low < 10.0 < said[-1].high
+    assert said[-1].most >= 4
+
+
+def test_the_budget_pays_for_the_canaries_too() -> None:
+    found, _ = measured(ScriptedBench([0.1] * 9), seconds=6.0)
+    assert found.looks == (4,)  # six launches of a second and their canaries take longer
+    found, _ = measured(ScriptedBench([0.1] * 9), seconds=7.1)
+    assert found.looks == (4, 6)
+
+
+@pytest.mark.parametrize("effect", [0.1, -0.1])
+def test_noise_is_left_out_whichever_side_it_makes_slower(effect: float) -> None:
+    found, _ = measured(ScriptedBench([0.0, 0.0, effect, 0.0, 0.0], [0.001, 0.001, 0.4, 0.001]))
+    assert found.stopped == "decided"
+    assert len(found.launches) == 5
