@@ -38,7 +38,8 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True):
     force: bool = False
     shard: int = 0
     directory: Path = Path(".demo")
-    models: tuple[Path, ...] = ()
+    compared: tuple[str, ...] = ()
+    are_commands: bool = False
     data: Path = Path()
     shapes: dict[str, tuple[int, ...]] = {}
     action: str = ""
@@ -55,7 +56,7 @@ def parse(arguments: Sequence[str]) -> Invocation:
     return Invocation(
         command=command,
         settings=settings,
-        models=tuple(given.pop("models", ())),
+        compared=tuple(given.pop("compared", ())),
         shapes=dict(given.pop("shapes", None) or ()),
         cache=cache,
         **_taken(given, Invocation),
@@ -75,7 +76,7 @@ def parser() -> argparse.ArgumentParser:
     _add(commands, "plan", "look up the cache and share out the budget")
     _add(commands, "tune", "tune one shard of the plan")
     _add(commands, "gate", "build both sides, measure them and decide")
-    _add(commands, "compare", "gate one ONNX file against another")
+    _add(commands, "compare", "gate one model, artifact or command against another")
     _add(commands, "bench-rules", "show what gates would have said about recorded launches")
     cache = commands.add_parser("cache", help="look into the cache, and maintain it")
     actions = cache.add_subparsers(metavar="COMMAND", required=True)
@@ -177,7 +178,17 @@ def _add_own(options: argparse.ArgumentParser, command: Command) -> None:
         )
     if command == "compare":
         options.add_argument(
-            "models", nargs=2, type=Path, metavar="MODEL", help="base and head, ONNX files"
+            "compared",
+            nargs=2,
+            metavar="A",
+            help="base and head: ONNX files (tvm:FILE or onnxruntime:FILE for one runtime), "
+            "directories with an artifact.json, or with --commands two command lines",
+        )
+        options.add_argument(
+            "--commands",
+            action="store_true",
+            dest="are_commands",
+            help="run A and B; each prints latencies in milliseconds, one in a line",
         )
         options.add_argument(
             "--shape",

@@ -49,7 +49,12 @@ _COMMANDS: dict[Command, Callable[[Invocation], int]] = {
     "plan": lambda asked: plan.run(asked.settings),
     "tune": lambda asked: tune.run(asked.settings, shard=asked.shard),
     "gate": lambda asked: gate.run(asked.settings),
-    "compare": lambda asked: compare.run(asked.settings, models=asked.models, shapes=asked.shapes),
+    "compare": lambda asked: compare.run(
+        asked.settings,
+        compared=asked.compared,
+        shapes=asked.shapes,
+        are_commands=asked.are_commands,
+    ),
     "bench-rules": lambda asked: bench_rules.run(asked.data),
     "cache": lambda asked: _CACHE_ACTIONS[asked.action](asked),
 }

@@ -13,7 +13,7 @@ from tunegate.artifacts.changes import ChangeSet, ModelPath
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import Shard, TuningPlan
 from tunegate.artifacts.verdicts import Report
-from tunegate.config import Config
+from tunegate.config import Config, GateConfig
 from tunegate.errors import CancelledError
 from tunegate.ports import (
     Benchmarker,
@@ -33,6 +33,7 @@ from tunegate.stages.choose_runtime import choose_runtime
 from tunegate.stages.compare import compare
 from tunegate.stages.export_models import export_models
 from tunegate.stages.extract import extract
+from tunegate.stages.fixed_sides import NOTHING_FIXED, Fixed, replaced, restricted
 from tunegate.stages.gate import decide
 from tunegate.stages.measure import Reference, measure
 from tunegate.stages.plan import plan
@@ -40,6 +41,18 @@ from tunegate.stages.resolve import resolve
 from tunegate.stages.summarize import summarize
 from tunegate.stages.tally import tally
 from tunegate.stages.tune import tune
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measuring:
+    """What is needed to gate builds that exist."""
+
+    gate: GateConfig
+    benchmarker: Benchmarker
+    device: Device
+    clock: Clock
+    progress: Progress
+    out: Path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,12 +75,23 @@ class Tools:
     out: Path
     workdir: Path
 
+    @property
+    def measuring(self) -> Measuring:
+        return Measuring(
+            gate=self.config.gate,
+            benchmarker=self.benchmarker,
+            device=self.device,
+            clock=self.clock,
+            progress=self.progress,
+            out=self.out,
+        )
 
-def run(tools: Tools, changes: ChangeSet) -> Report:
+
+def run(tools: Tools, changes: ChangeSet, fixed: Fixed = NOTHING_FIXED) -> Report:
     """Every stage in one process. Raises CancelledError when the tuning was cancelled."""
     planned = make_plan(tools, changes)
     outcomes = [tune_shard(tools, planned, shard) for shard in planned.shards]
-    return gate(tools, planned, outcomes)
+    return gate(tools, planned, outcomes, fixed)
 
 
 def make_plan(tools: Tools, changes: ChangeSet, *, shards: int | None = None) -> TuningPlan:
@@ -103,24 +127,44 @@ def tune_shard(tools: Tools, planned: TuningPlan, shard: Shard) -> TuningOutcome
     return outcome
 
 
-def gate(tools: Tools, planned: TuningPlan, outcomes: Sequence[TuningOutcome]) -> Report:
+def gate(
+    tools: Tools,
+    planned: TuningPlan,
+    outcomes: Sequence[TuningOutcome],
+    fixed: Fixed = NOTHING_FIXED,
+) -> Report:
     """Builds, measures and decides. Writes measurements.json and verdict.json."""
-    changes, config = planned.changes, tools.config
-    builds = _built(tools, planned, outcomes)
+    builds = _built(tools, planned, outcomes, fixed)
+    references = _references(tools, planned.changes, builds)
+    return judge(
+        tools.measuring, planned.changes, builds, references, planned=planned, outcomes=outcomes
+    )
+
+
+def judge(
+    measuring: Measuring,
+    changes: ChangeSet,
+    builds: Sequence[CellBuilds],
+    references: Mapping[ModelPath, Reference] | None = None,
+    *,
+    planned: TuningPlan | None = None,
+    outcomes: Sequence[TuningOutcome] = (),
+) -> Report:
+    """Measures what is built, and decides. Writes measurements.json and verdict.json."""
     measured = measure(
         builds,
-        out=tools.out,
-        references=_references(tools, changes, builds),
-        benchmarker=tools.benchmarker,
-        device=tools.device,
-        gate=config.gate,
-        clock=tools.clock,
-        progress=tools.progress,
+        out=measuring.out,
+        references=references or {},
+        benchmarker=measuring.benchmarker,
+        device=measuring.device,
+        gate=measuring.gate,
+        clock=measuring.clock,
+        progress=measuring.progress,
     )
-    wire.write(tools.out / "measurements.json", measured)
-    comparisons = compare(measured, config.gate)
-    verdict = decide(comparisons, measured, changes, tally(planned, outcomes), config.gate)
-    wire.write(tools.out / "verdict.json", verdict)
+    wire.write(measuring.out / "measurements.json", measured)
+    comparisons = compare(measured, measuring.gate)
+    verdict = decide(comparisons, measured, changes, tally(planned, outcomes), measuring.gate)
+    wire.write(measuring.out / "verdict.json", verdict)
     return summarize(
         verdict,
         changes=changes,
@@ -128,13 +172,13 @@ def gate(tools: Tools, planned: TuningPlan, outcomes: Sequence[TuningOutcome]) -
         outcomes=outcomes,
         run=measured,
         comparisons=comparisons,
-        cache=planned.resolution.cache,
-        warnings=(*changes.notes, *planned.notes),
+        cache=planned.resolution.cache if planned else None,
+        warnings=(*changes.notes, *(planned.notes if planned else ())),
     )
 
 
 def _built(
-    tools: Tools, planned: TuningPlan, outcomes: Sequence[TuningOutcome]
+    tools: Tools, planned: TuningPlan, outcomes: Sequence[TuningOutcome], fixed: Fixed
 ) -> tuple[CellBuilds, ...]:
     """One build a side: for each runtime that its target allows, then the one that ships."""
     candidates = build(
@@ -148,13 +192,14 @@ def _built(
         tools.workdir,
         tools.progress,
     )
-    return choose_runtime(
-        candidates,
+    chosen = choose_runtime(
+        restricted(candidates, fixed),
         out=tools.out,
         benchmarker=tools.benchmarker,
         shipping=tools.shipping,
         progress=tools.progress,
     )
+    return replaced(chosen, fixed)
 
 
 def nothing_to_do(config: Config, changes: ChangeSet, out: Path) -> Report:

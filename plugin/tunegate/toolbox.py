@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,8 +26,8 @@ from tunegate.edges.shared_cache import STATE, SharedCache
 from tunegate.edges.shipping import BuildDirectories
 from tunegate.edges.terminal import progress
 from tunegate.errors import ConfigError, OutputError, RevisionError
-from tunegate.pipeline import Tools
-from tunegate.ports import Clock, Repository
+from tunegate.pipeline import Measuring, Tools
+from tunegate.ports import Benchmarker, Clock, Repository
 from tunegate.selection import shapes_for
 from tunegate.settings import Settings, overridden
 from tunegate.stages.detect import detect
@@ -135,6 +135,30 @@ def opened_tools(
     finally:
         shown.close()
         compiler.close()
+    _keep_logs(workdir)
+
+
+@contextmanager
+def opened_measuring(
+    settings: Settings, config: Config, benchmarker: Callable[[Path], Benchmarker]
+) -> Iterator[Measuring]:
+    """What gates builds that exist; `benchmarker` gets a directory of its own."""
+    out = prepared_out(settings)
+    workdir = out / "work"
+    shutil.rmtree(workdir, ignore_errors=True)
+    workdir.mkdir()
+    shown = progress()
+    try:
+        yield Measuring(
+            gate=config.gate,
+            benchmarker=benchmarker(workdir / "bench"),
+            device=ThisMachine(config.targets[0].kind),
+            clock=SystemClock(),
+            progress=shown,
+            out=out,
+        )
+    finally:
+        shown.close()
     _keep_logs(workdir)
 
 

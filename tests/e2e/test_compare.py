@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -56,3 +58,50 @@ def test_a_file_that_is_no_model_is_one_clear_line(workspace: Workspace) -> None
     assert done.returncode == 2
     assert "text.onnx" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_two_artifacts_of_earlier_builds_are_compared_without_building(
+    workspace: Workspace,
+) -> None:
+    assert workspace.tunegate("run").returncode == 0
+    (built,) = (workspace.root / ".tunegate" / "builds").glob("*/cpu/head")
+    kept = shutil.copytree(built, workspace.root / "production")
+    done = workspace.tunegate("compare", "production", str(kept), "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["findings"][0]["reason"] == "identical build, not measured"
+
+
+def test_what_production_runs_is_the_base_of_a_new_model(workspace: Workspace) -> None:
+    assert workspace.tunegate("run").returncode == 0
+    (built,) = (workspace.root / ".tunegate" / "builds").glob("*/cpu/head")
+    shutil.copytree(built, workspace.root / "production")
+    save(conv_model(channels=16, out=32, size=112), workspace.root / "wide.onnx")
+    done = workspace.tunegate("compare", "production", "wide.onnx", "--json")
+    assert done.returncode == 1, done.stderr
+    (finding,) = json.loads(done.stdout)["findings"]
+    assert finding["base_ms"] < finding["head_ms"]
+
+
+def test_one_model_under_both_runtimes(workspace: Workspace) -> None:
+    model = "models/m.onnx"
+    done = workspace.tunegate("compare", f"onnxruntime:{model}", f"tvm:{model}", "--json")
+    assert done.returncode in {0, 1, 3}, done.stderr
+    (builds,) = json.loads((workspace.root / ".tunegate" / "measurements.json").read_text())[
+        "builds"
+    ]
+    assert (builds["base"]["runtime"], builds["head"]["runtime"]) == ("onnxruntime", "tvm")
+    assert json.loads(done.stdout)["findings"][0]["launches"] >= 4
+
+
+@pytest.mark.parametrize(("head_ms", "code"), [(10, 0), (12, 1)])
+def test_two_commands_that_print_latencies(workspace: Workspace, head_ms: int, code: int) -> None:
+    program = "import random; [print({} * random.gauss(1, 0.001)) for _ in range(9)]"
+    lines = [f'{sys.executable} -c "{program.format(ms)}"' for ms in (10, head_ms)]
+    done = workspace.tunegate("compare", "--commands", *lines)
+    assert done.returncode == code, done.stderr
+
+
+def test_a_directory_that_is_no_artifact_is_one_clear_line(workspace: Workspace) -> None:
+    done = workspace.tunegate("compare", "models", "models")
+    assert done.returncode == 2
+    assert "artifact.json" in done.stderr

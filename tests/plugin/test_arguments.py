@@ -37,7 +37,7 @@ def test_options_of_a_run_lie_over_the_file() -> None:
 
 def test_compare_takes_two_files_and_shapes() -> None:
     asked = parse(["compare", "a.onnx", "b.onnx", "--shape", "x=1,3,224,224"])
-    assert asked.models == (Path("a.onnx"), Path("b.onnx"))
+    assert asked.compared == ("a.onnx", "b.onnx")
     assert asked.shapes == {"x": (1, 3, 224, 224)}
 
 

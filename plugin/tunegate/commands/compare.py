@@ -1,51 +1,95 @@
-"""`tunegate compare A B`: gate one ONNX file against another, without a repository."""
+"""`tunegate compare A B`: gate one thing against another, without a repository."""
 
 from __future__ import annotations
 
 import glob
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
 from tunegate import pipeline
-from tunegate.artifacts.changes import ChangeSet, ModelChange
+from tunegate.artifacts.changes import ChangeSet, ModelChange, Revisions, Side
+from tunegate.artifacts.verdicts import Report
+from tunegate.commands.compare_built import compare_artifacts, compare_commands
+from tunegate.commands.compared import AgainstModel, Artifact, Artifacts, Model, understood
 from tunegate.commands.reporting import finish
 from tunegate.config import Config, ModelConfig, TargetConfig
 from tunegate.edges import config_file
+from tunegate.edges.built_artifact import built_artifact
 from tunegate.edges.earlier_results import forget_results
 from tunegate.edges.file_pair import FilePair
 from tunegate.settings import Settings, overridden
+from tunegate.stages.fixed_sides import Fixed
 from tunegate.toolbox import opened_tools, prepared_out
 
 
 def run(
-    settings: Settings, *, models: Sequence[Path], shapes: Mapping[str, tuple[int, ...]]
+    settings: Settings,
+    *,
+    compared: tuple[str, ...],
+    shapes: Mapping[str, tuple[int, ...]],
+    are_commands: bool = False,
 ) -> int:
     """Targets, cache and gate come from the configuration where there is one. Nothing is tuned
-    unless a budget is given: both files are built with what the cache has."""
+    unless a budget is given: models are built with what the cache has."""
     forget_results(prepared_out(settings), since="plan")
-    base, head = models
-    pair = FilePair(base, head)
-    config = _config(settings, head, shapes)
+    base, head = compared
+    if are_commands:
+        config = _config(settings, head, {})
+        return finish(compare_commands(settings, config, base, head), settings)
+    both = understood(base, head)
+    if isinstance(both, Artifacts):
+        config = _config(settings, head, {})
+        return finish(compare_artifacts(settings, config, both.base, both.head), settings)
+    return finish(_against_model(settings, both, shapes), settings)
+
+
+def _against_model(
+    settings: Settings, both: AgainstModel, shapes: Mapping[str, tuple[int, ...]]
+) -> Report:
+    head = both.head
+    config = _config(settings, head.file.name, shapes)
+    fixed = _fixed(both)
+    if fixed.runtimes:
+        targets = tuple(msgspec.structs.replace(t, runtime="auto") for t in config.targets)
+        config = msgspec.structs.replace(config, targets=targets)
+    base_file = both.base.file if isinstance(both.base, Model) else None
+    pair = FilePair(base_file or head.file, head.file)
+    name = head.file.name
+    shown = base_file or (both.base.directory if isinstance(both.base, Artifact) else None)
     change = ModelChange(
-        path=head.name,
+        path=name,
         kind="modified",
         change="unknown",
-        base=pair.version("base", head.name),
-        head=pair.version("head", head.name),
+        base=pair.version("base", name) if base_file else None,
+        head=pair.version("head", name),
         targets=tuple(target.name for target in config.targets),
-        reason=f"{base} against {head}",
+        reason=f"{shown} against {head.file}",
     )
-    changes = ChangeSet(revisions=pair.revisions(None, None), models=(change,))
+    revisions = Revisions(base="base", head="head", reason="two files")
+    changes = ChangeSet(revisions=revisions, models=(change,))
     with opened_tools(settings, config, pair, settings.repository, "") as tools:
-        report = pipeline.run(tools, changes)
-    return finish(report, settings)
+        return pipeline.run(tools, changes, fixed)
 
 
-def _config(settings: Settings, head: Path, shapes: Mapping[str, tuple[int, ...]]) -> Config:
-    model = ModelConfig(path=glob.escape(head.name), inputs=dict(shapes))
-    path = settings.config or settings.repository / config_file.NAME
+def _fixed(both: AgainstModel) -> Fixed:
+    named: tuple[tuple[Side, Model | Artifact], ...] = (("base", both.base), ("head", both.head))
+    return Fixed(
+        runtimes={
+            side: what.runtime for side, what in named if isinstance(what, Model) and what.runtime
+        },
+        builds={
+            side: built_artifact(what.directory)
+            for side, what in named
+            if isinstance(what, Artifact)
+        },
+    )
+
+
+def _config(settings: Settings, name: str, shapes: Mapping[str, tuple[int, ...]]) -> Config:
+    model = ModelConfig(path=glob.escape(name), inputs=dict(shapes))
+    path: Path = settings.config or settings.repository / config_file.NAME
     if settings.config is None and not path.exists():
         found = Config(models=(model,), targets=(TargetConfig(name="cpu"),))
     else:

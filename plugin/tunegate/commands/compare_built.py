@@ -1,0 +1,72 @@
+"""Two things that run already: artifacts of earlier builds, or commands that print latencies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tunegate import pipeline
+from tunegate.artifacts.builds import Build, Cell, CellBuilds
+from tunegate.artifacts.changes import ChangeSet, ModelChange, ModelVersion, Revisions
+from tunegate.artifacts.verdicts import Report
+from tunegate.config import Config
+from tunegate.edges.artifact_file import ArtifactFile
+from tunegate.edges.bench.commands import Commands
+from tunegate.edges.bench.driver import FreshProcesses
+from tunegate.edges.built_artifact import built_artifact
+from tunegate.settings import Settings
+from tunegate.toolbox import opened_measuring
+
+
+def compare_artifacts(settings: Settings, config: Config, base: Path, head: Path) -> Report:
+    """Raises ArtifactError for a directory that holds none."""
+    builds = built_artifact(base), built_artifact(head)
+    artifact = ArtifactFile.read(head)
+    name, target = artifact.model or head.name, artifact.device
+    with opened_measuring(settings, config, FreshProcesses) as measuring:
+        return pipeline.judge(
+            measuring, _changes(name, target, base, head), _one(name, target, *builds)
+        )
+
+
+def compare_commands(settings: Settings, config: Config, base: str, head: str) -> Report:
+    """The lines are run as they are, without a shell."""
+    lines = {settings.out / "base": base, settings.out / "head": head}
+    builds = _command("base"), _command("head")
+    with opened_measuring(settings, config, lambda _: Commands(lines)) as measuring:
+        changes = _changes("command", "here", base, head)
+        return pipeline.judge(measuring, changes, _one("command", "here", *builds))
+
+
+def _one(name: str, target: str, base: Build, head: Build) -> tuple[CellBuilds, ...]:
+    return (CellBuilds(cell=Cell(model=name, target=target), base=base, head=head),)
+
+
+def _command(side: str) -> Build:
+    return Build(
+        key=side, directory=side, tasks=(), check=None, error=None, size_bytes=0, seconds=0.0
+    )
+
+
+def _changes(name: str, target: str, base: Path | str, head: Path | str) -> ChangeSet:
+    change = ModelChange(
+        path=name,
+        kind="modified",
+        change="unknown",
+        base=_version("base", name),
+        head=_version("head", name),
+        targets=(target,),
+        reason=f"{base} against {head}",
+    )
+    revisions = Revisions(base=str(base), head=str(head), reason="what the command line names")
+    return ChangeSet(revisions=revisions, models=(change,))
+
+
+def _version(side: str, name: str) -> ModelVersion:
+    return ModelVersion(
+        revision=side,
+        path=name,
+        content_digest=side,
+        graph_digest=None,
+        storage="git",
+        size_bytes=0,
+    )

@@ -1,0 +1,59 @@
+"""What `tunegate compare` was asked to compare: two names, understood."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from tunegate.artifacts.builds import Runtime
+from tunegate.errors import ConfigError
+
+RUNTIMES: tuple[Runtime, ...] = ("tvm", "onnxruntime")
+
+
+class Model(msgspec.Struct, frozen=True):
+    """An ONNX file; `runtime` is None where the faster one may run it."""
+
+    file: Path
+    runtime: Runtime | None = None
+
+
+class Artifact(msgspec.Struct, frozen=True):
+    """A directory with an `artifact.json`."""
+
+    directory: Path
+
+
+class Artifacts(msgspec.Struct, frozen=True):
+    """Nothing is built."""
+
+    base: Path
+    head: Path
+
+
+class AgainstModel(msgspec.Struct, frozen=True):
+    """The head is built, and the base where it is a model too."""
+
+    base: Model | Artifact
+    head: Model
+
+
+def understood(base: str, head: str) -> Artifacts | AgainstModel:
+    """A directory is an artifact, all else an ONNX file, with `tvm:` or `onnxruntime:` before it
+    where it must be built for that. Raises ConfigError for an artifact against an older model."""
+    before, after = _side(base), _side(head)
+    if isinstance(after, Model):
+        return AgainstModel(before, after)
+    if isinstance(before, Artifact):
+        return Artifacts(before.directory, after.directory)
+    message = f"{head}: a model is compared with an artifact, not the other way. Name it first."
+    raise ConfigError(message)
+
+
+def _side(text: str) -> Model | Artifact:
+    for runtime in RUNTIMES:
+        if text.startswith(f"{runtime}:"):
+            return Model(Path(text.removeprefix(f"{runtime}:")), runtime)
+    path = Path(text)
+    return Artifact(path) if path.is_dir() else Model(path)

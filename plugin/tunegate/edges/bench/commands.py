@@ -1,0 +1,102 @@
+"""ports.Benchmarker for two commands that print latencies: whatever they measure, and however."""
+
+from __future__ import annotations
+
+import math
+import random
+import shlex
+import statistics
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from tunegate.artifacts.measurements import Launch
+from tunegate.errors import MeasurementError
+from tunegate.gate.histogram import histogram
+from tunegate.ports import Bench, Benchmarker, Shapes
+
+_LIMIT_SECONDS = 600.0
+
+
+class Commands:
+    """`lines` maps what stands for an artifact's directory to its command line. A launch runs both
+    commands once, in random order; each prints latencies in milliseconds, one in a line."""
+
+    def __init__(self, lines: Mapping[Path, str], seed: int = 1) -> None:
+        self._lines = lines
+        self._chance = random.Random(seed)  # noqa: S311 -- an order of measuring, not a secret
+
+    def pair(self, base: Path, head: Path) -> Bench:
+        return CommandPair((self._lines[base], self._lines[head]), self._chance)
+
+    def single_ms(self, artifact: Path) -> float:
+        return statistics.median(latencies_ms(self._lines[artifact]))
+
+    def operators_ms(self, artifact: Path) -> Mapping[str, float]:
+        """Nothing is known of what a command runs."""
+        return {}
+
+    def reference_ms(self, model: Path, *, shapes: Shapes, threads: int) -> float:
+        message = f"{model}: a command has no reference"
+        raise MeasurementError(message)
+
+
+class CommandPair:
+    """Nothing inside a launch is repeated: its noise shows between launches."""
+
+    within_spread = start_seconds = pair_seconds = 0.0
+
+    def __init__(self, lines: tuple[str, str], chance: random.Random) -> None:
+        self._lines, self._chance = lines, chance
+
+    def launch(self, pairs: int) -> Launch:
+        """`pairs` is ignored."""
+        started = time.monotonic()
+        order = [0, 1]
+        self._chance.shuffle(order)
+        times = {side: latencies_ms(self._lines[side]) for side in order}
+        base_ms, head_ms = statistics.median(times[0]), statistics.median(times[1])
+        return Launch(
+            effect=math.log(head_ms / base_ms),
+            base_ms=base_ms,
+            head_ms=head_ms,
+            pairs=1,
+            seconds=time.monotonic() - started,
+            base_times=histogram(times[0]),
+            head_times=histogram(times[1]),
+        )
+
+
+def latencies_ms(line: str) -> list[float]:
+    """Run a command line, without a shell. Raises MeasurementError."""
+    try:
+        done = subprocess.run(
+            shlex.split(line), capture_output=True, text=True, timeout=_LIMIT_SECONDS, check=False
+        )
+    except (OSError, ValueError) as error:
+        message = f"`{line}` cannot be run ({error})"
+        raise MeasurementError(message) from error
+    except subprocess.TimeoutExpired as error:
+        message = f"`{line}` did not end in {_LIMIT_SECONDS:.0f} s"
+        raise MeasurementError(message) from error
+    if done.returncode != 0:
+        last = done.stderr.strip().splitlines()[-1:] or ["it said nothing"]
+        message = f"`{line}` exited with {done.returncode}: {last[0][:200]}"
+        raise MeasurementError(message)
+    times = [time for text in done.stdout.splitlines() if (time := _positive(text)) is not None]
+    if not times:
+        message = f"`{line}` printed no latency: one number of milliseconds in a line"
+        raise MeasurementError(message)
+    return times
+
+
+def _positive(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 0 < value < math.inf else None
+
+
+_: type[Benchmarker] = Commands

@@ -1,0 +1,58 @@
+"""Real commands: small Python programs that print numbers."""
+
+from __future__ import annotations
+
+import math
+import sys
+from pathlib import Path
+
+import pytest
+
+from tunegate.edges.bench import commands
+from tunegate.edges.bench.commands import Commands, latencies_ms
+from tunegate.errors import MeasurementError
+
+
+def program(text: str) -> str:
+    return f'{sys.executable} -c "{text}"'
+
+
+def test_the_numbers_of_the_output_are_milliseconds_and_words_are_not() -> None:
+    line = program("print('warm-up done'); print(1.5); print('2.5'); print(-1); print('nan')")
+    assert latencies_ms(line) == [1.5, 2.5]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (program("print('fast')"), "printed no latency"),
+        (program("raise SystemExit('no device')"), "exited with 1: no device"),
+        ("no-such-program --fast", "cannot be run"),
+        ('unbalanced "quote', "cannot be run"),
+    ],
+)
+def test_a_command_that_measures_nothing_says_why(line: str, said: str) -> None:
+    with pytest.raises(MeasurementError) as caught:
+        latencies_ms(line)
+    assert said in str(caught.value)
+
+
+def test_a_command_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "_LIMIT_SECONDS", 0.2)
+    with pytest.raises(MeasurementError, match="did not end"):
+        latencies_ms(program("import time; time.sleep(60)"))
+
+
+def test_a_launch_runs_both_and_compares_their_medians(tmp_path: Path) -> None:
+    base, head = tmp_path / "base", tmp_path / "head"
+    lines = {base: program("print(10); print(11); print(12)"), head: program("print(22)")}
+    launch = Commands(lines).pair(base, head).launch(12)
+    assert (launch.base_ms, launch.head_ms) == (11.0, 22.0)
+    assert launch.effect == pytest.approx(math.log(2))
+
+
+def test_nothing_is_a_shell(tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    with pytest.raises(MeasurementError):
+        latencies_ms(f"echo 1x; touch {marker}")
+    assert not marker.exists()
