@@ -18,8 +18,16 @@ class _Section(
     """A mapping of the file: kebab-case keys, unknown keys refused."""
 
 
+class ObjectiveConfig(_Section, frozen=True, kw_only=True):
+    """So many percent of inferences must take no longer than `ms`."""
+
+    ms: Positive
+    percentile: Annotated[float, msgspec.Meta(gt=0, lt=100)] = 99.0
+
+
 class ModelConfig(_Section, frozen=True, kw_only=True):
-    """One entry of `models`: a glob, the shapes of its dynamic inputs, its targets.
+    """One entry of `models`: a glob, the shapes of its dynamic inputs, its targets, and the latency
+    that it must keep whatever the base does.
 
     `inputs` maps an input name to its full shape; a model whose shapes are all static needs none.
     No `targets` means every target of the file.
@@ -28,6 +36,7 @@ class ModelConfig(_Section, frozen=True, kw_only=True):
     path: str
     inputs: dict[str, tuple[PositiveInt, ...]] = {}
     targets: tuple[str, ...] = ()
+    objective: ObjectiveConfig | None = None
 
 
 class TargetConfig(_Section, frozen=True, kw_only=True):
@@ -76,13 +85,16 @@ class BudgetConfig(_Section, frozen=True, kw_only=True):
 
 class GateConfig(_Section, frozen=True, kw_only=True):
     """`margin-percent` is the slowdown that fails; `seconds` the measuring budget of one model
-    on one target; `inconclusive` what an undecided gate does."""
+    on one target; `inconclusive` what an undecided gate does. More of an artifact's bytes, or of the
+    peak memory of the process that runs it, fails where it has a margin of its own."""
 
     margin_percent: Annotated[float, msgspec.Meta(gt=0, le=100)] = 3.0
     seconds: Positive = 240.0
     absolute_floor_us: NotNegative = 0.5
     inconclusive: Literal["fail", "warn"] = "fail"
     pairs: Annotated[int, msgspec.Meta(ge=4, le=24)] = 12
+    size_margin_percent: NotNegative | None = None
+    memory_margin_percent: NotNegative | None = None
 
 
 class Config(_Section, frozen=True, kw_only=True):

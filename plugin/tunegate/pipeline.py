@@ -3,9 +3,12 @@ the tools."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from tunegate import wire
 from tunegate.artifacts.builds import CellBuilds, Runtime
@@ -15,6 +18,7 @@ from tunegate.artifacts.plans import Shard, TuningPlan
 from tunegate.artifacts.verdicts import Report
 from tunegate.config import Config, GateConfig
 from tunegate.errors import CancelledError
+from tunegate.gate.objective import inferences_needed
 from tunegate.ports import (
     Benchmarker,
     Builder,
@@ -27,7 +31,7 @@ from tunegate.ports import (
     TaskIndex,
     Tuner,
 )
-from tunegate.selection import shapes_for
+from tunegate.selection import entry_for, shapes_for
 from tunegate.stages.build import build
 from tunegate.stages.choose_runtime import choose_runtime
 from tunegate.stages.compare import compare
@@ -35,6 +39,7 @@ from tunegate.stages.export_models import export_models
 from tunegate.stages.extract import extract
 from tunegate.stages.fixed_sides import NOTHING_FIXED, Fixed, replaced, restricted
 from tunegate.stages.gate import decide
+from tunegate.stages.judgements import NO_POLICIES, Policies
 from tunegate.stages.measure import Reference, measure
 from tunegate.stages.plan import plan
 from tunegate.stages.resolve import resolve
@@ -53,6 +58,7 @@ class Measuring:
     clock: Clock
     progress: Progress
     out: Path
+    policies: Policies = NO_POLICIES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +80,7 @@ class Tools:
     threads: int
     out: Path
     workdir: Path
+    policies: Policies = NO_POLICIES
 
     @property
     def measuring(self) -> Measuring:
@@ -84,6 +91,7 @@ class Tools:
             clock=self.clock,
             progress=self.progress,
             out=self.out,
+            policies=self.policies,
         )
 
 
@@ -136,9 +144,8 @@ def gate(
     """Builds, measures and decides. Writes measurements.json and verdict.json."""
     builds = _built(tools, planned, outcomes, fixed)
     references = _references(tools, planned.changes, builds)
-    return judge(
-        tools.measuring, planned.changes, builds, references, planned=planned, outcomes=outcomes
-    )
+    measuring = _with_objectives(tools, planned.changes)
+    return judge(measuring, planned.changes, builds, references, planned=planned, outcomes=outcomes)
 
 
 def judge(
@@ -160,10 +167,15 @@ def judge(
         gate=measuring.gate,
         clock=measuring.clock,
         progress=measuring.progress,
+        inferences={
+            path: inferences_needed(wanted.percentile)
+            for path, wanted in measuring.policies.objectives.items()
+        },
     )
     wire.write(measuring.out / "measurements.json", measured)
     comparisons = compare(measured, measuring.gate)
-    verdict = decide(comparisons, measured, changes, tally(planned, outcomes), measuring.gate)
+    spent = tally(planned, outcomes)
+    verdict = decide(comparisons, measured, changes, spent, measuring.gate, measuring.policies)
     wire.write(measuring.out / "verdict.json", verdict)
     return summarize(
         verdict,
@@ -173,7 +185,7 @@ def judge(
         run=measured,
         comparisons=comparisons,
         cache=planned.resolution.cache if planned else None,
-        warnings=(*changes.notes, *(planned.notes if planned else ())),
+        warnings=(*changes.notes, *(planned.notes if planned else ()), *verdict.notes),
     )
 
 
@@ -217,6 +229,15 @@ def nothing_to_do(config: Config, changes: ChangeSet, out: Path) -> Report:
         cache=None,
         warnings=changes.notes,
     )
+
+
+def _with_objectives(tools: Tools, changes: ChangeSet) -> Measuring:
+    entries = {change.path: entry_for(tools.config, change.path) for change in changes.models}
+    objectives = {
+        path: entry.objective for path, entry in entries.items() if entry and entry.objective
+    }
+    policies = msgspec.structs.replace(tools.policies, objectives=objectives)
+    return dataclasses.replace(tools.measuring, policies=policies)
 
 
 def _references(

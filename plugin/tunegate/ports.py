@@ -11,7 +11,7 @@ import msgspec
 from tunegate.artifacts.builds import Build, Source
 from tunegate.artifacts.changes import ModelPath, ModelVersion, Revisions, Side
 from tunegate.artifacts.foreign_schedules import AdoptedSchedule, ForeignSchedule
-from tunegate.artifacts.measurements import Launch
+from tunegate.artifacts.measurements import Histogram, Launch
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Shard
 from tunegate.artifacts.tasks import CacheUse, TuningTask
@@ -187,6 +187,10 @@ class Benchmarker(Protocol):
 
     def pair(self, base: Path, head: Path) -> Bench: ...
     def single_ms(self, artifact: Path) -> float: ...
+    def times(self, artifact: Path, inferences: int) -> Histogram:
+        """Of so many inferences in one fresh process."""
+        ...
+
     def operators_ms(self, artifact: Path) -> Mapping[str, float]:
         """What each operator takes in one inference of the whole model, all its calls together."""
         ...

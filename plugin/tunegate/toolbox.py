@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from tunegate.artifacts.changes import ChangeSet, Revisions
 from tunegate.config import Config
-from tunegate.edges import config_file
+from tunegate.edges import config_file, waivers_file
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.clock import SystemClock
 from tunegate.edges.cores import default_threads
@@ -31,6 +32,7 @@ from tunegate.ports import Benchmarker, Clock, Repository
 from tunegate.selection import shapes_for
 from tunegate.settings import Settings, overridden
 from tunegate.stages.detect import detect
+from tunegate.stages.judgements import Policies
 from tunegate_cache.records import Provenance
 
 
@@ -100,9 +102,7 @@ def opened_tools(
     """The real tools of one run. When it ends, only the logs of the working directory stay: errors in
     the report name them. After an exception all of it does."""
     out = prepared_out(settings)
-    workdir = out / "work"
-    shutil.rmtree(workdir, ignore_errors=True)
-    workdir.mkdir()
+    workdir = _empty_workdir(out)
     shown = progress()
     kinds = {target.kind for target in config.targets}
     device = ThisMachine("cuda" if kinds == {"cuda"} else "llvm")
@@ -131,6 +131,7 @@ def opened_tools(
             threads=max(target.threads or default_threads() for target in config.targets),
             out=out,
             workdir=workdir,
+            policies=_policies(repository, commit, clock),
         )
     finally:
         shown.close()
@@ -144,9 +145,7 @@ def opened_measuring(
 ) -> Iterator[Measuring]:
     """What gates builds that exist; `benchmarker` gets a directory of its own."""
     out = prepared_out(settings)
-    workdir = out / "work"
-    shutil.rmtree(workdir, ignore_errors=True)
-    workdir.mkdir()
+    workdir = _empty_workdir(out)
     shown = progress()
     try:
         yield Measuring(
@@ -160,6 +159,23 @@ def opened_measuring(
     finally:
         shown.close()
     _keep_logs(workdir)
+
+
+def _policies(repository: Repository, commit: str, clock: Clock) -> Policies:
+    """Waivers are those of the revision that is checked. Raises ConfigError."""
+    today = datetime.datetime.fromtimestamp(clock.time(), tz=datetime.UTC).date()
+    try:
+        text = repository.read(commit, waivers_file.NAME).decode() if commit else ""
+    except RevisionError:
+        text = ""
+    return Policies(waivers=waivers_file.parse_waivers(text, waivers_file.NAME, today), today=today)
+
+
+def _empty_workdir(out: Path) -> Path:
+    workdir = out / "work"
+    shutil.rmtree(workdir, ignore_errors=True)
+    workdir.mkdir()
+    return workdir
 
 
 def _keep_logs(workdir: Path) -> None:

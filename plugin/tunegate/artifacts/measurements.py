@@ -22,7 +22,8 @@ class Histogram(msgspec.Struct, frozen=True, kw_only=True):
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """One pair of fresh processes. `effect` is the Hodges-Lehmann estimate of
     ln(head / base) over its block pairs, `noise` its standard error by their scatter; the medians are
-    of all its samples."""
+    of all its samples. `*_peak_bytes` are the most memory that a process had resident by the end of
+    its warm-up, 0 where nobody knows."""
 
     effect: float
     base_ms: float
@@ -32,12 +33,15 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     noise: float = 0.0
     base_times: Histogram | None = None
     head_times: Histogram | None = None
+    base_peak_bytes: int = 0
+    head_peak_bytes: int = 0
 
 
 class CellMeasurement(msgspec.Struct, frozen=True, kw_only=True):
     """`reference_ms` is ONNX Runtime on the head model, for the reference column only; `task_ms` is
     what each operator takes in one inference, measured inside the model. `canaries` are effects of
-    the base against itself. It is `disturbed` where too many launches were, or two canaries."""
+    the base against itself. It is `disturbed` where too many launches were, or two canaries. `alone`
+    are the latencies of a head without a base, where an objective asks for them."""
 
     cell: Cell
     launches: tuple[Launch, ...]
@@ -58,6 +62,7 @@ class CellMeasurement(msgspec.Struct, frozen=True, kw_only=True):
     task_ms: dict[Side, dict[str, float]] = {}
     notes: tuple[str, ...] = ()
     canaries: tuple[float, ...] = ()
+    alone: Histogram | None = None
 
 
 class MeasurementRun(msgspec.Struct, frozen=True, kw_only=True):

@@ -51,6 +51,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     tuning: TuningSummary
     margin_percent: float
     revisions: Revisions
+    notes: tuple[str, ...] = ()
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tunegate import errors
-from tunegate.artifacts.builds import Build, Cell, CellBuilds
+from tunegate.artifacts.builds import Cell, CellBuilds
 from tunegate.artifacts.changes import ChangeSet, ModelChange
 from tunegate.artifacts.measurements import CellMeasurement, Comparison, MeasurementRun
 from tunegate.artifacts.verdicts import Finding, Status, TuningSummary, Verdict
 from tunegate.config import GateConfig
+from tunegate.gate.waiving import notes
+from tunegate.stages.judgements import (
+    NO_POLICIES,
+    Policies,
+    absolute,
+    latency,
+    memory,
+    size,
+    waived,
+)
 
 # The worst decides. A proven regression comes before all that could not be found out, so that it is
 # never hidden behind trouble with another model; a wrong or failed build comes before everything.
@@ -34,27 +44,38 @@ def decide(
     changes: ChangeSet,
     tuning: TuningSummary,
     gate: GateConfig,
+    policies: Policies = NO_POLICIES,
 ) -> Verdict:
     """A finding for every cell that the changes call for; a cell without a result is an error."""
     compared = {comparison.cell: comparison for comparison in comparisons}
     measured = {cell.cell: cell for cell in run.cells} if run is not None else {}
     builds = {built.cell: built for built in run.builds} if run is not None else {}
-    findings = tuple(
-        _judge(change, cell, compared.get(cell), measured.get(cell), builds.get(cell), gate)
+    findings = {
+        cell: _judge(
+            change,
+            cell,
+            compared.get(cell),
+            measured.get(cell),
+            builds.get(cell),
+            gate,
+            policies,
+        )
         for change in changes.models
         for cell in expected_cells(change)
-    )
-    status = worst([finding.status for finding in findings])
+    }
+    status = worst([finding.status for finding in findings.values()])
     code = EXIT_CODES[status]
     if status == "inconclusive" and gate.inconclusive == "warn":
         code = errors.PASS
+    used = {cell: finding.status in {"waived", "fail"} for cell, finding in findings.items()}
     return Verdict(
         status=status,
         exit_code=code,
-        findings=findings,
+        findings=tuple(findings.values()),
         tuning=tuning,
         margin_percent=gate.margin_percent,
         revisions=changes.revisions,
+        notes=tuple(notes(policies.waivers, used, policies.today)),
     )
 
 
@@ -76,13 +97,24 @@ def _judge(
     measured: CellMeasurement | None,
     built: CellBuilds | None,
     gate: GateConfig,
+    policies: Policies,
 ) -> Finding:
-    status, reason = _status(change, comparison, measured, built, gate)
+    first = latency(change, comparison, measured, built, gate)
+    first = waived(first, comparison, cell, policies)
+    others = (
+        absolute(measured, policies.objectives.get(cell.model)),
+        size(built, gate.size_margin_percent),
+        memory(measured, gate.memory_margin_percent),
+    )
+    judged = [first, *(other for other in others if other is not None)]
+    status = worst([each.status for each in judged])
+    deciding = [each.reason for each in judged if each.status == status]
+    reasons = deciding if first.status == status else [*deciding, first.reason]
     return Finding(
         model=cell.model,
         target=cell.target,
         status=status,
-        reason=reason,
+        reason="; ".join(reasons),
         base_ms=comparison.base_ms if comparison else None,
         head_ms=comparison.head_ms if comparison else None,
         reference_ms=comparison.reference_ms if comparison else None,
@@ -90,62 +122,3 @@ def _judge(
         launches=comparison.launches if comparison else 0,
         differences=comparison.differences if comparison else (),
     )
-
-
-def _status(
-    change: ModelChange,
-    comparison: Comparison | None,
-    measured: CellMeasurement | None,
-    built: CellBuilds | None,
-    gate: GateConfig,
-) -> tuple[Status, str]:
-    if comparison is None or measured is None or built is None or built.head is None:
-        return "error", "no result for this model: it was expected and never measured"
-    match measured.stopped:
-        case "error":
-            return "error", built.head.error or "; ".join(measured.notes)
-        case "invalid" | "disturbed":
-            return "invalid-env", _unfit(measured)
-        case "identical":
-            return "pass", "identical build, not measured"
-        case "single":
-            return _alone(change, built.base)
-        case _:
-            return _by_interval(comparison, gate)
-
-
-def _unfit(measured: CellMeasurement) -> str:
-    if measured.stopped == "invalid":
-        return "; ".join(measured.notes) or "the measurement broke"
-    canaries = ", ".join(f"{100 * effect:+.1f} %" for effect in measured.canaries)
-    return (
-        "this machine cannot hold still: too many launches were disturbed, or the base against "
-        f"itself differed ({canaries})"
-    )
-
-
-def _alone(change: ModelChange, base: Build | None) -> tuple[Status, str]:
-    if change.base is None:
-        return "new", "new model, nothing to compare with"
-    reason = base.error if base is not None else None
-    return "no-baseline", reason or "the base of this model could not be built"
-
-
-def _by_interval(comparison: Comparison, gate: GateConfig) -> tuple[Status, str]:
-    change = comparison.change_percent
-    if change is None:
-        return "error", "measured, but there is no interval"
-    text = f"{change.center:+.1f} % ({change.low:+.1f} to {change.high:+.1f} %)"
-    margin = f"{gate.margin_percent:g} % margin"
-    if comparison.decision == "fail":
-        return "fail", f"slower by {text}, over the {margin}"
-    if comparison.decision == "pass":
-        return "pass", f"{text}, within the {margin}"
-    return "inconclusive", f"{text} spans the {margin}; {_more(comparison)}"
-
-
-def _more(comparison: Comparison) -> str:
-    if comparison.projected_launches is None:
-        return "the change lies on the margin itself"
-    wanted = comparison.projected_launches
-    return f"about {wanted} launches would decide, {comparison.launches} were made"

@@ -40,8 +40,9 @@ def measure(
     gate: GateConfig,
     clock: Clock,
     progress: Progress,
+    inferences: Mapping[ModelPath, int] | None = None,
 ) -> MeasurementRun:
-    """A trouble with one cell is that cell's `error`; the others are measured all the same."""
+    """`inferences` are how many an objective needs of a model without a base. A trouble with one cell is that cell's `error`; the others are measured all the same."""
     cells = []
     for built in builds:
         measured = _cell(
@@ -52,6 +53,7 @@ def measure(
             cells=len(builds),
             clock=clock,
             progress=progress,
+            inferences=inferences or {},
         )
         reference = references.get(built.cell.model)
         cells.append(_with_reference(measured, built.head, reference, benchmarker))
@@ -72,6 +74,7 @@ def _cell(
     cells: int,
     clock: Clock,
     progress: Progress,
+    inferences: Mapping[ModelPath, int],
 ) -> CellMeasurement:
     started = clock.monotonic()
     head, base = _usable(built.head), _usable(built.base)
@@ -79,8 +82,13 @@ def _cell(
         if head is None:
             return _unmeasured(built, "error")
         if base is None:
-            milliseconds = benchmarker.single_ms(out / head.directory)
-            return _unmeasured(built, "single", head_ms=milliseconds)
+            alone = out / head.directory
+            milliseconds = benchmarker.single_ms(alone)
+            found = _unmeasured(built, "single", head_ms=milliseconds)
+            needed = inferences.get(built.cell.model)
+            if needed is None:
+                return found
+            return msgspec.structs.replace(found, alone=benchmarker.times(alone, needed))
         if base.key == head.key:
             return _unmeasured(built, "identical")
         ours = out / base.directory

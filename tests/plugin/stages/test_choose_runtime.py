@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.support.measured_cells import CELL, make_build, make_launches, make_task
 from tunegate.artifacts.builds import Build, CellBuilds, CellCandidates
-from tunegate.artifacts.measurements import Launch
+from tunegate.artifacts.measurements import Histogram, Launch
 from tunegate.edges.terminal import Log
 from tunegate.errors import MeasurementError
 from tunegate.ports import Shapes
@@ -42,6 +42,9 @@ class ScriptedPairs:
         raise AssertionError
 
     def reference_ms(self, model: Path, *, shapes: Shapes, threads: int) -> float:
+        raise AssertionError
+
+    def times(self, artifact: Path, inferences: int) -> Histogram:
         raise AssertionError
 
     def operators_ms(self, artifact: Path) -> Mapping[str, float]:

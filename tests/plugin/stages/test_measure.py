@@ -8,10 +8,11 @@ import msgspec
 
 from tests.support.measured_cells import CELL, DEVICE, make_build, make_builds, make_launches
 from tunegate.artifacts.builds import CellBuilds, RuntimeChoice
-from tunegate.artifacts.measurements import CellMeasurement, Launch
+from tunegate.artifacts.measurements import CellMeasurement, Histogram, Launch
 from tunegate.config import GateConfig
 from tunegate.edges.terminal import Log
 from tunegate.errors import MeasurementError
+from tunegate.gate.histogram import histogram, total
 from tunegate.ports import Shapes
 from tunegate.stages.measure import Reference, measure
 from tunegate_cache.records import DeviceFingerprint
@@ -51,6 +52,9 @@ class ScriptedBenchmarker:
     def single_ms(self, artifact: Path) -> float:
         return 5.0
 
+    def times(self, artifact: Path, inferences: int) -> Histogram:
+        return histogram([5.0] * inferences)
+
     def operators_ms(self, artifact: Path) -> Mapping[str, float]:
         return {"conv": 1.0 if artifact.name == "a" else 1.1}
 
@@ -67,7 +71,7 @@ class StillMachine:
 
 
 def measured(
-    effects: list[float | None], builds: CellBuilds, tmp_path: Path
+    effects: list[float | None], builds: CellBuilds, tmp_path: Path, inferences: int | None = None
 ) -> tuple[CellMeasurement, ScriptedBenchmarker]:
     benchmarker = ScriptedBenchmarker(ScriptedBench(effects))
     with (tmp_path / "log").open("w") as log:
@@ -80,6 +84,7 @@ def measured(
             gate=GateConfig(seconds=100.0),
             clock=time,
             progress=Log(log),
+            inferences={CELL.model: inferences} if inferences else None,
         )
     return run.cells[0], benchmarker
 
@@ -134,6 +139,12 @@ def test_equal_keys_are_not_measured(tmp_path: Path) -> None:
 def test_a_model_without_a_base_is_timed_alone(tmp_path: Path) -> None:
     cell, _ = measured([], make_builds(None, make_build()), tmp_path)
     assert (cell.stopped, cell.head_ms) == ("single", 5.0)
+
+
+def test_a_model_without_a_base_is_timed_as_often_as_its_objective_asks(tmp_path: Path) -> None:
+    cell, _ = measured([], make_builds(None, make_build()), tmp_path, inferences=299)
+    assert cell.alone is not None
+    assert total(cell.alone) == 299
 
 
 def test_a_failed_head_is_an_error_and_not_run(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from tunegate.artifacts.measurements import Launch
+from tunegate.artifacts.measurements import Histogram, Launch
 from tunegate.errors import MeasurementError
 from tunegate.gate.histogram import histogram
 from tunegate.ports import Bench, Benchmarker, Shapes
@@ -32,6 +32,10 @@ class Commands:
 
     def single_ms(self, artifact: Path) -> float:
         return statistics.median(latencies_ms(self._lines[artifact]))
+
+    def times(self, artifact: Path, inferences: int) -> Histogram:
+        """As many as it prints."""
+        return histogram(latencies_ms(self._lines[artifact]))
 
     def operators_ms(self, artifact: Path) -> Mapping[str, float]:
         """Nothing is known of what a command runs."""

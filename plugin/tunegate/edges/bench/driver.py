@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TypeVar, cast
 
-from tunegate.artifacts.measurements import Launch
+from tunegate.artifacts.measurements import Histogram, Launch
 from tunegate.edges.artifact_file import ArtifactFile
 from tunegate.edges.bench.messages import (
     BenchReply,
@@ -56,10 +56,13 @@ class Process:
         self._log = log
         self._child: Child[BenchReply] = Child(_MODULE, kind, variables=variables, log=log)
         self._start = start
+        self.peak_bytes = 0
 
     def start(self) -> float:
         """Median milliseconds after warming up."""
-        return self._ask(self._start, Ready).milliseconds
+        ready = self._ask(self._start, Ready)
+        self.peak_bytes = ready.peak_bytes
+        return ready.milliseconds
 
     def block_ms(self, inferences: int) -> tuple[float, ...]:
         return tuple(n / 1e6 for n in self._ask(Block(inferences), Timed).nanoseconds)
@@ -130,6 +133,8 @@ class PairBench:
             noise=launch_noise(*medians),
             base_times=histogram(every[0]),
             head_times=histogram(every[1]),
+            base_peak_bytes=processes[0].peak_bytes,
+            head_peak_bytes=processes[1].peak_bytes,
         )
 
     def _started(self, stack: ExitStack) -> list[Process]:
@@ -162,6 +167,14 @@ class FreshProcesses:
 
     def single_ms(self, artifact: Path) -> float:
         return self._median_ms(_start_of(artifact))
+
+    def times(self, artifact: Path, inferences: int) -> Histogram:
+        process = Process(_start_of(artifact), self._scratch / "bench.log")
+        try:
+            process.start()
+            return histogram(process.block_ms(inferences))
+        finally:
+            process.close()
 
     def operators_ms(self, artifact: Path) -> Mapping[str, float]:
         process = Process(_start_of(artifact), self._scratch / "bench.log")

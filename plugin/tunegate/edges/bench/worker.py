@@ -29,6 +29,7 @@ from tunegate.edges.bench.runtimes import (
 
 Request = BenchRequest
 
+_STATUS = Path("/proc/self/status")
 _THROWN_AWAY = 3
 _LEAST_WARM_UP = 10
 _WINDOW = 5
@@ -72,7 +73,14 @@ def _start(request: Start) -> Ready:
     _loaded.append(run)
     recent = _warm_up(run, request.warm_up_seconds)
     gc.disable()
-    return Ready(recent)
+    return Ready(recent, _peak_bytes())
+
+
+def _peak_bytes() -> int:
+    for line in _STATUS.read_text().splitlines() if _STATUS.exists() else ():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    return 0
 
 
 def _pin(threads: int) -> None:

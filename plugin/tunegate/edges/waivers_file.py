@@ -1,0 +1,54 @@
+"""`tunegate-waivers.yaml`: who may be slower, how much, until when, and why.
+
+The file is read from the revision that is checked. Protect it with CODEOWNERS: who may change it may
+let a slowdown pass.
+"""
+
+from __future__ import annotations
+
+import datetime
+
+import msgspec
+import yaml
+
+from tunegate.artifacts.waivers import Waiver
+from tunegate.edges.strict_yaml import read_yaml
+from tunegate.errors import ConfigError
+
+NAME = "tunegate-waivers.yaml"
+LONGEST = datetime.timedelta(days=90)
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    waivers: tuple[Waiver, ...]
+
+
+def parse_waivers(text: str, where: str, today: datetime.date) -> tuple[Waiver, ...]:
+    """Raises ConfigError for what cannot be understood, for two waivers of one model and target, and
+    for one that would last longer than 90 days."""
+    try:
+        waivers = msgspec.convert(read_yaml(text) or {"waivers": []}, _File).waivers
+    except (yaml.YAMLError, msgspec.ValidationError) as error:
+        reason = " ".join(str(error).splitlines())
+        message = f"{where}: {reason}. A waiver has model, target, ceiling-percent, expires, issue, reason."
+        raise ConfigError(message) from error
+    seen: set[tuple[str, str]] = set()
+    for waiver in waivers:
+        problem = _problem(waiver, today)
+        if (waiver.model, waiver.target) in seen:
+            problem = "it is waived twice. Keep one."
+        seen.add((waiver.model, waiver.target))
+        if problem:
+            raise ConfigError(f"{where}: {waiver.model} on {waiver.target}: {problem}")
+    return waivers
+
+
+def _problem(waiver: Waiver, today: datetime.date) -> str:
+    if waiver.expires > today + LONGEST:
+        latest = today + LONGEST
+        return f"expires {waiver.expires} is over 90 days ahead. Write {latest} or earlier."
+    if not waiver.ceiling_percent > 0:
+        return "ceiling-percent is how much slower it may be. Write a number above zero."
+    if not waiver.issue.strip() or not waiver.reason.strip():
+        return "issue and reason say why. Fill them in."
+    return ""

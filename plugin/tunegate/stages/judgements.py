@@ -1,0 +1,168 @@
+"""What is said of one cell, a judgement for each thing that is looked at; the worst counts."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from tunegate.artifacts.builds import Build, Cell, CellBuilds
+from tunegate.artifacts.changes import ModelChange, ModelPath
+from tunegate.artifacts.measurements import CellMeasurement, Comparison
+from tunegate.artifacts.verdicts import Status
+from tunegate.artifacts.waivers import Waiver
+from tunegate.config import GateConfig, ObjectiveConfig
+from tunegate.gate import objective
+from tunegate.gate.histogram import merged, quantile_ms, slower_than, total
+from tunegate.gate.waiving import standing, waiver_of
+
+
+class Policies(msgspec.Struct, frozen=True, kw_only=True):
+    """What was agreed on beside the margin; `today` is what waivers expire by."""
+
+    waivers: tuple[Waiver, ...] = ()
+    today: datetime.date = datetime.date.min
+    objectives: Mapping[ModelPath, ObjectiveConfig] = {}
+
+
+NO_POLICIES = Policies()
+
+
+class Judgement(NamedTuple):
+    status: Status
+    reason: str
+
+
+def latency(
+    change: ModelChange,
+    comparison: Comparison | None,
+    measured: CellMeasurement | None,
+    built: CellBuilds | None,
+    gate: GateConfig,
+) -> Judgement:
+    """Head against base, by the interval."""
+    if comparison is None or measured is None or built is None or built.head is None:
+        reason = "no result for this model: it was expected and never measured"
+        return Judgement("error", reason)
+    match measured.stopped:
+        case "error":
+            return Judgement("error", built.head.error or "; ".join(measured.notes))
+        case "invalid" | "disturbed":
+            return Judgement("invalid-env", _unfit(measured))
+        case "identical":
+            return Judgement("pass", "identical build, not measured")
+        case "single":
+            return _alone(change, built.base)
+        case _:
+            return _by_interval(comparison, gate)
+
+
+def waived(
+    judged: Judgement, comparison: Comparison | None, cell: Cell, policies: Policies
+) -> Judgement:
+    """A proven slowdown under its waiver, if it has one."""
+    waiver = waiver_of(policies.waivers, cell)
+    if judged.status != "fail" or waiver is None:
+        return judged
+    ceiling = f"+{waiver.ceiling_percent:g} %"
+    change = comparison.change_percent if comparison else None
+    match standing(waiver, change, policies.today):
+        case "covers":
+            why = f"waived up to {ceiling} until {waiver.expires}: {waiver.reason} ({waiver.issue})"
+            return Judgement("waived", f"{judged.reason}; {why}")
+        case "exceeded":
+            return Judgement("fail", f"{judged.reason}; its waiver ends at {ceiling}")
+        case "expired":
+            return Judgement("fail", f"{judged.reason}; its waiver expired on {waiver.expires}")
+        case "none":
+            return judged
+
+
+def absolute(measured: CellMeasurement | None, wanted: ObjectiveConfig | None) -> Judgement | None:
+    """The latency objective of the head; None where there is none, or nothing was measured."""
+    if wanted is None or measured is None:
+        return None
+    times = [launch.head_times for launch in measured.launches if launch.head_times is not None]
+    found = merged([*times, *([measured.alone] if measured.alone else [])])
+    count = total(found)
+    if not count:
+        return None
+    over = slower_than(found, wanted.ms)
+    said = f"p{wanted.percentile:g} of {wanted.ms:g} ms"
+    seen = f"{over} of {count} inferences took longer"
+    match objective.judge(over, count, wanted.percentile):
+        case "pass":
+            return Judgement("pass", f"{said} is kept: {seen}")
+        case "fail":
+            tail = quantile_ms(found, wanted.percentile / 100)
+            return Judgement(
+                "fail", f"{said} is not kept: {seen}, p{wanted.percentile:g} is {tail:.3g} ms"
+            )
+        case "undecided":
+            needed = objective.inferences_needed(wanted.percentile)
+            reason = f"{said} is not resolvable here: {seen}, {needed} without one would do"
+            return Judgement("inconclusive", reason)
+
+
+def size(built: CellBuilds | None, margin_percent: float | None) -> Judgement | None:
+    """The artifact on disk."""
+    if built is None or not built.base or not built.head:
+        return None
+    return _more("artifact", built.base.size_bytes, built.head.size_bytes, margin_percent)
+
+
+def memory(measured: CellMeasurement | None, margin_percent: float | None) -> Judgement | None:
+    """The peak of the process that runs it; the smallest of all launches."""
+    launches = measured.launches if measured else ()
+    before = min((launch.base_peak_bytes for launch in launches), default=0)
+    after = min((launch.head_peak_bytes for launch in launches), default=0)
+    return _more("peak memory", before, after, margin_percent)
+
+
+def _more(what: str, before: int, after: int, margin_percent: float | None) -> Judgement | None:
+    if margin_percent is None or not before or not after:
+        return None
+    percent = 100 * (after / before - 1)
+    said = f"{what} {percent:+.1f} % ({before / 1e6:.1f} to {after / 1e6:.1f} MB)"
+    if percent > margin_percent:
+        return Judgement("fail", f"{said}, over its {margin_percent:g} % margin")
+    return Judgement("pass", said)
+
+
+def _unfit(measured: CellMeasurement) -> str:
+    if measured.stopped == "invalid":
+        return "; ".join(measured.notes) or "the measurement broke"
+    canaries = ", ".join(f"{100 * effect:+.1f} %" for effect in measured.canaries)
+    return (
+        "this machine cannot hold still: too many launches were disturbed, or the base against "
+        f"itself differed ({canaries})"
+    )
+
+
+def _alone(change: ModelChange, base: Build | None) -> Judgement:
+    if change.base is None:
+        return Judgement("new", "new model, nothing to compare with")
+    reason = base.error if base is not None else None
+    return Judgement("no-baseline", reason or "the base of this model could not be built")
+
+
+def _by_interval(comparison: Comparison, gate: GateConfig) -> Judgement:
+    change = comparison.change_percent
+    if change is None:
+        return Judgement("error", "measured, but there is no interval")
+    text = f"{change.center:+.1f} % ({change.low:+.1f} to {change.high:+.1f} %)"
+    margin = f"{gate.margin_percent:g} % margin"
+    if comparison.decision == "fail":
+        return Judgement("fail", f"slower by {text}, over the {margin}")
+    if comparison.decision == "pass":
+        return Judgement("pass", f"{text}, within the {margin}")
+    return Judgement("inconclusive", f"{text} spans the {margin}; {_wanted(comparison)}")
+
+
+def _wanted(comparison: Comparison) -> str:
+    if comparison.projected_launches is None:
+        return "the change lies on the margin itself"
+    wanted = comparison.projected_launches
+    return f"about {wanted} launches would decide, {comparison.launches} were made"

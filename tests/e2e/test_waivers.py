@@ -1,0 +1,43 @@
+"""A slowdown that was agreed on, in a repository."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.small_onnx import conv_model, save
+from tests.support.workspace import CONFIG, Workspace
+
+pytestmark = pytest.mark.e2e
+
+WAIVER = """waivers:
+  - model: models/m.onnx
+    target: cpu
+    ceiling-percent: 100000
+    expires: {expires}
+    issue: https://example.com/17
+    reason: agreed
+"""
+CHEAP = "targets:\n  - name: cpu\n    runtime: onnxruntime\ngate:\n  pairs: 4\n"
+
+
+def test_a_slowdown_with_a_waiver_passes_and_a_bad_waiver_stops_the_run(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "w", CONFIG + CHEAP)
+    save(conv_model(channels=16, out=32, size=112), workspace.root / "models" / "m.onnx")
+    today = datetime.datetime.now(tz=datetime.UTC).date()
+    later = today + datetime.timedelta(days=30)
+    workspace.write("tunegate-waivers.yaml", WAIVER.format(expires=later))
+    workspace.commit()
+    done = workspace.tunegate("run", "--base", "HEAD~1", "--json")
+    assert done.returncode == 0, done.stderr
+    verdict = json.loads(done.stdout)
+    assert verdict["status"] == "waived"
+    assert "waived up to" in done.stderr
+    workspace.write("tunegate-waivers.yaml", WAIVER.format(expires=today.replace(year=2199)))
+    workspace.commit()
+    refused = workspace.tunegate("run", "--base", "HEAD~2")
+    assert refused.returncode == 2
+    assert "over 90 days ahead" in refused.stderr

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.waivers import TODAY, make_waiver
+from tunegate.artifacts.builds import Cell
+from tunegate.artifacts.measurements import Interval
+from tunegate.gate.waiving import notes, standing, waiver_of
+
+CELL = Cell(model="models/m.onnx", target="cpu")
+DAY = datetime.timedelta(days=1)
+
+
+def change(high: float) -> Interval:
+    return Interval(low=high - 2, center=high - 1, high=high)
+
+
+@pytest.mark.parametrize(
+    ("high", "found"), [(7.9, "covers"), (8.0, "exceeded"), (30.0, "exceeded")]
+)
+def test_the_whole_interval_must_lie_below_the_ceiling(high: float, found: str) -> None:
+    assert standing(make_waiver(ceiling_percent=8.0), change(high), TODAY) == found
+
+
+def test_the_last_day_still_counts_and_the_next_does_not() -> None:
+    assert standing(make_waiver(expires=TODAY), change(5.0), TODAY) == "covers"
+    assert standing(make_waiver(expires=TODAY - DAY), change(5.0), TODAY) == "expired"
+
+
+def test_nothing_is_waived_without_a_waiver_or_without_an_interval() -> None:
+    assert standing(None, change(5.0), TODAY) == "none"
+    assert standing(make_waiver(), None, TODAY) == "exceeded"
+
+
+def test_a_waiver_is_for_its_very_model_and_target() -> None:
+    waivers = [make_waiver(model="models/other.onnx"), make_waiver(target="gpu"), make_waiver()]
+    assert waiver_of(waivers, CELL) == waivers[2]
+    assert waiver_of(waivers[:2], CELL) is None
+
+
+def test_expired_and_needless_waivers_are_named() -> None:
+    expired = make_waiver(model="models/a.onnx", expires=TODAY - DAY)
+    needless, needed = make_waiver(), make_waiver(target="gpu")
+    unmeasured = make_waiver(model="models/b.onnx")
+    used = {CELL: False, Cell(model="models/m.onnx", target="gpu"): True}
+    first, second = notes([expired, needless, needed, unmeasured], used, TODAY)
+    assert "models/a.onnx on cpu expired" in first
+    assert "models/m.onnx on cpu is not needed" in second
+
+
+@given(st.floats(-5, 50), st.floats(0.1, 50), st.integers(-100, 90))
+def test_nothing_over_the_ceiling_or_after_the_day_is_ever_covered(
+    high: float, ceiling: float, days: int
+) -> None:
+    waiver = make_waiver(ceiling_percent=ceiling, expires=TODAY + days * DAY)
+    if standing(waiver, change(high), TODAY) == "covers":
+        assert high < ceiling
+        assert days >= 0

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import datetime
+
+import msgspec
+import pytest
+
+from tests.support.measured_cells import (
+    MODEL,
+    make_build,
+    make_builds,
+    make_changes,
+    make_measurement,
+    make_run,
+)
+from tests.support.waivers import TODAY, make_waiver
+from tunegate.artifacts.measurements import CellMeasurement
+from tunegate.artifacts.verdicts import Finding, Verdict
+from tunegate.config import GateConfig, ObjectiveConfig
+from tunegate.gate.histogram import histogram
+from tunegate.stages.compare import compare
+from tunegate.stages.gate import decide
+from tunegate.stages.judgements import Policies, absolute
+from tunegate.stages.tally import tally
+
+SLOWER, SAME = (0.05, 0.051, 0.049, 0.05), (0.001, -0.001, 0.0, 0.001)
+OBJECTIVE = ObjectiveConfig(ms=10.0, percentile=90.0)
+
+
+def verdict(
+    measurement: CellMeasurement,
+    policies: Policies,
+    gate: GateConfig | None = None,
+    sizes: tuple[int, int] = (100, 100),
+) -> Verdict:
+    rule = gate or GateConfig()
+    builds = make_builds(
+        msgspec.structs.replace(make_build("a"), size_bytes=sizes[0]),
+        msgspec.structs.replace(make_build("b"), size_bytes=sizes[1]),
+    )
+    run = make_run(measurement, builds)
+    return decide(compare(run, rule), run, make_changes(), tally(None, ()), rule, policies)
+
+
+def found(measurement: CellMeasurement, policies: Policies) -> Finding:
+    return verdict(measurement, policies).findings[0]
+
+
+def with_times(effects: tuple[float, ...], head_ms: list[float]) -> CellMeasurement:
+    measured = make_measurement(effects)
+    times = histogram(head_ms)
+    launches = tuple(msgspec.structs.replace(x, head_times=times) for x in measured.launches)
+    return msgspec.structs.replace(measured, launches=launches)
+
+
+def test_a_waiver_lets_a_slowdown_below_its_ceiling_pass_and_says_why() -> None:
+    judged = verdict(make_measurement(SLOWER), Policies(waivers=(make_waiver(),), today=TODAY))
+    assert (judged.status, judged.exit_code) == ("waived", 0)
+    assert "waived up to +8 % until 2026-07-31: a wider head" in judged.findings[0].reason
+    assert judged.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("waiver", "said"),
+    [
+        (make_waiver(ceiling_percent=4.0), "its waiver ends at +4 %"),
+        (make_waiver(expires=TODAY - datetime.timedelta(days=1)), "its waiver expired on"),
+    ],
+)
+def test_a_waiver_that_does_not_cover_leaves_it_red(waiver: object, said: str) -> None:
+    judged = verdict(make_measurement(SLOWER), Policies(waivers=(waiver,), today=TODAY))  # type: ignore[arg-type]
+    assert (judged.status, judged.exit_code) == ("fail", 1)
+    assert said in judged.findings[0].reason
+
+
+def test_a_waiver_that_nothing_needs_is_named() -> None:
+    judged = verdict(make_measurement(SAME), Policies(waivers=(make_waiver(),), today=TODAY))
+    assert judged.status == "pass"
+    assert "is not needed any more" in judged.notes[0]
+
+
+def test_a_waiver_is_for_slowdowns_only() -> None:
+    measured = make_measurement(stopped="invalid", notes=("no answer",))
+    judged = verdict(measured, Policies(waivers=(make_waiver(),), today=TODAY))
+    assert judged.status == "invalid-env"
+
+
+@pytest.mark.parametrize(
+    ("head_ms", "status", "said"),
+    [
+        ([5.0] * 40, "pass", ""),
+        ([5.0] * 40 + [20.0] * 20, "fail", "p90 of 10 ms is not kept: 80 of 240"),
+        ([5.0] * 4, "inconclusive", "is not resolvable here: 0 of 16 inferences"),
+    ],
+)
+def test_an_objective_is_judged_beside_the_change(
+    head_ms: list[float], status: str, said: str
+) -> None:
+    finding = found(with_times(SAME, head_ms), Policies(objectives={MODEL: OBJECTIVE}))
+    assert finding.status == status
+    assert said in finding.reason
+    assert "within the 3 % margin" in finding.reason
+
+
+def test_a_new_model_has_an_objective_too() -> None:
+    slow = make_measurement(stopped="single", alone=histogram([20.0] * 50))
+    judged = absolute(slow, OBJECTIVE)
+    assert judged is not None
+    assert judged.status == "fail"
+
+
+def test_without_times_or_objective_nothing_is_said() -> None:
+    assert absolute(make_measurement(SAME), OBJECTIVE) is None
+    assert absolute(with_times(SAME, [1.0]), None) is None
+    assert absolute(None, OBJECTIVE) is None
+
+
+def test_a_larger_artifact_fails_where_it_has_a_margin() -> None:
+    measured = make_measurement(SAME)
+    strict = GateConfig(size_margin_percent=10.0)
+    assert verdict(measured, Policies(), sizes=(100, 200)).status == "pass"
+    judged = verdict(measured, Policies(), strict, sizes=(100, 111))
+    assert judged.status == "fail"
+    assert "artifact +11.0 %" in judged.findings[0].reason
+    assert verdict(measured, Policies(), strict, sizes=(100, 109)).status == "pass"
+
+
+def test_more_memory_fails_where_it_has_a_margin() -> None:
+    measured = make_measurement(SAME)
+    peaks = [(100, 130), (101, 111), (100, 150), (104, 112)]
+    launches = tuple(
+        msgspec.structs.replace(x, base_peak_bytes=before, head_peak_bytes=after)
+        for x, (before, after) in zip(measured.launches, peaks, strict=True)
+    )
+    measured = msgspec.structs.replace(measured, launches=launches)
+    judged = verdict(measured, Policies(), GateConfig(memory_margin_percent=10.0))
+    assert "peak memory +11.0 %" in judged.findings[0].reason
+    assert verdict(measured, Policies(), GateConfig(memory_margin_percent=12.0)).status == "pass"

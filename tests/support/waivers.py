@@ -1,0 +1,22 @@
+"""Waivers as a file would have them."""
+
+from __future__ import annotations
+
+import datetime
+
+from tunegate.artifacts.waivers import Waiver
+
+TODAY = datetime.date(2026, 7, 1)
+
+
+def make_waiver(**changes: object) -> Waiver:
+    fields = {
+        "model": "models/m.onnx",
+        "target": "cpu",
+        "ceiling_percent": 8.0,
+        "expires": TODAY + datetime.timedelta(days=30),
+        "issue": "https://example.com/17",
+        "reason": "a wider head, agreed with product",
+        **changes,
+    }
+    return Waiver(**fields)  # type: ignore[arg-type]  # a builder
