@@ -26,6 +26,7 @@ Command = Literal[
     "gate",
     "compare",
     "bench-rules",
+    "selftest",
     "cache",
 ]
 
@@ -41,6 +42,8 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True):
     compared: tuple[str, ...] = ()
     are_commands: bool = False
     data: Path = Path()
+    model: Path | None = None
+    selftest_minutes: float = 10.0
     shapes: dict[str, tuple[int, ...]] = {}
     action: str = ""
     cache: CacheOptions = CacheOptions()
@@ -78,6 +81,7 @@ def parser() -> argparse.ArgumentParser:
     _add(commands, "gate", "build both sides, measure them and decide")
     _add(commands, "compare", "gate one model, artifact or command against another")
     _add(commands, "bench-rules", "show what gates would have said about recorded launches")
+    _add(commands, "selftest", "find out which margin this machine can decide")
     cache = commands.add_parser("cache", help="look into the cache, and maintain it")
     actions = cache.add_subparsers(metavar="COMMAND", required=True)
     for action, help_text in ACTIONS.items():
@@ -113,7 +117,7 @@ def _add(
         options.add_argument(
             "--margin-percent", type=_positive, metavar="PERCENT", help="the slowdown that fails"
         )
-    if command not in {"init", "detect", "demo", "gate", "bench-rules"}:
+    if command not in {"init", "detect", "demo", "gate", "bench-rules", "selftest"}:
         _add_cache(options)
     _add_own(options, command)
     add_cache_options(action, options)
@@ -176,6 +180,8 @@ def _add_own(options: argparse.ArgumentParser, command: Command) -> None:
         options.add_argument(
             "--data", type=Path, required=True, metavar="FILE", help="recorded launches, .npz"
         )
+    if command == "selftest":
+        _add_selftest(options)
     if command == "compare":
         options.add_argument(
             "compared",
@@ -190,14 +196,31 @@ def _add_own(options: argparse.ArgumentParser, command: Command) -> None:
             dest="are_commands",
             help="run A and B; each prints latencies in milliseconds, one in a line",
         )
-        options.add_argument(
-            "--shape",
-            type=_shape,
-            action="append",
-            dest="shapes",
-            metavar="INPUT=1,3,224,224",
-            help="the full shape of a dynamic input",
-        )
+        _add_shape(options)
+
+
+def _add_shape(options: argparse.ArgumentParser) -> None:
+    options.add_argument(
+        "--shape",
+        type=_shape,
+        action="append",
+        dest="shapes",
+        metavar="INPUT=1,3,224,224",
+        help="the full shape of a dynamic input",
+    )
+
+
+def _add_selftest(options: argparse.ArgumentParser) -> None:
+    options.add_argument("--model", type=Path, metavar="FILE", help="default: a light SqueezeNet")
+    options.add_argument(
+        "--minutes",
+        type=_positive,
+        metavar="N",
+        dest="selftest_minutes",
+        default=10.0,
+        help="default: 10",
+    )
+    _add_shape(options)
 
 
 def _taken(given: dict[str, Any], kind: type[msgspec.Struct]) -> dict[str, Any]:

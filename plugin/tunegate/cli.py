@@ -35,6 +35,7 @@ from tunegate.commands import (
     init,
     plan,
     run,
+    selftest,
     tune,
 )
 from tunegate.edges.signals import cancellable
@@ -56,6 +57,12 @@ _COMMANDS: dict[Command, Callable[[Invocation], int]] = {
         are_commands=asked.are_commands,
     ),
     "bench-rules": lambda asked: bench_rules.run(asked.data),
+    "selftest": lambda asked: selftest.run(
+        asked.settings,
+        model=asked.model,
+        shapes=asked.shapes,
+        minutes=asked.selftest_minutes,
+    ),
     "cache": lambda asked: _CACHE_ACTIONS[asked.action](asked),
 }
 _CACHE_ACTIONS: dict[str, Callable[[Invocation], int]] = {

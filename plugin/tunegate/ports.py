@@ -185,7 +185,10 @@ class Benchmarker(Protocol):
     """Measures artifacts (directories with an `artifact.json`) on this machine. All of it raises
     MeasurementError."""
 
-    def pair(self, base: Path, head: Path) -> Bench: ...
+    def pair(self, base: Path, head: Path, *, slowdown_percent: float = 0.0) -> Bench:
+        """The head waits for that much of each of its inferences: to try out a gate."""
+        ...
+
     def single_ms(self, artifact: Path) -> float: ...
     def times(self, artifact: Path, inferences: int) -> Histogram:
         """Of so many inferences in one fresh process."""

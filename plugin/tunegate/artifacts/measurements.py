@@ -96,6 +96,17 @@ class TaskDifference(msgspec.Struct, frozen=True, kw_only=True):
         return (self.head_ms or 0.0) - (self.base_ms or 0.0)
 
 
+class Tail(msgspec.Struct, frozen=True, kw_only=True):
+    """A percentile of the latencies on both sides; where it is not `is_resolved` the interval is wider
+    than the margin on either side, and says nothing."""
+
+    percentile: float
+    base_ms: float
+    head_ms: float
+    change_percent: Interval
+    is_resolved: bool
+
+
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """`change_percent` is head against base: +10 means the head is ten percent slower; `low` is
     the bound that FAIL uses, `high` the bound that PASS uses. `projected_launches` is how many
@@ -112,3 +123,4 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     projected_launches: int | None
     stopped: str
     differences: tuple[TaskDifference, ...] = ()
+    tails: tuple[Tail, ...] = ()

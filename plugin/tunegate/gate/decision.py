@@ -59,9 +59,13 @@ def decide(found: Bounds, margin: float) -> Decision:
     return "pass" if found.high < margin else "undecided"
 
 
-def projected_launches(found: Bounds, margin: float, *, looks: int) -> int | None:
-    """How many launches would likely decide; None where the effect is on the margin itself."""
-    distance = abs(margin - found.center)
+def projected_launches(
+    found: Bounds, margin: float, *, looks: int, nearer_by: float = 0.0
+) -> int | None:
+    """How many launches would likely decide; None where the effect is on the margin itself. With
+    `nearer_by` the answer is for an effect that is so much clearer than it looks: who gives up should
+    be wrong about it by less than that."""
+    distance = abs(margin - found.center) + nearer_by
     if distance < SMALLEST_SPREAD / 10:
         return None
     quantile = _t(PASS_ERROR / looks, 30) if found.center < margin else _t(FAIL_ERROR / looks, 30)

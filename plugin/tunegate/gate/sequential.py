@@ -15,10 +15,6 @@ from tunegate.gate.looks import is_hopeless
 Stop = Literal["decided", "hopeless", "budget", "disturbed"]
 
 
-FEWEST_TO_GIVE_UP = 9
-"""The spread of four launches with an odd one among them says little about those to come."""
-
-
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """What was fixed before measuring. `margin_percent` is the slowdown that fails."""
 
@@ -40,9 +36,8 @@ def stop_after(effects: Sequence[float], rule: Rule) -> Stop | None:
         return "decided"
     if len(effects) >= rule.looks[-1]:
         return "budget"
-    if len(effects) < FEWEST_TO_GIVE_UP:
-        return None
-    projected = projected_launches(found, rule.margin, looks=len(rule.looks))
+    error = found.spread / math.sqrt(len(effects))
+    projected = projected_launches(found, rule.margin, looks=len(rule.looks), nearer_by=error)
     return "hopeless" if is_hopeless(projected, rule.looks) else None
 
 

@@ -11,12 +11,13 @@ from tunegate.artifacts.measurements import CellMeasurement, Comparison
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.verdicts import Finding, Report
 from tunegate.render import plots, units
+from tunegate.render.distribution import distribution
 from tunegate.render.environment import facts
 from tunegate.render.escape import visible
 from tunegate.render.headline import WORDS, headline, reason, worst_first
 from tunegate.render.ledger import audit, spending
 from tunegate.render.operators import Part, parts, tuned_rows
-from tunegate.render.shipped import shipped
+from tunegate.render.shipped import RUNTIMES, shipped
 from tunegate.render.stopped import stopped_words, tuning_ended
 
 PLOTTED_CHECKS = 24
@@ -39,6 +40,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     launches: Markup
     latencies: Markup
     waterfall: Markup
+    distribution: Markup
 
 
 class Curve(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,7 +94,7 @@ def _environment() -> Environment:
         "stopped": stopped_words,
         "tuning_ended": tuning_ended,
     }
-    environment.globals |= {"WORDS": WORDS, "NONE": units.NONE}
+    environment.globals |= {"RUNTIMES": RUNTIMES, "WORDS": WORDS, "NONE": units.NONE}
     return environment
 
 
@@ -112,6 +114,7 @@ def _check(report: Report, finding: Finding, number: int) -> Check:
         launches=_drawn(launches),
         latencies=_drawn(plots.latencies(finding, pairs, name)),
         waterfall=_drawn(plots.waterfall(finding, name)),
+        distribution=_drawn(distribution(pairs, name)),
     )
 
 

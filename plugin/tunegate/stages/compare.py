@@ -17,6 +17,7 @@ from tunegate.artifacts.measurements import (
 from tunegate.config import GateConfig
 from tunegate.gate.decision import Decision, bounds, decide, projected_launches
 from tunegate.gate.sequential import last_look
+from tunegate.gate.tails import tails
 from tunegate.stages.paired_launches import counted
 
 _NEGLIGIBLE_MS = 1e-6
@@ -37,18 +38,7 @@ def _compare(
     undisturbed = counted(measured.launches, margin) if measured.launches else []
     launches = undisturbed[: last_look(len(undisturbed), measured.looks)]
     if not launches:
-        return Comparison(
-            cell=measured.cell,
-            base_ms=None,
-            head_ms=measured.head_ms,
-            reference_ms=measured.reference_ms,
-            change_percent=None,
-            decision=None,
-            launches=0,
-            effects_percent=(),
-            projected_launches=None,
-            stopped=measured.stopped,
-        )
+        return _without_launches(measured)
     effects = [launch.effect for launch in launches]
     looks = len(measured.looks)
     found = bounds(effects, looks=looks, cells=cells)
@@ -69,6 +59,22 @@ def _compare(
         projected_launches=projected_launches(found, margin, looks=looks),
         stopped=measured.stopped,
         differences=differences(built, measured),
+        tails=tails(launches, margin),
+    )
+
+
+def _without_launches(measured: CellMeasurement) -> Comparison:
+    return Comparison(
+        cell=measured.cell,
+        base_ms=None,
+        head_ms=measured.head_ms,
+        reference_ms=measured.reference_ms,
+        change_percent=None,
+        decision=None,
+        launches=0,
+        effects_percent=(),
+        projected_launches=None,
+        stopped=measured.stopped,
     )
 
 

@@ -47,6 +47,11 @@ def test_four_times_the_work_shows_in_one_launch(tmp_path: Path, small: Path, la
     assert launch.pairs == 4
 
 
+def test_a_wait_that_is_put_in_shows_as_what_it_is(tmp_path: Path, small: Path) -> None:
+    bench = FreshProcesses(tmp_path).pair(small, small, slowdown_percent=50.0)
+    assert 0.2 < bench.launch(4).effect < 0.8  # ln 1.5 is 0.41; the machine may be busy
+
+
 def test_the_operators_of_an_artifact_are_timed_by_the_names_of_its_layers(tmp_path: Path) -> None:
     directory = artifact(tmp_path / "a", seeded_light("squeezenet", seed=1), IMAGE, "data_0")
     times = FreshProcesses(tmp_path).operators_ms(directory)

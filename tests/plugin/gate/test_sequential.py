@@ -76,6 +76,7 @@ def test_a_question_beyond_the_budget_is_given_up_early_but_not_on_a_few_launche
     assert stop_after(wild[:4], short) is None
     assert stop_after(wild[:6], short) is None
     assert stop_after(wild, short) == "hopeless"
+    assert stop_after(wild, RULE) is None
 
 
 def test_hopeless_is_more_than_four_times_what_can_be_paid_for() -> None:

@@ -27,7 +27,7 @@ class ScriptedPairs:
         self.effects = list(effects)
         self.asked = 0
 
-    def pair(self, base: Path, head: Path) -> ScriptedPairs:
+    def pair(self, base: Path, head: Path, *, slowdown_percent: float = 0.0) -> ScriptedPairs:
         return self
 
     def launch(self, pairs: int) -> Launch:

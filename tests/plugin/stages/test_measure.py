@@ -43,7 +43,7 @@ class ScriptedBenchmarker:
         self.bench = bench
         self.pairs = 0
 
-    def pair(self, base: Path, head: Path) -> ScriptedBench:
+    def pair(self, base: Path, head: Path, *, slowdown_percent: float = 0.0) -> ScriptedBench:
         if base == head:  # the canary
             return ScriptedBench([0.0] * 20)
         self.pairs += 1

@@ -27,7 +27,10 @@ class Commands:
         self._lines = lines
         self._chance = random.Random(seed)  # noqa: S311 -- an order of measuring, not a secret
 
-    def pair(self, base: Path, head: Path) -> Bench:
+    def pair(self, base: Path, head: Path, *, slowdown_percent: float = 0.0) -> Bench:
+        if slowdown_percent:
+            message = f"`{self._lines[head]}`: a command cannot be made slower"
+            raise MeasurementError(message)
         return CommandPair((self._lines[base], self._lines[head]), self._chance)
 
     def single_ms(self, artifact: Path) -> float:

@@ -97,8 +97,15 @@ class Process:
 class PairBench:
     """Two artifacts, measured launch by launch; the block size is calibrated by the first."""
 
-    def __init__(self, base: Path, head: Path, scratch: Path, chance: random.Random) -> None:
-        self._artifacts = (base, head)
+    def __init__(
+        self,
+        base: Path,
+        head: Path,
+        scratch: Path,
+        chance: random.Random,
+        slowdown_percent: float = 0.0,
+    ) -> None:
+        self._starts = (_start_of(base), _start_of(head, slowdown_percent))
         self._scratch, self._chance = scratch, chance
         self._inferences: int | None = None
         self.within_spread = 0.0
@@ -142,7 +149,7 @@ class PairBench:
         self._chance.shuffle(order)
         processes: dict[int, Process] = {}
         for side in order:
-            process = Process(_start_of(self._artifacts[side]), self._scratch / "bench.log")
+            process = Process(self._starts[side], self._scratch / "bench.log")
             stack.callback(process.close)
             processes[side] = process
         milliseconds = {side: processes[side].start() for side in order}
@@ -162,8 +169,8 @@ class FreshProcesses:
         self._scratch = scratch
         self._chance = random.Random(seed)  # noqa: S311 -- an order of measuring, not a secret
 
-    def pair(self, base: Path, head: Path) -> Bench:
-        return PairBench(base, head, self._scratch, self._chance)
+    def pair(self, base: Path, head: Path, *, slowdown_percent: float = 0.0) -> Bench:
+        return PairBench(base, head, self._scratch, self._chance, slowdown_percent)
 
     def single_ms(self, artifact: Path) -> float:
         return self._median_ms(_start_of(artifact))
@@ -208,9 +215,9 @@ def block_size(faster_ms: float, slower_ms: float) -> int:
     return max(_FEWEST, int(min(wanted, _LONGEST_BLOCK_MS / max(slower_ms, 1e-4))))
 
 
-def _start_of(artifact: Path) -> Start:
+def _start_of(artifact: Path, slowdown_percent: float = 0.0) -> Start:
     threads = ArtifactFile.read(artifact).threads
-    return Start(str(artifact), "", threads, _WARM_UP_SECONDS)
+    return Start(str(artifact), "", threads, _WARM_UP_SECONDS, slowdown_percent)
 
 
 _: type[Benchmarker] = FreshProcesses

@@ -6,12 +6,14 @@ import msgspec
 
 
 class Start(msgspec.Struct, frozen=True, tag="start"):
-    """Load the artifact (or the ONNX file `model`) and warm up for at least this long."""
+    """Load the artifact (or the ONNX file `model`) and warm up for at least this long. Every inference
+    is made slower by `slowdown_percent`, busily waiting."""
 
     artifact: str
     model: str
     threads: int
     warm_up_seconds: float
+    slowdown_percent: float = 0.0
 
 
 class Block(msgspec.Struct, frozen=True, tag="block"):

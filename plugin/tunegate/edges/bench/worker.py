@@ -70,10 +70,28 @@ def _start(request: Start) -> Ready:
         run = load_onnx(Path(request.model), request.threads)
     else:
         run = load_artifact(Path(request.artifact))
+    if request.slowdown_percent:
+        run = _slowed(run, request.slowdown_percent / 100)
     _loaded.append(run)
     recent = _warm_up(run, request.warm_up_seconds)
     gc.disable()
     return Ready(recent, _peak_bytes())
+
+
+def _slowed(run: Inference, share: float) -> Inference:
+    """As a slower model would: the wait takes part in whatever befalls the inference."""
+    counter = time.perf_counter_ns
+
+    def slower() -> object:
+        started = counter()
+        output = run()
+        now = counter()
+        until = now + (now - started) * share
+        while counter() < until:
+            pass
+        return output
+
+    return slower
 
 
 def _peak_bytes() -> int:

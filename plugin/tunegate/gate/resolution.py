@@ -1,0 +1,25 @@
+"""How small a change a machine can tell from none, from launches of one thing against itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import stdtrit
+
+from tunegate.gate.decision import PASS_ERROR, SMALLEST_SPREAD
+from tunegate.gate.looks import affordable_looks
+
+_SURELY = 1.645
+"""Normal quantile: nineteen of twenty gates without a change pass within the budget."""
+
+
+def smallest_margin_percent(
+    effects: Sequence[float], *, launch_seconds: float, budget_seconds: float
+) -> float:
+    """The margin under which an unchanged model would surely pass, in percent."""
+    looks = affordable_looks(budget_seconds, launch_seconds)
+    spread = max(float(np.std(effects, ddof=1)), SMALLEST_SPREAD)
+    quantile = float(stdtrit(looks[-1] - 1, 1 - PASS_ERROR / len(looks)))
+    return 100 * math.expm1((quantile + _SURELY) * spread / math.sqrt(looks[-1]))
