@@ -17,15 +17,24 @@ Runtime = Literal["tvm", "onnxruntime"]
 """What runs a build."""
 
 
+class OutputError(msgspec.Struct, frozen=True, kw_only=True):
+    """The worst of one output over all seeds; relative error is to the largest magnitude of the
+    reference output."""
+
+    name: str
+    max_absolute: float
+    max_relative: float
+
+
 class NumericCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """The build against ONNX Runtime, over all outputs and seeds; relative error is to the largest
-    magnitude of the reference output."""
+    """The build against ONNX Runtime, over all outputs and seeds, and each output by itself."""
 
     passed: bool
     max_absolute: float
     max_relative: float
     tolerance: float
     detail: str = ""
+    outputs: tuple[OutputError, ...] = ()
 
 
 class BuiltTask(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 
+from tunegate.artifacts.builds import OutputError
 from tunegate.edges.artifact_file import ArtifactFile
 from tunegate.edges.metaschedule.check_messages import CheckArtifact, Checked, CheckReply
 from tunegate.edges.metaschedule.loader import device_exists, load
@@ -39,8 +40,8 @@ def check(request: CheckArtifact) -> CheckReply:
 
 
 def _worse(so_far: Checked, artifact: ArtifactFile, got: Any, expected: Any) -> Checked:
-    absolute, relative, allowed = so_far.max_absolute, so_far.max_relative, so_far.tolerance
-    detail = so_far.detail
+    worst = {output.name: output for output in so_far.outputs}
+    allowed, detail = so_far.tolerance, so_far.detail
     if len(got) != len(expected):
         detail = f"{len(got)} outputs instead of {len(expected)}"
     for tensor, ours, theirs in zip(artifact.outputs, got, expected, strict=False):
@@ -48,9 +49,24 @@ def _worse(so_far: Checked, artifact: ArtifactFile, got: Any, expected: Any) -> 
         wrong = differs(np.asarray(ours), array)
         detail = detail or (f"output {tensor.name} is {wrong}" if wrong else "")
         if np.asarray(ours).shape == array.shape:
-            one, other = errors(np.asarray(ours).astype("float64"), array.astype("float64"))
-            absolute, relative = max(absolute, one), max(relative, other)
+            found = errors(np.asarray(ours).astype("float64"), array.astype("float64"))
+            worst[tensor.name] = _worst_of(tensor.name, worst.get(tensor.name), *found)
         allowed = max(allowed, tolerance(str(array.dtype)))
+    outputs = tuple(worst.values())
     return Checked(
-        ran=True, max_absolute=absolute, max_relative=relative, tolerance=allowed, detail=detail
+        ran=True,
+        max_absolute=max((output.max_absolute for output in outputs), default=0.0),
+        max_relative=max((output.max_relative for output in outputs), default=0.0),
+        tolerance=allowed,
+        detail=detail,
+        outputs=outputs,
     )
+
+
+def _worst_of(
+    name: str, before: OutputError | None, absolute: float, relative: float
+) -> OutputError:
+    if before is not None:
+        absolute = max(absolute, before.max_absolute)
+        relative = max(relative, before.max_relative)
+    return OutputError(name=name, max_absolute=absolute, max_relative=relative)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from tunegate.artifacts.builds import OutputError
 from tunegate.edges.metaschedule.messages import Failed
 
 
@@ -23,6 +24,7 @@ class Checked(msgspec.Struct, frozen=True, tag="checked", kw_only=True):
     max_relative: float = 0.0
     tolerance: float = 0.0
     detail: str = ""
+    outputs: tuple[OutputError, ...] = ()
 
 
 CheckReply = Checked | Failed

@@ -251,6 +251,7 @@ def _judge(path: str, checked: Reply | ChildDiedError) -> tuple[NumericCheck | N
                 max_relative=checked.max_relative,
                 tolerance=checked.tolerance,
                 detail=checked.detail,
+                outputs=checked.outputs,
             )
             wrong = f"{path}: the compiled model computes other numbers: {checked.detail}."
             return check, wrong if checked.detail else None
