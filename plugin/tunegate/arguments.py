@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, NoReturn
@@ -11,8 +10,10 @@ from typing import Any, Literal, NoReturn
 import msgspec
 
 from tunegate import __version__
+from tunegate.argument_values import count, not_negative, positive, whole
 from tunegate.cache_arguments import ACTIONS, CacheOptions, add_cache_options, cache_options
 from tunegate.errors import ConfigError
+from tunegate.gate_arguments import add_gate_options
 from tunegate.settings import Overrides, Settings
 
 Command = Literal[
@@ -27,6 +28,7 @@ Command = Literal[
     "compare",
     "bench-rules",
     "selftest",
+    "confirm",
     "cache",
 ]
 
@@ -82,6 +84,7 @@ def parser() -> argparse.ArgumentParser:
     _add(commands, "compare", "gate one model, artifact or command against another")
     _add(commands, "bench-rules", "show what gates would have said about recorded launches")
     _add(commands, "selftest", "find out which margin this machine can decide")
+    _add(commands, "confirm", "let a verdict fail only where a second machine's fails too")
     cache = commands.add_parser("cache", help="look into the cache, and maintain it")
     actions = cache.add_subparsers(metavar="COMMAND", required=True)
     for action, help_text in ACTIONS.items():
@@ -115,9 +118,9 @@ def _add(
         _add_budget(options)
     if command in {"run", "plan", "gate", "compare"}:
         options.add_argument(
-            "--margin-percent", type=_positive, metavar="PERCENT", help="the slowdown that fails"
+            "--margin-percent", type=positive, metavar="PERCENT", help="the slowdown that fails"
         )
-    if command not in {"init", "detect", "demo", "gate", "bench-rules", "selftest"}:
+    if command not in {"init", "detect", "demo", "gate", "bench-rules", "selftest", "confirm"}:
         _add_cache(options)
     _add_own(options, command)
     add_cache_options(action, options)
@@ -147,9 +150,9 @@ def _add_revisions(options: argparse.ArgumentParser) -> None:
 
 
 def _add_budget(options: argparse.ArgumentParser) -> None:
-    options.add_argument("--minutes", type=_not_negative, metavar="N", help="cap on tuning time")
-    options.add_argument("--usd", type=_not_negative, metavar="N", help="cap on tuning cost")
-    options.add_argument("--trials", type=_whole, metavar="N", help="cap on measured candidates")
+    options.add_argument("--minutes", type=not_negative, metavar="N", help="cap on tuning time")
+    options.add_argument("--usd", type=not_negative, metavar="N", help="cap on tuning cost")
+    options.add_argument("--trials", type=whole, metavar="N", help="cap on measured candidates")
 
 
 def _add_cache(options: argparse.ArgumentParser) -> None:
@@ -171,97 +174,14 @@ def _add_own(options: argparse.ArgumentParser, command: Command) -> None:
             "--directory", type=Path, metavar="DIR", help="default: .demo", default=Path(".demo")
         )
     if command == "plan":
-        options.add_argument("--shards", type=_count, metavar="N", help="how many runners tune")
+        options.add_argument("--shards", type=count, metavar="N", help="how many runners tune")
     if command == "tune":
         options.add_argument(
-            "--shard", type=_whole, metavar="N", help="which shard of plan.json", default=0
+            "--shard", type=whole, metavar="N", help="which shard of plan.json", default=0
         )
-    if command == "bench-rules":
-        options.add_argument(
-            "--data", type=Path, required=True, metavar="FILE", help="recorded launches, .npz"
-        )
-    if command == "selftest":
-        _add_selftest(options)
-    if command == "compare":
-        options.add_argument(
-            "compared",
-            nargs=2,
-            metavar="A",
-            help="base and head: ONNX files (tvm:FILE or onnxruntime:FILE for one runtime), "
-            "directories with an artifact.json, or with --commands two command lines",
-        )
-        options.add_argument(
-            "--commands",
-            action="store_true",
-            dest="are_commands",
-            help="run A and B; each prints latencies in milliseconds, one in a line",
-        )
-        _add_shape(options)
-
-
-def _add_shape(options: argparse.ArgumentParser) -> None:
-    options.add_argument(
-        "--shape",
-        type=_shape,
-        action="append",
-        dest="shapes",
-        metavar="INPUT=1,3,224,224",
-        help="the full shape of a dynamic input",
-    )
-
-
-def _add_selftest(options: argparse.ArgumentParser) -> None:
-    options.add_argument("--model", type=Path, metavar="FILE", help="default: a light SqueezeNet")
-    options.add_argument(
-        "--minutes",
-        type=_positive,
-        metavar="N",
-        dest="selftest_minutes",
-        default=10.0,
-        help="default: 10",
-    )
-    _add_shape(options)
+    add_gate_options(command, options)
 
 
 def _taken(given: dict[str, Any], kind: type[msgspec.Struct]) -> dict[str, Any]:
     names = [name for name in kind.__struct_fields__ if name in given]
     return {name: given.pop(name) for name in names}
-
-
-def _positive(text: str) -> float:
-    return _number(text, lowest=math.ulp(0.0))
-
-
-def _not_negative(text: str) -> float:
-    return _number(text, lowest=0.0)
-
-
-def _number(text: str, *, lowest: float) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not (lowest <= value < math.inf):
-        raise argparse.ArgumentTypeError(f'"{text}" is not a number above zero without a unit')
-    return value
-
-
-def _whole(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f'"{text}" is not a whole number')
-    return int(text)
-
-
-def _count(text: str) -> int:
-    value = _whole(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f'"{text}" is not 1 or more')
-    return value
-
-
-def _shape(text: str) -> tuple[str, tuple[int, ...]]:
-    name, equals, extents = text.rpartition("=")
-    numbers = extents.split(",")
-    if not (name and equals and all(n.isdecimal() and int(n) > 0 for n in numbers)):
-        raise argparse.ArgumentTypeError(f'"{text}" is not INPUT=1,3,224,224')
-    return name, tuple(int(n) for n in numbers)

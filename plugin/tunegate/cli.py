@@ -28,6 +28,7 @@ from tunegate.commands import (
     cache_stats,
     cache_why_miss,
     compare,
+    confirm,
     demo,
     detect,
     doctor,
@@ -63,6 +64,7 @@ _COMMANDS: dict[Command, Callable[[Invocation], int]] = {
         shapes=asked.shapes,
         minutes=asked.selftest_minutes,
     ),
+    "confirm": lambda asked: confirm.run(asked.settings, verdicts=asked.compared),
     "cache": lambda asked: _CACHE_ACTIONS[asked.action](asked),
 }
 _CACHE_ACTIONS: dict[str, Callable[[Invocation], int]] = {

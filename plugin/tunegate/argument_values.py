@@ -1,0 +1,50 @@
+"""Values of the command line, each read or refused in words."""
+
+from __future__ import annotations
+
+import argparse
+import math
+
+
+def positive(text: str) -> float:
+    """A number above zero."""
+    return _number(text, lowest=math.ulp(0.0))
+
+
+def not_negative(text: str) -> float:
+    """A number, zero included."""
+    return _number(text, lowest=0.0)
+
+
+def _number(text: str, *, lowest: float) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (lowest <= value < math.inf):
+        raise argparse.ArgumentTypeError(f'"{text}" is not a number above zero without a unit')
+    return value
+
+
+def whole(text: str) -> int:
+    """A whole number, zero included."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f'"{text}" is not a whole number')
+    return int(text)
+
+
+def count(text: str) -> int:
+    """1 or more."""
+    value = whole(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f'"{text}" is not 1 or more')
+    return value
+
+
+def shape(text: str) -> tuple[str, tuple[int, ...]]:
+    """The name of an input and its whole shape."""
+    name, equals, extents = text.rpartition("=")
+    numbers = extents.split(",")
+    if not (name and equals and all(n.isdecimal() and int(n) > 0 for n in numbers)):
+        raise argparse.ArgumentTypeError(f'"{text}" is not INPUT=1,3,224,224')
+    return name, tuple(int(n) for n in numbers)

@@ -1,0 +1,29 @@
+"""`tunegate confirm FIRST SECOND`: a verdict that needs a second machine's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tunegate import wire
+from tunegate.artifacts.verdicts import Verdict
+from tunegate.commands.standard_output import write_json
+from tunegate.commands.table import show_lines
+from tunegate.render.headline import WORDS
+from tunegate.settings import Settings
+from tunegate.stages.confirm import confirm
+from tunegate.toolbox import prepared_out
+
+
+def run(settings: Settings, *, verdicts: tuple[str, ...]) -> int:
+    """Writes verdict.json to `--out`. Raises ArtifactError."""
+    first, second = (wire.read(Path(each), Verdict) for each in verdicts)
+    found = confirm(first, second)
+    wire.write(prepared_out(settings) / "verdict.json", found)
+    if settings.as_json:
+        write_json(found)
+    else:
+        show_lines(
+            f"{WORDS[each.status]}: {each.model} on {each.target}: {each.reason}"
+            for each in found.findings
+        )
+    return found.exit_code
