@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tunegate.config import Config, ModelConfig
+from tunegate.edges.bench.driver import FreshProcesses
+from tunegate.settings import Settings
+from tunegate.toolbox import opened_measuring
+
+CONFIG = Config(models=(ModelConfig(path="*.onnx"),))
+
+
+def test_only_logs_stay_when_a_run_is_over(tmp_path: Path) -> None:
+    settings = Settings(repository=tmp_path, out=tmp_path / "out")
+    with opened_measuring(settings, CONFIG, FreshProcesses):
+        bench = tmp_path / "out" / "work" / "bench"
+        (bench / "bench.log").write_text("killed by SIGSEGV")
+        (bench / "large.bin").write_bytes(b"0" * 100)
+        (tmp_path / "out" / "work" / "models").mkdir()
+    left = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    assert [path.name for path in left] == ["bench.log"]
+    assert not (tmp_path / "out" / "work" / "models").exists()
+
+
+def test_after_an_exception_everything_stays(tmp_path: Path) -> None:
+    settings = Settings(repository=tmp_path, out=tmp_path / "out")
+    with (
+        pytest.raises(RuntimeError),
+        opened_measuring(settings, CONFIG, FreshProcesses),
+    ):
+        (tmp_path / "out" / "work" / "kept.bin").write_bytes(b"0")
+        raise RuntimeError
+    assert (tmp_path / "out" / "work" / "kept.bin").exists()
