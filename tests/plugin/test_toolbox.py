@@ -24,12 +24,13 @@ def test_only_logs_stay_when_a_run_is_over(tmp_path: Path) -> None:
     assert not (tmp_path / "out" / "work" / "models").exists()
 
 
-def test_after_an_exception_everything_stays(tmp_path: Path) -> None:
-    settings = Settings(repository=tmp_path, out=tmp_path / "out")
-    with (
-        pytest.raises(RuntimeError),
-        opened_measuring(settings, CONFIG, FreshProcesses),
-    ):
-        (tmp_path / "out" / "work" / "kept.bin").write_bytes(b"0")
+def broken(settings: Settings) -> None:
+    with opened_measuring(settings, CONFIG, FreshProcesses):
+        (settings.out / "work" / "kept.bin").write_bytes(b"0")
         raise RuntimeError
+
+
+def test_after_an_exception_everything_stays(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError):
+        broken(Settings(repository=tmp_path, out=tmp_path / "out"))
     assert (tmp_path / "out" / "work" / "kept.bin").exists()
