@@ -70,7 +70,7 @@ def tune(
     for look in looks:
         records = records_at(look, known, found)
         if look == looks[-1]:  # the winners have been measured again
-            records |= {key: outcome.records for key, outcome in outcomes.items()}
+            records |= {key: o.records for key, o in outcomes.items() if o.records}
         builds[look] = scratch / f"after-{look:g}"
         build(compiler, job, records, builds[look])
     compiler.close()

@@ -116,6 +116,7 @@ def _merge(
             operator=same[0].operator,
             dtype=same[0].dtype,
             flops=same[0].flops,
+            bytes_moved=same[0].bytes_moved,
             uses=(
                 TaskUse(
                     model=request.model.path,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -14,6 +15,7 @@ import onnx
 import tvm
 from onnx import numpy_helper
 from tvm import relax
+from tvm.s_tir.meta_schedule.arg_info import ArgInfo
 
 from tunegate.edges.metaschedule.workload import Workload, canonical_workload
 
@@ -24,7 +26,8 @@ _OF_A_CONVOLUTION = 4
 
 class ModelFunction(msgspec.Struct, frozen=True, kw_only=True):
     """One PrimFunc of a module. `label` names its layers in the model's own words where the weights
-    tell, else the operators; `weight` is its calls per inference."""
+    tell, else the operators; `weight` is its calls per inference, `bytes_moved` what a call reads and
+    writes at least."""
 
     name: str
     workload: Workload
@@ -33,6 +36,7 @@ class ModelFunction(msgspec.Struct, frozen=True, kw_only=True):
     operator: str
     dtype: str
     flops: float
+    bytes_moved: float
 
 
 def functions_of(module: Any, layers: Mapping[bytes, str] | None = None) -> list[ModelFunction]:
@@ -64,6 +68,15 @@ def layer_names(model: Path) -> dict[bytes, str]:
     return names
 
 
+def _bytes_of(main: Any) -> float:
+    """All arguments, the output among them."""
+    arguments = ArgInfo.from_prim_func(main)
+    sizes = (
+        math.prod(int(n) for n in a.shape) * tvm.DataType(str(a.dtype)).bits / 8 for a in arguments
+    )
+    return float(sum(sizes))
+
+
 def _function(name: str, function: Any, layers: list[str]) -> ModelFunction:
     workload = canonical_workload(function)
     operator = _operator(name)
@@ -79,6 +92,7 @@ def _function(name: str, function: Any, layers: list[str]) -> ModelFunction:
         operator=operator,
         dtype=str(function.params[-1].ty.dtype),
         flops=_flops(workload),
+        bytes_moved=_bytes_of(workload.module["main"]),
     )
 
 

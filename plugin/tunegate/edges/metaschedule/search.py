@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import statistics
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -60,26 +61,39 @@ class TaskSearch:
         self._open: dict[int, Schedule] = {}
         self._times: dict[Schedule, float] = {}
         self._seen: set[Schedule] = set()
+        self._seeds: deque[tuple[Origin, Schedule]] = deque()
         self._number = 0
         self._empty = 0
         self._is_small = False
 
     def propose(self, count: int, seeds: Sequence[tuple[Origin, Schedule]]) -> Proposed:
-        """At most `count` candidates that this task has not seen; seeds do not count."""
+        """At most `count` candidates that this task has not seen: seeds, the first ones first, then
+        what the search finds; the other seeds wait for the next batch. A `count` of 0 takes all seeds
+        and searches nothing. The default schedule does not count."""
         candidates: list[Candidate] = []
-        rejected = 0
         if self._number == 0:
             candidates.append(self._default())
-        for origin, schedule in seeds:
+        self._seeds.extend(seeds)
+        seeded, rejected = self._take_seeds(count or None)
+        candidates.extend(seeded)
+        wanted = count - len(seeded)
+        searched = list(self._search(wanted)) if wanted > 0 else []
+        candidates.extend(searched)
+        self._empty = self._empty + 1 if wanted > 0 and not searched else 0
+        exhausted = self._empty == _EMPTY_BATCHES or (self._empty > 0 and self._is_small)
+        return Proposed(self._workload.digest, tuple(candidates), exhausted, rejected)
+
+    def _take_seeds(self, most: int | None) -> tuple[list[Candidate], int]:
+        """Candidates of the waiting seeds, and how many seeds did not fit."""
+        found: list[Candidate] = []
+        rejected = 0
+        while self._seeds and (most is None or len(found) < most):
+            origin, schedule = self._seeds.popleft()
             made = [self._seeded(origin, s) for s in self._variants(origin, schedule)]
             kept = [candidate for candidate in made if candidate is not None]
             rejected += not kept
-            candidates.extend(kept)
-        searched = list(self._search(count)) if count else []
-        candidates.extend(searched)
-        self._empty = self._empty + 1 if count and not searched else 0
-        exhausted = self._empty == _EMPTY_BATCHES or (self._empty > 0 and self._is_small)
-        return Proposed(self._workload.digest, tuple(candidates), exhausted, rejected)
+            found.extend(kept)
+        return found, rejected
 
     def avoid(self, schedules: Sequence[Schedule]) -> None:
         """Never propose these."""

@@ -36,6 +36,7 @@ def ours(rows: int = 64) -> ModelFunction:
         operator="matmul",
         dtype="float32",
         flops=1.0,
+        bytes_moved=0.0,
     )
 
 

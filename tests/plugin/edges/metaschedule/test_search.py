@@ -88,3 +88,19 @@ def test_drafts_that_a_gpu_cannot_run_are_never_proposed_and_learned_from() -> N
     mine.learn(results(later))
     assert len(later) >= 4
     assert len(mine.propose(8, ()).candidates) >= 4
+
+
+def test_seeds_come_first_and_what_a_batch_has_no_room_for_comes_with_the_next() -> None:
+    sampled = [c.schedule for c in search().propose(6, ()).candidates if c.origin == "search"]
+    mine = search()
+    first = mine.propose(4, [("exact", schedule) for schedule in sampled]).candidates
+    assert [c.origin for c in first] == ["default", *["exact"] * 4]
+    second = mine.propose(4, ()).candidates
+    assert [c.origin for c in second] == ["exact", "exact", "search", "search"]
+
+
+def test_without_a_search_all_seeds_are_taken() -> None:
+    sampled = [c.schedule for c in search().propose(6, ()).candidates if c.origin == "search"]
+    proposed = search().propose(0, [("exact", schedule) for schedule in sampled])
+    assert [c.origin for c in proposed.candidates] == ["default", *["exact"] * 6]
+    assert not proposed.exhausted
