@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from tests.support.small_onnx import conv_model, save
-from tests.support.workspace import CONFIG, Workspace
+from tests.support.workspace import NOT_COMPILED, Workspace
 
 pytestmark = pytest.mark.e2e
 
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    return Workspace(tmp_path / "w", CONFIG + "gate:\n  pairs: 4\n")
+    return Workspace(tmp_path / "w", NOT_COMPILED + "gate:\n  pairs: 4\n")
 
 
 def test_a_file_against_itself_passes_without_measuring(workspace: Workspace) -> None:

@@ -23,6 +23,7 @@ models:
 targets:
   - name: cpu
     usd-per-hour: 3.6
+    runtime: tvm
 cache:
   url: {url}
 budget:
@@ -148,7 +149,7 @@ def test_a_cancelled_tuning_keeps_what_is_done_and_exits_130(
     assert time.monotonic() - started < 7
     outcome = json.loads((workspace.root / ".tunegate" / "outcome-0.json").read_text())
     assert outcome["stopped"] == "cancelled"
-    assert outcome["tasks"][0]["records"] or outcome["tasks"][-1]["records"]
+    assert any(task["records"] for task in outcome["tasks"])
 
 
 def wait_for_segments(workspace: Workspace, process: subprocess.Popen[str]) -> None:
