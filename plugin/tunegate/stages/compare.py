@@ -21,7 +21,7 @@ from tunegate.gate.tails import tails
 from tunegate.stages.paired_launches import counted
 
 _NEGLIGIBLE_MS = 1e-6
-_NOISE_OF_MODEL = 0.002
+_NOISE_OF_MODEL = 0.005
 _NOISE_OF_OPERATOR = 0.05
 
 

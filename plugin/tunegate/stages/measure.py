@@ -165,10 +165,10 @@ def _with_reference(
 ) -> CellMeasurement:
     if reference is None or measured.stopped in {"identical", "error"}:
         return measured
+    if head is not None and head.runtime == "onnxruntime":
+        return measured  # it is its own reference
     if head is not None and head.choice is not None and head.choice.onnxruntime_ms is not None:
         return msgspec.structs.replace(measured, reference_ms=head.choice.onnxruntime_ms)
-    if head is not None and head.runtime == "onnxruntime":
-        return measured
     try:
         milliseconds = benchmarker.reference_ms(
             reference.file, shapes=reference.shapes, threads=reference.threads

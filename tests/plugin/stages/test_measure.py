@@ -111,6 +111,13 @@ def test_the_reference_is_what_the_choice_of_a_runtime_measured(tmp_path: Path) 
     assert cell.reference_ms == 2.0
 
 
+def test_what_runs_under_onnx_runtime_is_its_own_reference(tmp_path: Path) -> None:
+    choice = RuntimeChoice(tvm_ms=3.0, onnxruntime_ms=2.0)
+    head = msgspec.structs.replace(make_build("b"), choice=choice, runtime="onnxruntime")
+    cell, _ = measured([0.1, 0.1, 0.1, 0.1], make_builds(make_build("a"), head), tmp_path)
+    assert cell.reference_ms is None
+
+
 def test_an_unclear_one_goes_on_with_replanned_pairs(tmp_path: Path) -> None:
     cell, benchmarker = measured(
         [0.02, 0.0, 0.015, 0.01, 0.01, 0.01, 0.0, 0.0, 0.0], PAIR, tmp_path
