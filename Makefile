@@ -10,7 +10,7 @@ demo: $(STAMP)
 	$(BIN)/tunegate demo
 
 test: $(STAMP)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -23,6 +23,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Tests beside each other have cores of their own: what one measures, the other does not disturb."""
+    worker = getattr(config, "workerinput", None)
+    if worker is not None and hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        number = int(str(worker["workerid"]).removeprefix("gw"))
+        os.sched_setaffinity(0, cores[number :: int(worker["workercount"])] or cores)
+
+
 @pytest.fixture
 def golden(pytestconfig: pytest.Config) -> Golden:
     return Golden(bool(pytestconfig.getoption("--update-golden")))

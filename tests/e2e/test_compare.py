@@ -17,7 +17,7 @@ pytestmark = pytest.mark.e2e
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    return Workspace(tmp_path / "w", NOT_COMPILED + "gate:\n  pairs: 4\n")
+    return Workspace(tmp_path / "w", NOT_COMPILED + "gate:\n  pairs: 4\n  seconds: 20\n")
 
 
 def test_a_file_against_itself_passes_without_measuring(workspace: Workspace) -> None:

@@ -31,7 +31,7 @@ def stock_database(workspace: Workspace, directory: Path) -> Path:
 
 
 def test_what_a_stock_database_knows_is_measured_here_first(tmp_path: Path) -> None:
-    target = "targets:\n  - name: cpu\n    layout: nchw\n"
+    target = "targets:\n  - name: cpu\n    layout: nchw\n    runtime: tvm\n    threads: 1\n"
     workspace = Workspace(tmp_path / "w", target + CONFIG.replace("trials: 2", "trials: 6"))
     file = stock_database(workspace, tmp_path / "stock")
     honest = file.read_text().splitlines()

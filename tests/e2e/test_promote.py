@@ -39,7 +39,7 @@ def publish(workspace: Workspace, *lies: TuningRecord) -> None:
 
 
 def test_what_is_promoted_was_measured_here_and_lies_are_called_so(tmp_path: Path) -> None:
-    workspace = Workspace(tmp_path / "w", CONFIG.replace("trials: 2", "trials: 6"))
+    workspace = Workspace(tmp_path / "w", CONFIG.replace("trials: 2", "trials: 4"))
     done = workspace.tunegate("run", "--zone", PULL)
     assert done.returncode == 0, done.stderr
     theirs = [r for r in records(workspace, PULL) if r.template and r.status == "ok"]

@@ -24,6 +24,7 @@ targets:
   - name: cpu
     usd-per-hour: 3.6
     runtime: tvm
+    threads: 1
 cache:
   url: {url}
 budget:
@@ -31,7 +32,8 @@ budget:
   trials: {trials}
 gate:
   margin-percent: 30
-  seconds: 60
+  pairs: 4
+  seconds: 20
 """
 
 
@@ -54,7 +56,7 @@ def segments(workspace: Workspace) -> list[Path]:
 def test_new_weights_need_no_trial_and_a_comment_in_the_configuration_needs_nothing(
     tmp_path: Path,
 ) -> None:
-    workspace = Workspace(tmp_path / "w", CONFIG.format(url="cache", trials=8))
+    workspace = Workspace(tmp_path / "w", CONFIG.format(url="cache", trials=4))
     first = workspace.tunegate("run")
     assert first.returncode == 0, first.stderr
     assert verdict(workspace)["status"] == "new"
@@ -65,7 +67,7 @@ def test_new_weights_need_no_trial_and_a_comment_in_the_configuration_needs_noth
     assert found == verdict(workspace)
     assert found["tuning"]["trials"] == 0
     assert found["tuning"]["exact"] == found["tuning"]["tasks"] > 0
-    workspace.write("tunegate.yaml", "# words\n" + CONFIG.format(url="cache", trials=8))
+    workspace.write("tunegate.yaml", "# words\n" + CONFIG.format(url="cache", trials=4))
     workspace.commit()
     third = workspace.tunegate("run", "--base", "HEAD~1")
     assert third.returncode == 0
@@ -120,7 +122,7 @@ def test_a_cap_in_dollars_ends_the_tuning_in_time(tmp_path: Path) -> None:
 
 
 def test_a_killed_tuning_goes_on_from_its_last_finished_batch(tmp_path: Path) -> None:
-    workspace = Workspace(tmp_path / "w", CONFIG.format(url="cache", trials=60))
+    workspace = Workspace(tmp_path / "w", CONFIG.format(url="cache", trials=24))
     assert workspace.tunegate("plan").returncode == 0
     with workspace.start("tune") as process:
         wait_for_segments(workspace, process)

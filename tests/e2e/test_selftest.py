@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.workspace import CONFIG, Workspace
+from tests.support.workspace import NOT_COMPILED, Workspace
 
 pytestmark = pytest.mark.e2e
 
 
 def test_it_measures_this_machine_and_says_what_it_can_decide(tmp_path: Path) -> None:
-    workspace = Workspace(tmp_path / "w", CONFIG + "gate:\n  pairs: 4\n  seconds: 10\n")
+    workspace = Workspace(tmp_path / "w", NOT_COMPILED + "gate:\n  pairs: 4\n  seconds: 10\n")
     line = ("selftest", "--model", "models/m.onnx", "--minutes", "0.05", "--json")
     done = workspace.tunegate(*line)
     assert done.returncode in {0, 4}, done.stderr

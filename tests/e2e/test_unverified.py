@@ -10,12 +10,14 @@ import pytest
 from tests.support.small_onnx import conv_model, save
 from tests.support.workspace import CONFIG, Workspace
 
-COMPILED = "targets:\n  - name: cpu\n    runtime: tvm\ngate:\n  seconds: 15\n"
+COMPILED = (
+    "targets:\n  - name: cpu\n    runtime: tvm\n    threads: 1\ngate:\n  pairs: 4\n  seconds: 5\n"
+)
 pytestmark = pytest.mark.e2e
 
 
 def test_borrowed_schedules_without_a_budget_are_said_to_be_unverified(tmp_path: Path) -> None:
-    workspace = Workspace(tmp_path / "w", CONFIG.replace("trials: 2", "trials: 8") + COMPILED)
+    workspace = Workspace(tmp_path / "w", CONFIG.replace("trials: 2", "trials: 4") + COMPILED)
     tuned = workspace.tunegate("run")
     assert tuned.returncode == 0, tuned.stderr
     wider = conv_model(channels=16, out=32, size=18)

@@ -21,7 +21,7 @@ WAIVER = """waivers:
     issue: https://example.com/17
     reason: agreed
 """
-CHEAP = "targets:\n  - name: cpu\n    runtime: onnxruntime\ngate:\n  pairs: 4\n"
+CHEAP = "targets:\n  - name: cpu\n    runtime: onnxruntime\n    threads: 1\ngate:\n  pairs: 4\n"
 
 
 def test_a_slowdown_with_a_waiver_passes_and_a_bad_waiver_stops_the_run(tmp_path: Path) -> None:

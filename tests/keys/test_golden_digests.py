@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import json
 
-from tvm.s_tir import meta_schedule as ms
+import pytest
 
 from tests.support.golden import Golden
 from tests.support.workload_corpus import primitive, workloads
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.space import DesignSpace
+from tunegate.edges.metaschedule.space import design_space
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.metaschedule.workload import canonical_workload
 
@@ -30,24 +30,15 @@ def test_workload_and_skeleton_digests_of_the_corpus_stay(golden: Golden) -> Non
     golden.check("workload_digests.json", _lines(found))
 
 
-def test_target_keys_and_template_hashes_stay(golden: Golden) -> None:
-    found: dict[str, object] = {}
-    for target in TARGETS:
-        load_intrinsics(target.kind)
-        resolved = tvm_target(target)
-        found[f"target {target.kind}"] = resolved.key
-        for name, make in workloads().items():
-            context = ms.TuneContext(
-                mod=canonical_workload(primitive(make)).module,
-                target=resolved.target,
-                space_generator="post-order-apply",
-                search_strategy="replay-trace",
-                num_threads=1,
-                rand_state=1,
-            )
-            space = DesignSpace(canonical_workload(primitive(make)), context)
-            found[f"{name} {target.kind}"] = sorted(space.templates)
-    golden.check("template_hashes.json", _lines(found))
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.kind)
+def test_target_keys_and_template_hashes_stay(golden: Golden, target: TargetConfig) -> None:
+    load_intrinsics(target.kind)
+    resolved = tvm_target(target)
+    found: dict[str, object] = {"target": resolved.key}
+    for name, make in workloads().items():
+        workload = canonical_workload(primitive(make))
+        found[name] = sorted(design_space(workload, resolved.target).templates)
+    golden.check(f"template_hashes_{target.kind}.json", _lines(found))
 
 
 def _lines(found: dict[str, object]) -> str:

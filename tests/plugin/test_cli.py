@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -36,6 +38,15 @@ def test_a_bug_is_one_line_with_a_log_and_its_own_exit_code(
     log = Path(shown.partition("with the log ")[2].strip().rstrip("."))
     assert "Traceback" in log.read_text()
     log.unlink()
+
+
+def test_an_early_error_waits_for_neither_drawing_nor_a_compiler(tmp_path: Path) -> None:
+    heavy = "('tvm', 'matplotlib', 'scipy.stats')"
+    script = f"import sys; from tunegate.cli import main; print(main(['run'])); print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == ["2", "[]"]
 
 
 def test_an_interrupt_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:

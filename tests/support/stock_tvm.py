@@ -33,7 +33,7 @@ def fill(database: Any, module: Any, target: Any) -> None:  # noqa: ANN401 -- TV
         mod=module,
         target=target,
         space_generator="post-order-apply",
-        search_strategy="evolutionary",
+        search_strategy=ms.search_strategy.EvolutionarySearch(population_size=32),
         num_threads=1,
         rand_state=3,
     )

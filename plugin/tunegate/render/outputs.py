@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tunegate.artifacts.verdicts import Report
-from tunegate.render import html, junit, markdown, sarif
+from tunegate.render import junit, markdown, sarif
+
+
+def _html(report: Report) -> str:
+    # Its plots need a library that takes half a second to import.
+    from tunegate.render.html import render  # noqa: PLC0415
+
+    return render(report)
+
 
 RENDERERS: dict[str, Callable[[Report], str]] = {
     "report.md": markdown.render,
-    "report.html": html.render,
+    "report.html": _html,
     "junit.xml": junit.render,
     "sarif.json": sarif.render,
 }

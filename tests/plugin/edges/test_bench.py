@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import onnx
@@ -95,3 +96,15 @@ def test_a_block_of_a_side_that_is_much_slower_stays_short(
     faster_ms: float, slower_ms: float, inferences: int
 ) -> None:
     assert block_size(faster_ms, slower_ms) == inferences
+
+
+def test_a_block_ends_when_its_time_is_over(small: Path, tmp_path: Path) -> None:
+    process = driver.Process(driver._start_of(small), tmp_path / "bench.log")
+    try:
+        process.start()
+        started = time.monotonic()
+        times = process.block_ms(1_000_000, most_seconds=0.2)
+    finally:
+        process.close()
+    assert 1 <= len(times) < 1_000_000
+    assert time.monotonic() - started < 20

@@ -34,6 +34,7 @@ from tunegate.ports import Bench, Benchmarker, Shapes
 _MODULE = "tunegate.edges.bench.worker"
 _WARM_UP_SECONDS = 0.5
 _LEAST_BLOCK_MS, _USUAL_INFERENCES, _LONGEST_BLOCK_MS, _FEWEST = 50.0, 20, 500.0, 3
+_MOST_BLOCK_SECONDS = 5.0
 _REFERENCE_INFERENCES = 50
 _PROFILED_INFERENCES = 20
 _LIMIT_SECONDS = 120.0
@@ -64,8 +65,11 @@ class Process:
         self.peak_bytes = ready.peak_bytes
         return ready.milliseconds
 
-    def block_ms(self, inferences: int) -> tuple[float, ...]:
-        return tuple(n / 1e6 for n in self._ask(Block(inferences), Timed).nanoseconds)
+    def block_ms(
+        self, inferences: int, most_seconds: float = _MOST_BLOCK_SECONDS
+    ) -> tuple[float, ...]:
+        timed = self._ask(Block(inferences, most_seconds), Timed)
+        return tuple(n / 1e6 for n in timed.nanoseconds)
 
     def operators_ms(self, inferences: int) -> dict[str, float]:
         request = Profile(self._start.artifact, self._start.threads, inferences)
@@ -179,7 +183,7 @@ class FreshProcesses:
         process = Process(_start_of(artifact), self._scratch / "bench.log")
         try:
             process.start()
-            return histogram(process.block_ms(inferences))
+            return histogram(process.block_ms(inferences, _LIMIT_SECONDS / 2))
         finally:
             process.close()
 

@@ -17,9 +17,11 @@ class Start(msgspec.Struct, frozen=True, tag="start"):
 
 
 class Block(msgspec.Struct, frozen=True, tag="block"):
-    """Time this many inferences one by one, after a few that are thrown away."""
+    """Time this many inferences one by one, after a few that are thrown away; fewer when
+    `most_seconds` are over, but at least one."""
 
     inferences: int
+    most_seconds: float
 
 
 class Profile(msgspec.Struct, frozen=True, tag="profile"):

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import msgspec
+import pytest
 import tvm
 from tvm.s_tir import meta_schedule as ms
 
@@ -40,8 +40,10 @@ def ours(rows: int = 64) -> ModelFunction:
     )
 
 
-def stock(directory: Path) -> list[ForeignSchedule]:
+@pytest.fixture(scope="module")
+def foreign(tmp_path_factory: pytest.TempPathFactory) -> list[ForeignSchedule]:
     """What plain TVM writes of the same function under other names."""
+    directory = tmp_path_factory.mktemp("stock")
     module = product(64, 48, 80, name="theirs")
     database = ms.database.JSONDatabase(work_dir=str(directory))
     fill(database, tvm.IRModule({"main": module}), TARGET.target)
@@ -52,8 +54,9 @@ def adopted(foreign: list[ForeignSchedule], *functions: ModelFunction) -> list[A
     return list(adopt(functions or [ours()], foreign, TARGET))
 
 
-def test_schedules_of_the_same_function_under_other_names_fit(tmp_path: Path) -> None:
-    foreign = stock(tmp_path)
+def test_schedules_of_the_same_function_under_other_names_fit(
+    foreign: list[ForeignSchedule],
+) -> None:
     found = adopted(foreign)
     assert len(found) == 4
     space = design_space(ours().workload, TARGET.target)
@@ -63,12 +66,13 @@ def test_schedules_of_the_same_function_under_other_names_fit(tmp_path: Path) ->
         assert schedule.key.workload == ours().workload.digest
 
 
-def test_a_function_of_another_shape_adopts_nothing(tmp_path: Path) -> None:
-    assert adopted(stock(tmp_path), ours(rows=32)) == []
+def test_a_function_of_another_shape_adopts_nothing(foreign: list[ForeignSchedule]) -> None:
+    assert adopted(foreign, ours(rows=32)) == []
 
 
-def test_tiles_that_do_not_multiply_to_the_extent_are_refused(tmp_path: Path) -> None:
-    foreign = stock(tmp_path)
+def test_tiles_that_do_not_multiply_to_the_extent_are_refused(
+    foreign: list[ForeignSchedule],
+) -> None:
     broken = [
         msgspec.structs.replace(
             schedule,
@@ -79,16 +83,17 @@ def test_tiles_that_do_not_multiply_to_the_extent_are_refused(tmp_path: Path) ->
     assert adopted(broken) == []
 
 
-def test_an_instruction_more_is_refused(tmp_path: Path) -> None:
+def test_an_instruction_more_is_refused(foreign: list[ForeignSchedule]) -> None:
     more = [
         msgspec.structs.replace(s, instructions=(*s.instructions[:4], CODE, *s.instructions[4:]))
-        for s in stock(tmp_path)
+        for s in foreign
     ]
     assert adopted(more) == []
 
 
-def test_the_instructions_of_postprocessing_are_never_looked_at(tmp_path: Path) -> None:
-    foreign = stock(tmp_path)
+def test_the_instructions_of_postprocessing_are_never_looked_at(
+    foreign: list[ForeignSchedule],
+) -> None:
     longer = [msgspec.structs.replace(s, instructions=(*s.instructions, CODE)) for s in foreign]
     assert adopted(longer) == adopted(foreign)
     assert "pragma" not in json.dumps(msgspec.to_builtins(adopted(longer)))
