@@ -85,7 +85,7 @@ def test_what_production_runs_is_the_base_of_a_new_model(workspace: Workspace) -
 def test_one_model_under_both_runtimes(workspace: Workspace) -> None:
     model = "models/m.onnx"
     done = workspace.tunegate("compare", f"onnxruntime:{model}", f"tvm:{model}", "--json")
-    assert done.returncode in {0, 1, 3}, done.stderr
+    assert done.returncode in {0, 1, 3, 4}, done.stderr  # the machine may be too busy to tell
     (builds,) = json.loads((workspace.root / ".tunegate" / "measurements.json").read_text())[
         "builds"
     ]

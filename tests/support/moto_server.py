@@ -13,6 +13,8 @@ from contextlib import contextmanager, suppress
 
 import boto3
 
+from tests.support import atomic_moto
+
 BUCKET = "tuning"
 NAMES_OF_A_PAGE = 50
 CREDENTIALS = {
@@ -27,7 +29,7 @@ def moto_server() -> Iterator[str]:
     """The server's URL; the bucket `tuning` exists."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    command = [sys.executable, atomic_moto.__file__, "-H", "127.0.0.1", "-p", str(port)]
     environment = {**os.environ, "MOTO_S3_DEFAULT_MAX_KEYS": str(NAMES_OF_A_PAGE)}
     with subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment

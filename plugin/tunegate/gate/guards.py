@@ -22,8 +22,21 @@ def undisturbed(noises: Sequence[float], margin: float) -> tuple[bool, ...]:
     """Which launches count: those whose own noise is small beside the margin, or usual here. `noises`
     are standard errors of launch effects; a machine that is always noisy keeps its launches, their
     spread makes its bounds wide enough."""
-    limit = max(margin * LEAST_OF_MARGIN, TIMES_THE_MEDIAN * statistics.median(noises))
+    limit = noise_limit(noises, margin)
     return tuple(noise <= limit for noise in noises)
+
+
+def noise_limit(noises: Sequence[float], margin: float) -> float:
+    """The noise above which a launch does not count."""
+    return max(margin * LEAST_OF_MARGIN, TIMES_THE_MEDIAN * statistics.median(noises))
+
+
+def possible_error(noises: Sequence[float], canaries: Sequence[float], margin: float) -> float:
+    """What the disturbance of a machine can have added to an effect: the noise of a launch that still
+    counted, and the largest effect that was seen of the base against itself. A verdict that stands with
+    twice that against it is right on any machine."""
+    largest = max((abs(effect) for effect in canaries), default=0.0)
+    return 2 * (noise_limit(noises, margin) + largest)
 
 
 def is_too_disturbed(kept: Sequence[bool]) -> bool:

@@ -8,10 +8,12 @@ import random
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tunegate.gate.decision import Decision, bounds, decide
 from tunegate.gate.looks import PLANNED, affordable_looks, is_hopeless
-from tunegate.gate.sequential import Rule, last_look, replanned_pairs, stop_after
+from tunegate.gate.sequential import Rule, guarded_stop, last_look, replanned_pairs, stop_after
 
 RECORDED = json.loads((Path(__file__).parents[2] / "recorded" / "launch_effects.json").read_text())
 RULE = Rule(margin_percent=3.0, looks=PLANNED, cells=1)
@@ -99,3 +101,33 @@ def test_pairs_follow_where_the_noise_is() -> None:
     assert replanned_pairs(0.001, 0.02, start_seconds=2, pair_seconds=0.2) == 4
     assert replanned_pairs(0.05, 0.001, start_seconds=2, pair_seconds=0.2) == 24
     assert replanned_pairs(0.01, 0.0, start_seconds=2, pair_seconds=0.2) == 24
+
+
+QUIET, BUSY = [0.001] * 4, [0.001, 0.001, 0.001, 0.001, 0.3, 0.3, 0.3]
+SHORT = Rule(margin_percent=3.0, looks=(4, 8, 16), cells=1)
+
+
+def test_a_busy_machine_decides_nothing_that_is_close() -> None:
+    effects = [0.05, 0.051, 0.049, 0.05, 0.2, -0.1, 0.4]
+    assert guarded_stop(effects[:4], QUIET, [0.001], SHORT) == "decided"
+    assert guarded_stop(effects, BUSY, [0.001], SHORT) == "disturbed"
+
+
+def test_twenty_times_slower_has_failed_however_busy_the_machine_is() -> None:
+    effects = [3.0, 3.1, 2.9, 3.0, 3.2, 2.7, 3.4]
+    assert guarded_stop(effects, BUSY, [0.18, -0.2], SHORT) == "decided"
+
+
+def test_a_fifth_faster_passes_on_a_busy_machine_and_no_canary_can_hide_it() -> None:
+    effects = [-0.2, -0.21, -0.19, -0.2, 0.3, 0.2, 0.1]
+    assert guarded_stop(effects, BUSY, [0.001], SHORT) == "decided"
+    assert guarded_stop(effects, BUSY, [0.001, 0.3, 0.3], SHORT) == "disturbed"
+
+
+@given(st.lists(st.floats(-0.5, 0.5), min_size=7, max_size=7), st.floats(0.0, 0.5))
+def test_disturbed_is_decided_only_as_it_would_be_without_the_guard(
+    effects: list[float], canary: float
+) -> None:
+    if guarded_stop(effects, BUSY, [canary], SHORT) == "decided":
+        counted = effects[:4]
+        assert decide(bounds(counted, looks=3, cells=1), SHORT.margin) != "undecided"
