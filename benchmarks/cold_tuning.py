@@ -101,7 +101,7 @@ def tune_ours(model: Path, scratch: Path, trials: int) -> tuple[float, dict[str,
     best = {}
     for key, outcome in outcomes.items():
         record = outcome.records[0]
-        space = DesignSpace(workloads[key], context(workloads[key].module, target))
+        space = DesignSpace(workloads[key], target)
         best[key] = timed(space.replay(Schedule(record.template, record.decisions)).mod, target)
     return seconds, best
 

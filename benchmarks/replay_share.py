@@ -21,7 +21,6 @@ from pathlib import Path
 import tvm_ffi
 from tests.support.workload_corpus import primitive, workloads
 from tvm import ir
-from tvm.s_tir import meta_schedule as ms
 
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
@@ -79,15 +78,7 @@ def run(samples: int) -> None:
 def space_of(name: str, target: str) -> DesignSpace:
     load_intrinsics(TARGETS[target].kind)
     workload = canonical_workload(primitive(workloads()[name]))
-    context = ms.TuneContext(
-        mod=workload.module,
-        target=tvm_target(TARGETS[target]).target,
-        space_generator="post-order-apply",
-        search_strategy="replay-trace",
-        num_threads=1,
-        rand_state=1,
-    )
-    return DesignSpace(workload, context)
+    return DesignSpace(workload, tvm_target(TARGETS[target]).target)
 
 
 def sampled(target: str, samples: int) -> dict[str, tuple[list[str], list[tuple[object, str]]]]:

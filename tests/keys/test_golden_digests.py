@@ -11,7 +11,7 @@ from tests.support.golden import Golden
 from tests.support.workload_corpus import primitive, workloads
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.space import design_space
+from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.metaschedule.workload import canonical_workload
 
@@ -37,7 +37,7 @@ def test_target_keys_and_template_hashes_stay(golden: Golden, target: TargetConf
     found: dict[str, object] = {"target": resolved.key}
     for name, make in workloads().items():
         workload = canonical_workload(primitive(make))
-        found[name] = sorted(design_space(workload, resolved.target).templates)
+        found[name] = sorted(DesignSpace(workload, resolved.target).templates)
     golden.check(f"template_hashes_{target.kind}.json", _lines(found))
 
 

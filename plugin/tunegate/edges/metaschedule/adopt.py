@@ -12,9 +12,10 @@ from typing import Any
 from tvm.s_tir import meta_schedule as ms
 
 from tunegate.artifacts.foreign_schedules import AdoptedSchedule, ForeignSchedule
+from tunegate.edges.metaschedule.forms import DIRECT
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.messages import Schedule
-from tunegate.edges.metaschedule.space import DesignSpace, design_space
+from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import ResolvedTarget
 from tunegate.edges.metaschedule.trace_form import form
 from tunegate_cache.records import WorkloadKey
@@ -33,7 +34,7 @@ def adopt(
         arguments = _arguments(function.workload.module)
         same = [(n, s) for n, s in ranked if s.arguments == arguments]
         if same:
-            space = design_space(function.workload, target.target)
+            space = DesignSpace(function.workload, target.target)
             key = WorkloadKey(function.workload.digest, target.key)
             yield from _fitting(space, key, same)
 
@@ -61,7 +62,7 @@ def _as_ours(space: DesignSpace, foreign: ForeignSchedule) -> Iterator[Schedule]
     theirs = form(foreign.instructions, space.pure_kinds)
     decisions = theirs.moved(foreign.decisions)
     for digest, template in space.templates.items():
-        if template.form == theirs.text:
+        if template.looks == theirs.text and template.form.name == DIRECT:
             yield Schedule(digest, decisions)
 
 

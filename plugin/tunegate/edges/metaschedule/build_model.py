@@ -26,7 +26,7 @@ from tunegate.edges.metaschedule.in_model import slower_in_model
 from tunegate.edges.metaschedule.loader import device_exists
 from tunegate.edges.metaschedule.messages import BuildModel, Built, BuiltFunction, Schedule
 from tunegate.edges.metaschedule.prepacking import folded
-from tunegate.edges.metaschedule.space import DesignSpace, design_space
+from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import ResolvedTarget
 from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.onnx_prepare import PreparedModel
@@ -128,7 +128,7 @@ def _best_that_replays(
     usable = [record for record in records if record.status == "ok"]
     if not usable:
         return None, None
-    space = design_space(function.workload, target)
+    space = DesignSpace(function.workload, target)
     for record in usable:
         if not record.template:
             return None, record  # the default schedule was measured, and nothing was faster

@@ -9,10 +9,11 @@ from typing import Any
 
 from tvm.s_tir import meta_schedule as ms
 
+from tunegate.edges.metaschedule.forms import DIRECT
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.messages import Exported, Schedule
 from tunegate.edges.metaschedule.prepacking import unmarked
-from tunegate.edges.metaschedule.space import design_space
+from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate_cache.records import TuningRecord
 
 WORKLOADS, RECORDS = "database_workload.json", "database_tuning_record.json"
@@ -24,7 +25,7 @@ def export_database(
     target: Any,
     directory: Path,
 ) -> Exported:
-    """The best record of each function that replays. Functions whose best is the default schedule
+    """The best record of each function that replays in its direct form. Functions whose best is the default schedule
     need none."""
     directory.mkdir(parents=True, exist_ok=True)
     database = ms.database.JSONDatabase(str(directory / WORKLOADS), str(directory / RECORDS))
@@ -47,8 +48,11 @@ def _export(
     # Plain TVM does not know which arguments are constants; the sketches are the same without.
     plain = unmarked(function.workload)
     module = plain.module
-    space = design_space(plain, target)
+    space = DesignSpace(plain, target)
     for record in records:
+        template = space.templates.get(record.template)
+        if template is None or template.form.name != DIRECT:
+            continue  # plain TVM has no space for the other forms
         schedule = space.replay(Schedule(record.template, record.decisions))
         if schedule is not None:
             stock = ms.database.TuningRecord(

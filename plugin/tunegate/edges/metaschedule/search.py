@@ -23,7 +23,7 @@ from tunegate.edges.metaschedule.messages import (
     Proposed,
     Schedule,
 )
-from tunegate.edges.metaschedule.space import DEFAULT, design_space
+from tunegate.edges.metaschedule.space import DEFAULT, DesignSpace
 from tunegate.edges.metaschedule.surrogate import Surrogate
 from tunegate.edges.metaschedule.workload import Workload
 from tunegate.tuning.candidate_filter import Pick, Reason, picks
@@ -52,7 +52,7 @@ class TaskSearch:
         """Without `filters` every draft is as good as another, for comparison."""
         self._workload, self._filters = workload, filters
         self._chance = random.Random(seed)  # noqa: S311 -- a search, not a secret
-        self.space = design_space(workload, target)
+        self.space = DesignSpace(workload, target)
         self._arguments = ms.arg_info.ArgInfo.from_prim_func(workload.module["main"])
         sampling = self.space.sampling()
         self._drafts = DraftSpace(sampling, self._chance)

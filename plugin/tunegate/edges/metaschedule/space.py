@@ -1,4 +1,4 @@
-"""The search space of one workload: its templates, and schedules as decisions under them.
+"""The search space of one workload: the templates of its forms, and schedules as decisions under them.
 
 The space is regenerated here from our own module. A record names a template by its hash and gives
 integers for the template's sampling instructions; nothing else of a record is ever applied.
@@ -16,6 +16,7 @@ import msgspec
 import tvm
 from tvm.s_tir import meta_schedule as ms
 
+from tunegate.edges.metaschedule.forms import DIRECT, Form, forms_of
 from tunegate.edges.metaschedule.messages import Schedule
 from tunegate.edges.metaschedule.trace_form import form
 from tunegate.edges.metaschedule.workload import Workload
@@ -35,36 +36,49 @@ _KINDS: dict[str, SamplingKind] = {
 
 
 class Template(msgspec.Struct, frozen=True):
-    """One sketch: its instructions, which of them sample what, and what it looks like without
-    names."""
+    """One sketch: the form of the workload it is for, its instructions, which of them sample what, and
+    what it looks like without names."""
 
+    form: Form
     instructions: Any
     sampling: tuple[SamplingInstruction, ...]
-    form: str
+    looks: str
 
 
 class DesignSpace:
-    """The templates of a workload on a target, by template hash."""
+    """The templates of a workload on a target, by template hash. Nothing is searched here; what is
+    random in the making of a template comes from `seed`."""
 
-    def __init__(self, workload: Workload, context: Any) -> None:
-        self._module = workload.module
-        self._postprocessors = context.space_generator.postprocs
-        self.schedules = context.generate_design_space()
+    def __init__(self, workload: Workload, target: Any, seed: int = 1) -> None:
         self.templates: dict[str, Template] = {}
-        self.pure_kinds = {
-            str(instruction.kind.name)
-            for schedule in self.schedules
-            for instruction in schedule.trace.insts
-            if instruction.kind.is_pure
-        }
-        for schedule in self.schedules:
-            digest, _ = _split(schedule.trace)
-            self.templates[digest] = _template(schedule.trace)
+        self.pure_kinds: set[str] = set()
+        self._examples: dict[str, Any] = {}
+        self._digests: dict[str, str] = {}
+        self._postprocessors: dict[str, Any] = {}
+        for each in forms_of(workload.module, str(target.kind.name)):
+            self._add(each, target, seed)
+
+    def _add(self, each: Form, target: Any, seed: int) -> None:
+        context = _context(each.module, target, seed)
+        self._postprocessors[each.name] = context.space_generator.postprocs
+        for schedule in context.generate_design_space():
+            body, _ = _split(schedule.trace)
+            if body in self._digests:
+                continue  # nothing would tell a trace of the one from a trace of the other
+            digest = _digest(each.name, body)
+            self._digests[body] = digest
+            self._examples[digest] = schedule
+            self.templates[digest] = _template(each, schedule.trace)
+            self.pure_kinds.update(
+                str(instruction.kind.name)
+                for instruction in schedule.trace.insts
+                if instruction.kind.is_pure
+            )
 
     def describe(self, trace: Any) -> Schedule | None:
         """A trace as (template, decisions); None if its template is not one of this space."""
-        digest, decisions = _split(trace)
-        return Schedule(digest, decisions) if digest in self.templates else None
+        body, decisions = _split(trace)
+        return Schedule(self._digests[body], decisions) if body in self._digests else None
 
     def replay(self, schedule: Schedule) -> Any | None:
         """The scheduled `tvm.s_tir.Schedule`, or None where the decisions do not fit this space.
@@ -101,9 +115,8 @@ class DesignSpace:
         """What each template decides, with the extent of every tile; a compute location has the
         highest one that is worth a try."""
         found: dict[str, tuple[SamplingInstruction, ...]] = {}
-        for schedule in self.schedules:
-            digest, decisions = _split(schedule.trace)
-            values = dict(decisions)
+        for digest, schedule in self._examples.items():
+            values = dict(_split(schedule.trace)[1])
             found[digest] = tuple(
                 _with_extent(s, values[s.index]) for s in self.templates[digest].sampling
             )
@@ -129,41 +142,43 @@ class DesignSpace:
             template.instructions[index]: _value(kinds[index], values)
             for index, values in decisions
         }
-        schedule = tvm.s_tir.Schedule(self._module, seed=seed)
+        schedule = tvm.s_tir.Schedule(template.form.module, seed=seed)
         try:
             trace = tvm.s_tir.schedule.Trace(template.instructions, chosen)
             trace.apply_to_schedule(schedule, remove_postproc=True)
             schedule.enter_postproc()
-            fits = all(bool(p.apply(schedule)) for p in self._postprocessors)
+            processors = self._postprocessors[template.form.name]
+            fits = all(bool(p.apply(schedule)) for p in processors)
         except Exception:
             return None  # a schedule that does not apply here is a miss, whatever TVM says of it
         return schedule if fits else None
 
 
-def design_space(workload: Workload, target: Any) -> DesignSpace:
-    """The space for replaying: nothing is searched in it."""
-    return DesignSpace(
-        workload,
-        ms.TuneContext(
-            mod=workload.module,
-            target=target,
-            space_generator="post-order-apply",
-            search_strategy="replay-trace",
-            num_threads=1,
-            rand_state=1,
-        ),
+def _context(module: Any, target: Any, seed: int) -> Any:
+    return ms.TuneContext(
+        mod=module,
+        target=target,
+        space_generator="post-order-apply",
+        search_strategy="replay-trace",
+        num_threads=1,
+        rand_state=seed,
     )
 
 
 def _split(trace: Any) -> tuple[str, tuple[Decision, ...]]:
+    """The instructions as text, and the decisions."""
     # Simplified, because evolution drops the instructions whose results nobody uses.
     instructions, decisions = trace.simplified(remove_postproc=True).as_json()
     body = json.dumps(_plain(instructions), separators=(",", ":"))
-    digest = hashlib.sha256(b"ms-th1" + body.encode()).hexdigest()
-    return digest, tuple((int(index), _integers(value)) for index, value in decisions)
+    return body, tuple((int(index), _integers(value)) for index, value in decisions)
 
 
-def _template(trace: Any) -> Template:
+def _digest(form_name: str, body: str) -> str:
+    prefix = b"ms-th1" if form_name == DIRECT else b"ms-th1 " + form_name.encode() + b" "
+    return hashlib.sha256(prefix + body.encode()).hexdigest()
+
+
+def _template(of: Form, trace: Any) -> Template:
     simplified = trace.simplified(remove_postproc=True)
     instructions = _plain(simplified.as_json()[0])
     sampling = tuple(
@@ -171,7 +186,7 @@ def _template(trace: Any) -> Template:
         for index, (name, _, attributes, _) in enumerate(instructions)
         if name in _KINDS
     )
-    return Template(list(simplified.insts), sampling, form(instructions, pure=()).text)
+    return Template(of, list(simplified.insts), sampling, form(instructions, pure=()).text)
 
 
 def _sampling(index: int, name: str, attributes: list[Any]) -> SamplingInstruction:

@@ -15,7 +15,7 @@ from tunegate.edges.metaschedule.adopt import adopt
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.messages import Schedule
-from tunegate.edges.metaschedule.space import design_space
+from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.metaschedule.workload import canonical_workload
 from tunegate.edges.stock_database import read_database
@@ -59,7 +59,7 @@ def test_schedules_of_the_same_function_under_other_names_fit(
 ) -> None:
     found = adopted(foreign)
     assert len(found) == 4
-    space = design_space(ours().workload, TARGET.target)
+    space = DesignSpace(ours().workload, TARGET.target)
     for schedule in found:
         replayed = space.replay(Schedule(schedule.template, schedule.decisions))
         assert replayed is not None

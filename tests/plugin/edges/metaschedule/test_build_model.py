@@ -18,7 +18,7 @@ from tunegate.edges.metaschedule.import_onnx import import_model
 from tunegate.edges.metaschedule.in_model import slower_in_model
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.messages import BuildModel, Built, ModelFile
-from tunegate.edges.metaschedule.space import design_space
+from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
 from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.onnx_prepare import prepare
@@ -41,7 +41,7 @@ class Workshop:
         self.function: ModelFunction = next(f for f in functions_of(module) if "conv" in f.operator)
 
     def record(self) -> TuningRecord:
-        space = design_space(self.function.workload, self.target.target)
+        space = DesignSpace(self.function.workload, self.target.target)
         (sampled,) = space.sample(1, random.Random(1))
         schedule = space.describe(sampled.trace)
         assert schedule is not None

@@ -18,7 +18,7 @@ from tunegate.edges.metaschedule.functions import ModelFunction, functions_of
 from tunegate.edges.metaschedule.import_onnx import import_model
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.prepacking import ATTRIBUTE, MAIN, PREPACK, folded, split_kernel
-from tunegate.edges.metaschedule.space import design_space
+from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.metaschedule.workload import canonical_workload
 from tunegate.edges.onnx_prepare import prepare
@@ -41,7 +41,7 @@ def convolution(module: Any) -> ModelFunction:
 
 def packed_schedule(function: ModelFunction) -> Any:
     """A schedule that lays the weights out in another shape than they have."""
-    space = design_space(function.workload, TARGET)
+    space = DesignSpace(function.workload, TARGET)
     for schedule in space.sample(12, random.Random(1)):
         kernel = split_kernel(schedule.mod)
         if any(len(kind.shape.values) > 4 for kind in kernel.packed):
@@ -60,8 +60,8 @@ def test_constants_are_part_of_what_a_task_is(module: Any) -> None:
     function = convolution(module)
     plain = canonical_workload(module[function.name].without_attr(ATTRIBUTE))
     assert plain.digest != function.workload.digest
-    templates = design_space(plain, TARGET).templates
-    assert set(templates) == set(design_space(function.workload, TARGET).templates)
+    templates = DesignSpace(plain, TARGET).templates
+    assert set(templates) == set(DesignSpace(function.workload, TARGET).templates)
 
 
 def test_packing_apart_a_split_kernel_computes_the_same(module: Any) -> None:

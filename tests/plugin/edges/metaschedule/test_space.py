@@ -7,7 +7,6 @@ import msgspec
 import pytest
 import tvm
 import tvm_ffi
-from tvm.s_tir import meta_schedule as ms
 
 from tests.plugin.edges.metaschedule.test_workload import product
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
@@ -20,15 +19,7 @@ TARGET = tvm.target.Target({"kind": "llvm", "mcpu": "haswell", "num-cores": 2})
 
 
 def space_of(workload: Workload, seed: int = 1) -> DesignSpace:
-    context = ms.TuneContext(
-        mod=workload.module,
-        target=TARGET,
-        space_generator="post-order-apply",
-        search_strategy="replay-trace",
-        num_threads=1,
-        rand_state=seed,
-    )
-    return DesignSpace(workload, context)
+    return DesignSpace(workload, TARGET, seed)
 
 
 def described(space: DesignSpace, count: int = 12) -> list[tuple[Schedule, Any]]:

@@ -1,0 +1,131 @@
+"""Convolutions with a window tuned with their direct form alone, and with the matrix product beside it.
+
+    PYTHONPATH=.:benchmarks python benchmarks/convolution_forms.py squeezenet [--trials 48] [--seeds 1 2 3]
+
+Every convolution of the model that has both forms gets the same number of candidates of our search, one
+thread. Prints the table of docs/benchmarks.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import statistics
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from unittest.mock import patch
+
+os.environ["TVM_NUM_THREADS"] = "1"
+
+import onnx
+from stock_model import TARGET, named_model
+
+from tunegate.edges.metaschedule import space, worker
+from tunegate.edges.metaschedule.forms import DIRECT, forms_of
+from tunegate.edges.metaschedule.functions import ModelFunction, functions_of
+from tunegate.edges.metaschedule.import_onnx import import_model
+from tunegate.edges.metaschedule.intrinsics import load_intrinsics
+from tunegate.edges.metaschedule.messages import Candidate, Measure, Measured
+from tunegate.edges.metaschedule.search import TaskSearch
+from tunegate.edges.metaschedule.targets import tvm_target
+from tunegate.edges.onnx_prepare import prepare
+
+BATCH = 8
+RESOLVED = tvm_target(TARGET)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("model")
+    parser.add_argument("--trials", type=int, default=48)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    logging.disable(logging.INFO)
+    load_intrinsics("llvm")
+    print("| convolution | times | direct, ms | both, ms | ratio | the best is |")
+    print("|---|--:|--:|--:|--:|---|")
+    sums = [0.0, 0.0]
+    with tempfile.TemporaryDirectory() as folder:
+        for number, function in enumerate(convolutions(options.model, Path(folder))):
+            place = Path(folder) / str(number)
+            direct, both = [], []
+            names = []
+            for seed in options.seeds:
+                with only_direct():
+                    direct.append(best_of(function, options.trials, seed, place)[0])
+                ms, name = best_of(function, options.trials, seed, place)
+                both.append(ms)
+                names.append(name)
+            a, b = statistics.median(direct), statistics.median(both)
+            sums[0] += function.weight * a
+            sums[1] += function.weight * b
+            shape = "x".join(str(int(n)) for n in arguments(function))
+            told = f"{a:.3f} | {b:.3f} | {b / a:.2f} | {', '.join(names)} |"
+            print(f"| {shape} | {function.weight} | {told}", flush=True)
+    print(f"| all | | {sums[0]:.2f} | {sums[1]:.2f} | {sums[1] / sums[0]:.2f} | |")
+
+
+@contextmanager
+def only_direct() -> Iterator[None]:
+    with patch.object(space, "forms_of", lambda module, kind: forms_of(module, kind)[:1]):
+        yield
+
+
+def convolutions(name: str, scratch: Path) -> list[ModelFunction]:
+    model = scratch / "m.onnx"
+    onnx.save(named_model(name), model)
+    prepared = prepare(model, shapes={}, into=scratch / "p", path="m.onnx")
+    module = import_model(prepared, RESOLVED.target, "m.onnx", channels_last=True)
+    found = {f.workload.digest: f for f in functions_of(module)}
+    return [f for f in found.values() if len(forms_of(f.workload.module, "llvm")) > 1]
+
+
+def arguments(function: ModelFunction) -> tuple[int, ...]:
+    """The shape of the weights and the width of the image."""
+    main = function.workload.module["main"]
+    image, weights = (main.buffer_map[p] for p in list(main.params)[:2])
+    return (*weights.shape, image.shape[2])
+
+
+def best_of(function: ModelFunction, trials: int, seed: int, place: Path) -> tuple[float, str]:
+    """Milliseconds and the form of the best candidate."""
+    place.mkdir(exist_ok=True)
+    search = TaskSearch(function.workload, RESOLVED.target, seed=seed)
+    best, form, tried = float("inf"), DIRECT, 0
+    while tried < trials:
+        candidates = search.propose(BATCH, ()).candidates
+        if not candidates:
+            break
+        results = [measured(c, best, place) for c in candidates]
+        for candidate, result in zip(candidates, results, strict=True):
+            tried += candidate.origin != "default"
+            ms = statistics.median(result.nanoseconds) / 1e6 if result.status == "ok" else best
+            if ms < best:
+                best = ms
+                template = search.space.templates.get(candidate.schedule.template)
+                form = template.form.name if template else "default"
+        search.learn(results)
+    return best, form
+
+
+def measured(candidate: Candidate, best: float, place: Path) -> Measured:
+    request = Measure(
+        candidate=candidate,
+        target_json=RESOLVED.export_json(),
+        reference=str(place / "reference.npy"),
+        writes_reference=candidate.origin == "default",
+        loser_ms=1.15 * best,
+        repeats=3,
+        repeat_ms=10,
+        lock=str(place / "lock"),
+    )
+    return worker.answer(request)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,223 @@
+"""What each mechanism that saves tuning time is worth, by switching it off: one model, equal seconds.
+
+    PYTHONPATH=.:benchmarks python benchmarks/trimmer.py squeezenet [--seconds 120]
+
+Every variant tunes the model from nothing for the same time. Compared is when the end-to-end estimate
+(weight x best so far, over all tasks; a task without a measurement counts with the default schedule's
+time of that task) first comes within 2 % of what the run without any of the mechanisms has at its end.
+Prints the table of docs/benchmarks.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import logging
+import tempfile
+import time
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from unittest.mock import patch
+
+import msgspec
+import onnx
+from our_model import DEVICE
+from stock_model import TARGET, named_model
+
+from tunegate.artifacts.outcomes import TaskOutcome
+from tunegate.artifacts.plans import Budget, PlannedTask, Shard
+from tunegate.artifacts.tasks import ResolvedTask, TuningTask
+from tunegate.edges.metaschedule import tuning_run
+from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
+from tunegate.edges.metaschedule.tuner import MetaScheduleTuner
+from tunegate.edges.metaschedule.versions import toolchain
+from tunegate.ports import ModelJob
+from tunegate.tuning.next_task import Choice, TaskState
+from tunegate_cache.records import Miss, Provenance, TuningRecord, WorkloadKey
+
+BATCH = 8
+LOSS = 1.02
+
+
+class Variant(msgspec.Struct, frozen=True):
+    """Which of the three mechanisms work."""
+
+    name: str
+    filters: bool = True
+    follows_gain: bool = True
+    cuts_losers: bool = True
+
+
+VARIANTS = (
+    Variant("none", filters=False, follows_gain=False, cuts_losers=False),
+    Variant("all"),
+    Variant("without the filter", filters=False),
+    Variant("without the cost objective (tasks in turn)", follows_gain=False),
+    Variant("without cutting losers short", cuts_losers=False),
+)
+
+
+class Run(msgspec.Struct, frozen=True):
+    """The records by the second they came, and what each task cost."""
+
+    found: tuple[tuple[float, TuningRecord], ...]
+    outcomes: dict[WorkloadKey, TaskOutcome]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("model")
+    parser.add_argument("--seconds", type=float, default=120)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    logging.disable(logging.INFO)
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        model = scratch / "m.onnx"
+        onnx.save(named_model(options.model), model)
+        compiler = MetaScheduleCompiler(scratch / "compiler")
+        (tasks,) = compiler.tasks([ModelJob(file=model, path="m.onnx", shapes={}, target=TARGET)])
+        compiler.close()
+        runs = {}
+        for number, variant in enumerate(VARIANTS):
+            with switched(variant):
+                place = scratch / str(number)
+                runs[variant] = tuned(model, tasks, options.seconds, variant, place)
+            ended = curve(tasks, runs[variant], defaults(runs.values()))[-1][1]
+            print(f"{variant.name}: {trials(runs[variant])} trials, {ended:.2f} ms", flush=True)
+        show(options.model, tasks, runs, options.seconds)
+
+
+@contextmanager
+def switched(variant: Variant) -> Iterator[None]:
+    """The mechanisms of the product have no switches: they are replaced here."""
+    with (
+        patch.object(tuning_run, "choose", tuning_run.choose if variant.follows_gain else in_turn),
+        patch.object(
+            tuning_run,
+            "_LOSER_FACTOR",
+            tuning_run._LOSER_FACTOR if variant.cuts_losers else float("inf"),
+        ),
+    ):
+        yield
+
+
+def in_turn(states: Sequence[TaskState], **_: object) -> Choice | None:
+    """Round-robin: the task with the fewest batches."""
+    ready = [
+        (len(state.history), index)
+        for index, state in enumerate(states)
+        if not state.exhausted and state.room > 0 and state.in_flight <= BATCH // 4
+    ]
+    return Choice(min(ready)[1], BATCH) if ready else None
+
+
+def tuned(
+    model: Path, tasks: Sequence[TuningTask], seconds: float, variant: Variant, scratch: Path
+) -> Run:
+    budget = Budget(seconds=seconds, trials=None, min_gain_percent_per_minute=0.0)
+    planned = tuple(
+        PlannedTask(resolved=ResolvedTask(task, Miss("absent")), trials=8, gain_ms=1.0)
+        for task in tasks
+    )
+    shard = Shard(
+        index=0,
+        target=TARGET.name,
+        labels=(),
+        tasks=planned,
+        budget=budget,
+        predicted_seconds=0.0,
+    )
+    tuner = MetaScheduleTuner(
+        targets={TARGET.name: TARGET},
+        shapes={"m.onnx": {}},
+        device=DEVICE,
+        toolchain=toolchain(),
+        source=Provenance(),
+        clock=time,
+        scratch=scratch,
+        filters=variant.filters,
+    )
+    found: list[tuple[float, TuningRecord]] = []
+    started = time.monotonic()
+
+    def publish(records: Sequence[TuningRecord]) -> bool:
+        found.extend((time.monotonic() - started, record) for record in records)
+        return True
+
+    outcomes = {o.key: o for o in tuner.tune(shard, {("m.onnx", "head"): model}, publish)}
+    return Run(tuple(found), outcomes)
+
+
+def defaults(runs: Iterable[Run]) -> dict[WorkloadKey, float]:
+    """The time of each task's default schedule, from whichever run has it."""
+    known: dict[WorkloadKey, float] = {}
+    for _, record in itertools.chain.from_iterable(run.found for run in runs):
+        if record.status == "ok" and not record.template:
+            known.setdefault(record.key, record.median_ms)
+    return known
+
+
+def curve(
+    tasks: Sequence[TuningTask], run: Run, known: Mapping[WorkloadKey, float]
+) -> list[tuple[float, float]]:
+    """Seconds and the estimate of the model at that time."""
+    best = {task.key: known.get(task.key, 0.0) for task in tasks}
+    weights = {task.key: sum(use.weight for use in task.uses) for task in tasks}
+    points = [(0.0, sum(weights[key] * ms for key, ms in best.items()))]
+    for seconds, record in run.found:
+        if record.status == "ok":
+            best[record.key] = min(best[record.key] or record.median_ms, record.median_ms)
+            points.append((seconds, sum(weights[key] * ms for key, ms in best.items())))
+    return points
+
+
+def show(
+    name: str, tasks: Sequence[TuningTask], runs: Mapping[Variant, Run], seconds: float
+) -> None:
+    known = defaults(runs.values())
+    curves = {variant: curve(tasks, run, known) for variant, run in runs.items()}
+    goal = LOSS * curves[VARIANTS[0]][-1][1]
+    print(
+        f"| {name}, {seconds:g} s | trials | estimate at the end, ms | seconds to within 2 % of the end "
+        "of none | saved | worker seconds that improved nothing | audited, of them wrongly rejected |"
+    )
+    print("|---|--:|--:|--:|--:|--:|--:|")
+    for variant, points in curves.items():
+        reached = next((at for at, ms in points if ms <= goal), None)
+        end = next(at for at, ms in curves[VARIANTS[0]] if ms <= goal)
+        told = "never" if reached is None else f"{reached:.0f}"
+        saved = "" if reached is None else f"{100 * (1 - reached / end):.0f} %"
+        looked, wrong = audit(runs[variant])
+        print(
+            f"| {variant.name} | {trials(runs[variant])} | {points[-1][1]:.2f} | {told} | {saved} | "
+            f"{100 * wasted(runs[variant]):.0f} % | {looked}, {wrong} |"
+        )
+
+
+def trials(run: Run) -> int:
+    return sum(outcome.trials for outcome in run.outcomes.values())
+
+
+def wasted(run: Run) -> float:
+    costs = [c for o in run.outcomes.values() for c in o.ledger if c.stage == "look"]
+    spent = sum(c.build_seconds + c.run_seconds for c in costs)
+    return sum(c.build_seconds + c.run_seconds for c in costs if not c.improved) / spent
+
+
+def audit(run: Run) -> tuple[int, int]:
+    """Rejected candidates that were measured, and those of them within 2 % of their task's best."""
+    looked = wrong = 0
+    for outcome in run.outcomes.values():
+        times = [c.milliseconds for c in outcome.ledger if c.milliseconds is not None]
+        for cost in outcome.ledger:
+            if cost.pick == "audit" and cost.stage == "look":
+                looked += 1
+                wrong += cost.milliseconds is not None and cost.milliseconds <= LOSS * min(times)
+    return looked, wrong
+
+
+if __name__ == "__main__":
+    main()
