@@ -23,6 +23,7 @@ os.environ["TVM_NUM_THREADS"] = "1"
 
 import onnx
 from stock_model import TARGET, named_model
+from tvm.s_tir import meta_schedule as ms
 
 from tunegate.edges.metaschedule import space, worker
 from tunegate.edges.metaschedule.forms import DIRECT, forms_of
@@ -64,7 +65,7 @@ def main() -> None:
             a, b = statistics.median(direct), statistics.median(both)
             sums[0] += function.weight * a
             sums[1] += function.weight * b
-            shape = "x".join(str(int(n)) for n in arguments(function))
+            shape = "x".join(str(n) for n in arguments(function))
             told = f"{a:.3f} | {b:.3f} | {b / a:.2f} | {', '.join(names)} |"
             print(f"| {shape} | {function.weight} | {told}", flush=True)
     print(f"| all | | {sums[0]:.2f} | {sums[1]:.2f} | {sums[1] / sums[0]:.2f} | |")
@@ -87,9 +88,8 @@ def convolutions(name: str, scratch: Path) -> list[ModelFunction]:
 
 def arguments(function: ModelFunction) -> tuple[int, ...]:
     """The shape of the weights and the width of the image."""
-    main = function.workload.module["main"]
-    image, weights = (main.buffer_map[p] for p in list(main.params)[:2])
-    return (*weights.shape, image.shape[2])
+    image, weights, *_ = ms.arg_info.ArgInfo.from_prim_func(function.workload.module["main"])
+    return (*(int(n) for n in weights.shape), int(image.shape[2]))
 
 
 def best_of(function: ModelFunction, trials: int, seed: int, place: Path) -> tuple[float, str]:

@@ -13,7 +13,7 @@ from tests.support.iam import is_allowed, may_assume
 FOLDER = Path(__file__).parent.parent / "docs" / "aws"
 FILLED = {"BUCKET": "acme", "ACCOUNT": "123456789012", "ORG": "o", "REPO": "r", "USER": "ada"}
 ZONES = ("main", "rel", "team/x", "pr/o/r/7", "pr/other/repo/1", "dev/ada", "dev/bob")
-PARTS = ("seg", "pack", "idx", "cold", "HEAD")
+PARTS = ("seg", "pack", "idx", "cold", "HEAD", "history")
 ROLES = ("pull-request", "main", "compactor", "promoter", "developer")
 READS = {
     "pull-request": {"main", "rel", "pr/o/r/7"},
@@ -50,6 +50,8 @@ def allowed(role: str, action: str, key: str, **context: str) -> bool:
 
 
 def key_of(zone: str, part: str) -> str:
+    if part == "history":
+        return f"ms1/z/{zone}/history/x"
     return f"ms1/z/{zone}/g/0123456789abcdef/" + (part if part == "HEAD" else f"{part}/x")
 
 
@@ -63,12 +65,12 @@ def test_who_may_do_what(role: str, zone: str, part: str) -> None:
     creates = (
         part in {"pack", "idx", "cold"}
         if compactor
-        else part == "seg" and zone in CREATES_SEGMENTS[role]
+        else part in {"seg", "history"} and zone in CREATES_SEGMENTS[role]
     )
     new = allowed(role, "s3:PutObject", key, s3__if_none_match="*")
     assert new == (creates or (compactor and part == "HEAD"))
     assert allowed(role, "s3:PutObject", key) == (compactor and part == "HEAD")
-    assert allowed(role, "s3:DeleteObject", key) == (compactor and part != "HEAD")
+    assert allowed(role, "s3:DeleteObject", key) == (compactor and part not in {"HEAD", "history"})
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -5,6 +5,7 @@ ms1/z/<zone>/g/<target16>/cold/<sha256>.arc     whole segments, gathered by a co
 ms1/z/<zone>/g/<target16>/pack/<sha256>.pack    the best records of every workload, in blocks
 ms1/z/<zone>/g/<target16>/idx/<sha256>.idx      which block holds which workload
 ms1/z/<zone>/g/<target16>/HEAD                  the only object that changes
+ms1/z/<zone>/history/<milliseconds13>-<sha256>.jsonl    what a run said (history.py)
 """
 
 from __future__ import annotations

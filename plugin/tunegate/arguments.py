@@ -29,6 +29,7 @@ Command = Literal[
     "bench-rules",
     "selftest",
     "confirm",
+    "history",
     "cache",
 ]
 
@@ -46,6 +47,7 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True):
     data: Path = Path()
     model: Path | None = None
     selftest_minutes: float = 10.0
+    runs: int = 500
     shapes: dict[str, tuple[int, ...]] = {}
     action: str = ""
     cache: CacheOptions = CacheOptions()
@@ -85,6 +87,7 @@ def parser() -> argparse.ArgumentParser:
     _add(commands, "bench-rules", "show what gates would have said about recorded launches")
     _add(commands, "selftest", "find out which margin this machine can decide")
     _add(commands, "confirm", "let a verdict fail only where a second machine's fails too")
+    _add(commands, "history", "show the latencies of earlier runs as a page")
     cache = commands.add_parser("cache", help="look into the cache, and maintain it")
     actions = cache.add_subparsers(metavar="COMMAND", required=True)
     for action, help_text in ACTIONS.items():
@@ -178,6 +181,10 @@ def _add_own(options: argparse.ArgumentParser, command: Command) -> None:
     if command == "tune":
         options.add_argument(
             "--shard", type=whole, metavar="N", help="which shard of plan.json", default=0
+        )
+    if command == "history":
+        options.add_argument(
+            "--runs", type=count, metavar="N", help="the latest N; default: 500", default=500
         )
     add_gate_options(command, options)
 

@@ -94,6 +94,12 @@ def _confirm(asked: Invocation) -> int:
     return confirm.run(asked.settings, verdicts=asked.compared)
 
 
+def _history(asked: Invocation) -> int:
+    from tunegate.commands import history
+
+    return history.run(asked.settings, runs=asked.runs)
+
+
 def _cache(asked: Invocation) -> int:
     return CACHE_ACTIONS[asked.action](asked)
 
@@ -111,5 +117,6 @@ COMMANDS: dict[Command, Callable[[Invocation], int]] = {
     "bench-rules": _bench_rules,
     "selftest": _selftest,
     "confirm": _confirm,
+    "history": _history,
     "cache": _cache,
 }

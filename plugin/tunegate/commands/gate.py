@@ -5,6 +5,7 @@ from __future__ import annotations
 from tunegate import pipeline, wire
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
+from tunegate.commands.remembering import remember
 from tunegate.commands.reporting import finish
 from tunegate.edges.earlier_results import forget_results
 from tunegate.settings import Settings
@@ -26,4 +27,5 @@ def run(settings: Settings) -> int:
     root, head = place.repository.root, changes.revisions.head
     with opened_tools(settings, place.config, place.repository, root, head) as tools:
         report = pipeline.gate(tools, planned, outcomes)
+    remember(report, place)
     return finish(report, settings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tunegate import pipeline
+from tunegate.commands.remembering import remember
 from tunegate.commands.reporting import finish
 from tunegate.edges.earlier_results import forget_results
 from tunegate.settings import Settings
@@ -21,4 +22,5 @@ def run(settings: Settings) -> int:
     root, head = place.repository.root, changes.revisions.head
     with opened_tools(settings, place.config, place.repository, root, head) as tools:
         report = pipeline.run(tools, changes)
+    remember(report, place)
     return finish(report, settings)

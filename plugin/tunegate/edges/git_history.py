@@ -38,6 +38,13 @@ class GitHistory:
             parts.append(f"{uncommitted} uncommitted, which tunegate does not see")
         return ", ".join([*parts, self._git.text("version") or "git"])
 
+    def release(self, commit: str) -> str:
+        """The tag of a commit, the latest where it has several; an empty string where it has none."""
+        if not commit:
+            return ""
+        tags = self._git.text("tag", "--points-at", commit, "--sort=-creatordate") or ""
+        return next(iter(tags.splitlines()), "")
+
     def revisions(self, base: str | None, head: str | None) -> Revisions:
         """What was asked for, literally; without a base, the merge base with the default branch,
         and on that branch the parent."""

@@ -274,3 +274,13 @@ def test_fetching_into_a_full_clone_does_not_make_it_shallow(
     late = origin.commit({"late": b"late"})
     assert GitHistory(here.path).push_revisions(late, commit_of(here, "HEAD")).base == late
     assert here.git("rev-parse", "--is-shallow-repository") == "false"
+
+
+def test_a_release_is_the_latest_tag_of_a_commit(origin: Checkout) -> None:
+    history = GitHistory(origin.path)
+    head = commit_of(origin, "main")
+    assert history.release(head) == ""
+    assert history.release("") == ""
+    origin.git("tag", "v1.0.0", head)
+    assert history.release(head) == "v1.0.0"
+    assert history.release(commit_of(origin, "topic")) == ""

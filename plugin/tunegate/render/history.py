@@ -1,0 +1,126 @@
+"""The history as one HTML file: latency over runs for each model on each machine, releases marked."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+from collections.abc import Sequence
+
+import msgspec
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from tunegate.artifacts.history import HistoryEntry
+from tunegate.render import units
+from tunegate.render.escape import visible
+from tunegate.render.headline import WORDS
+from tunegate.render.svg import HEAD, INK, MUTED, SLOWER, styled, svg
+
+_WIDTH_INCHES, _HEIGHT_INCHES = 5.2, 2.2
+_SHOWN_ROWS = 30
+_MOST_LABELS = 12
+
+
+class Series(msgspec.Struct, frozen=True, kw_only=True):
+    """One model on one target of one device, oldest first; `rows` are the latest, newest first."""
+
+    model: str
+    target: str
+    device: str
+    entries: tuple[HistoryEntry, ...]
+    rows: tuple[HistoryEntry, ...]
+    plot: Markup
+
+
+def render(entries: Sequence[HistoryEntry], location: str) -> str:
+    """The page; the same entries always give the same bytes."""
+    environment = Environment(
+        loader=PackageLoader("tunegate.render"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        finalize=lambda value: visible(value, 300) if type(value) is str else value,
+    )
+    environment.filters |= {
+        "ms": units.milliseconds,
+        "interval": units.interval,
+        "day": lambda at: f"{_moment(at):%Y-%m-%d %H:%M}",
+    }
+    environment.globals |= {"NONE": units.NONE, "WORDS": WORDS}
+    page = environment.get_template("history.html.j2")
+    return page.render(series=series(entries), location=location, runs=len({e.at for e in entries}))
+
+
+def series(entries: Sequence[HistoryEntry]) -> list[Series]:
+    """By model, target and device: times of two machines are not compared."""
+
+    def key(entry: HistoryEntry) -> tuple[str, str, str]:
+        return entry.model, entry.target, entry.device
+
+    found = []
+    groups = itertools.groupby(sorted(entries, key=lambda e: (key(e), e.at)), key=key)
+    for number, ((model, target, device), group) in enumerate(groups):
+        its = tuple(group)
+        found.append(
+            Series(
+                model=model,
+                target=target,
+                device=device,
+                entries=its,
+                rows=its[: -_SHOWN_ROWS - 1 : -1],
+                plot=_plot(its, f"history{number}"),
+            )
+        )
+    return found
+
+
+@styled()
+def _plot(entries: Sequence[HistoryEntry], name: str) -> Markup:
+    """Runs from left to right, whenever they were: gaps in time are of no interest."""
+    figure = Figure(figsize=(_WIDTH_INCHES, _HEIGHT_INCHES), layout="constrained")
+    axes = figure.add_subplot()
+    axes.grid(visible=True, axis="y")
+    axes.grid(visible=False, axis="x")
+    times = [entry.head_ms if entry.head_ms is not None else float("nan") for entry in entries]
+    axes.plot(range(len(times)), times, color=HEAD, linewidth=1.4, marker="o", markersize=3)
+    failed = [at for at, entry in enumerate(entries) if entry.status == "fail"]
+    axes.plot(
+        failed, [times[at] for at in failed], "x", color=SLOWER, markersize=8, markeredgewidth=2
+    )
+    _mark_releases(axes, entries)
+    axes.set_ylim(0, 1.15 * max((t for t in times if t == t), default=1.0))  # noqa: PLR0124 -- not NaN
+    axes.set_xlim(-0.5, max(len(times) - 0.5, 1.5))
+    axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+    axes.set_xlabel("runs, oldest first; x: failed")
+    axes.set_ylabel("ms")
+    told = visible(f"Latency of {entries[0].model} on {entries[0].target}, {len(entries)} runs")
+    # The drawing is our own, its texts are escaped by matplotlib.
+    return Markup(svg(figure, name=name, description=told))  # noqa: S704
+
+
+def _mark_releases(axes: object, entries: Sequence[HistoryEntry]) -> None:
+    releases = [(at, entry.release) for at, entry in enumerate(entries) if entry.release]
+    for at, release in releases[-_MOST_LABELS:]:
+        axes.axvline(at, color=MUTED, linewidth=0.8, linestyle=(0, (3, 3)))  # type: ignore[attr-defined]
+        axes.annotate(  # type: ignore[attr-defined]
+            visible(release, 20),
+            (at, 1.0),
+            xycoords=("data", "axes fraction"),
+            xytext=(2, -2),
+            textcoords="offset points",
+            rotation=90,
+            va="top",
+            fontsize=8,
+            color=INK,
+        )
+
+
+def _moment(at: int) -> datetime.datetime:
+    try:
+        return datetime.datetime.fromtimestamp(at, tz=datetime.UTC)
+    except (OverflowError, OSError, ValueError):
+        return datetime.datetime.fromtimestamp(0, tz=datetime.UTC)

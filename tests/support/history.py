@@ -1,0 +1,46 @@
+"""Lines of a history: months of one model, with two releases, a failure and a name that lies."""
+
+from __future__ import annotations
+
+from tunegate.artifacts.history import HistoryEntry
+from tunegate.artifacts.measurements import Interval
+from tunegate.artifacts.verdicts import Status
+
+START = 1_780_000_000
+DAY = 86_400
+RELEASES = {4: "v1.2.0", 17: "v1.3.0"}
+
+
+def entry(at: int, **fields: object) -> HistoryEntry:
+    wanted = {
+        "at": START + at * DAY,
+        "commit": f"{at:02x}" * 20,
+        "model": "models/squeezenet.onnx",
+        "target": "cpu",
+        "device": "AMD EPYC 7B13",
+        "runtime": "tvm",
+        "status": "pass",
+        "base_ms": 8.0,
+        "head_ms": 8.0,
+        "change_percent": Interval(low=-0.4, center=0.1, high=0.5),
+    }
+    return HistoryEntry(**(wanted | fields))  # type: ignore[arg-type]  # a builder
+
+
+def history() -> tuple[HistoryEntry, ...]:
+    main = []
+    for at in range(24):
+        status: Status = "fail" if at == 12 else "pass"
+        head_ms = 8.0 + 0.05 * (at % 3) + (4.4 if at == 12 else 0) - (1.5 if at > 15 else 0)
+        release = RELEASES.get(at, "")
+        main.append(entry(at, status=status, head_ms=head_ms, release=release))
+    hostile = entry(
+        3,
+        model="models/<script>alert(1)</script>\u202e.onnx",
+        device='"><img src=x>',
+        release="v$\\frac{1}{0}$" * 9,
+        status="new",
+        base_ms=None,
+        change_percent=None,
+    )
+    return (*main, entry(5, target="gpu", device="NVIDIA H200", head_ms=0.4), hostile)
