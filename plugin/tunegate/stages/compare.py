@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tunegate.artifacts.builds import BuiltTask, CellBuilds
 from tunegate.artifacts.measurements import (
     CellMeasurement,
     Comparison,
     Interval,
+    Launch,
     MeasurementRun,
     TaskDifference,
 )
@@ -37,7 +38,7 @@ def _compare(
     margin = math.log1p(gate.margin_percent / 100)
     undisturbed = counted(measured.launches, margin) if measured.launches else []
     launches = undisturbed[: last_look(len(undisturbed), measured.looks)]
-    if not launches:
+    if not measured.looks or not _have_a_spread(launches):
         return _without_launches(measured)
     effects = [launch.effect for launch in launches]
     looks = len(measured.looks)
@@ -61,6 +62,12 @@ def _compare(
         differences=differences(built, measured),
         tails=tails(launches, margin),
     )
+
+
+def _have_a_spread(launches: Sequence[Launch]) -> bool:
+    """Two numbers at least, and nothing that is none: an interval needs a spread."""
+    effects = [launch.effect for launch in launches]
+    return len(effects) > 1 and all(math.isfinite(effect) for effect in effects)
 
 
 def _without_launches(measured: CellMeasurement) -> Comparison:

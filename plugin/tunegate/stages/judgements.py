@@ -52,7 +52,7 @@ def latency(
         case "invalid" | "disturbed":
             return Judgement("invalid-env", _unfit(measured))
         case "identical":
-            return Judgement("pass", "identical build, not measured")
+            return _identical(built)
         case "single":
             return _alone(change, built.base)
         case _:
@@ -139,6 +139,12 @@ def _unfit(measured: CellMeasurement) -> str:
         "this machine cannot hold still: too many launches were disturbed, or the base against "
         f"itself differed ({canaries})"
     )
+
+
+def _identical(built: CellBuilds) -> Judgement:
+    if built.base is None or built.head is None or built.base.key != built.head.key:
+        return Judgement("error", "never measured, though the builds differ")
+    return Judgement("pass", "identical build, not measured")
 
 
 def _alone(change: ModelChange, base: Build | None) -> Judgement:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable
 
@@ -79,11 +80,21 @@ def _launch(bench: Bench, pairs: int) -> Launch:
     """A launch that breaks is tried once more: fresh processes, nothing kept of the broken one."""
     for attempt in range(_TRIES):
         try:
-            return bench.launch(pairs)
+            return _numbers(bench.launch(pairs))
         except MeasurementError:
             if attempt == _TRIES - 1:
                 raise
     raise AssertionError
+
+
+def _numbers(launch: Launch) -> Launch:
+    """Raises MeasurementError for a launch that gave none: it would poison what is made of it."""
+    if not math.isfinite(launch.effect) or not math.isfinite(launch.noise):
+        message = (
+            f"a launch gave no number (base {launch.base_ms:g} ms, head {launch.head_ms:g} ms)"
+        )
+        raise MeasurementError(message)
+    return launch
 
 
 def _replanned(bench: Bench, launches: list[Launch]) -> int:

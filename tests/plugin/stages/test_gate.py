@@ -9,6 +9,7 @@ from tests.support.measured_cells import (
     make_build,
     make_builds,
     make_changes,
+    make_launches,
     make_measurement,
     make_run,
     make_task,
@@ -130,3 +131,29 @@ def test_a_tiny_absolute_change_does_not_fail() -> None:
         ),
     )
     assert gated(tiny).status == "pass"
+
+
+NAN = float("nan")
+SPOILT: dict[str, dict[str, object]] = {
+    "one effect is no number": {"launches": make_launches((*SAME[:3], NAN))},
+    "no effect is a number": {"launches": make_launches((NAN,) * 4)},
+    "an infinite effect": {"launches": make_launches((*SAME[:3], float("-inf")))},
+    "no launches": {"launches": ()},
+    "one launch": {"launches": make_launches(SAME[:1])},
+    "no looks": {"looks": ()},
+    "it was never decided": {"launches": make_launches(NOISY), "stopped": "budget"},
+    "it was given up": {"launches": make_launches(NOISY), "stopped": "hopeless"},
+    "the machine did not hold still": {"stopped": "disturbed"},
+    "a worker crashed": {"stopped": "invalid"},
+    "a build failed": {"stopped": "error"},
+    "timed alone, though there is a base": {"stopped": "single", "launches": ()},
+    "not measured, though the builds differ": {"stopped": "identical", "launches": ()},
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", SPOILT)
+def test_whatever_is_wrong_with_a_pass_it_is_one_no_more(name: str) -> None:
+    good = make_measurement(SAME)
+    assert gated(good).exit_code == 0
+    assert gated(msgspec.structs.replace(good, **SPOILT[name])).exit_code != 0

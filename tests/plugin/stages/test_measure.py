@@ -138,6 +138,13 @@ def test_a_launch_that_breaks_twice_makes_the_cell_invalid(tmp_path: Path) -> No
     assert "SIGKILL" in cell.notes[0]
 
 
+def test_a_launch_that_gives_no_number_counts_as_broken(tmp_path: Path) -> None:
+    cell, _ = measured([0.1, float("nan"), 0.1, 0.1, 0.1], PAIR, tmp_path)
+    assert (len(cell.launches), cell.stopped) == (4, "decided")
+    cell, _ = measured([0.1, float("inf"), float("nan")], PAIR, tmp_path)
+    assert (cell.stopped, "no number" in cell.notes[0]) == ("invalid", True)
+
+
 def test_equal_keys_are_not_measured(tmp_path: Path) -> None:
     cell, benchmarker = measured([], make_builds(make_build("a"), make_build("a")), tmp_path)
     assert (cell.stopped, benchmarker.pairs) == ("identical", 0)

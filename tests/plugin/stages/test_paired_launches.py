@@ -44,8 +44,14 @@ def test_a_disturbed_launch_is_made_up_for_and_does_not_decide() -> None:
 
 def test_a_machine_that_disturbs_every_other_launch_is_unfit() -> None:
     noises = [0.001, 0.4, 0.001, 0.4, 0.001, 0.4] * 10
-    found, _ = measured(ScriptedBench([0.1, -0.9] * 30, noises))
+    found, _ = measured(ScriptedBench([0.04, -0.9] * 30, noises))
     assert found.stopped == "disturbed"
+
+
+def test_a_slowdown_that_no_disturbance_explains_is_decided_all_the_same() -> None:
+    noises = [0.001, 0.4, 0.001, 0.4, 0.001, 0.4] * 10
+    found, _ = measured(ScriptedBench([1.5, -0.9] * 30, noises))
+    assert found.stopped == "decided"
 
 
 def test_one_canary_that_trips_is_an_accident_and_two_are_a_machine() -> None:
