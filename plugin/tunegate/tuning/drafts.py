@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -18,6 +18,8 @@ from tunegate_cache.records import Decision
 
 RANDOM_SHARE, CROSSED_SHARE = 0.5, 0.2
 """Of a pool; the rest are changes of good schedules."""
+SELDOM = 0.25
+"""How often a template that is seldom the best is drawn, beside one that is not."""
 _MORE_CHANGES = 0.4
 _FIRST_LOCATION = -2
 
@@ -29,12 +31,17 @@ class Draft(NamedTuple):
 
 class DraftSpace:
     """What can be decided. `templates` have the `extent` of every tile, and for a compute location
-    the highest one that was seen as its `extent`."""
+    the highest one that was seen as its `extent`. Those in `seldom` get fewer random drafts; what is
+    good among them is followed like any other."""
 
     def __init__(
-        self, templates: Mapping[str, Sequence[SamplingInstruction]], chance: random.Random
+        self,
+        templates: Mapping[str, Sequence[SamplingInstruction]],
+        chance: random.Random,
+        seldom: Collection[str] = (),
     ) -> None:
         self._templates = {digest: tuple(sampling) for digest, sampling in templates.items()}
+        self._weights = [SELDOM if digest in seldom else 1.0 for digest in self._templates]
         self._chance = chance
 
     def pool(self, good: Sequence[Draft], size: int) -> list[Draft]:
@@ -60,7 +67,7 @@ class DraftSpace:
         return self._changed(one)
 
     def _random(self) -> Draft:
-        template = self._chance.choice(list(self._templates))
+        (template,) = self._chance.choices(list(self._templates), self._weights)
         sampling = self._templates[template]
         return Draft(template, tuple((s.index, self._decided(s)) for s in sampling))
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunegate.tuning.drafts import Draft, DraftSpace, primes
+from tunegate.tuning.drafts import SELDOM, Draft, DraftSpace, primes
 from tunegate_cache.decisions import SamplingInstruction, check_decisions
 
 Templates = dict[str, tuple[SamplingInstruction, ...]]
@@ -78,7 +79,7 @@ def test_a_small_space_gives_what_it_has() -> None:
 
 def test_most_of_a_later_pool_looks_like_what_is_good() -> None:
     drafts = DraftSpace(TEMPLATES, random.Random(1))
-    (good,) = drafts.pool([], 1)
+    good = next(draft for draft in drafts.pool([], 20) if draft.template == "a")
     pool = drafts.pool([good], 200)
 
     def in_common(draft: Draft) -> int:
@@ -100,3 +101,12 @@ def test_a_seed_decides_everything() -> None:
 def test_primes_multiply_to_the_number(number: int) -> None:
     assert math.prod(primes(number)) == number
     assert all(all(p % d for d in range(2, math.isqrt(p) + 1)) for p in primes(number))
+
+
+def test_a_template_that_is_seldom_good_is_drawn_less_often() -> None:
+    first = next(iter(TEMPLATES))
+    drafts = DraftSpace(TEMPLATES, random.Random(1), seldom=[first])
+    drawn = [drafts._random().template for _ in range(2000)]
+    others = len(TEMPLATES) - 1
+    expected = SELDOM / (SELDOM + others)
+    assert drawn.count(first) / len(drawn) == pytest.approx(expected, abs=0.03)

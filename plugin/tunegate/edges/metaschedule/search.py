@@ -16,6 +16,7 @@ import tvm
 from tvm.s_tir import meta_schedule as ms
 
 from tunegate.artifacts.builds import Source as Origin
+from tunegate.edges.metaschedule.forms import DIRECT
 from tunegate.edges.metaschedule.messages import (
     Argument,
     Candidate,
@@ -55,7 +56,9 @@ class TaskSearch:
         self.space = DesignSpace(workload, target)
         self._arguments = ms.arg_info.ArgInfo.from_prim_func(workload.module["main"])
         sampling = self.space.sampling()
-        self._drafts = DraftSpace(sampling, self._chance)
+        # With channels last the direct form is the best of nine in ten convolutions.
+        others = [d for d, t in self.space.templates.items() if t.form.name != DIRECT]
+        self._drafts = DraftSpace(sampling, self._chance, seldom=others)
         self._features = DraftFeatures(sampling)
         self._surrogate = Surrogate()
         self._open: dict[int, Schedule] = {}
