@@ -5,15 +5,17 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from tunegate.argument_values import positive, shape
+from tunegate.argument_values import not_negative, positive, shape
 
 
 def add_gate_options(command: str, options: argparse.ArgumentParser) -> None:
-    """Those of `bench-rules`, `selftest`, `confirm` and `compare`; none for others."""
+    """Those of `bench-rules`, `selftest`, `confirm`, `compare`, `run` and `gate`; none for others."""
     if command == "bench-rules":
         options.add_argument(
             "--data", type=Path, required=True, metavar="FILE", help="recorded launches, .npz"
         )
+    if command in {"run", "gate", "compare"}:
+        _add_metric(options)
     if command == "selftest":
         _add_selftest(options)
     if command == "confirm":
@@ -33,6 +35,23 @@ def add_gate_options(command: str, options: argparse.ArgumentParser) -> None:
             help="run A and B; each prints latencies in milliseconds, one in a line",
         )
         _add_shape(options)
+
+
+def _add_metric(options: argparse.ArgumentParser) -> None:
+    # Not a key of the file: a pull request would choose what runs on the runner.
+    options.add_argument(
+        "--metric-command",
+        metavar="COMMAND",
+        default="",
+        help="gets an artifact's directory as its last argument, prints a number; more is better",
+    )
+    options.add_argument(
+        "--metric-margin",
+        type=not_negative,
+        metavar="N",
+        default=0.0,
+        help="how much less is no fault; default: 0",
+    )
 
 
 def _add_shape(options: argparse.ArgumentParser) -> None:

@@ -27,6 +27,7 @@ from tunegate.ports import (
     Device,
     Progress,
     Repository,
+    Scorer,
     Shipping,
     TaskIndex,
     Tuner,
@@ -43,6 +44,7 @@ from tunegate.stages.judgements import NO_POLICIES, Policies
 from tunegate.stages.measure import Reference, measure
 from tunegate.stages.plan import plan
 from tunegate.stages.resolve import resolve
+from tunegate.stages.score import scored
 from tunegate.stages.summarize import summarize
 from tunegate.stages.tally import tally
 from tunegate.stages.tune import tune
@@ -59,6 +61,7 @@ class Measuring:
     progress: Progress
     out: Path
     policies: Policies = NO_POLICIES
+    scorer: Scorer | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +84,7 @@ class Tools:
     out: Path
     workdir: Path
     policies: Policies = NO_POLICIES
+    scorer: Scorer | None = None
 
     @property
     def measuring(self) -> Measuring:
@@ -92,6 +96,7 @@ class Tools:
             progress=self.progress,
             out=self.out,
             policies=self.policies,
+            scorer=self.scorer,
         )
 
 
@@ -172,11 +177,13 @@ def judge(
             for path, wanted in measuring.policies.objectives.items()
         },
     )
-    wire.write(measuring.out / "measurements.json", measured)
+    out, shown = measuring.out, measuring.progress
+    measured = scored(measured, out=out, scorer=measuring.scorer, progress=shown)
+    wire.write(out / "measurements.json", measured)
     comparisons = compare(measured, measuring.gate)
     spent = tally(planned, outcomes)
     verdict = decide(comparisons, measured, changes, spent, measuring.gate, measuring.policies)
-    wire.write(measuring.out / "verdict.json", verdict)
+    wire.write(out / "verdict.json", verdict)
     return summarize(
         verdict,
         changes=changes,

@@ -35,6 +35,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     head: str | None = None
     shards: int | None = None
     overrides: Overrides = Overrides()
+    metric_command: str = ""
+    metric_margin: float = 0.0
     as_json: bool = False
     verbose: bool = False
 

@@ -14,6 +14,7 @@ from tunegate.artifacts.changes import ChangeSet, Revisions
 from tunegate.config import Config
 from tunegate.edges import config_file, waivers_file
 from tunegate.edges.bench.driver import FreshProcesses
+from tunegate.edges.bench.scoring_command import ScoringCommand
 from tunegate.edges.clock import SystemClock
 from tunegate.edges.cores import default_threads
 from tunegate.edges.device import ThisMachine
@@ -28,7 +29,7 @@ from tunegate.edges.shipping import BuildDirectories
 from tunegate.edges.terminal import progress
 from tunegate.errors import ConfigError, OutputError, RevisionError
 from tunegate.pipeline import Measuring, Tools
-from tunegate.ports import Benchmarker, Clock, Repository
+from tunegate.ports import Benchmarker, Clock, Repository, Scorer
 from tunegate.selection import shapes_for
 from tunegate.settings import Settings, overridden
 from tunegate.stages.detect import detect
@@ -131,7 +132,8 @@ def opened_tools(
             threads=max(target.threads or default_threads() for target in config.targets),
             out=out,
             workdir=workdir,
-            policies=_policies(repository, commit, clock),
+            policies=_policies(repository, commit, clock, settings),
+            scorer=_scorer(settings),
         )
     finally:
         shown.close()
@@ -155,20 +157,30 @@ def opened_measuring(
             clock=SystemClock(),
             progress=shown,
             out=out,
+            policies=Policies(metric_margin=settings.metric_margin),
+            scorer=_scorer(settings),
         )
     finally:
         shown.close()
     _keep_logs(workdir)
 
 
-def _policies(repository: Repository, commit: str, clock: Clock) -> Policies:
+def _scorer(settings: Settings) -> Scorer | None:
+    return ScoringCommand(settings.metric_command) if settings.metric_command else None
+
+
+def _policies(repository: Repository, commit: str, clock: Clock, settings: Settings) -> Policies:
     """Waivers are those of the revision that is checked. Raises ConfigError."""
     today = datetime.datetime.fromtimestamp(clock.time(), tz=datetime.UTC).date()
     try:
         text = repository.read(commit, waivers_file.NAME).decode() if commit else ""
     except RevisionError:
         text = ""
-    return Policies(waivers=waivers_file.parse_waivers(text, waivers_file.NAME, today), today=today)
+    return Policies(
+        waivers=waivers_file.parse_waivers(text, waivers_file.NAME, today),
+        today=today,
+        metric_margin=settings.metric_margin,
+    )
 
 
 def _empty_workdir(out: Path) -> Path:

@@ -82,6 +82,16 @@ def test_what_production_runs_is_the_base_of_a_new_model(workspace: Workspace) -
     assert finding["base_ms"] < finding["head_ms"]
 
 
+def test_a_metric_of_the_users_own_that_gets_worse_is_red(workspace: Workspace) -> None:
+    save(conv_model(channels=16, out=32, size=14, seed=5), workspace.root / "retrained.onnx")
+    workspace.write("score.py", "import sys; print(0.7 if '/base' in sys.argv[1] else 0.6)\n")
+    command = f"{sys.executable} score.py"
+    line = ["compare", "models/m.onnx", "retrained.onnx", "--json", "--metric-command", command]
+    done = workspace.tunegate(*line)
+    assert done.returncode == 1, done.stderr
+    assert "metric 0.7 to 0.6" in json.loads(done.stdout)["findings"][0]["reason"]
+
+
 def test_one_model_under_both_runtimes(workspace: Workspace) -> None:
     model = "models/m.onnx"
     done = workspace.tunegate("compare", f"onnxruntime:{model}", f"tvm:{model}", "--json")

@@ -20,8 +20,8 @@ from tunegate_cache.tuning_cache import Seconds
 
 pytestmark = pytest.mark.usefixtures("credentials")
 
-BUDGET = Seconds(lookup=1.0, publish=1.5)
-SLACK_SECONDS = 2.0
+BUDGET = Seconds(lookup=2.5, publish=2.5)
+SLACK_SECONDS = 3.0
 LANES = 10
 VERBS: tuple[Verb, ...] = ("get", "put", "list")
 ALL_FAULTS = {**FAULTS, **LISTING_FAULTS}

@@ -37,6 +37,15 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     head_peak_bytes: int = 0
 
 
+class Metric(msgspec.Struct, frozen=True, kw_only=True):
+    """What the user's own command says of either side, more is better; None where it was not asked.
+    `problem` is why there is no answer."""
+
+    base: float | None = None
+    head: float | None = None
+    problem: str = ""
+
+
 class CellMeasurement(msgspec.Struct, frozen=True, kw_only=True):
     """`reference_ms` is ONNX Runtime on the head model, for the reference column only; `task_ms` is
     what each operator takes in one inference, measured inside the model. `canaries` are effects of
@@ -63,6 +72,7 @@ class CellMeasurement(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     canaries: tuple[float, ...] = ()
     alone: Histogram | None = None
+    metric: Metric | None = None
 
 
 class MeasurementRun(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,6 +19,7 @@ from tunegate.edges import config_file
 from tunegate.edges.built_artifact import built_artifact
 from tunegate.edges.earlier_results import forget_results
 from tunegate.edges.file_pair import FilePair
+from tunegate.errors import ConfigError
 from tunegate.settings import Settings, overridden
 from tunegate.stages.fixed_sides import Fixed
 from tunegate.toolbox import opened_tools, prepared_out
@@ -36,6 +37,11 @@ def run(
     forget_results(prepared_out(settings), since="plan")
     base, head = compared
     if are_commands:
+        if settings.metric_command:
+            message = (
+                "--metric-command gets an artifact, and commands have none. Leave one of them out."
+            )
+            raise ConfigError(message)
         config = _config(settings, head, {})
         return finish(compare_commands(settings, config, base, head), settings)
     both = understood(base, head)

@@ -28,13 +28,16 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def stop_after(effects: Sequence[float], rule: Rule) -> Stop | None:
-    """Why to stop after these launches, or None to go on. Between looks it always goes on."""
-    if len(effects) not in rule.looks:
+    """Why to stop after these launches, or None to go on. Between looks it always goes on; launches
+    after the last look do not count."""
+    is_last = len(effects) >= rule.looks[-1]
+    if not is_last and len(effects) not in rule.looks:
         return None
+    effects = effects[: rule.looks[-1]]
     found = bounds(effects, looks=len(rule.looks), cells=rule.cells)
     if decide(found, rule.margin) != "undecided":
         return "decided"
-    if len(effects) >= rule.looks[-1]:
+    if is_last:
         return "budget"
     error = found.spread / math.sqrt(len(effects))
     projected = projected_launches(found, rule.margin, looks=len(rule.looks), nearer_by=error)
@@ -45,7 +48,8 @@ def guarded_stop(
     effects: Sequence[float], noises: Sequence[float], canaries: Sequence[float], rule: Rule
 ) -> Stop | None:
     """The same for launches of which some may have been disturbed, with the effects of the base
-    against itself; `noises` are standard errors of `effects`."""
+    against itself; `noises` are standard errors of `effects`. How many count may fall when another
+    one comes, as it moves what is usual: so a look may be passed by."""
     kept = undisturbed(noises, rule.margin)
     counted = [effect for effect, keep in zip(effects, kept, strict=True) if keep]
     if is_too_disturbed(kept) or trips(canaries, counted, rule.margin) > MOST_TRIPS:

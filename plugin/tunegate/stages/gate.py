@@ -17,6 +17,7 @@ from tunegate.stages.judgements import (
     absolute,
     latency,
     memory,
+    metric,
     size,
     waived,
 )
@@ -105,6 +106,7 @@ def _judge(
         absolute(measured, policies.objectives.get(cell.model)),
         size(built, gate.size_margin_percent),
         memory(measured, gate.memory_margin_percent),
+        metric(measured, policies.metric_margin),
     )
     judged = [first, *(other for other in others if other is not None)]
     status = worst([each.status for each in judged])

@@ -20,11 +20,13 @@ from tunegate.gate.waiving import standing, waiver_of
 
 
 class Policies(msgspec.Struct, frozen=True, kw_only=True):
-    """What was agreed on beside the margin; `today` is what waivers expire by."""
+    """What was agreed on beside the margin; `today` is what waivers expire by,
+    `metric_margin` how much less of the user's metric is no fault."""
 
     waivers: tuple[Waiver, ...] = ()
     today: datetime.date = datetime.date.min
     objectives: Mapping[ModelPath, ObjectiveConfig] = {}
+    metric_margin: float = 0.0
 
 
 NO_POLICIES = Policies()
@@ -119,6 +121,22 @@ def memory(measured: CellMeasurement | None, margin_percent: float | None) -> Ju
     before = min((launch.base_peak_bytes for launch in launches), default=0)
     after = min((launch.head_peak_bytes for launch in launches), default=0)
     return _more("peak memory", before, after, margin_percent)
+
+
+def metric(measured: CellMeasurement | None, margin: float) -> Judgement | None:
+    """The user's own measure, more is better; None where there is none."""
+    found = measured.metric if measured else None
+    if found is None:
+        return None
+    if found.problem or found.head is None:
+        return Judgement("error", f"the metric is not known: {found.problem or 'no head'}")
+    if found.base is None:
+        return Judgement("pass", f"metric {found.head:.6g}")
+    lost = found.base - found.head
+    said = f"metric {found.base:.6g} to {found.head:.6g} ({-lost:+.3g})"
+    if lost > margin:
+        return Judgement("fail", f"{said}, over its margin of {margin:g}")
+    return Judgement("pass", said)
 
 
 def _more(what: str, before: int, after: int, margin_percent: float | None) -> Judgement | None:

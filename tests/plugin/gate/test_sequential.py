@@ -124,6 +124,27 @@ def test_a_fifth_faster_passes_on_a_busy_machine_and_no_canary_can_hide_it() -> 
     assert guarded_stop(effects, BUSY, [0.001, 0.3, 0.3], SHORT) == "disturbed"
 
 
+@given(
+    st.lists(st.floats(0.0, 2.0), min_size=40, max_size=40),
+    st.lists(st.floats(-0.2, 0.2), min_size=40, max_size=40),
+    st.sampled_from([(4,), (4, 6), (4, 6, 9, 13)]),
+)
+def test_whatever_is_disturbed_it_comes_to_an_end(
+    noises: list[float], effects: list[float], looks: tuple[int, ...]
+) -> None:
+    rule = Rule(margin_percent=3.0, looks=looks, cells=1)
+    ends = 2 * looks[-1] + 6
+    assert any(
+        guarded_stop(effects[:count], noises[:count], [0.0], rule) is not None
+        for count in range(1, ends + 1)
+    )
+
+
+def test_launches_past_the_last_look_do_not_change_what_it_says() -> None:
+    effects = [0.1, 0.1, 0.101, 0.099, -5.0]
+    assert stop_after(effects, Rule(margin_percent=3.0, looks=(4,), cells=1)) == "decided"
+
+
 @given(st.lists(st.floats(-0.5, 0.5), min_size=7, max_size=7), st.floats(0.0, 0.5))
 def test_disturbed_is_decided_only_as_it_would_be_without_the_guard(
     effects: list[float], canary: float

@@ -14,13 +14,13 @@ from tests.support.measured_cells import (
     make_run,
 )
 from tests.support.waivers import TODAY, make_waiver
-from tunegate.artifacts.measurements import CellMeasurement
+from tunegate.artifacts.measurements import CellMeasurement, Metric
 from tunegate.artifacts.verdicts import Finding, Verdict
 from tunegate.config import GateConfig, ObjectiveConfig
 from tunegate.gate.histogram import histogram
 from tunegate.stages.compare import compare
 from tunegate.stages.gate import decide
-from tunegate.stages.judgements import Policies, absolute
+from tunegate.stages.judgements import Policies, absolute, metric
 from tunegate.stages.tally import tally
 
 SLOWER, SAME = (0.05, 0.051, 0.049, 0.05), (0.001, -0.001, 0.0, 0.001)
@@ -123,6 +123,27 @@ def test_a_larger_artifact_fails_where_it_has_a_margin() -> None:
     assert judged.status == "fail"
     assert "artifact +11.0 %" in judged.findings[0].reason
     assert verdict(measured, Policies(), strict, sizes=(100, 109)).status == "pass"
+
+
+@pytest.mark.parametrize(
+    ("found", "margin", "status", "said"),
+    [
+        (Metric(base=0.71, head=0.70), 0.0, "fail", "0.71 to 0.7 (-0.01), over its margin of 0"),
+        (Metric(base=0.71, head=0.70), 0.02, "pass", "0.71 to 0.7 (-0.01)"),
+        (Metric(base=0.71, head=0.75), 0.0, "pass", "(+0.04)"),
+        (Metric(head=0.75), 0.0, "pass", "metric 0.75"),
+        (Metric(problem="`x` exited with 1: boom"), 9.0, "error", "boom"),
+        (Metric(base=0.71), 9.0, "error", "no head"),
+    ],
+)
+def test_the_users_own_measure_may_not_get_worse(
+    found: Metric, margin: float, status: str, said: str
+) -> None:
+    judged = metric(make_measurement(metric=found), margin)
+    assert judged is not None
+    assert judged.status == status
+    assert said in judged.reason
+    assert metric(make_measurement(), margin) is None
 
 
 def test_more_memory_fails_where_it_has_a_margin() -> None:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import math
 import random
-import shlex
 import statistics
-import subprocess
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
 from tunegate.artifacts.measurements import Histogram, Launch
+from tunegate.edges.bench.command_output import output_of
 from tunegate.errors import MeasurementError
 from tunegate.gate.histogram import histogram
 from tunegate.ports import Bench, Benchmarker, Shapes
-
-_LIMIT_SECONDS = 600.0
 
 
 class Commands:
@@ -77,21 +74,8 @@ class CommandPair:
 
 def latencies_ms(line: str) -> list[float]:
     """Run a command line, without a shell. Raises MeasurementError."""
-    try:
-        done = subprocess.run(
-            shlex.split(line), capture_output=True, text=True, timeout=_LIMIT_SECONDS, check=False
-        )
-    except (OSError, ValueError) as error:
-        message = f"`{line}` cannot be run ({error})"
-        raise MeasurementError(message) from error
-    except subprocess.TimeoutExpired as error:
-        message = f"`{line}` did not end in {_LIMIT_SECONDS:.0f} s"
-        raise MeasurementError(message) from error
-    if done.returncode != 0:
-        last = done.stderr.strip().splitlines()[-1:] or ["it said nothing"]
-        message = f"`{line}` exited with {done.returncode}: {last[0][:200]}"
-        raise MeasurementError(message)
-    times = [time for text in done.stdout.splitlines() if (time := _positive(text)) is not None]
+    printed = output_of(line)
+    times = [time for text in printed.splitlines() if (time := _positive(text)) is not None]
     if not times:
         message = f"`{line}` printed no latency: one number of milliseconds in a line"
         raise MeasurementError(message)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tunegate.edges.bench import commands
+from tunegate.edges.bench import command_output
 from tunegate.edges.bench.commands import Commands, latencies_ms
 from tunegate.errors import MeasurementError
 
@@ -38,7 +38,7 @@ def test_a_command_that_measures_nothing_says_why(line: str, said: str) -> None:
 
 
 def test_a_command_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "_LIMIT_SECONDS", 0.2)
+    monkeypatch.setattr(command_output, "_LIMIT_SECONDS", 0.2)
     with pytest.raises(MeasurementError, match="did not end"):
         latencies_ms(program("import time; time.sleep(60)"))
 

@@ -1,0 +1,32 @@
+"""ports.Scorer over a command of the user's."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from tunegate.edges.bench.command_output import output_of
+from tunegate.errors import MeasurementError
+from tunegate.ports import Scorer
+
+
+class ScoringCommand:
+    """The command gets an artifact's directory as its last argument and prints the score in its last
+    line."""
+
+    def __init__(self, line: str) -> None:
+        self._line = line
+
+    def score(self, artifact: Path) -> float:
+        lines = output_of(self._line, str(artifact)).split()
+        try:
+            score = float(lines[-1])
+        except (IndexError, ValueError):
+            score = math.nan
+        if not math.isfinite(score):
+            message = f"`{self._line}` printed no number at its end"
+            raise MeasurementError(message)
+        return score
+
+
+_: type[Scorer] = ScoringCommand
