@@ -15,6 +15,7 @@ from tunegate.artifacts.builds import CellBuilds, Runtime
 from tunegate.artifacts.changes import ChangeSet, ModelPath
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import Shard, TuningPlan
+from tunegate.artifacts.tasks import TaskSet
 from tunegate.artifacts.verdicts import Report
 from tunegate.config import Config, GateConfig
 from tunegate.errors import CancelledError
@@ -25,6 +26,7 @@ from tunegate.ports import (
     Clock,
     Compiler,
     Device,
+    ModelReader,
     Progress,
     Repository,
     Scorer,
@@ -36,6 +38,7 @@ from tunegate.selection import entry_for, shapes_for
 from tunegate.stages.build import build
 from tunegate.stages.choose_runtime import choose_runtime
 from tunegate.stages.compare import compare
+from tunegate.stages.earlier_bases import MOST, with_earlier_bases
 from tunegate.stages.export_models import export_models
 from tunegate.stages.extract import extract
 from tunegate.stages.fixed_sides import NOTHING_FIXED, Fixed, replaced, restricted
@@ -85,6 +88,7 @@ class Tools:
     workdir: Path
     policies: Policies = NO_POLICIES
     scorer: Scorer | None = None
+    reader: ModelReader | None = None
 
     @property
     def measuring(self) -> Measuring:
@@ -110,20 +114,37 @@ def run(tools: Tools, changes: ChangeSet, fixed: Fixed = NOTHING_FIXED) -> Repor
 def make_plan(tools: Tools, changes: ChangeSet, *, shards: int | None = None) -> TuningPlan:
     """Writes changes.json, tasks.json and plan.json."""
     wire.write(tools.out / "changes.json", changes)
-    tasks = extract(
-        changes, tools.config, tools.repository, tools.compiler, tools.workdir, tools.progress
-    )
+    tasks = _extracted(tools, changes)
     wire.write(tools.out / "tasks.json", tasks)
     planned = plan(tasks, resolve(tasks, tools.index, tools.config), tools.config, shards=shards)
     wire.write(tools.out / "plan.json", planned)
     return planned
 
 
+def _extracted(tools: Tools, changes: ChangeSet) -> TaskSet:
+    """With earlier bases where the bases are broken: the tasks hold the changes that are gated."""
+    tasks = _extract(tools, changes)
+    if tools.reader is None:
+        return tasks
+    for _ in range(MOST):
+        older = with_earlier_bases(tasks.changes, tasks.broken_bases, tools.reader)
+        if older == tasks.changes:
+            break
+        tasks = _extract(tools, older)
+    return tasks
+
+
+def _extract(tools: Tools, changes: ChangeSet) -> TaskSet:
+    return extract(
+        changes, tools.config, tools.repository, tools.compiler, tools.workdir, tools.progress
+    )
+
+
 def tune_shard(tools: Tools, planned: TuningPlan, shard: Shard) -> TuningOutcome:
     """Writes outcome-<shard>.json, also when it is cancelled: then it raises CancelledError."""
     if any(task.trials for task in shard.tasks):
         tools.progress.step(f"tune: shard {shard.index} on {shard.target}")
-    models = export_models(planned.changes, tools.repository, tools.workdir)
+    models = export_models(planned.changes, tools.repository, tools.workdir).files
     outcome = tune(
         shard,
         models,
@@ -251,7 +272,7 @@ def _references(
     tools: Tools, changes: ChangeSet, builds: Sequence[CellBuilds]
 ) -> dict[ModelPath, Reference]:
     """The head models, for the ONNX Runtime column."""
-    files = export_models(changes, tools.repository, tools.workdir)
+    files = export_models(changes, tools.repository, tools.workdir).files
     return {
         built.cell.model: Reference(
             files[built.cell.model, "head"],

@@ -63,10 +63,12 @@ class ModelReader(Protocol):
 
     **Cheap first.** `models` looks at names, sizes and pointers only; its `external` stands for all
     that may be a model's data. `opened` reads the bytes: it gives the version with its graph digest
-    and its real data files, or without them and the reason, never an exception.
+    and its real data files, or without them and the reason, never an exception. `earlier` is the
+    version before the last change of its file, and how many commits back that is from its revision.
     """
 
     def models(self, revision: str) -> Mapping[ModelPath, ModelVersion]: ...
+    def earlier(self, version: ModelVersion) -> tuple[ModelVersion, int] | None: ...
     def opened(self, version: ModelVersion) -> tuple[ModelVersion, str]: ...
 
 

@@ -113,18 +113,14 @@ def opened_tools(
         yield Tools(
             config=config,
             repository=repository,
-            index=SharedCache(
-                config.cache, state=STATE.expanduser(), root=root, device=device.fingerprint()
-            ),
+            index=_index(config, device, root),
             compiler=compiler,
             builders={
                 "tvm": compiler,
                 "onnxruntime": OnnxRuntimeBuilder(workdir / "onnxruntime"),
             },
             shipping=BuildDirectories(),
-            tuner=_tuner(
-                config, device, clock, Provenance(repository=root.name, commit=commit), workdir
-            ),
+            tuner=_tuner(config, device, clock, _source(root, commit), workdir),
             benchmarker=FreshProcesses(workdir / "bench"),
             device=device,
             clock=clock,
@@ -134,6 +130,7 @@ def opened_tools(
             workdir=workdir,
             policies=_policies(repository, commit, clock, settings),
             scorer=_scorer(settings),
+            reader=GitModelReader(repository) if isinstance(repository, GitRepository) else None,
         )
     finally:
         shown.close()
@@ -163,6 +160,15 @@ def opened_measuring(
     finally:
         shown.close()
     _keep_logs(workdir)
+
+
+def _index(config: Config, device: ThisMachine, root: Path) -> SharedCache:
+    known = device.fingerprint()
+    return SharedCache(config.cache, state=STATE.expanduser(), root=root, device=known)
+
+
+def _source(root: Path, commit: str) -> Provenance:
+    return Provenance(repository=root.name, commit=commit)
 
 
 def _scorer(settings: Settings) -> Scorer | None:

@@ -21,9 +21,9 @@ def test_borrowed_schedules_without_a_budget_are_said_to_be_unverified(tmp_path:
     tuned = workspace.tunegate("run")
     assert tuned.returncode == 0, tuned.stderr
     wider = conv_model(channels=16, out=32, size=18)
-    save(wider, workspace.root / "models" / "m.onnx")
+    save(wider, workspace.root / "models" / "wider.onnx")
     workspace.commit()
-    done = workspace.tunegate("run", "--minutes", "0", "--json")
+    done = workspace.tunegate("run", "--base", "HEAD~1", "--minutes", "0", "--json")
     verdict = json.loads(done.stdout)
     assert verdict["tuning"]["trials"] == 0
     assert verdict["tuning"]["transfer"] >= 1

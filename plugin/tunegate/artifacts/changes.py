@@ -44,6 +44,14 @@ class ModelVersion(msgspec.Struct, frozen=True, kw_only=True):
     external: tuple[ExternalFile, ...] = ()
 
 
+class Ancestor(msgspec.Struct, frozen=True, kw_only=True):
+    """Why `base` is older than the base revision: it lies so many commits before it, and every version
+    between cannot be compiled."""
+
+    commits: int
+    reason: str
+
+
 class ModelChange(msgspec.Struct, frozen=True, kw_only=True):
     """How one configured model differs. `change` is set for `modified`: weights only, the graph,
     what the config asks of it, or unknown (treated as structural)."""
@@ -55,6 +63,7 @@ class ModelChange(msgspec.Struct, frozen=True, kw_only=True):
     head: ModelVersion | None
     targets: tuple[str, ...]
     reason: str = ""
+    ancestor: Ancestor | None = None
 
 
 class ChangeSet(msgspec.Struct, frozen=True, kw_only=True):

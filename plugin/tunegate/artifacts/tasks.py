@@ -35,12 +35,14 @@ class TuningTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskSet(msgspec.Struct, frozen=True, kw_only=True):
-    """`tasks.json`. Every task once, whichever models and sides use it."""
+    """`tasks.json`. Every task once, whichever models and sides use it. `broken_bases` are models whose
+    base cannot be compiled, and why."""
 
     schema: Literal[1] = 1
     changes: ChangeSet
     tasks: tuple[TuningTask, ...]
     notes: tuple[str, ...] = ()
+    broken_bases: dict[ModelPath, str] = {}
 
 
 class ResolvedTask(msgspec.Struct, frozen=True):

@@ -61,7 +61,7 @@ def _exports(place: Workplace, tools: Tools, directory: Path) -> tuple[ModelExpo
     tasks = extract(changes, *parts).tasks
     found = tools.index.lookup([(task.key, task.shape) for task in tasks])
     records = {key: hit.records for key, hit in found.items() if isinstance(hit, ExactHit)}
-    files = export_models(changes, tools.repository, tools.workdir)
+    files = export_models(changes, tools.repository, tools.workdir).files
     named = {target.name: target for target in place.config.targets}
     wanted = [(change, named[name]) for change in changes.models for name in change.targets]
     jobs = [_job(place, files, change, target, records, directory) for change, target in wanted]

@@ -61,7 +61,7 @@ def run(settings: Settings, *, directory: Path) -> int:
     database = read_database(directory)
     root, head = place.repository.root, place.repository.revisions(None, None).head
     with opened_tools(settings, place.config, place.repository, root, head) as tools:
-        files = export_models(place.all_models(), tools.repository, tools.workdir)
+        files = export_models(place.all_models(), tools.repository, tools.workdir).files
         adopted, standing = _standing(place, tools, files, database)
         results = elect(standing, files, tools.tuner, place.config.budget.minutes, tools.progress)
         winners = [_signed_off(record) for _, record in results if record is not None]

@@ -40,7 +40,7 @@ def run(settings: Settings, *, from_zone: str) -> int:
     root, head = place.repository.root, place.repository.revisions(None, None).head
     with opened_tools(settings, place.config, place.repository, root, head) as tools:
         standing = _standing(place, tools, from_zone)
-        files = export_models(place.all_models(), tools.repository, tools.workdir)
+        files = export_models(place.all_models(), tools.repository, tools.workdir).files
         results = elect(standing, files, tools.tuner, place.config.budget.minutes, tools.progress)
         winners = [_signed_off(record, from_zone) for _, record in results if record is not None]
         published = tools.index.publish(winners)

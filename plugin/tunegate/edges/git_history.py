@@ -38,6 +38,18 @@ class GitHistory:
             parts.append(f"{uncommitted} uncommitted, which tunegate does not see")
         return ", ".join([*parts, self._git.text("version") or "git"])
 
+    def before_last_change(self, revision: str, *paths: str) -> tuple[str, int] | None:
+        """The commit of the last change but one of any of these files, along first parents, and how
+        many commits back it is; None where the history here has no such commit."""
+        line = ("--first-parent", "--format=%H", "-n", "2", revision, "--", *paths)
+        commits = (self._git.text("--literal-pathspecs", "log", *line) or "").split()
+        if len(commits) < 2:  # noqa: PLR2004 -- the present content has one
+            return None
+        counted = self._git.text(
+            "rev-list", "--first-parent", "--count", f"{commits[1]}..{revision}"
+        )
+        return commits[1], int(counted or 0)
+
     def release(self, commit: str) -> str:
         """The tag of a commit, the latest where it has several; an empty string where it has none."""
         if not commit:

@@ -59,6 +59,16 @@ class GitModelReader:
         external = self._external(version, names)
         return msgspec.structs.replace(version, graph_digest=digest, external=external), ""
 
+    def earlier(self, version: ModelVersion) -> tuple[ModelVersion, int] | None:
+        """None where the file is new, or the history here does not reach further back."""
+        paths = (version.path, version.path + _DVC)
+        found = self._repository.before_last_change(version.revision, *paths)
+        if found is None:
+            return None
+        commit, commits = found
+        model = self.models(commit).get(version.path)
+        return None if model is None else (self.opened(model)[0], commits)
+
     def _stored(self, revision: str, entry: TreeEntry, size_bytes: int | None) -> ModelVersion:
         """Of unknown size is a blob that cannot be fetched: opening it will say so."""
         is_small = size_bytes is not None and size_bytes <= LARGEST_POINTER_BYTES

@@ -37,7 +37,7 @@ def build(
     progress: Progress,
 ) -> tuple[CellCandidates, ...]:
     """Every cell that has work, both sides, for each runtime of its target."""
-    files = export_models(changes, repository, workdir)
+    files = export_models(changes, repository, workdir).files
     cells = _cells(changes, config, files)
     sides = [(cell, side) for cell in cells for side in SIDES if (cell.model, side) in files]
     if sides:

@@ -5,26 +5,46 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from tunegate.artifacts.changes import ChangeSet, ModelChange, ModelPath, ModelVersion, Side
+from tunegate.errors import ModelError
 from tunegate.ports import Repository
 
 ModelFiles = Mapping[tuple[ModelPath, Side], Path]
 
 
-def export_models(changes: ChangeSet, repository: Repository, workdir: Path) -> ModelFiles:
+class Exported(NamedTuple):
+    """`broken_bases` are models whose base is no model, and why: they have no file for that side."""
+
+    files: ModelFiles
+    broken_bases: Mapping[ModelPath, str]
+
+
+def export_models(changes: ChangeSet, repository: Repository, workdir: Path) -> Exported:
     """One directory for each version that has work to do; equal contents share one. What an
-    earlier stage of the run has written to `workdir` is not written again."""
+    earlier stage of the run has written to `workdir` is not written again. Raises ModelError for a
+    head that is no model."""
     files: dict[tuple[ModelPath, Side], Path] = {}
+    broken: dict[ModelPath, str] = {}
     for change in changes.models:
         for side, version in versions(change).items():
-            into = workdir / "models" / _identity(version)
-            link = into.with_suffix(".path")
-            if not link.exists():
-                link.parent.mkdir(parents=True, exist_ok=True)
-                link.write_text(str(repository.export_model(version, into)))
-            files[change.path, side] = Path(link.read_text())
-    return files
+            try:
+                files[change.path, side] = _file(version, repository, workdir)
+            except ModelError as error:
+                if side == "head":
+                    raise
+                broken[change.path] = str(error)
+    return Exported(files, broken)
+
+
+def _file(version: ModelVersion, repository: Repository, workdir: Path) -> Path:
+    into = workdir / "models" / _identity(version)
+    link = into.with_suffix(".path")
+    if not link.exists():
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.write_text(str(repository.export_model(version, into)))
+    return Path(link.read_text())
 
 
 def _identity(version: ModelVersion) -> str:

@@ -30,12 +30,16 @@ def extract(
     Raises ModelError for a head model that cannot be compiled; it is a note, like a base model that
     cannot be, where it is a valid model and its target allows ONNX Runtime.
     """
-    files = export_models(changes, repository, workdir)
+    files, broken = export_models(changes, repository, workdir)
     wanted = _wanted(changes, config, files)
     if wanted:
         progress.step(f"extract: {_count(len({path for path, _, _ in wanted}))}")
     answers = compiler.tasks([_job(config, files, *which) for which in wanted])
-    return merge(changes, wanted, answers)
+    found = merge(changes, wanted, answers)
+    notes = [f"no baseline for {path}: {reason}" for path, reason in broken.items()]
+    return msgspec.structs.replace(
+        found, notes=(*found.notes, *notes), broken_bases={**broken, **found.broken_bases}
+    )
 
 
 Wanted = tuple[ModelPath, Side, TargetConfig]
@@ -83,21 +87,30 @@ def merge(
     """One task for each key and target, with a use for each model and side that has it."""
     tasks: dict[tuple[WorkloadKey, str], TuningTask] = {}
     notes: list[str] = []
+    broken: dict[ModelPath, str] = {}
     retrained = {change.path for change in changes.models if _has_tasks_of_head(change)}
     for (path, side, target), answer in zip(wanted, answers, strict=True):
         if isinstance(answer, ModelError):
             notes.append(_untuned(path, side, target, answer))
+            if side == "base" and not _runs_uncompiled(answer, target):
+                broken[path] = str(answer)
             continue
         for task in answer:
             use = msgspec.structs.replace(task.uses[0], model=path, side=side)
             _add(tasks, task, use)
             if path in retrained:
                 _add(tasks, task, msgspec.structs.replace(use, side="base"))
-    return TaskSet(changes=changes, tasks=tuple(tasks.values()), notes=tuple(notes))
+    return TaskSet(
+        changes=changes, tasks=tuple(tasks.values()), notes=tuple(notes), broken_bases=broken
+    )
+
+
+def _runs_uncompiled(error: ModelError, target: TargetConfig) -> bool:
+    return isinstance(error, UnsupportedModelError) and "onnxruntime" in runtimes_of(target)
 
 
 def _untuned(path: ModelPath, side: Side, target: TargetConfig, error: ModelError) -> str:
-    if isinstance(error, UnsupportedModelError) and "onnxruntime" in runtimes_of(target):
+    if _runs_uncompiled(error, target):
         return f"{path} ({side}) cannot be compiled, ONNX Runtime runs it: {error}"
     if side == "head":
         raise error

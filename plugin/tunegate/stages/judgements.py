@@ -58,7 +58,8 @@ def latency(
         case "single":
             return _alone(change, built.base)
         case _:
-            return _by_interval(comparison, gate)
+            judged = _by_interval(comparison, gate)
+            return Judgement(judged.status, judged.reason + _ancestry(change))
 
 
 def waived(
@@ -156,6 +157,17 @@ def _unfit(measured: CellMeasurement) -> str:
     return (
         "this machine cannot hold still: too many launches were disturbed, or the base against "
         f"itself differed ({canaries})"
+    )
+
+
+def _ancestry(change: ModelChange) -> str:
+    """What a reader must know of a base that is older than it should be."""
+    if change.ancestor is None or change.base is None:
+        return ""
+    back = "1 commit" if change.ancestor.commits == 1 else f"{change.ancestor.commits} commits"
+    return (
+        f"; against {change.base.revision[:12]}, {back} before the base, which cannot be compiled "
+        f"({change.ancestor.reason})"
     )
 
 

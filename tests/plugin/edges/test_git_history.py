@@ -284,3 +284,14 @@ def test_a_release_is_the_latest_tag_of_a_commit(origin: Checkout) -> None:
     origin.git("tag", "v1.0.0", head)
     assert history.release(head) == "v1.0.0"
     assert history.release(commit_of(origin, "topic")) == ""
+
+
+def test_the_change_before_the_last_one_is_counted_along_first_parents(origin: Checkout) -> None:
+    history = GitHistory(origin.path)
+    main = commit_of(origin, "main")
+    assert history.before_last_change(main, "a.onnx") is None
+    origin.commit({"a.onnx": b"2" * 2000}, "again")
+    origin.commit({"readme": b"third"}, "third")
+    found = history.before_last_change(commit_of(origin, "main"), "a.onnx", "a.onnx.dvc")
+    assert found == (commit_of(origin, "main~3"), 3)
+    assert history.before_last_change(commit_of(origin, "main"), "*.onnx") is None

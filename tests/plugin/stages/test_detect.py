@@ -35,6 +35,9 @@ class CountingReader:
         self._reader = reader
         self.opened_paths: list[str] = []
 
+    def earlier(self, version: ModelVersion) -> tuple[ModelVersion, int] | None:
+        return None
+
     def models(self, revision: str) -> Mapping[str, ModelVersion]:
         return self._reader.models(revision)
 

@@ -1,0 +1,38 @@
+"""Stage: where the base of a model cannot be compiled, the nearest earlier version of it takes its place.
+
+Chosen before anything is looked up or tuned: a base that is compared with gets the best schedules that
+are known for it, like the head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from tunegate.artifacts.changes import Ancestor, ChangeSet, ModelChange, ModelPath
+from tunegate.ports import ModelReader
+
+MOST = 3
+"""Versions that are tried; further back it is another model."""
+
+
+def with_earlier_bases(
+    changes: ChangeSet, broken: Mapping[ModelPath, str], reader: ModelReader
+) -> ChangeSet:
+    """One version further back for each of these models that has one."""
+    models = [
+        _earlier(change, broken[change.path], reader) if change.path in broken else change
+        for change in changes.models
+    ]
+    return msgspec.structs.replace(changes, models=tuple(models))
+
+
+def _earlier(change: ModelChange, reason: str, reader: ModelReader) -> ModelChange:
+    found = reader.earlier(change.base) if change.base is not None else None
+    if found is None:
+        return change
+    version, commits = found
+    known = change.ancestor or Ancestor(commits=0, reason=reason)
+    ancestor = msgspec.structs.replace(known, commits=known.commits + commits)
+    return msgspec.structs.replace(change, base=version, change="unknown", ancestor=ancestor)
