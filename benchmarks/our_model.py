@@ -160,6 +160,8 @@ def tuned(
     seconds: float,
     publish: Publish,
     scratch: Path,
+    *,
+    filters: bool = True,
 ) -> dict[WorkloadKey, TaskOutcome]:
     shard = Shard(
         index=0,
@@ -180,5 +182,6 @@ def tuned(
         source=Provenance(),
         clock=time,
         scratch=scratch / "tuner",
+        filters=filters,
     )
     return {o.key: o for o in tuner.tune(shard, {("m.onnx", "head"): model}, publish)}

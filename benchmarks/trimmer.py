@@ -23,19 +23,16 @@ from unittest.mock import patch
 
 import msgspec
 import onnx
-from our_model import DEVICE
+from our_model import tuned
 from stock_model import TARGET, named_model
 
 from tunegate.artifacts.outcomes import TaskOutcome
-from tunegate.artifacts.plans import Budget, PlannedTask, Shard
-from tunegate.artifacts.tasks import ResolvedTask, TuningTask
+from tunegate.artifacts.tasks import TuningTask
 from tunegate.edges.metaschedule import tuning_run
 from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
-from tunegate.edges.metaschedule.tuner import MetaScheduleTuner
-from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.ports import ModelJob
 from tunegate.tuning.next_task import Choice, TaskState
-from tunegate_cache.records import Miss, Provenance, TuningRecord, WorkloadKey
+from tunegate_cache.records import Miss, TuningRecord, WorkloadKey
 
 BATCH = 8
 LOSS = 1.02
@@ -84,7 +81,7 @@ def main() -> None:
         for number, variant in enumerate(VARIANTS):
             with switched(variant):
                 place = scratch / str(number)
-                runs[variant] = tuned(model, tasks, options.seconds, variant, place)
+                runs[variant] = run(model, tasks, options.seconds, variant, place)
             ended = curve(tasks, runs[variant], defaults(runs.values()))[-1][1]
             print(f"{variant.name}: {trials(runs[variant])} trials, {ended:.2f} ms", flush=True)
         show(options.model, tasks, runs, options.seconds)
@@ -114,32 +111,9 @@ def in_turn(states: Sequence[TaskState], **_: object) -> Choice | None:
     return Choice(min(ready)[1], BATCH) if ready else None
 
 
-def tuned(
+def run(
     model: Path, tasks: Sequence[TuningTask], seconds: float, variant: Variant, scratch: Path
 ) -> Run:
-    budget = Budget(seconds=seconds, trials=None, min_gain_percent_per_minute=0.0)
-    planned = tuple(
-        PlannedTask(resolved=ResolvedTask(task, Miss("absent")), trials=8, gain_ms=1.0)
-        for task in tasks
-    )
-    shard = Shard(
-        index=0,
-        target=TARGET.name,
-        labels=(),
-        tasks=planned,
-        budget=budget,
-        predicted_seconds=0.0,
-    )
-    tuner = MetaScheduleTuner(
-        targets={TARGET.name: TARGET},
-        shapes={"m.onnx": {}},
-        device=DEVICE,
-        toolchain=toolchain(),
-        source=Provenance(),
-        clock=time,
-        scratch=scratch,
-        filters=variant.filters,
-    )
     found: list[tuple[float, TuningRecord]] = []
     started = time.monotonic()
 
@@ -147,7 +121,10 @@ def tuned(
         found.extend((time.monotonic() - started, record) for record in records)
         return True
 
-    outcomes = {o.key: o for o in tuner.tune(shard, {("m.onnx", "head"): model}, publish)}
+    answers = dict.fromkeys((task.key for task in tasks), Miss("absent"))
+    outcomes = tuned(
+        model, TARGET, tasks, answers, seconds, publish, scratch, filters=variant.filters
+    )
     return Run(tuple(found), outcomes)
 
 

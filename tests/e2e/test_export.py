@@ -44,7 +44,7 @@ print(json.dumps({"records": len(database), "scheduled": len(scheduled)}))
 """
 
 
-@pytest.mark.parametrize("layout", ["nhwc"])  # what a user has; nchw is a conversion less
+@pytest.mark.parametrize("layout", ["nchw", "nhwc"])
 def test_plain_tvm_builds_with_an_exported_database(tmp_path: Path, layout: str) -> None:
     target = f"targets:\n  - name: cpu\n    layout: {layout}\n    runtime: tvm\n    threads: 1\n"
     workspace = Workspace(tmp_path / "w", target + CONFIG.replace("trials: 2", "trials: 6"))

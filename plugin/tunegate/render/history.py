@@ -7,15 +7,14 @@ import itertools
 from collections.abc import Sequence
 
 import msgspec
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from tunegate.artifacts.history import HistoryEntry
-from tunegate.render import units
 from tunegate.render.escape import visible
-from tunegate.render.headline import WORDS
+from tunegate.render.page import page_environment
 from tunegate.render.svg import HEAD, INK, MUTED, SLOWER, styled, svg
 
 _WIDTH_INCHES, _HEIGHT_INCHES = 5.2, 2.2
@@ -36,21 +35,8 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
 
 def render(entries: Sequence[HistoryEntry], location: str) -> str:
     """The page; the same entries always give the same bytes."""
-    environment = Environment(
-        loader=PackageLoader("tunegate.render"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        finalize=lambda value: visible(value, 300) if type(value) is str else value,
-    )
-    environment.filters |= {
-        "ms": units.milliseconds,
-        "interval": units.interval,
-        "day": lambda at: f"{_moment(at):%Y-%m-%d %H:%M}",
-    }
-    environment.globals |= {"NONE": units.NONE, "WORDS": WORDS}
+    environment = page_environment(longest_text=300)
+    environment.filters["day"] = lambda at: f"{_moment(at):%Y-%m-%d %H:%M}"
     page = environment.get_template("history.html.j2")
     return page.render(series=series(entries), location=location, runs=len({e.at for e in entries}))
 
@@ -92,7 +78,8 @@ def _plot(entries: Sequence[HistoryEntry], name: str) -> Markup:
         failed, [times[at] for at in failed], "x", color=SLOWER, markersize=8, markeredgewidth=2
     )
     _mark_releases(axes, entries)
-    axes.set_ylim(0, 1.15 * max((t for t in times if t == t), default=1.0))  # noqa: PLR0124 -- not NaN
+    known = (entry.head_ms for entry in entries if entry.head_ms is not None)
+    axes.set_ylim(0, 1.15 * max(known, default=1.0))
     axes.set_xlim(-0.5, max(len(times) - 0.5, 1.5))
     axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
     axes.set_xlabel("runs, oldest first; x: failed")
@@ -102,11 +89,11 @@ def _plot(entries: Sequence[HistoryEntry], name: str) -> Markup:
     return Markup(svg(figure, name=name, description=told))  # noqa: S704
 
 
-def _mark_releases(axes: object, entries: Sequence[HistoryEntry]) -> None:
+def _mark_releases(axes: Axes, entries: Sequence[HistoryEntry]) -> None:
     releases = [(at, entry.release) for at, entry in enumerate(entries) if entry.release]
     for at, release in releases[-_MOST_LABELS:]:
-        axes.axvline(at, color=MUTED, linewidth=0.8, linestyle=(0, (3, 3)))  # type: ignore[attr-defined]
-        axes.annotate(  # type: ignore[attr-defined]
+        axes.axvline(at, color=MUTED, linewidth=0.8, linestyle=(0, (3, 3)))
+        axes.annotate(
             visible(release, 20),
             (at, 1.0),
             xycoords=("data", "axes fraction"),

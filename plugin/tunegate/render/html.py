@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import msgspec
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 
 from tunegate.artifacts.builds import Build
@@ -13,10 +13,10 @@ from tunegate.artifacts.verdicts import Finding, Report
 from tunegate.render import plots, units
 from tunegate.render.distribution import distribution
 from tunegate.render.environment import facts
-from tunegate.render.escape import visible
 from tunegate.render.headline import WORDS, headline, reason, worst_first
 from tunegate.render.ledger import audit, spending
 from tunegate.render.operators import Part, parts, tuned_rows
+from tunegate.render.page import page_environment
 from tunegate.render.shipped import RUNTIMES, shipped
 from tunegate.render.stopped import stopped_words, tuning_ended
 
@@ -73,20 +73,10 @@ def render(report: Report) -> str:
 
 
 def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("tunegate.render"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        finalize=lambda value: visible(value, 2000) if type(value) is str else value,
-    )
+    environment = page_environment(longest_text=2000)
     environment.filters |= {
-        "ms": units.milliseconds,
         "difference": units.difference_ms,
         "percent": units.percent,
-        "interval": units.interval,
         "share": units.share,
         "duration": units.duration,
         "money": units.money,
@@ -94,7 +84,7 @@ def _environment() -> Environment:
         "stopped": stopped_words,
         "tuning_ended": tuning_ended,
     }
-    environment.globals |= {"RUNTIMES": RUNTIMES, "WORDS": WORDS, "NONE": units.NONE}
+    environment.globals |= {"RUNTIMES": RUNTIMES}
     return environment
 
 

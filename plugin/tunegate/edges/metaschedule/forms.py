@@ -24,6 +24,8 @@ DIRECT, IM2COL = "direct", "im2col"
 _MOST_BYTES = 64 * 1024 * 1024
 """Of an unfolded image: nobody's cache holds more of it."""
 _SPATIAL, _REDUCE = 0, 2
+_FIRST, _LAST = 1, 3
+"""The places of channels out among the spatial loops."""
 _IMAGE = [_SPATIAL] * 4 + [_REDUCE] * 3
 
 
@@ -72,9 +74,15 @@ class _Convolution(NamedTuple):
             index = variables[place] * stride + index
         return index
 
-    def ordered(self, rows: Any, channels: Any) -> tuple[Any, Any]:
-        """As the output has them: channels last or first."""
-        return (rows, channels) if self.channels == 3 else (channels, rows)  # noqa: PLR2004
+    @property
+    def window(self) -> int:
+        """How many pixels one output looks at. Channels in stand where channels out do: last or first."""
+        height_and_width = self.extents[4:6] if self.channels == _LAST else self.extents[5:7]
+        return math.prod(height_and_width)
+
+    def ordered(self, rows: Any, columns: Any) -> tuple[Any, Any]:
+        """Of a matrix, as the image has them: the columns are channels, last or first."""
+        return (rows, columns) if self.channels == _LAST else (columns, rows)
 
 
 def _im2col(schedule: Any) -> Any | None:
@@ -106,7 +114,7 @@ def _convolution(schedule: Any) -> _Convolution | None:
             continue
         variables = [v.var for v in body.iter_vars]
         used = _used(body.reads[1], variables[:4])
-        if used in ([1], [3]):
+        if used in ([_FIRST], [_LAST]):
             index = str(variables[0].ty)
             return _Convolution(block, _extents(schedule, block), used[0], index)
     return None
@@ -131,14 +139,7 @@ def _is_worth_unfolding(schedule: Any, found: _Convolution) -> bool:
     buffer = schedule.get(found.block).reads[0].source
     size = math.prod(found.extents) // found.extents[found.channels]
     itemsize = tvm.DataType(str(buffer.dtype)).itemsize
-    window = math.prod(found.extents[4:]) // int(_channels_in(schedule, found))
-    return window > 1 and size * itemsize <= _MOST_BYTES
-
-
-def _channels_in(schedule: Any, found: _Convolution) -> int:
-    """The weights have channels in beside channels out: last but one or second."""
-    shape = schedule.get(found.block).reads[1].source.shape
-    return int(shape[2] if found.channels == 3 else shape[1])  # noqa: PLR2004
+    return found.window > 1 and size * itemsize <= _MOST_BYTES
 
 
 def _followers(schedule: Any, block: Any) -> list[Any]:
@@ -158,7 +159,7 @@ def _flatten(schedule: Any, found: _Convolution, unfolded: Any, kept: Sequence[i
         every = dict(zip(kept, variables, strict=True))
         whole = [every.get(place) for place in range(7)]
         rows, columns = found.fused(whole, found.places), found.fused(whole, range(4, 7))
-        return (rows, columns) if found.channels == 3 else (columns, rows)  # noqa: PLR2004
+        return found.ordered(rows, columns)
 
     def product(*variables: Any) -> tuple[Any, ...]:
         rows, columns = (found.fused(variables, p) for p in (found.places, range(4, 7)))

@@ -1,0 +1,25 @@
+"""What every HTML page of ours is made with: templates in which no text can be anything but text."""
+
+from __future__ import annotations
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from tunegate.render import units
+from tunegate.render.escape import visible
+from tunegate.render.headline import WORDS
+
+
+def page_environment(*, longest_text: int) -> Environment:
+    """Texts beyond `longest_text` characters are cut in the middle."""
+    environment = Environment(
+        loader=PackageLoader("tunegate.render"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        finalize=lambda value: visible(value, longest_text) if type(value) is str else value,
+    )
+    environment.filters |= {"ms": units.milliseconds, "interval": units.interval}
+    environment.globals |= {"NONE": units.NONE, "WORDS": WORDS}
+    return environment
