@@ -1,16 +1,20 @@
 """A model tuned by stock `tune_relax`, kept in a folder: the peer of quality.py and warm.py.
 
-    PYTHONPATH=. python benchmarks/stock_model.py squeezenet FOLDER [--trials 1000] [--strategy replay-trace]
+    PYTHONPATH=. python benchmarks/stock_model.py squeezenet FOLDER [--trials 1000] [--seconds 900]
+        [--strategy replay-trace]
 
 FOLDER gets the database and `tuned.json` with the seconds that it took; a folder that has it is not
-tuned again. One thread runs the candidates, as in ours; builder and search use all cores, as they do.
+tuned again. After `--seconds` it is killed, and what it had finished counts. One thread runs the
+candidates, as in ours; builder and search use all cores, as they do.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import logging
+import multiprocessing
 import os
 import tempfile
 import time
@@ -19,6 +23,7 @@ from pathlib import Path
 
 import msgspec
 import onnx
+import psutil
 import tvm
 from tests.support.transformer import transformer
 from tvm import relax
@@ -60,26 +65,61 @@ def one_thread() -> None:
     os.environ["TVM_NUM_THREADS"] = "1"
 
 
-def tune(name: str, folder: Path, trials: int, strategy: str = "evolutionary") -> Tuned:
+def tune(
+    name: str,
+    folder: Path,
+    trials: int,
+    strategy: str = "evolutionary",
+    seconds: float | None = None,
+) -> Tuned:
     done = folder / "tuned.json"
     if not done.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory() as scratch:
-            target, module = opened(optimized(name, Path(scratch)))
-            started = time.monotonic()
-            ms.relax_integration.tune_relax(
-                module,
-                {},
-                target,
-                str(folder),
-                max_trials_global=trials,
-                runner=ms.runner.LocalRunner(initializer=one_thread),
-                strategy=strategy,
-            )
-        seconds = time.monotonic() - started
-        lines = (folder / "database_tuning_record.json").read_text().splitlines()
-        done.write_bytes(msgspec.json.encode(Tuned(len(lines), seconds)))
+        started = time.monotonic()
+        process = multiprocessing.get_context("spawn").Process(
+            target=tune_here, args=(name, folder, trials, strategy)
+        )
+        process.start()
+        process.join(seconds)
+        spent = time.monotonic() - started
+        end(process)
+        count = whole_lines(folder / "database_tuning_record.json")
+        done.write_bytes(msgspec.json.encode(Tuned(count, spent)))
     return msgspec.json.decode(done.read_bytes(), type=Tuned)
+
+
+def tune_here(name: str, folder: Path, trials: int, strategy: str) -> None:
+    warnings.simplefilter("ignore")
+    logging.disable(logging.INFO)
+    with tempfile.TemporaryDirectory() as scratch:
+        target, module = opened(optimized(name, Path(scratch)))
+        ms.relax_integration.tune_relax(
+            module,
+            {},
+            target,
+            str(folder),
+            max_trials_global=trials,
+            runner=ms.runner.LocalRunner(initializer=one_thread),
+            strategy=strategy,
+        )
+
+
+def end(process: multiprocessing.process.BaseProcess) -> None:
+    """Its builders and runners, too."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        for child in psutil.Process(process.pid).children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                child.kill()
+    process.kill()
+    process.join()
+
+
+def whole_lines(file: Path) -> int:
+    """Of a database; a last line that was cut is taken away."""
+    lines = file.read_text().splitlines(keepends=True)
+    kept = [line for line in lines if line.endswith("\n")]
+    file.write_text("".join(kept))
+    return len(kept)
 
 
 def opened(file: Path):
@@ -110,11 +150,12 @@ def main() -> None:
     parser.add_argument("model")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--trials", type=int, default=1000)
+    parser.add_argument("--seconds", type=float)
     parser.add_argument("--strategy", default="evolutionary")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     logging.disable(logging.INFO)
-    tuned = tune(options.model, options.folder, options.trials, options.strategy)
+    tuned = tune(options.model, options.folder, options.trials, options.strategy, options.seconds)
     print(json.dumps(msgspec.to_builtins(tuned)))
 
 

@@ -102,6 +102,8 @@ def starting_state(planned: PlannedTask, kind: TargetKind) -> TaskState:
         prior_ms=known_ms(planned.resolved, kind),
         # A transferred schedule has yet to be measured: its first batch is worth the most.
         room=0.0 if is_exact else _untuned_room(planned.resolved.task, kind),
+        flops=planned.resolved.task.flops,
+        bytes_moved=planned.resolved.task.bytes_moved,
     )
 
 

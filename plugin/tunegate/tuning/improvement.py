@@ -1,7 +1,9 @@
 """The improvement curve of a task: what the next candidates can be expected to gain.
 
 The best of n candidates is taken to follow a power law, best(n) ~ n^-k: every doubling of the
-trials gains about the same share, so each further batch gains less.
+trials gains about the same share, so each further batch gains less. How far a task is behind what
+the machine can do says more of k than what its last batches gained: a search is a staircase
+(`docs/benchmarks.md`, "What the next batch gains").
 """
 
 from __future__ import annotations
@@ -14,9 +16,9 @@ import msgspec
 
 UNSEEN_SECONDS_PER_CANDIDATE = 0.5
 SMALLEST_SECONDS_PER_CANDIDATE = 1e-3
-PRIOR_EXPONENT = 0.15
-"""A doubling of the trials gains 10 % where a first batch is all that is known."""
-PRIOR_STRENGTH = 0.25
+EXPONENT, EXPONENT_PER_BEHIND = 0.25, 0.2
+"""k of a task that is as fast as any, and what is added for each e-fold that it is behind."""
+PRIOR_STRENGTH = 1.0
 FORGETTING = 0.6
 """Weight of a batch against the one after it: late batches say more about what is left."""
 
@@ -30,15 +32,19 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     best_ms: float | None
 
 
-def expected_gain(history: Sequence[Batch], candidates: int, *, room: float, noise: float) -> float:
+def expected_gain(
+    history: Sequence[Batch], candidates: int, *, room: float, noise: float, behind: float = 0.0
+) -> float:
     """The share of the present time that this many further candidates save, 0 to `room`.
 
-    A task without history is expected to gain its whole `room` from the first batch.
+    `behind` is ln(time / the time at the best rate of any task). A task without history is expected
+    to gain its whole `room` from the first batch.
     """
     trials = sum(batch.trials for batch in history)
     if trials == 0:
         return room
-    exponent = _exponent(history, prior=PRIOR_EXPONENT * room, noise=noise)
+    prior = EXPONENT + EXPONENT_PER_BEHIND * behind
+    exponent = _exponent(history, prior=prior, noise=noise)
     return min(room, 1 - math.pow(1 + candidates / trials, -exponent))
 
 

@@ -2,7 +2,7 @@
 
 First every task that matters gets a small batch, biggest share of the model first; then the batch
 goes where the expected end-to-end gain per second is highest (Trimmer's cost objective, with
-task weights and a fitted improvement curve in place of its round-robin).
+task weights and an improvement curve in place of its round-robin).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from tunegate.tuning.behind import Work, behind
 from tunegate.tuning.improvement import Batch, expected_gain, is_plateaued, seconds_per_candidate
 
 MATTERS = 0.01
@@ -40,13 +41,15 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
     """All that is known of a task between batches.
 
     `prior_ms` stands in until something is measured; `room` is the share of its time that tuning
-    is expected to save at best; `history` holds the finished batches; `in_flight` counts candidates
+    is expected to save at best; `flops` and `bytes_moved` are of one call; `history` holds the finished batches; `in_flight` counts candidates
     handed out and not back yet; `exhausted` means that the search has nothing new.
     """
 
     weight: int
     prior_ms: float
     room: float = 0.9
+    flops: float = 0.0
+    bytes_moved: float = 0.0
     best_ms: float | None = None
     history: tuple[Batch, ...] = ()
     in_flight: int = 0
@@ -174,8 +177,9 @@ def _most_gainful(states: Sequence[TaskState], policy: SearchPolicy) -> int | No
     """
     total_ms = sum(state.model_ms for state in states)
     floor = policy.min_gain_percent_per_minute / 100 * total_ms / 60
+    gaps = behind([Work(state.flops, state.bytes_moved, state.best_ms) for state in states])
     ready = [
-        (_gain_ms_per_second(states, index, policy), index)
+        (_gain_ms_per_second(states, index, gaps[index], policy), index)
         for index, state in enumerate(states)
         if _is_open(state) and _has_its_results(state, policy)
     ]
@@ -201,10 +205,12 @@ def _is_parked(state: TaskState, policy: SearchPolicy) -> bool:
     )
 
 
-def _gain_ms_per_second(states: Sequence[TaskState], index: int, policy: SearchPolicy) -> float:
+def _gain_ms_per_second(
+    states: Sequence[TaskState], index: int, gap: float, policy: SearchPolicy
+) -> float:
     state = states[index]
     candidates = policy.batch if state.history else policy.first_batch
-    gain = expected_gain(state.history, candidates, room=state.room, noise=policy.noise)
+    gain = expected_gain(state.history, candidates, room=state.room, noise=policy.noise, behind=gap)
     return state.model_ms * gain / (candidates * _seconds_each(states, index))
 
 

@@ -35,6 +35,12 @@ def test_improvements_within_the_noise_promise_nothing() -> None:
     assert gain(drifting) == gain(flat)
 
 
+def test_a_task_that_is_far_behind_promises_more() -> None:
+    past = history(10, 8)
+    near, far = (expected_gain(past, 16, room=0.9, noise=0.01, behind=b) for b in (0.0, 1.5))
+    assert far > 1.5 * near
+
+
 def test_the_leap_over_the_default_schedule_is_not_taken_for_a_trend() -> None:
     assert gain(history(1.0)) == gain(history(100.0))
 

@@ -89,6 +89,12 @@ def test_a_heavy_task_is_preferred_to_a_light_one_like_it() -> None:
     assert index_of([state(10, 9, 6), state(10, 9, 6, weight=4)]) == 1
 
 
+def test_of_equal_tasks_the_one_furthest_behind_the_rates_of_others_is_taken() -> None:
+    quick = msgspec.structs.replace(state(9, 4.0), flops=8e8)
+    slow = msgspec.structs.replace(state(9, 4.0), flops=1e8)
+    assert index_of([quick, slow, quick]) == 1
+
+
 def test_a_plateaued_task_is_parked_while_another_is_worth_a_batch() -> None:
     plateaued = state(100, 90, 80, 80, 80, 80, weight=3)
     assert index_of([plateaued, state(20, 19, 18)]) == 1

@@ -10,12 +10,13 @@ from tunegate_cache.records import TuningRecord
 
 
 class Batch:
-    """The candidates of one proposal; `out` are those that have not come back."""
+    """The candidates of one proposal; `out` are those that have not come back. `seconds` are of the
+    workers, the default schedule's aside: it comes once, and may be very slow."""
 
-    def __init__(self, ledger: TaskLedger, candidates: Sequence[Candidate], started: float) -> None:
+    def __init__(self, ledger: TaskLedger, candidates: Sequence[Candidate]) -> None:
         self.ledger = ledger
         self.out = {candidate.number for candidate in candidates}
-        self.started = started
+        self.seconds = 0.0
         self.trials = sum(candidate.origin != "default" for candidate in candidates)
         self.records: list[TuningRecord] = []
 
@@ -31,8 +32,8 @@ class OpenBatches:
         self._open: dict[str, list[Batch]] = {workload: [] for workload in workloads}
         self._unlearned: dict[str, list[Measured]] = {workload: [] for workload in workloads}
 
-    def start(self, ledger: TaskLedger, candidates: Sequence[Candidate], now: float) -> None:
-        batch = Batch(ledger, candidates, now)
+    def start(self, ledger: TaskLedger, candidates: Sequence[Candidate]) -> None:
+        batch = Batch(ledger, candidates)
         self._open[ledger.workload].append(batch)
         ledger.in_flight += len(batch.out)
 
@@ -43,6 +44,8 @@ class OpenBatches:
         """Book a result in the task's ledger. The batch of the candidate; it is closed when it was
         the last one."""
         batch = self._without(candidate)
+        if candidate.origin != "default":
+            batch.seconds += measured.build_seconds + measured.run_seconds
         batch.records.append(batch.ledger.enter(candidate, measured, now))
         self._unlearned[candidate.workload].append(measured)
         return batch

@@ -180,7 +180,7 @@ class TuningRun:
                 self._start_batch(ledger, proposed)
 
     def _start_batch(self, ledger: TaskLedger, proposed: Proposed) -> None:
-        self._batches.start(ledger, proposed.candidates, self._clock.monotonic())
+        self._batches.start(ledger, proposed.candidates)
         self._crew.add([self._measure(ledger, c, _REPEATS) for c in proposed.candidates])
 
     def _measure(self, ledger: TaskLedger, candidate: Candidate, repeats: int) -> Measure:
@@ -207,7 +207,7 @@ class TuningRun:
     def _finish_batch(self, batch: Batch) -> TaskOutcome:
         ledger = batch.ledger
         self._publish(batch.records)
-        ledger.note_batch(batch.trials, self._clock.monotonic() - batch.started)
+        ledger.note_batch(batch.trials, batch.seconds / len(self._crew.children))
         return ledger.outcome("finished")
 
     def _watch_for_a_broken_machine(self, measured: Measured) -> None:

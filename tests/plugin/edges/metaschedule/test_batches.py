@@ -38,7 +38,7 @@ def test_a_batch_is_back_with_its_last_candidate() -> None:
     task = ledger()
     batches = OpenBatches([task.workload])
     candidates = [candidate(task, n) for n in range(3)]
-    batches.start(task, candidates, 1.0)
+    batches.start(task, candidates)
     assert (task.in_flight, batches.out_of(task.workload)) == (3, 3)
     back = [batches.come_back(c, measured(c.number), 5).is_back for c in candidates]
     assert back == [False, False, True]
@@ -49,7 +49,7 @@ def test_every_result_is_learned_once() -> None:
     task = ledger()
     batches = OpenBatches([task.workload])
     candidates = [candidate(task, n) for n in range(2)]
-    batches.start(task, candidates, 1.0)
+    batches.start(task, candidates)
     batches.come_back(candidates[1], measured(1), 5)
     assert [result.number for result in batches.to_learn(task.workload)] == [1]
     assert batches.to_learn(task.workload) == ()
@@ -59,7 +59,7 @@ def test_what_is_given_up_is_no_trial() -> None:
     task = ledger()
     batches = OpenBatches([task.workload])
     candidates = [candidate(task, n) for n in range(3)]
-    batches.start(task, candidates, 1.0)
+    batches.start(task, candidates)
     batches.come_back(candidates[0], measured(0), 5)
     batches.give_up(candidates[1])
     batch = batches.give_up(candidates[2])
@@ -70,7 +70,7 @@ def test_records_of_an_unfinished_batch_are_not_forgotten() -> None:
     task = ledger()
     batches = OpenBatches([task.workload])
     candidates = [candidate(task, n) for n in range(3)]
-    batches.start(task, candidates, 1.0)
+    batches.start(task, candidates)
     batches.come_back(candidates[1], measured(1), 5)
     assert [r.run_nanoseconds for r in batches.take_unpublished()] == [(1001,)]
     assert batches.take_unpublished() == []

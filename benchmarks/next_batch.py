@@ -1,0 +1,141 @@
+"""What says how much the next batch of a task gains: the basis of tunegate/tuning/improvement.py.
+
+    PYTHONPATH=.:benchmarks python benchmarks/next_batch.py squeezenet transformer-128 resnet50 [--seconds 200]
+
+All tasks of each model are tuned in turn, 3 candidates and then 8 at a time, whatever they gain. Of every batch
+k = ln(best before / best after) / ln(candidates after / before) is compared with how far the task was behind
+the best rate of any task, and with the k of its batch before. Prints the table of docs/benchmarks.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import math
+import statistics
+import tempfile
+import warnings
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+from unittest.mock import patch
+
+import numpy as np
+import onnx
+from our_model import tuned
+from stock_model import TARGET, named_model
+
+from tunegate.edges.metaschedule import tuning_run
+from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
+from tunegate.ports import ModelJob
+from tunegate.tuning.behind import Work, behind
+from tunegate.tuning.next_task import Choice, TaskState
+from tunegate_cache.records import Miss
+
+FIRST, LATER = 3, 8
+LEAST_FLOPS = 1e6
+GAPS = (0.0, 0.2, 0.5, 0.8, 1.2, 1.8, math.inf)
+
+
+class Step(NamedTuple):
+    """One batch: how far its task was behind, the exponent before (None for the first) and its own."""
+
+    gap: float
+    before: float | None
+    exponent: float
+
+
+class Curve(NamedTuple):
+    """Of one task: the best time after each candidate, infinite while nothing has run."""
+
+    flops: float
+    bytes_moved: float
+    best_ms: Sequence[float]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("models", nargs="+")
+    parser.add_argument("--seconds", type=float, default=200)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    logging.disable(logging.INFO)
+    steps: list[Step] = []
+    for name in options.models:
+        with tempfile.TemporaryDirectory() as scratch:
+            found = list(steps_of(curves(name, options.seconds, Path(scratch))))
+        print(f"{name}: {len(found)} batches", flush=True)
+        steps += found
+    show(steps)
+
+
+def in_turn(states: Sequence[TaskState], **_: object) -> Choice | None:
+    ready = [
+        (sum(batch.trials for batch in state.history), index)
+        for index, state in enumerate(states)
+        if not state.exhausted and state.room > 0 and state.in_flight <= LATER // 4
+    ]
+    if not ready:
+        return None
+    trials, index = min(ready)
+    return Choice(index, LATER if trials else FIRST)
+
+
+def curves(name: str, seconds: float, scratch: Path) -> list[Curve]:
+    model = scratch / "m.onnx"
+    onnx.save(named_model(name), model)
+    compiler = MetaScheduleCompiler(scratch / "compiler")
+    (tasks,) = compiler.tasks([ModelJob(file=model, path="m.onnx", shapes={}, target=TARGET)])
+    compiler.close()
+    answers = dict.fromkeys((task.key for task in tasks), Miss("absent"))
+    with patch.object(tuning_run, "choose", in_turn):
+        outcomes = tuned(model, TARGET, tasks, answers, seconds, lambda _: True, scratch)
+    found = []
+    for task in tasks:
+        looks = [c for c in outcomes[task.key].ledger if c.stage == "look"]
+        times = [c.milliseconds or math.inf for c in looks if c.origin != "default"]
+        best = np.minimum.accumulate(times).tolist() if times else []
+        found.append(Curve(task.flops, task.bytes_moved, best))
+    return found
+
+
+def steps_of(every: Sequence[Curve]) -> Iterator[Step]:
+    most = max(len(curve.best_ms) for curve in every)
+    ends = range(FIRST, most + 1, LATER)
+    last: dict[int, float] = {}
+    for before, after in pairwise(ends):
+        gaps = behind([Work(c.flops, c.bytes_moved, at(c, before)) for c in every])
+        for index, curve in enumerate(every):
+            old, new = at(curve, before), at(curve, after)
+            if curve.flops < LEAST_FLOPS or old is None or new is None:
+                continue
+            exponent = math.log(old / new) / math.log(after / before)
+            yield Step(gaps[index], last.get(index), exponent)
+            last[index] = exponent
+
+
+def at(curve: Curve, candidates: int) -> float | None:
+    if len(curve.best_ms) < candidates or math.isinf(curve.best_ms[candidates - 1]):
+        return None
+    return curve.best_ms[candidates - 1]
+
+
+def show(steps: Sequence[Step]) -> None:
+    print("| behind the best rate, ln | batches | mean k |")
+    print("|---|--:|--:|")
+    for low, high in pairwise(GAPS):
+        found = [step.exponent for step in steps if low <= step.gap < high]
+        if found:
+            print(f"| {low:g} to {high:g} | {len(found)} | {statistics.fmean(found):.2f} |")
+    known = [step for step in steps if step.before is not None]
+    columns = np.array([[1.0, step.gap, step.before] for step in known])
+    fitted, *_ = np.linalg.lstsq(columns, np.array([s.exponent for s in known]), rcond=None)
+    print(
+        f"least squares of {len(known)} batches: "
+        f"k = {fitted[0]:.2f} + {fitted[1]:.2f} behind + {fitted[2]:.2f} k before"
+    )
+
+
+if __name__ == "__main__":
+    main()

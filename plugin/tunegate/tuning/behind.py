@@ -1,0 +1,37 @@
+"""How far a task is behind what the other tasks of the run show this machine to be capable of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Work(NamedTuple):
+    """Of one call of a task: operations, bytes that move at least, and its best time so far."""
+
+    flops: float
+    bytes_moved: float
+    best_ms: float | None
+
+
+def behind(works: Sequence[Work]) -> list[float]:
+    """For each ln(best time / the time at the best rate of any), 0 where nothing is known.
+
+    The rates are a roofline (Williams et al., CACM 2009) drawn by the tasks themselves: the most
+    operations per millisecond of any of them, and the most bytes. Ansor (OSDI 2020, its appendix on
+    the task scheduler) bounds a task by the rates of similar ones to the same end.
+    """
+    timed = [(work, work.best_ms) for work in works if work.best_ms]
+    flops_per_ms = max((work.flops / ms for work, ms in timed), default=0.0)
+    bytes_per_ms = max((work.bytes_moved / ms for work, ms in timed), default=0.0)
+    return [_behind(work, flops_per_ms, bytes_per_ms) for work in works]
+
+
+def _behind(work: Work, flops_per_ms: float, bytes_per_ms: float) -> float:
+    if not work.best_ms:
+        return 0.0
+    computing_ms = work.flops / flops_per_ms if flops_per_ms else 0.0
+    moving_ms = work.bytes_moved / bytes_per_ms if bytes_per_ms else 0.0
+    reachable_ms = max(computing_ms, moving_ms)
+    return max(0.0, math.log(work.best_ms / reachable_ms)) if reachable_ms > 0 else 0.0
