@@ -27,7 +27,8 @@ format: $(STAMP)
 # The lock files hold every distribution with its hashes; needs uv (python -m pip install uv).
 lock:
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --extra tvm --custom-compile-command 'make lock' pyproject.toml -o requirements/run.lock
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --extra tvm --group dev -c requirements/run.lock --custom-compile-command 'make lock' pyproject.toml -o requirements/dev.lock
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --extra tvm --extra nvidia -c requirements/run.lock --custom-compile-command 'make lock' pyproject.toml -o requirements/gpu.lock
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --extra tvm --extra nvidia --group dev -c requirements/gpu.lock --custom-compile-command 'make lock' pyproject.toml -o requirements/dev.lock
 
 $(STAMP):
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

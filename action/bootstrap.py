@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 OLDEST = (3, 11)
 SOURCES = ("action", "plugin", "cache")
 USAGE, UNFIT = 2, 4
+DRIVER = Path("/proc/driver/nvidia/version")
 
 
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
@@ -29,7 +30,7 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     if sys.version_info < OLDEST:
         found = platform.python_version()
         return fail(f"Python {found} is too old; 3.11 is needed. Set the input python.", USAGE)
-    lock = Path(environment.get("TUNEGATE_LOCK") or ROOT / "requirements" / "run.lock")
+    lock = lock_for(environment)
     try:
         python = environment_for(lock, cache_directory(environment), environment)
     except subprocess.CalledProcessError as error:
@@ -38,6 +39,12 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
         return fail(f"the environment could not be written: {error}", UNFIT)
     os.execve(python, [str(python), "-P", "-m", "tunegate_action"], with_sources(environment))
     return UNFIT
+
+
+def lock_for(environment: Mapping[str, str], driver: Path = DRIVER) -> Path:
+    """What a GPU needs is 200 MB that other machines do not."""
+    usual = "gpu.lock" if driver.exists() else "run.lock"
+    return Path(environment.get("TUNEGATE_LOCK") or ROOT / "requirements" / usual)
 
 
 def environment_for(lock: Path, cache: Path, environment: Mapping[str, str]) -> Path:

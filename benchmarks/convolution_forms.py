@@ -122,7 +122,6 @@ def measured(candidate: Candidate, best: float, place: Path) -> Measured:
         loser_ms=1.15 * best,
         repeats=3,
         repeat_ms=10,
-        lock=str(place / "lock"),
     )
     return worker.answer(request)
 

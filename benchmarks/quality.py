@@ -56,9 +56,13 @@ def main() -> None:
         folder_of_stock = options.stock or scratch / "stock"
         stock = tune_stock(options.model, folder_of_stock, options.trials)
         label = f"stock, {stock.trials} trials, {stock.seconds:.0f} s"
-        prepared = prepare(model, shapes={}, into=scratch / "prepared", path="m.onnx")
-        like = next(iter(builds.values()))
-        builds[label] = build(prepared.optimized, folder_of_stock, scratch / "stock-build", like)
+        if stock.trials:
+            prepared = prepare(model, shapes={}, into=scratch / "prepared", path="m.onnx")
+            like = next(iter(builds.values()))
+            place = scratch / "stock-build"
+            builds[label] = build(prepared.optimized, folder_of_stock, place, like)
+        else:
+            print(f"{label}: nothing to build with")
         show(options.model, model, builds, scratch)
 
 

@@ -14,8 +14,9 @@ import argparse
 import contextlib
 import json
 import logging
-import multiprocessing
 import os
+import subprocess
+import sys
 import tempfile
 import time
 import warnings
@@ -65,53 +66,49 @@ def one_thread() -> None:
     os.environ["TVM_NUM_THREADS"] = "1"
 
 
-def tune(
-    name: str,
-    folder: Path,
-    trials: int,
-    strategy: str = "evolutionary",
-    seconds: float | None = None,
-) -> Tuned:
+def tune(name: str, folder: Path, trials: int, strategy: str = "evolutionary") -> Tuned:
     done = folder / "tuned.json"
     if not done.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        started = time.monotonic()
-        process = multiprocessing.get_context("spawn").Process(
-            target=tune_here, args=(name, folder, trials, strategy)
-        )
-        process.start()
-        process.join(seconds)
-        spent = time.monotonic() - started
-        end(process)
-        count = whole_lines(folder / "database_tuning_record.json")
-        done.write_bytes(msgspec.json.encode(Tuned(count, spent)))
+        with tempfile.TemporaryDirectory() as scratch:
+            target, module = opened(optimized(name, Path(scratch)))
+            started = time.monotonic()
+            ms.relax_integration.tune_relax(
+                module,
+                {},
+                target,
+                str(folder),
+                max_trials_global=trials,
+                runner=ms.runner.LocalRunner(initializer=one_thread),
+                strategy=strategy,
+            )
+        noted(folder, time.monotonic() - started)
     return msgspec.json.decode(done.read_bytes(), type=Tuned)
 
 
-def tune_here(name: str, folder: Path, trials: int, strategy: str) -> None:
-    warnings.simplefilter("ignore")
-    logging.disable(logging.INFO)
-    with tempfile.TemporaryDirectory() as scratch:
-        target, module = opened(optimized(name, Path(scratch)))
-        ms.relax_integration.tune_relax(
-            module,
-            {},
-            target,
-            str(folder),
-            max_trials_global=trials,
-            runner=ms.runner.LocalRunner(initializer=one_thread),
-            strategy=strategy,
-        )
+def tune_for(seconds: float, name: str, folder: Path, *more: str) -> Tuned:
+    """In a process that is ended then."""
+    process = subprocess.Popen([sys.executable, __file__, name, str(folder), *more])
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        end(process)
+        noted(folder, seconds)
+    return msgspec.json.decode((folder / "tuned.json").read_bytes(), type=Tuned)
 
 
-def end(process: multiprocessing.process.BaseProcess) -> None:
+def noted(folder: Path, seconds: float) -> None:
+    trials = whole_lines(folder / "database_tuning_record.json")
+    (folder / "tuned.json").write_bytes(msgspec.json.encode(Tuned(trials, seconds)))
+
+
+def end(process: subprocess.Popen) -> None:
     """Its builders and runners, too."""
-    with contextlib.suppress(psutil.NoSuchProcess):
-        for child in psutil.Process(process.pid).children(recursive=True):
-            with contextlib.suppress(psutil.NoSuchProcess):
-                child.kill()
+    for child in psutil.Process(process.pid).children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            child.kill()
     process.kill()
-    process.join()
+    process.wait()
 
 
 def whole_lines(file: Path) -> int:
@@ -155,7 +152,11 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     logging.disable(logging.INFO)
-    tuned = tune(options.model, options.folder, options.trials, options.strategy, options.seconds)
+    if options.seconds is None:
+        tuned = tune(options.model, options.folder, options.trials, options.strategy)
+    else:
+        more = ("--trials", str(options.trials), "--strategy", options.strategy)
+        tuned = tune_for(options.seconds, options.model, options.folder, *more)
     print(json.dumps(msgspec.to_builtins(tuned)))
 
 

@@ -44,7 +44,11 @@ class TargetConfig(_Section, frozen=True, kw_only=True):
     `arch` the compute capability for CUDA; `threads` 0 means every core
     this process may use but one. `layout` is that of images inside the model: `auto` is `nhwc` on
     CPUs, and as the model has it elsewhere. `runtime` is what runs the model: `auto` builds it for
-    TVM and for ONNX Runtime, and ships what is faster; for CUDA it is TVM."""
+    TVM and for ONNX Runtime, and ships what is faster; for CUDA it is TVM.
+
+    Of CUDA targets: another GPU than `expect-gpu` is refused, a GPU that others use is waited for
+    `device-wait-seconds`, and its clocks are locked while something is measured where `lock-clocks-mhz`
+    says so and the machine permits it."""
 
     name: Name
     kind: Literal["llvm", "cuda"] = "llvm"
@@ -55,6 +59,9 @@ class TargetConfig(_Section, frozen=True, kw_only=True):
     runtime: Literal["auto", "tvm", "onnxruntime"] = "auto"
     runner: tuple[str, ...] = ("self-hosted",)
     usd_per_hour: NotNegative | None = None
+    expect_gpu: str | None = None
+    device_wait_seconds: NotNegative = 300.0
+    lock_clocks_mhz: PositiveInt | None = None
 
 
 class CacheConfig(_Section, frozen=True, kw_only=True):

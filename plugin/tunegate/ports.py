@@ -155,7 +155,11 @@ class Shipping(Protocol):
 
 class Tuner(Protocol):
     """Tunes one shard. Yields an outcome-so-far after every finished batch, the last one of each
-    task being final; stops at the shard's budget, never more than 5 s late."""
+    task being final; stops at the shard's budget, never more than 5 s late. `notes` are about the
+    machine, for the report."""
+
+    @property
+    def notes(self) -> Sequence[str]: ...
 
     def tune(
         self, shard: Shard, models: Mapping[tuple[ModelPath, Side], Path], publish: Publish

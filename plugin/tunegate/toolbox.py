@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tunegate.artifacts.changes import ChangeSet, Revisions
-from tunegate.config import Config
+from tunegate.config import Config, TargetConfig
 from tunegate.edges import config_file, waivers_file
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.bench.scoring_command import ScoringCommand
@@ -121,7 +121,7 @@ def opened_tools(
             },
             shipping=BuildDirectories(),
             tuner=_tuner(config, device, clock, _source(root, commit), workdir),
-            benchmarker=FreshProcesses(workdir / "bench"),
+            benchmarker=FreshProcesses(workdir / "bench", _cuda_target(config)),
             device=device,
             clock=clock,
             progress=shown,
@@ -160,6 +160,11 @@ def opened_measuring(
     finally:
         shown.close()
     _keep_logs(workdir)
+
+
+def _cuda_target(config: Config) -> TargetConfig | None:
+    """The first: one machine measures one kind of GPU."""
+    return next((target for target in config.targets if target.kind == "cuda"), None)
 
 
 def _index(config: Config, device: ThisMachine, root: Path) -> SharedCache:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import runpy
 import subprocess
 import sys
 import zipfile
@@ -90,3 +91,17 @@ def test_a_half_made_environment_is_made_again(tmp_path: Path, wheelhouse: Path)
     bootstrap(tmp_path, wheelhouse)
     assert (made / "bin" / "python").exists()
     assert (made / ".complete").exists()
+
+
+def lock_for(environment: dict[str, str], *, driver: Path) -> Path:
+    """The bootstrap is a script, and no module of ours."""
+    found = runpy.run_path(str(ROOT / "action" / "bootstrap.py"))["lock_for"](environment, driver)
+    assert isinstance(found, Path)
+    return found
+
+
+def test_a_machine_with_a_gpu_gets_what_a_gpu_needs(tmp_path: Path) -> None:
+    assert lock_for({}, driver=tmp_path / "missing").name == "run.lock"
+    assert lock_for({}, driver=tmp_path).name == "gpu.lock"
+    assert lock_for({}, driver=tmp_path).exists()
+    assert lock_for({"TUNEGATE_LOCK": "/mine.lock"}, driver=tmp_path) == Path("/mine.lock")

@@ -10,7 +10,8 @@ from pathlib import Path
 import psutil
 
 from tunegate.edges.cores import usable_cores
-from tunegate.edges.nvidia import nvidia_fingerprint
+from tunegate.edges.nvidia.gpus import fingerprint_of, visible_gpus
+from tunegate.edges.nvidia.state import state_of
 from tunegate.ports import Device
 from tunegate_cache.records import DeviceFingerprint
 
@@ -27,10 +28,9 @@ class ThisMachine:
         self._kind = kind
 
     def fingerprint(self) -> DeviceFingerprint:
-        if self._kind == "cuda":
-            gpu = nvidia_fingerprint()
-            if gpu is not None:
-                return gpu
+        gpus = visible_gpus() if self._kind == "cuda" else ()
+        if gpus:
+            return fingerprint_of(gpus[0])
         return DeviceFingerprint(
             name=_cpu_name(),
             kind="cpu",
@@ -54,7 +54,32 @@ class ThisMachine:
         steal = _steal_ticks()
         if steal is not None:
             found["steal ticks since boot"] = str(steal)
-        return found
+        return found | (_gpu_environment() if self._kind == "cuda" else {})
+
+
+def _gpu_environment() -> dict[str, str]:
+    """Of the first one that is visible; facts that it does not tell are left out."""
+    gpus = visible_gpus()
+    if not gpus:
+        return {}
+    gpu, state = gpus[0], state_of(gpus[0].uuid)
+    facts = {
+        "gpu": gpu.name,
+        "gpu uuid": gpu.uuid,
+        "gpu driver": gpu.driver,
+        "gpu power cap": None if gpu.power_cap_watts is None else f"{gpu.power_cap_watts:g} W",
+        "gpu ECC": None if gpu.ecc is None else "on" if gpu.ecc else "off",
+        "gpu is a part (MIG)": "yes" if gpu.is_part else None,
+    }
+    if state is not None:
+        facts |= {
+            "gpu clock": None if state.sm_mhz is None else f"{state.sm_mhz} MHz",
+            "gpu memory clock": None if state.memory_mhz is None else f"{state.memory_mhz} MHz",
+            "gpu temperature": None if state.celsius is None else f"{state.celsius} C",
+            "gpu slowed down by": ", ".join(state.throttled) or "nothing",
+            "gpu processes": str(len(state.processes)),
+        }
+    return {name: value for name, value in facts.items() if value is not None}
 
 
 def _cpu_name() -> str:

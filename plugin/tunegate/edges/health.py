@@ -14,7 +14,8 @@ import msgspec
 
 from tunegate.config import CacheConfig
 from tunegate.edges.cores import default_threads, usable_cores
-from tunegate.edges.nvidia import nvidia_fingerprint
+from tunegate.edges.metaschedule.cuda_toolkit import cuda_variables
+from tunegate.edges.nvidia.gpus import visible_gpus
 from tunegate.edges.shared_cache import open_store
 from tunegate.errors import ConfigError
 from tunegate_cache.store import StoreUnavailableError
@@ -46,9 +47,18 @@ def machine_checks() -> Iterator[Check]:
         detail=linker or "none of g++, gcc, clang++: install one, builds are linked with it",
     )
     yield Check("cores", ok=True, detail=f"{usable_cores()} usable, {default_threads()} by default")
-    gpu = nvidia_fingerprint()
-    detail = "none" if gpu is None else f"{gpu.name}, driver {gpu.driver}, {gpu.uuid}"
-    yield Check("cuda device", ok=True, detail=detail)
+    gpus = [
+        f"{gpu.name} (sm_{gpu.compute_capability.replace('.', '')}), driver {gpu.driver}, {gpu.uuid}"
+        for gpu in visible_gpus()
+    ]
+    yield Check("cuda devices", ok=True, detail="; ".join(gpus) or "none")
+    toolkit = cuda_variables()
+    compiler = (
+        f"{toolkit['TVM_CUDA_COMPILE_MODE']} of {toolkit['CUDA_PATH']}" if toolkit else "none"
+    )
+    is_needed = bool(gpus) and not toolkit
+    advice = ": install tunegate[nvidia], or a CUDA toolkit" if is_needed else ""
+    yield Check("cuda compiler", ok=not is_needed, detail=compiler + advice)
 
 
 def check_cache(config: CacheConfig, *, root: Path) -> Check:

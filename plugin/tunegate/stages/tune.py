@@ -51,7 +51,7 @@ def tune(
         device=fingerprint,
         stopped="cancelled" if is_cancelled else why_ended(tasks, spending),
         curve=run.curve,
-        notes=publisher.notes(),
+        notes=(*publisher.notes(), *tuner.notes),
     )
 
 

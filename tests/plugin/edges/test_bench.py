@@ -99,7 +99,7 @@ def test_a_block_of_a_side_that_is_much_slower_stays_short(
 
 
 def test_a_block_ends_when_its_time_is_over(small: Path, tmp_path: Path) -> None:
-    process = driver.Process(driver._start_of(small), tmp_path / "bench.log")
+    process = driver.Process(driver._start_of(small), tmp_path / "bench.log", {})
     try:
         process.start()
         started = time.monotonic()

@@ -25,7 +25,6 @@ def question(number: int, does: str) -> Measure:
         writes_reference=False,
         loser_ms=1.0,
         repeats=1,
-        lock="",
     )
 
 

@@ -7,13 +7,15 @@ import selectors
 import statistics
 import tempfile
 import time
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TypeVar, cast
 
 from tunegate.artifacts.measurements import Histogram, Launch
+from tunegate.config import TargetConfig
 from tunegate.edges.artifact_file import ArtifactFile
+from tunegate.edges.bench.devices import Devices
 from tunegate.edges.bench.messages import (
     BenchReply,
     Block,
@@ -45,7 +47,7 @@ Expected = TypeVar("Expected", Ready, Timed, Profiled)
 class Process:
     """One side of a launch."""
 
-    def __init__(self, start: Start, log: Path) -> None:
+    def __init__(self, start: Start, log: Path, more: Mapping[str, str]) -> None:
         kind = cast("type[BenchReply]", BenchReply)
         variables = {
             "TVM_NUM_THREADS": str(start.threads),
@@ -53,6 +55,7 @@ class Process:
             "TVM_BIND_THREADS": "0",
             "OMP_NUM_THREADS": str(start.threads),
             "PYTHONHASHSEED": "0",
+            **more,
         }
         self._log = log
         self._child: Child[BenchReply] = Child(_MODULE, kind, variables=variables, log=log)
@@ -107,10 +110,12 @@ class PairBench:
         head: Path,
         scratch: Path,
         chance: random.Random,
+        devices: Devices,
         slowdown_percent: float = 0.0,
     ) -> None:
         self._starts = (_start_of(base), _start_of(head, slowdown_percent))
         self._scratch, self._chance = scratch, chance
+        self._devices, self._artifacts = devices, (base, head)
         self._inferences: int | None = None
         self.within_spread = 0.0
         self.start_seconds = 0.0
@@ -119,9 +124,13 @@ class PairBench:
     def launch(self, pairs: int) -> Launch:
         """Two fresh processes in random order; ABBA quartets from a random start. Raises
         MeasurementError."""
+        with self._devices.of(*self._artifacts) as variables:
+            return self._launch(pairs, variables)
+
+    def _launch(self, pairs: int, variables: Mapping[str, str]) -> Launch:
         started = time.monotonic()
         with ExitStack() as stack:
-            processes = self._started(stack)
+            processes = self._started(stack, variables)
             self.start_seconds = time.monotonic() - started
             medians: tuple[list[float], list[float]] = ([], [])
             every: tuple[list[float], list[float]] = ([], [])
@@ -148,12 +157,12 @@ class PairBench:
             head_peak_bytes=processes[1].peak_bytes,
         )
 
-    def _started(self, stack: ExitStack) -> list[Process]:
+    def _started(self, stack: ExitStack, variables: Mapping[str, str]) -> list[Process]:
         order = [0, 1]
         self._chance.shuffle(order)
         processes: dict[int, Process] = {}
         for side in order:
-            process = Process(self._starts[side], self._scratch / "bench.log")
+            process = Process(self._starts[side], self._scratch / "bench.log", variables)
             stack.callback(process.close)
             processes[side] = process
         milliseconds = {side: processes[side].start() for side in order}
@@ -166,49 +175,51 @@ class PairBench:
 
 
 class FreshProcesses:
-    """Measures on this machine. `seed` chooses the orders."""
+    """Measures on this machine; artifacts for GPUs on that of the target `cuda`. `seed` chooses the
+    orders."""
 
-    def __init__(self, scratch: Path, seed: int = 1) -> None:
+    def __init__(self, scratch: Path, cuda: TargetConfig | None = None, seed: int = 1) -> None:
         scratch.mkdir(parents=True, exist_ok=True)
         self._scratch = scratch
+        self._devices = Devices(cuda)
         self._chance = random.Random(seed)  # noqa: S311 -- an order of measuring, not a secret
 
     def pair(self, base: Path, head: Path, *, slowdown_percent: float = 0.0) -> Bench:
-        return PairBench(base, head, self._scratch, self._chance, slowdown_percent)
+        return PairBench(base, head, self._scratch, self._chance, self._devices, slowdown_percent)
 
     def single_ms(self, artifact: Path) -> float:
-        return self._median_ms(_start_of(artifact))
+        with self._process(artifact) as process:
+            return _median_ms(process)
 
     def times(self, artifact: Path, inferences: int) -> Histogram:
-        process = Process(_start_of(artifact), self._scratch / "bench.log")
-        try:
+        with self._process(artifact) as process:
             process.start()
             return histogram(process.block_ms(inferences, _LIMIT_SECONDS / 2))
-        finally:
-            process.close()
 
     def operators_ms(self, artifact: Path) -> Mapping[str, float]:
-        process = Process(_start_of(artifact), self._scratch / "bench.log")
-        try:
+        with self._process(artifact) as process:
             return process.operators_ms(_PROFILED_INFERENCES)
-        finally:
-            process.close()
 
     def reference_ms(self, model: Path, *, shapes: Shapes, threads: int) -> float:
         """ONNX Runtime on the model with its shapes fixed."""
         with tempfile.TemporaryDirectory(dir=self._scratch) as into:
             prepared = prepare(model, shapes=shapes, into=Path(into), path=model.name)
             start = Start("", str(prepared.fixed), threads, _WARM_UP_SECONDS)
-            return self._median_ms(start)
+            with closing(Process(start, self._scratch / "bench.log", {})) as process:
+                return _median_ms(process)
 
-    def _median_ms(self, start: Start) -> float:
-        process = Process(start, self._scratch / "bench.log")
-        try:
-            milliseconds = process.start()
-            inferences = min(_REFERENCE_INFERENCES, block_size(milliseconds, milliseconds))
-            return statistics.median(process.block_ms(inferences))
-        finally:
-            process.close()
+    @contextmanager
+    def _process(self, artifact: Path) -> Iterator[Process]:
+        with self._devices.of(artifact) as variables:
+            process = Process(_start_of(artifact), self._scratch / "bench.log", variables)
+            with closing(process):
+                yield process
+
+
+def _median_ms(process: Process) -> float:
+    milliseconds = process.start()
+    inferences = min(_REFERENCE_INFERENCES, block_size(milliseconds, milliseconds))
+    return statistics.median(process.block_ms(inferences))
 
 
 def block_size(faster_ms: float, slower_ms: float) -> int:

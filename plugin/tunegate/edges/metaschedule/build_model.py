@@ -17,10 +17,10 @@ from typing import Any, NamedTuple, cast
 import msgspec
 import tvm
 from tvm import relax
-from tvm.s_tir import dlight
 
 from tunegate.artifacts.builds import Source as Origin
 from tunegate.edges.artifact_file import ArtifactFile, ArtifactTensor
+from tunegate.edges.metaschedule.default_schedule import with_default_schedule
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.in_model import slower_in_model
 from tunegate.edges.metaschedule.loader import device_exists
@@ -174,14 +174,7 @@ def record_id(key: WorkloadKey, record: TuningRecord) -> str:
 def _export(module: Any, target: ResolvedTarget, directory: Path) -> int:
     with target.target, tvm.transform.PassContext(opt_level=3):
         module = folded(module)
-        if target.attributes["kind"] == "cuda":
-            module = dlight.ApplyDefaultSchedule(
-                dlight.gpu.Matmul(),
-                dlight.gpu.GEMV(),
-                dlight.gpu.Reduction(),
-                dlight.gpu.GeneralReduction(),
-                dlight.gpu.Fallback(),
-            )(module)
+        module = with_default_schedule(module, target.target)
         executable = relax.build(module, target=target.target)
     directory.mkdir(parents=True, exist_ok=True)
     library = directory / LIBRARY

@@ -19,6 +19,7 @@ from tunegate.edges.child import Child, ChildDiedError
 from tunegate.edges.conversations import Conversation, converse
 from tunegate.edges.cores import usable_cores
 from tunegate.edges.metaschedule.check_messages import CheckArtifact, Checked
+from tunegate.edges.metaschedule.cuda_toolkit import cuda_variables
 from tunegate.edges.metaschedule.messages import (
     Adopted,
     AdoptSchedules,
@@ -161,7 +162,8 @@ class MetaScheduleCompiler:
             kept = self._kept.pop(_opened(job), None)
             if kept is not None and kept.is_running:
                 return kept
-            return Child(_CHILD, cast("type[Reply]", Reply), variables={}, log=self._log)
+            variables = cuda_variables() if job.target.kind == "cuda" else {}
+            return Child(_CHILD, cast("type[Reply]", Reply), variables=variables, log=self._log)
 
         return begin
 

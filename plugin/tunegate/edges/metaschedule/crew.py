@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+import msgspec
+
 from tunegate.edges.child import Child, ChildDiedError
+from tunegate.edges.device_lock import Claim
 from tunegate.edges.memory_limit import resident_bytes
 from tunegate.edges.metaschedule.messages import Measure, Measured
+from tunegate.edges.metaschedule.places import Place
 
 _MODULE = "tunegate.edges.metaschedule.worker"
 _MOST_BYTES = 2 * 1024**3
@@ -18,28 +22,27 @@ _LOOK_EVERY = 8
 
 
 class Crew:
-    """Hands queued candidates to idle workers. A worker that dies or outlasts the limit costs the
-    candidate it had, and is replaced."""
+    """Hands queued candidates to idle workers, one at each of the places. A worker that dies or outlasts
+    the limit of its place costs the candidate it had, and is replaced."""
 
     def __init__(
         self,
-        size: int,
+        places: Sequence[Place],
         *,
         variables: Mapping[str, str],
         log: Path,
-        limit_seconds: float,
         module: str = _MODULE,
     ) -> None:
         self._module = module
         self._variables = dict(variables)
         self._log = log
-        self._limit_seconds = limit_seconds
         self._queue: deque[Measure] = deque()
         self._busy: dict[Child[Measured], Measure] = {}
         self._served: dict[Child[Measured], int] = {}
+        self._places: dict[Child[Measured], Place] = {}
         self._lost: list[tuple[Measure, Measured]] = []
-        for _ in range(size):
-            self._hire()
+        for place in places:
+            self._hire(place)
 
     @property
     def children(self) -> tuple[Child[Measured], ...]:
@@ -69,7 +72,10 @@ class Crew:
                 return
             if child in self._busy:
                 continue
-            request = self._queue.popleft()
+            place = self._places[child]
+            request = msgspec.structs.replace(
+                self._queue.popleft(), claim=place.claim, limit_seconds=place.measuring_seconds
+            )
             self._busy[child] = request
             try:
                 child.send(request)
@@ -83,33 +89,43 @@ class Crew:
             try:
                 measured = child.receive()
             except ChildDiedError as error:
-                self._lose(child, "runtime", f"the worker was {error}")
+                self._bury(child, str(error))
                 continue
             if measured is not None:
                 del self._busy[child]
                 finished.append((request, measured))
                 self._retire(child)
             elif self._is_late(child):
-                self._lose(child, "timeout", f"no result in {self._limit_seconds:.0f} s")
+                limit_seconds = self._places[child].limit_seconds
+                self._lose(child, "timeout", f"no result in {limit_seconds:.0f} s")
         lost, self._lost = self._lost, []
         return finished + lost
 
-    def shrink(self, size: int) -> None:
-        """Let all but `size` workers go, the busy ones first: what they were at is given up."""
-        by_use = sorted(self._served, key=lambda child: child in self._busy)
-        for child in by_use[size:]:
-            self._busy.pop(child, None)
-            del self._served[child]
-            child.kill()
+    def keep_one_each(self) -> None:
+        """Let all but one worker for each device go, the busy ones first: what they were at is given
+        up."""
+        kept: set[Claim] = set()
+        for child in sorted(self._served, key=lambda child: child in self._busy):
+            claim = self._places[child].claim
+            if claim in kept:
+                self._busy.pop(child, None)
+                self._dismiss(child)
+            kept.add(claim)
 
     def close(self) -> None:
-        for child in self._served:
-            child.kill()
-        self._served.clear()
+        for child in tuple(self._served):
+            self._dismiss(child)
 
     def _is_late(self, child: Child[Measured]) -> bool:
-        since = child.busy_since
-        return since is not None and time.monotonic() - since > self._limit_seconds
+        return _busy_seconds(child) > self._places[child].limit_seconds
+
+    def _bury(self, child: Child[Measured], obituary: str) -> None:
+        """A worker that has watched its own time, and ended itself, was too late like any other."""
+        own_limit = self._places[child].measuring_seconds
+        if own_limit is not None and _busy_seconds(child) >= own_limit:
+            self._lose(child, "timeout", f"no result in {own_limit:.0f} s")
+        else:
+            self._lose(child, "runtime", f"the worker was {obituary}")
 
     def _lose(self, child: Child[Measured], status: str, detail: str) -> None:
         request = self._busy.pop(child)
@@ -117,7 +133,7 @@ class Crew:
             number=request.candidate.number,
             status="timeout" if status == "timeout" else "runtime",
             detail=detail,
-            run_seconds=time.monotonic() - (child.busy_since or time.monotonic()),
+            run_seconds=_busy_seconds(child),
         )
         self._lost.append((request, measured))
         self._replace(child)
@@ -128,10 +144,19 @@ class Crew:
             self._replace(child)
 
     def _replace(self, child: Child[Measured]) -> None:
+        self._hire(self._dismiss(child))
+
+    def _dismiss(self, child: Child[Measured]) -> Place:
         child.kill()
         del self._served[child]
-        self._hire()
+        return self._places.pop(child)
 
-    def _hire(self) -> None:
-        child = Child(self._module, Measured, variables=self._variables, log=self._log)
+    def _hire(self, place: Place) -> None:
+        variables = {**self._variables, **place.variables}
+        child = Child(self._module, Measured, variables=variables, log=self._log)
         self._served[child] = 0
+        self._places[child] = place
+
+
+def _busy_seconds(child: Child[Measured]) -> float:
+    return 0.0 if child.busy_since is None else time.monotonic() - child.busy_since

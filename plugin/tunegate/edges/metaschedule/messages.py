@@ -8,6 +8,7 @@ from tunegate.artifacts.builds import Source
 from tunegate.artifacts.foreign_schedules import AdoptedSchedule, ForeignSchedule
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.config import TargetConfig
+from tunegate.edges.device_lock import Claim
 from tunegate.tuning.candidate_filter import Reason
 from tunegate_cache.records import Decision, RecordStatus, TuningRecord, WorkloadKey
 
@@ -46,7 +47,8 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a candidate. `nanoseconds` is empty unless `status` is `ok`."""
+    """What became of a candidate. `nanoseconds` is empty unless `status` is `ok`; `unfit` is why the
+    machine, and not the candidate, is at fault."""
 
     number: int
     status: RecordStatus
@@ -54,6 +56,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     build_seconds: float = 0.0
     run_seconds: float = 0.0
     detail: str = ""
+    unfit: str = ""
 
 
 # to the searcher ------------------------------------------------------------
@@ -112,7 +115,8 @@ SearchReply = Opened | Proposed | Failed
 class Measure(msgspec.Struct, frozen=True, kw_only=True):
     """Build and time one candidate. `reference` is a file of the expected output: it is written by
     the default schedule and compared by the others. `loser_ms`: slower than this, one repeat is
-    enough. `lock` serializes timing among the workers of this machine."""
+    enough. `claim` is held while timing; the crew fills it in, with that of the worker's device,
+    and how many seconds building and then measuring may each take."""
 
     candidate: Candidate
     target_json: str
@@ -121,7 +125,8 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
     loser_ms: float
     repeats: int
     repeat_ms: int = 30
-    lock: str
+    claim: Claim | None = None
+    limit_seconds: float | None = None
 
 
 # to the compiler ------------------------------------------------------------

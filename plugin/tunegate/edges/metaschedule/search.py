@@ -16,6 +16,7 @@ import tvm
 from tvm.s_tir import meta_schedule as ms
 
 from tunegate.artifacts.builds import Source as Origin
+from tunegate.edges.metaschedule.default_schedule import with_default_schedule
 from tunegate.edges.metaschedule.forms import DIRECT
 from tunegate.edges.metaschedule.messages import (
     Argument,
@@ -51,7 +52,7 @@ class TaskSearch:
 
     def __init__(self, workload: Workload, target: Any, *, seed: int, filters: bool = True) -> None:
         """Without `filters` every draft is as good as another, for comparison."""
-        self._workload, self._filters = workload, filters
+        self._workload, self._target, self._filters = workload, target, filters
         self._chance = random.Random(seed)  # noqa: S311 -- a search, not a secret
         self.space = DesignSpace(workload, target)
         self._arguments = ms.arg_info.ArgInfo.from_prim_func(workload.module["main"])
@@ -115,7 +116,8 @@ class TaskSearch:
             self._surrogate.add(self._features.of(_draft(schedule)), milliseconds)
 
     def _default(self) -> Candidate:
-        return self._candidate("default", DEFAULT, self._workload.module)
+        module = with_default_schedule(self._workload.module, self._target)
+        return self._candidate("default", DEFAULT, module)
 
     def _variants(self, origin: Origin, schedule: Schedule) -> list[Schedule]:
         if origin != "transfer":

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+
+import msgspec
 
 from tunegate.artifacts.changes import ModelPath, Side
 from tunegate.artifacts.outcomes import TaskOutcome
@@ -13,6 +16,7 @@ from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.ledger import TaskLedger
 from tunegate.edges.metaschedule.messages import ModelFile, OpenModels
 from tunegate.edges.metaschedule.tuning_run import TuningRun
+from tunegate.edges.nvidia.session import MeasuredGpu, gpus_of, prepared
 from tunegate.ports import Clock, Publish, Shapes, Tuner
 from tunegate_cache.records import DeviceFingerprint, Provenance, Toolchain
 
@@ -38,6 +42,7 @@ class MetaScheduleTuner:
         self._device, self._toolchain, self._source = device, toolchain, source
         self._clock, self._scratch, self._seed = clock, scratch, seed
         self._filters = filters
+        self.notes: tuple[str, ...] = ()
 
     def tune(
         self, shard: Shard, models: Mapping[tuple[ModelPath, Side], Path], publish: Publish
@@ -49,22 +54,38 @@ class MetaScheduleTuner:
         if not open_tasks or shard.budget.seconds == 0 or shard.budget.trials == 0:
             yield from (ledger.outcome("not-started") for ledger in open_tasks)
             return
-        run = self._run(shard, ledgers, models, publish)
-        try:
-            yield from run.outcomes()
-        finally:
-            run.close()
+        with self._devices(shard) as gpus:
+            ledgers = self._ledgers(shard)  # records say how the clocks are
+            run = self._run(shard, ledgers, models, publish, gpus)
+            try:
+                yield from run.outcomes()
+            finally:
+                run.close()
 
     def recheck(
         self, shard: Shard, models: Mapping[tuple[ModelPath, Side], Path]
     ) -> Iterator[TaskOutcome]:
         """Measures the schedules that the cache has for each task, and searches nothing. Raises
         ModelError and EnvironmentUnfitError."""
-        run = self._run(shard, self._ledgers(shard), models, lambda _: True)
-        try:
-            yield from run.rechecks()
-        finally:
-            run.close()
+        with self._devices(shard) as gpus:
+            run = self._run(shard, self._ledgers(shard), models, lambda _: True, gpus)
+            try:
+                yield from run.rechecks()
+            finally:
+                run.close()
+
+    @contextmanager
+    def _devices(self, shard: Shard) -> Iterator[tuple[MeasuredGpu, ...]]:
+        """None for a target of the CPU."""
+        target = self._targets[shard.target]
+        if target.kind != "cuda":
+            yield ()
+            return
+        gpus = gpus_of(target)
+        with prepared(gpus, target) as (clocks, notes):
+            self._device = msgspec.structs.replace(self._device, clocks=clocks)
+            self.notes = notes
+            yield gpus
 
     def _run(
         self,
@@ -72,6 +93,7 @@ class MetaScheduleTuner:
         tasks: Sequence[TaskLedger],
         models: Mapping[tuple[ModelPath, Side], Path],
         publish: Publish,
+        gpus: Sequence[MeasuredGpu],
     ) -> TuningRun:
         self._scratch.mkdir(parents=True, exist_ok=True)
         directory = Path(tempfile.mkdtemp(prefix="tune-", dir=self._scratch))
@@ -82,7 +104,7 @@ class MetaScheduleTuner:
             seed=self._seed,
             filters=self._filters,
         )
-        return TuningRun(request, tasks, shard.budget, self._clock, publish)
+        return TuningRun(request, tasks, shard.budget, self._clock, publish, gpus)
 
     def _ledgers(self, shard: Shard) -> list[TaskLedger]:
         return [

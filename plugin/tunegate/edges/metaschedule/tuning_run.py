@@ -15,9 +15,9 @@ import msgspec
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget
 from tunegate.edges.cores import default_threads, usable_cores
-from tunegate.edges.memory_limit import memory_limit
 from tunegate.edges.metaschedule.batches import Batch, OpenBatches
 from tunegate.edges.metaschedule.crew import Crew
+from tunegate.edges.metaschedule.hiring import WORKERS_LOG, hire
 from tunegate.edges.metaschedule.ledger import Stopped, TaskLedger
 from tunegate.edges.metaschedule.messages import (
     Candidate,
@@ -28,6 +28,7 @@ from tunegate.edges.metaschedule.messages import (
     Proposed,
 )
 from tunegate.edges.metaschedule.search_child import SearchChild
+from tunegate.edges.nvidia.session import MeasuredGpu
 from tunegate.errors import EnvironmentUnfitError
 from tunegate.ports import Clock, Publish
 from tunegate.tuning.estimate import end_to_end_ms
@@ -39,7 +40,6 @@ _TICK_SECONDS = 0.2
 _LOOK_AHEAD = 4
 """Fewer candidates than this waiting: time to search for more. A batch is found in less time than two
 of them take to measure; to look further ahead would be to search without their results."""
-_CANDIDATE_LIMIT_SECONDS = 20.0
 _REPEATS, _CAREFUL_REPEATS = 3, 5
 _REPEAT_MS, _CAREFUL_REPEAT_MS = 10, 30
 _LOSER_FACTOR = 1.15
@@ -60,8 +60,10 @@ class TuningRun:
         budget: Budget,
         clock: Clock,
         publish: Publish,
+        gpus: Sequence[MeasuredGpu] = (),
     ) -> None:
         self._request, self._budget, self._clock, self._publish = request, budget, clock, publish
+        self._gpus = gpus
         self._directory = Path(request.directory)
         self._ledgers = [ledger for ledger in ledgers if not ledger.is_served]
         self._served = [(x.task, x.now_ms) for x in ledgers if x.is_served]
@@ -193,11 +195,10 @@ class TuningRun:
             loser_ms=float("inf") if best is None else _LOSER_FACTOR * best,
             repeats=repeats,
             repeat_ms=_REPEAT_MS if repeats == _REPEATS else _CAREFUL_REPEAT_MS,
-            lock=str(self._directory / "timing.lock"),
         )
 
     def _take_results(self) -> Iterator[TaskOutcome]:
-        for request, measured in self._crew.collect():
+        for request, measured in self._collected():
             self._watch_for_a_broken_machine(measured)
             now = int(self._clock.time())
             batch = self._batches.come_back(request.candidate, measured, now)
@@ -210,12 +211,18 @@ class TuningRun:
         ledger.note_batch(batch.trials, batch.seconds / len(self._crew.children))
         return ledger.outcome("finished")
 
+    def _collected(self) -> Iterator[tuple[Measure, Measured]]:
+        for request, measured in self._crew.collect():
+            if measured.unfit:
+                raise EnvironmentUnfitError(measured.unfit)
+            yield request, measured
+
     def _watch_for_a_broken_machine(self, measured: Measured) -> None:
         """Workers that die before anything has run say something about this machine."""
         self._measured += measured.status == "ok"
         self._deaths += measured.detail.startswith("the worker was exited")
         if not self._measured and self._deaths >= _DEATHS_OF_A_BROKEN_MACHINE:
-            log = self._directory / "workers.log"
+            log = self._directory / WORKERS_LOG
             last = log.read_text(errors="replace").strip().splitlines()[-1:]
             message = f"the build workers do not start here ({' '.join(last)[:300]}). Run tunegate doctor."
             raise EnvironmentUnfitError(message)
@@ -225,8 +232,8 @@ class TuningRun:
         believed only then (no winner's curse)."""
         self._search.close()
         threads = self._request.target.threads or default_threads()
-        if threads == 1:
-            self._crew.shrink(1)
+        if threads == 1 or self._gpus:
+            self._crew.keep_one_each()
         else:
             self._crew.close()
             self._crew = self._hire(1, threads=threads)
@@ -239,7 +246,7 @@ class TuningRun:
         while self._crew.pending and not self._is_out_of_budget(0.0):
             self._crew.dispatch()
             self._wait(self._crew.children)
-            for request, measured in self._crew.collect():
+            for request, measured in self._collected():
                 ledger = by_workload[request.candidate.workload]
                 now = int(self._clock.time())
                 records.append(ledger.confirm(request.candidate, measured, now))
@@ -248,17 +255,8 @@ class TuningRun:
         yield from (ledger.outcome(ledger.stopped(stopped)) for ledger in self._ledgers)
 
     def _hire(self, size: int, *, threads: int) -> Crew:
-        return Crew(
-            size,
-            variables={
-                "TVM_NUM_THREADS": str(threads),
-                "TVM_BIND_THREADS": "0",
-                "OMP_NUM_THREADS": "1",
-                **memory_limit(self._request.target.kind),
-            },
-            log=self._directory / "workers.log",
-            limit_seconds=_CANDIDATE_LIMIT_SECONDS,
-        )
+        kind = self._request.target.kind
+        return hire(size, threads=threads, kind=kind, gpus=self._gpus, directory=self._directory)
 
     def _wait(self, children: Sequence[object]) -> None:
         with selectors.DefaultSelector() as selector:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
+import faulthandler
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,12 @@ import numpy as np
 import tvm
 from tvm.driver import build
 
+from tunegate.edges.device_lock import held
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.messages import Argument, Measure, Measured
 from tunegate.edges.metaschedule.prepacking import PREPACK, SplitKernel, split_kernel
 from tunegate.edges.metaschedule.tolerance import differs
+from tunegate.errors import EnvironmentUnfitError
 
 Request = Measure
 
@@ -30,7 +33,8 @@ def answer(request: Measure) -> Measured:
     number = request.candidate.number
     started = time.monotonic()
     try:
-        function, device, kernel = _build(request)
+        with _watched(request):
+            function, device, kernel = _build(request)
     except Exception as error:
         # any compiler error is this candidate's; the next one gets a healthy worker
         seconds = time.monotonic() - started
@@ -38,8 +42,10 @@ def answer(request: Measure) -> Measured:
     built = time.monotonic()
     try:
         arguments = _arguments(request.candidate.arguments, function, kernel, device)
-        with _exclusive(Path(request.lock)):
+        with held(request.claim) if request.claim else nullcontext(), _watched(request):
             measured = _run(request, function, device, arguments)
+    except EnvironmentUnfitError as error:
+        measured = Measured(number=number, status="runtime", unfit=str(error))
     except Exception as error:
         # likewise for the runtime
         measured = Measured(number=number, status="runtime", detail=_said(error))
@@ -51,7 +57,22 @@ def answer(request: Measure) -> Measured:
         build_seconds=built - started,
         run_seconds=ended - built,
         detail=measured.detail,
+        unfit=measured.unfit,
     )
+
+
+@contextmanager
+def _watched(request: Measure) -> Iterator[None]:
+    """What hangs inside ends this process, whoever has Python's lock: a kernel that never ends must not
+    keep the device."""
+    if request.limit_seconds is None:
+        yield
+        return
+    faulthandler.dump_traceback_later(request.limit_seconds, exit=True)
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 def _build(request: Measure) -> tuple[Any, Any, SplitKernel]:
@@ -124,19 +145,6 @@ def _tensor(argument: Argument, device: Any) -> Any:
     else:
         values = np.zeros(argument.shape, argument.dtype)  # any other index could be out of range
     return tvm.runtime.tensor(values, device)
-
-
-class _exclusive:
-    """Timing is done by one worker at a time; the kernel frees the lock of a killed one."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("ab")
-
-    def __enter__(self) -> None:
-        fcntl.flock(self._file, fcntl.LOCK_EX)
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
 
 
 def _said(error: Exception) -> str:

@@ -8,16 +8,16 @@ import pytest
 
 from tunegate.edges.metaschedule.crew import Crew
 from tunegate.edges.metaschedule.messages import Candidate, Measure, Measured, Schedule
+from tunegate.edges.metaschedule.places import on_cpu
 from tunegate.edges.run_child import MEMORY_VARIABLE
 
 
 @pytest.fixture
 def crew(tmp_path: Path) -> Iterator[Crew]:
     made = Crew(
-        2,
+        on_cpu(2, tmp_path, 3.0),
         variables={},
         log=tmp_path / "log",
-        limit_seconds=3.0,
         module="tests.support.odd_worker",
     )
     yield made
@@ -40,7 +40,6 @@ def request(number: int, behaviour: str) -> Measure:
         writes_reference=False,
         loser_ms=1.0,
         repeats=1,
-        lock="",
     )
 
 
@@ -78,10 +77,9 @@ def test_closing_frees_the_machine_while_work_is_in_flight(crew: Crew) -> None:
 
 def test_a_candidate_that_asks_for_too_much_memory_costs_itself(tmp_path: Path) -> None:
     crew = Crew(
-        1,
+        on_cpu(1, tmp_path, 10.0),
         variables={MEMORY_VARIABLE: str(2**31)},
         log=tmp_path / "log",
-        limit_seconds=10.0,
         module="tests.support.odd_worker",
     )
     try:
@@ -93,14 +91,14 @@ def test_a_candidate_that_asks_for_too_much_memory_costs_itself(tmp_path: Path) 
     assert "MemoryError" in (tmp_path / "log").read_text()
 
 
-def test_a_smaller_crew_keeps_its_idle_workers(crew: Crew) -> None:
+def test_a_crew_of_one_each_keeps_the_idle_worker_of_a_device(crew: Crew) -> None:
     crew.add([request(1, "hang"), request(2, "")])
     deadline = time.monotonic() + 30
     while not crew.collect() and time.monotonic() < deadline:
         crew.dispatch()
         time.sleep(0.02)
     idle = next(child for child in crew.children if child.busy_since is None)
-    crew.shrink(1)
+    crew.keep_one_each()
     assert crew.children == (idle,)
     assert crew.pending == 0
     crew.add([request(3, "")])

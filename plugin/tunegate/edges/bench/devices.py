@@ -1,0 +1,41 @@
+"""The device that an artifact is measured on: ours alone for the time of a measurement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from tunegate.config import TargetConfig
+from tunegate.edges.artifact_file import ArtifactFile
+from tunegate.edges.device_lock import held
+from tunegate.edges.nvidia.session import MeasuredGpu, gpus_of, prepared
+from tunegate.errors import EnvironmentUnfitError, MeasurementError
+
+
+class Devices:
+    """`cuda` is the target of the artifacts for GPUs; the first device that is right for it is used, so
+    that all launches compare on one."""
+
+    def __init__(self, cuda: TargetConfig | None) -> None:
+        self._cuda = cuda or TargetConfig(name="cuda", kind="cuda")
+        self._gpu: MeasuredGpu | None = None
+
+    @contextmanager
+    def of(self, *artifacts: Path) -> Iterator[Mapping[str, str]]:
+        """Variables for the processes that measure. A GPU is locked against all other users of this
+        host meanwhile, and idle. Raises MeasurementError where it is not to be had."""
+        if all(ArtifactFile.read(path).device == "cpu" for path in artifacts):
+            yield {}
+            return
+        try:
+            gpu = self._chosen()
+            with prepared([gpu], self._cuda), held(gpu.claim):
+                yield gpu.variables
+        except EnvironmentUnfitError as error:
+            raise MeasurementError(str(error)) from error
+
+    def _chosen(self) -> MeasuredGpu:
+        if self._gpu is None:
+            self._gpu = gpus_of(self._cuda)[0]
+        return self._gpu

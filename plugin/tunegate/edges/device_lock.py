@@ -1,0 +1,145 @@
+"""One user of a device at a time on this host, whoever they are: a lock of the kernel's on a file.
+
+GitHub's own concurrency groups know one repository; runners of several, and people, share a GPU.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import stat
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from tunegate.errors import EnvironmentUnfitError
+
+DIRECTORY = "TUNEGATE_LOCK_DIR"
+_USUAL = Path("/run/lock")
+_POLL_SECONDS = 0.05
+_MOST_BYTES = 2000
+_EVERYBODY = 0o666
+_OPENED = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """On the device with this identity, by a run that can be looked at under `run`. Whoever gets a
+    claim, in whatever process, can ask for the device with it."""
+
+    uuid: str
+    directory: str
+    wait_seconds: float
+    run: str = ""
+
+    @property
+    def path(self) -> Path:
+        name = re.sub(r"[^A-Za-z0-9._-]", "_", self.uuid)
+        return Path(self.directory) / f"tunegate-{name}.lock"
+
+
+class Holder(msgspec.Struct, frozen=True, kw_only=True):
+    """Who has the device, by what the file says. Anybody may write it: show it, and believe nothing."""
+
+    pid: int
+    run: str = ""
+    since: float = 0.0
+
+
+def claim_on(uuid: str, *, wait_seconds: float, variables: Mapping[str, str] = os.environ) -> Claim:
+    """The file lies where every job of the host finds it: for a job in a container `TUNEGATE_LOCK_DIR`
+    must be a directory of the host's."""
+    usual = _USUAL if os.access(_USUAL, os.W_OK) else Path(tempfile.gettempdir())
+    directory = variables.get(DIRECTORY) or str(usual)
+    return Claim(uuid=uuid, directory=directory, wait_seconds=wait_seconds, run=_run_of(variables))
+
+
+@contextmanager
+def held(claim: Claim) -> Iterator[None]:
+    """For as short a time as possible. The kernel frees the lock with the process that holds it, however
+    that ends; the file stays. Raises EnvironmentUnfitError when somebody else has the device for longer
+    than the claim waits, or the file cannot be used."""
+    file = _opened(claim)
+    try:
+        _acquire(file, claim)
+        _sign(file, claim)
+        yield
+    finally:
+        os.close(file)
+
+
+def holder_of(claim: Claim) -> Holder | None:
+    """None where nobody has written it, or not legibly."""
+    try:
+        written = claim.path.read_bytes()[:_MOST_BYTES]
+        return msgspec.json.decode(written, type=Holder)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def _opened(claim: Claim) -> int:
+    try:
+        # O_CREAT on an existing file of another user is refused in a sticky directory (protected_regular).
+        try:
+            file = os.open(claim.path, _OPENED)
+        except FileNotFoundError:
+            file = os.open(claim.path, _OPENED | os.O_CREAT, _EVERYBODY)
+    except OSError as error:
+        message = (
+            f"{claim.path}: the device's lock cannot be opened ({error.strerror}). Set {DIRECTORY}."
+        )
+        raise EnvironmentUnfitError(message) from error
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        message = f"{claim.path}: the device's lock is no file. Remove it, or set {DIRECTORY}."
+        raise EnvironmentUnfitError(message)
+    with contextlib.suppress(OSError):  # of another user, who has done it
+        os.fchmod(file, _EVERYBODY)
+    return file
+
+
+def _acquire(file: int, claim: Claim) -> None:
+    deadline = time.monotonic() + claim.wait_seconds
+    while True:
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise EnvironmentUnfitError(_refusal(claim))
+        time.sleep(min(_POLL_SECONDS, left))
+
+
+def _refusal(claim: Claim) -> str:
+    holder = holder_of(claim)
+    who = "somebody" if holder is None else f"process {holder.pid}"
+    if holder is not None and holder.run:
+        who += f" of {holder.run[:200]}"
+    return (
+        f"{claim.uuid}: {who} has had this device for more than {claim.wait_seconds:g} s. "
+        f"Run fewer jobs beside each other on this machine, or raise targets[].device-wait-seconds."
+    )
+
+
+def _sign(file: int, claim: Claim) -> None:
+    holder = Holder(pid=os.getpid(), run=claim.run, since=time.time())
+    with contextlib.suppress(OSError):  # a full disk: the lock holds without a name
+        os.ftruncate(file, 0)
+        os.pwrite(file, msgspec.json.encode(holder), 0)
+
+
+def _run_of(variables: Mapping[str, str]) -> str:
+    """By what the CI says of the job."""
+    server, repository = variables.get("GITHUB_SERVER_URL"), variables.get("GITHUB_REPOSITORY")
+    number = variables.get("GITHUB_RUN_ID")
+    if server and repository and number:
+        return f"{server}/{repository}/actions/runs/{number}"
+    for name in ("CI_JOB_URL", "BUILDKITE_BUILD_URL", "BUILD_URL"):
+        if variables.get(name):
+            return variables[name]
+    return ""

@@ -1,0 +1,79 @@
+"""Finds what compiles CUDA: TVM looks in three places, and not in the packages that pip installs."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+
+_PLACES = ("CUDA_PATH", "CUDA_HOME")
+_USUAL = Path("/usr/local/cuda")
+_PACKAGES = ("nvidia.cu13", "nvidia.cu12")
+_HEADERS = ("include/cuda.h", "include/cuda_runtime.h")
+_CUDA_VERSION = re.compile(r"^#define CUDA_VERSION (\d+)", re.MULTILINE)
+_THOUSAND = 1000
+
+
+def cuda_variables(
+    variables: Mapping[str, str] = os.environ,
+    usual: Path = _USUAL,
+    packages: Sequence[str] = _PACKAGES,
+) -> dict[str, str]:
+    """For processes that compile for CUDA; empty where there is no toolkit.
+
+    NVRTC compiles several times as fast as nvcc, but only with bindings of the toolkit's own major
+    version; where those are missing it is nvcc.
+    """
+    root = next((at for at in _roots(variables, usual, packages) if _is_toolkit(at)), None)
+    if root is None:
+        return {}
+    libraries = root / "include" / "cccl"
+    found = {
+        "CUDA_PATH": str(root),
+        "TVM_CUDA_COMPILE_MODE": "nvrtc" if _bindings_major() == _major(root) else "nvcc",
+    }
+    if libraries.is_dir():
+        found["TVM_CUDA_NVRTC_EXTRA_OPTS"] = f"-I{libraries}"
+    if found["TVM_CUDA_COMPILE_MODE"] == "nvcc":
+        found["PATH"] = f"{root / 'bin'}{os.pathsep}{variables.get('PATH', '')}"
+    return found
+
+
+def _roots(variables: Mapping[str, str], usual: Path, packages: Sequence[str]) -> Iterator[Path]:
+    """The machine's own toolkit first: it fits the machine's driver."""
+    yield from (Path(variables[name]) for name in _PLACES if variables.get(name))
+    compiler = shutil.which("nvcc", path=variables.get("PATH"))
+    if compiler is not None:
+        yield Path(compiler).resolve().parent.parent
+    yield usual
+    for package in packages:
+        yield from _package(package)
+
+
+def _package(name: str) -> Iterator[Path]:
+    try:
+        spec = find_spec(name)
+    except ModuleNotFoundError:
+        return
+    for place in (spec.submodule_search_locations or ()) if spec else ():
+        yield Path(place)
+
+
+def _is_toolkit(root: Path) -> bool:
+    return all((root / header).is_file() for header in _HEADERS)
+
+
+def _major(root: Path) -> int | None:
+    written = _CUDA_VERSION.search((root / _HEADERS[0]).read_text(errors="replace"))
+    return int(written[1]) // _THOUSAND if written else None
+
+
+def _bindings_major() -> int:
+    try:
+        return int(version("cuda-bindings").partition(".")[0])
+    except PackageNotFoundError:
+        return 0

@@ -1,0 +1,38 @@
+"""The crew for a tuning run on the devices that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from tunegate.edges.memory_limit import memory_limit
+from tunegate.edges.metaschedule.crew import Crew
+from tunegate.edges.metaschedule.cuda_toolkit import cuda_variables
+from tunegate.edges.metaschedule.places import on_cpu, on_gpus
+from tunegate.edges.nvidia.session import MeasuredGpu
+
+TargetKind = Literal["llvm", "cuda"]
+_CANDIDATE_LIMIT_SECONDS = 20.0
+WORKERS_LOG = "workers.log"
+
+
+def hire(
+    size: int, *, threads: int, kind: TargetKind, gpus: Sequence[MeasuredGpu], directory: Path
+) -> Crew:
+    """So many workers, or one for each GPU if those are more; candidates run with so many threads."""
+    if gpus:
+        places = on_gpus(size, gpus, _CANDIDATE_LIMIT_SECONDS)
+    else:
+        places = on_cpu(size, directory, _CANDIDATE_LIMIT_SECONDS)
+    return Crew(
+        places,
+        variables={
+            "TVM_NUM_THREADS": str(threads),
+            "TVM_BIND_THREADS": "0",
+            "OMP_NUM_THREADS": "1",
+            **memory_limit(kind),
+            **(cuda_variables() if kind == "cuda" else {}),
+        },
+        log=directory / WORKERS_LOG,
+    )

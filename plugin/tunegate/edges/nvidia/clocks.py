@@ -1,0 +1,125 @@
+"""Clocks that are locked while something measures, and free again afterwards, whatever happens.
+
+A process of its own locks them and waits for its parent: the end of the parent, however it comes,
+closes its standard input, and it unlocks. What even a machine's crash leaves locked, a note on disk
+tells to the next run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import psutil
+
+from tunegate.artifacts.gpus import Gpu
+from tunegate.edges.nvidia.nvml import nvml
+
+_GUARD = "tunegate.edges.nvidia.clock_guard"
+_READY = b"locked\n"
+_PASSED_ON = ("PATH", "HOME", "LD_LIBRARY_PATH", "PYTHONPATH")
+
+
+class Note(msgspec.Struct, frozen=True, kw_only=True):
+    """Which process has locked the clocks of which device; `started` tells it from a later one with its
+    number."""
+
+    uuid: str
+    mhz: int
+    pid: int
+    started: float
+
+
+@contextmanager
+def locked_clocks(gpu: Gpu, mhz: int, directory: Path) -> Iterator[bool]:
+    """False where this machine does not let us: then the clocks float as before."""
+    with subprocess.Popen(
+        [sys.executable, "-m", _GUARD, gpu.uuid, str(mhz), str(directory)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={name: os.environ[name] for name in os.environ if _is_passed_on(name)},
+        # A signal to our group, or its killing, must not take the guard with it.
+        start_new_session=True,
+    ) as guard:
+        try:
+            yield guard.stdout is not None and guard.stdout.readline() == _READY
+        finally:
+            if guard.stdin is not None:
+                with contextlib.suppress(OSError):
+                    guard.stdin.close()
+            guard.wait()
+
+
+def repair_clocks(directory: Path) -> tuple[str, ...]:
+    """Unlock what a guard that is gone has left locked. The devices that were unlocked."""
+    repaired = []
+    for path in sorted(directory.glob("tunegate-clocks-*.json")):
+        note = _read(path)
+        if note is None or _lives(note):
+            continue
+        if unlock(note.uuid):
+            path.unlink(missing_ok=True)
+            repaired.append(note.uuid)
+    return tuple(repaired)
+
+
+def lock(uuid: str, mhz: int, directory: Path) -> Path | None:
+    """Both ends of the range at `mhz`. The note that says so; None where it is not permitted. The note
+    comes first: a crash between the two may leave a note too many, never a lock without one."""
+    note = Note(uuid=uuid, mhz=mhz, pid=os.getpid(), started=psutil.Process().create_time())
+    path = directory / f"tunegate-clocks-{uuid}.json"
+    try:
+        path.write_bytes(msgspec.json.encode(note))
+    except OSError:
+        return None
+    if not _set(
+        uuid, lambda library, handle: library.nvmlDeviceSetGpuLockedClocks(handle, mhz, mhz)
+    ):
+        path.unlink(missing_ok=True)
+        return None
+    return path
+
+
+def unlock(uuid: str) -> bool:
+    return _set(uuid, lambda library, handle: library.nvmlDeviceResetGpuLockedClocks(handle))
+
+
+def _set(uuid: str, setting: Callable[[Any, Any], object]) -> bool:
+    """False where the device is not there, cannot do it, or we may not."""
+    with nvml() as library:
+        if library is None:
+            return False
+        try:
+            setting(library, library.nvmlDeviceGetHandleByUUID(uuid.encode()))
+        except library.NVMLError:
+            return False
+    return True
+
+
+def _read(path: Path) -> Note | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Note)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def _lives(note: Note) -> bool:
+    try:
+        started = float(psutil.Process(note.pid).create_time())
+    except psutil.NoSuchProcess:
+        return False
+    except psutil.Error:
+        return True
+    return abs(started - note.started) < 1
+
+
+def _is_passed_on(name: str) -> bool:
+    return name in _PASSED_ON or name.startswith("NVIDIA_")

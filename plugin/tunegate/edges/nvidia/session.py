@@ -1,0 +1,92 @@
+"""The GPUs that a target is measured on here: the right ones, ours for the time of a measurement, idle."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from tunegate.artifacts.gpus import Gpu
+from tunegate.config import TargetConfig
+from tunegate.edges.device_lock import Claim, claim_on, held
+from tunegate.edges.nvidia.clocks import locked_clocks, repair_clocks
+from tunegate.edges.nvidia.gpus import visible_gpus
+from tunegate.edges.nvidia.idle import wait_until_idle
+from tunegate.errors import EnvironmentUnfitError
+
+
+class MeasuredGpu(msgspec.Struct, frozen=True):
+    """A device, and what to hold while timing on it."""
+
+    gpu: Gpu
+    claim: Claim
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Of a process that is to see this device and no other."""
+        return {"CUDA_VISIBLE_DEVICES": self.gpu.uuid, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+
+
+def gpus_of(target: TargetConfig) -> tuple[MeasuredGpu, ...]:
+    """All visible devices that are like the first one: times of another would not be of this target.
+    Raises EnvironmentUnfitError where there is none, or it is not the one that the target expects."""
+    gpus = visible_gpus()
+    if not gpus:
+        message = (
+            f"target {target.name}: no CUDA device is visible here. Run this on the GPU runner; "
+            f"tunegate doctor says what it sees."
+        )
+        raise EnvironmentUnfitError(message)
+    first = gpus[0]
+    if target.expect_gpu and not is_expected(first.name, target.expect_gpu):
+        message = (
+            f"target {target.name}: expect-gpu is {target.expect_gpu}, but this machine has "
+            f"{first.name} ({first.uuid}). Send the job to another runner (targets[].runner), or "
+            f"change expect-gpu."
+        )
+        raise EnvironmentUnfitError(message)
+    return tuple(
+        MeasuredGpu(gpu, claim_on(gpu.uuid, wait_seconds=target.device_wait_seconds))
+        for gpu in gpus
+        if (gpu.name, gpu.memory_bytes) == (first.name, first.memory_bytes)
+    )
+
+
+def is_expected(name: str, expected: str) -> bool:
+    """Whole words of the device's name: L4 is a part of NVIDIA L4 and not of NVIDIA L40S."""
+    return re.search(rf"(?<!\w){re.escape(expected)}(?!\w)", name, re.IGNORECASE) is not None
+
+
+class Prepared(NamedTuple):
+    """How the clocks are, and what the report should say."""
+
+    clocks: Literal["locked", "floating"]
+    notes: tuple[str, ...]
+
+
+@contextmanager
+def prepared(gpus: Sequence[MeasuredGpu], target: TargetConfig) -> Iterator[Prepared]:
+    """Shown to be idle, and with clocks locked where the target asks for it and the machine permits it.
+    Raises EnvironmentUnfitError."""
+    notes: list[str] = []
+    locked = 0
+    with ExitStack() as stack:
+        for each in gpus:
+            directory = Path(each.claim.directory)
+            notes += [
+                f"the clocks of {u} were locked by a run that is gone"
+                for u in repair_clocks(directory)
+            ]
+            with held(each.claim):
+                wait_until_idle(each.gpu, wait_seconds=target.device_wait_seconds)
+            if target.lock_clocks_mhz is None:
+                continue
+            if stack.enter_context(locked_clocks(each.gpu, target.lock_clocks_mhz, directory)):
+                locked += 1
+            else:
+                notes.append(f"{each.gpu.name}: its clocks may not be locked here; they float")
+        yield Prepared("locked" if locked == len(gpus) else "floating", tuple(notes))

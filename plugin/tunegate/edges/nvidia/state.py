@@ -1,0 +1,52 @@
+"""How a GPU is just now, read through NVML."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tunegate.artifacts.gpus import GpuState
+from tunegate.edges.nvidia.nvml import asked, nvml
+
+_REASONS = {
+    0x4: "power cap",
+    0x8: "hardware slowdown",
+    0x10: "sync boost",
+    0x20: "temperature (software)",
+    0x40: "temperature (hardware)",
+    0x80: "power brake",
+}
+"""Bits of the clocks event reasons. Idle, clocks that were set and the display clock slow nothing
+down that runs."""
+
+
+def state_of(uuid: str) -> GpuState | None:
+    """None where the device does not answer."""
+    with nvml() as library:
+        if library is None:
+            return None
+        handle = asked(library, library.nvmlDeviceGetHandleByUUID, uuid.encode())
+        return None if handle is None else _state(library, handle)
+
+
+def _state(library: Any, handle: Any) -> GpuState:
+    milliwatts = asked(library, library.nvmlDeviceGetPowerUsage, handle)
+    memory = asked(library, library.nvmlDeviceGetMemoryInfo, handle)
+    processes = asked(library, library.nvmlDeviceGetComputeRunningProcesses, handle) or []
+    rates = asked(library, library.nvmlDeviceGetUtilizationRates, handle)
+    return GpuState(
+        sm_mhz=asked(library, library.nvmlDeviceGetClockInfo, handle, library.NVML_CLOCK_SM),
+        memory_mhz=asked(library, library.nvmlDeviceGetClockInfo, handle, library.NVML_CLOCK_MEM),
+        celsius=asked(
+            library, library.nvmlDeviceGetTemperature, handle, library.NVML_TEMPERATURE_GPU
+        ),
+        watts=None if milliwatts is None else milliwatts / 1000,
+        used_bytes=None if memory is None else int(memory.used),
+        busy_percent=None if rates is None else int(rates.gpu),
+        throttled=_throttled(library, handle),
+        processes=tuple(sorted(int(process.pid) for process in processes)),
+    )
+
+
+def _throttled(library: Any, handle: Any) -> tuple[str, ...]:
+    bits = asked(library, library.nvmlDeviceGetCurrentClocksThrottleReasons, handle) or 0
+    return tuple(name for bit, name in _REASONS.items() if bits & bit)

@@ -1,0 +1,96 @@
+"""A build for a GPU is measured on the right one, held against all others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.support.simulated_gpus import gpu, simulated
+from tunegate.config import TargetConfig
+from tunegate.edges.artifact_file import ArtifactFile
+from tunegate.edges.bench.devices import Devices
+from tunegate.edges.device_lock import claim_on, held
+from tunegate.errors import EnvironmentUnfitError, MeasurementError
+
+TARGET = TargetConfig(name="gpu", kind="cuda", expect_gpu="L4", device_wait_seconds=0.1)
+
+
+@pytest.fixture(autouse=True)
+def lock_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TUNEGATE_LOCK_DIR", str(tmp_path))
+
+
+def artifact(directory: Path, device: str) -> Path:
+    directory.mkdir()
+    ArtifactFile(
+        runtime="tvm",
+        file="model.so",
+        inputs=(),
+        outputs=(),
+        threads=1,
+        device="cuda" if device == "cuda" else "cpu",
+    ).write(directory)
+    return directory
+
+
+def test_a_build_for_the_cpu_needs_no_gpu(tmp_path: Path) -> None:
+    with Devices(TARGET).of(artifact(tmp_path / "a", "cpu")) as variables:
+        assert variables == {}
+
+
+def test_a_build_for_a_gpu_sees_one_device_which_is_held(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    simulated(monkeypatch, tmp_path, gpu("GPU-a"), gpu("GPU-b"))
+    base, head = artifact(tmp_path / "a", "cuda"), artifact(tmp_path / "b", "cuda")
+    with Devices(TARGET).of(base, head) as variables:
+        assert variables["CUDA_VISIBLE_DEVICES"] == "GPU-a"
+        with (
+            pytest.raises(EnvironmentUnfitError, match="has had this device"),
+            held(claim_on("GPU-a", wait_seconds=0)),
+        ):
+            pass
+    with held(claim_on("GPU-a", wait_seconds=0)):
+        pass
+
+
+def test_clocks_are_locked_for_a_measurement_too(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    machine = simulated(monkeypatch, tmp_path, gpu("GPU-a"))
+    steady = msgspec.structs.replace(TARGET, lock_clocks_mhz=1200)
+    with Devices(steady).of(artifact(tmp_path / "a", "cuda")):
+        assert machine[0]["locked"] == [1200, 1200]
+    assert "locked" not in machine[0]
+
+
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [
+        ({"name": "NVIDIA L40S"}, "expect-gpu is L4"),
+        ({"processes": [7], "busy": 30}, "something else still runs"),
+    ],
+)
+def test_a_device_that_will_not_do_breaks_the_measurement(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, facts: dict[str, object], reason: str
+) -> None:
+    simulated(monkeypatch, tmp_path, gpu("GPU-a", **facts))
+    with (
+        pytest.raises(MeasurementError, match=reason),
+        Devices(TARGET).of(artifact(tmp_path / "a", "cuda")),
+    ):
+        pass
+
+
+def test_a_device_that_another_run_has_breaks_the_measurement(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    simulated(monkeypatch, tmp_path, gpu("GPU-a"))
+    with (
+        held(claim_on("GPU-a", wait_seconds=0)),
+        pytest.raises(MeasurementError, match=r"has had this device for more than 0\.1 s"),
+        Devices(TARGET).of(artifact(tmp_path / "a", "cuda")),
+    ):
+        pass

@@ -1,0 +1,82 @@
+"""What is the machine's fault, and what the candidate's."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.support.small_onnx import conv_model, save
+from tunegate.config import TargetConfig
+from tunegate.edges.device_lock import Claim, held
+from tunegate.edges.metaschedule import worker
+from tunegate.edges.metaschedule.functions import functions_of
+from tunegate.edges.metaschedule.import_onnx import import_model
+from tunegate.edges.metaschedule.messages import Measure
+from tunegate.edges.metaschedule.search import TaskSearch
+from tunegate.edges.metaschedule.targets import tvm_target
+from tunegate.edges.onnx_prepare import prepare
+
+HANGS = """
+import sys, time
+import msgspec
+from tunegate.edges.metaschedule import worker
+from tunegate.edges.metaschedule.messages import Measure
+worker._build = lambda request: time.sleep(60)
+worker.answer(msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Measure))
+"""
+
+
+@pytest.fixture(scope="module")
+def request_of_default(tmp_path_factory: pytest.TempPathFactory) -> Measure:
+    place = tmp_path_factory.mktemp("worker")
+    target = tvm_target(TargetConfig(name="cpu", threads=1))
+    model = save(conv_model(channels=4, out=4, size=6), place / "m.onnx")
+    prepared = prepare(model, shapes={}, into=place / "prepared", path="m.onnx")
+    function = functions_of(import_model(prepared, target.target, "m.onnx"))[0]
+    candidate = TaskSearch(function.workload, target.target, seed=1).propose(0, ()).candidates[0]
+    return Measure(
+        candidate=candidate,
+        target_json=target.export_json(),
+        reference=str(place / "reference.npy"),
+        writes_reference=True,
+        loser_ms=1.0,
+        repeats=1,
+    )
+
+
+def test_a_candidate_is_timed_while_its_device_is_held(
+    request_of_default: Measure, tmp_path: Path
+) -> None:
+    claim = Claim(uuid="timing", directory=str(tmp_path), wait_seconds=5)
+    measured = worker.answer(_with(request_of_default, claim=claim))
+    assert (measured.status, measured.unfit) == ("ok", "")
+    assert claim.path.exists()
+
+
+def test_a_device_that_another_one_has_is_no_fault_of_the_candidate(
+    request_of_default: Measure, tmp_path: Path
+) -> None:
+    claim = Claim(uuid="timing", directory=str(tmp_path), wait_seconds=0.1)
+    with held(claim):
+        measured = worker.answer(_with(request_of_default, claim=claim))
+    assert "has had this device for more than 0.1 s" in measured.unfit
+
+
+def test_a_worker_that_hangs_ends_itself(request_of_default: Measure) -> None:
+    encoded = msgspec.msgpack.encode(_with(request_of_default, limit_seconds=0.5))
+    started = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", HANGS], input=encoded, capture_output=True, check=False, timeout=50
+    )
+    assert done.returncode == 1
+    assert b"Timeout" in done.stderr
+    assert time.monotonic() - started < 40
+
+
+def _with(request: Measure, **more: object) -> Measure:
+    return msgspec.structs.replace(request, **more)
