@@ -12,8 +12,8 @@ import re
 import stat
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import msgspec
@@ -22,7 +22,7 @@ from tunegate.errors import EnvironmentUnfitError
 
 DIRECTORY = "TUNEGATE_LOCK_DIR"
 _USUAL = Path("/run/lock")
-_POLL_SECONDS = 0.05
+_SHORTEST_POLL, _LONGEST_POLL = 0.001, 0.05
 _MOST_BYTES = 2000
 _EVERYBODY = 0o666
 _OPENED = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -60,17 +60,19 @@ def claim_on(uuid: str, *, wait_seconds: float, variables: Mapping[str, str] = o
 
 
 @contextmanager
-def held(claim: Claim) -> Iterator[None]:
-    """For as short a time as possible. The kernel frees the lock with the process that holds it, however
-    that ends; the file stays. Raises EnvironmentUnfitError when somebody else has the device for longer
-    than the claim waits, or the file cannot be used."""
-    file = _opened(claim)
-    try:
-        _acquire(file, claim)
-        _sign(file, claim)
-        yield
-    finally:
-        os.close(file)
+def held(claim: Claim, *others: Claim) -> Iterator[Claim]:
+    """The first of the claims that is free, for as short a time as possible. The kernel frees the lock with
+    the process that holds it, however that ends; the file stays. Raises EnvironmentUnfitError when
+    others have them all for longer than the first claim waits, or a file cannot be used."""
+    claims = (claim, *others)
+    with ExitStack() as stack:
+        files = []
+        for each in claims:
+            files.append(_opened(each))
+            stack.callback(os.close, files[-1])
+        taken = _acquire(files, claims)
+        _sign(files[taken], claims[taken])
+        yield claims[taken]
 
 
 def holder_of(claim: Claim) -> Holder | None:
@@ -103,16 +105,19 @@ def _opened(claim: Claim) -> int:
     return file
 
 
-def _acquire(file: int, claim: Claim) -> None:
-    deadline = time.monotonic() + claim.wait_seconds
+def _acquire(files: Sequence[int], claims: Sequence[Claim]) -> int:
+    """The place of the one that was free."""
+    started = time.monotonic()
     while True:
-        with contextlib.suppress(BlockingIOError):
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        left = deadline - time.monotonic()
+        for place, file in enumerate(files):
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return place
+        waited = time.monotonic() - started
+        left = claims[0].wait_seconds - waited
         if left <= 0:
-            raise EnvironmentUnfitError(_refusal(claim))
-        time.sleep(min(_POLL_SECONDS, left))
+            raise EnvironmentUnfitError(_refusal(claims[0]))
+        time.sleep(min(left, max(_SHORTEST_POLL, min(_LONGEST_POLL, waited / 10))))
 
 
 def _refusal(claim: Claim) -> str:

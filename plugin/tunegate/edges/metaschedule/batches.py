@@ -10,12 +10,18 @@ from tunegate_cache.records import TuningRecord
 
 
 class Batch:
-    """The candidates of one proposal; `out` are those that have not come back. `seconds` are of the
-    workers, the default schedule's aside: it comes once, and may be very slow."""
+    """The candidates of one proposal; `out` are those that have not come back. What was timed beside each
+    other is no result before it is checked: `held_back` until then. `seconds` are of the workers, the
+    default schedule's aside: it comes once, and may be very slow."""
 
-    def __init__(self, ledger: TaskLedger, candidates: Sequence[Candidate]) -> None:
+    def __init__(self, ledger: TaskLedger, candidates: Sequence[Candidate], at_once: int) -> None:
         self.ledger = ledger
-        self.out = {candidate.number for candidate in candidates}
+        self.candidates = {candidate.number: candidate for candidate in candidates}
+        self.out = set(self.candidates)
+        self.at_once = at_once
+        self.results: list[Measured] = []
+        self.held_back: list[Measured] = []
+        self.alone: dict[int, Measured] | None = None
         self.seconds = 0.0
         self.trials = sum(candidate.origin != "default" for candidate in candidates)
         self.records: list[TuningRecord] = []
@@ -32,8 +38,10 @@ class OpenBatches:
         self._open: dict[str, list[Batch]] = {workload: [] for workload in workloads}
         self._unlearned: dict[str, list[Measured]] = {workload: [] for workload in workloads}
 
-    def start(self, ledger: TaskLedger, candidates: Sequence[Candidate]) -> None:
-        batch = Batch(ledger, candidates)
+    def start(
+        self, ledger: TaskLedger, candidates: Sequence[Candidate], *, at_once: int = 1
+    ) -> None:
+        batch = Batch(ledger, candidates, at_once)
         self._open[ledger.workload].append(batch)
         ledger.in_flight += len(batch.out)
 
@@ -41,18 +49,37 @@ class OpenBatches:
         return sum(len(batch.out) for batch in self._open[workload])
 
     def come_back(self, candidate: Candidate, measured: Measured, now: int) -> Batch:
-        """Book a result in the task's ledger. The batch of the candidate; it is closed when it was
-        the last one."""
+        """The batch of the candidate; a result that needs no check is booked in the task's ledger."""
         batch = self._without(candidate)
         if candidate.origin != "default":
             batch.seconds += measured.build_seconds + measured.run_seconds
-        batch.records.append(batch.ledger.enter(candidate, measured, now))
-        self._unlearned[candidate.workload].append(measured)
+        if batch.alone is not None:
+            batch.alone[measured.number] = measured
+        elif batch.at_once == 1:
+            self._book(batch, measured, now)
+        else:
+            batch.held_back.append(measured)
         return batch
+
+    def check(self, batch: Batch, numbers: Sequence[int]) -> list[Candidate]:
+        """These go out again, to be measured alone."""
+        batch.alone = {}
+        batch.out = set(numbers)
+        batch.ledger.in_flight += len(numbers)
+        return [batch.candidates[number] for number in numbers]
+
+    def settle(self, batch: Batch, results: Sequence[Measured], now: int) -> None:
+        """What is believed of the candidates that were held back."""
+        batch.held_back = []
+        for measured in results:
+            self._book(batch, measured, now)
+
+    def close(self, batch: Batch) -> None:
+        self._open[batch.ledger.workload].remove(batch)
 
     def give_up(self, candidate: Candidate) -> Batch:
         batch = self._without(candidate)
-        batch.trials -= candidate.origin != "default"
+        batch.trials -= candidate.origin != "default" and batch.alone is None
         return batch
 
     def to_learn(self, workload: str) -> tuple[Measured, ...]:
@@ -66,11 +93,15 @@ class OpenBatches:
         self._open = {}
         return records
 
+    def _book(self, batch: Batch, measured: Measured, now: int) -> None:
+        candidate = batch.candidates[measured.number]
+        batch.results.append(measured)
+        batch.records.append(batch.ledger.enter(candidate, measured, now))
+        self._unlearned[candidate.workload].append(measured)
+
     def _without(self, candidate: Candidate) -> Batch:
         batches = self._open[candidate.workload]
         batch = next(b for b in batches if candidate.number in b.out)
         batch.out.discard(candidate.number)
         batch.ledger.in_flight -= 1
-        if batch.is_back:
-            batches.remove(batch)
         return batch

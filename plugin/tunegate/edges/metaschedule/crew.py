@@ -49,6 +49,11 @@ class Crew:
         return tuple(self._served)
 
     @property
+    def slots(self) -> int:
+        """How many candidates can be timed at once on one device."""
+        return min(len(place.slots) for place in self._places.values())
+
+    @property
     def waiting(self) -> int:
         return len(self._queue)
 
@@ -72,10 +77,7 @@ class Crew:
                 return
             if child in self._busy:
                 continue
-            place = self._places[child]
-            request = msgspec.structs.replace(
-                self._queue.popleft(), claim=place.claim, limit_seconds=place.measuring_seconds
-            )
+            request = msgspec.structs.replace(self._queue.popleft(), place=self._places[child])
             self._busy[child] = request
             try:
                 child.send(request)
@@ -106,11 +108,11 @@ class Crew:
         up."""
         kept: set[Claim] = set()
         for child in sorted(self._served, key=lambda child: child in self._busy):
-            claim = self._places[child].claim
-            if claim in kept:
+            device = self._places[child].device
+            if device in kept:
                 self._busy.pop(child, None)
                 self._dismiss(child)
-            kept.add(claim)
+            kept.add(device)
 
     def close(self) -> None:
         for child in tuple(self._served):

@@ -8,7 +8,7 @@ from tunegate.artifacts.builds import Source
 from tunegate.artifacts.foreign_schedules import AdoptedSchedule, ForeignSchedule
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.config import TargetConfig
-from tunegate.edges.device_lock import Claim
+from tunegate.edges.metaschedule.places import Place
 from tunegate.tuning.candidate_filter import Reason
 from tunegate_cache.records import Decision, RecordStatus, TuningRecord, WorkloadKey
 
@@ -48,13 +48,15 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a candidate. `nanoseconds` is empty unless `status` is `ok`; `unfit` is why the
-    machine, and not the candidate, is at fault."""
+    machine, and not the candidate, is at fault. Of `run_seconds` it waited `waited_seconds` for the
+    device."""
 
     number: int
     status: RecordStatus
     nanoseconds: tuple[int, ...] = ()
     build_seconds: float = 0.0
     run_seconds: float = 0.0
+    waited_seconds: float = 0.0
     detail: str = ""
     unfit: str = ""
 
@@ -115,8 +117,8 @@ SearchReply = Opened | Proposed | Failed
 class Measure(msgspec.Struct, frozen=True, kw_only=True):
     """Build and time one candidate. `reference` is a file of the expected output: it is written by
     the default schedule and compared by the others. `loser_ms`: slower than this, one repeat is
-    enough. `claim` is held while timing; the crew fills it in, with that of the worker's device,
-    and how many seconds building and then measuring may each take."""
+    enough. At most `at_once` candidates are timed beside each other on the device of the worker; with
+    `alone` none is, in any slot. `place` is the worker's, filled in by the crew."""
 
     candidate: Candidate
     target_json: str
@@ -125,8 +127,9 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
     loser_ms: float
     repeats: int
     repeat_ms: int = 30
-    claim: Claim | None = None
-    limit_seconds: float | None = None
+    at_once: int = 1
+    alone: bool = False
+    place: Place | None = None
 
 
 # to the compiler ------------------------------------------------------------

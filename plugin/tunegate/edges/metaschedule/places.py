@@ -1,41 +1,70 @@
-"""Where the workers of a tuning run measure: each on a device of its own, or in turn on one."""
+"""Where the workers of a tuning run measure: each on a device of its own, or by turns on one."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from itertools import cycle, islice
 from pathlib import Path
-from typing import NamedTuple
+
+import msgspec
 
 from tunegate.edges.device_lock import Claim
 from tunegate.edges.nvidia.session import MeasuredGpu
 
 
-class Place(NamedTuple):
-    """`claim` is held while timing; `variables` are of the worker's process. `measuring_seconds` is how
-    long building, and measuring once the device is ours, may each take; `limit_seconds` all of it."""
+class Slot(msgspec.Struct, frozen=True, kw_only=True):
+    """What is held while timing. Where several are used at once, each has cores of its own."""
 
     claim: Claim
-    variables: dict[str, str]
-    measuring_seconds: float | None
+    cores: tuple[int, ...] = ()
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """Of one worker: the slots of its device, and variables for its process. `measuring_seconds` is how
+    long building, and measuring once the device is ours, may each take; `limit_seconds` all of it."""
+
+    slots: tuple[Slot, ...]
+    variables: dict[str, str] = {}
+    measuring_seconds: float | None = None
     limit_seconds: float
+
+    @property
+    def device(self) -> Claim:
+        """What tells it from another device."""
+        return self.slots[0].claim
+
+
+_FOR_ANOTHER_WORKER_SECONDS = 600.0
+"""The worker's own limit is shorter: who hangs is killed, and then it is another one's turn."""
 
 
 def on_cpu(workers: int, directory: Path, limit_seconds: float) -> list[Place]:
-    """One times while the others build."""
-    claim = Claim(uuid="timing", directory=str(directory), wait_seconds=limit_seconds)
-    return [Place(claim, {}, None, limit_seconds)] * workers
+    """Candidates run on one core each while tuning, so there is a slot for every core."""
+    slots = tuple(
+        Slot(
+            claim=Claim(
+                uuid=f"timing-{n}",
+                directory=str(directory),
+                wait_seconds=_FOR_ANOTHER_WORKER_SECONDS,
+            ),
+            cores=(core,),
+        )
+        for n, core in enumerate(sorted(os.sched_getaffinity(0))[:workers])
+    )
+    return [Place(slots=slots, limit_seconds=limit_seconds)] * workers
 
 
 def on_gpus(workers: int, gpus: Sequence[MeasuredGpu], limit_seconds: float) -> list[Place]:
-    """At least one for each device: those measure side by side. A worker waits for its device as long as
-    the claim says, and that is not the candidate's fault."""
+    """At least one for each device: those measure side by side. On one device there is one slot: times
+    that CUDA's events tell hold the slices of others. A worker waits for its device as long as the claim
+    says, and that is not the candidate's fault."""
     return [
         Place(
-            gpu.claim,
-            gpu.variables,
-            limit_seconds,
-            2 * limit_seconds + gpu.claim.wait_seconds,
+            slots=(Slot(claim=gpu.claim),),
+            variables=gpu.variables,
+            measuring_seconds=limit_seconds,
+            limit_seconds=2 * limit_seconds + gpu.claim.wait_seconds,
         )
         for gpu in islice(cycle(gpus), max(workers, len(gpus)))
     ]

@@ -61,6 +61,7 @@ class MetaScheduleTuner:
                 yield from run.outcomes()
             finally:
                 run.close()
+                self.notes = (*self.notes, *run.notes)
 
     def recheck(
         self, shard: Shard, models: Mapping[tuple[ModelPath, Side], Path]

@@ -19,14 +19,15 @@ from tunegate.edges.metaschedule.batches import Batch, OpenBatches
 from tunegate.edges.metaschedule.crew import Crew
 from tunegate.edges.metaschedule.hiring import WORKERS_LOG, hire
 from tunegate.edges.metaschedule.ledger import Stopped, TaskLedger
+from tunegate.edges.metaschedule.measuring import Measuring
 from tunegate.edges.metaschedule.messages import (
-    Candidate,
     Measure,
     Measured,
     OpenModels,
     Propose,
     Proposed,
 )
+from tunegate.edges.metaschedule.parallelism import Parallelism
 from tunegate.edges.metaschedule.search_child import SearchChild
 from tunegate.edges.nvidia.session import MeasuredGpu
 from tunegate.errors import EnvironmentUnfitError
@@ -40,10 +41,6 @@ _TICK_SECONDS = 0.2
 _LOOK_AHEAD = 4
 """Fewer candidates than this waiting: time to search for more. A batch is found in less time than two
 of them take to measure; to look further ahead would be to search without their results."""
-_REPEATS, _CAREFUL_REPEATS = 3, 5
-_REPEAT_MS, _CAREFUL_REPEAT_MS = 10, 30
-_LOSER_FACTOR = 1.15
-"""Slower than this many times the best: one repeat was enough."""
 _CONTENDERS = 2
 _UNMEASURED_SHARE = 0.02
 _CONFIRM_SHARE, _CONFIRM_SECONDS_PER_TASK = 0.15, 1.0
@@ -76,6 +73,8 @@ class TuningRun:
         self._measured = 0
         self._search = SearchChild(request, self._directory / "searcher.log")
         self._crew = self._hire(usable_cores(), threads=1)
+        self._parallelism = Parallelism(self._crew.slots)
+        self._measuring = Measuring(self._batches, self._directory, self._parallelism)
 
     def outcomes(self) -> Iterator[TaskOutcome]:
         """An outcome-so-far of a task after each of its batches; the last one is final."""
@@ -89,6 +88,10 @@ class TuningRun:
         nothing, and confirms the best."""
         yield from self._measure_defaults(with_seeds=True)
         yield from self._confirm("finished")
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self._parallelism.notes()
 
     def close(self) -> None:
         """Free the machine now, and keep what is measured but was not published yet."""
@@ -127,8 +130,8 @@ class TuningRun:
     def _give_up_waiting(self) -> Iterator[TaskOutcome]:
         """What was searched ahead must not eat the time that is kept for the last steps."""
         for request in self._crew.drop_waiting():
-            batch = self._batches.give_up(request.candidate)
-            if batch.is_back:
+            batch = self._measuring.give_up(request, int(self._clock.time()))
+            if batch is not None:
                 yield self._finish_batch(batch)
 
     def _measure_defaults(self, *, with_seeds: bool = False) -> Iterator[TaskOutcome]:
@@ -182,27 +185,15 @@ class TuningRun:
                 self._start_batch(ledger, proposed)
 
     def _start_batch(self, ledger: TaskLedger, proposed: Proposed) -> None:
-        self._batches.start(ledger, proposed.candidates)
-        self._crew.add([self._measure(ledger, c, _REPEATS) for c in proposed.candidates])
-
-    def _measure(self, ledger: TaskLedger, candidate: Candidate, repeats: int) -> Measure:
-        best = ledger.best_ms
-        return Measure(
-            candidate=candidate,
-            target_json=self._search.target_json,
-            reference=str(self._directory / f"{candidate.workload[:32]}.npy"),
-            writes_reference=candidate.origin == "default",
-            loser_ms=float("inf") if best is None else _LOSER_FACTOR * best,
-            repeats=repeats,
-            repeat_ms=_REPEAT_MS if repeats == _REPEATS else _CAREFUL_REPEAT_MS,
-        )
+        self._measuring.target_json = self._search.target_json
+        self._crew.add(self._measuring.start(ledger, proposed.candidates))
 
     def _take_results(self) -> Iterator[TaskOutcome]:
         for request, measured in self._collected():
             self._watch_for_a_broken_machine(measured)
-            now = int(self._clock.time())
-            batch = self._batches.come_back(request.candidate, measured, now)
-            if batch.is_back:
+            again, batch = self._measuring.take(request, measured, int(self._clock.time()))
+            self._crew.add(again)
+            if batch is not None:
                 yield self._finish_batch(batch)
 
     def _finish_batch(self, batch: Batch) -> TaskOutcome:
@@ -240,7 +231,7 @@ class TuningRun:
         by_share = sorted(self._ledgers, key=lambda x: -x.state().model_ms)
         for ledger in by_share:
             contenders = ledger.contenders(_CONTENDERS)
-            self._crew.add([self._measure(ledger, c, _CAREFUL_REPEATS) for c in contenders])
+            self._crew.add([self._measuring.careful(ledger, c) for c in contenders])
         records: list[TuningRecord] = []
         by_workload = {ledger.workload: ledger for ledger in self._ledgers}
         while self._crew.pending and not self._is_out_of_budget(0.0):

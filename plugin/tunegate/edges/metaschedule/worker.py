@@ -6,7 +6,7 @@ import faulthandler
 import json
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,10 @@ import numpy as np
 import tvm
 from tvm.driver import build
 
-from tunegate.edges.device_lock import held
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.messages import Argument, Measure, Measured
 from tunegate.edges.metaschedule.prepacking import PREPACK, SplitKernel, split_kernel
+from tunegate.edges.metaschedule.slots import in_slot
 from tunegate.edges.metaschedule.tolerance import differs
 from tunegate.errors import EnvironmentUnfitError
 
@@ -40,9 +40,12 @@ def answer(request: Measure) -> Measured:
         seconds = time.monotonic() - started
         return Measured(number=number, status="compile", build_seconds=seconds, detail=_said(error))
     built = time.monotonic()
+    waited_seconds = 0.0
     try:
         arguments = _arguments(request.candidate.arguments, function, kernel, device)
-        with held(request.claim) if request.claim else nullcontext(), _watched(request):
+        ready = time.monotonic()
+        with in_slot(request), _watched(request):
+            waited_seconds = time.monotonic() - ready
             measured = _run(request, function, device, arguments)
     except EnvironmentUnfitError as error:
         measured = Measured(number=number, status="runtime", unfit=str(error))
@@ -56,6 +59,7 @@ def answer(request: Measure) -> Measured:
         nanoseconds=measured.nanoseconds,
         build_seconds=built - started,
         run_seconds=ended - built,
+        waited_seconds=waited_seconds,
         detail=measured.detail,
         unfit=measured.unfit,
     )
@@ -65,10 +69,10 @@ def answer(request: Measure) -> Measured:
 def _watched(request: Measure) -> Iterator[None]:
     """What hangs inside ends this process, whoever has Python's lock: a kernel that never ends must not
     keep the device."""
-    if request.limit_seconds is None:
+    if request.place is None or request.place.measuring_seconds is None:
         yield
         return
-    faulthandler.dump_traceback_later(request.limit_seconds, exit=True)
+    faulthandler.dump_traceback_later(request.place.measuring_seconds, exit=True)
     try:
         yield
     finally:

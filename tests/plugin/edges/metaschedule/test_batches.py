@@ -45,6 +45,32 @@ def test_a_batch_is_back_with_its_last_candidate() -> None:
     assert (task.in_flight, task.trials, batches.out_of(task.workload)) == (0, 2, 0)
 
 
+def test_what_was_timed_beside_others_is_no_result_before_it_is_checked() -> None:
+    task = ledger()
+    batches = OpenBatches([task.workload])
+    candidates = [candidate(task, n) for n in range(3)]
+    batches.start(task, candidates, at_once=2)
+    *_, batch = [batches.come_back(each, measured(each.number), 5) for each in candidates]
+    assert (task.trials, batches.to_learn(task.workload)) == (0, ())
+    assert batches.check(batch, [1]) == [candidates[1]]
+    assert (task.in_flight, batch.is_back) == (1, False)
+    assert batches.come_back(candidates[1], measured(1), 6).is_back
+    batches.settle(batch, [measured(n) for n in range(3)], 7)
+    assert (task.trials, len(batch.records), batch.trials) == (2, 3, 2)
+    batches.close(batch)
+    assert batches.take_unpublished() == []
+
+
+def test_a_check_that_is_given_up_leaves_its_candidate_a_trial() -> None:
+    task = ledger()
+    batches = OpenBatches([task.workload])
+    candidates = [candidate(task, n) for n in range(1, 3)]
+    batches.start(task, candidates, at_once=2)
+    *_, batch = [batches.come_back(each, measured(each.number), 5) for each in candidates]
+    batches.check(batch, [1])
+    assert batches.give_up(candidates[0]).trials == 2
+
+
 def test_every_result_is_learned_once() -> None:
     task = ledger()
     batches = OpenBatches([task.workload])

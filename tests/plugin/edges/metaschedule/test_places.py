@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from tunegate.artifacts.gpus import Gpu
@@ -21,10 +22,13 @@ def measured(uuid: str) -> MeasuredGpu:
     return MeasuredGpu(gpu, Claim(uuid=uuid, directory="/run/lock", wait_seconds=300))
 
 
-def test_workers_on_a_cpu_take_turns_in_timing(tmp_path: Path) -> None:
+def test_workers_on_a_cpu_share_a_slot_for_each_core(tmp_path: Path) -> None:
     places = on_cpu(3, tmp_path, 20)
+    cores = sorted(os.sched_getaffinity(0))[:3]
     assert len(places) == 3
-    assert {place.claim.path for place in places} == {tmp_path / "tunegate-timing.lock"}
+    assert {place.slots for place in places} == {places[0].slots}
+    assert [slot.cores for slot in places[0].slots] == [(core,) for core in cores]
+    assert len({slot.claim.path for slot in places[0].slots}) == len(cores)
     assert {place.limit_seconds for place in places} == {20}
 
 
@@ -35,7 +39,8 @@ def test_every_device_of_the_machine_is_used() -> None:
 
 def test_more_workers_than_devices_build_while_one_of_each_measures() -> None:
     places = on_gpus(5, [measured("GPU-a"), measured("GPU-b")], 20)
-    assert [place.claim.uuid for place in places] == ["GPU-a", "GPU-b", "GPU-a", "GPU-b", "GPU-a"]
+    assert [place.device.uuid for place in places] == ["GPU-a", "GPU-b", "GPU-a", "GPU-b", "GPU-a"]
+    assert {len(place.slots) for place in places} == {1}
 
 
 def test_waiting_for_a_device_is_not_taken_for_hanging() -> None:

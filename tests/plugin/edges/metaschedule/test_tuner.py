@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -13,6 +15,7 @@ from tunegate.artifacts.plans import Budget, PlannedTask, Shard
 from tunegate.artifacts.tasks import ResolvedTask, TuningTask
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
+from tunegate.edges.metaschedule.parallelism import Parallelism
 from tunegate.edges.metaschedule.tuner import MetaScheduleTuner
 from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.errors import ModelError
@@ -243,3 +246,24 @@ def _children() -> list[str]:
 
 def _own_pid() -> int:
     return int(Path("/proc/self").resolve().name)
+
+
+def test_candidates_may_be_timed_beside_each_other(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Real workers, two at once from the beginning, on a core each."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("there is one core")
+    try:
+        two_at_once = partial(Parallelism, first=2)
+        monkeypatch.setattr("tunegate.edges.metaschedule.tuning_run.Parallelism", two_at_once)
+        budget = Budget(seconds=60.0, trials=16, min_gain_percent_per_minute=0.0)
+        (*_, outcome) = workshop.tune(budget)
+    finally:
+        os.sched_setaffinity(0, before)
+    assert outcome.trials == 16
+    assert outcome.best_ms is not None
+    assert outcome.failures == {}
+    assert any("candidates were timed at once" in note for note in workshop.tuner.notes)

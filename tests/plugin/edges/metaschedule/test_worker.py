@@ -16,11 +16,14 @@ from tunegate.edges.device_lock import Claim, held
 from tunegate.edges.metaschedule import worker
 from tunegate.edges.metaschedule.functions import functions_of
 from tunegate.edges.metaschedule.import_onnx import import_model
+from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.messages import Measure
+from tunegate.edges.metaschedule.places import Place, Slot
 from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.onnx_prepare import prepare
 
+load_intrinsics("llvm")
 HANGS = """
 import sys, time
 import msgspec
@@ -53,7 +56,7 @@ def test_a_candidate_is_timed_while_its_device_is_held(
     request_of_default: Measure, tmp_path: Path
 ) -> None:
     claim = Claim(uuid="timing", directory=str(tmp_path), wait_seconds=5)
-    measured = worker.answer(_with(request_of_default, claim=claim))
+    measured = worker.answer(_at(request_of_default, claim))
     assert (measured.status, measured.unfit) == ("ok", "")
     assert claim.path.exists()
 
@@ -63,12 +66,13 @@ def test_a_device_that_another_one_has_is_no_fault_of_the_candidate(
 ) -> None:
     claim = Claim(uuid="timing", directory=str(tmp_path), wait_seconds=0.1)
     with held(claim):
-        measured = worker.answer(_with(request_of_default, claim=claim))
+        measured = worker.answer(_at(request_of_default, claim))
     assert "has had this device for more than 0.1 s" in measured.unfit
 
 
 def test_a_worker_that_hangs_ends_itself(request_of_default: Measure) -> None:
-    encoded = msgspec.msgpack.encode(_with(request_of_default, limit_seconds=0.5))
+    claim = Claim(uuid="timing", directory="/tmp", wait_seconds=5)
+    encoded = msgspec.msgpack.encode(_at(request_of_default, claim, measuring_seconds=0.5))
     started = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-c", HANGS], input=encoded, capture_output=True, check=False, timeout=50
@@ -78,5 +82,6 @@ def test_a_worker_that_hangs_ends_itself(request_of_default: Measure) -> None:
     assert time.monotonic() - started < 40
 
 
-def _with(request: Measure, **more: object) -> Measure:
-    return msgspec.structs.replace(request, **more)
+def _at(request: Measure, claim: Claim, measuring_seconds: float | None = None) -> Measure:
+    place = Place(slots=(Slot(claim=claim),), measuring_seconds=measuring_seconds, limit_seconds=60)
+    return msgspec.structs.replace(request, place=place)

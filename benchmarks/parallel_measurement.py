@@ -1,0 +1,269 @@
+"""The same built candidates measured one after the other, and beside each other under DOPpler's control law.
+
+    PYTHONPATH=.:benchmarks python benchmarks/parallel_measurement.py [squeezenet] [--candidates 200] [--slots 2]
+
+Each slot is a process on a core of its own that has all candidates built. All are measured alone (twice: what
+differs then is noise), then by batches with as many at once as the law says, a sample of each batch again
+alone. In the end the best of each task are measured again in turn, alone. Prints the table of docs/benchmarks.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import multiprocessing
+import os
+import random
+import statistics
+import tempfile
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import NamedTuple, Self
+
+import msgspec
+import onnx
+from scipy.stats import kendalltau
+from stock_model import TARGET, named_model
+
+from tunegate.edges.metaschedule import worker
+from tunegate.edges.metaschedule.functions import functions_of
+from tunegate.edges.metaschedule.import_onnx import import_model
+from tunegate.edges.metaschedule.messages import Candidate, Measure
+from tunegate.edges.metaschedule.search import TaskSearch
+from tunegate.edges.metaschedule.targets import tvm_target
+from tunegate.edges.onnx_prepare import prepare
+from tunegate.tuning.parallel_degree import Degree, adjusted
+from tunegate.tuning.parallel_precision import checked, correction, error
+
+TASKS = 4
+BATCH = 16
+REPEATS, REPEAT_MS = 3, 10
+RANKED = 8
+
+
+class Timed(NamedTuple):
+    """Of one candidate: its median, and its share of the time that measuring it took."""
+
+    milliseconds: float
+    share: float
+
+
+class Parallel(NamedTuple):
+    """A pass under the law."""
+
+    corrected_ms: dict[int, float]
+    seconds: float
+    degrees: list[int]
+    errors: list[float]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("model", nargs="?", default="squeezenet")
+    parser.add_argument("--candidates", type=int, default=200)
+    parser.add_argument("--slots", type=int, default=2)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    logging.disable(logging.INFO)
+    os.environ["TVM_NUM_THREADS"] = "1"  # of the slots, too
+    with tempfile.TemporaryDirectory() as scratch:
+        requests = candidates(options.model, options.candidates, Path(scratch))
+        with Slots(requests, options.slots) as slots:
+            started = time.monotonic()
+            serial = {number: slots.alone(number).milliseconds for number in requests}
+            serial_seconds = time.monotonic() - started
+            again = {number: slots.alone(number).milliseconds for number in requests}
+            found = in_parallel(slots, list(requests))
+            winners = ranked(slots, requests, found.corrected_ms)
+        show(requests, serial, again, found, winners, serial_seconds)
+
+
+def candidates(name: str, count: int, scratch: Path) -> dict[int, Measure]:
+    """Random schedules of the largest tasks, by a number of their own."""
+    onnx.save(named_model(name), scratch / "m.onnx")
+    resolved = tvm_target(TARGET)
+    prepared = prepare(scratch / "m.onnx", shapes={}, into=scratch / "prepared", path="m.onnx")
+    module = import_model(prepared, resolved.target, "m.onnx", channels_last=True)
+    largest = sorted(functions_of(module), key=lambda f: -f.flops * f.weight)[:TASKS]
+    found: list[Measure] = []
+    for function in largest:
+        search = TaskSearch(function.workload, resolved.target, seed=1)
+        proposed = search.propose(count // TASKS, ()).candidates[1:]
+        found += [asked(candidate, resolved.export_json(), scratch) for candidate in proposed]
+    return dict(enumerate(found))
+
+
+def asked(candidate: Candidate, target_json: str, scratch: Path) -> Measure:
+    return Measure(
+        candidate=candidate,
+        target_json=target_json,
+        reference=str(scratch / "none.npy"),
+        writes_reference=False,
+        loser_ms=float("inf"),
+        repeats=REPEATS,
+        repeat_ms=REPEAT_MS,
+    )
+
+
+class Slots:
+    """One process for each slot, all of them with every candidate built."""
+
+    def __init__(self, requests: Mapping[int, Measure], count: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        cores = sorted(os.sched_getaffinity(0))
+        encoded = {n: msgspec.msgpack.encode(request) for n, request in requests.items()}
+        self._pipes: list[Connection] = []
+        self._processes = []
+        for slot in range(count):
+            ours, theirs = context.Pipe()
+            core = cores[-1 - slot % len(cores)]
+            process = context.Process(target=serve, args=(theirs, encoded, core), daemon=True)
+            process.start()
+            self._pipes.append(ours)
+            self._processes.append(process)
+        for pipe in self._pipes:
+            pipe.recv()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._processes:
+            process.kill()
+            process.join()
+
+    def __len__(self) -> int:
+        return len(self._pipes)
+
+    def alone(self, number: int) -> Timed:
+        self._pipes[0].send(number)
+        return self._pipes[0].recv()
+
+    def together(self, numbers: Sequence[int], degree: int) -> dict[int, Timed]:
+        """At most `degree` of them at once."""
+        waiting = list(numbers)
+        busy: dict[int, int] = {}
+        found = {}
+        while waiting or busy:
+            for slot in range(degree):
+                if slot not in busy and waiting:
+                    busy[slot] = waiting.pop(0)
+                    self._pipes[slot].send(busy[slot])
+            pipes = {self._pipes[slot]: slot for slot in busy}
+            for pipe in multiprocessing.connection.wait(list(pipes)):
+                found[busy.pop(pipes[pipe])] = pipe.recv()
+        return found
+
+
+def serve(pipe: Connection, encoded: Mapping[int, bytes], core: int) -> None:
+    built = {}
+    for number, request in encoded.items():
+        decoded = msgspec.msgpack.decode(request, type=Measure)
+        function, device, kernel = worker._build(decoded)
+        arguments = worker._arguments(decoded.candidate.arguments, function, kernel, device)
+        built[number] = function, device, arguments
+    os.sched_setaffinity(0, {core})
+    pipe.send("ready")
+    while True:
+        function, device, arguments = built[pipe.recv()]
+        started = time.monotonic()
+        function["main"](*arguments)
+        times = worker._time(function, device, arguments, repeats=REPEATS, milliseconds=REPEAT_MS)
+        milliseconds = statistics.median(times) / 1e6
+        pipe.send(Timed(milliseconds, milliseconds / 1e3 / (time.monotonic() - started)))
+
+
+def in_parallel(slots: Slots, numbers: Sequence[int]) -> Parallel:
+    started = time.monotonic()
+    chance = random.Random(1)
+    degree = Degree()
+    corrected: dict[int, float] = {}
+    degrees, errors = [], []
+    for first in range(0, len(numbers), BATCH):
+        batch = numbers[first : first + BATCH]
+        timed = slots.together(batch, degree.now)
+        degrees.append(degree.now)
+        if degree.now == 1:
+            found = {number: timed[number].milliseconds for number in batch}
+            degree = adjusted(degree, error=0.0, failures=0, most=len(slots))
+        else:
+            found, off = precise(slots, batch, timed, chance)
+            errors.append(off)
+            degree = adjusted(degree, error=off, failures=0, most=len(slots))
+        corrected.update(found)
+    return Parallel(corrected, time.monotonic() - started, degrees, errors)
+
+
+def precise(
+    slots: Slots, batch: Sequence[int], timed: Mapping[int, Timed], chance: random.Random
+) -> tuple[dict[int, float], float]:
+    """Times of a batch after the check, and how far off they were before it."""
+    places = checked([timed[number].share for number in batch], chance)
+    alone = {place: slots.alone(batch[place]).milliseconds for place in places}
+    together = {place: timed[number].milliseconds for place, number in enumerate(batch)}
+    off = error(together, alone)
+    factor = correction(off)
+    found = {
+        number: min(alone[place], together[place]) if place in alone else together[place] * factor
+        for place, number in enumerate(batch)
+    }
+    return found, off or 0.0
+
+
+def ranked(
+    slots: Slots, requests: Mapping[int, Measure], times: Mapping[int, float]
+) -> dict[str, int]:
+    """The best of each task once its best eight were measured again, alone and in turn."""
+    found = {}
+    for workload, numbers in by_task(requests).items():
+        best = sorted(numbers, key=lambda number: times[number])[:RANKED]
+        rounds = [{n: slots.alone(n).milliseconds for n in best} for _ in range(3)]
+        found[workload] = min(best, key=lambda n: statistics.median(r[n] for r in rounds))
+    return found
+
+
+def by_task(requests: Mapping[int, Measure]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for number, request in requests.items():
+        found.setdefault(request.candidate.workload, []).append(number)
+    return found
+
+
+def show(
+    requests: Mapping[int, Measure],
+    serial: Mapping[int, float],
+    again: Mapping[int, float],
+    found: Parallel,
+    winners: Mapping[str, int],
+    serial_seconds: float,
+) -> None:
+    tasks = by_task(requests)
+    truth = {number: min(serial[number], again[number]) for number in requests}
+    print(f"{len(requests)} candidates of {len(tasks)} tasks")
+    print("| | alone again | beside each other, corrected |")
+    print("|---|--:|--:|")
+    rows = [again, found.corrected_ms]
+    off = [statistics.median(abs(r[n] / serial[n] - 1) for n in requests) for r in rows]
+    print(f"| median difference from alone | {off[0]:.1%} | {off[1]:.1%} |")
+    taus = [
+        statistics.fmean(tau(serial, row, numbers) for numbers in tasks.values()) for row in rows
+    ]
+    print(f"| Kendall's tau, mean of the tasks | {taus[0]:.3f} | {taus[1]:.3f} |")
+    regrets = [
+        truth[winners[task]] / min(truth[n] for n in numbers) - 1 for task, numbers in tasks.items()
+    ]
+    print(f"| slower than the best after the rank pass, worst task | | {max(regrets):.1%} |")
+    saved = 1 - found.seconds / serial_seconds
+    print(f"| seconds | {serial_seconds:.1f} | {found.seconds:.1f} ({saved:+.0%} saved) |")
+    print(f"degrees: {found.degrees}; errors: {[round(e, 3) for e in found.errors]}")
+
+
+def tau(one: Mapping[int, float], other: Mapping[int, float], numbers: Sequence[int]) -> float:
+    return float(kendalltau([one[n] for n in numbers], [other[n] for n in numbers]).statistic)
+
+
+if __name__ == "__main__":
+    main()

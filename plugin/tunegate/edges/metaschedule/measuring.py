@@ -1,0 +1,95 @@
+"""Candidates to requests, and results to finished batches: how often and beside whom each is timed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tunegate.edges.metaschedule.batches import Batch, OpenBatches
+from tunegate.edges.metaschedule.ledger import TaskLedger
+from tunegate.edges.metaschedule.messages import Candidate, Measure, Measured
+from tunegate.edges.metaschedule.parallel_check import believed, to_check
+from tunegate.edges.metaschedule.parallelism import Parallelism
+
+_REPEATS, _CAREFUL_REPEATS = 3, 5
+_REPEAT_MS, _CAREFUL_REPEAT_MS = 10, 30
+_LOSER_FACTOR = 1.15
+"""Slower than this many times the best: one repeat was enough."""
+
+
+class Taken(NamedTuple):
+    """After a result: requests that follow from it, and the batch that it finished."""
+
+    again: list[Measure]
+    finished: Batch | None
+
+
+class Measuring:
+    """The measurements of one run. `target_json` is known once the models are open."""
+
+    def __init__(self, batches: OpenBatches, directory: Path, parallelism: Parallelism) -> None:
+        self._batches, self._directory, self._parallelism = batches, directory, parallelism
+        self._chance = random.Random(1)  # noqa: S311 -- a sample, not a secret
+        self.target_json = ""
+
+    def start(self, ledger: TaskLedger, candidates: Sequence[Candidate]) -> list[Measure]:
+        """Of a new batch, with as many at once as the device has shown to bear."""
+        at_once = self._parallelism.at_once
+        self._batches.start(ledger, candidates, at_once=at_once)
+        return [self._request(ledger, candidate, at_once=at_once) for candidate in candidates]
+
+    def careful(self, ledger: TaskLedger, candidate: Candidate) -> Measure:
+        """For what may win: with all the repeats, and nobody beside it."""
+        return self._request(ledger, candidate, is_careful=True, alone=True)
+
+    def take(self, request: Measure, measured: Measured, now: int) -> Taken:
+        batch = self._batches.come_back(request.candidate, measured, now)
+        return self._after(batch, now) if batch.is_back else Taken([], None)
+
+    def give_up(self, request: Measure, now: int) -> Batch | None:
+        """The batch if that was all it waited for; what it knows counts without a further check."""
+        batch = self._batches.give_up(request.candidate)
+        return self._finished(batch, now) if batch.is_back else None
+
+    def _after(self, batch: Batch, now: int) -> Taken:
+        if batch.held_back and batch.alone is None:
+            numbers = to_check(batch.held_back, self._chance)
+            if numbers:
+                ledger = batch.ledger
+                again = self._batches.check(batch, numbers)
+                return Taken([self._request(ledger, c, alone=True) for c in again], None)
+        return Taken([], self._finished(batch, now))
+
+    def _finished(self, batch: Batch, now: int) -> Batch:
+        if batch.at_once == 1:
+            self._parallelism.note_alone(batch.results)
+        elif batch.held_back:
+            found = believed(batch.held_back, batch.alone or {})
+            self._batches.settle(batch, found.results, now)
+            self._parallelism.note_beside(found)
+        self._batches.close(batch)
+        return batch
+
+    def _request(
+        self,
+        ledger: TaskLedger,
+        candidate: Candidate,
+        *,
+        is_careful: bool = False,
+        at_once: int = 1,
+        alone: bool = False,
+    ) -> Measure:
+        best = ledger.best_ms
+        return Measure(
+            candidate=candidate,
+            target_json=self.target_json,
+            reference=str(self._directory / f"{candidate.workload[:32]}.npy"),
+            writes_reference=candidate.origin == "default",
+            loser_ms=float("inf") if best is None else _LOSER_FACTOR * best,
+            repeats=_CAREFUL_REPEATS if is_careful else _REPEATS,
+            repeat_ms=_CAREFUL_REPEAT_MS if is_careful else _REPEAT_MS,
+            at_once=at_once,
+            alone=alone,
+        )
