@@ -28,7 +28,7 @@ format: $(STAMP)
 lock:
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --extra tvm --custom-compile-command 'make lock' pyproject.toml -o requirements/run.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --extra tvm --extra nvidia -c requirements/run.lock --custom-compile-command 'make lock' pyproject.toml -o requirements/gpu.lock
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --extra tvm --extra nvidia --group dev -c requirements/gpu.lock --custom-compile-command 'make lock' pyproject.toml -o requirements/dev.lock
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --extra tvm --extra nvidia --extra ray --group dev -c requirements/gpu.lock --custom-compile-command 'make lock' pyproject.toml -o requirements/dev.lock
 
 $(STAMP):
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

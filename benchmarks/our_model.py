@@ -33,10 +33,11 @@ DEVICE = DeviceFingerprint(name="here", kind="cpu", units=2, memory_bytes=0)
 
 
 class Tuned(msgspec.Struct, frozen=True, kw_only=True):
-    """What one run left: builds by the seconds after which they were possible, trials in all, and
-    how the cache answered."""
+    """What one run left: builds by the seconds after which they were possible, how many tasks over 1 %
+    of the model had no schedule then, trials in all, and how the cache answered."""
 
     builds: dict[float, Path]
+    unscheduled: dict[float, int]
     trials: int
     transfer: int
     tasks: int
@@ -76,10 +77,30 @@ def tune(
     compiler.close()
     return Tuned(
         builds=builds,
+        unscheduled={look: unscheduled(look, known, tasks) for look in looks},
         trials=sum(outcome.trials for outcome in outcomes.values()),
         transfer=sum(isinstance(hit, TransferHit) for hit in found.values()),
         tasks=len(tasks),
     )
+
+
+def unscheduled(
+    look: float, known: Sequence[tuple[float, TuningRecord]], tasks: Sequence[TuningTask]
+) -> int:
+    """Tasks over 1 % of the model's time for which nothing but the default schedule had run by then. Their
+    times are those of the default schedule, also where that was measured later."""
+    calls = {task.key: sum(use.weight for use in task.uses) for task in tasks}
+    times: dict[WorkloadKey, float] = {}
+    scheduled: set[WorkloadKey] = set()
+    for seconds, record in known:
+        if record.status != "ok" or (record.template and seconds > look):
+            continue
+        spent_ms = calls[record.key] * record.median_ms
+        times[record.key] = min(spent_ms, times.get(record.key, spent_ms))
+        if record.template:
+            scheduled.add(record.key)
+    total_ms = sum(times.values())
+    return sum(ms > 0.01 * total_ms and key not in scheduled for key, ms in times.items())
 
 
 def build(

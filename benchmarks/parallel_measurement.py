@@ -162,9 +162,9 @@ def serve(pipe: Connection, encoded: Mapping[int, bytes], core: int) -> None:
     built = {}
     for number, request in encoded.items():
         decoded = msgspec.msgpack.decode(request, type=Measure)
-        function, device, kernel = worker._build(decoded)
-        arguments = worker._arguments(decoded.candidate.arguments, function, kernel, device)
-        built[number] = function, device, arguments
+        made = worker._build(decoded)
+        arguments = worker._arguments(decoded.candidate.arguments, made)
+        built[number] = made.function, made.device, arguments
     os.sched_setaffinity(0, {core})
     pipe.send("ready")
     while True:

@@ -52,6 +52,8 @@ def main() -> None:
             print(f"donor {name}: {trials} trials in {seconds:g} s", flush=True)
         ours = tune(model, TARGET, options.looks, scratch, donors=donors, shuffled=options.shuffled)
         print(f"ours: {ours.trials} trials; {ours.transfer} of {ours.tasks} tasks borrowed")
+        for look, count in ours.unscheduled.items():
+            print(f"after {look:g} s: {count} tasks over 1 % on the default schedule")
         builds = {f"ours, {look:g} s": path for look, path in ours.builds.items()}
         folder_of_stock = options.stock or scratch / "stock"
         stock = tune_stock(options.model, folder_of_stock, options.trials)

@@ -105,6 +105,8 @@ class GateConfig(_Section, frozen=True, kw_only=True):
 
 
 class Config(_Section, frozen=True, kw_only=True):
+    """`executor` is where candidates are built and measured: on this machine, or on a Ray cluster."""
+
     models: Annotated[tuple[ModelConfig, ...], msgspec.Meta(min_length=1)]
     targets: Annotated[tuple[TargetConfig, ...], msgspec.Meta(min_length=1)] = (
         TargetConfig(name="cpu"),
@@ -112,3 +114,4 @@ class Config(_Section, frozen=True, kw_only=True):
     cache: CacheConfig = CacheConfig()
     budget: BudgetConfig = BudgetConfig()
     gate: GateConfig = GateConfig()
+    executor: Literal["local", "ray"] = "local"

@@ -221,6 +221,7 @@ def _tuner(
         source=source,
         clock=clock,
         scratch=workdir / "tune",
+        on_ray=config.executor == "ray",
     )
 
 

@@ -15,6 +15,7 @@ from typing import BinaryIO, Generic, TypeVar, cast
 import msgspec
 
 from tunegate.edges.frames import FrameBuffer, write_frame
+from tunegate.edges.memory_limit import resident_bytes
 
 Reply = TypeVar("Reply")
 
@@ -55,6 +56,11 @@ class Child(Generic[Reply]):
         return self._process.pid
 
     @property
+    def is_ready(self) -> bool:
+        """From the beginning: what it is sent waits in its pipe."""
+        return True
+
+    @property
     def is_running(self) -> bool:
         return self._process.poll() is None
 
@@ -81,6 +87,9 @@ class Child(Generic[Reply]):
             return None
         self.busy_since = None
         return self._decoder.decode(bodies[0])
+
+    def resident_bytes(self) -> int:
+        return resident_bytes(self.pid)
 
     def kill(self) -> None:
         """End the whole process group now."""

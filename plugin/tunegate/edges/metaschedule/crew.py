@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from tunegate.edges.child import Child, ChildDiedError
+from tunegate.edges.child import ChildDiedError
 from tunegate.edges.device_lock import Claim
-from tunegate.edges.memory_limit import resident_bytes
 from tunegate.edges.metaschedule.messages import Measure, Measured
 from tunegate.edges.metaschedule.places import Place
+from tunegate.edges.metaschedule.worker_port import Begin, LostWorkerError, Worker
 
-_MODULE = "tunegate.edges.metaschedule.worker"
+_MOST_MOVES = 2
 _MOST_BYTES = 2 * 1024**3
 """LLVM and TVM keep what they compiled; a worker that has grown to this is replaced."""
 _LOOK_EVERY = 8
@@ -23,29 +22,22 @@ _LOOK_EVERY = 8
 
 class Crew:
     """Hands queued candidates to idle workers, one at each of the places. A worker that dies or outlasts
-    the limit of its place costs the candidate it had, and is replaced."""
+    the limit of its place costs the candidate it had, and is replaced; what was on a machine that is gone
+    is tried elsewhere."""
 
-    def __init__(
-        self,
-        places: Sequence[Place],
-        *,
-        variables: Mapping[str, str],
-        log: Path,
-        module: str = _MODULE,
-    ) -> None:
-        self._module = module
-        self._variables = dict(variables)
-        self._log = log
+    def __init__(self, places: Sequence[Place], begin: Begin) -> None:
+        self._begin = begin
         self._queue: deque[Measure] = deque()
-        self._busy: dict[Child[Measured], Measure] = {}
-        self._served: dict[Child[Measured], int] = {}
-        self._places: dict[Child[Measured], Place] = {}
+        self._busy: dict[Worker, Measure] = {}
+        self._served: dict[Worker, int] = {}
+        self._places: dict[Worker, Place] = {}
         self._lost: list[tuple[Measure, Measured]] = []
+        self._moves: Counter[int] = Counter()
         for place in places:
             self._hire(place)
 
     @property
-    def children(self) -> tuple[Child[Measured], ...]:
+    def children(self) -> tuple[Worker, ...]:
         return tuple(self._served)
 
     @property
@@ -72,34 +64,39 @@ class Crew:
 
     def dispatch(self) -> None:
         """Give every idle worker a candidate."""
-        for child in list(self._served):
+        for worker in list(self._served):
             if not self._queue:
                 return
-            if child in self._busy:
+            if worker in self._busy or not worker.is_ready:
                 continue
-            request = msgspec.structs.replace(self._queue.popleft(), place=self._places[child])
-            self._busy[child] = request
+            request = msgspec.structs.replace(self._queue.popleft(), place=self._places[worker])
+            self._busy[worker] = request
             try:
-                child.send(request)
+                worker.send(request)
             except ChildDiedError as error:
-                self._lose(child, "runtime", str(error))
+                self._lose(worker, "runtime", str(error))
+            except LostWorkerError as error:
+                self._try_elsewhere(worker, str(error))
 
     def collect(self) -> list[tuple[Measure, Measured]]:
         """What has finished, died or hung since the last call."""
         finished = []
-        for child, request in list(self._busy.items()):
+        for worker, request in list(self._busy.items()):
             try:
-                measured = child.receive()
+                measured = worker.receive()
             except ChildDiedError as error:
-                self._bury(child, str(error))
+                self._bury(worker, str(error))
+                continue
+            except LostWorkerError as error:
+                self._try_elsewhere(worker, str(error))
                 continue
             if measured is not None:
-                del self._busy[child]
+                del self._busy[worker]
                 finished.append((request, measured))
-                self._retire(child)
-            elif self._is_late(child):
-                limit_seconds = self._places[child].limit_seconds
-                self._lose(child, "timeout", f"no result in {limit_seconds:.0f} s")
+                self._retire(worker)
+            elif self._is_late(worker):
+                limit_seconds = self._places[worker].limit_seconds
+                self._lose(worker, "timeout", f"no result in {limit_seconds:.0f} s")
         lost, self._lost = self._lost, []
         return finished + lost
 
@@ -107,58 +104,66 @@ class Crew:
         """Let all but one worker for each device go, the busy ones first: what they were at is given
         up."""
         kept: set[Claim] = set()
-        for child in sorted(self._served, key=lambda child: child in self._busy):
-            device = self._places[child].device
+        for worker in sorted(self._served, key=lambda worker: worker in self._busy):
+            device = self._places[worker].device
             if device in kept:
-                self._busy.pop(child, None)
-                self._dismiss(child)
+                self._busy.pop(worker, None)
+                self._dismiss(worker)
             kept.add(device)
 
     def close(self) -> None:
-        for child in tuple(self._served):
-            self._dismiss(child)
+        for worker in tuple(self._served):
+            self._dismiss(worker)
 
-    def _is_late(self, child: Child[Measured]) -> bool:
-        return _busy_seconds(child) > self._places[child].limit_seconds
+    def _is_late(self, worker: Worker) -> bool:
+        return _busy_seconds(worker) > self._places[worker].limit_seconds
 
-    def _bury(self, child: Child[Measured], obituary: str) -> None:
+    def _bury(self, worker: Worker, obituary: str) -> None:
         """A worker that has watched its own time, and ended itself, was too late like any other."""
-        own_limit = self._places[child].measuring_seconds
-        if own_limit is not None and _busy_seconds(child) >= own_limit:
-            self._lose(child, "timeout", f"no result in {own_limit:.0f} s")
+        own_limit = self._places[worker].measuring_seconds
+        if own_limit is not None and _busy_seconds(worker) >= own_limit:
+            self._lose(worker, "timeout", f"no result in {own_limit:.0f} s")
         else:
-            self._lose(child, "runtime", f"the worker was {obituary}")
+            self._lose(worker, "runtime", f"the worker was {obituary}")
 
-    def _lose(self, child: Child[Measured], status: str, detail: str) -> None:
-        request = self._busy.pop(child)
+    def _try_elsewhere(self, worker: Worker, reason: str) -> None:
+        number = self._busy[worker].candidate.number
+        self._moves[number] += 1
+        if self._moves[number] > _MOST_MOVES:
+            self._lose(worker, "runtime", f"its machine was lost {_MOST_MOVES + 1} times: {reason}")
+            return
+        self._queue.appendleft(self._busy.pop(worker))
+        self._replace(worker)
+
+    def _lose(self, worker: Worker, status: str, detail: str) -> None:
+        request = self._busy.pop(worker)
         measured = Measured(
             number=request.candidate.number,
             status="timeout" if status == "timeout" else "runtime",
             detail=detail,
-            run_seconds=_busy_seconds(child),
+            run_seconds=_busy_seconds(worker),
         )
         self._lost.append((request, measured))
-        self._replace(child)
+        self._replace(worker)
 
-    def _retire(self, child: Child[Measured]) -> None:
-        self._served[child] += 1
-        if self._served[child] % _LOOK_EVERY == 0 and resident_bytes(child.pid) > _MOST_BYTES:
-            self._replace(child)
+    def _retire(self, worker: Worker) -> None:
+        self._served[worker] += 1
+        if self._served[worker] % _LOOK_EVERY == 0 and worker.resident_bytes() > _MOST_BYTES:
+            self._replace(worker)
 
-    def _replace(self, child: Child[Measured]) -> None:
-        self._hire(self._dismiss(child))
+    def _replace(self, worker: Worker) -> None:
+        self._hire(self._dismiss(worker))
 
-    def _dismiss(self, child: Child[Measured]) -> Place:
-        child.kill()
-        del self._served[child]
-        return self._places.pop(child)
+    def _dismiss(self, worker: Worker) -> Place:
+        worker.kill()
+        del self._served[worker]
+        return self._places.pop(worker)
 
     def _hire(self, place: Place) -> None:
-        variables = {**self._variables, **place.variables}
-        child = Child(self._module, Measured, variables=variables, log=self._log)
-        self._served[child] = 0
-        self._places[child] = place
+        worker = self._begin(place)
+        self._served[worker] = 0
+        self._places[worker] = place
 
 
-def _busy_seconds(child: Child[Measured]) -> float:
-    return 0.0 if child.busy_since is None else time.monotonic() - child.busy_since
+def _busy_seconds(worker: Worker) -> float:
+    return 0.0 if worker.busy_since is None else time.monotonic() - worker.busy_since

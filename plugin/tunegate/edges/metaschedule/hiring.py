@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from tunegate.edges.child import Child
 from tunegate.edges.memory_limit import memory_limit
 from tunegate.edges.metaschedule.crew import Crew
 from tunegate.edges.metaschedule.cuda_toolkit import cuda_variables
-from tunegate.edges.metaschedule.places import on_cpu, on_gpus
+from tunegate.edges.metaschedule.messages import Measured
+from tunegate.edges.metaschedule.places import Place, on_cpu, on_gpus
+from tunegate.edges.metaschedule.worker_port import Worker
 from tunegate.edges.nvidia.session import MeasuredGpu
 
 TargetKind = Literal["llvm", "cuda"]
+_MODULE = "tunegate.edges.metaschedule.worker"
 _CANDIDATE_LIMIT_SECONDS = 20.0
 WORKERS_LOG = "workers.log"
 
@@ -25,14 +30,16 @@ def hire(
         places = on_gpus(size, gpus, _CANDIDATE_LIMIT_SECONDS)
     else:
         places = on_cpu(size, directory, _CANDIDATE_LIMIT_SECONDS)
-    return Crew(
-        places,
-        variables={
-            "TVM_NUM_THREADS": str(threads),
-            "TVM_BIND_THREADS": "0",
-            "OMP_NUM_THREADS": "1",
-            **memory_limit(kind),
-            **(cuda_variables() if kind == "cuda" else {}),
-        },
-        log=directory / WORKERS_LOG,
-    )
+    variables = {
+        "TVM_NUM_THREADS": str(threads),
+        "TVM_BIND_THREADS": "0",
+        "OMP_NUM_THREADS": "1",
+        **memory_limit(kind),
+        **(cuda_variables() if kind == "cuda" else {}),
+    }
+    return Crew(places, partial(begin_child, variables, directory / WORKERS_LOG))
+
+
+def begin_child(variables: Mapping[str, str], log: Path, place: Place) -> Worker:
+    """On this machine."""
+    return Child(_MODULE, Measured, variables={**variables, **place.variables}, log=log)

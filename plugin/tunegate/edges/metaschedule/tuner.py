@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import msgspec
@@ -13,17 +13,20 @@ from tunegate.artifacts.changes import ModelPath, Side
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Shard
 from tunegate.config import TargetConfig
+from tunegate.edges.metaschedule.executor import Executor, ThisMachine
 from tunegate.edges.metaschedule.ledger import TaskLedger
 from tunegate.edges.metaschedule.messages import ModelFile, OpenModels
 from tunegate.edges.metaschedule.tuning_run import TuningRun
-from tunegate.edges.nvidia.session import MeasuredGpu, gpus_of, prepared
+from tunegate.edges.nvidia.session import gpus_of, prepared
+from tunegate.edges.ray_cluster.cluster import RayCluster
+from tunegate.edges.ray_cluster.door import Ray
 from tunegate.ports import Clock, Publish, Shapes, Tuner
 from tunegate_cache.records import DeviceFingerprint, Provenance, Toolchain
 
 
 class MetaScheduleTuner:
-    """Tunes shards with MetaSchedule on this machine; `source` goes on every record. Without
-    `filters` nothing is picked: for comparison."""
+    """Tunes shards with MetaSchedule on this machine, or `on_ray` on a cluster; `source` goes on every
+    record. Without `filters` nothing is picked: for comparison."""
 
     def __init__(
         self,
@@ -37,79 +40,84 @@ class MetaScheduleTuner:
         scratch: Path,
         seed: int = 1,
         filters: bool = True,
+        on_ray: bool = False,
     ) -> None:
         self._targets, self._shapes = targets, shapes
         self._device, self._toolchain, self._source = device, toolchain, source
         self._clock, self._scratch, self._seed = clock, scratch, seed
-        self._filters = filters
+        self._filters, self._on_ray = filters, on_ray
         self.notes: tuple[str, ...] = ()
 
     def tune(
         self, shard: Shard, models: Mapping[tuple[ModelPath, Side], Path], publish: Publish
     ) -> Iterator[TaskOutcome]:
         """Outcomes as they come. Raises ModelError and EnvironmentUnfitError."""
-        ledgers = self._ledgers(shard)
-        yield from (ledger.served_outcome() for ledger in ledgers if ledger.is_served)
-        open_tasks = [ledger for ledger in ledgers if not ledger.is_served]
-        if not open_tasks or shard.budget.seconds == 0 or shard.budget.trials == 0:
-            yield from (ledger.outcome("not-started") for ledger in open_tasks)
+        ledgers = self._ledgers(shard, self._device)
+        is_nothing_paid = shard.budget.seconds == 0 or shard.budget.trials == 0
+        if is_nothing_paid or all(ledger.is_served for ledger in ledgers):
+            yield from (
+                ledger.served_outcome() if ledger.is_served else ledger.outcome("not-started")
+                for ledger in ledgers
+            )
             return
-        with self._devices(shard) as gpus:
-            ledgers = self._ledgers(shard)  # records say how the clocks are
-            run = self._run(shard, ledgers, models, publish, gpus)
-            try:
-                yield from run.outcomes()
-            finally:
-                run.close()
-                self.notes = (*self.notes, *run.notes)
+        with self._run(shard, models, publish) as run:
+            yield from run.outcomes()
 
     def recheck(
         self, shard: Shard, models: Mapping[tuple[ModelPath, Side], Path]
     ) -> Iterator[TaskOutcome]:
         """Measures the schedules that the cache has for each task, and searches nothing. Raises
         ModelError and EnvironmentUnfitError."""
-        with self._devices(shard) as gpus:
-            run = self._run(shard, self._ledgers(shard), models, lambda _: True, gpus)
-            try:
-                yield from run.rechecks()
-            finally:
-                run.close()
+        with self._run(shard, models, lambda _: True) as run:
+            yield from run.rechecks()
 
     @contextmanager
-    def _devices(self, shard: Shard) -> Iterator[tuple[MeasuredGpu, ...]]:
-        """None for a target of the CPU."""
-        target = self._targets[shard.target]
-        if target.kind != "cuda":
-            yield ()
-            return
-        gpus = gpus_of(target)
-        with prepared(gpus, target) as (clocks, notes):
-            self._device = msgspec.structs.replace(self._device, clocks=clocks)
-            self.notes = notes
-            yield gpus
-
     def _run(
         self,
         shard: Shard,
-        tasks: Sequence[TaskLedger],
         models: Mapping[tuple[ModelPath, Side], Path],
         publish: Publish,
-        gpus: Sequence[MeasuredGpu],
-    ) -> TuningRun:
+    ) -> Iterator[TuningRun]:
         self._scratch.mkdir(parents=True, exist_ok=True)
         directory = Path(tempfile.mkdtemp(prefix="tune-", dir=self._scratch))
-        request = OpenModels(
-            models=self._files(tasks, models),
-            target=self._targets[shard.target],
-            directory=str(directory),
-            seed=self._seed,
-            filters=self._filters,
-        )
-        return TuningRun(request, tasks, shard.budget, self._clock, publish, gpus)
+        target = self._targets[shard.target]
+        with self._measured_on(target, directory) as (executor, device):
+            ledgers = self._ledgers(shard, device)
+            request = OpenModels(
+                models=self._files(ledgers, models),
+                target=target,
+                directory=str(directory),
+                seed=self._seed,
+                filters=self._filters,
+            )
+            run = TuningRun(request, ledgers, shard.budget, self._clock, publish, executor)
+            try:
+                yield run
+            finally:
+                run.close()
+                self.notes = (*self.notes, *run.notes)
 
-    def _ledgers(self, shard: Shard) -> list[TaskLedger]:
+    @contextmanager
+    def _measured_on(
+        self, target: TargetConfig, directory: Path
+    ) -> Iterator[tuple[Executor, DeviceFingerprint]]:
+        """With the device as it is while something is measured there."""
+        if self._on_ray:
+            with closing(RayCluster(Ray(), target)) as cluster:
+                yield cluster, cluster.device()
+            return
+        if target.kind != "cuda":
+            yield ThisMachine(target.kind, (), directory), self._device
+            return
+        gpus = gpus_of(target)
+        with prepared(gpus, target) as (clocks, notes):
+            self.notes = notes
+            device = msgspec.structs.replace(self._device, clocks=clocks)
+            yield ThisMachine(target.kind, gpus, directory), device
+
+    def _ledgers(self, shard: Shard, device: DeviceFingerprint) -> list[TaskLedger]:
         return [
-            TaskLedger(planned, device=self._device, toolchain=self._toolchain, source=self._source)
+            TaskLedger(planned, device=device, toolchain=self._toolchain, source=self._source)
             for planned in shard.tasks
         ]
 

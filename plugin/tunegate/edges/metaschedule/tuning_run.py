@@ -14,10 +14,10 @@ import msgspec
 
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget
-from tunegate.edges.cores import default_threads, usable_cores
+from tunegate.edges.cores import default_threads
 from tunegate.edges.metaschedule.batches import Batch, OpenBatches
-from tunegate.edges.metaschedule.crew import Crew
-from tunegate.edges.metaschedule.hiring import WORKERS_LOG, hire
+from tunegate.edges.metaschedule.executor import Executor
+from tunegate.edges.metaschedule.hiring import WORKERS_LOG
 from tunegate.edges.metaschedule.ledger import Stopped, TaskLedger
 from tunegate.edges.metaschedule.measuring import Measuring
 from tunegate.edges.metaschedule.messages import (
@@ -29,7 +29,6 @@ from tunegate.edges.metaschedule.messages import (
 )
 from tunegate.edges.metaschedule.parallelism import Parallelism
 from tunegate.edges.metaschedule.search_child import SearchChild
-from tunegate.edges.nvidia.session import MeasuredGpu
 from tunegate.errors import EnvironmentUnfitError
 from tunegate.ports import Clock, Publish
 from tunegate.tuning.estimate import end_to_end_ms
@@ -57,13 +56,13 @@ class TuningRun:
         budget: Budget,
         clock: Clock,
         publish: Publish,
-        gpus: Sequence[MeasuredGpu] = (),
+        executor: Executor,
     ) -> None:
         self._request, self._budget, self._clock, self._publish = request, budget, clock, publish
-        self._gpus = gpus
+        self._executor = executor
         self._directory = Path(request.directory)
         self._ledgers = [ledger for ledger in ledgers if not ledger.is_served]
-        self._served = [(x.task, x.now_ms) for x in ledgers if x.is_served]
+        self._served = [ledger for ledger in ledgers if ledger.is_served]
         self._policy = msgspec.structs.replace(
             DEFAULT_POLICY, min_gain_percent_per_minute=budget.min_gain_percent_per_minute
         )
@@ -72,12 +71,13 @@ class TuningRun:
         self._deaths = 0
         self._measured = 0
         self._search = SearchChild(request, self._directory / "searcher.log")
-        self._crew = self._hire(usable_cores(), threads=1)
+        self._crew = executor.crew()
         self._parallelism = Parallelism(self._crew.slots)
         self._measuring = Measuring(self._batches, self._directory, self._parallelism)
 
     def outcomes(self) -> Iterator[TaskOutcome]:
         """An outcome-so-far of a task after each of its batches; the last one is final."""
+        yield from (ledger.served_outcome() for ledger in self._served)
         stopped: Stopped = yield from self._search_until_done()
         yield from self._give_up_waiting()
         yield from self._measure_defaults()
@@ -125,7 +125,8 @@ class TuningRun:
         if expected_ms > _UNMEASURED_SHARE * end_to_end_ms(states):
             return False
         timed = [(ledger.task, ledger.now_ms) for ledger in self._ledgers]
-        return is_reached(model_ms([*self._served, *timed]), self._budget.target_ms)
+        timed += [(ledger.task, ledger.now_ms) for ledger in self._served]
+        return is_reached(model_ms(timed), self._budget.target_ms)
 
     def _give_up_waiting(self) -> Iterator[TaskOutcome]:
         """What was searched ahead must not eat the time that is kept for the last steps."""
@@ -223,11 +224,12 @@ class TuningRun:
         believed only then (no winner's curse)."""
         self._search.close()
         threads = self._request.target.threads or default_threads()
-        if threads == 1 or self._gpus:
+        careful = self._executor.careful_crew(threads)
+        if careful is None:
             self._crew.keep_one_each()
         else:
             self._crew.close()
-            self._crew = self._hire(1, threads=threads)
+            self._crew = careful
         by_share = sorted(self._ledgers, key=lambda x: -x.state().model_ms)
         for ledger in by_share:
             contenders = ledger.contenders(_CONTENDERS)
@@ -244,10 +246,6 @@ class TuningRun:
         if records:
             self._publish(records)
         yield from (ledger.outcome(ledger.stopped(stopped)) for ledger in self._ledgers)
-
-    def _hire(self, size: int, *, threads: int) -> Crew:
-        kind = self._request.target.kind
-        return hire(size, threads=threads, kind=kind, gpus=self._gpus, directory=self._directory)
 
     def _wait(self, children: Sequence[object]) -> None:
         with selectors.DefaultSelector() as selector:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import faulthandler
 import json
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 import tvm
 from tvm.driver import build
@@ -23,46 +25,82 @@ from tunegate.errors import EnvironmentUnfitError
 
 Request = Measure
 
+_ELF = b"\x7fELF"
 _FIRST_RUN_MS = 10
 _SLOW_MS = 40.0
 """A run this long is its own average; and what is this slow is hardly the best."""
 
 
+class _Built(NamedTuple):
+    function: Any
+    device: Any
+    kernel: SplitKernel
+
+
 def answer(request: Measure) -> Measured:
     """Build, run, compare, time. Whatever goes wrong is this candidate's result."""
-    number = request.candidate.number
     started = time.monotonic()
     try:
         with _watched(request):
-            function, device, kernel = _build(request)
+            built = _build(request)
     except Exception as error:
         # any compiler error is this candidate's; the next one gets a healthy worker
-        seconds = time.monotonic() - started
-        return Measured(number=number, status="compile", build_seconds=seconds, detail=_said(error))
-    built = time.monotonic()
+        return _uncompiled(request, _said(error), time.monotonic() - started)
+    return _measured(request, built, time.monotonic() - started)
+
+
+def library_of(request: Measure) -> bytes:
+    """The candidate as a library, for `answer_with` on another machine; of one that does not compile, why
+    not, as text."""
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            library = Path(folder) / "candidate.so"
+            _build(request).function.export_library(str(library))
+            return library.read_bytes()
+    except Exception as error:
+        return _said(error).encode()
+
+
+def answer_with(library: bytes, request: Measure) -> Measured:
+    """As `answer`, of what `library_of` gave. What it took to build is not known here."""
+    if not library.startswith(_ELF):
+        return _uncompiled(request, library.decode(errors="replace"), 0.0)
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "candidate.so"
+        file.write_bytes(library)
+        module = tvm.ir.load_json(request.candidate.module)
+        function = tvm.runtime.load_module(str(file))
+    built = _Built(function, _device(_target_of(request)), split_kernel(module))
+    return _measured(request, built, time.monotonic() - started)
+
+
+def _measured(request: Measure, built: _Built, build_seconds: float) -> Measured:
+    number = request.candidate.number
+    started = time.monotonic()
     waited_seconds = 0.0
     try:
-        arguments = _arguments(request.candidate.arguments, function, kernel, device)
+        arguments = _arguments(request.candidate.arguments, built)
         ready = time.monotonic()
         with in_slot(request), _watched(request):
             waited_seconds = time.monotonic() - ready
-            measured = _run(request, function, device, arguments)
+            measured = _run(request, built.function, built.device, arguments)
     except EnvironmentUnfitError as error:
         measured = Measured(number=number, status="runtime", unfit=str(error))
     except Exception as error:
         # likewise for the runtime
         measured = Measured(number=number, status="runtime", detail=_said(error))
-    ended = time.monotonic()
-    return Measured(
-        number=number,
-        status=measured.status,
-        nanoseconds=measured.nanoseconds,
-        build_seconds=built - started,
-        run_seconds=ended - built,
+    return msgspec.structs.replace(
+        measured,
+        build_seconds=build_seconds,
+        run_seconds=time.monotonic() - started,
         waited_seconds=waited_seconds,
-        detail=measured.detail,
-        unfit=measured.unfit,
     )
+
+
+def _uncompiled(request: Measure, reason: str, seconds: float) -> Measured:
+    number = request.candidate.number
+    return Measured(number=number, status="compile", build_seconds=seconds, detail=reason)
 
 
 @contextmanager
@@ -79,28 +117,33 @@ def _watched(request: Measure) -> Iterator[None]:
         faulthandler.cancel_dump_traceback_later()
 
 
-def _build(request: Measure) -> tuple[Any, Any, SplitKernel]:
-    target = tvm.target.Target(json.loads(request.target_json))
+def _build(request: Measure) -> _Built:
+    target = _target_of(request)
     load_intrinsics(str(target.kind.name))
     # The module was serialized by this run's own searcher, a moment ago.
     module = tvm.ir.load_json(request.candidate.module)
     kernel = split_kernel(module)
-    executable = build(kernel.module, target=target)
-    device = tvm.cuda() if str(target.kind.name) == "cuda" else tvm.cpu()
-    return executable, device, kernel
+    return _Built(build(kernel.module, target=target), _device(target), kernel)
 
 
-def _arguments(
-    wanted: Sequence[Argument], function: Any, kernel: SplitKernel, device: Any
-) -> list[Any]:
+def _target_of(request: Measure) -> Any:
+    return tvm.target.Target(json.loads(request.target_json))
+
+
+def _device(target: Any) -> Any:
+    return tvm.cuda() if str(target.kind.name) == "cuda" else tvm.cpu()
+
+
+def _arguments(wanted: Sequence[Argument], built: _Built) -> list[Any]:
     """Of `main`: its constants packed, as they are in a build."""
+    kernel, device = built.kernel, built.device
     given = [_tensor(argument, device) for argument in wanted]
     packed = [
         tvm.runtime.empty([int(n) for n in kind.shape.values], str(kind.dtype.dtype), device)
         for kind in kernel.packed
     ]
     if kernel.packs:
-        function[PREPACK](*(given[index] for index in kernel.packs), *packed)
+        built.function[PREPACK](*(given[index] for index in kernel.packs), *packed)
     found = {"argument": given, "packed": packed}
     return [found[source.kind][source.place] for source in kernel.sources]
 

@@ -1,25 +1,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
+from tunegate.edges.child import Child
 from tunegate.edges.metaschedule.crew import Crew
 from tunegate.edges.metaschedule.messages import Candidate, Measure, Measured, Schedule
 from tunegate.edges.metaschedule.places import on_cpu
+from tunegate.edges.metaschedule.worker_port import Begin, LostWorkerError
 from tunegate.edges.run_child import MEMORY_VARIABLE
+
+
+def odd_worker(directory: Path, variables: Mapping[str, str] | None = None) -> Begin:
+    return lambda _: Child(
+        "tests.support.odd_worker", Measured, variables=variables or {}, log=directory / "log"
+    )
 
 
 @pytest.fixture
 def crew(tmp_path: Path) -> Iterator[Crew]:
-    made = Crew(
-        on_cpu(2, tmp_path, 3.0),
-        variables={},
-        log=tmp_path / "log",
-        module="tests.support.odd_worker",
-    )
+    made = Crew(on_cpu(2, tmp_path, 3.0), odd_worker(tmp_path))
     yield made
     made.close()
 
@@ -41,6 +44,10 @@ def request(number: int, behaviour: str) -> Measure:
         loser_ms=1.0,
         repeats=1,
     )
+
+
+def pids_of(crew: Crew) -> list[int]:
+    return [child.pid for child in crew.children if isinstance(child, Child)]
 
 
 def finish(crew: Crew) -> dict[int, Measured]:
@@ -70,18 +77,13 @@ def test_a_worker_that_exits_says_its_code(crew: Crew) -> None:
 def test_closing_frees_the_machine_while_work_is_in_flight(crew: Crew) -> None:
     crew.add([request(1, "hang"), request(2, "hang")])
     crew.dispatch()
-    pids = [child.pid for child in crew.children]
+    pids = pids_of(crew)
     crew.close()
     assert all(not Path(f"/proc/{pid}").exists() for pid in pids)
 
 
 def test_a_candidate_that_asks_for_too_much_memory_costs_itself(tmp_path: Path) -> None:
-    crew = Crew(
-        on_cpu(1, tmp_path, 10.0),
-        variables={MEMORY_VARIABLE: str(2**31)},
-        log=tmp_path / "log",
-        module="tests.support.odd_worker",
-    )
+    crew = Crew(on_cpu(1, tmp_path, 10.0), odd_worker(tmp_path, {MEMORY_VARIABLE: str(2**31)}))
     try:
         crew.add([request(1, "hoard"), request(2, "")])
         results = finish(crew)
@@ -106,11 +108,62 @@ def test_a_crew_of_one_each_keeps_the_idle_worker_of_a_device(crew: Crew) -> Non
 
 
 def test_a_worker_that_has_grown_is_replaced(crew: Crew, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = {child.pid for child in crew.children}
+    before = set(pids_of(crew))
     crew.add([request(n, "") for n in range(16)])
     finish(crew)
-    assert {child.pid for child in crew.children} == before
+    assert set(pids_of(crew)) == before
     monkeypatch.setattr("tunegate.edges.metaschedule.crew._MOST_BYTES", 1)
     crew.add([request(n, "") for n in range(16, 48)])
     finish(crew)
-    assert before - {child.pid for child in crew.children}
+    assert before - set(pids_of(crew))
+
+
+class OnLostMachine:
+    """The first `losses` workers are on machines that vanish with what they had to do."""
+
+    losses = 0
+    busy_since: float | None = None
+    is_ready = True
+
+    def __init__(self) -> None:
+        self._request: Measure | None = None
+
+    def fileno(self) -> int:
+        raise NotImplementedError
+
+    def send(self, request: Measure) -> None:
+        self._request = request
+
+    def receive(self) -> Measured | None:
+        if OnLostMachine.losses > 0:
+            OnLostMachine.losses -= 1
+            raise LostWorkerError("node 7 is gone")
+        assert self._request is not None
+        return Measured(number=self._request.candidate.number, status="ok", nanoseconds=(5,))
+
+    def resident_bytes(self) -> int:
+        return 0
+
+    def kill(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(("losses", "status"), [(2, "ok"), (3, "runtime")])
+def test_what_was_on_a_lost_machine_is_tried_elsewhere(
+    tmp_path: Path, losses: int, status: str
+) -> None:
+    OnLostMachine.losses = losses
+    crew = Crew(on_cpu(1, tmp_path, 3.0), lambda _: OnLostMachine())
+    crew.add([request(1, "")])
+    assert finish(crew)[1].status == status
+
+
+def test_a_worker_that_is_being_started_gets_nothing_yet(tmp_path: Path) -> None:
+    worker = OnLostMachine()
+    worker.is_ready = False
+    crew = Crew(on_cpu(1, tmp_path, 3.0), lambda _: worker)
+    crew.add([request(1, "")])
+    crew.dispatch()
+    assert crew.waiting == 1
+    worker.is_ready = True
+    assert finish(crew)[1].status == "ok"

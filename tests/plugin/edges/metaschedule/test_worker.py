@@ -70,6 +70,23 @@ def test_a_device_that_another_one_has_is_no_fault_of_the_candidate(
     assert "has had this device for more than 0.1 s" in measured.unfit
 
 
+def test_what_is_built_on_one_machine_is_measured_on_another(request_of_default: Measure) -> None:
+    library = worker.library_of(request_of_default)
+    measured = worker.answer_with(library, request_of_default)
+    assert (measured.status, measured.detail) == ("ok", "")
+    assert measured.nanoseconds
+
+
+def test_what_does_not_compile_says_so_where_it_would_be_measured(
+    request_of_default: Measure,
+) -> None:
+    candidate = msgspec.structs.replace(request_of_default.candidate, module="{")
+    broken = msgspec.structs.replace(request_of_default, candidate=candidate)
+    measured = worker.answer_with(worker.library_of(broken), broken)
+    assert measured.status == "compile"
+    assert measured.detail
+
+
 def test_a_worker_that_hangs_ends_itself(request_of_default: Measure) -> None:
     claim = Claim(uuid="timing", directory="/tmp", wait_seconds=5)
     encoded = msgspec.msgpack.encode(_at(request_of_default, claim, measuring_seconds=0.5))

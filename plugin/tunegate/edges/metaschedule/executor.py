@@ -1,0 +1,43 @@
+"""Where the workers of a tuning run are: on this machine, or on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, Protocol
+
+from tunegate.edges.cores import usable_cores
+from tunegate.edges.metaschedule.crew import Crew
+from tunegate.edges.metaschedule.hiring import hire
+from tunegate.edges.nvidia.session import MeasuredGpu
+
+
+class Executor(Protocol):
+    """Hires crews. A candidate runs with one thread while tuning; `careful_crew` is for the end, when a
+    winner is measured with all the threads it will have, or None where one worker of the crew will do."""
+
+    def crew(self) -> Crew: ...
+    def careful_crew(self, threads: int) -> Crew | None: ...
+
+
+class ThisMachine:
+    """A worker for each core, and one for each GPU at least."""
+
+    def __init__(
+        self, kind: Literal["llvm", "cuda"], gpus: Sequence[MeasuredGpu], directory: Path
+    ) -> None:
+        self._kind, self._gpus, self._directory = kind, gpus, directory
+
+    def crew(self) -> Crew:
+        return self._hire(usable_cores(), threads=1)
+
+    def careful_crew(self, threads: int) -> Crew | None:
+        return None if threads == 1 or self._gpus else self._hire(1, threads=threads)
+
+    def _hire(self, size: int, *, threads: int) -> Crew:
+        return hire(
+            size, threads=threads, kind=self._kind, gpus=self._gpus, directory=self._directory
+        )
+
+
+_: type[Executor] = ThisMachine

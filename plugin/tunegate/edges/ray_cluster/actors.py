@@ -1,0 +1,130 @@
+"""What runs on the nodes of a cluster. Requests and answers are the bytes that a child process would get.
+
+Ray moves its own arguments by pickle, between the driver and the nodes of one cluster of the user's; no
+byte of a pull request or of the cache is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from tunegate.config import TargetConfig
+from tunegate.edges.device import ThisMachine
+from tunegate.edges.device_lock import Claim
+from tunegate.edges.metaschedule.messages import Measure, Measured
+from tunegate.edges.metaschedule.places import Place, Slot
+from tunegate.edges.nvidia.session import gpus_of, prepared
+from tunegate_cache.records import DeviceFingerprint
+
+_FOR_ANOTHER_WORKER_SECONDS = 600.0
+
+
+class Answer(NamedTuple):
+    """`reference` is what the default schedule computed, where this request was to find out."""
+
+    measured: bytes
+    reference: bytes
+
+
+class Started(NamedTuple):
+    """`node` is Ray's name of the machine, `device` the fingerprint of what is measured on."""
+
+    node: str
+    device: bytes
+
+
+class BuildingWorker:
+    """On a CPU of some node: builds candidates, and measures them there where the target is a CPU."""
+
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        os.environ.update(variables)
+        # TVM reads its variables when it is loaded.
+        from tunegate.edges.metaschedule import worker  # noqa: PLC0415
+
+        self._worker = worker
+        self._directory = _directory()
+
+    def started(self) -> Started:
+        device = ThisMachine("llvm").fingerprint()
+        return Started(_node(), msgspec.msgpack.encode(device))
+
+    def answer(self, request: bytes, reference: bytes) -> Answer:
+        slot = Slot(claim=_timing(self._directory))
+        place = Place(slots=(slot,), limit_seconds=0.0)
+        asked = _local(request, reference, self._directory, place)
+        return _answer(asked, self._worker.answer(asked))
+
+    def library(self, request: bytes) -> bytes:
+        """Built for another node to measure; empty where it does not build, and then that node says so."""
+        return self._worker.library_of(msgspec.msgpack.decode(request, type=Measure))
+
+
+class MeasuringWorker:
+    """On a GPU of its own: measures what was built elsewhere."""
+
+    def __init__(self, variables: Mapping[str, str], target: bytes) -> None:
+        os.environ.update(variables)
+        from tunegate.edges.metaschedule import worker  # noqa: PLC0415
+
+        self._worker = worker
+        self._directory = _directory()
+        wanted = msgspec.msgpack.decode(target, type=TargetConfig)
+        self._gpu = gpus_of(wanted)[0]
+        self._kept = ExitStack()  # the clocks are free again when this process ends
+        self._kept.enter_context(prepared([self._gpu], wanted))
+
+    def started(self) -> Started:
+        device = ThisMachine("cuda").fingerprint()
+        return Started(_node(), msgspec.msgpack.encode(device))
+
+    def answer(self, request: bytes, reference: bytes, library: bytes) -> Answer:
+        place = Place(slots=(Slot(claim=self._gpu.claim),), limit_seconds=0.0)
+        asked = _local(request, reference, self._directory, place)
+        return _answer(asked, self._worker.answer_with(library, asked))
+
+
+def device_of(started: Started) -> DeviceFingerprint:
+    return msgspec.msgpack.decode(started.device, type=DeviceFingerprint)
+
+
+def _node() -> str:
+    import ray  # noqa: PLC0415 -- this runs on a node of a cluster, where it is
+
+    return str(ray.get_runtime_context().get_node_id())
+
+
+def _directory() -> Path:
+    """Of this node, for everybody who measures on it."""
+    directory = Path(tempfile.gettempdir()) / "tunegate-ray"
+    directory.mkdir(exist_ok=True)
+    return directory
+
+
+def _timing(directory: Path) -> Claim:
+    return Claim(uuid="timing", directory=str(directory), wait_seconds=_FOR_ANOTHER_WORKER_SECONDS)
+
+
+def _local(request: bytes, reference: bytes, directory: Path, place: Place) -> Measure:
+    """With files of this node in the place of the driver's."""
+    asked = msgspec.msgpack.decode(request, type=Measure)
+    run = Path(asked.reference)
+    file = directory / run.parent.name / run.name
+    file.parent.mkdir(exist_ok=True)
+    if reference and not file.exists():
+        partial = file.with_name(f"{file.name}-{os.getpid()}")
+        partial.write_bytes(reference)
+        partial.rename(file)
+    return msgspec.structs.replace(asked, reference=str(file), place=place)
+
+
+def _answer(asked: Measure, measured: Measured) -> Answer:
+    file = Path(asked.reference)
+    reference = file.read_bytes() if asked.writes_reference and file.exists() else b""
+    return Answer(msgspec.msgpack.encode(measured), reference)

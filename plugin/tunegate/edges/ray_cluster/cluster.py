@@ -1,0 +1,108 @@
+"""Executor on a Ray cluster: builders on its CPUs, and measuring workers where the target is."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from tunegate.config import TargetConfig
+from tunegate.edges.device_lock import Claim
+from tunegate.edges.metaschedule.crew import Crew
+from tunegate.edges.metaschedule.cuda_toolkit import cuda_variables
+from tunegate.edges.metaschedule.executor import Executor
+from tunegate.edges.metaschedule.places import Place, Slot
+from tunegate.edges.metaschedule.worker_port import Worker
+from tunegate.edges.ray_cluster.actors import BuildingWorker, MeasuringWorker, device_of
+from tunegate.edges.ray_cluster.door import Ray
+from tunegate.edges.ray_cluster.references import References
+from tunegate.edges.ray_cluster.remote_worker import RemoteWorker
+from tunegate.errors import EnvironmentUnfitError
+from tunegate_cache.records import DeviceFingerprint
+
+_LIMIT_SECONDS = 60.0
+"""Building, the turn on the node's device, measuring, and the way there and back."""
+_FIRST_WORKER_SECONDS = 120.0
+_PER_GPU = 2
+"""While one measures, the other one's candidate is loaded and its arguments are made."""
+_ON_THE_CLUSTER = Claim(uuid="cluster", directory="", wait_seconds=0.0)
+
+
+class RayCluster:
+    """For one target. The devices of all nodes must be alike: records name one."""
+
+    def __init__(self, ray: Ray, target: TargetConfig) -> None:
+        self._ray, self._target = ray, target
+        self._references = References(ray)
+
+    def device(self) -> DeviceFingerprint:
+        """Of the first worker that starts. Raises EnvironmentUnfitError where none does."""
+        worker, promise = self._worker(threads=1)
+        try:
+            if self._ray.first_of([promise], _FIRST_WORKER_SECONDS) is None:
+                message = (
+                    f"executor: ray, but no worker started in {_FIRST_WORKER_SECONDS:.0f} s: the cluster "
+                    f"has {self._ray.resources()}. target {self._target.name} needs "
+                    f"{'a GPU' if self._is_cuda else 'a CPU'}."
+                )
+                raise EnvironmentUnfitError(message)
+            return device_of(self._ray.value(promise))
+        except self._ray.errors as error:
+            reason = str(error).strip().splitlines()[-1][:300]
+            message = f"executor: ray, but its workers do not start ({reason})."
+            raise EnvironmentUnfitError(message) from error
+        finally:
+            worker.kill()
+
+    def crew(self) -> Crew:
+        """As many as the cluster has room for now."""
+        found = self._ray.resources()
+        cpus = int(found.get("CPU", 0))
+        workers = min(cpus, _PER_GPU * int(found.get("GPU", 0))) if self._is_cuda else cpus
+        return self._hire(max(1, workers), threads=1)
+
+    def careful_crew(self, threads: int) -> Crew | None:
+        return None if threads == 1 or self._is_cuda else self._hire(1, threads=threads)
+
+    def close(self) -> None:
+        self._ray.close()
+
+    @property
+    def _is_cuda(self) -> bool:
+        return self._target.kind == "cuda"
+
+    def _hire(self, size: int, *, threads: int) -> Crew:
+        # Every node has a lock of its own; for the crew the cluster is one device.
+        place = Place(slots=(Slot(claim=_ON_THE_CLUSTER),), limit_seconds=_LIMIT_SECONDS)
+        return Crew([place] * size, partial(self._begin, threads))
+
+    def _begin(self, threads: int, _: Place) -> Worker:
+        worker, _promise = self._worker(threads=threads)
+        return worker
+
+    def _worker(self, *, threads: int) -> tuple[RemoteWorker, Any]:
+        variables = {
+            "TVM_NUM_THREADS": str(threads),
+            "TVM_BIND_THREADS": "0",
+            "OMP_NUM_THREADS": "1",
+            **(cuda_variables() if self._is_cuda else {}),
+        }
+        builder = self._ray.actor(BuildingWorker, variables, cpus=threads)
+        if not self._is_cuda:
+            started = builder.started.remote()
+            return self._remote([builder], builder.answer.remote, started), started
+        target = msgspec.msgpack.encode(self._target)
+        measurer = self._ray.actor(MeasuringWorker, variables, target, cpus=0, gpus=1 / _PER_GPU)
+        started = measurer.started.remote()
+
+        def build_and_measure(request: bytes, reference: Any) -> Any:
+            return measurer.answer.remote(request, reference, builder.library.remote(request))
+
+        return self._remote([builder, measurer], build_and_measure, started), started
+
+    def _remote(self, actors: list[Any], call: Any, started: Any) -> RemoteWorker:
+        return RemoteWorker(self._ray, actors, call, started, self._references)
+
+
+_: type[Executor] = RayCluster

@@ -1,0 +1,106 @@
+"""The only door to Ray, an install extra."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import Callable
+from typing import Any
+
+from tunegate.errors import EnvironmentUnfitError
+
+_ADDRESS = "RAY_ADDRESS"
+_KNOCK_SECONDS, _NEAR_SECONDS = 10.0, 2.0
+
+
+class Ray:
+    """A connection to a running cluster: that of `RAY_ADDRESS`, or the one of this machine. Raises
+    EnvironmentUnfitError where there is none."""
+
+    def __init__(self) -> None:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        try:
+            import ray  # noqa: PLC0415
+        except ImportError as error:
+            message = "executor: ray, but Ray is not installed. Run: python -m pip install 'tunegate[ray]'"
+            raise EnvironmentUnfitError(message) from error
+        self._ray: Any = ray
+        address = os.environ.get(_ADDRESS) or "auto"
+        try:
+            _knock(address)
+            self._ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+        except (OSError, ValueError, RuntimeError) as error:
+            message = (
+                f"executor: ray, but no cluster answers at {address} ({_first_line(error)}). Start one "
+                f"with: ray start --head, or set {_ADDRESS}."
+            )
+            raise EnvironmentUnfitError(message) from error
+        self.errors: tuple[type[Exception], ...] = (
+            ray.exceptions.RayError,
+            ray.exceptions.RaySystemError,
+        )
+
+    def resources(self) -> dict[str, float]:
+        """Of the whole cluster, as it is now."""
+        return dict(self._ray.cluster_resources())
+
+    def actor(self, kind: type[object], *arguments: object, cpus: float, gpus: float = 0) -> Any:
+        """One more, somewhere; it waits there is room. It is not started again when it dies."""
+        remote = self._ray.remote(kind)
+        return remote.options(num_cpus=cpus, num_gpus=gpus, max_restarts=0).remote(*arguments)
+
+    def stored(self, value: bytes) -> Any:
+        return self._ray.put(value)
+
+    def is_done(self, promise: Any) -> bool:
+        """Also when it has failed."""
+        done, _ = self._ray.wait([promise], timeout=0, fetch_local=False)
+        return bool(done)
+
+    def value(self, promise: Any) -> Any:
+        """Waits for it. Raises one of `errors`, or what the actor raised."""
+        return self._ray.get(promise)
+
+    def first_of(self, promises: list[Any], seconds: float) -> Any | None:
+        done, _ = self._ray.wait(promises, timeout=seconds)
+        return done[0] if done else None
+
+    def when_done(self, promise: Any, call: Callable[[], None]) -> None:
+        """In another thread, also when it has failed."""
+        promise.future().add_done_callback(lambda _: call())
+
+    def is_gone(self, node: str) -> bool:
+        """Whether this machine has left the cluster. The cluster takes a while to notice, and a worker that
+        died with its machine looks like one that a candidate has killed: so we ask the machine."""
+        for each in self._ray.nodes():
+            if each["NodeID"] == node:
+                address = (each["NodeManagerAddress"], each["NodeManagerPort"])
+                return not (each["Alive"] and _answers(address))
+        return True
+
+    def kill(self, actor: Any) -> None:
+        self._ray.kill(actor, no_restart=True)
+
+    def close(self) -> None:
+        self._ray.shutdown()
+
+
+def _knock(address: str) -> None:
+    """Ray itself waits five minutes for a cluster that is not there. Raises OSError."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host, int(port)), timeout=_KNOCK_SECONDS).close()
+
+
+def _answers(address: tuple[str, int]) -> bool:
+    try:
+        socket.create_connection(address, timeout=_NEAR_SECONDS).close()
+    except OSError:
+        return False
+    return True
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0][:200]
