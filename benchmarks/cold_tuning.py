@@ -65,16 +65,17 @@ def main() -> None:
         onnx.save(named_model(options.model), model)
         rows: list[dict[str, Found]] = []
         for number in range(options.repeats):
-            place = Path(scratch) / str(number)
-            row = {"ours": tune_ours(model, place / "ours", options.trials)}
-            for name, strategy in STRATEGIES.items():
-                row[name] = tune_stock(model, place / name, options.trials, strategy)
-            row["ours, stock's seconds"] = tune_ours(
-                model, place / "longer", None, seconds=row["stock"][0]
-            )
-            rows.append(row)
-            show_row(number, row)
+            rows.append(one_round(model, Path(scratch) / str(number), options.trials))
         show_table(rows, options.model, options.trials)
+
+
+def one_round(model: Path, place: Path, trials: int) -> dict[str, Found]:
+    row = {"ours": show("ours", tune_ours(model, place / "ours", trials))}
+    for name, strategy in STRATEGIES.items():
+        row[name] = show(name, tune_stock(model, place / name, trials, strategy))
+    longer = tune_ours(model, place / "longer", None, seconds=row["stock"][0])
+    row["ours, stock's seconds"] = show("ours, stock's seconds", longer)
+    return row
 
 
 def is_chosen(flops: float, every: list[float]) -> bool:
@@ -191,10 +192,11 @@ def timed(module, target) -> float:
     return float(np.median(evaluator(*arguments).results)) * 1e3
 
 
-def show_row(number: int, row: dict[str, Found]) -> None:
-    for name, (seconds, best) in row.items():
-        times = ", ".join(f"{best[k]:.3f}" for k in sorted(best))
-        print(f"run {number}, {name}: {seconds:.1f} s; {times} ms", flush=True)
+def show(name: str, found: Found) -> Found:
+    seconds, best = found
+    times = ", ".join(f"{best[key]:.3f}" for key in sorted(best))
+    print(f"{name}: {seconds:.1f} s; {times} ms", flush=True)
+    return found
 
 
 def show_table(rows: list[dict[str, Found]], model: str, trials: int) -> None:
