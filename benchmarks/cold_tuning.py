@@ -63,9 +63,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         model = Path(scratch) / MODEL
         onnx.save(named_model(options.model), model)
-        rows: list[dict[str, Found]] = []
-        for number in range(options.repeats):
-            rows.append(one_round(model, Path(scratch) / str(number), options.trials))
+        rows = [
+            one_round(model, Path(scratch) / str(number), options.trials)
+            for number in range(options.repeats)
+        ]
         show_table(rows, options.model, options.trials)
 
 
