@@ -62,6 +62,7 @@ def test_every_setting_is_said_once(path: Path) -> None:
         "cache",
         "budget",
         "gate",
+        "executor",
     }
 
 

@@ -26,7 +26,7 @@ with warnings.catch_warnings():
     from ray.cluster_utils import Cluster
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of Ray's, and not ours to mend
-TRIALS = 24
+TRIALS = 16
 
 
 @pytest.fixture
