@@ -1,6 +1,6 @@
 """What says how much the next batch of a task gains: the basis of tunegate/tuning/improvement.py.
 
-    PYTHONPATH=.:benchmarks python benchmarks/next_batch.py squeezenet transformer-128 resnet50 [--seconds 200]
+    PYTHONPATH=.:benchmarks python benchmarks/next_batch.py squeezenet transformer-128 resnet50 [--seconds 240]
 
 All tasks of each model are tuned in turn, 3 candidates and then 8 at a time, whatever they gain. Of every batch
 k = ln(best before / best after) / ln(candidates after / before) is compared with how far the task was behind
@@ -35,6 +35,7 @@ from tunegate_cache.records import Miss
 
 FIRST, LATER = 3, 8
 LEAST_FLOPS = 1e6
+FEWEST_TO_FIT = 10
 GAPS = (0.0, 0.2, 0.5, 0.8, 1.2, 1.8, math.inf)
 
 
@@ -57,7 +58,7 @@ class Curve(NamedTuple):
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("models", nargs="+")
-    parser.add_argument("--seconds", type=float, default=200)
+    parser.add_argument("--seconds", type=float, default=240)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     logging.disable(logging.INFO)
@@ -129,6 +130,9 @@ def show(steps: Sequence[Step]) -> None:
         if found:
             print(f"| {low:g} to {high:g} | {len(found)} | {statistics.fmean(found):.2f} |")
     known = [step for step in steps if step.before is not None]
+    if len(known) < FEWEST_TO_FIT:
+        print(f"{len(known)} batches after a first one: too few to fit; give it more --seconds")
+        return
     columns = np.array([[1.0, step.gap, step.before] for step in known])
     fitted, *_ = np.linalg.lstsq(columns, np.array([s.exponent for s in known]), rcond=None)
     print(
