@@ -23,12 +23,10 @@ from unittest.mock import patch
 
 import numpy as np
 import onnx
-from our_model import tuned
+from our_model import tasks_of, tuned
 from stock_model import TARGET, named_model
 
 from tunegate.edges.metaschedule import tuning_run
-from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
-from tunegate.ports import ModelJob
 from tunegate.tuning.behind import Work, behind
 from tunegate.tuning.next_task import Choice, TaskState
 from tunegate_cache.records import Miss
@@ -86,9 +84,7 @@ def in_turn(states: Sequence[TaskState], **_: object) -> Choice | None:
 def curves(name: str, seconds: float, scratch: Path) -> list[Curve]:
     model = scratch / "m.onnx"
     onnx.save(named_model(name), model)
-    compiler = MetaScheduleCompiler(scratch / "compiler")
-    (tasks,) = compiler.tasks([ModelJob(file=model, path="m.onnx", shapes={}, target=TARGET)])
-    compiler.close()
+    tasks = tasks_of(model, TARGET, scratch)
     answers = dict.fromkeys((task.key for task in tasks), Miss("absent"))
     with patch.object(tuning_run, "choose", in_turn):
         outcomes = tuned(model, TARGET, tasks, answers, seconds, lambda _: True, scratch)

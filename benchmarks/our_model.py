@@ -161,13 +161,17 @@ def records_at(
     return records
 
 
+def tasks_of(model: Path, target: TargetConfig, scratch: Path) -> Sequence[TuningTask]:
+    compiler = MetaScheduleCompiler(scratch / "compiler")
+    (tasks,) = compiler.tasks([ModelJob(file=model, path="m.onnx", shapes={}, target=target)])
+    compiler.close()
+    return tasks
+
+
 def publish_donor(model: Path, target: TargetConfig, seconds: float, donors: Path, scratch: Path):
     """Tune a donor and put all its records into the cache."""
     shared = cache(donors, scratch)
-    job = ModelJob(file=model, path="m.onnx", shapes={}, target=target)
-    compiler = MetaScheduleCompiler(scratch / "compiler")
-    (tasks,) = compiler.tasks([job])
-    compiler.close()
+    tasks = tasks_of(model, target, scratch)
     found = dict.fromkeys((task.key for task in tasks), Miss("absent"))
     outcomes = tuned(model, target, tasks, found, seconds, shared.publish, scratch)
     return sum(outcome.trials for outcome in outcomes.values())

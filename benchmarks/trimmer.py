@@ -23,14 +23,12 @@ from unittest.mock import patch
 
 import msgspec
 import onnx
-from our_model import tuned
+from our_model import tasks_of, tuned
 from stock_model import TARGET, named_model
 
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.edges.metaschedule import tuning_run
-from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
-from tunegate.ports import ModelJob
 from tunegate.tuning.next_task import Choice, TaskState
 from tunegate_cache.records import Miss, TuningRecord, WorkloadKey
 
@@ -74,9 +72,7 @@ def main() -> None:
         scratch = Path(folder)
         model = scratch / "m.onnx"
         onnx.save(named_model(options.model), model)
-        compiler = MetaScheduleCompiler(scratch / "compiler")
-        (tasks,) = compiler.tasks([ModelJob(file=model, path="m.onnx", shapes={}, target=TARGET)])
-        compiler.close()
+        tasks = tasks_of(model, TARGET, scratch)
         runs = {}
         for number, variant in enumerate(VARIANTS):
             with switched(variant):

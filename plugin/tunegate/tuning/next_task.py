@@ -41,8 +41,9 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
     """All that is known of a task between batches.
 
     `prior_ms` stands in until something is measured; `room` is the share of its time that tuning
-    is expected to save at best; `flops` and `bytes_moved` are of one call; `history` holds the finished batches; `in_flight` counts candidates
-    handed out and not back yet; `exhausted` means that the search has nothing new.
+    is expected to save at best; `flops` and `bytes_moved` are of one call; `history` holds the
+    finished batches; `in_flight` counts candidates handed out and not back yet; `exhausted` means
+    that the search has nothing new.
     """
 
     weight: int

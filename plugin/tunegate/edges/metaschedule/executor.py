@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
 from tunegate.edges.cores import usable_cores
 from tunegate.edges.metaschedule.crew import Crew
 from tunegate.edges.metaschedule.hiring import hire
 from tunegate.edges.nvidia.session import MeasuredGpu
+from tunegate.tuning.expected_time import TargetKind
 
 
 class Executor(Protocol):
@@ -20,12 +21,10 @@ class Executor(Protocol):
     def careful_crew(self, threads: int) -> Crew | None: ...
 
 
-class ThisMachine:
-    """A worker for each core, and one for each GPU at least."""
+class LocalExecutor:
+    """On this machine: a worker for each core, and one for each GPU at least."""
 
-    def __init__(
-        self, kind: Literal["llvm", "cuda"], gpus: Sequence[MeasuredGpu], directory: Path
-    ) -> None:
+    def __init__(self, kind: TargetKind, gpus: Sequence[MeasuredGpu], directory: Path) -> None:
         self._kind, self._gpus, self._directory = kind, gpus, directory
 
     def crew(self) -> Crew:
@@ -40,4 +39,4 @@ class ThisMachine:
         )
 
 
-_: type[Executor] = ThisMachine
+_: type[Executor] = LocalExecutor

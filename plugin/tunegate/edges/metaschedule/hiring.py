@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal
 
 from tunegate.edges.child import Child
 from tunegate.edges.memory_limit import memory_limit
@@ -15,8 +14,8 @@ from tunegate.edges.metaschedule.messages import Measured
 from tunegate.edges.metaschedule.places import Place, on_cpu, on_gpus
 from tunegate.edges.metaschedule.worker_port import Worker
 from tunegate.edges.nvidia.session import MeasuredGpu
+from tunegate.tuning.expected_time import TargetKind
 
-TargetKind = Literal["llvm", "cuda"]
 _MODULE = "tunegate.edges.metaschedule.worker"
 _CANDIDATE_LIMIT_SECONDS = 20.0
 WORKERS_LOG = "workers.log"
@@ -30,14 +29,18 @@ def hire(
         places = on_gpus(size, gpus, _CANDIDATE_LIMIT_SECONDS)
     else:
         places = on_cpu(size, directory, _CANDIDATE_LIMIT_SECONDS)
-    variables = {
+    variables = worker_variables(threads, kind) | memory_limit(kind)
+    return Crew(places, partial(begin_child, variables, directory / WORKERS_LOG))
+
+
+def worker_variables(threads: int, kind: TargetKind) -> dict[str, str]:
+    """Of every process that builds or measures candidates, wherever it is."""
+    return {
         "TVM_NUM_THREADS": str(threads),
         "TVM_BIND_THREADS": "0",
         "OMP_NUM_THREADS": "1",
-        **memory_limit(kind),
         **(cuda_variables() if kind == "cuda" else {}),
     }
-    return Crew(places, partial(begin_child, variables, directory / WORKERS_LOG))
 
 
 def begin_child(variables: Mapping[str, str], log: Path, place: Place) -> Worker:

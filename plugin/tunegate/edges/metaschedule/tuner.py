@@ -13,7 +13,7 @@ from tunegate.artifacts.changes import ModelPath, Side
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Shard
 from tunegate.config import TargetConfig
-from tunegate.edges.metaschedule.executor import Executor, ThisMachine
+from tunegate.edges.metaschedule.executor import Executor, LocalExecutor
 from tunegate.edges.metaschedule.ledger import TaskLedger
 from tunegate.edges.metaschedule.messages import ModelFile, OpenModels
 from tunegate.edges.metaschedule.tuning_run import TuningRun
@@ -107,13 +107,13 @@ class MetaScheduleTuner:
                 yield cluster, cluster.device()
             return
         if target.kind != "cuda":
-            yield ThisMachine(target.kind, (), directory), self._device
+            yield LocalExecutor(target.kind, (), directory), self._device
             return
         gpus = gpus_of(target)
         with prepared(gpus, target) as (clocks, notes):
             self.notes = notes
             device = msgspec.structs.replace(self._device, clocks=clocks)
-            yield ThisMachine(target.kind, gpus, directory), device
+            yield LocalExecutor(target.kind, gpus, directory), device
 
     def _ledgers(self, shard: Shard, device: DeviceFingerprint) -> list[TaskLedger]:
         return [

@@ -72,15 +72,14 @@ class Prepared(NamedTuple):
 def prepared(gpus: Sequence[MeasuredGpu], target: TargetConfig) -> Iterator[Prepared]:
     """Shown to be idle, and with clocks locked where the target asks for it and the machine permits it.
     Raises EnvironmentUnfitError."""
-    notes: list[str] = []
+    directory = Path(gpus[0].claim.directory)  # one for all devices of the host
+    notes = [
+        f"the clocks of {uuid} were locked by a run that is gone"
+        for uuid in repair_clocks(directory)
+    ]
     locked = 0
     with ExitStack() as stack:
         for each in gpus:
-            directory = Path(each.claim.directory)
-            notes += [
-                f"the clocks of {u} were locked by a run that is gone"
-                for u in repair_clocks(directory)
-            ]
             with held(each.claim):
                 wait_until_idle(each.gpu, wait_seconds=target.device_wait_seconds)
             if target.lock_clocks_mhz is None:

@@ -17,13 +17,10 @@ import msgspec
 
 from tunegate.config import TargetConfig
 from tunegate.edges.device import ThisMachine
-from tunegate.edges.device_lock import Claim
 from tunegate.edges.metaschedule.messages import Measure, Measured
-from tunegate.edges.metaschedule.places import Place, Slot
+from tunegate.edges.metaschedule.places import Place, Slot, on_cpu
 from tunegate.edges.nvidia.session import gpus_of, prepared
 from tunegate_cache.records import DeviceFingerprint
-
-_FOR_ANOTHER_WORKER_SECONDS = 600.0
 
 
 class Answer(NamedTuple):
@@ -50,19 +47,18 @@ class BuildingWorker:
 
         self._worker = worker
         self._directory = _directory()
+        (self._place,) = on_cpu(1, self._directory, limit_seconds=0.0)  # the driver keeps the time
 
     def started(self) -> Started:
         device = ThisMachine("llvm").fingerprint()
         return Started(_node(), msgspec.msgpack.encode(device))
 
     def answer(self, request: bytes, reference: bytes) -> Answer:
-        slot = Slot(claim=_timing(self._directory))
-        place = Place(slots=(slot,), limit_seconds=0.0)
-        asked = _local(request, reference, self._directory, place)
+        asked = _local(request, reference, self._directory, self._place)
         return _answer(asked, self._worker.answer(asked))
 
     def library(self, request: bytes) -> bytes:
-        """Built for another node to measure; empty where it does not build, and then that node says so."""
+        """Built for another node to measure, or why it does not build; that node tells them apart."""
         return self._worker.library_of(msgspec.msgpack.decode(request, type=Measure))
 
 
@@ -76,17 +72,17 @@ class MeasuringWorker:
         self._worker = worker
         self._directory = _directory()
         wanted = msgspec.msgpack.decode(target, type=TargetConfig)
-        self._gpu = gpus_of(wanted)[0]
+        gpu = gpus_of(wanted)[0]
+        self._place = Place(slots=(Slot(claim=gpu.claim),), limit_seconds=0.0)
         self._kept = ExitStack()  # the clocks are free again when this process ends
-        self._kept.enter_context(prepared([self._gpu], wanted))
+        self._kept.enter_context(prepared([gpu], wanted))
 
     def started(self) -> Started:
         device = ThisMachine("cuda").fingerprint()
         return Started(_node(), msgspec.msgpack.encode(device))
 
     def answer(self, request: bytes, reference: bytes, library: bytes) -> Answer:
-        place = Place(slots=(Slot(claim=self._gpu.claim),), limit_seconds=0.0)
-        asked = _local(request, reference, self._directory, place)
+        asked = _local(request, reference, self._directory, self._place)
         return _answer(asked, self._worker.answer_with(library, asked))
 
 
@@ -105,10 +101,6 @@ def _directory() -> Path:
     directory = Path(tempfile.gettempdir()) / "tunegate-ray"
     directory.mkdir(exist_ok=True)
     return directory
-
-
-def _timing(directory: Path) -> Claim:
-    return Claim(uuid="timing", directory=str(directory), wait_seconds=_FOR_ANOTHER_WORKER_SECONDS)
 
 
 def _local(request: bytes, reference: bytes, directory: Path, place: Place) -> Measure:

@@ -10,8 +10,8 @@ import msgspec
 from tunegate.config import TargetConfig
 from tunegate.edges.device_lock import Claim
 from tunegate.edges.metaschedule.crew import Crew
-from tunegate.edges.metaschedule.cuda_toolkit import cuda_variables
 from tunegate.edges.metaschedule.executor import Executor
+from tunegate.edges.metaschedule.hiring import worker_variables
 from tunegate.edges.metaschedule.places import Place, Slot
 from tunegate.edges.metaschedule.worker_port import Worker
 from tunegate.edges.ray_cluster.actors import BuildingWorker, MeasuringWorker, device_of
@@ -35,25 +35,26 @@ class RayCluster:
     def __init__(self, ray: Ray, target: TargetConfig) -> None:
         self._ray, self._target = ray, target
         self._references = References(ray)
+        self._first: RemoteWorker | None = None
 
     def device(self) -> DeviceFingerprint:
         """Of the first worker that starts. Raises EnvironmentUnfitError where none does."""
-        worker, promise = self._worker(threads=1)
+        worker = self._worker(threads=1)
         try:
-            if self._ray.first_of([promise], _FIRST_WORKER_SECONDS) is None:
+            if self._ray.first_of([worker.started], _FIRST_WORKER_SECONDS) is None:
                 message = (
                     f"executor: ray, but no worker started in {_FIRST_WORKER_SECONDS:.0f} s: the cluster "
                     f"has {self._ray.resources()}. target {self._target.name} needs "
                     f"{'a GPU' if self._is_cuda else 'a CPU'}."
                 )
                 raise EnvironmentUnfitError(message)
-            return device_of(self._ray.value(promise))
+            found = device_of(self._ray.value(worker.started))
         except self._ray.errors as error:
             reason = str(error).strip().splitlines()[-1][:300]
             message = f"executor: ray, but its workers do not start ({reason})."
             raise EnvironmentUnfitError(message) from error
-        finally:
-            worker.kill()
+        self._first = worker
+        return found
 
     def crew(self) -> Crew:
         """As many as the cluster has room for now."""
@@ -78,28 +79,22 @@ class RayCluster:
         return Crew([place] * size, partial(self._begin, threads))
 
     def _begin(self, threads: int, _: Place) -> Worker:
-        worker, _promise = self._worker(threads=threads)
-        return worker
+        """The one that told its device is the first of the crew."""
+        worker, self._first = self._first, None
+        return worker or self._worker(threads=threads)
 
-    def _worker(self, *, threads: int) -> tuple[RemoteWorker, Any]:
-        variables = {
-            "TVM_NUM_THREADS": str(threads),
-            "TVM_BIND_THREADS": "0",
-            "OMP_NUM_THREADS": "1",
-            **(cuda_variables() if self._is_cuda else {}),
-        }
+    def _worker(self, *, threads: int) -> RemoteWorker:
+        variables = worker_variables(threads, self._target.kind)
         builder = self._ray.actor(BuildingWorker, variables, cpus=threads)
         if not self._is_cuda:
-            started = builder.started.remote()
-            return self._remote([builder], builder.answer.remote, started), started
+            return self._remote([builder], builder.answer.remote, builder.started.remote())
         target = msgspec.msgpack.encode(self._target)
         measurer = self._ray.actor(MeasuringWorker, variables, target, cpus=0, gpus=1 / _PER_GPU)
-        started = measurer.started.remote()
 
         def build_and_measure(request: bytes, reference: Any) -> Any:
             return measurer.answer.remote(request, reference, builder.library.remote(request))
 
-        return self._remote([builder, measurer], build_and_measure, started), started
+        return self._remote([builder, measurer], build_and_measure, measurer.started.remote())
 
     def _remote(self, actors: list[Any], call: Any, started: Any) -> RemoteWorker:
         return RemoteWorker(self._ray, actors, call, started, self._references)

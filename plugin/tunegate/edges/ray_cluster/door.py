@@ -32,14 +32,11 @@ class Ray:
             self._ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         except (OSError, ValueError, RuntimeError) as error:
             message = (
-                f"executor: ray, but no cluster answers at {address} ({_first_line(error)}). Start one "
+                f"executor: ray, but no cluster answers at {address} ({first_line(error)}). Start one "
                 f"with: ray start --head, or set {_ADDRESS}."
             )
             raise EnvironmentUnfitError(message) from error
-        self.errors: tuple[type[Exception], ...] = (
-            ray.exceptions.RayError,
-            ray.exceptions.RaySystemError,
-        )
+        self.errors: type[Exception] = ray.exceptions.RayError
 
     def resources(self) -> dict[str, float]:
         """Of the whole cluster, as it is now."""
@@ -101,6 +98,7 @@ def _answers(address: tuple[str, int]) -> bool:
     return True
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """Short enough for a message of ours."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[0][:200]

@@ -13,7 +13,7 @@ import msgspec
 from tunegate.edges.child import ChildDiedError
 from tunegate.edges.metaschedule.messages import Measure, Measured
 from tunegate.edges.metaschedule.worker_port import LostWorkerError, Worker
-from tunegate.edges.ray_cluster.door import Ray
+from tunegate.edges.ray_cluster.door import Ray, first_line
 from tunegate.edges.ray_cluster.references import References
 
 Call = Callable[[bytes, Any], Any]
@@ -26,7 +26,7 @@ class RemoteWorker:
     def __init__(
         self, ray: Ray, actors: Sequence[Any], call: Call, started: Any, references: References
     ) -> None:
-        self._ray, self._actors, self._call, self._started = ray, actors, call, started
+        self._ray, self._actors, self._call, self.started = ray, actors, call, started
         self._references = references
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._asked: Measure | None = None
@@ -37,7 +37,7 @@ class RemoteWorker:
     @property
     def is_ready(self) -> bool:
         """Also when it has failed to start: then the first thing it is asked says so."""
-        return self._ray.is_done(self._started)
+        return self._ray.is_done(self.started)
 
     def fileno(self) -> int:
         """Readable when an answer has come."""
@@ -46,7 +46,7 @@ class RemoteWorker:
     def send(self, request: Measure) -> None:
         self.busy_since = time.monotonic()
         self._asked = request
-        self._guarded(lambda: setattr(self, "_node", self._ray.value(self._started).node))
+        self._guarded(lambda: setattr(self, "_node", self._ray.value(self.started).node))
         reference = self._references.of(request)
         self._answer = self._call(msgspec.msgpack.encode(request), reference)
         self._ray.when_done(self._answer, self._ring)
@@ -81,7 +81,7 @@ class RemoteWorker:
         try:
             return ask()
         except self._ray.errors as error:
-            reason = str(error).strip().splitlines()[0][:200]
+            reason = first_line(error)
             if self._ray.is_gone(self._node):
                 raise LostWorkerError(reason) from error
             raise ChildDiedError(f"ended by the cluster ({reason})") from error

@@ -37,7 +37,7 @@ DEVICE = DeviceFingerprint(name="test", kind="cpu", units=1, memory_bytes=1)
 class Workshop:
     """The real compiler and the real tuner over one model."""
 
-    def __init__(self, directory: Path, model: Path) -> None:
+    def __init__(self, directory: Path, model: Path, *, on_ray: bool = False) -> None:
         self.model = model
         self.published: list[TuningRecord] = []
         self.compiler = MetaScheduleCompiler(directory / "compiler")
@@ -49,6 +49,7 @@ class Workshop:
             source=Provenance(),
             clock=time,
             scratch=directory / "tuner",
+            on_ray=on_ray,
         )
         self.job = ModelJob(file=model, path="m.onnx", shapes={}, target=TARGET)
 
@@ -60,6 +61,12 @@ class Workshop:
     def tune(
         self, budget: Budget, lookup: Lookup | None = None, trials: int = 16
     ) -> list[TaskOutcome]:
+        return list(self.outcomes(budget, lookup, trials))
+
+    def outcomes(
+        self, budget: Budget, lookup: Lookup | None = None, trials: int = 16
+    ) -> Iterator[TaskOutcome]:
+        """As they come."""
         tasks = [t for t in self.tasks() if "conv" in t.operator]
         planned = tuple(
             PlannedTask(
@@ -70,7 +77,7 @@ class Workshop:
         shard = Shard(
             index=0, target="cpu", labels=(), tasks=planned, budget=budget, predicted_seconds=1.0
         )
-        return list(self.tuner.tune(shard, {("m.onnx", "head"): self.model}, self._publish))
+        return self.tuner.tune(shard, {("m.onnx", "head"): self.model}, self._publish)
 
     def _publish(self, records: Sequence[TuningRecord]) -> bool:
         self.published.extend(records)
