@@ -28,7 +28,7 @@ from stock_model import TARGET, named_model
 
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.tasks import TuningTask
-from tunegate.edges.metaschedule import tuning_run
+from tunegate.edges.metaschedule import measuring, tuning_run
 from tunegate.tuning.next_task import Choice, TaskState
 from tunegate_cache.records import Miss, TuningRecord, WorkloadKey
 
@@ -89,9 +89,9 @@ def switched(variant: Variant) -> Iterator[None]:
     with (
         patch.object(tuning_run, "choose", tuning_run.choose if variant.follows_gain else in_turn),
         patch.object(
-            tuning_run,
+            measuring,
             "_LOSER_FACTOR",
-            tuning_run._LOSER_FACTOR if variant.cuts_losers else float("inf"),
+            measuring._LOSER_FACTOR if variant.cuts_losers else float("inf"),
         ),
     ):
         yield

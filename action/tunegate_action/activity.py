@@ -18,10 +18,8 @@ def command_line(inputs: Inputs, event: Event, revisions: Revisions | None) -> l
     line = [_COMMANDS[inputs.stage], f"--out={inputs.out}"]
     if inputs.config:
         line.append(f"--config={inputs.config}")
-    if revisions is not None and inputs.stage in {"all", "plan"}:
-        line.append(f"--head={revisions.head}")
-        if revisions.base is not None:
-            line.append(f"--base={revisions.base}")
+    if inputs.stage in {"all", "plan"}:
+        line += _compared(inputs, revisions)
     if inputs.stage == "tune":
         line.append(f"--shard={inputs.shard}")
     if inputs.stage == "plan" and inputs.shards:
@@ -31,6 +29,16 @@ def command_line(inputs: Inputs, event: Event, revisions: Revisions | None) -> l
     if inputs.stage != "gate":
         line += [*inputs.cache, *_trust(event)]
     return line
+
+
+def _compared(inputs: Inputs, revisions: Revisions | None) -> list[str]:
+    """A release before is found by the command, as its configuration says what tags are called."""
+    if inputs.since_release:
+        return ["--since-release", *([f"--head={inputs.head}"] if inputs.head else [])]
+    if revisions is None:
+        return []
+    base = [] if revisions.base is None else [f"--base={revisions.base}"]
+    return [f"--head={revisions.head}", *base]
 
 
 def _trust(event: Event) -> list[str]:

@@ -21,6 +21,7 @@ class Inputs(msgspec.Struct, frozen=True, kw_only=True):
     stage: Stage
     base: str
     head: str
+    since_release: bool
     out: Path
     shard: str
     shards: str
@@ -64,6 +65,7 @@ def read_inputs(environment: Mapping[str, str]) -> Inputs:
         stage=_stage(value("STAGE") or "all"),
         base=value("BASE"),
         head=value("HEAD"),
+        since_release=_boolean("since-release", value("SINCE_RELEASE") or "false"),
         out=Path(value("OUT") or ".tunegate"),
         shard=value("SHARD") or "0",
         shards=value("SHARDS"),

@@ -45,7 +45,7 @@ def main(environment: Mapping[str, str]) -> int:
 
 
 def _revisions(inputs: Inputs, event: Event) -> Revisions | None:
-    if inputs.stage not in {"all", "plan"}:
+    if inputs.stage not in {"all", "plan"} or inputs.since_release:
         return None
     if inputs.base or inputs.head:
         return find_revisions(Path(), "given", inputs.base, inputs.head)

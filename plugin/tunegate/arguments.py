@@ -146,8 +146,12 @@ def _add_everywhere(options: argparse.ArgumentParser) -> None:
 
 
 def _add_revisions(options: argparse.ArgumentParser) -> None:
-    options.add_argument(
-        "--base", metavar="REV", help="what to compare with; default: the merge base"
+    base = options.add_mutually_exclusive_group()
+    base.add_argument("--base", metavar="REV", help="what to compare with; default: the merge base")
+    base.add_argument(
+        "--since-release",
+        action="store_true",
+        help="compare with the release before (gate.release-tags), by gate.release-margin-percent",
     )
     options.add_argument("--head", metavar="REV", help="what to check; default: HEAD")
 

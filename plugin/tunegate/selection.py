@@ -9,6 +9,7 @@ from functools import cache
 import msgspec
 
 from tunegate.artifacts.builds import Runtime
+from tunegate.artifacts.changes import Revisions
 from tunegate.config import Config, ModelConfig, TargetConfig
 
 
@@ -57,6 +58,15 @@ def needs_of(config: Config, path: str) -> Needs | None:
             if t.name in wanted
         ),
     )
+
+
+def judged_as(config: Config, revisions: Revisions) -> Config:
+    """With the margin that these revisions have: many small slowdowns since a release have their own."""
+    if not revisions.release:
+        return config
+    gate = config.gate
+    wider = msgspec.structs.replace(gate, margin_percent=gate.release_margin_percent)
+    return msgspec.structs.replace(config, gate=wider)
 
 
 def selected(config: Config, paths: Iterable[str]) -> tuple[str, ...]:

@@ -33,6 +33,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     out: Path = Path(".tunegate")
     base: str | None = None
     head: str | None = None
+    since_release: bool = False
     shards: int | None = None
     overrides: Overrides = Overrides()
     metric_command: str = ""
@@ -46,7 +47,11 @@ def overridden(config: Config, by: Overrides) -> Config:
     return msgspec.structs.replace(
         config,
         budget=_replaced(config.budget, minutes=by.minutes, usd=by.usd, trials=by.trials),
-        gate=_replaced(config.gate, margin_percent=by.margin_percent),
+        gate=_replaced(
+            config.gate,
+            margin_percent=by.margin_percent,
+            release_margin_percent=by.margin_percent,
+        ),
         cache=_replaced(
             config.cache,
             url=by.cache_url,

@@ -46,7 +46,7 @@ class Workplace:
     config: Config
 
     def changes(self, settings: Settings) -> ChangeSet:
-        revisions = self.repository.revisions(settings.base, settings.head)
+        revisions = self._revisions(settings)
         reader = GitModelReader(self.repository)
         return detect(
             reader,
@@ -55,6 +55,11 @@ class Workplace:
             self._config_at_base(revisions),
             config_name=str(self.config_path),
         )
+
+    def _revisions(self, settings: Settings) -> Revisions:
+        if settings.since_release:
+            return self.repository.since_release(settings.head, self.config.gate.release_tags)
+        return self.repository.revisions(settings.base, settings.head)
 
     def all_models(self) -> ChangeSet:
         """Every configured model of the head, as if it were new."""

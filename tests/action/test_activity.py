@@ -33,6 +33,15 @@ def test_a_tuning_job_takes_its_shard_and_no_revisions() -> None:
     assert (asked.command, asked.shard, asked.settings.out) == ("tune", 3, Path("o"))
 
 
+def test_since_a_release_the_command_finds_the_base() -> None:
+    inputs = read_inputs({"TUNEGATE_SINCE_RELEASE": "true", "TUNEGATE_HEAD": "topic"})
+    asked = arguments.parse(command_line(inputs, PULL, None)).settings
+    assert (asked.since_release, asked.base, asked.head) == (True, None, "topic")
+    for stage in ("tune", "gate"):
+        later = read_inputs({"TUNEGATE_SINCE_RELEASE": "true", "TUNEGATE_STAGE": stage})
+        assert "--since-release" not in command_line(later, PULL, None)
+
+
 def test_no_base_leaves_the_choice_to_the_command_only_when_there_is_none() -> None:
     line = command_line(read_inputs({}), PULL, Revisions(base=None, head="a" * 40))
     assert not [part for part in line if part.startswith("--base")]

@@ -35,6 +35,13 @@ def test_options_of_a_run_lie_over_the_file() -> None:
     assert config.budget.usd is None
 
 
+def test_a_margin_that_is_given_is_also_that_of_a_release() -> None:
+    asked = parse(["run", "--since-release", "--margin-percent", "2"])
+    config = overridden(Config(models=(ModelConfig(path="*"),)), asked.settings.overrides)
+    assert asked.settings.since_release
+    assert config.gate.release_margin_percent == 2
+
+
 def test_compare_takes_two_files_and_shapes() -> None:
     asked = parse(["compare", "a.onnx", "b.onnx", "--shape", "x=1,3,224,224"])
     assert asked.compared == ("a.onnx", "b.onnx")
@@ -56,6 +63,7 @@ def test_compare_takes_two_files_and_shapes() -> None:
         ["compare", "a.onnx"],
         ["compare", "a.onnx", "b.onnx", "--shape", "x"],
         ["run", "--no-such-option"],
+        ["run", "--base", "v1", "--since-release"],
         ["run", "--min", "3"],
         ["run", "--shards", "2"],
         ["tune", "--minutes", "3"],

@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tunegate.artifacts.changes import Revisions
 from tunegate.config import Config, ModelConfig, TargetConfig
 from tunegate.selection import (
     entry_for,
+    judged_as,
     matches,
     needs_of,
     selected,
@@ -32,6 +34,15 @@ CONFIG = Config(
     ),
     targets=(TargetConfig(name="slow"), TargetConfig(name="fast", threads=4)),
 )
+
+
+def test_what_came_since_a_release_has_a_margin_of_its_own() -> None:
+    usual = Revisions(base="b", head="h")
+    since = Revisions(base="b", head="h", release="v1")
+    assert judged_as(CONFIG, usual) == CONFIG
+    judged = judged_as(CONFIG, since)
+    assert judged.gate.margin_percent == CONFIG.gate.release_margin_percent
+    assert msgspec.structs.replace(judged, gate=CONFIG.gate) == CONFIG
 
 
 @given(PLAIN_PATHS)

@@ -13,11 +13,13 @@ SIDES: tuple[Side, Side] = ("base", "head")
 
 class Revisions(msgspec.Struct, frozen=True, kw_only=True):
     """Full commit ids. `base` is None when there is nothing to compare with; `reason` says how
-    the two were chosen, in words for the report."""
+    the two were chosen, in words for the report. `release` is the tag of the base where everything
+    since a release is judged together."""
 
     base: str | None
     head: str
     reason: str = ""
+    release: str = ""
 
 
 class ExternalFile(msgspec.Struct, frozen=True):

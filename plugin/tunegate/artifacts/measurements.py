@@ -19,11 +19,24 @@ class Histogram(msgspec.Struct, frozen=True, kw_only=True):
     counts: tuple[int, ...]
 
 
+class Clocks(msgspec.Struct, frozen=True, kw_only=True):
+    """How fast a GPU ran in a launch: the means of its SM clock after the blocks of either side, and
+    what held it back. They are `is_mediated` where the clock came with the side; `dropped` pairs were
+    left out because it moved otherwise, or something held the device back from outside."""
+
+    base_mhz: float
+    head_mhz: float
+    dropped: int
+    is_mediated: bool
+    throttled: tuple[str, ...] = ()
+
+
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """One pair of fresh processes. `effect` is the Hodges-Lehmann estimate of
     ln(head / base) over its block pairs, `noise` its standard error by their scatter; the medians are
-    of all its samples. `*_peak_bytes` are the most memory that a process had resident by the end of
-    its warm-up, 0 where nobody knows."""
+    of all its samples. `pairs` are those that were made, also where `clocks` says that some do not
+    count. `*_peak_bytes` are the most memory that a process had resident by the end of its warm-up, 0
+    where nobody knows."""
 
     effect: float
     base_ms: float
@@ -35,6 +48,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     head_times: Histogram | None = None
     base_peak_bytes: int = 0
     head_peak_bytes: int = 0
+    clocks: Clocks | None = None
 
 
 class Metric(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,7 +134,7 @@ class Tail(msgspec.Struct, frozen=True, kw_only=True):
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """`change_percent` is head against base: +10 means the head is ten percent slower; `low` is
     the bound that FAIL uses, `high` the bound that PASS uses. `projected_launches` is how many
-    would decide an undecided cell."""
+    would decide an undecided cell; `clocks` are the medians over its launches."""
 
     cell: Cell
     base_ms: float | None
@@ -134,3 +148,4 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     stopped: str
     differences: tuple[TaskDifference, ...] = ()
     tails: tuple[Tail, ...] = ()
+    clocks: Clocks | None = None

@@ -8,6 +8,7 @@ from tunegate.artifacts.plans import TuningPlan
 from tunegate.commands.remembering import remember
 from tunegate.commands.reporting import finish
 from tunegate.edges.earlier_results import forget_results
+from tunegate.selection import judged_as
 from tunegate.settings import Settings
 from tunegate.stages.export_models import versions
 from tunegate.toolbox import open_workplace, opened_tools, prepared_out
@@ -20,12 +21,13 @@ def run(settings: Settings) -> int:
     planned = wire.read(settings.out / "plan.json", TuningPlan)
     place = open_workplace(settings)
     changes = planned.changes
+    config = judged_as(place.config, changes.revisions)
     if not any(versions(change) for change in changes.models):
-        return finish(pipeline.nothing_to_do(place.config, changes, settings.out), settings)
+        return finish(pipeline.nothing_to_do(config, changes, settings.out), settings)
     found = sorted(settings.out.glob("outcome-*.json"))
     outcomes = merge(wire.read(path, TuningOutcome) for path in found)
     root, head = place.repository.root, changes.revisions.head
-    with opened_tools(settings, place.config, place.repository, root, head) as tools:
+    with opened_tools(settings, config, place.repository, root, head) as tools:
         report = pipeline.gate(tools, planned, outcomes)
     remember(report, place)
     return finish(report, settings)

@@ -9,6 +9,7 @@ from tunegate.artifacts.plans import TuningPlan
 from tunegate.commands.standard_output import write_json, write_line
 from tunegate.edges.earlier_results import forget_results
 from tunegate.errors import PASS
+from tunegate.selection import judged_as
 from tunegate.settings import Settings
 from tunegate.stages.plan import matrix
 from tunegate.toolbox import open_workplace, opened_tools, prepared_out
@@ -22,9 +23,10 @@ def run(settings: Settings) -> int:
     forget_results(prepared_out(settings), since="plan")
     place = open_workplace(settings)
     changes = place.changes(settings)
+    config = judged_as(place.config, changes.revisions)
     root, head = place.repository.root, changes.revisions.head
-    shards = settings.shards or len(place.config.targets)
-    with opened_tools(settings, place.config, place.repository, root, head) as tools:
+    shards = settings.shards or len(config.targets)
+    with opened_tools(settings, config, place.repository, root, head) as tools:
         planned = pipeline.make_plan(tools, changes, shards=shards)
         (tools.out / "matrix.json").write_text(json.dumps(matrix(planned)) + "\n")
     if settings.as_json:

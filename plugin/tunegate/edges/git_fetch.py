@@ -57,3 +57,9 @@ def fetch_default_branch(git: GitProcess) -> str | None:
     depth = ("--depth=1",) if is_shallow(git) else ()
     fetched = git.text(*_FETCH, *depth, "origin", f"+refs/heads/{named[1]}:{ref}")
     return None if fetched is None else ref
+
+
+def fetch_tags(git: GitProcess, pattern: str) -> None:
+    """With all the history that a shallow clone lacks, as a release may be any number of commits back."""
+    whole = ("--unshallow",) if is_shallow(git) else ()
+    git.text(*_FETCH, *whole, "origin", f"refs/tags/{pattern}:refs/tags/{pattern}")

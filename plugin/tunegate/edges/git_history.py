@@ -12,6 +12,7 @@ from tunegate.edges.git_fetch import (
     is_shallow,
 )
 from tunegate.edges.git_process import GitProcess
+from tunegate.edges.git_releases import release_before
 from tunegate.errors import RevisionError
 
 _EVERYTHING = "so every model is checked"
@@ -69,6 +70,17 @@ class GitHistory:
             return self._against_parent(commit, "there is no default branch to compare with")
         return self._against_branch(branch, commit) or self._against_parent(
             commit, f"the head is on {_short(branch)}"
+        )
+
+    def since_release(self, head: str | None, pattern: str) -> Revisions:
+        """Against the release before. Raises RevisionError."""
+        commit = self._commit(head or "HEAD", "--head")
+        release = release_before(self._git, commit, pattern)
+        return Revisions(
+            base=release.commit,
+            head=commit,
+            reason=f"everything since release {release.tag}",
+            release=release.tag,
         )
 
     def merge_commit_revisions(self, base_tip: str = "", head_tip: str = "") -> Revisions:

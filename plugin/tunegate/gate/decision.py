@@ -37,8 +37,8 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
 def bounds(effects: Sequence[float], *, looks: int, cells: int) -> Bounds:
     """Bounds after these launches, for `looks` planned looks and `cells` cells gated together.
 
-    FAIL is corrected for the number of cells (one wrong cell blocks a merge); PASS needs every
-    cell to pass, so it is not.
+    FAIL is corrected for the number of cells (one wrong cell blocks a merge; gate.holm says how many
+    there are to share with in the end); PASS needs every cell to pass, so it is not.
     """
     count = len(effects)
     center = float(np.mean(effects))

@@ -6,6 +6,7 @@ its noise moves no verdict to either side.
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 
@@ -20,10 +21,10 @@ _SPREADS = 4.0
 
 def undisturbed(noises: Sequence[float], margin: float) -> tuple[bool, ...]:
     """Which launches count: those whose own noise is small beside the margin, or usual here. `noises`
-    are standard errors of launch effects; a machine that is always noisy keeps its launches, their
-    spread makes its bounds wide enough."""
+    are standard errors of launch effects, infinite where a launch must not count; a machine that is
+    always noisy keeps its launches, their spread makes its bounds wide enough."""
     limit = noise_limit(noises, margin)
-    return tuple(noise <= limit for noise in noises)
+    return tuple(noise <= limit and math.isfinite(noise) for noise in noises)
 
 
 def noise_limit(noises: Sequence[float], margin: float) -> float:

@@ -6,7 +6,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 
-from tunegate.artifacts.builds import BuiltTask, CellBuilds
+from tunegate.artifacts.builds import BuiltTask, Cell, CellBuilds
 from tunegate.artifacts.measurements import (
     CellMeasurement,
     Comparison,
@@ -16,7 +16,9 @@ from tunegate.artifacts.measurements import (
     TaskDifference,
 )
 from tunegate.config import GateConfig
+from tunegate.gate.clocks import usual_clocks
 from tunegate.gate.decision import Decision, bounds, decide, projected_launches
+from tunegate.gate.holm import chance_of_no_slowdown, shares
 from tunegate.gate.sequential import last_look
 from tunegate.gate.tails import tails
 from tunegate.stages.paired_launches import counted
@@ -29,17 +31,48 @@ _NOISE_OF_OPERATOR = 0.05
 def compare(run: MeasurementRun, gate: GateConfig) -> tuple[Comparison, ...]:
     """One comparison for each cell, in order."""
     builds = {built.cell: built for built in run.builds}
-    return tuple(_compare(cell, builds[cell.cell], gate, len(run.cells)) for cell in run.cells)
+    margin = math.log1p(gate.margin_percent / 100)
+    launches = {cell.cell: _decisive(cell, margin) for cell in run.cells}
+    cells = _shares(run.cells, launches, margin)
+    return tuple(
+        _compare(each, builds[each.cell], launches[each.cell], gate, cells[each.cell])
+        if each.cell in cells
+        else _without_launches(each)
+        for each in run.cells
+    )
+
+
+def _decisive(measured: CellMeasurement, margin: float) -> list[Launch]:
+    """The launches that count, up to the last look; none where they do not make an interval."""
+    if not measured.launches or not measured.looks:
+        return []
+    undisturbed = counted(measured.launches, margin)
+    launches = undisturbed[: last_look(len(undisturbed), measured.looks)]
+    return launches if _have_a_spread(launches) else []
+
+
+def _shares(
+    measured: Sequence[CellMeasurement], launches: Mapping[Cell, Sequence[Launch]], margin: float
+) -> dict[Cell, int]:
+    """Into how many parts the error of a fail is split for each cell that has launches."""
+    chances = {
+        each.cell: chance_of_no_slowdown(
+            [launch.effect for launch in launches[each.cell]], margin=margin, looks=len(each.looks)
+        )
+        for each in measured
+        if launches[each.cell]
+    }
+    return dict(zip(chances, shares(list(chances.values())), strict=True))
 
 
 def _compare(
-    measured: CellMeasurement, built: CellBuilds, gate: GateConfig, cells: int
+    measured: CellMeasurement,
+    built: CellBuilds,
+    launches: Sequence[Launch],
+    gate: GateConfig,
+    cells: int,
 ) -> Comparison:
     margin = math.log1p(gate.margin_percent / 100)
-    undisturbed = counted(measured.launches, margin) if measured.launches else []
-    launches = undisturbed[: last_look(len(undisturbed), measured.looks)]
-    if not measured.looks or not _have_a_spread(launches):
-        return _without_launches(measured)
     effects = [launch.effect for launch in launches]
     looks = len(measured.looks)
     found = bounds(effects, looks=looks, cells=cells)
@@ -61,6 +94,7 @@ def _compare(
         stopped=measured.stopped,
         differences=differences(built, measured),
         tails=tails(launches, margin),
+        clocks=usual_clocks([launch.clocks for launch in launches if launch.clocks]),
     )
 
 

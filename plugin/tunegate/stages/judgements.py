@@ -59,7 +59,8 @@ def latency(
             return _alone(change, built.base)
         case _:
             judged = _by_interval(comparison, gate)
-            return Judgement(judged.status, judged.reason + _ancestry(change))
+            more = _by_clock(comparison) + _ancestry(change)
+            return Judgement(judged.status, judged.reason + more)
 
 
 def waived(
@@ -195,6 +196,19 @@ def _by_interval(comparison: Comparison, gate: GateConfig) -> Judgement:
     if comparison.decision == "pass":
         return Judgement("pass", f"{text}, within the {margin}")
     return Judgement("inconclusive", f"{text} spans the {margin}; {_wanted(comparison)}")
+
+
+def _by_clock(comparison: Comparison) -> str:
+    """A change that comes from the clock is one for whoever ships it, but another kernel cures it."""
+    clocks, change = comparison.clocks, comparison.change_percent
+    if clocks is None or change is None or not clocks.is_mediated:
+        return ""
+    cycles = 100 * ((1 + change.center / 100) * clocks.head_mhz / clocks.base_mhz - 1)
+    held = f", held back by: {', '.join(clocks.throttled)}" if clocks.throttled else ""
+    return (
+        f"; clock-mediated: the GPU ran at {clocks.base_mhz:.0f} MHz for the base and at "
+        f"{clocks.head_mhz:.0f} MHz for the head{held}; in cycles the change is {cycles:+.1f} %"
+    )
 
 
 def _wanted(comparison: Comparison) -> str:

@@ -50,7 +50,7 @@ def measure(
             out=out,
             benchmarker=benchmarker,
             gate=gate,
-            cells=len(builds),
+            cells=sum(_is_compared(each) for each in builds),
             clock=clock,
             progress=progress,
             inferences=inferences or {},
@@ -89,7 +89,7 @@ def _cell(
             if needed is None:
                 return found
             return msgspec.structs.replace(found, alone=benchmarker.times(alone, needed))
-        if base.key == head.key:
+        if not _is_compared(built):
             return _unmeasured(built, "identical")
         ours = out / base.directory
         benches = benchmarker.pair(ours, out / head.directory), benchmarker.pair(ours, ours)
@@ -177,6 +177,12 @@ def _with_reference(
         notes = (*measured.notes, f"no ONNX Runtime reference: {error}")
         return msgspec.structs.replace(measured, notes=notes)
     return msgspec.structs.replace(measured, reference_ms=milliseconds)
+
+
+def _is_compared(built: CellBuilds) -> bool:
+    """Whether it takes part of the error of a fail: there are two sides, and they differ."""
+    base, head = _usable(built.base), _usable(built.head)
+    return base is not None and head is not None and base.key != head.key
 
 
 def _usable(build: Build | None) -> Build | None:

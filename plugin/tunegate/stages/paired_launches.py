@@ -11,6 +11,7 @@ import msgspec
 from tunegate.artifacts.measurements import Launch
 from tunegate.config import GateConfig
 from tunegate.errors import MeasurementError
+from tunegate.gate.clocks import MOST_DROPPED
 from tunegate.gate.decision import bounds
 from tunegate.gate.guards import CANARY_EVERY, undisturbed, wants_canary
 from tunegate.gate.looks import PLANNED, affordable_looks
@@ -58,7 +59,7 @@ def launch_until_decided(
     while True:
         if wants_canary(len(launches)):
             canaries.append(_launch(canary, pairs).effect)
-        effects, noises = [x.effect for x in launches], [x.noise for x in launches]
+        effects, noises = [x.effect for x in launches], [_noise(x) for x in launches]
         stop = guarded_stop(effects, noises, canaries, rule)
         if stop is not None:
             return PairedLaunches(
@@ -72,8 +73,14 @@ def launch_until_decided(
 
 def counted(launches: list[Launch] | tuple[Launch, ...], margin: float) -> list[Launch]:
     """Those that nothing disturbed. `margin` is ln(1 + the allowed slowdown)."""
-    kept = undisturbed([launch.noise for launch in launches], margin)
+    kept = undisturbed([_noise(launch) for launch in launches], margin)
     return [launch for launch, keep in zip(launches, kept, strict=True) if keep]
+
+
+def _noise(launch: Launch) -> float:
+    """Infinite where the clocks of the device left too little of it."""
+    dropped = launch.clocks.dropped if launch.clocks else 0
+    return math.inf if dropped > MOST_DROPPED * launch.pairs else launch.noise
 
 
 def _launch(bench: Bench, pairs: int) -> Launch:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from pathlib import Path
 
+import msgspec
 import onnx
 import pytest
 
+from tests.support.simulated_gpus import gpu, simulated
 from tests.support.small_onnx import conv_model, matmul_model, save
 from tunegate.edges.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.edges.bench import driver
@@ -46,6 +49,21 @@ def test_four_times_the_work_shows_in_one_launch(tmp_path: Path, small: Path, la
     assert launch.effect > 0.5
     assert launch.head_ms > launch.base_ms > 0
     assert launch.pairs == 4
+
+
+@pytest.mark.parametrize(("reasons", "dropped"), [(0x1, 0), (0x20, 4)])
+def test_a_launch_on_a_gpu_says_how_its_clock_was(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, small: Path, reasons: int, dropped: int
+) -> None:
+    monkeypatch.setenv("TUNEGATE_LOCK_DIR", str(tmp_path))
+    simulated(monkeypatch, tmp_path, gpu("GPU-a", reasons=reasons))
+    on_gpu = tmp_path / "on-gpu"
+    shutil.copytree(small, on_gpu)
+    msgspec.structs.replace(ArtifactFile.read(on_gpu), device="cuda").write(on_gpu)
+    launch = FreshProcesses(tmp_path).pair(on_gpu, on_gpu).launch(4)
+    assert launch.clocks is not None
+    assert (launch.clocks.base_mhz, launch.clocks.head_mhz) == (2040, 2040)
+    assert (launch.pairs, launch.clocks.dropped) == (4, dropped)
 
 
 def test_a_wait_that_is_put_in_shows_as_what_it_is(tmp_path: Path, small: Path) -> None:

@@ -1,7 +1,20 @@
 from __future__ import annotations
 
-from tests.support.measured_cells import make_build, make_builds, make_measurement, make_task
-from tunegate.stages.compare import differences
+import math
+
+from tests.support.measured_cells import (
+    DEVICE,
+    TARGET,
+    make_build,
+    make_builds,
+    make_measurement,
+    make_task,
+)
+from tunegate.artifacts.builds import Cell
+from tunegate.artifacts.measurements import MeasurementRun
+from tunegate.config import GateConfig
+from tunegate.gate.decision import bounds
+from tunegate.stages.compare import compare, differences
 
 
 def test_times_inside_the_model_decide_what_holds_a_difference() -> None:
@@ -25,3 +38,24 @@ def test_without_times_inside_the_model_those_of_tuning_are_used() -> None:
     )
     (found,) = differences(builds, make_measurement((0.1,) * 4))
     assert (found.base_ms, found.head_ms) == (1.0, 2.0)
+
+
+def test_after_a_clear_fail_the_other_cell_has_its_share_of_the_error() -> None:
+    """Slow enough for the whole error, and not for half of it."""
+    noise = (0.004, -0.004, 0.002, -0.002, 0.001, -0.001)
+    alone, shared = (bounds(noise, looks=3, cells=cells).low for cells in (1, 2))
+    middle = math.log1p(0.03) - (alone + shared) / 2
+    doubtful = make_measurement([middle + each for each in noise])
+    other = Cell(model="models/other.onnx", target=TARGET)
+
+    def decided(beside: float) -> list[str | None]:
+        clear = make_measurement([beside + each for each in noise], cell=other)
+        builds = (
+            make_builds(make_build("a"), make_build("b")),
+            make_builds(make_build("a"), make_build("b"), other),
+        )
+        run = MeasurementRun(device=DEVICE, builds=builds, cells=(doubtful, clear))
+        return [each.decision for each in compare(run, GateConfig())]
+
+    assert decided(0.2) == ["fail", "fail"]
+    assert decided(0.0) == ["undecided", "pass"]

@@ -14,7 +14,7 @@ from tests.support.measured_cells import (
     make_run,
 )
 from tests.support.waivers import TODAY, make_waiver
-from tunegate.artifacts.measurements import CellMeasurement, Metric
+from tunegate.artifacts.measurements import CellMeasurement, Clocks, Metric
 from tunegate.artifacts.verdicts import Finding, Verdict
 from tunegate.config import GateConfig, ObjectiveConfig
 from tunegate.gate.histogram import histogram
@@ -157,3 +157,17 @@ def test_more_memory_fails_where_it_has_a_margin() -> None:
     judged = verdict(measured, Policies(), GateConfig(memory_margin_percent=10.0))
     assert "peak memory +11.0 %" in judged.findings[0].reason
     assert verdict(measured, Policies(), GateConfig(memory_margin_percent=12.0)).status == "pass"
+
+
+def test_a_slowdown_that_comes_with_a_lower_clock_says_so() -> None:
+    clocks = Clocks(
+        base_mhz=1500, head_mhz=1425, dropped=0, is_mediated=True, throttled=("power cap",)
+    )
+    measured = make_measurement(SLOWER)
+    launches = tuple(msgspec.structs.replace(x, clocks=clocks) for x in measured.launches)
+    judged = found(msgspec.structs.replace(measured, launches=launches), Policies())
+    assert judged.status == "fail"
+    assert judged.reason.endswith(
+        "clock-mediated: the GPU ran at 1500 MHz for the base and at 1425 MHz for the head, held "
+        "back by: power cap; in cycles the change is -0.1 %"
+    )

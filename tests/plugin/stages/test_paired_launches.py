@@ -6,9 +6,14 @@ import msgspec
 import pytest
 
 from tests.support.measured_cells import make_launches
-from tunegate.artifacts.measurements import Launch
+from tunegate.artifacts.measurements import Clocks, Launch
 from tunegate.config import GateConfig
-from tunegate.stages.paired_launches import PairedLaunches, Progressing, launch_until_decided
+from tunegate.stages.paired_launches import (
+    PairedLaunches,
+    Progressing,
+    counted,
+    launch_until_decided,
+)
 
 
 class ScriptedBench:
@@ -46,6 +51,23 @@ def test_a_machine_that_disturbs_every_other_launch_is_unfit() -> None:
     noises = [0.001, 0.4, 0.001, 0.4, 0.001, 0.4] * 10
     found, _ = measured(ScriptedBench([0.04, -0.9] * 30, noises))
     assert found.stopped == "disturbed"
+
+
+def test_launches_on_a_gpu_that_was_held_back_do_not_count() -> None:
+    bench = ScriptedBench([0.1] * 12)
+    hot = Clocks(base_mhz=900, head_mhz=900, dropped=12, is_mediated=False, throttled=("heat",))
+    bench.launches = [msgspec.structs.replace(x, clocks=hot) for x in bench.launches]
+    found, _ = measured(bench)
+    assert found.stopped == "disturbed"
+    assert counted(found.launches, 0.03) == []
+
+
+def test_a_few_pairs_without_a_steady_clock_leave_the_launch() -> None:
+    bench = ScriptedBench([0.1, 0.101, 0.1, 0.099])
+    few = Clocks(base_mhz=900, head_mhz=900, dropped=3, is_mediated=False)
+    bench.launches = [msgspec.structs.replace(x, clocks=few) for x in bench.launches]
+    found, _ = measured(bench)
+    assert (found.stopped, bench.done) == ("decided", 4)
 
 
 def test_a_slowdown_that_no_disturbance_explains_is_decided_all_the_same() -> None:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from tunegate.config import TargetConfig
 from tunegate.edges.artifact_file import ArtifactFile
 from tunegate.edges.device_lock import held
 from tunegate.edges.nvidia.session import MeasuredGpu, gpus_of, prepared
+from tunegate.edges.nvidia.state import Look, watched
 from tunegate.errors import EnvironmentUnfitError, MeasurementError
+
+
+class Lent(NamedTuple):
+    """A device for the time of a measurement: variables for the processes that measure on it, and how
+    it is now. There is nothing to look at of a CPU."""
+
+    variables: dict[str, str]
+    look: Look
 
 
 class Devices:
@@ -22,16 +32,20 @@ class Devices:
         self._gpu: MeasuredGpu | None = None
 
     @contextmanager
-    def of(self, *artifacts: Path) -> Iterator[Mapping[str, str]]:
-        """Variables for the processes that measure. A GPU is locked against all other users of this
-        host meanwhile, and idle. Raises MeasurementError where it is not to be had."""
+    def of(self, *artifacts: Path) -> Iterator[Lent]:
+        """A GPU is locked against all other users of this host meanwhile, and idle at the beginning.
+        Raises MeasurementError where it is not to be had."""
         if all(ArtifactFile.read(path).device == "cpu" for path in artifacts):
-            yield {}
+            yield Lent({}, lambda: None)
             return
         try:
             gpu = self._chosen()
-            with prepared([gpu], self._cuda), held(gpu.claim):
-                yield gpu.variables
+            with (
+                prepared([gpu], self._cuda),
+                held(gpu.claim),
+                watched(gpu.gpu.uuid) as look,
+            ):
+                yield Lent(gpu.variables, look)
         except EnvironmentUnfitError as error:
             raise MeasurementError(str(error)) from error
 

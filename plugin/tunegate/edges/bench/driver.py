@@ -7,7 +7,7 @@ import selectors
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TypeVar, cast
@@ -15,7 +15,8 @@ from typing import TypeVar, cast
 from tunegate.artifacts.measurements import Histogram, Launch
 from tunegate.config import TargetConfig
 from tunegate.edges.artifact_file import ArtifactFile
-from tunegate.edges.bench.devices import Devices
+from tunegate.edges.bench.blocks import Blocks
+from tunegate.edges.bench.devices import Devices, Lent
 from tunegate.edges.bench.messages import (
     BenchReply,
     Block,
@@ -27,6 +28,7 @@ from tunegate.edges.bench.messages import (
     Timed,
 )
 from tunegate.edges.child import Child, ChildDiedError
+from tunegate.edges.nvidia.state import Look
 from tunegate.edges.onnx_prepare import prepare
 from tunegate.errors import MeasurementError
 from tunegate.gate.effect import launch_effect, launch_noise, within_spread
@@ -124,38 +126,44 @@ class PairBench:
     def launch(self, pairs: int) -> Launch:
         """Two fresh processes in random order; ABBA quartets from a random start. Raises
         MeasurementError."""
-        with self._devices.of(*self._artifacts) as variables:
-            return self._launch(pairs, variables)
+        with self._devices.of(*self._artifacts) as device:
+            return self._launch(pairs, device)
 
-    def _launch(self, pairs: int, variables: Mapping[str, str]) -> Launch:
+    def _launch(self, pairs: int, device: Lent) -> Launch:
         started = time.monotonic()
         with ExitStack() as stack:
-            processes = self._started(stack, variables)
+            processes = self._started(stack, device.variables)
             self.start_seconds = time.monotonic() - started
-            medians: tuple[list[float], list[float]] = ([], [])
-            every: tuple[list[float], list[float]] = ([], [])
-            first = 0
             blocks_started = time.monotonic()
-            for pair in range(pairs):
-                first = self._chance.randrange(2) if pair % 2 == 0 else 1 - first
-                for side in (first, 1 - first):
-                    times = processes[side].block_ms(self._block_size())
-                    medians[side].append(statistics.median(times))
-                    every[side].extend(times)
+            taken = self._blocks(processes, pairs, device.look)
             self.pair_seconds = (time.monotonic() - blocks_started) / pairs
+        medians = taken.counted_medians()
         self.within_spread = within_spread(*medians)
+        base_times, head_times = taken.times(0), taken.times(1)
         return Launch(
             effect=launch_effect(*medians),
-            base_ms=statistics.median(every[0]),
-            head_ms=statistics.median(every[1]),
+            base_ms=statistics.median(base_times),
+            head_ms=statistics.median(head_times),
             pairs=pairs,
             seconds=time.monotonic() - started,
             noise=launch_noise(*medians),
-            base_times=histogram(every[0]),
-            head_times=histogram(every[1]),
+            base_times=histogram(base_times),
+            head_times=histogram(head_times),
             base_peak_bytes=processes[0].peak_bytes,
             head_peak_bytes=processes[1].peak_bytes,
+            clocks=taken.clocks(),
         )
+
+    def _blocks(self, processes: Sequence[Process], pairs: int, look: Look) -> Blocks:
+        """The device is looked at between blocks only: asking it while it works disturbs it."""
+        taken = Blocks()
+        first = 0
+        for pair in range(pairs):
+            first = self._chance.randrange(2) if pair % 2 == 0 else 1 - first
+            for side in (first, 1 - first):
+                times = processes[side].block_ms(self._block_size())
+                taken.add(side, times, look())
+        return taken
 
     def _started(self, stack: ExitStack, variables: Mapping[str, str]) -> list[Process]:
         order = [0, 1]
@@ -210,8 +218,8 @@ class FreshProcesses:
 
     @contextmanager
     def _process(self, artifact: Path) -> Iterator[Process]:
-        with self._devices.of(artifact) as variables:
-            process = Process(_start_of(artifact), self._scratch / "bench.log", variables)
+        with self._devices.of(artifact) as device:
+            process = Process(_start_of(artifact), self._scratch / "bench.log", device.variables)
             with closing(process):
                 yield process
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from tunegate.artifacts.gpus import GpuState
@@ -19,13 +21,21 @@ _REASONS = {
 down that runs."""
 
 
+Look = Callable[[], GpuState | None]
+
+
 def state_of(uuid: str) -> GpuState | None:
     """None where the device does not answer."""
+    with watched(uuid) as look:
+        return look()
+
+
+@contextmanager
+def watched(uuid: str) -> Iterator[Look]:
+    """To look at a device again and again: opening the driver's library takes longer than a look."""
     with nvml() as library:
-        if library is None:
-            return None
-        handle = asked(library, library.nvmlDeviceGetHandleByUUID, uuid.encode())
-        return None if handle is None else _state(library, handle)
+        handle = library and asked(library, library.nvmlDeviceGetHandleByUUID, uuid.encode())
+        yield lambda: None if handle is None else _state(library, handle)
 
 
 def _state(library: Any, handle: Any) -> GpuState:

@@ -36,8 +36,8 @@ def artifact(directory: Path, device: str) -> Path:
 
 
 def test_a_build_for_the_cpu_needs_no_gpu(tmp_path: Path) -> None:
-    with Devices(TARGET).of(artifact(tmp_path / "a", "cpu")) as variables:
-        assert variables == {}
+    with Devices(TARGET).of(artifact(tmp_path / "a", "cpu")) as device:
+        assert (device.variables, device.look()) == ({}, None)
 
 
 def test_a_build_for_a_gpu_sees_one_device_which_is_held(
@@ -45,8 +45,8 @@ def test_a_build_for_a_gpu_sees_one_device_which_is_held(
 ) -> None:
     simulated(monkeypatch, tmp_path, gpu("GPU-a"), gpu("GPU-b"))
     base, head = artifact(tmp_path / "a", "cuda"), artifact(tmp_path / "b", "cuda")
-    with Devices(TARGET).of(base, head) as variables:
-        assert variables["CUDA_VISIBLE_DEVICES"] == "GPU-a"
+    with Devices(TARGET).of(base, head) as device:
+        assert device.variables["CUDA_VISIBLE_DEVICES"] == "GPU-a"
         with (
             pytest.raises(EnvironmentUnfitError, match="has had this device"),
             held(claim_on("GPU-a", wait_seconds=0)),
@@ -94,3 +94,14 @@ def test_a_device_that_another_run_has_breaks_the_measurement(
         Devices(TARGET).of(artifact(tmp_path / "a", "cuda")),
     ):
         pass
+
+
+def test_a_device_is_looked_at_as_it_is_now(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    machine = simulated(monkeypatch, tmp_path, gpu("GPU-a"))
+    with Devices(TARGET).of(artifact(tmp_path / "a", "cuda")) as device:
+        machine.change(0, mhz=1200, reasons=0x4)
+        state = device.look()
+    assert state is not None
+    assert (state.sm_mhz, state.throttled) == (1200, ("power cap",))

@@ -1,0 +1,120 @@
+"""Which block pairs of a launch a GPU's clocks permit to count.
+
+A clock that moved for its own reasons, a device held back by its heat, or somebody else's process on it
+disturb a pair. A clock that is lower whenever one side runs does not: that side draws more power, and
+whoever ships it gets the lower clock too. Such a pair counts, and the change is called clock-mediated.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+
+from tunegate.artifacts.gpus import GpuState
+from tunegate.artifacts.measurements import Clocks
+
+MOST_DROPPED = 0.25
+"""Of the pairs of a launch: with more of them it does not count."""
+_MOVED = 0.015
+"""As ln of a ratio. One step of a device's clock is up to 1.1 %."""
+_STEADY, _ABSENT = 0.8, 0.2
+OWN_DOING = frozenset({"power cap"})
+"""What a program does to a device by itself, always: it may hold both sides back. The rest comes from
+outside."""
+
+
+def kept_pairs(base: Sequence[GpuState], head: Sequence[GpuState]) -> tuple[bool, ...]:
+    """For each pair of blocks, by how the device was right after either one."""
+    moved = _moved(base, head)
+    held_back = _held_back(base, head)
+    strangers = _strangers(base, head)
+    return tuple(not any(each) for each in zip(moved, held_back, strangers, strict=True))
+
+
+def clocks_of(base: Sequence[GpuState], head: Sequence[GpuState]) -> Clocks | None:
+    """What a launch keeps of them; None where the device tells no clock."""
+    kept = kept_pairs(base, head)
+    before = [state.sm_mhz for state in base if state.sm_mhz is not None]
+    after = [state.sm_mhz for state in head if state.sm_mhz is not None]
+    if not before or not after:
+        return None
+    reasons = {reason for state in (*base, *head) for reason in state.throttled}
+    return Clocks(
+        base_mhz=statistics.fmean(before),
+        head_mhz=statistics.fmean(after),
+        dropped=kept.count(False),
+        is_mediated=_explained(base, head) != 0.0,
+        throttled=tuple(sorted(reasons)),
+    )
+
+
+def usual_clocks(launches: Sequence[Clocks]) -> Clocks | None:
+    """The medians over launches; mediated where most of the launches were."""
+    if not launches:
+        return None
+    return Clocks(
+        base_mhz=statistics.median(each.base_mhz for each in launches),
+        head_mhz=statistics.median(each.head_mhz for each in launches),
+        dropped=sum(each.dropped for each in launches),
+        is_mediated=2 * sum(each.is_mediated for each in launches) > len(launches),
+        throttled=tuple(sorted({reason for each in launches for reason in each.throttled})),
+    )
+
+
+def _moved(base: Sequence[GpuState], head: Sequence[GpuState]) -> list[bool]:
+    explained = _explained(base, head)
+    most = max(_MOVED, abs(explained) / 2)
+    return [
+        difference is not None and abs(difference - explained) > most
+        for difference in _differences(base, head)
+    ]
+
+
+def _explained(base: Sequence[GpuState], head: Sequence[GpuState]) -> float:
+    """The difference of the clocks that comes with the side: ln(head / base) where nearly all pairs
+    have it in the same direction, else 0."""
+    known = [found for found in _differences(base, head) if found is not None]
+    if not known:
+        return 0.0
+    middle = statistics.median(known)
+    alike = sum(abs(found) > _MOVED and (found > 0) == (middle > 0) for found in known)
+    return middle if alike >= _STEADY * len(known) else 0.0
+
+
+def _differences(base: Sequence[GpuState], head: Sequence[GpuState]) -> list[float | None]:
+    return [
+        math.log(after.sm_mhz / before.sm_mhz) if before.sm_mhz and after.sm_mhz else None
+        for before, after in zip(base, head, strict=True)
+    ]
+
+
+def _held_back(base: Sequence[GpuState], head: Sequence[GpuState]) -> list[bool]:
+    """A reason that comes with a side, or that a program gives itself on both, explains itself: then
+    only the pairs that are unlike the others are out of order."""
+    reasons = {reason for state in (*base, *head) for reason in state.throttled}
+    out = [False] * len(base)
+    for reason in reasons:
+        sides = [[reason in state.throttled for state in side] for side in (base, head)]
+        usual = _usual(reason, *sides)
+        for number, seen in enumerate(zip(*sides, strict=True)):
+            out[number] |= seen != usual
+    return out
+
+
+def _usual(reason: str, base: Sequence[bool], head: Sequence[bool]) -> tuple[bool, bool]:
+    shares = [side.count(True) / len(side) for side in (base, head)]
+    both = all(share >= _STEADY for share in shares)
+    by_side = all(share >= _STEADY or share <= _ABSENT for share in shares)
+    if not by_side or (both and reason not in OWN_DOING):
+        return (False, False)
+    return (shares[0] >= _STEADY, shares[1] >= _STEADY)
+
+
+def _strangers(base: Sequence[GpuState], head: Sequence[GpuState]) -> list[bool]:
+    """Who came after the first pair is not one of the two that we started."""
+    ours = {*base[0].processes, *head[0].processes} if base else set()
+    return [
+        not ours.issuperset({*before.processes, *after.processes})
+        for before, after in zip(base, head, strict=True)
+    ]

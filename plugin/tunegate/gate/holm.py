@@ -1,0 +1,36 @@
+"""Several cells gated together: Holm's step-down (Holm, Scandinavian Journal of Statistics 6, 1979).
+
+One wrong fail of any cell blocks a merge, so FAIL shares its error between the cells. A cell that has
+failed needs none of it any more: the clearest one is judged with the error split over all, the next
+with it split over the others, until one is not clear enough. PASS needs every cell, and is not shared.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import stdtr
+
+from tunegate.gate.decision import FAIL_ERROR, SMALLEST_SPREAD
+
+
+def chance_of_no_slowdown(effects: Sequence[float], *, margin: float, looks: int) -> float:
+    """The p-value of one cell: at most this often launches look so slow where the true change is
+    `margin` or less, whichever of the looks was the last. Two launches or more."""
+    count = len(effects)
+    spread = max(float(np.std(effects, ddof=1)), SMALLEST_SPREAD)
+    distance = (margin - float(np.mean(effects))) * math.sqrt(count) / spread
+    return min(1.0, looks * float(stdtr(count - 1, distance)))
+
+
+def shares(chances: Sequence[float]) -> tuple[int, ...]:
+    """Into how many parts the error is split for each cell: `cells` of gate.decision.bounds."""
+    found = [0] * len(chances)
+    left = len(chances)
+    for cell in sorted(range(len(chances)), key=lambda cell: chances[cell]):
+        found[cell] = left
+        if chances[cell] <= FAIL_ERROR / left:
+            left -= 1
+    return tuple(found)

@@ -1,0 +1,72 @@
+"""Cells that share the error of a fail."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from tunegate.gate.decision import FAIL_ERROR, bounds
+from tunegate.gate.holm import chance_of_no_slowdown, shares
+
+MARGIN = math.log1p(0.03)
+CHANCES = some.lists(some.floats(0, 1), min_size=1, max_size=8)
+
+
+def test_a_cell_alone_has_all_of_the_error() -> None:
+    assert shares([0.5]) == (1,)
+
+
+def test_after_the_clearest_has_failed_the_next_shares_with_one_less() -> None:
+    assert shares([0.004, 0.0001, 0.9]) == (2, 3, 1)
+
+
+def test_after_one_that_is_not_clear_nobody_fails_who_would_not_have() -> None:
+    assert shares([0.004, 0.0045, 0.0048]) == (3, 3, 3)
+
+
+@given(CHANCES)
+def test_no_cell_shares_with_more_than_there_are_and_one_shares_with_all(
+    chances: list[float],
+) -> None:
+    found = shares(chances)
+    assert max(found) == len(chances)
+    assert min(found) >= 1
+
+
+@given(CHANCES)
+def test_whoever_fails_by_an_even_split_fails_here_too(chances: list[float]) -> None:
+    for chance, share in zip(chances, shares(chances), strict=True):
+        if chance <= FAIL_ERROR / len(chances):
+            assert chance <= FAIL_ERROR / share
+
+
+@given(
+    some.lists(some.floats(-0.2, 0.3), min_size=4, max_size=20),
+    some.integers(1, 8),
+    some.integers(1, 9),
+)
+def test_the_chance_agrees_with_the_bound(effects: list[float], looks: int, cells: int) -> None:
+    chance = chance_of_no_slowdown(effects, margin=MARGIN, looks=looks)
+    low = bounds(effects, looks=looks, cells=cells).low
+    if abs(low - MARGIN) > 1e-9:
+        assert (chance < FAIL_ERROR / cells) == (low > MARGIN)
+
+
+@pytest.mark.parametrize("cells", [3, 8])
+def test_of_cells_on_the_margin_hardly_one_family_in_a_hundred_fails(cells: int) -> None:
+    """With half of the cells far over it, which is what gives the others a larger share."""
+    random = np.random.default_rng(7)
+    families, wrong = 4000, 0
+    for _ in range(families):
+        true = [MARGIN] * (cells - cells // 2) + [0.2] * (cells // 2)
+        chances = [
+            chance_of_no_slowdown(random.normal(mean, 0.01, 6).tolist(), margin=MARGIN, looks=1)
+            for mean in true
+        ]
+        fails = [c <= FAIL_ERROR / s for c, s in zip(chances, shares(chances), strict=True)]
+        wrong += any(fails[: cells - cells // 2])
+    assert wrong / families <= FAIL_ERROR + 3 * math.sqrt(FAIL_ERROR / families)
