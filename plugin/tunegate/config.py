@@ -48,7 +48,7 @@ class TargetConfig(_Section, frozen=True, kw_only=True):
 
     Of CUDA targets: another GPU than `expect-gpu` is refused, a GPU that others use is waited for
     `device-wait-seconds`, and its clocks are locked while something is measured where `lock-clocks-mhz`
-    says so and the machine permits it."""
+    says so and the machine permits it; a build launches its kernels as `cuda-graphs` where it can."""
 
     name: Name
     kind: Literal["llvm", "cuda"] = "llvm"
@@ -62,6 +62,7 @@ class TargetConfig(_Section, frozen=True, kw_only=True):
     expect_gpu: str | None = None
     device_wait_seconds: NotNegative = 300.0
     lock_clocks_mhz: PositiveInt | None = None
+    cuda_graphs: bool = True
 
 
 class CacheConfig(_Section, frozen=True, kw_only=True):

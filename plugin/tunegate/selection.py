@@ -53,7 +53,7 @@ def needs_of(config: Config, path: str) -> Needs | None:
     return Needs(
         shapes=tuple(sorted(shapes_for(config, path).items())),
         targets=tuple(
-            (t.name, t.kind, t.cpu, t.arch, t.threads, t.layout, t.runtime)
+            (t.name, t.kind, t.cpu, t.arch, t.threads, t.layout, t.runtime, t.cuda_graphs)
             for t in config.targets
             if t.name in wanted
         ),

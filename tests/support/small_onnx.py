@@ -50,6 +50,21 @@ def matmul_model(
     )
 
 
+def chain_model(*, layers: int, width: int) -> onnx.ModelProto:
+    """x -> MatMul with a weight, so many times -> y."""
+    random = np.random.default_rng(0)
+    weights = {
+        f"w{n}": random.standard_normal((width, width)).astype(np.float32) for n in range(layers)
+    }
+    names = ["x", *(f"h{n}" for n in range(1, layers)), "y"]
+    nodes = [
+        helper.make_node("MatMul", [names[n], f"w{n}"], [names[n + 1]], name=f"product{n}")
+        for n in range(layers)
+    ]
+    shape: list[int | str] = [4, width]
+    return _model(nodes, inputs={"x": shape}, outputs={"y": shape}, initializers=weights)
+
+
 def one_node_model(op_type: str) -> onnx.ModelProto:
     """x -> op -> y on [4, 4] floats."""
     node = helper.make_node(op_type, ["x"], ["y"], name="odd")

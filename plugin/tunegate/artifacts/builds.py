@@ -64,7 +64,8 @@ class Build(msgspec.Struct, frozen=True, kw_only=True):
     """One side of a cell, compiled. `key` is the digest of all that decides the code and weights;
     `directory` is relative to `--out`. With `error` set nothing was shipped. `dropped` are kernels
     whose borrowed schedule was slower inside the model than the default one, which they have now.
-    `choice` is set where there was one between runtimes."""
+    `choice` is set where there was one between runtimes. `without_graphs` is what went wrong with it on
+    the device when it had CUDA graphs."""
 
     key: str
     directory: str
@@ -74,6 +75,7 @@ class Build(msgspec.Struct, frozen=True, kw_only=True):
     size_bytes: int
     seconds: float
     dropped: tuple[str, ...] = ()
+    without_graphs: str = ""
     runtime: Runtime = "tvm"
     choice: RuntimeChoice | None = None
 

@@ -53,6 +53,8 @@ def _borrowed(run: MeasurementRun | None) -> Iterator[str]:
                 f"{where}: {count} of {len(tasks)} kernels run a borrowed schedule that is unverified: "
                 "there was no time, or no device, to measure it"
             )
+        if built.head and built.head.without_graphs:
+            yield f"{where}: built without CUDA graphs, with them: {built.head.without_graphs}"
         dropped = built.head.dropped if built.head else ()
         if dropped:
             yield f"{where}: slower in the model with a borrowed schedule, so without: {', '.join(dropped)}"

@@ -35,6 +35,15 @@ class SearchPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 DEFAULT_POLICY = SearchPolicy()
+_IN_FLIGHT_PER_WORKER = 1.5
+
+
+def policy_for(workers: int, tasks: int) -> SearchPolicy:
+    """With batches as large as it takes to keep all workers busy with few tasks, as a task gets its next
+    batch when the last one is back."""
+    wanted = -(-int(_IN_FLIGHT_PER_WORKER * workers) // max(1, tasks))
+    batch = max(DEFAULT_POLICY.batch, wanted)
+    return msgspec.structs.replace(DEFAULT_POLICY, batch=batch, first_batch=batch)
 
 
 class TaskState(msgspec.Struct, frozen=True, kw_only=True):

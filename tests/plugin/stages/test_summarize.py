@@ -2,7 +2,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+
 from tests.support import report_parts as parts
+from tests.support.measured_cells import make_build, make_builds, make_measurement, make_run
 from tests.support.outcome_parts import outcome
 from tests.support.squeezenet import TASKS
 from tunegate import wire
@@ -66,3 +69,21 @@ def test_a_report_survives_the_way_through_a_file(tmp_path: Path) -> None:
     report = summarized(parts.changes(parts.change()), None, parts.cache())
     wire.write(tmp_path / "report.json", report)
     assert wire.read(tmp_path / "report.json", Report) == report
+
+
+def test_a_build_that_did_not_run_with_cuda_graphs_is_told() -> None:
+    refused = msgspec.structs.replace(make_build("b"), without_graphs="capture failed")
+    run = make_run(make_measurement(), make_builds(make_build("a"), refused))
+    report = summarize(
+        VERDICT,
+        changes=parts.changes(),
+        plan=None,
+        outcomes=[],
+        run=run,
+        comparisons=[],
+        cache=None,
+        warnings=(),
+    )
+    assert report.warnings == (
+        "models/m.onnx on cpu: built without CUDA graphs, with them: capture failed",
+    )

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tunegate.tuning.improvement import Batch
-from tunegate.tuning.next_task import Choice, TaskState, choose
+from tunegate.tuning.next_task import Choice, TaskState, choose, policy_for
 
 
 def state(
@@ -181,3 +182,13 @@ def test_a_search_ends_within_its_trials(times: list[float], trials: int) -> Non
             chosen, best_ms=best_ms, history=(*chosen.history, batch)
         )
     assert left >= 0
+
+
+@pytest.mark.parametrize(
+    ("workers", "tasks", "batch"), [(2, 30, 8), (2, 0, 8), (64, 30, 8), (64, 3, 32), (64, 1, 96)]
+)
+def test_few_tasks_get_batches_that_keep_all_workers_busy(
+    workers: int, tasks: int, batch: int
+) -> None:
+    policy = policy_for(workers, tasks)
+    assert (policy.batch, policy.first_batch) == (batch, batch)

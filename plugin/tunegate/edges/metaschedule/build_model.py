@@ -57,14 +57,14 @@ def build_model(request: BuildModel, opened: OpenModel, target: ResolvedTarget) 
     directory = Path(request.directory)
     choices = [_choice(f, request.records, target) for f in opened.functions]
     module = _scheduled(opened.module, choices)
-    size = _export(module, target, directory)
+    size = _export(module, target, directory, request)
     dropped = _slower_ones(request, opened, target, choices)
     if dropped:
         choices = [_default(c.function) if c.function.name in dropped else c for c in choices]
         module = _scheduled(opened.module, choices)
-        size = _export(module, target, directory)
+        size = _export(module, target, directory, request)
     built = [_built_function(c, target, request) for c in choices]
-    key_text = _build_key(opened.prepared, target, built)
+    key_text = _build_key(opened.prepared, target, built, request)
     _write_artifact(request, (opened.prepared, module), target, built, key_text)
     return Built(
         key=key_text,
@@ -112,7 +112,7 @@ def _slower_ones(
         return frozenset()
     without = [_default(c.function) if c.function.name in borrowed else c for c in choices]
     beside = Path(request.scratch) / "without-borrowed"
-    _export(_scheduled(opened.module, without), target, beside)
+    _export(_scheduled(opened.module, without), target, beside, request)
     return slower_in_model(
         Path(request.directory) / LIBRARY,
         beside / LIBRARY,
@@ -171,8 +171,10 @@ def record_id(key: WorkloadKey, record: TuningRecord) -> str:
     return hashlib.sha256(text).hexdigest()
 
 
-def _export(module: Any, target: ResolvedTarget, directory: Path) -> int:
-    with target.target, tvm.transform.PassContext(opt_level=3):
+def _export(module: Any, target: ResolvedTarget, directory: Path, request: BuildModel) -> int:
+    # Without a GPU the pass finds nothing to capture.
+    graphs = {"relax.backend.use_cuda_graph": request.cuda_graphs}
+    with target.target, tvm.transform.PassContext(opt_level=3, config=graphs):
         module = folded(module)
         module = with_default_schedule(module, target.target)
         executable = relax.build(module, target=target.target)
@@ -182,13 +184,19 @@ def _export(module: Any, target: ResolvedTarget, directory: Path) -> int:
     return library.stat().st_size
 
 
-def _build_key(prepared: PreparedModel, target: ResolvedTarget, built: list[BuiltFunction]) -> str:
+def _build_key(
+    prepared: PreparedModel,
+    target: ResolvedTarget,
+    built: list[BuiltFunction],
+    request: BuildModel,
+) -> str:
     """Equal keys mean equal code and equal weights: such a pair needs no measuring."""
     parts = {
         "model": hashlib.sha256(prepared.optimized.read_bytes()).hexdigest(),
         "target": target.attributes,
         "toolchain": toolchain(),
         "schedules": sorted({(f.key.workload, f.rid) for f in built}),
+        **({"cuda-graphs": True} if request.cuda_graphs else {}),
     }
     return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()
 

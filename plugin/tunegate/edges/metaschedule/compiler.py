@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar, cast
 
+import msgspec
+
 from tunegate.artifacts.builds import Build, BuiltTask, NumericCheck
 from tunegate.artifacts.foreign_schedules import AdoptedSchedule, ForeignSchedule
 from tunegate.artifacts.tasks import TuningTask
@@ -78,14 +80,24 @@ class MetaScheduleCompiler:
         ]
 
     def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]:
-        talks = [self._building(job) for job in jobs]
+        """With CUDA graphs where the target has them; again without, where such a build does not run."""
+        graphs = [job.model.target.kind == "cuda" and job.model.target.cuda_graphs for job in jobs]
+        builds = self._built(list(zip(jobs, graphs, strict=True)))
+        refused = [n for n, build in enumerate(builds) if graphs[n] and build.key and build.error]
+        again = self._built([(jobs[n], False) for n in refused])
+        for n, build in zip(refused, again, strict=True):
+            builds[n] = msgspec.structs.replace(build, without_graphs=builds[n].error or "")
+        return builds
+
+    def _built(self, jobs: Sequence[tuple[BuildJob, bool]]) -> list[Build]:
+        talks = [self._building(job, cuda_graphs) for job, cuda_graphs in jobs]
         try:
             converse(talks, at_once=usable_cores(), limit_seconds=_LIMIT_SECONDS)
         finally:
             for talk in talks:
                 if talk.child is not None:
                     talk.child.kill()
-        return [self._finish(job, talk) for job, talk in zip(jobs, talks, strict=True)]
+        return [self._finish(job, talk) for (job, _), talk in zip(jobs, talks, strict=True)]
 
     def export(self, jobs: Sequence[BuildJob]) -> Sequence[Export]:
         """Each job into the database in its directory, one after the other: several may share one.
@@ -130,8 +142,8 @@ class MetaScheduleCompiler:
             raise self._model_error(job.path, talk)
         return reply
 
-    def _building(self, job: BuildJob) -> Conversation[Reply]:
-        request = self._build_model(job)
+    def _building(self, job: BuildJob, cuda_graphs: bool) -> Conversation[Reply]:
+        request = self._build_model(job, cuda_graphs)
 
         def check(reply: Reply) -> CheckArtifact | None:
             if not isinstance(reply, Built):
@@ -147,7 +159,7 @@ class MetaScheduleCompiler:
     def _list_tasks(self, job: ModelJob) -> ListTasks:
         return ListTasks(model=_file(job), target=job.target, scratch=self._fresh())
 
-    def _build_model(self, job: BuildJob) -> BuildModel:
+    def _build_model(self, job: BuildJob, cuda_graphs: bool) -> BuildModel:
         return BuildModel(
             model=_file(job.model),
             target=job.model.target,
@@ -155,6 +167,7 @@ class MetaScheduleCompiler:
             sources={key.workload: source for key, source in job.sources.items()},
             directory=str(job.directory.resolve()),
             scratch=self._fresh(),
+            cuda_graphs=cuda_graphs,
         )
 
     def _child(self, job: ModelJob) -> Callable[[], Child[Reply]]:

@@ -142,12 +142,15 @@ class ListTasks(msgspec.Struct, frozen=True, tag="tasks", kw_only=True):
 
 
 class BuildModel(msgspec.Struct, frozen=True, tag="build", kw_only=True):
+    """With `cuda_graphs` the kernels between input and output of a GPU are launched as one."""
+
     model: ModelFile
     target: TargetConfig
     records: dict[str, tuple[TuningRecord, ...]]
     sources: dict[str, str]
     directory: str
     scratch: str
+    cuda_graphs: bool = False
 
 
 class ExportDatabase(msgspec.Struct, frozen=True, tag="export", kw_only=True):

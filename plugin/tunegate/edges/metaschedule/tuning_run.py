@@ -28,18 +28,19 @@ from tunegate.edges.metaschedule.messages import (
     Proposed,
 )
 from tunegate.edges.metaschedule.parallelism import Parallelism
-from tunegate.edges.metaschedule.search_child import SearchChild
+from tunegate.edges.metaschedule.searchers import Searchers
 from tunegate.errors import EnvironmentUnfitError
 from tunegate.ports import Clock, Publish
 from tunegate.tuning.estimate import end_to_end_ms
-from tunegate.tuning.next_task import DEFAULT_POLICY, choose
+from tunegate.tuning.next_task import TaskState, choose, policy_for
 from tunegate.tuning.objective import is_reached, model_ms
 from tunegate_cache.records import TuningRecord
 
 _TICK_SECONDS = 0.2
 _LOOK_AHEAD = 4
-"""Fewer candidates than this waiting: time to search for more. A batch is found in less time than two
-of them take to measure; to look further ahead would be to search without their results."""
+"""Fewer candidates than this waiting, or than one for as many workers: time to search for more. A batch
+is found in less time than two of them take to measure; to look further ahead would be to search without
+their results."""
 _CONTENDERS = 2
 _UNMEASURED_SHARE = 0.02
 _CONFIRM_SHARE, _CONFIRM_SECONDS_PER_TASK = 0.15, 1.0
@@ -63,15 +64,19 @@ class TuningRun:
         self._directory = Path(request.directory)
         self._ledgers = [ledger for ledger in ledgers if not ledger.is_served]
         self._served = [ledger for ledger in ledgers if ledger.is_served]
-        self._policy = msgspec.structs.replace(
-            DEFAULT_POLICY, min_gain_percent_per_minute=budget.min_gain_percent_per_minute
-        )
         self._started = clock.monotonic()
         self._batches = OpenBatches([ledger.workload for ledger in self._ledgers])
         self._deaths = 0
         self._measured = 0
-        self._search = SearchChild(request, self._directory / "searcher.log")
         self._crew = executor.crew()
+        workloads = [ledger.workload for ledger in self._ledgers]
+        workers = len(self._crew.children)
+        self._search = Searchers(request, workloads, workers, self._directory)
+        self._look_ahead = max(_LOOK_AHEAD, workers // _LOOK_AHEAD)
+        self._policy = msgspec.structs.replace(
+            policy_for(workers, len(workloads)),
+            min_gain_percent_per_minute=budget.min_gain_percent_per_minute,
+        )
         self._parallelism = Parallelism(self._crew.slots)
         self._measuring = Measuring(self._batches, self._directory, self._parallelism)
 
@@ -106,12 +111,12 @@ class TuningRun:
         while not self._is_out_of_budget(reserve):
             if self._is_fast_enough():
                 return "target-latency"
-            if self._search.is_idle and self._crew.waiting < _LOOK_AHEAD:
+            if self._crew.waiting < self._look_ahead:
                 self._ask_for_candidates(reserve)
-            if self._search.is_idle and not self._crew.pending:
+            if self._search.are_idle and not self._crew.pending:
                 return "budget" if self._trials_left() == 0 else "converged"
             self._crew.dispatch()
-            self._wait([self._search, *self._crew.children])
+            self._wait([*self._search.children, *self._crew.children])
             self._take_proposal()
             yield from self._take_results()
         return "budget"
@@ -139,20 +144,21 @@ class TuningRun:
         """Of the tasks that are too small to search, so that the next run finds them in the cache."""
         waiting = [ledger for ledger in self._ledgers if ledger.needs_default]
         while not self._is_out_of_budget(0.0):
-            if self._search.is_idle and waiting:
-                ledger = waiting.pop()
+            ledger = next((x for x in waiting if self._search.is_idle(x.workload)), None)
+            if ledger is not None:
+                waiting.remove(ledger)
                 ledger.is_started = True
                 seeds = ledger.seeds() if with_seeds or ledger.is_foreign else ()
                 self._search.propose(Propose(workload=ledger.workload, count=0, seeds=seeds))
-            if self._search.is_idle and not self._crew.pending:
+            if self._search.are_idle and not self._crew.pending:
                 return
             self._crew.dispatch()
-            self._wait([self._search, *self._crew.children])
+            self._wait([*self._search.children, *self._crew.children])
             self._take_proposal()
             yield from self._take_results()
 
     def _ask_for_candidates(self, reserve: float) -> None:
-        states = [ledger.state() for ledger in self._ledgers]
+        states = [self._searchable(ledger) for ledger in self._ledgers]
         left = self._seconds_left()
         trials_left = self._trials_left()
         choice = choose(
@@ -175,6 +181,13 @@ class TuningRun:
         )
         ledger.is_started = True
         ledger.in_flight += choice.candidates
+
+    def _searchable(self, ledger: TaskLedger) -> TaskState:
+        """With nothing new to be had while the search is busy with another task of the same child."""
+        state = ledger.state()
+        if self._search.is_idle(ledger.workload):
+            return state
+        return msgspec.structs.replace(state, exhausted=True)
 
     def _take_proposal(self) -> None:
         for proposed in self._search.receive():

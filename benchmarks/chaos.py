@@ -1,0 +1,279 @@
+"""Workers, searchers, nodes and shards killed at random while something is tuned: what does it cost?
+
+    PYTHONPATH=.:benchmarks python benchmarks/chaos.py [--runs 30] [--trials 48] [--seed 1]
+
+The same convolution is tuned again and again with the same number of trials: four times undisturbed, then
+with a SIGKILL to a worker every second or so, with one to the search, on a Ray cluster one node of which
+goes (and comes back), and by `tunegate tune`, killed as a whole and started again. A measurement is lost
+when a run had finished it and the cache does not have it. Prints the table of docs/benchmarks.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import logging
+import os
+import random
+import re
+import signal
+import statistics
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+from cap_and_kill import trials_in
+from our_model import tasks_of
+from ray.cluster_utils import Cluster
+from stock_model import TARGET
+from tests.support.small_onnx import conv_model, save
+from tests.support.workspace import CONFIG, Workspace
+
+from tunegate.artifacts.plans import Budget, PlannedTask, Shard
+from tunegate.artifacts.tasks import ResolvedTask
+from tunegate.edges.metaschedule.tuner import MetaScheduleTuner
+from tunegate.edges.metaschedule.versions import toolchain
+from tunegate_cache.records import DeviceFingerprint, Miss, Provenance, TuningRecord
+
+CAP_SECONDS = 180.0
+UNDISTURBED = 4
+BATCH_LINE = re.compile(r"after (\d+) trials;.*?, (\d+) trials")
+DEVICE = DeviceFingerprint(name="here", kind="cpu", units=2, memory_bytes=0)
+
+
+class Survived(msgspec.Struct, frozen=True, kw_only=True):
+    """What came out of one run. `told` are trials that it said were finished, `kept` those that were
+    published; `spoiled` candidates went down with a worker."""
+
+    kind: str
+    kills: int
+    told: int
+    kept: int
+    spoiled: int
+    seconds: float
+    best_ms: float | None
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--runs", type=int, default=30)
+    parser.add_argument("--trials", type=int, default=48)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    logging.disable(logging.INFO)
+    warnings.simplefilter("ignore")
+    chance = random.Random(options.seed)
+    kinds = ["nothing"] * UNDISTURBED
+    kinds += [chance.choice(("workers", "search", "node", "shard")) for _ in range(options.runs)]
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        model = save(conv_model(channels=32, out=64, size=28), scratch / "m.onnx")
+        for number, kind in enumerate(kinds):
+            place = scratch / str(number)
+            place.mkdir()
+            if kind == "shard":
+                survived = killed_shard(place, chance)
+            else:
+                survived = tuned(kind, model, options.trials, place, chance)
+            print(survived, flush=True)
+            found.append(survived)
+    show(found)
+
+
+def tuned(kind: str, model: Path, trials: int, scratch: Path, chance: random.Random) -> Survived:
+    published: list[TuningRecord] = []
+
+    def publish(records: Sequence[TuningRecord]) -> bool:
+        published.extend(records)
+        return True
+
+    tasks = [task for task in tasks_of(model, TARGET, scratch) if "conv" in task.operator]
+    shard = shard_of(tasks, trials)
+    harm = {"workers": killing_workers, "search": killing_the_search, "node": losing_a_node}
+    with harm.get(kind, doing_nothing)(chance) as kills:
+        tuner = tuner_of(scratch, on_ray=kind == "node")
+        started = time.monotonic()
+        outcomes = list(tuner.tune(shard, {("m.onnx", "head"): model}, publish))
+        seconds = time.monotonic() - started
+        killed = kills()
+    last = {outcome.key: outcome for outcome in outcomes}
+    return Survived(
+        kind=kind,
+        kills=killed,
+        told=sum(outcome.trials for outcome in last.values()),
+        kept=len({(r.key, r.template, r.decisions) for r in published if r.template}),
+        spoiled=sum(r.status != "ok" for r in published),
+        seconds=seconds,
+        best_ms=sum(outcome.best_ms or 0.0 for outcome in last.values()),
+    )
+
+
+Harm = Callable[[random.Random], contextlib.AbstractContextManager[Callable[[], int]]]
+
+
+@contextmanager
+def doing_nothing(_: random.Random) -> Iterator[Callable[[], int]]:
+    yield lambda: 0
+
+
+@contextmanager
+def killing_workers(chance: random.Random) -> Iterator[Callable[[], int]]:
+    with killing(b"metaschedule.worker", chance, most=1000) as kills:
+        yield kills
+
+
+@contextmanager
+def killing_the_search(chance: random.Random) -> Iterator[Callable[[], int]]:
+    with killing(b"metaschedule.searcher", chance, most=1) as kills:
+        yield kills
+
+
+@contextmanager
+def killing(what: bytes, chance: random.Random, *, most: int) -> Iterator[Callable[[], int]]:
+    """After five seconds, in which children start, every half to two seconds."""
+    ended = threading.Event()
+    killed: list[int] = []
+
+    def kill() -> None:
+        wait = 5.0 + chance.uniform(0, 3)
+        while not ended.wait(wait) and len(killed) < most:
+            children = children_that_run(what)
+            if children:
+                killed.append(chance.choice(children))
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(killed[-1], signal.SIGKILL)
+            wait = chance.uniform(0.5, 2.0)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    try:
+        yield lambda: len(killed)
+    finally:
+        ended.set()
+        thread.join()
+
+
+def children_that_run(what: bytes) -> list[int]:
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            parent = (process / "stat").read_text().rpartition(")")[2].split()[1]
+            if int(parent) == os.getpid() and what in (process / "cmdline").read_bytes():
+                found.append(int(process.name))
+    return found
+
+
+@contextmanager
+def losing_a_node(chance: random.Random) -> Iterator[Callable[[], int]]:
+    """One of two nodes goes after some seconds, and another one comes."""
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    cluster = Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}
+    )
+    os.environ["RAY_ADDRESS"] = cluster.address
+    doomed = [cluster.add_node(num_cpus=1)]
+    ended = threading.Event()
+    lost: list[int] = []
+
+    def lose() -> None:
+        while not ended.wait(chance.uniform(12, 25)):
+            cluster.remove_node(doomed.pop(), allow_graceful=False)
+            lost.append(1)
+            doomed.append(cluster.add_node(num_cpus=1))
+
+    thread = threading.Thread(target=lose)
+    thread.start()
+    try:
+        yield lambda: len(lost)
+    finally:
+        ended.set()
+        thread.join()
+        cluster.shutdown()
+
+
+def killed_shard(scratch: Path, chance: random.Random) -> Survived:
+    """`tunegate tune`, killed and started again; the gate takes what there is."""
+    workspace = Workspace(scratch / "w", CONFIG.replace("trials: 2", "trials: 60"))
+    workspace.tunegate("plan", "--shards", "1", "--minutes", "1")
+    started = time.monotonic()
+    with workspace.start("tune", "--shard", "0") as process:
+        time.sleep(chance.uniform(6.0, 14.0))
+        os.kill(process.pid, signal.SIGKILL)
+        _, first = process.communicate()
+    told = max((int(n) for _, n in BATCH_LINE.findall(first)), default=0)
+    kept = trials_in(workspace.root / "cache")
+    again = workspace.tunegate("tune", "--shard", "0")
+    gate = workspace.tunegate("gate")
+    if again.returncode or gate.returncode:
+        raise SystemExit(f"tune: {again.returncode}, gate: {gate.returncode}: {gate.stderr}")
+    return Survived(
+        kind="shard",
+        kills=1,
+        told=told,
+        kept=kept,
+        spoiled=0,
+        seconds=time.monotonic() - started,
+        best_ms=None,
+    )
+
+
+def tuner_of(scratch: Path, *, on_ray: bool) -> MetaScheduleTuner:
+    return MetaScheduleTuner(
+        targets={TARGET.name: TARGET},
+        shapes={"m.onnx": {}},
+        device=DEVICE,
+        toolchain=toolchain(),
+        source=Provenance(),
+        clock=time,
+        scratch=scratch / "tuner",
+        on_ray=on_ray,
+    )
+
+
+def shard_of(tasks: Sequence[object], trials: int) -> Shard:
+    planned = tuple(
+        PlannedTask(resolved=ResolvedTask(task, Miss("absent")), trials=trials, gain_ms=1.0)
+        for task in tasks
+    )
+    return Shard(
+        index=0,
+        target=TARGET.name,
+        labels=(),
+        tasks=planned,
+        budget=Budget(
+            seconds=CAP_SECONDS, trials=trials * len(planned), min_gain_percent_per_minute=0.0
+        ),
+        predicted_seconds=0.0,
+    )
+
+
+def show(found: Sequence[Survived]) -> None:
+    usual = statistics.median(x.best_ms or 0.0 for x in found if x.kind == "nothing")
+    print(
+        "| killed | runs | kills | trials finished | in the cache | lost | candidates spoiled | seconds, "
+        "worst | best, of undisturbed |"
+    )
+    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
+    for kind in dict.fromkeys(x.kind for x in found):
+        runs = [x for x in found if x.kind == kind]
+        times = [x.best_ms / usual for x in runs if x.best_ms]
+        best = (
+            f"{statistics.median(times):.2f} ({min(times):.2f} to {max(times):.2f})"
+            if times
+            else ""
+        )
+        print(
+            f"| {kind} | {len(runs)} | {sum(x.kills for x in runs)} | {sum(x.told for x in runs)} | "
+            f"{sum(x.kept for x in runs)} | {sum(max(0, x.told - x.kept) for x in runs)} | "
+            f"{sum(x.spoiled for x in runs)} | {max(x.seconds for x in runs):.0f} | {best} |"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""How a build for a GPU compares with itself: launches, their noise, the clock, with and without CUDA graphs.
+
+PYTHONPATH=.:benchmarks python benchmarks/gpu_launches.py transformer-128 [--launches 6]
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+from pathlib import Path
+
+import msgspec
+import onnx
+from gpu_tuning import GPU
+from stock_model import named_model
+
+from tunegate.config import TargetConfig
+from tunegate.edges.bench.driver import FreshProcesses
+from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
+from tunegate.ports import BuildJob, ModelJob
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("model")
+    parser.add_argument("--launches", type=int, default=6)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        model = scratch / "m.onnx"
+        onnx.save(named_model(options.model), model)
+        graphs = built(model, GPU, scratch, "graphs")
+        plain = built(model, msgspec.structs.replace(GPU, cuda_graphs=False), scratch, "plain")
+        print(
+            "| base, head | launches | effect, % | spread, % | noise, % | ms | SM MHz | dropped |"
+        )
+        print("|---|--:|--:|--:|--:|--:|--:|--:|")
+        show("graphs, graphs", graphs, graphs, scratch, options.launches)
+        show("without, graphs", plain, graphs, scratch, options.launches)
+
+
+def built(model: Path, target: TargetConfig, scratch: Path, name: str) -> Path:
+    compiler = MetaScheduleCompiler(scratch / f"compile-{name}")
+    job = ModelJob(file=model, path="m.onnx", shapes={}, target=target)
+    work = BuildJob(model=job, records={}, sources={}, directory=scratch / name)
+    (found,) = compiler.build([work])
+    compiler.close()
+    if found.error:
+        raise SystemExit(found.error)
+    if found.without_graphs:
+        print(f"{name}: without graphs after all: {found.without_graphs}")
+    return scratch / name
+
+
+def show(name: str, base: Path, head: Path, scratch: Path, count: int) -> None:
+    bench = FreshProcesses(scratch / "bench", GPU).pair(base, head)
+    launches = [bench.launch(8) for _ in range(count)]
+    effects = [100 * launch.effect for launch in launches]
+    clocks = [launch.clocks for launch in launches if launch.clocks]
+    mhz = statistics.median(each.head_mhz for each in clocks) if clocks else 0.0
+    print(
+        f"| {name} | {count} | {statistics.fmean(effects):+.2f} | {statistics.stdev(effects):.2f} | "
+        f"{100 * statistics.median(launch.noise for launch in launches):.2f} | "
+        f"{statistics.median(launch.head_ms for launch in launches):.3f} | {mhz:.0f} | "
+        f"{sum(each.dropped for each in clocks)} |"
+    )
+
+
+if __name__ == "__main__":
+    main()

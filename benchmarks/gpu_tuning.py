@@ -1,0 +1,60 @@
+"""What tuning on a GPU costs and brings: one model, so many seconds, candidate by candidate.
+
+    PYTHONPATH=.:benchmarks python benchmarks/gpu_tuning.py transformer-128 [--seconds 90]
+
+Prints trials a second, where a candidate's time goes, and the sum over all tasks before and after.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+import onnx
+from our_model import tasks_of, tuned
+from stock_model import named_model
+
+from tunegate.config import TargetConfig
+from tunegate_cache.records import Miss
+
+GPU = TargetConfig(name="gpu", kind="cuda", device_wait_seconds=60.0)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("model")
+    parser.add_argument("--seconds", type=float, default=90)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        model = scratch / "m.onnx"
+        onnx.save(named_model(options.model), model)
+        tasks = tasks_of(model, GPU, scratch)
+        answers = dict.fromkeys((task.key for task in tasks), Miss("absent"))
+        started = time.monotonic()
+        outcomes = tuned(model, GPU, tasks, answers, options.seconds, lambda _: True, scratch)
+        spent = time.monotonic() - started
+    weights = {task.key: sum(use.weight for use in task.uses) for task in tasks}
+    costs = [cost for outcome in outcomes.values() for cost in outcome.ledger]
+    before, after = (
+        sum(weights[key] * (getattr(o, name) or 0.0) for key, o in outcomes.items())
+        for name in ("before_ms", "best_ms")
+    )
+    trials = sum(outcome.trials for outcome in outcomes.values())
+    failures = sum(sum(outcome.failures.values()) for outcome in outcomes.values())
+    print(
+        "| model | seconds | trials | failed | a second | build s | run s | before ms | after ms |"
+    )
+    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
+    print(
+        f"| {options.model} | {spent:.0f} | {trials} | {failures} | {trials / spent:.2f} | "
+        f"{statistics.median(c.build_seconds for c in costs):.2f} | "
+        f"{statistics.median(c.run_seconds for c in costs):.2f} | {before:.3f} | {after:.3f} |"
+    )
+
+
+if __name__ == "__main__":
+    main()

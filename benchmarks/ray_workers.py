@@ -1,0 +1,90 @@
+"""Real tuning on a real Ray cluster of one, two and four nodes with one worker each.
+
+    PYTHONPATH=.:benchmarks python benchmarks/ray_workers.py [squeezenet] [--nodes 1 2 4] [--trials 60]
+
+The trials in a second between the first tenth of them and the last, and those of the same machine without
+Ray beside them. Prints the table of docs/benchmarks.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import tempfile
+import time
+import warnings
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import onnx
+from our_model import tasks_of
+from ray.cluster_utils import Cluster
+from scaling import shard_of, tuner
+from stock_model import TARGET, named_model
+
+from tunegate.artifacts.tasks import TuningTask
+from tunegate_cache.records import TuningRecord
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("model", nargs="?", default="squeezenet")
+    parser.add_argument("--nodes", type=int, nargs="+", default=[1, 2, 4])
+    parser.add_argument("--trials", type=int, default=60)
+    options = parser.parse_args()
+    logging.disable(logging.INFO)
+    warnings.simplefilter("ignore")
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    cores = len(os.sched_getaffinity(0))
+    print(f"| {options.trials} trials of {options.model}, {cores} cores | trials/s |")
+    print("|---|--:|")
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        model = scratch / "m.onnx"
+        onnx.save(named_model(options.model), model)
+        tasks = tasks_of(model, TARGET, scratch)
+        alone = rate(model, tasks, scratch, options.trials, on_ray=False)
+        print(f"| without Ray | {alone:.2f} |", flush=True)
+        for nodes in options.nodes:
+            found = on_cluster(nodes, model, tasks, scratch, options.trials)
+            print(f"| {nodes} Ray workers | {found:.2f} |", flush=True)
+
+
+def on_cluster(
+    nodes: int, model: Path, tasks: Sequence[TuningTask], scratch: Path, trials: int
+) -> float:
+    head = {"num_cpus": 1, "include_dashboard": False}
+    cluster = Cluster(initialize_head=True, head_node_args=head)
+    for _ in range(nodes - 1):
+        cluster.add_node(num_cpus=1)
+    os.environ["RAY_ADDRESS"] = cluster.address
+    try:
+        return rate(model, tasks, scratch, trials, on_ray=True)
+    finally:
+        cluster.shutdown()
+
+
+def rate(
+    model: Path, tasks: Sequence[TuningTask], scratch: Path, trials: int, *, on_ray: bool
+) -> float:
+    marks: list[tuple[int, float]] = []
+
+    def publish(records: Sequence[TuningRecord]) -> bool:
+        done = len(records) + (marks[-1][0] if marks else 0)
+        marks.append((done, time.monotonic()))
+        return True
+
+    files = {("m.onnx", "head"): model}
+    outcomes = tuner(scratch, on_ray=on_ray).tune(shard_of(tasks), files, publish)
+    with closing(outcomes):
+        while not marks or marks[-1][0] < trials:
+            next(outcomes)
+        first = next(mark for mark in marks if mark[0] >= trials / 10)
+        last = marks[-1]
+    return (last[0] - first[0]) / (last[1] - first[1])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,218 @@
+"""How many devices one engine keeps busy: the whole tuning loop and its search, with sleep for devices.
+
+    PYTHONPATH=.:benchmarks python benchmarks/scaling.py [squeezenet] [--devices 1 2 4 8 16 32 64]
+        [--seconds-per-candidate 2] [--batches 24]
+
+Everything is the product's but the workers: processes that take the time of a candidate (25 % more or
+less) and answer. Counted is what happens between the first tenth of the trials and the last one. The
+engine's own work is the CPU time of the deciding process; that of the search is the child's. Prints
+the table of docs/benchmarks.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import tempfile
+import time
+import warnings
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from unittest.mock import patch
+
+import msgspec
+import onnx
+from our_model import DEVICE, tasks_of
+from stock_model import TARGET, named_model
+
+from tunegate.artifacts.plans import Budget, PlannedTask, Shard
+from tunegate.artifacts.tasks import ResolvedTask, TuningTask
+from tunegate.edges.child import Child
+from tunegate.edges.device_lock import Claim
+from tunegate.edges.metaschedule import tuner as tuner_module
+from tunegate.edges.metaschedule.crew import Crew
+from tunegate.edges.metaschedule.messages import Measured
+from tunegate.edges.metaschedule.places import Place, Slot
+from tunegate.edges.metaschedule.tuner import MetaScheduleTuner
+from tunegate.edges.metaschedule.versions import toolchain
+from tunegate_cache.records import Miss, Provenance, TuningRecord
+
+LEAST_TRIALS = 40
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Point(msgspec.Struct, frozen=True, kw_only=True):
+    """What so many devices did in the counted time."""
+
+    devices: int
+    trials: int
+    seconds: float
+    engine_seconds: float
+    search_seconds: float
+
+
+class SleepingDevices:
+    """An executor: as LocalExecutor, on devices that are not there."""
+
+    def __init__(self, devices: int, seconds: float, directory: Path) -> None:
+        self._devices, self._seconds, self._directory = devices, seconds, directory
+
+    def crew(self) -> Crew:
+        places = [
+            Place(
+                slots=(
+                    Slot(
+                        claim=Claim(
+                            uuid=f"device-{n}", directory=str(self._directory), wait_seconds=0.0
+                        )
+                    ),
+                ),
+                limit_seconds=60.0,
+            )
+            for n in range(self._devices)
+        ]
+        return Crew(places, self._begin)
+
+    def careful_crew(self, threads: int) -> None:
+        return None
+
+    def _begin(self, place: Place) -> Child:
+        variables = {"SECONDS_PER_CANDIDATE": str(self._seconds)}
+        log = self._directory / "workers.log"
+        return Child("sleeping_worker", Measured, variables=variables, log=log)
+
+
+class Watch:
+    """Called with every finished batch: when, and the CPU time until then."""
+
+    def __init__(self) -> None:
+        self.marks: list[tuple[int, float, float, float]] = []
+
+    def __call__(self, records: Sequence[TuningRecord]) -> bool:
+        searched = search_seconds()
+        if searched:  # else the run has ended, and this is what was left over
+            done = len(records) + self.trials
+            self.marks.append((done, time.monotonic(), time.process_time(), searched))
+        return True
+
+    @property
+    def trials(self) -> int:
+        return self.marks[-1][0] if self.marks else 0
+
+    def point(self, devices: int) -> Point:
+        first = next(mark for mark in self.marks if mark[0] >= self.trials / 10)
+        done, seconds, engine, search = (b - a for a, b in zip(first, self.marks[-1], strict=True))
+        return Point(
+            devices=devices,
+            trials=int(done),
+            seconds=seconds,
+            engine_seconds=engine,
+            search_seconds=search,
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("model", nargs="?", default="squeezenet")
+    parser.add_argument("--devices", type=int, nargs="+", default=[1, 2, 4, 8, 16, 32, 64])
+    parser.add_argument("--seconds-per-candidate", type=float, default=2.0)
+    parser.add_argument("--batches", type=int, default=24)
+    options = parser.parse_args()
+    logging.disable(logging.INFO)
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        model = scratch / "m.onnx"
+        onnx.save(named_model(options.model), model)
+        tasks = tasks_of(model, TARGET, scratch)
+        seconds = options.seconds_per_candidate
+        points = []
+        for devices in options.devices:
+            trials = max(LEAST_TRIALS, options.batches * devices)
+            points.append(measured(devices, trials, seconds, tasks, model, scratch))
+            print(points[-1], flush=True)
+    show(points, seconds)
+
+
+def measured(
+    devices: int,
+    trials: int,
+    seconds: float,
+    tasks: Sequence[TuningTask],
+    model: Path,
+    scratch: Path,
+) -> Point:
+    def on_sleeping_devices(_kind: object, _gpus: object, directory: Path) -> SleepingDevices:
+        return SleepingDevices(devices, seconds, directory)
+
+    watch = Watch()
+    with patch.object(tuner_module, "LocalExecutor", on_sleeping_devices):
+        outcomes = tuner(scratch).tune(shard_of(tasks), {("m.onnx", "head"): model}, watch)
+        with closing(outcomes):
+            while watch.trials < trials:
+                next(outcomes)
+    return watch.point(devices)
+
+
+def tuner(scratch: Path, *, on_ray: bool = False) -> MetaScheduleTuner:
+    return MetaScheduleTuner(
+        targets={TARGET.name: TARGET},
+        shapes={"m.onnx": {}},
+        device=DEVICE,
+        toolchain=toolchain(),
+        source=Provenance(),
+        clock=time,
+        scratch=scratch / "tuner",
+        on_ray=on_ray,
+    )
+
+
+def shard_of(tasks: Sequence[TuningTask]) -> Shard:
+    planned = tuple(
+        PlannedTask(resolved=ResolvedTask(task, Miss("absent")), trials=8, gain_ms=1.0)
+        for task in tasks
+    )
+    return Shard(
+        index=0,
+        target=TARGET.name,
+        labels=(),
+        tasks=planned,
+        budget=Budget(seconds=None, trials=100_000, min_gain_percent_per_minute=0.0),
+        predicted_seconds=0.0,
+    )
+
+
+def search_seconds() -> float:
+    """CPU time of the search child, found among our children by what it runs."""
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            stat = (process / "stat").read_text().rpartition(")")[2].split()
+            line = (process / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if int(stat[1]) == os.getpid() and b"metaschedule.searcher" in line:
+            return (int(stat[11]) + int(stat[12])) / TICKS
+    return 0.0
+
+
+def show(points: Sequence[Point], seconds: float) -> None:
+    alone = points[0].trials / points[0].seconds / points[0].devices
+    print(
+        f"| devices, {seconds:g} s for a candidate | trials | trials/s | of linear | engine, ms of CPU a "
+        "trial | search, ms of CPU a trial |"
+    )
+    print("|--:|--:|--:|--:|--:|--:|")
+    for point in points:
+        rate = point.trials / point.seconds
+        print(
+            f"| {point.devices} | {point.trials} | {rate:.2f} | "
+            f"{100 * rate / point.devices / alone:.0f} % | "
+            f"{1e3 * point.engine_seconds / point.trials:.2f} | "
+            f"{1e3 * point.search_seconds / point.trials:.1f} |"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""The main job's parts on a real GPU: tuned, built, checked, measured."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import onnx
+import pytest
+
+from tests.support.small_onnx import chain_model, save
+from tests.support.transformer import transformer
+from tunegate.artifacts.outcomes import TaskOutcome
+from tunegate.artifacts.plans import Budget, PlannedTask, Shard
+from tunegate.artifacts.tasks import ResolvedTask
+from tunegate.config import TargetConfig
+from tunegate.edges.bench.driver import FreshProcesses
+from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
+from tunegate.edges.metaschedule.tuner import MetaScheduleTuner
+from tunegate.edges.metaschedule.versions import toolchain
+from tunegate.edges.nvidia.gpus import fingerprint_of, visible_gpus
+from tunegate.edges.nvidia.state import state_of
+from tunegate.errors import ModelError
+from tunegate.ports import BuildJob, ModelJob
+from tunegate_cache.records import Miss, Provenance, TuningRecord
+
+pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
+TARGET = TargetConfig(name="gpu", kind="cuda", device_wait_seconds=60.0)
+NAME = "m.onnx"
+
+
+class Workshop:
+    """One model, its tasks and what tuning published of it."""
+
+    def __init__(self, directory: Path, model: onnx.ModelProto) -> None:
+        self.directory = directory
+        self.file = save(model, directory / NAME)
+        self.compiler = MetaScheduleCompiler(directory / "compiler")
+        self.job = ModelJob(file=self.file, path=NAME, shapes={}, target=TARGET)
+        self.published: list[TuningRecord] = []
+
+    def tune(self, budget: Budget) -> list[TaskOutcome]:
+        (tasks,) = self.compiler.tasks([self.job])
+        assert not isinstance(tasks, ModelError)
+        tuner = MetaScheduleTuner(
+            targets={"gpu": TARGET},
+            shapes={NAME: {}},
+            device=fingerprint_of(visible_gpus()[0]),
+            toolchain=toolchain(),
+            source=Provenance(),
+            clock=time,
+            scratch=self.directory / "tuner",
+        )
+        shard = Shard(
+            index=0,
+            target="gpu",
+            labels=(),
+            tasks=tuple(
+                PlannedTask(resolved=ResolvedTask(t, Miss("absent")), trials=8, gain_ms=1.0)
+                for t in tasks
+            ),
+            budget=budget,
+            predicted_seconds=1.0,
+        )
+        found = tuner.tune(shard, {(NAME, "head"): self.file}, self._publish)
+        return list({outcome.key: outcome for outcome in found}.values())
+
+    def build(self, outcomes: Sequence[TaskOutcome], name: str) -> Path:
+        directory = self.directory / name
+        records = {o.key: o.records for o in outcomes if o.records}
+        work = BuildJob(
+            model=self.job,
+            records=records,
+            sources=dict.fromkeys(records, "search"),
+            directory=directory,
+        )
+        (built,) = self.compiler.build([work])
+        assert built.error is None
+        assert built.check is not None  # it ran on the device, beside ONNX Runtime
+        assert built.without_graphs == ""
+        return directory
+
+    def _publish(self, records: Sequence[TuningRecord]) -> bool:
+        self.published.extend(records)
+        return True
+
+
+@pytest.fixture
+def product(tmp_path: Path) -> Iterator[Workshop]:
+    made = Workshop(tmp_path, chain_model(layers=3, width=512))
+    with closing(made.compiler):
+        yield made
+
+
+def test_tuning_beats_the_default_schedule_on_the_device(product: Workshop) -> None:
+    outcomes = product.tune(Budget(seconds=120.0, trials=32, min_gain_percent_per_minute=0.0))
+    assert sum(outcome.trials for outcome in outcomes) == 32
+    for outcome in outcomes:
+        assert outcome.best_ms is not None
+        assert outcome.before_ms is not None
+        assert outcome.best_ms <= outcome.before_ms
+    devices = {(record.device.kind, record.device.uuid) for record in product.published}
+    assert devices == {("cuda", visible_gpus()[0].uuid)}
+
+
+def test_a_transformer_built_for_the_device_computes_what_it_should(tmp_path: Path) -> None:
+    workshop = Workshop(tmp_path, transformer(sequence=64))
+    with closing(workshop.compiler):
+        workshop.build((), "default")
+
+
+def test_a_build_against_itself_shows_no_change_and_how_the_clock_was(product: Workshop) -> None:
+    built = product.build((), "out")
+    launch = FreshProcesses(product.directory / "bench", TARGET).pair(built, built).launch(8)
+    assert abs(launch.effect) < 0.1
+    assert launch.clocks is not None
+    assert launch.clocks.base_mhz > 100
+    assert not launch.clocks.is_mediated
+
+
+def test_the_driver_tells_the_state_of_the_device() -> None:
+    (first, *_) = visible_gpus()
+    state = state_of(first.uuid)
+    assert state is not None
+    assert state.sm_mhz
+    assert state.used_bytes is not None

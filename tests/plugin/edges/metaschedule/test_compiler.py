@@ -1,0 +1,92 @@
+"""A build for a GPU launches its kernels as one, where the device can."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.support.small_onnx import chain_model, save
+from tunegate.artifacts.builds import Build
+from tunegate.config import TargetConfig
+from tunegate.edges.metaschedule.build_model import LIBRARY, OpenModel, build_model
+from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
+from tunegate.edges.metaschedule.cuda_toolkit import cuda_variables
+from tunegate.edges.metaschedule.functions import functions_of
+from tunegate.edges.metaschedule.import_onnx import import_model
+from tunegate.edges.metaschedule.messages import BuildModel, Built, ModelFile
+from tunegate.edges.metaschedule.targets import tvm_target
+from tunegate.edges.onnx_prepare import prepare
+from tunegate.ports import BuildJob, ModelJob
+
+GPU = TargetConfig(name="gpu", kind="cuda", arch="sm_80")
+CPU = TargetConfig(name="cpu", threads=1)
+
+
+def built(directory: Path, *, cuda_graphs: bool) -> tuple[Built, bytes]:
+    """Three products in a row: the first and the last touch what the caller owns."""
+    directory.mkdir()
+    model = save(chain_model(layers=4, width=16), directory / "m.onnx")
+    target = tvm_target(GPU)
+    prepared = prepare(model, shapes={}, into=directory / "prepared", path="m.onnx")
+    module = import_model(prepared, target.target, "m.onnx")
+    request = BuildModel(
+        model=ModelFile(file=str(model), path="m.onnx", shapes={}),
+        target=GPU,
+        records={},
+        sources={},
+        directory=str(directory / "out"),
+        scratch=str(directory),
+        cuda_graphs=cuda_graphs,
+    )
+    found = build_model(request, OpenModel(prepared, module, functions_of(module)), target)
+    return found, (directory / "out" / LIBRARY).read_bytes()
+
+
+def test_kernels_between_input_and_output_are_captured(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name, value in cuda_variables({"PATH": "/nowhere"}, usual=tmp_path).items():
+        monkeypatch.setenv(name, value)
+    with_graphs, library = built(tmp_path / "with", cuda_graphs=True)
+    without, plain = built(tmp_path / "without", cuda_graphs=False)
+    assert b"cuda_graph.run_or_capture" in library
+    assert b"cuda_graph.run_or_capture" not in plain
+    assert with_graphs.key != without.key
+
+
+class Device(MetaScheduleCompiler):
+    """Where builds with graphs go wrong, and those without too if it `is_broken`."""
+
+    is_broken = False
+
+    def _built(self, jobs: Sequence[tuple[BuildJob, bool]]) -> list[Build]:
+        return [
+            build("capture failed" if graphs else "broken" if self.is_broken else None)
+            for _, graphs in jobs
+        ]
+
+
+def build(error: str | None) -> Build:
+    return Build(
+        key="k", directory="d", tasks=(), check=None, error=error, size_bytes=1, seconds=1.0
+    )
+
+
+def job(directory: Path, target: TargetConfig) -> BuildJob:
+    model = ModelJob(file=directory / "m.onnx", path="m.onnx", shapes={}, target=target)
+    return BuildJob(model=model, records={}, sources={}, directory=directory)
+
+
+def test_a_build_that_does_not_run_with_graphs_is_made_without(tmp_path: Path) -> None:
+    found = Device(tmp_path).build([job(tmp_path, CPU), job(tmp_path, GPU)])
+    assert [each.error for each in found] == [None, None]
+    assert [each.without_graphs for each in found] == ["", "capture failed"]
+
+
+def test_a_build_that_runs_in_no_way_says_why_without_graphs(tmp_path: Path) -> None:
+    device = Device(tmp_path)
+    device.is_broken = True
+    (found,) = device.build([job(tmp_path, GPU)])
+    assert found.error == "broken"
