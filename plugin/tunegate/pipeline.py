@@ -49,7 +49,7 @@ from tunegate.stages.plan import plan
 from tunegate.stages.resolve import resolve
 from tunegate.stages.score import scored
 from tunegate.stages.summarize import summarize
-from tunegate.stages.tally import tally
+from tunegate.stages.tally import tally, told_as_lost
 from tunegate.stages.tune import tune
 
 
@@ -213,7 +213,12 @@ def judge(
         run=measured,
         comparisons=comparisons,
         cache=planned.resolution.cache if planned else None,
-        warnings=(*changes.notes, *(planned.notes if planned else ()), *verdict.notes),
+        warnings=(
+            *changes.notes,
+            *(planned.notes if planned else ()),
+            *told_as_lost(planned, outcomes),
+            *verdict.notes,
+        ),
     )
 
 

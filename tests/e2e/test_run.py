@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import time
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.support.moto_server import BUCKET, CREDENTIALS, moto_server
-from tests.support.small_onnx import conv_model, save
+from tests.support.small_onnx import conv_model, matmul_model, save
 from tests.support.workspace import Workspace
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -104,6 +105,35 @@ def test_the_stages_across_jobs_come_to_the_same_end(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
     assert verdict(workspace)["status"] == "new"
     assert verdict(workspace)["tuning"]["trials"] >= 4
+
+
+def test_a_lost_shard_costs_its_own_tasks_only(tmp_path: Path) -> None:
+    """One of two runners comes back: a clone of the repository, the plan and the cache is all it had.
+    Its outcome comes twice, as artifacts of CI may."""
+    config = CONFIG.format(url=tmp_path / "shared", trials=8)
+    workspace = Workspace(tmp_path / "w", config)
+    product = matmul_model(rows=32, inner=64, columns=64)
+    save(product, workspace.root / "models" / "n.onnx")
+    workspace.git("add", "--all")
+    workspace.git("commit", "-q", "--amend", "--no-edit")  # one commit: both models are new
+    assert workspace.tunegate("plan", "--shards", "2").returncode == 0
+    runner = tmp_path / "runner"
+    workspace.git("clone", "-q", str(workspace.root), str(runner))
+    plan = Path(shutil.copy(workspace.root / ".tunegate" / "plan.json", tmp_path / "plan.json"))
+    (runner / ".tunegate").mkdir()
+    shutil.copy(plan, runner / ".tunegate")
+    done = workspace.tunegate(
+        "tune", "--shard", "1", "--repository", str(runner), "--out", str(runner / ".tunegate")
+    )
+    assert done.returncode == 0, done.stderr
+    for name in ("outcome-1.json", "outcome-1-again.json"):
+        shutil.copy(runner / ".tunegate" / "outcome-1.json", workspace.root / ".tunegate" / name)
+    gate = workspace.tunegate("gate")
+    assert gate.returncode == 0, gate.stderr
+    assert "shard 0 on cpu left no outcome-0.json: its 1 task was not tuned" in gate.stderr
+    found = verdict(workspace)
+    assert [each["status"] for each in found["findings"]] == ["new", "new"]
+    assert (found["tuning"]["trials"], found["tuning"]["stopped"]) == (4, "lost")
 
 
 def test_the_same_run_works_against_a_bucket(tmp_path: Path) -> None:

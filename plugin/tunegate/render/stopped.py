@@ -15,6 +15,7 @@ WORDS = {
     "trials": "trial budget spent",
     "cancelled": "cancelled",
     "failed": "failed",
+    "lost": "a shard was lost",
     "not-started": "not started",
     "decided": "decided",
     "hopeless": "too close to decide",

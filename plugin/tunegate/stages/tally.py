@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import assert_never
 
 from tunegate.artifacts.outcomes import TuningOutcome
-from tunegate.artifacts.plans import TuningPlan
+from tunegate.artifacts.plans import Shard, TuningPlan
 from tunegate.artifacts.verdicts import TuningSummary
 from tunegate_cache.records import ExactHit, Lookup, Miss, TransferHit
 
-_WORST_FIRST = ("cancelled", "failed", "usd", "seconds", "trials", "target-latency")
+_WORST_FIRST = ("cancelled", "failed", "lost", "usd", "seconds", "trials", "target-latency")
 """With several shards the reason that a reader must know; "finished" where none of these."""
 
 
@@ -39,8 +39,31 @@ def tally(plan: TuningPlan | None, outcomes: Sequence[TuningOutcome]) -> TuningS
         trials=sum(task.trials for o in by_shard.values() for task in o.tasks),
         seconds=sum(outcome.spent.seconds for outcome in by_shard.values()),
         usd=_total_usd(prices, is_priced=plan.budget.usd_per_hour is not None),
-        stopped=_stopped({outcome.stopped for outcome in by_shard.values()}),
+        stopped=_stopped(
+            {outcome.stopped for outcome in by_shard.values()}
+            | {"lost" for _ in lost_shards(plan, outcomes)}
+        ),
     )
+
+
+def lost_shards(plan: TuningPlan, outcomes: Sequence[TuningOutcome]) -> tuple[Shard, ...]:
+    """Those that had something to tune, and of which nothing came back: their runner was lost."""
+    came = {outcome.shard for outcome in outcomes}
+    return tuple(
+        shard
+        for shard in plan.shards
+        if shard.index not in came and any(task.trials for task in shard.tasks)
+    )
+
+
+def told_as_lost(plan: TuningPlan | None, outcomes: Sequence[TuningOutcome]) -> Iterator[str]:
+    """A line for each of them."""
+    for shard in lost_shards(plan, outcomes) if plan else ():
+        tasks = "1 task was" if len(shard.tasks) == 1 else f"{len(shard.tasks)} tasks were"
+        yield (
+            f"shard {shard.index} on {shard.target} left no outcome-{shard.index}.json: its {tasks} "
+            f"not tuned in this run. What it had published is in the cache; run its job again."
+        )
 
 
 def _kind(lookup: Lookup) -> str:

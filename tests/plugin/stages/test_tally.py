@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,8 +14,8 @@ from tests.support.tuning_tasks import (
     transfer,
 )
 from tunegate.artifacts.outcomes import TuningOutcome
-from tunegate.artifacts.plans import Budget, Cost, TuningPlan
-from tunegate.stages.tally import tally
+from tunegate.artifacts.plans import Budget, Cost, PlannedTask, Shard, TuningPlan
+from tunegate.stages.tally import lost_shards, tally, told_as_lost
 from tunegate_cache.records import Lookup, Miss
 
 REASONS = ["finished", "seconds", "usd", "trials", "cancelled", "failed"]
@@ -78,3 +79,29 @@ def test_finished_is_said_only_when_every_shard_finished(outcomes: list[TuningOu
     once = list({outcome.shard: outcome for outcome in outcomes}.values())
     is_finished = all(outcome.stopped == "finished" for outcome in once)
     assert (tally(make_plan(), once).stopped == "finished") == is_finished
+
+
+def test_a_shard_that_left_no_outcome_is_told_and_one_with_nothing_to_do_is_not() -> None:
+    tasks = make_plan().resolution.tasks
+    planned = [PlannedTask(resolved=task, trials=4, gain_ms=1.0) for task in tasks[2:]]
+    idle = [PlannedTask(resolved=tasks[0], trials=0, gain_ms=0.0)]
+    plan = msgspec.structs.replace(
+        make_plan(),
+        shards=tuple(
+            Shard(
+                index=index,
+                target="cpu",
+                labels=(),
+                tasks=tuple(its),
+                budget=Budget(seconds=60.0, trials=None),
+                predicted_seconds=1.0,
+            )
+            for index, its in enumerate([planned, planned[:1], idle])
+        ),
+    )
+    assert [shard.index for shard in lost_shards(plan, [shard(1)])] == [0]
+    assert tally(plan, [shard(1)]).stopped == "lost"
+    (line,) = told_as_lost(plan, [shard(1)])
+    assert line.startswith("shard 0 on cpu left no outcome-0.json: its 2 tasks were not tuned")
+    assert tally(plan, [shard(0), shard(1)]).stopped == "finished"
+    assert list(told_as_lost(None, [])) == []
