@@ -17,6 +17,8 @@ import random
 import re
 import signal
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -41,6 +43,12 @@ from tunegate_cache.signing import TrustedKeys
 TARGET = TargetConfig(name="cpu")
 DEVICE = DeviceFingerprint(name="here", kind="cpu", units=2, memory_bytes=0)
 USD_PER_HOUR = 3.6
+LOUD = """
+from tunegate.edges import terminal
+terminal._LOG_UPDATE_SECONDS = 0.0
+from tunegate.cli import entry
+entry()
+"""
 BATCH_LINE = re.compile(r"after (\d+) trials;.*?, (\d+) trials")
 
 
@@ -105,12 +113,11 @@ def kill(scratch: Path, runs: int, chance: random.Random) -> None:
     worst = 0
     for number in range(runs):
         workspace = Workspace(scratch / f"w{number}", CONFIG.replace("trials: 2", "trials: 4000"))
-        with workspace.start("run", "--minutes", "5") as process:
-            time.sleep(chance.uniform(4.0, 14.0))
+        with started_loudly(workspace, "run", "--minutes", "5") as process:
+            time.sleep(chance.uniform(6.0, 20.0))
             os.kill(process.pid, signal.SIGKILL)
             _, said = process.communicate()
-        batches = BATCH_LINE.findall(said)
-        told = max((int(trials) for _, trials in batches), default=0)
+        told = finished_trials(said)
         held = trials_in(workspace.root / "cache")
         interrupted += told > 0
         finished += told
@@ -121,6 +128,23 @@ def kill(scratch: Path, runs: int, chance: random.Random) -> None:
     )
     print("|--:|--:|--:|--:|--:|")
     print(f"| {runs} | {interrupted} | {finished} | {kept} | {max(0, worst)} |")
+
+
+def started_loudly(workspace: Workspace, *arguments: str) -> subprocess.Popen[str]:
+    """The command with a line for every finished batch: usually a log has one in half a minute."""
+    return subprocess.Popen(
+        [sys.executable, "-c", LOUD, *arguments],
+        cwd=workspace.root,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "HOME": str(workspace.root.parent)},
+    )
+
+
+def finished_trials(said: str) -> int:
+    """As the last finished batch told."""
+    return max((int(trials) for _, trials in BATCH_LINE.findall(said)), default=0)
 
 
 def trials_in(cache: Path) -> int:

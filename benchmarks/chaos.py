@@ -15,7 +15,6 @@ import contextlib
 import logging
 import os
 import random
-import re
 import signal
 import statistics
 import tempfile
@@ -27,7 +26,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
-from cap_and_kill import trials_in
+from cap_and_kill import finished_trials, started_loudly, trials_in
 from our_model import tasks_of
 from ray.cluster_utils import Cluster
 from stock_model import TARGET
@@ -42,7 +41,6 @@ from tunegate_cache.records import DeviceFingerprint, Miss, Provenance, TuningRe
 
 CAP_SECONDS = 180.0
 UNDISTURBED = 4
-BATCH_LINE = re.compile(r"after (\d+) trials;.*?, (\d+) trials")
 DEVICE = DeviceFingerprint(name="here", kind="cpu", units=2, memory_bytes=0)
 
 
@@ -202,11 +200,11 @@ def killed_shard(scratch: Path, chance: random.Random) -> Survived:
     workspace = Workspace(scratch / "w", CONFIG.replace("trials: 2", "trials: 60"))
     workspace.tunegate("plan", "--shards", "1", "--minutes", "1")
     started = time.monotonic()
-    with workspace.start("tune", "--shard", "0") as process:
+    with started_loudly(workspace, "tune", "--shard", "0") as process:
         time.sleep(chance.uniform(6.0, 14.0))
         os.kill(process.pid, signal.SIGKILL)
         _, first = process.communicate()
-    told = max((int(n) for _, n in BATCH_LINE.findall(first)), default=0)
+    told = finished_trials(first)
     kept = trials_in(workspace.root / "cache")
     again = workspace.tunegate("tune", "--shard", "0")
     gate = workspace.tunegate("gate")

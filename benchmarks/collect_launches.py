@@ -109,7 +109,7 @@ def block_of(artifact: Path, scratch: Path) -> int:
 
 
 def opened(artifact: Path, scratch: Path, stack: contextlib.ExitStack) -> Process:
-    process = Process(Start(str(artifact), "", 1, WARM_UP_SECONDS), scratch / "bench.log")
+    process = Process(Start(str(artifact), "", 1, WARM_UP_SECONDS), scratch / "bench.log", {})
     stack.callback(process.close)
     return process
 

@@ -5,7 +5,7 @@
 
 Everything is the product's but the workers: processes that take the time of a candidate (25 % more or
 less) and answer. Counted is what happens between the first tenth of the trials and the last one. The
-engine's own work is the CPU time of the deciding process; that of the search is the child's. Prints
+engine's own work is the CPU time of the deciding process; that of the search is its children's. Prints
 the table of docs/benchmarks.md.
 """
 
@@ -185,7 +185,8 @@ def shard_of(tasks: Sequence[TuningTask]) -> Shard:
 
 
 def search_seconds() -> float:
-    """CPU time of the search child, found among our children by what it runs."""
+    """CPU time of the search children, found among ours by what they run."""
+    found = 0.0
     for process in Path("/proc").glob("[0-9]*"):
         try:
             stat = (process / "stat").read_text().rpartition(")")[2].split()
@@ -193,8 +194,8 @@ def search_seconds() -> float:
         except OSError:
             continue
         if int(stat[1]) == os.getpid() and b"metaschedule.searcher" in line:
-            return (int(stat[11]) + int(stat[12])) / TICKS
-    return 0.0
+            found += (int(stat[11]) + int(stat[12])) / TICKS
+    return found
 
 
 def show(points: Sequence[Point], seconds: float) -> None:

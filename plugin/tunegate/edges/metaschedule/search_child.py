@@ -1,7 +1,8 @@
-"""The searcher as the run sees it: restarted when it dies, given up on for a task that kills it."""
+"""The searcher as the run sees it: restarted when it dies, given up on for a task that kills it twice."""
 
 from __future__ import annotations
 
+import contextlib
 import time
 from pathlib import Path
 from typing import cast
@@ -29,19 +30,27 @@ class SearchChild:
         self._request, self._log = request, log
         self._restarts = 0
         self._asked: Propose | None = None
+        self._suspects: set[str] = set()
         self.target_json = ""
+        self._is_open = False
         self._child = self._start()
 
     @property
     def is_idle(self) -> bool:
-        return self._child.busy_since is None
+        return self._is_open and self._asked is None
+
+    @property
+    def pid(self) -> int:
+        return self._child.pid
 
     def fileno(self) -> int:
         return self._child.fileno()
 
     def propose(self, request: Propose) -> None:
+        """Only when it is idle."""
         self._asked = request
-        self._child.send(request)
+        with contextlib.suppress(ChildDiedError):  # the next `receive` says so
+            self._child.send(request)
 
     def receive(self) -> list[Proposed]:
         """The answer if it has come. Raises ModelError, EnvironmentUnfitError."""
@@ -53,7 +62,9 @@ class SearchChild:
             case None:
                 return self._restart("hangs") if self._is_late() else []
             case Opened(target_json=target_json):
-                self.target_json = target_json
+                self.target_json, self._is_open = target_json, True
+                if self._asked is not None:
+                    self.propose(self._asked)
                 return []
             case Proposed():
                 self._asked = None
@@ -75,13 +86,22 @@ class SearchChild:
         return since is not None and time.monotonic() - since > _LIMIT_SECONDS
 
     def _restart(self, how: str) -> list[Proposed]:
-        """The task that was being searched is given up; the others go on with a new searcher."""
+        """With a new child, which is asked the same once more: something outside may have killed the
+        old one. The task that two of them die of, or that one hangs with, is given up."""
         self._child.kill()
         self._restarts += 1
-        asked, self._asked = self._asked, None
-        if asked is None or self._restarts > _RESTARTS:
+        # What has never started and was not killed from outside would not start again either.
+        can_start = bool(self.target_json) or how.startswith("killed by")
+        if not can_start or self._restarts > _RESTARTS:
             last = " ".join(self._log.read_text(errors="replace").strip().splitlines()[-1:])
             message = f"the search process {how} ({last[:300]}). Run tunegate doctor; its log is {self._log}."
             raise EnvironmentUnfitError(message)
-        self._child = self._start()
+        self._is_open, self._child = False, self._start()
+        asked = self._asked
+        if asked is None:
+            return []
+        if how != "hangs" and asked.workload not in self._suspects:
+            self._suspects.add(asked.workload)
+            return []
+        self._asked = None
         return [Proposed(asked.workload, (), exhausted=True)]

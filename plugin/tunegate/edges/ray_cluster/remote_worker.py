@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -29,6 +30,7 @@ class RemoteWorker:
         self._ray, self._actors, self._call, self.started = ray, actors, call, started
         self._references = references
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._bell_lock = threading.Lock()
         self._asked: Measure | None = None
         self._answer: Any = None
         self._node = ""
@@ -69,13 +71,16 @@ class RemoteWorker:
     def kill(self) -> None:
         for actor in self._actors:
             self._ray.kill(actor)
-        bell, self._bell = self._bell, -1
-        if bell >= 0:
-            os.close(bell)
+        with self._bell_lock:
+            bell, self._bell = self._bell, -1
+            if bell >= 0:
+                os.close(bell)
 
     def _ring(self) -> None:
-        with contextlib.suppress(OSError):  # it was killed meanwhile
-            os.eventfd_write(self._bell, 1)
+        """From a thread of Ray's, also for an answer that nobody waits for any more."""
+        with self._bell_lock:
+            if self._bell >= 0:
+                os.eventfd_write(self._bell, 1)
 
     def _guarded(self, ask: Callable[[], Any]) -> Any:
         try:

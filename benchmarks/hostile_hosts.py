@@ -1,0 +1,180 @@
+"""What the gate says on machines that are against it.
+
+    PYTHONPATH=.:benchmarks python benchmarks/hostile_hosts.py [--gates 4] [--seconds 60] [--host cpu-hog ...]
+
+Whole gates of a small convolutional model under ONNX Runtime with a margin of 3 %, against itself and with
+10 % put into the head, while a hog computes on every core, another one streams through memory, the
+kernel stops the whole process tree for most of every tenth of a second (a CPU quota of a cgroup; needs
+root), or the measuring processes are killed. A fail of the model against itself, and a pass of what is 10 %
+slower, are wrong; `undecided` and `invalid-env` are not. Prints the table of docs/how-the-gate-decides.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import math
+import os
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from collect_launches import built
+
+from tunegate.config import GateConfig
+from tunegate.edges.bench.driver import FreshProcesses
+from tunegate.errors import MeasurementError
+from tunegate.gate.decision import bounds, decide
+from tunegate.stages.paired_launches import counted, launch_until_decided
+
+MARGIN_PERCENT = 3.0
+SLOWER_PERCENT = (0.0, 10.0)
+COMPUTING = "while True: sum(range(100_000))"
+STREAMING = """
+import numpy as np
+block = np.ones(32_000_000)
+while True:
+    block += 1.0
+"""
+CONTROLLERS = (Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup"))
+PERIOD_US, QUOTA_US = 100_000, 60_000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--gates", type=int, default=4, help="of each host and slowdown")
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--host", nargs="+", default=list(HOSTS), choices=list(HOSTS))
+    options = parser.parse_args()
+    gate = GateConfig(margin_percent=MARGIN_PERCENT, seconds=options.seconds)
+    print(
+        "| host | put in | gates | fail | pass | undecided | invalid-env | wrong | seconds, median |"
+    )
+    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
+    with tempfile.TemporaryDirectory() as folder:
+        artifact = built("cnn-ort-busy", Path(folder) / "model")
+        bench = FreshProcesses(Path(folder) / "bench")
+        for host in options.host:
+            for percent in SLOWER_PERCENT:
+                with HOSTS[host]():
+                    found = [one(bench, artifact, gate, percent) for _ in range(options.gates)]
+                show(host, percent, found)
+
+
+def one(
+    bench: FreshProcesses, artifact: Path, gate: GateConfig, percent: float
+) -> tuple[str, float]:
+    started = time.monotonic()
+    margin = math.log1p(MARGIN_PERCENT / 100)
+    head = bench.pair(artifact, artifact, slowdown_percent=percent)
+    try:
+        found = launch_until_decided(head, bench.pair(artifact, artifact), gate, 1, lambda _: None)
+    except MeasurementError:
+        return "invalid-env", time.monotonic() - started
+    if found.stopped == "disturbed":
+        return "invalid-env", time.monotonic() - started
+    effects = [launch.effect for launch in counted(found.launches, margin)]
+    decision: str = decide(bounds(effects, looks=len(found.looks), cells=1), margin)
+    return decision, time.monotonic() - started
+
+
+def show(host: str, percent: float, found: list[tuple[str, float]]) -> None:
+    said = Counter(decision for decision, _ in found)
+    wrong = said["fail" if percent < MARGIN_PERCENT else "pass"]
+    cells = [str(said[each]) for each in ("fail", "pass", "undecided", "invalid-env")]
+    median = statistics.median(seconds for _, seconds in found)
+    print(
+        f"| {host} | {percent:g} % | {len(found)} | {' | '.join(cells)} | {wrong} | {median:.0f} |",
+        flush=True,
+    )
+
+
+@contextmanager
+def running(program: str, count: int) -> Iterator[None]:
+    hogs = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for hog in hogs:
+            hog.kill()
+            hog.wait()
+
+
+@contextmanager
+def hogged() -> Iterator[None]:
+    with running(COMPUTING, len(os.sched_getaffinity(0))):
+        yield
+
+
+@contextmanager
+def streamed() -> Iterator[None]:
+    with running(STREAMING, 1):
+        yield
+
+
+@contextmanager
+def throttled() -> Iterator[None]:
+    """A quota of 60 ms of CPU in every tenth of a second, for this process and all that it starts."""
+    group = next(each for each in CONTROLLERS if each.exists()) / f"hostile-{os.getpid()}"
+    group.mkdir()
+    try:
+        if (group / "cpu.max").exists():
+            (group / "cpu.max").write_text(f"{QUOTA_US} {PERIOD_US}")
+        else:
+            (group / "cpu.cfs_period_us").write_text(str(PERIOD_US))
+            (group / "cpu.cfs_quota_us").write_text(str(QUOTA_US))
+        (group / "cgroup.procs").write_text(str(os.getpid()))
+        yield
+    finally:
+        (group.parent / "cgroup.procs").write_text(str(os.getpid()))
+        for _ in range(50):  # its last children are still ending
+            with contextlib.suppress(OSError):
+                group.rmdir()
+                break
+            time.sleep(0.1)
+
+
+@contextmanager
+def deadly() -> Iterator[None]:
+    """Every 15 to 30 seconds a measuring process is killed."""
+    ended = threading.Event()
+    chance = random.Random(1)
+
+    def kill() -> None:
+        while not ended.wait(chance.uniform(15, 30)):
+            for process in Path("/proc").glob("[0-9]*"):
+                with contextlib.suppress(OSError):
+                    parent = (process / "stat").read_text().rpartition(")")[2].split()[1]
+                    is_ours = int(parent) == os.getpid()
+                    if is_ours and b"bench.worker" in (process / "cmdline").read_bytes():
+                        os.kill(int(process.name), signal.SIGKILL)
+                        break
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+HOSTS: dict[str, Callable[[], contextlib.AbstractContextManager[None]]] = {
+    "cpu-hog": hogged,
+    "memory-hog": streamed,
+    "throttled": throttled,
+    "deadly": deadly,
+}
+
+
+if __name__ == "__main__":
+    main()
