@@ -58,7 +58,7 @@ def show(name: str, base: Path, head: Path, scratch: Path, count: int) -> None:
     launches = [bench.launch(8) for _ in range(count)]
     effects = [100 * launch.effect for launch in launches]
     clocks = [launch.clocks for launch in launches if launch.clocks]
-    mhz = statistics.median(each.head_mhz for each in clocks) if clocks else 0.0
+    mhz = statistics.median(each.head_mhz or 0.0 for each in clocks) if clocks else 0.0
     print(
         f"| {name} | {count} | {statistics.fmean(effects):+.2f} | {statistics.stdev(effects):.2f} | "
         f"{100 * statistics.median(launch.noise for launch in launches):.2f} | "

@@ -22,10 +22,11 @@ class Histogram(msgspec.Struct, frozen=True, kw_only=True):
 class Clocks(msgspec.Struct, frozen=True, kw_only=True):
     """How fast a GPU ran in a launch: the means of its SM clock after the blocks of either side, and
     what held it back. They are `is_mediated` where the clock came with the side; `dropped` pairs were
-    left out because it moved otherwise, or something held the device back from outside."""
+    left out because it moved otherwise, or something held the device back from outside. A part of a
+    device (MIG) may not tell its clock."""
 
-    base_mhz: float
-    head_mhz: float
+    base_mhz: float | None
+    head_mhz: float | None
     dropped: int
     is_mediated: bool
     throttled: tuple[str, ...] = ()
@@ -134,7 +135,7 @@ class Tail(msgspec.Struct, frozen=True, kw_only=True):
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """`change_percent` is head against base: +10 means the head is ten percent slower; `low` is
     the bound that FAIL uses, `high` the bound that PASS uses. `projected_launches` is how many
-    would decide an undecided cell; `clocks` are the medians over its launches."""
+    would decide an undecided cell; `clocks` are the means over its launches."""
 
     cell: Cell
     base_ms: float | None

@@ -33,33 +33,35 @@ def kept_pairs(base: Sequence[GpuState], head: Sequence[GpuState]) -> tuple[bool
 
 
 def clocks_of(base: Sequence[GpuState], head: Sequence[GpuState]) -> Clocks | None:
-    """What a launch keeps of them; None where the device tells no clock."""
-    kept = kept_pairs(base, head)
-    before = [state.sm_mhz for state in base if state.sm_mhz is not None]
-    after = [state.sm_mhz for state in head if state.sm_mhz is not None]
-    if not before or not after:
+    """What a launch keeps of them; None where the device tells nothing, as a CPU does."""
+    if all(state == GpuState() for state in (*base, *head)):
         return None
     reasons = {reason for state in (*base, *head) for reason in state.throttled}
     return Clocks(
-        base_mhz=statistics.fmean(before),
-        head_mhz=statistics.fmean(after),
-        dropped=kept.count(False),
+        base_mhz=_mean([state.sm_mhz for state in base]),
+        head_mhz=_mean([state.sm_mhz for state in head]),
+        dropped=kept_pairs(base, head).count(False),
         is_mediated=_explained(base, head) != 0.0,
         throttled=tuple(sorted(reasons)),
     )
 
 
 def usual_clocks(launches: Sequence[Clocks]) -> Clocks | None:
-    """The medians over launches; mediated where most of the launches were."""
+    """The means over launches; mediated where most of the launches were."""
     if not launches:
         return None
     return Clocks(
-        base_mhz=statistics.median(each.base_mhz for each in launches),
-        head_mhz=statistics.median(each.head_mhz for each in launches),
+        base_mhz=_mean([each.base_mhz for each in launches]),
+        head_mhz=_mean([each.head_mhz for each in launches]),
         dropped=sum(each.dropped for each in launches),
         is_mediated=2 * sum(each.is_mediated for each in launches) > len(launches),
         throttled=tuple(sorted({reason for each in launches for reason in each.throttled})),
     )
+
+
+def _mean(mhz: Sequence[float | None]) -> float | None:
+    known = [each for each in mhz if each is not None]
+    return statistics.fmean(known) if known else None
 
 
 def _moved(base: Sequence[GpuState], head: Sequence[GpuState]) -> list[bool]:

@@ -203,6 +203,8 @@ def _by_clock(comparison: Comparison) -> str:
     clocks, change = comparison.clocks, comparison.change_percent
     if clocks is None or change is None or not clocks.is_mediated:
         return ""
+    if not clocks.base_mhz or not clocks.head_mhz:
+        return ""
     cycles = 100 * ((1 + change.center / 100) * clocks.head_mhz / clocks.base_mhz - 1)
     held = f", held back by: {', '.join(clocks.throttled)}" if clocks.throttled else ""
     return (

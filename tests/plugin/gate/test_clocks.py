@@ -60,6 +60,13 @@ def test_a_process_that_comes_in_between_drops_what_it_may_have_disturbed() -> N
     assert kept_pairs([QUIET] * 3, [QUIET, joined, QUIET]) == (True, False, True)
 
 
+def test_a_part_of_a_device_that_tells_no_clock_may_still_be_disturbed() -> None:
+    joined = GpuState(processes=(7, 8, 99))
+    quiet = GpuState(processes=(7, 8))
+    found = clocks_of([quiet, quiet], [quiet, joined])
+    assert found == Clocks(base_mhz=None, head_mhz=None, dropped=1, is_mediated=False)
+
+
 def test_a_device_that_tells_nothing_drops_nothing() -> None:
     assert all(kept_pairs([GpuState()] * 3, [GpuState()] * 3))
     assert clocks_of([GpuState()] * 3, [GpuState()] * 3) is None
@@ -85,6 +92,6 @@ def test_most_launches_say_whether_the_clock_came_with_the_side() -> None:
     steady = Clocks(base_mhz=1500, head_mhz=1500, dropped=0, is_mediated=False, throttled=("b",))
     found = usual_clocks([mediated, mediated, steady])
     assert found == Clocks(
-        base_mhz=1500, head_mhz=1380, dropped=2, is_mediated=True, throttled=("a", "b")
+        base_mhz=1500, head_mhz=1420, dropped=2, is_mediated=True, throttled=("a", "b")
     )
     assert usual_clocks([]) is None
