@@ -126,6 +126,10 @@ class TaskLedger:
             and record.toolchain == self._toolchain
         )
 
+    def known(self) -> tuple[tuple[Schedule, float], ...]:
+        """What this run has measured of the task, with its milliseconds."""
+        return tuple((schedule, record.median_ms) for schedule, (record, _) in self._ok.items())
+
     def enter(self, candidate: Candidate, measured: Measured, now: int) -> TuningRecord:
         """Book a result and give the record to publish. The default schedule is a candidate like
         any other, with an empty template."""

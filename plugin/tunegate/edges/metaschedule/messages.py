@@ -65,21 +65,26 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OpenModels(msgspec.Struct, frozen=True, tag="open"):
+    """Candidates are numbered from `first_number` on: those of an earlier child may still be out."""
+
     models: tuple[ModelFile, ...]
     target: TargetConfig
     directory: str
     seed: int
     filters: bool = True
+    first_number: int = 1
 
 
 class Propose(msgspec.Struct, frozen=True, tag="propose", kw_only=True):
     """`results` are of earlier candidates of this task; `seeds` are tried before any search, once;
-    `failed` are schedules that are known not to work here, and need not be tried."""
+    `failed` are schedules that are known not to work here, and need not be tried. `known` are those that
+    this run has measured while another child searched, with their milliseconds."""
 
     workload: str
     count: int
     seeds: tuple[tuple[Source, Schedule], ...] = ()
     failed: tuple[Schedule, ...] = ()
+    known: tuple[tuple[Schedule, float], ...] = ()
     results: tuple[Measured, ...] = ()
 
 

@@ -50,7 +50,15 @@ class TaskSearch:
     that it can.
     """
 
-    def __init__(self, workload: Workload, target: Any, *, seed: int, filters: bool = True) -> None:
+    def __init__(
+        self,
+        workload: Workload,
+        target: Any,
+        *,
+        seed: int,
+        filters: bool = True,
+        first_number: int = 1,
+    ) -> None:
         """Without `filters` every draft is as good as another, for comparison."""
         self._workload, self._target, self._filters = workload, target, filters
         self._chance = random.Random(seed)  # noqa: S311 -- a search, not a secret
@@ -66,7 +74,8 @@ class TaskSearch:
         self._times: dict[Schedule, float] = {}
         self._seen: set[Schedule] = set()
         self._seeds: deque[tuple[Origin, Schedule]] = deque()
-        self._number = 0
+        self._number = first_number - 1
+        self._needs_default = True
         self._empty = 0
         self._is_small = False
 
@@ -75,7 +84,8 @@ class TaskSearch:
         what the search finds; the other seeds wait for the next batch. A `count` of 0 takes all seeds
         and searches nothing. The default schedule does not count."""
         candidates: list[Candidate] = []
-        if self._number == 0:
+        if self._needs_default:
+            self._needs_default = False
             candidates.append(self._default())
         self._seeds.extend(seeds)
         seeded, rejected = self._take_seeds(count or None)
@@ -103,17 +113,28 @@ class TaskSearch:
         """Never propose these."""
         self._seen.update(schedules)
 
+    def remember(self, known: Sequence[tuple[Schedule, float]]) -> None:
+        """Go on from what an earlier search of this task has found."""
+        for schedule, milliseconds in known:
+            if schedule == DEFAULT:
+                self._needs_default = False
+                continue
+            self._seen.add(schedule)
+            self._enter(schedule, milliseconds)
+
     def learn(self, results: Sequence[Measured]) -> None:
         """Take results in: they are what drafts are made from, and what the surrogate is fitted to."""
         for result in results:
             schedule = self._open.pop(result.number, DEFAULT)
             if schedule == DEFAULT:
                 continue
-            milliseconds = None
-            if result.status == "ok":
-                milliseconds = statistics.median(result.nanoseconds) / 1e6
-                self._times[schedule] = milliseconds
-            self._surrogate.add(self._features.of(_draft(schedule)), milliseconds)
+            is_ok = result.status == "ok"
+            self._enter(schedule, statistics.median(result.nanoseconds) / 1e6 if is_ok else None)
+
+    def _enter(self, schedule: Schedule, milliseconds: float | None) -> None:
+        if milliseconds is not None:
+            self._times[schedule] = milliseconds
+        self._surrogate.add(self._features.of(_draft(schedule)), milliseconds)
 
     def _default(self) -> Candidate:
         module = with_default_schedule(self._workload.module, self._target)

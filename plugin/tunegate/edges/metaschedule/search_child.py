@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 from typing import cast
 
+import msgspec
+
 from tunegate.edges.child import Child, ChildDiedError
 from tunegate.edges.metaschedule.messages import (
     Failed,
@@ -21,6 +23,7 @@ from tunegate.errors import EnvironmentUnfitError, ModelError
 _MODULE = "tunegate.edges.metaschedule.searcher"
 _LIMIT_SECONDS = 60.0
 _RESTARTS = 3
+_NUMBERS_OF_ONE = 1_000_000
 
 
 class SearchChild:
@@ -31,6 +34,7 @@ class SearchChild:
         self._restarts = 0
         self._asked: Propose | None = None
         self._suspects: set[str] = set()
+        self._introduced: set[str] = set()
         self.target_json = ""
         self._is_open = False
         self._child = self._start()
@@ -43,12 +47,17 @@ class SearchChild:
     def pid(self) -> int:
         return self._child.pid
 
+    def knows(self, workload: str) -> bool:
+        """Whether this task has been asked for, of this very process."""
+        return workload in self._introduced
+
     def fileno(self) -> int:
         return self._child.fileno()
 
     def propose(self, request: Propose) -> None:
         """Only when it is idle."""
         self._asked = request
+        self._introduced.add(request.workload)
         with contextlib.suppress(ChildDiedError):  # the next `receive` says so
             self._child.send(request)
 
@@ -63,8 +72,6 @@ class SearchChild:
                 return self._restart("hangs") if self._is_late() else []
             case Opened(target_json=target_json):
                 self.target_json, self._is_open = target_json, True
-                if self._asked is not None:
-                    self.propose(self._asked)
                 return []
             case Proposed():
                 self._asked = None
@@ -78,7 +85,13 @@ class SearchChild:
     def _start(self) -> Child[SearchReply]:
         kind = cast("type[SearchReply]", SearchReply)
         child = Child(_MODULE, kind, variables={"OMP_NUM_THREADS": "1"}, log=self._log)
-        child.send(self._request)
+        # What the last child was asked for may still be out, under its numbers.
+        generation = msgspec.structs.replace(
+            self._request,
+            seed=self._request.seed + self._restarts,
+            first_number=1 + self._restarts * _NUMBERS_OF_ONE,
+        )
+        child.send(generation)
         return child
 
     def _is_late(self) -> bool:
@@ -86,8 +99,8 @@ class SearchChild:
         return since is not None and time.monotonic() - since > _LIMIT_SECONDS
 
     def _restart(self, how: str) -> list[Proposed]:
-        """With a new child, which is asked the same once more: something outside may have killed the
-        old one. The task that two of them die of, or that one hangs with, is given up."""
+        """With a new child, which may be asked the same once more: something outside may have killed
+        the old one. The task that two of them die of, or that one hangs with, is given up."""
         self._child.kill()
         self._restarts += 1
         # What has never started and was not killed from outside would not start again either.
@@ -97,11 +110,10 @@ class SearchChild:
             message = f"the search process {how} ({last[:300]}). Run tunegate doctor; its log is {self._log}."
             raise EnvironmentUnfitError(message)
         self._is_open, self._child = False, self._start()
-        asked = self._asked
+        self._introduced.clear()
+        asked, self._asked = self._asked, None
         if asked is None:
             return []
-        if how != "hangs" and asked.workload not in self._suspects:
-            self._suspects.add(asked.workload)
-            return []
-        self._asked = None
-        return [Proposed(asked.workload, (), exhausted=True)]
+        is_given_up = how == "hangs" or asked.workload in self._suspects
+        self._suspects.add(asked.workload)
+        return [Proposed(asked.workload, (), exhausted=is_given_up)]

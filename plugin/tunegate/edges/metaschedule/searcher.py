@@ -33,6 +33,7 @@ class _State:
     def __init__(self) -> None:
         self.seed = 1
         self.filters = True
+        self.first_number = 1
         self.target: object = None
         self.workloads: dict[str, Workload] = {}
         self.searches: dict[str, TaskSearch] = {}
@@ -54,7 +55,7 @@ def _open(request: OpenModels) -> SearchReply:
     load_intrinsics(request.target.kind)
     target = tvm_target(request.target)
     _state.target, _state.seed = target.target, request.seed
-    _state.filters = request.filters
+    _state.filters, _state.first_number = request.filters, request.first_number
     for number, model in enumerate(request.models):
         into = Path(request.directory) / f"model-{number}"
         try:
@@ -75,6 +76,7 @@ def _open(request: OpenModels) -> SearchReply:
 def _propose(request: Propose) -> SearchReply:
     started = time.monotonic()
     search = _search_of(request.workload)
+    search.remember(request.known)
     search.learn(request.results)
     search.avoid(request.failed)
     proposed: Proposed = search.propose(request.count, request.seeds)
@@ -88,5 +90,6 @@ def _search_of(workload: str) -> TaskSearch:
             _state.target,
             seed=_state.seed,
             filters=_state.filters,
+            first_number=_state.first_number,
         )
     return _state.searches[workload]

@@ -40,6 +40,10 @@ class Searchers:
         """Whether this task can be searched now."""
         return self._of[workload].is_idle
 
+    def knows(self, workload: str) -> bool:
+        """Whether its child has this task's schedules and results already."""
+        return self._of[workload].knows(workload)
+
     def propose(self, request: Propose) -> None:
         self._of[request.workload].propose(request)
 

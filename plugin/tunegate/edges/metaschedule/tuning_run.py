@@ -170,13 +170,16 @@ class TuningRun:
         if choice is None:
             return
         ledger = self._ledgers[choice.index]
+        is_new = not self._search.knows(ledger.workload)
+        results = self._batches.to_learn(ledger.workload)
         self._search.propose(
             Propose(
                 workload=ledger.workload,
                 count=choice.candidates,
-                seeds=() if ledger.is_started else ledger.seeds(),
-                failed=() if ledger.is_started else ledger.failed(),
-                results=self._batches.to_learn(ledger.workload),
+                seeds=ledger.seeds() if is_new else (),
+                failed=ledger.failed() if is_new else (),
+                known=ledger.known() if is_new else (),
+                results=() if is_new else results,
             )
         )
         ledger.is_started = True

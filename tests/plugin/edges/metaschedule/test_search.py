@@ -104,3 +104,18 @@ def test_without_a_search_all_seeds_are_taken() -> None:
     proposed = search().propose(0, [("exact", schedule) for schedule in sampled])
     assert [c.origin for c in proposed.candidates] == ["default", *["exact"] * 6]
     assert not proposed.exhausted
+
+
+def test_a_search_goes_on_from_what_an_earlier_one_has_found() -> None:
+    """Its child was killed: nothing is measured twice, and no number is used twice."""
+    first = search()
+    measured = first.propose(8, ()).candidates
+    known = [(c.schedule, time_of(c) / 1e6) for c in measured]
+    second = TaskSearch(
+        canonical_workload(product(128, 128, 128)), CPU, seed=1, first_number=1_000_001
+    )
+    second.remember(known)
+    later = second.propose(8, ()).candidates
+    assert {c.origin for c in later} == {"search"}  # and no default schedule
+    assert {c.schedule for c in later}.isdisjoint({schedule for schedule, _ in known})
+    assert min(c.number for c in later) == 1_000_001

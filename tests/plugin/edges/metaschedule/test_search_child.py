@@ -47,8 +47,14 @@ def test_a_kill_while_opening_idle_or_asked_is_survived_and_the_fourth_is_one_to
         kill(child)
         time.sleep(0.1)
         child.propose(Propose(workload=workload, count=1))
+        assert child.knows(workload)
+        (nothing,) = received(child, lambda: False)  # to be asked again
+        assert (nothing.exhausted, nothing.candidates) == (False, ())
+        assert not child.knows(workload)
+        received(child, lambda: child.is_idle)
+        child.propose(Propose(workload=workload, count=1))
         (proposed,) = received(child, lambda: False)
-        assert (proposed.exhausted, len(proposed.candidates)) == (False, 2)
+        assert [c.number for c in proposed.candidates] == [2_000_001, 2_000_002]
         child.propose(Propose(workload=workload, count=1))
         kill(child)
         (given_up,) = received(child, lambda: False)  # the second one that died of this task
