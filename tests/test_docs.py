@@ -122,6 +122,7 @@ def test_zizmor_finds_nothing_in_the_workflows() -> None:
             [
                 ".github/workflows/ci.yml",
                 "examples/one-job.yml",
+                "examples/since-release.yml",
                 "examples/three-jobs.yml",
                 "plugin/tunegate/commands/workflow.yml",
             ],
