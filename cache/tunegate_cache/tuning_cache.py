@@ -16,6 +16,7 @@ import msgspec
 
 from tunegate_cache import names, segment
 from tunegate_cache.cache_statistics import CacheStatistics
+from tunegate_cache.deliveries import Deliveries
 from tunegate_cache.files import FileStore
 from tunegate_cache.group_reader import GroupReader, OpenSnapshot, Pins
 from tunegate_cache.guarded import GuardedStore
@@ -102,7 +103,8 @@ class TuningCache:
         self._writer = secrets.token_hex(4)
         self._index = RecordIndex(device)
         self._signer = trust.signer
-        self._offered = 0
+        self._offered = self._handed_in = 0
+        self._deliveries = Deliveries(lambda pending: self._write(pending.name, pending.body))
         self._trouble = ReadTrouble(self.statistics)
         self._groups = GroupReader(
             self._store,
@@ -134,23 +136,53 @@ class TuningCache:
     def publish(self, records: Sequence[TuningRecord]) -> bool:
         """Store records as one segment for each target (several when they are very many); False
         when they are not stored, or only wait on this machine."""
-        if self._mode == "off" or not records:
+        if not self._takes(records):
             return not records
-        self._index.add(records)
-        if self._mode == "ro" or self._is_too_much(records):
-            return False
         started = self._monotonic()
+        packed = self._kept(records)
+        stored = self._deliver(packed, started + self._budget.publish)
+        self.statistics.seconds += self._monotonic() - started
+        self._count(len(records) if stored else 0, is_all=stored)
+        return stored
+
+    def hand_in(self, records: Sequence[TuningRecord]) -> bool:
+        """As `publish`, without waiting for the store: when this returns, the records are safe on this
+        machine and on their way. False where they will not be stored. `settle` in the end."""
+        if not self._takes(records):
+            return not records
+        for pending in self._kept(records):
+            self._deliveries.start(pending)
+        self._handed_in += len(records)
+        return True
+
+    def settle(self, seconds: float) -> int:
+        """How many of the records that were handed in are not stored after so long: they wait on this
+        machine for the next run."""
+        started = self._monotonic()
+        is_all = self._deliveries.came_through(started + seconds, self._monotonic)
+        self.statistics.seconds += self._monotonic() - started
+        handed_in, self._handed_in = self._handed_in, 0
+        self._count(handed_in if is_all else 0, is_all=is_all)
+        return 0 if is_all else handed_in
+
+    def _takes(self, records: Sequence[TuningRecord]) -> bool:
+        if self._mode == "off" or not records:
+            return False
+        self._index.add(records)
+        return self._mode == "rw" and not self._is_too_much(records)
+
+    def _kept(self, records: Sequence[TuningRecord]) -> list[Pending]:
+        """As segments, which are on this machine's disk."""
         packed = self._packed(records)
         for pending in packed:
             if not self._write_ahead.keep(pending.name, pending.body):
                 self.statistics.note("cache: no room on this machine for records that must wait")
-        stored = self._deliver(packed, started + self._budget.publish)
-        self.statistics.seconds += self._monotonic() - started
-        if stored:
-            self.statistics.records_written += len(records)
-        else:
+        return packed
+
+    def _count(self, records: int, *, is_all: bool) -> None:
+        self.statistics.records_written += records
+        if not is_all:
             self.statistics.note("cache: new records wait on this machine for the next run")
-        return stored
 
     def _is_too_much(self, records: Sequence[TuningRecord]) -> bool:
         """A run that writes without end would crowd out everybody else's."""

@@ -76,6 +76,12 @@ class SharedCache:
     def publish(self, records: Sequence[TuningRecord]) -> bool:
         return self._cache.publish(records)
 
+    def hand_in(self, records: Sequence[TuningRecord]) -> bool:
+        return self._cache.hand_in(records)
+
+    def settle(self, seconds: float) -> int:
+        return self._cache.settle(seconds)
+
     def use(self) -> CacheUse:
         counted = self._cache.statistics
         refused = (_refused(count, reason) for reason, count in counted.refused.items())

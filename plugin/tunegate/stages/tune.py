@@ -17,6 +17,9 @@ from tunegate.tuning.estimate import CurvePoint, extended
 from tunegate.tuning.expected_time import TargetKind, known_ms, weight_of
 from tunegate_cache.records import TuningRecord, WorkloadKey
 
+_SETTLE_SECONDS = 3.0
+"""A cap is never overrun by 5; what is still on its way then is delivered by the next run."""
+
 
 def tune(
     shard: Shard,
@@ -41,6 +44,7 @@ def tune(
         is_cancelled = True
     finally:
         _close(batches)
+    notes = publisher.settle()
     spending = run.spending()
     tasks = final_outcomes(shard.tasks, run.latest, is_cancelled=is_cancelled)
     return TuningOutcome(
@@ -51,7 +55,7 @@ def tune(
         device=fingerprint,
         stopped="cancelled" if is_cancelled else why_ended(tasks, spending),
         curve=run.curve,
-        notes=(*publisher.notes(), *tuner.notes),
+        notes=(*notes, *tuner.notes),
     )
 
 
@@ -96,17 +100,20 @@ class _Publisher:
         self._refused: set[TuningRecord] = set()
 
     def __call__(self, records: Sequence[TuningRecord]) -> bool:
-        is_published = self._index.publish(records)
+        is_published = self._index.hand_in(records)
         if is_published:
             self._refused.difference_update(records)
         else:
             self._refused.update(records)
         return is_published
 
-    def notes(self) -> tuple[str, ...]:
-        if not self._refused:
-            return ()
-        return (f"records not published to the cache: {len(self._refused)}",)
+    def settle(self) -> tuple[str, ...]:
+        """What to say of records that the cache has not got, after a last wait for those on their way."""
+        waiting = 0
+        with suppress(KeyboardInterrupt, CancelledError):
+            waiting = self._index.settle(_SETTLE_SECONDS)
+        missing = len(self._refused) + waiting
+        return (f"records not published to the cache: {missing}",) if missing else ()
 
 
 def _line(outcome: TaskOutcome, spending: Spending, estimate_ms: float) -> str:

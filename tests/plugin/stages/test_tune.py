@@ -79,6 +79,7 @@ class Shelf:
 
     def __init__(self, *, is_open: Callable[[int], bool] = lambda _: True) -> None:
         self.records: list[TuningRecord] = []
+        self.on_their_way = 0
         self._is_open, self._calls = is_open, 0
 
     def lookup(
@@ -94,6 +95,13 @@ class Shelf:
             return False
         self.records += records
         return True
+
+    def hand_in(self, records: Sequence[TuningRecord]) -> bool:
+        return self.publish(records)
+
+    def settle(self, seconds: float) -> int:
+        assert seconds < 5
+        return self.on_their_way
 
     def use(self) -> CacheUse:
         return CacheUse(location="memory", zone="main", mode="rw")
@@ -202,6 +210,13 @@ def test_records_are_published_while_tuning_and_trouble_is_a_note() -> None:
     outcome, _ = tuned(make_outcome("a"), make_outcome("b"), make_outcome("b"), shelf=shelf)
     assert len(shelf.records) == 2
     assert outcome.notes == ("records not published to the cache: 1", "the clocks float")
+
+
+def test_records_that_are_still_on_their_way_at_the_end_are_told() -> None:
+    shelf = Shelf()
+    shelf.on_their_way = 3
+    outcome, _ = tuned(make_outcome("a"), shelf=shelf)
+    assert outcome.notes == ("records not published to the cache: 3", "the clocks float")
 
 
 def test_a_run_at_its_limit_says_which() -> None:
