@@ -213,13 +213,12 @@ def judge(
         run=measured,
         comparisons=comparisons,
         cache=planned.resolution.cache if planned else None,
-        warnings=(
-            *changes.notes,
-            *(planned.notes if planned else ()),
-            *told_as_lost(planned, outcomes),
-            *verdict.notes,
-        ),
+        warnings=(*changes.notes, *_told_of(planned, outcomes), *verdict.notes),
     )
+
+
+def _told_of(planned: TuningPlan | None, outcomes: Sequence[TuningOutcome]) -> tuple[str, ...]:
+    return (*planned.notes, *told_as_lost(planned, outcomes)) if planned else ()
 
 
 def _built(

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
-from tests.support.tuning_records import hexdigest
+from tests.cache.test_tuning_cache import answer, cache_over
+from tests.support.tuning_records import hexdigest, make_record
 from tunegate_cache import names
 from tunegate_cache.deliveries import Deliveries
+from tunegate_cache.memory import MemoryStore
+from tunegate_cache.records import ExactHit
 from tunegate_cache.store import StoreBusyError, StoreUnavailableError
-from tunegate_cache.write_ahead import Pending
+from tunegate_cache.tuning_cache import Mode
+from tunegate_cache.write_ahead import Pending, WriteAhead
 
 
 def pending(number: int = 0) -> Pending:
@@ -71,3 +76,42 @@ def test_what_is_no_trouble_of_the_store_is_raised() -> None:
     deliveries.start(pending())
     with pytest.raises(ZeroDivisionError):
         settled(deliveries)
+
+
+class SlowStore(MemoryStore):
+    """Writes only when it is let."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_open = threading.Event()
+
+    def write(self, name: str, body: bytes) -> None:
+        self.is_open.wait(10)
+        super().write(name, body)
+
+
+def test_what_is_handed_in_is_safe_at_once_and_stored_when_the_store_is_ready(
+    tmp_path: Path,
+) -> None:
+    store = SlowStore()
+    cache = cache_over(store, tmp_path)
+    started = time.monotonic()
+    assert cache.hand_in([make_record()])
+    assert time.monotonic() - started < 5
+    assert len(list(WriteAhead(tmp_path / "wal").pending("main"))) == 1  # a kill loses nothing now
+    assert cache.settle(0.05) == 1
+    assert "cache: new records wait on this machine for the next run" in cache.statistics.notes
+    store.is_open.set()
+    assert cache.hand_in([make_record("other")])
+    assert cache.settle(5.0) == 0
+    assert list(WriteAhead(tmp_path / "wal").pending("main")) == []
+    fresh = cache_over(store, tmp_path)
+    assert isinstance(answer(fresh), ExactHit)
+    assert isinstance(answer(fresh, "other"), ExactHit)
+
+
+@pytest.mark.parametrize("mode", ["ro", "off"])
+def test_who_may_not_write_hands_nothing_in(tmp_path: Path, mode: Mode) -> None:
+    cache = cache_over(MemoryStore(), tmp_path, mode=mode)
+    assert not cache.hand_in([make_record()])
+    assert cache.settle(1.0) == 0

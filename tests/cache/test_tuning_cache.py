@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -287,42 +286,3 @@ def test_a_run_that_writes_without_end_is_stopped(tmp_path: Path) -> None:
     assert any("are not stored" in note for note in cache.statistics.notes)
     assert isinstance(answer(cache_over(store, tmp_path)), ExactHit)
     assert not isinstance(answer(cache_over(store, tmp_path), "more"), ExactHit)
-
-
-class SlowStore(MemoryStore):
-    """Writes only when it is let."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.is_open = threading.Event()
-
-    def write(self, name: str, body: bytes) -> None:
-        self.is_open.wait(10)
-        super().write(name, body)
-
-
-def test_what_is_handed_in_is_safe_at_once_and_stored_when_the_store_is_ready(
-    tmp_path: Path,
-) -> None:
-    store = SlowStore()
-    cache = cache_over(store, tmp_path)
-    started = time.monotonic()
-    assert cache.hand_in([make_record()])
-    assert time.monotonic() - started < 5
-    assert len(list(WriteAhead(tmp_path / "wal").pending("main"))) == 1  # a kill loses nothing now
-    assert cache.settle(0.05) == 1
-    assert "cache: new records wait on this machine for the next run" in cache.statistics.notes
-    store.is_open.set()
-    assert cache.hand_in([make_record("other")])
-    assert cache.settle(5.0) == 0
-    assert list(WriteAhead(tmp_path / "wal").pending("main")) == []
-    fresh = cache_over(store, tmp_path)
-    assert isinstance(answer(fresh), ExactHit)
-    assert isinstance(answer(fresh, "other"), ExactHit)
-
-
-@pytest.mark.parametrize("mode", ["ro", "off"])
-def test_who_may_not_write_hands_nothing_in(tmp_path: Path, mode: Mode) -> None:
-    cache = cache_over(MemoryStore(), tmp_path, mode=mode)
-    assert not cache.hand_in([make_record()])
-    assert cache.settle(1.0) == 0

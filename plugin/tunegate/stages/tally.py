@@ -56,9 +56,9 @@ def lost_shards(plan: TuningPlan, outcomes: Sequence[TuningOutcome]) -> tuple[Sh
     )
 
 
-def told_as_lost(plan: TuningPlan | None, outcomes: Sequence[TuningOutcome]) -> Iterator[str]:
+def told_as_lost(plan: TuningPlan, outcomes: Sequence[TuningOutcome]) -> Iterator[str]:
     """A line for each of them."""
-    for shard in lost_shards(plan, outcomes) if plan else ():
+    for shard in lost_shards(plan, outcomes):
         tasks = "1 task was" if len(shard.tasks) == 1 else f"{len(shard.tasks)} tasks were"
         yield (
             f"shard {shard.index} on {shard.target} left no outcome-{shard.index}.json: its {tasks} "

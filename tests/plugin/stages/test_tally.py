@@ -104,4 +104,3 @@ def test_a_shard_that_left_no_outcome_is_told_and_one_with_nothing_to_do_is_not(
     (line,) = told_as_lost(plan, [shard(1)])
     assert line.startswith("shard 0 on cpu left no outcome-0.json: its 2 tasks were not tuned")
     assert tally(plan, [shard(0), shard(1)]).stopped == "finished"
-    assert list(told_as_lost(None, [])) == []
