@@ -35,7 +35,7 @@ from tunegate.ports import Builder, BuildJob, ModelJob
 
 SERIES = [f"{m}-{r}-{s}" for s in ("idle", "busy") for r in ("ort", "tvm") for m in ("cnn", "mlp")]
 PAIRS, STORED = 12, 20
-BLOCK_MS, FEWEST, WARM_UP_SECONDS = 25.0, 20, 0.3
+BLOCK_MS, FEWEST, WARM_UP_SECONDS = 25.0, 5, 0.3
 HOG = """
 import random, time
 import numpy as np
