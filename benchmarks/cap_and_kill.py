@@ -5,7 +5,7 @@
 
 `cap` tunes a small model with random budgets of seconds, some of them as money, and takes the time of
 the tuning itself. `kill` sends SIGKILL to `tunegate run` at a random moment, and compares what the
-log said was finished with what the cache holds. Prints the table of docs/benchmarks.md.
+cache had been given with what it holds, or what waits on this machine for it. Prints the table of docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -44,12 +44,18 @@ TARGET = TargetConfig(name="cpu")
 DEVICE = DeviceFingerprint(name="here", kind="cpu", units=2, memory_bytes=0)
 USD_PER_HOUR = 3.6
 LOUD = """
-from tunegate.edges import terminal
-terminal._LOG_UPDATE_SECONDS = 0.0
+import sys
 from tunegate.cli import entry
+from tunegate.edges.shared_cache import SharedCache
+hand_in = SharedCache.hand_in
+def loudly(self, records):
+    is_taken = hand_in(self, records)
+    print("handed in", sum(bool(r.template) for r in records), file=sys.stderr, flush=True)
+    return is_taken
+SharedCache.hand_in = loudly
 entry()
 """
-BATCH_LINE = re.compile(r"after (\d+) trials;.*?, (\d+) trials")
+HANDED_IN = re.compile(r"^handed in (\d+)$", re.MULTILINE)
 
 
 def main() -> None:
@@ -118,7 +124,7 @@ def kill(scratch: Path, runs: int, chance: random.Random) -> None:
             os.kill(process.pid, signal.SIGKILL)
             _, said = process.communicate()
         told = finished_trials(said)
-        held = trials_in(workspace.root / "cache")
+        held = kept_trials(workspace)
         interrupted += told > 0
         finished += told
         kept += held
@@ -131,7 +137,7 @@ def kill(scratch: Path, runs: int, chance: random.Random) -> None:
 
 
 def started_loudly(workspace: Workspace, *arguments: str) -> subprocess.Popen[str]:
-    """The command with a line for every finished batch: usually a log has one in half a minute."""
+    """The command with a line for every finished batch, once the cache has taken it."""
     return subprocess.Popen(
         [sys.executable, "-c", LOUD, *arguments],
         cwd=workspace.root,
@@ -143,8 +149,14 @@ def started_loudly(workspace: Workspace, *arguments: str) -> subprocess.Popen[st
 
 
 def finished_trials(said: str) -> int:
-    """As the last finished batch told."""
-    return max((int(trials) for _, trials in BATCH_LINE.findall(said)), default=0)
+    """Of the batches that the cache had taken."""
+    return sum(map(int, HANDED_IN.findall(said)))
+
+
+def kept_trials(workspace: Workspace) -> int:
+    """In the cache, or on this machine's disk for the next run to deliver."""
+    waiting = workspace.root.parent / ".cache" / "tunegate" / "undelivered"
+    return sum(trials_in(each) for each in [workspace.root / "cache", *waiting.glob("*")])
 
 
 def trials_in(cache: Path) -> int:

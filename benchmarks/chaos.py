@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
-from cap_and_kill import finished_trials, started_loudly, trials_in
+from cap_and_kill import finished_trials, kept_trials, started_loudly
 from our_model import tasks_of
 from ray.cluster_utils import Cluster
 from stock_model import TARGET
@@ -204,7 +204,7 @@ def killed_shard(scratch: Path, chance: random.Random) -> Survived:
         os.kill(process.pid, signal.SIGKILL)
         _, first = process.communicate()
     told = finished_trials(first)
-    kept = trials_in(workspace.root / "cache")
+    kept = kept_trials(workspace)
     again = workspace.tunegate("tune", "--shard", "0")
     gate = workspace.tunegate("gate")
     if again.returncode or gate.returncode:
