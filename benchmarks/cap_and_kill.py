@@ -5,7 +5,8 @@
 
 `cap` tunes a small model with random budgets of seconds, some of them as money, and takes the time of
 the tuning itself. `kill` sends SIGKILL to `tunegate run` at a random moment, and compares what the
-cache had been given with what it holds, or what waits on this machine for it. Prints the table of docs/benchmarks.md.
+cache had been given with what it holds, or what waits on this machine for it. Prints the table of
+docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -118,7 +119,9 @@ def kill(scratch: Path, runs: int, chance: random.Random) -> None:
     finished = kept = interrupted = 0
     worst = 0
     for number in range(runs):
-        workspace = Workspace(scratch / f"w{number}", CONFIG.replace("trials: 2", "trials: 4000"))
+        workspace = Workspace(
+            scratch / str(number) / "w", CONFIG.replace("trials: 2", "trials: 4000")
+        )
         with started_loudly(workspace, "run", "--minutes", "5") as process:
             time.sleep(chance.uniform(6.0, 20.0))
             os.kill(process.pid, signal.SIGKILL)

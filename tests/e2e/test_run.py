@@ -98,15 +98,6 @@ def test_a_base_that_cannot_be_compiled_is_replaced_by_the_version_before(tmp_pa
     }
 
 
-def test_the_stages_across_jobs_come_to_the_same_end(tmp_path: Path) -> None:
-    workspace = Workspace(tmp_path / "w", CONFIG.format(url="cache", trials=4))
-    for stage in (["detect"], ["plan"], ["tune", "--shard", "0"], ["gate"]):
-        done = workspace.tunegate(*stage)
-        assert done.returncode == 0, done.stderr
-    assert verdict(workspace)["status"] == "new"
-    assert verdict(workspace)["tuning"]["trials"] >= 4
-
-
 def test_a_lost_shard_costs_its_own_tasks_only(tmp_path: Path) -> None:
     """One of two runners comes back: a clone of the repository, the plan and the cache is all it had.
     Its outcome comes twice, as artifacts of CI may."""
@@ -116,7 +107,8 @@ def test_a_lost_shard_costs_its_own_tasks_only(tmp_path: Path) -> None:
     save(product, workspace.root / "models" / "n.onnx")
     workspace.git("add", "--all")
     workspace.git("commit", "-q", "--amend", "--no-edit")  # one commit: both models are new
-    assert workspace.tunegate("plan", "--shards", "2").returncode == 0
+    for stage in (["detect"], ["plan", "--shards", "2"]):
+        assert workspace.tunegate(*stage).returncode == 0
     runner = tmp_path / "runner"
     workspace.git("clone", "-q", str(workspace.root), str(runner))
     plan = Path(shutil.copy(workspace.root / ".tunegate" / "plan.json", tmp_path / "plan.json"))

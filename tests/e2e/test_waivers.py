@@ -25,19 +25,24 @@ CHEAP = "targets:\n  - name: cpu\n    runtime: onnxruntime\n    threads: 1\ngate
 
 
 def test_a_slowdown_with_a_waiver_passes_and_a_bad_waiver_stops_the_run(tmp_path: Path) -> None:
+    """Judged since a release: its margin is another one, and the same waiver holds."""
     workspace = Workspace(tmp_path / "w", CONFIG + CHEAP)
+    workspace.git("tag", "v1")
     save(conv_model(channels=16, out=32, size=112), workspace.root / "models" / "m.onnx")
     today = datetime.datetime.now(tz=datetime.UTC).date()
     later = today + datetime.timedelta(days=30)
     workspace.write("tunegate-waivers.yaml", WAIVER.format(expires=later))
     workspace.commit()
-    done = workspace.tunegate("run", "--base", "HEAD~1", "--json")
+    workspace.commit()  # which changes nothing, and would pass alone
+    done = workspace.tunegate("run", "--since-release", "--json")
     assert done.returncode == 0, done.stderr
     verdict = json.loads(done.stdout)
     assert verdict["status"] == "waived"
+    assert (verdict["margin_percent"], verdict["revisions"]["release"]) == (5, "v1")
+    assert "over the 5 % margin" in verdict["findings"][0]["reason"]
     assert "waived up to" in done.stderr
     workspace.write("tunegate-waivers.yaml", WAIVER.format(expires=today.replace(year=2199)))
     workspace.commit()
-    refused = workspace.tunegate("run", "--base", "HEAD~2")
+    refused = workspace.tunegate("run", "--base", "HEAD~3")
     assert refused.returncode == 2
     assert "over 90 days ahead" in refused.stderr

@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from tests.support.cuda_intrinsics import load_cuda_intrinsics
 from tests.support.golden import Golden
 from tests.support.workload_corpus import primitive, workloads
 from tunegate.config import TargetConfig
@@ -32,7 +33,7 @@ def test_workload_and_skeleton_digests_of_the_corpus_stay(golden: Golden) -> Non
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.kind)
 def test_target_keys_and_template_hashes_stay(golden: Golden, target: TargetConfig) -> None:
-    load_intrinsics(target.kind)
+    load_cuda_intrinsics() if target.kind == "cuda" else load_intrinsics(target.kind)
     resolved = tvm_target(target)
     found: dict[str, object] = {"target": resolved.key}
     for name, make in workloads().items():

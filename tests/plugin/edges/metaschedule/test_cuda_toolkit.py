@@ -13,9 +13,9 @@ from tvm.driver import build
 from tvm.support.nvcc import compile_cuda
 
 from tests.plugin.edges.metaschedule.test_workload import product
+from tests.support.cuda_intrinsics import load_cuda_intrinsics
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.cuda_toolkit import cuda_variables
-from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.metaschedule.workload import canonical_workload
@@ -78,7 +78,7 @@ def packages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert variables["TVM_CUDA_COMPILE_MODE"] == "nvrtc"
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    load_intrinsics("cuda")
+    load_cuda_intrinsics()
 
 
 @pytest.mark.usefixtures("packages")

@@ -8,6 +8,7 @@ import tvm
 from tvm import te
 
 from tests.plugin.edges.metaschedule.test_workload import product
+from tests.support.cuda_intrinsics import load_cuda_intrinsics
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.messages import Candidate, Measured
 from tunegate.edges.metaschedule.search import TaskSearch
@@ -72,7 +73,7 @@ def test_a_small_space_is_exhausted_and_says_so() -> None:
 
 def test_drafts_that_a_gpu_cannot_run_are_never_proposed_and_learned_from() -> None:
     """No GPU is needed to know its limits."""
-    load_intrinsics("cuda")
+    load_cuda_intrinsics()
     gpu = tvm.target.Target(
         {
             "kind": "cuda",
