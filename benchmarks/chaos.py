@@ -27,21 +27,17 @@ from pathlib import Path
 
 import msgspec
 from cap_and_kill import finished_trials, kept_trials, started_loudly
-from our_model import tasks_of
+from our_model import shard_of, tasks_of, tuner_of
 from ray.cluster_utils import Cluster
 from stock_model import TARGET
 from tests.support.small_onnx import conv_model, save
 from tests.support.workspace import CONFIG, Workspace
 
-from tunegate.artifacts.plans import Budget, PlannedTask, Shard
-from tunegate.artifacts.tasks import ResolvedTask
-from tunegate.edges.metaschedule.tuner import MetaScheduleTuner
-from tunegate.edges.metaschedule.versions import toolchain
-from tunegate_cache.records import DeviceFingerprint, Miss, Provenance, TuningRecord
+from tunegate.artifacts.plans import Budget
+from tunegate_cache.records import TuningRecord
 
 CAP_SECONDS = 180.0
 UNDISTURBED = 4
-DEVICE = DeviceFingerprint(name="here", kind="cpu", units=2, memory_bytes=0)
 
 
 class Survived(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,10 +88,13 @@ def tuned(kind: str, model: Path, trials: int, scratch: Path, chance: random.Ran
         return True
 
     tasks = [task for task in tasks_of(model, TARGET, scratch) if "conv" in task.operator]
-    shard = shard_of(tasks, trials)
+    budget = Budget(
+        seconds=CAP_SECONDS, trials=trials * len(tasks), min_gain_percent_per_minute=0.0
+    )
+    shard = shard_of(tasks, TARGET, budget)
     harm = {"workers": killing_workers, "search": killing_the_search, "node": losing_a_node}
     with harm.get(kind, doing_nothing)(chance) as kills:
-        tuner = tuner_of(scratch, on_ray=kind == "node")
+        tuner = tuner_of(TARGET, scratch, on_ray=kind == "node")
         started = time.monotonic()
         outcomes = list(tuner.tune(shard, {("m.onnx", "head"): model}, publish))
         seconds = time.monotonic() - started
@@ -217,36 +216,6 @@ def killed_shard(scratch: Path, chance: random.Random) -> Survived:
         spoiled=0,
         seconds=time.monotonic() - started,
         best_ms=None,
-    )
-
-
-def tuner_of(scratch: Path, *, on_ray: bool) -> MetaScheduleTuner:
-    return MetaScheduleTuner(
-        targets={TARGET.name: TARGET},
-        shapes={"m.onnx": {}},
-        device=DEVICE,
-        toolchain=toolchain(),
-        source=Provenance(),
-        clock=time,
-        scratch=scratch / "tuner",
-        on_ray=on_ray,
-    )
-
-
-def shard_of(tasks: Sequence[object], trials: int) -> Shard:
-    planned = tuple(
-        PlannedTask(resolved=ResolvedTask(task, Miss("absent")), trials=trials, gain_ms=1.0)
-        for task in tasks
-    )
-    return Shard(
-        index=0,
-        target=TARGET.name,
-        labels=(),
-        tasks=planned,
-        budget=Budget(
-            seconds=CAP_SECONDS, trials=trials * len(planned), min_gain_percent_per_minute=0.0
-        ),
-        predicted_seconds=0.0,
     )
 
 

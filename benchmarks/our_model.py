@@ -188,18 +188,41 @@ def tuned(
     *,
     filters: bool = True,
 ) -> dict[WorkloadKey, TaskOutcome]:
-    shard = Shard(
+    budget = Budget(seconds=seconds, trials=None, min_gain_percent_per_minute=0.0)
+    shard = shard_of(tasks, target, budget, found)
+    tuner = tuner_of(target, scratch, filters=filters)
+    return {o.key: o for o in tuner.tune(shard, {("m.onnx", "head"): model}, publish)}
+
+
+def shard_of(
+    tasks: Sequence[TuningTask],
+    target: TargetConfig,
+    budget: Budget,
+    found: Mapping[WorkloadKey, Lookup] | None = None,
+) -> Shard:
+    """Of all tasks; `found` is what the cache answers, nothing where it was not asked."""
+    known = found or {}
+    return Shard(
         index=0,
         target=target.name,
         labels=(),
         tasks=tuple(
-            PlannedTask(resolved=ResolvedTask(task, found[task.key]), trials=8, gain_ms=1.0)
+            PlannedTask(
+                resolved=ResolvedTask(task, known.get(task.key, Miss("absent"))),
+                trials=8,
+                gain_ms=1.0,
+            )
             for task in tasks
         ),
-        budget=Budget(seconds=seconds, trials=None, min_gain_percent_per_minute=0.0),
+        budget=budget,
         predicted_seconds=0.0,
     )
-    tuner = MetaScheduleTuner(
+
+
+def tuner_of(
+    target: TargetConfig, scratch: Path, *, filters: bool = True, on_ray: bool = False
+) -> MetaScheduleTuner:
+    return MetaScheduleTuner(
         targets={target.name: target},
         shapes={"m.onnx": {}},
         device=DEVICE,
@@ -208,5 +231,5 @@ def tuned(
         clock=time,
         scratch=scratch / "tuner",
         filters=filters,
+        on_ray=on_ray,
     )
-    return {o.key: o for o in tuner.tune(shard, {("m.onnx", "head"): model}, publish)}

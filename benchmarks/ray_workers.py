@@ -19,9 +19,9 @@ from contextlib import closing
 from pathlib import Path
 
 import onnx
-from our_model import tasks_of
+from our_model import shard_of, tasks_of, tuner_of
 from ray.cluster_utils import Cluster
-from scaling import shard_of, tuner
+from scaling import ENDLESS
 from stock_model import TARGET, named_model
 
 from tunegate.artifacts.tasks import TuningTask
@@ -77,7 +77,9 @@ def rate(
         return True
 
     files = {("m.onnx", "head"): model}
-    outcomes = tuner(scratch, on_ray=on_ray).tune(shard_of(tasks), files, publish)
+    outcomes = tuner_of(TARGET, scratch, on_ray=on_ray).tune(
+        shard_of(tasks, TARGET, ENDLESS), files, publish
+    )
     with closing(outcomes):
         while not marks or marks[-1][0] < trials:
             next(outcomes)

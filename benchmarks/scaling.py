@@ -24,22 +24,21 @@ from unittest.mock import patch
 
 import msgspec
 import onnx
-from our_model import DEVICE, tasks_of
+from our_model import shard_of, tasks_of, tuner_of
 from stock_model import TARGET, named_model
 
-from tunegate.artifacts.plans import Budget, PlannedTask, Shard
-from tunegate.artifacts.tasks import ResolvedTask, TuningTask
+from tunegate.artifacts.plans import Budget
+from tunegate.artifacts.tasks import TuningTask
 from tunegate.edges.child import Child
 from tunegate.edges.device_lock import Claim
 from tunegate.edges.metaschedule import tuner as tuner_module
 from tunegate.edges.metaschedule.crew import Crew
 from tunegate.edges.metaschedule.messages import Measured
 from tunegate.edges.metaschedule.places import Place, Slot
-from tunegate.edges.metaschedule.tuner import MetaScheduleTuner
-from tunegate.edges.metaschedule.versions import toolchain
-from tunegate_cache.records import Miss, Provenance, TuningRecord
+from tunegate_cache.records import TuningRecord
 
 LEAST_TRIALS = 40
+ENDLESS = Budget(seconds=None, trials=100_000, min_gain_percent_per_minute=0.0)
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -149,39 +148,13 @@ def measured(
 
     watch = Watch()
     with patch.object(tuner_module, "LocalExecutor", on_sleeping_devices):
-        outcomes = tuner(scratch).tune(shard_of(tasks), {("m.onnx", "head"): model}, watch)
+        outcomes = tuner_of(TARGET, scratch).tune(
+            shard_of(tasks, TARGET, ENDLESS), {("m.onnx", "head"): model}, watch
+        )
         with closing(outcomes):
             while watch.trials < trials:
                 next(outcomes)
     return watch.point(devices)
-
-
-def tuner(scratch: Path, *, on_ray: bool = False) -> MetaScheduleTuner:
-    return MetaScheduleTuner(
-        targets={TARGET.name: TARGET},
-        shapes={"m.onnx": {}},
-        device=DEVICE,
-        toolchain=toolchain(),
-        source=Provenance(),
-        clock=time,
-        scratch=scratch / "tuner",
-        on_ray=on_ray,
-    )
-
-
-def shard_of(tasks: Sequence[TuningTask]) -> Shard:
-    planned = tuple(
-        PlannedTask(resolved=ResolvedTask(task, Miss("absent")), trials=8, gain_ms=1.0)
-        for task in tasks
-    )
-    return Shard(
-        index=0,
-        target=TARGET.name,
-        labels=(),
-        tasks=planned,
-        budget=Budget(seconds=None, trials=100_000, min_gain_percent_per_minute=0.0),
-        predicted_seconds=0.0,
-    )
 
 
 def search_seconds() -> float:

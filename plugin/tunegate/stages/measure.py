@@ -43,6 +43,7 @@ def measure(
     inferences: Mapping[ModelPath, int] | None = None,
 ) -> MeasurementRun:
     """`inferences` are how many an objective needs of a model without a base. A trouble with one cell is that cell's `error`; the others are measured all the same."""
+    compared = sum(map(_is_compared, builds))
     cells = []
     for built in builds:
         measured = _cell(
@@ -50,7 +51,7 @@ def measure(
             out=out,
             benchmarker=benchmarker,
             gate=gate,
-            cells=sum(_is_compared(each) for each in builds),
+            cells=compared,
             clock=clock,
             progress=progress,
             inferences=inferences or {},
