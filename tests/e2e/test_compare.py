@@ -60,21 +60,16 @@ def test_a_file_that_is_no_model_is_one_clear_line(workspace: Workspace) -> None
     assert "Traceback" not in done.stderr
 
 
-def test_two_artifacts_of_earlier_builds_are_compared_without_building(
+def test_what_earlier_runs_have_built_is_compared_without_building_it_again(
     workspace: Workspace,
 ) -> None:
+    """Two artifacts, and what production runs as the base of a new model."""
     assert workspace.tunegate("run").returncode == 0
     (built,) = (workspace.root / ".tunegate" / "builds").glob("*/cpu/head")
     kept = shutil.copytree(built, workspace.root / "production")
     done = workspace.tunegate("compare", "production", str(kept), "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["findings"][0]["reason"] == "identical build, not measured"
-
-
-def test_what_production_runs_is_the_base_of_a_new_model(workspace: Workspace) -> None:
-    assert workspace.tunegate("run").returncode == 0
-    (built,) = (workspace.root / ".tunegate" / "builds").glob("*/cpu/head")
-    shutil.copytree(built, workspace.root / "production")
     save(conv_model(channels=16, out=32, size=112), workspace.root / "wide.onnx")
     done = workspace.tunegate("compare", "production", "wide.onnx", "--json")
     assert done.returncode == 1, done.stderr

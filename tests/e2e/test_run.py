@@ -165,7 +165,7 @@ def test_a_cap_in_dollars_ends_the_tuning_in_time(tmp_path: Path) -> None:
 
 
 def test_a_killed_tuning_goes_on_from_its_last_finished_batch(tmp_path: Path) -> None:
-    workspace = Workspace(tmp_path / "w", CONFIG.format(url="cache", trials=24))
+    workspace = Workspace(tmp_path / "w", CONFIG.format(url="cache", trials=12))
     assert workspace.tunegate("plan").returncode == 0
     with workspace.start("tune") as process:
         wait_for_segments(workspace, process)

@@ -14,7 +14,8 @@ from typing import Literal
 
 import msgspec
 import numpy as np
-from scipy.special import stdtrit
+
+from tunegate.gate.distributions import t_quantile
 
 FAIL_ERROR = 0.01
 PASS_ERROR = 0.05
@@ -74,4 +75,4 @@ def projected_launches(
 
 def _t(error: float, count: int) -> float:
     """Upper quantile of Student's t with count - 1 degrees of freedom."""
-    return float(stdtrit(count - 1, 1 - error))
+    return t_quantile(count - 1, 1 - error)

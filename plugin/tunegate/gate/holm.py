@@ -11,9 +11,9 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import stdtr
 
 from tunegate.gate.decision import FAIL_ERROR, SMALLEST_SPREAD
+from tunegate.gate.distributions import t_probability
 
 
 def chance_of_no_slowdown(effects: Sequence[float], *, margin: float, looks: int) -> float:
@@ -22,7 +22,7 @@ def chance_of_no_slowdown(effects: Sequence[float], *, margin: float, looks: int
     count = len(effects)
     spread = max(float(np.std(effects, ddof=1)), SMALLEST_SPREAD)
     distance = (margin - float(np.mean(effects))) * math.sqrt(count) / spread
-    return min(1.0, looks * float(stdtr(count - 1, distance)))
+    return min(1.0, looks * t_probability(count - 1, distance))
 
 
 def shares(chances: Sequence[float]) -> tuple[int, ...]:

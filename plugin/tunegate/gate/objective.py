@@ -6,9 +6,8 @@ MLPerf's early stopping does (inference_rules.adoc, Appendix "Early Stopping").
 
 from __future__ import annotations
 
-from scipy.special import betaincinv
-
 from tunegate.gate.decision import Decision
+from tunegate.gate.distributions import beta_quantile
 
 ERROR = 0.05
 
@@ -23,12 +22,12 @@ def judge(over: int, total: int, percentile: float) -> Decision:
 
 def upper_share(over: int, total: int) -> float:
     """With 95 % confidence no larger share is over the limit."""
-    return 1.0 if over >= total else float(betaincinv(over + 1, total - over, 1 - ERROR))
+    return 1.0 if over >= total else beta_quantile(over + 1, total - over, 1 - ERROR)
 
 
 def lower_share(over: int, total: int) -> float:
     """With 95 % confidence no smaller share is over the limit."""
-    return 0.0 if over == 0 else float(betaincinv(over, total - over + 1, ERROR))
+    return 0.0 if over == 0 else beta_quantile(over, total - over + 1, ERROR)
 
 
 def inferences_needed(percentile: float) -> int:

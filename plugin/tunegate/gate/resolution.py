@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import stdtrit
 
 from tunegate.gate.decision import PASS_ERROR, SMALLEST_SPREAD
+from tunegate.gate.distributions import t_quantile
 from tunegate.gate.looks import affordable_looks
 
 _SURELY = 1.645
@@ -21,5 +21,5 @@ def smallest_margin_percent(
     """The margin under which an unchanged model would surely pass, in percent."""
     looks = affordable_looks(budget_seconds, launch_seconds)
     spread = max(float(np.std(effects, ddof=1)), SMALLEST_SPREAD)
-    quantile = float(stdtrit(looks[-1] - 1, 1 - PASS_ERROR / len(looks)))
+    quantile = t_quantile(looks[-1] - 1, 1 - PASS_ERROR / len(looks))
     return 100 * math.expm1((quantile + _SURELY) * spread / math.sqrt(looks[-1]))

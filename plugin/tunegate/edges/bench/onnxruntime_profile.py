@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 import onnx
-import onnxruntime
+
+from tunegate.edges.bench.onnxruntime_session import opened
 
 _KERNEL = "_kernel_time"
 _REORDERED = "_nchwc"
@@ -30,26 +31,12 @@ class _Event(msgspec.Struct):
     args: _Details = msgspec.field(default_factory=_Details)
 
 
-def session_options(threads: int) -> Any:
-    """One inference at a time, with all optimizations."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 4
-    return options
-
-
 def profiled_ms(
     model: Path, feed: Mapping[str, Any], threads: int, inferences: int
 ) -> dict[str, float]:
     """Milliseconds in one inference by node name: the median, the first inference aside."""
     with tempfile.TemporaryDirectory() as folder:
-        options = session_options(threads)
-        options.enable_profiling = True
-        options.profile_file_prefix = str(Path(folder) / "profile")
-        session = onnxruntime.InferenceSession(
-            str(model), options, providers=["CPUExecutionProvider"]
-        )
+        session = opened(model, threads, profile=Path(folder) / "profile")
         for _ in range(inferences + 1):
             session.run(None, dict(feed))
         events = msgspec.json.decode(Path(session.end_profiling()).read_bytes(), type=list[_Event])

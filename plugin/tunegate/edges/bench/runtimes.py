@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-
-import onnx
-import onnxruntime
+from typing import Protocol
 
 from tunegate.edges.artifact_file import ArtifactFile, ArtifactTensor
-from tunegate.edges.bench.onnxruntime_profile import profiled_ms, session_options
+from tunegate.edges.bench.onnxruntime_session import opened
 from tunegate.edges.seeded_inputs import seeded_inputs
 
 Inference = Callable[[], object]
 _SEED = 1
+_NUMPY_NAMES = {"float": "float32", "double": "float64"}
+"""Of the types that ONNX Runtime calls otherwise."""
+
+
+class NodeArg(Protocol):
+    """An input of a session of ONNX Runtime; a dimension that is open is a name or None."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def type(self) -> str: ...
+    @property
+    def shape(self) -> Sequence[int | str | None]: ...
 
 
 def load_artifact(directory: Path) -> Inference:
@@ -31,6 +42,9 @@ def operators_ms(directory: Path, inferences: int) -> dict[str, float]:
     """What each operator takes in one inference of the whole model: medians."""
     artifact = ArtifactFile.read(directory)
     if artifact.runtime == "onnxruntime":
+        # Reads the graph with the `onnx` package, which would double the time a launch takes to start.
+        from tunegate.edges.bench.onnxruntime_profile import profiled_ms  # noqa: PLC0415
+
         feed = seeded_inputs(artifact.inputs, _SEED)
         return profiled_ms(directory / artifact.file, feed, artifact.threads, inferences)
     from tunegate.edges.metaschedule.in_model import kernels_ms  # noqa: PLC0415 -- as above
@@ -40,20 +54,12 @@ def operators_ms(directory: Path, inferences: int) -> dict[str, float]:
 
 def load_onnx(model: Path, threads: int) -> Inference:
     """ONNX Runtime with all its optimizations, one inference at a time."""
-    options = session_options(threads)
-    session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
-    feed = seeded_inputs(_inputs(model), _SEED)
+    session = opened(model, threads)
+    feed = seeded_inputs([_input(each) for each in session.get_inputs()], _SEED)
     return lambda: session.run(None, feed)
 
 
-def _inputs(model: Path) -> list[ArtifactTensor]:
-    graph = onnx.load(model, load_external_data=False).graph
-    initialized = {tensor.name for tensor in graph.initializer}
-    tensors = []
-    for value in graph.input:
-        if value.name not in initialized:
-            kind = value.type.tensor_type
-            dtype = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)
-            shape = tuple(int(dim.dim_value) for dim in kind.shape.dim)
-            tensors.append(ArtifactTensor(value.name, shape, str(dtype)))
-    return tensors
+def _input(node: NodeArg) -> ArtifactTensor:
+    kind = node.type.removeprefix("tensor(").removesuffix(")")
+    shape = tuple(dim if isinstance(dim, int) else 0 for dim in node.shape)
+    return ArtifactTensor(node.name, shape, _NUMPY_NAMES.get(kind, kind))

@@ -8,8 +8,8 @@ from typing import Literal
 
 import msgspec
 import numpy as np
-from scipy.special import stdtrit
 
+from tunegate.gate.distributions import t_quantile
 from tunegate.gate.replay import peer_rules
 from tunegate.gate.replay.ours import Outcome, gates
 from tunegate.gate.replay.peer_rules import Rule
@@ -126,7 +126,7 @@ def coverage(series: Series, launches: int) -> Coverage:
     truth = float(np.mean(series.effects))
     windows = np.lib.stride_tricks.sliding_window_view(series.effects, launches)
     error = windows.std(axis=1, ddof=1) / math.sqrt(launches)
-    width = float(stdtrit(launches - 1, _NOMINAL)) * error
+    width = t_quantile(launches - 1, _NOMINAL) * error
     centers = windows.mean(axis=1)
     return Coverage(
         launches,
