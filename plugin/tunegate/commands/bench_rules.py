@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
+
 from tunegate.commands.standard_output import write_line
 from tunegate.edges.recorded_launches import read_launches
 from tunegate.errors import PASS
+from tunegate.gate.replay.pooled import pooled_alarms, pooled_coverage, pooled_verdicts
 from tunegate.gate.replay.power import (
     COVERED_LAUNCHES,
     PEERS,
     SLOWDOWNS,
     Alarms,
+    Coverage,
+    Verdicts,
     alarms,
     coverage,
     verdicts,
@@ -24,36 +29,73 @@ _MARGINS_PERCENT = (2.0, 3.0)
 _AROUND_MARGIN_PERCENT = (-1.0, 0.0, 0.5, 1.0, 2.0, 3.0)
 
 
+class _Found(msgspec.Struct, frozen=True):
+    """The rows of the three tables."""
+
+    title: str
+    line: str
+    alarms: list[Alarms]
+    verdicts: list[Verdicts]
+    coverage: list[Coverage]
+
+
 def run(data: Path) -> int:
-    """Prints Markdown. Raises ArtifactError for a file that holds no launches."""
-    for series in read_launches(data):
-        for line in _told(series):
-            write_line(line)
+    """Prints Markdown, all series together first. Raises ArtifactError for a file that holds no
+    launches."""
+    several = list(read_launches(data))
+    found = [_found(series) for series in several]
+    if len(found) > 1:
+        found.insert(0, _together(found, sum(map(len, several))))
+    for each in found:
+        for block in _told(each):
+            write_line(block)
     return PASS
 
 
-def _told(series: Series) -> Iterator[str]:
-    yield f"### {series.name}\n"
-    yield (
+def _found(series: Series) -> _Found:
+    line = (
         f"{len(series)} launches, {series.seconds_per_launch:.1f} s each; spread of their effects "
-        f"{100 * series.effects.std(ddof=1):.2f} %.\n"
+        f"{100 * series.effects.std(ddof=1):.2f} %."
     )
+    return _Found(
+        series.name,
+        line,
+        [
+            *(alarms(series, peer) for peer in PEERS),
+            *(_as_alarms(series, margin) for margin in _MARGINS_PERCENT),
+        ],
+        [
+            verdicts(series, slowdown, margin)
+            for margin in _MARGINS_PERCENT
+            for slowdown in (0.0, *((margin + d) / 100 for d in _AROUND_MARGIN_PERCENT))
+        ],
+        [coverage(series, launches) for launches in COVERED_LAUNCHES],
+    )
+
+
+def _together(found: list[_Found], launches: int) -> _Found:
+    return _Found(
+        "All series",
+        f"{launches} launches of {len(found)} series.",
+        [pooled_alarms(rows) for rows in zip(*(each.alarms for each in found), strict=True)],
+        [pooled_verdicts(rows) for rows in zip(*(each.verdicts for each in found), strict=True)],
+        [pooled_coverage(rows) for rows in zip(*(each.coverage for each in found), strict=True)],
+    )
+
+
+def _told(found: _Found) -> Iterator[str]:
+    yield f"### {found.title}\n"
+    yield found.line + "\n"
     yield "Jobs that report a slowdown, by the true one:\n"
-    ours = [_as_alarms(series, margin) for margin in _MARGINS_PERCENT]
-    yield alarms_table([*(alarms(series, peer) for peer in PEERS), *ours]) + "\n"
+    yield alarms_table(found.alarms) + "\n"
     yield "Our gates, none of which shares a launch with another:\n"
-    found = [
-        verdicts(series, slowdown, margin)
-        for margin in _MARGINS_PERCENT
-        for slowdown in (0.0, *((margin + d) / 100 for d in _AROUND_MARGIN_PERCENT))
-    ]
-    yield verdicts_table(found) + "\n"
+    yield verdicts_table(found.verdicts) + "\n"
     yield "Coverage of one-sided 95 % bounds:\n"
-    yield coverage_table([coverage(series, launches) for launches in COVERED_LAUNCHES]) + "\n"
+    yield coverage_table(found.coverage) + "\n"
 
 
 def _as_alarms(series: Series, margin_percent: float) -> Alarms:
     shares = tuple(
-        verdicts(series, slowdown, margin_percent).shares["fail"] for slowdown in SLOWDOWNS
+        verdicts(series, slowdown, margin_percent).share("fail") for slowdown in SLOWDOWNS
     )
     return Alarms(f"tunegate, margin {margin_percent:g} %", shares)

@@ -14,9 +14,10 @@ def test_the_tables_of_a_recording_are_printed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     times = (make_times(130, spread=0.002) * 1e6).astype(np.uint32)
-    write_launches(tmp_path / "l.npz", {"idle": (times, 2.0)})
+    write_launches(tmp_path / "l.npz", {"idle": (times, 2.0), "busy": (times, 2.0)})
     assert main(["bench-rules", "--data", str(tmp_path / "l.npz")]) == 0
     said = capsys.readouterr().out
+    assert said.startswith("### All series\n\n260 launches of 2 series.")
     assert "### idle\n\n130 launches, 2.0 s each" in said
     ours = next(line for line in said.splitlines() if "tunegate, margin 3 %" in line)
     assert ours.replace("\u00a0", " ").endswith(

@@ -55,14 +55,23 @@ class Alarms(msgspec.Struct, frozen=True):
 
 
 class Verdicts(msgspec.Struct, frozen=True, kw_only=True):
-    """Our gates at one margin and one slowdown: shares of outcomes, and what a cell costs."""
+    """Our gates at one margin and one slowdown: how each ended, and its seconds."""
 
     margin_percent: float
     slowdown: float
-    gates: int
-    shares: dict[Outcome, float]
-    median_seconds: float
-    p95_seconds: float
+    outcomes: tuple[Outcome, ...]
+    seconds: tuple[float, ...]
+
+    def share(self, outcome: Outcome) -> float:
+        return self.outcomes.count(outcome) / max(1, len(self.outcomes))
+
+    @property
+    def median_seconds(self) -> float:
+        return float(np.median(self.seconds or [math.nan]))
+
+    @property
+    def p95_seconds(self) -> float:
+        return float(np.percentile(self.seconds or [math.nan], 95))
 
 
 class Coverage(msgspec.Struct, frozen=True):
@@ -99,18 +108,11 @@ def verdicts(series: Series, slowdown: float, margin_percent: float) -> Verdicts
     """Our gate on the series, again and again, no launch used twice."""
     noises = [float(noise) for noise in series.noises]
     found = gates(_centered(series, slowdown), noises, slowdown, margin_percent)
-    outcomes: tuple[Outcome, ...] = ("fail", "pass", "inconclusive", "invalid-env")
-    seconds = [each.launches * series.seconds_per_launch for each in found] or [math.nan]
     return Verdicts(
         margin_percent=margin_percent,
         slowdown=slowdown,
-        gates=len(found),
-        shares={
-            outcome: sum(each.outcome == outcome for each in found) / max(1, len(found))
-            for outcome in outcomes
-        },
-        median_seconds=float(np.median(seconds)),
-        p95_seconds=float(np.percentile(seconds, 95)),
+        outcomes=tuple(each.outcome for each in found),
+        seconds=tuple(each.launches * series.seconds_per_launch for each in found),
     )
 
 
