@@ -93,12 +93,16 @@ class BudgetConfig(_Section, frozen=True, kw_only=True):
 
 class GateConfig(_Section, frozen=True, kw_only=True):
     """`margin-percent` is the slowdown that fails; `seconds` the measuring budget of one model
-    on one target; `inconclusive` what an undecided gate does. More of an artifact's bytes, or of the
+    on one target, `extend` whether it may be spent once more where that is likely to decide;
+    `inconclusive` what an undecided gate does. More of an artifact's bytes, or of the
     peak memory of the process that runs it, fails where it has a margin of its own. Everything since
-    the last tag like `release-tags` together may cost `release-margin-percent`."""
+    the last tag like `release-tags` together may cost `release-margin-percent`. With `waiver-trailers` commits may hold
+    waivers."""
 
     margin_percent: Annotated[float, msgspec.Meta(gt=0, le=100)] = 3.0
+    waiver_trailers: bool = False
     seconds: Positive = 240.0
+    extend: bool = True
     absolute_floor_us: NotNegative = 0.5
     inconclusive: Literal["fail", "warn"] = "fail"
     pairs: Annotated[int, msgspec.Meta(ge=4, le=24)] = 12

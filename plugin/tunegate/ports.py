@@ -44,17 +44,26 @@ class TreeEntry(msgspec.Struct, frozen=True):
     blob: str
 
 
+class Trailer(msgspec.Struct, frozen=True):
+    """`Key: value` at the end of a commit's message."""
+
+    commit: str
+    value: str
+
+
 class Repository(Protocol):
     """A git repository.
 
     **Revisions.** `resolve` turns any revision text into a full commit id or raises
     `RevisionError` naming it. **Reading** never needs a second checkout and never changes the
     working tree; blobs that are missing locally (a shallow or blobless clone) are fetched.
+    `trailers` are of the commits that `head` has and `base` has not, the newest first.
     """
 
     def revisions(self, base: str | None, head: str | None) -> Revisions: ...
     def files(self, revision: str) -> Sequence[TreeEntry]: ...
     def read(self, revision: str, path: str) -> bytes: ...
+    def trailers(self, base: str, head: str, key: str) -> Sequence[Trailer]: ...
     def export_model(self, version: ModelVersion, into: Path) -> Path: ...
 
 

@@ -10,9 +10,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tunegate.agreements import agreed_waivers
 from tunegate.artifacts.changes import ChangeSet, Revisions
 from tunegate.config import Config, TargetConfig
-from tunegate.edges import config_file, waivers_file
+from tunegate.edges import config_file
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.bench.scoring_command import ScoringCommand
 from tunegate.edges.clock import SystemClock
@@ -103,7 +104,7 @@ def prepared_out(settings: Settings) -> Path:
 
 @contextmanager
 def opened_tools(
-    settings: Settings, config: Config, repository: Repository, root: Path, commit: str
+    settings: Settings, config: Config, repository: Repository, root: Path, revisions: Revisions
 ) -> Iterator[Tools]:
     """The real tools of one run. When it ends, only the logs of the working directory stay: errors in
     the report name them. After an exception all of it does."""
@@ -125,7 +126,7 @@ def opened_tools(
                 "onnxruntime": OnnxRuntimeBuilder(workdir / "onnxruntime"),
             },
             shipping=BuildDirectories(),
-            tuner=_tuner(config, device, clock, _source(root, commit), workdir),
+            tuner=_tuner(config, device, clock, _source(root, revisions.head), workdir),
             benchmarker=FreshProcesses(workdir / "bench", _cuda_target(config)),
             device=device,
             clock=clock,
@@ -133,7 +134,7 @@ def opened_tools(
             threads=max(target.threads or default_threads() for target in config.targets),
             out=out,
             workdir=workdir,
-            policies=_policies(repository, commit, clock, settings),
+            policies=_policies(repository, revisions, config, clock, settings),
             scorer=_scorer(settings),
             reader=GitModelReader(repository) if isinstance(repository, GitRepository) else None,
         )
@@ -185,15 +186,14 @@ def _scorer(settings: Settings) -> Scorer | None:
     return ScoringCommand(settings.metric_command) if settings.metric_command else None
 
 
-def _policies(repository: Repository, commit: str, clock: Clock, settings: Settings) -> Policies:
-    """Waivers are those of the revision that is checked. Raises ConfigError."""
+def _policies(
+    repository: Repository, revisions: Revisions, config: Config, clock: Clock, settings: Settings
+) -> Policies:
+    """Raises ConfigError."""
     today = datetime.datetime.fromtimestamp(clock.time(), tz=datetime.UTC).date()
-    try:
-        text = repository.read(commit, waivers_file.NAME).decode() if commit else ""
-    except RevisionError:
-        text = ""
+    with_trailers = config.gate.waiver_trailers
     return Policies(
-        waivers=waivers_file.parse_waivers(text, waivers_file.NAME, today),
+        waivers=agreed_waivers(repository, revisions, today, with_trailers=with_trailers),
         today=today,
         metric_margin=settings.metric_margin,
     )

@@ -45,8 +45,8 @@ def run(settings: Settings, *, directory: Path) -> int:
         if (directory / target.name / "database_workload.json").exists():
             taken = directory / target.name
             raise ConfigError(f"{taken}: holds a database already. Name another directory.")
-    root, head = place.repository.root, place.repository.revisions(None, None).head
-    with opened_tools(settings, place.config, place.repository, root, head) as tools:
+    root, revisions = place.repository.root, place.all_models().revisions
+    with opened_tools(settings, place.config, place.repository, root, revisions) as tools:
         exports = _exports(place, tools, directory)
     if settings.as_json:
         write_json(Exports(directory=str(directory), models=exports))

@@ -59,8 +59,8 @@ def run(settings: Settings, *, directory: Path) -> int:
     """For the tasks of the models at HEAD. Within `budget.minutes`. Raises ConfigError."""
     place = open_workplace(settings)
     database = read_database(directory)
-    root, head = place.repository.root, place.repository.revisions(None, None).head
-    with opened_tools(settings, place.config, place.repository, root, head) as tools:
+    root, revisions = place.repository.root, place.all_models().revisions
+    with opened_tools(settings, place.config, place.repository, root, revisions) as tools:
         files = export_models(place.all_models(), tools.repository, tools.workdir).files
         adopted, standing = _standing(place, tools, files, database)
         results = elect(standing, files, tools.tuner, place.config.budget.minutes, tools.progress)

@@ -37,8 +37,8 @@ def run(settings: Settings, *, from_zone: str) -> int:
         raise ConfigError(f"--from-zone: {problem}.")
     if from_zone == place.config.cache.zone:
         raise ConfigError(f"--from-zone: {from_zone} is the zone to promote to. Name another.")
-    root, head = place.repository.root, place.repository.revisions(None, None).head
-    with opened_tools(settings, place.config, place.repository, root, head) as tools:
+    root, revisions = place.repository.root, place.all_models().revisions
+    with opened_tools(settings, place.config, place.repository, root, revisions) as tools:
         standing = _standing(place, tools, from_zone)
         files = export_models(place.all_models(), tools.repository, tools.workdir).files
         results = elect(standing, files, tools.tuner, place.config.budget.minutes, tools.progress)

@@ -24,6 +24,8 @@ from tunegate.settings import Settings, overridden
 from tunegate.stages.fixed_sides import Fixed
 from tunegate.toolbox import opened_tools, prepared_out
 
+_NO_REVISIONS = Revisions(base=None, head="")
+
 
 def run(
     settings: Settings,
@@ -75,7 +77,7 @@ def _against_model(
     )
     revisions = Revisions(base="base", head="head", reason="two files")
     changes = ChangeSet(revisions=revisions, models=(change,))
-    with opened_tools(settings, config, pair, settings.repository, "") as tools:
+    with opened_tools(settings, config, pair, settings.repository, _NO_REVISIONS) as tools:
         return pipeline.run(tools, changes, fixed)
 
 

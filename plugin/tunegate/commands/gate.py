@@ -26,8 +26,8 @@ def run(settings: Settings) -> int:
         return finish(pipeline.nothing_to_do(config, changes, settings.out), settings)
     found = sorted(settings.out.glob("outcome-*.json"))
     outcomes = merge(wire.read(path, TuningOutcome) for path in found)
-    root, head = place.repository.root, changes.revisions.head
-    with opened_tools(settings, config, place.repository, root, head) as tools:
+    root = place.repository.root
+    with opened_tools(settings, config, place.repository, root, changes.revisions) as tools:
         report = pipeline.gate(tools, planned, outcomes)
     remember(report, place)
     return finish(report, settings)

@@ -24,9 +24,9 @@ def run(settings: Settings) -> int:
     place = open_workplace(settings)
     changes = place.changes(settings)
     config = judged_as(place.config, changes.revisions)
-    root, head = place.repository.root, changes.revisions.head
+    root = place.repository.root
     shards = settings.shards or len(config.targets)
-    with opened_tools(settings, config, place.repository, root, head) as tools:
+    with opened_tools(settings, config, place.repository, root, changes.revisions) as tools:
         planned = pipeline.make_plan(tools, changes, shards=shards)
         (tools.out / "matrix.json").write_text(json.dumps(matrix(planned)) + "\n")
     if settings.as_json:

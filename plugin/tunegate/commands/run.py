@@ -21,8 +21,8 @@ def run(settings: Settings) -> int:
     config = judged_as(place.config, changes.revisions)
     if not any(versions(change) for change in changes.models):
         return finish(pipeline.nothing_to_do(config, changes, out), settings)
-    root, head = place.repository.root, changes.revisions.head
-    with opened_tools(settings, config, place.repository, root, head) as tools:
+    root = place.repository.root
+    with opened_tools(settings, config, place.repository, root, changes.revisions) as tools:
         report = pipeline.run(tools, changes)
     remember(report, place)
     return finish(report, settings)

@@ -20,8 +20,8 @@ def run(settings: Settings, *, shard: int) -> int:
         message = f"--shard {shard}: not in {settings.out / 'plan.json'}, which has {known}."
         raise ConfigError(message)
     place = open_workplace(settings)
-    root, head = place.repository.root, planned.changes.revisions.head
-    with opened_tools(settings, place.config, place.repository, root, head) as tools:
+    root, revisions = place.repository.root, planned.changes.revisions
+    with opened_tools(settings, place.config, place.repository, root, revisions) as tools:
         outcome = pipeline.tune_shard(tools, planned, refreshed(chosen, tools.index))
     if settings.as_json:
         write_json(outcome)

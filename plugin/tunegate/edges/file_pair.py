@@ -10,7 +10,7 @@ from pathlib import Path
 from tunegate.artifacts.changes import ModelVersion, Revisions
 from tunegate.edges.onnx_graph import external_files
 from tunegate.errors import ModelError
-from tunegate.ports import Repository, TreeEntry
+from tunegate.ports import Repository, Trailer, TreeEntry
 
 
 class FilePair:
@@ -33,6 +33,10 @@ class FilePair:
 
     def read(self, revision: str, path: str) -> bytes:
         return (self._files[revision].parent / path).read_bytes()
+
+    def trailers(self, base: str, head: str, key: str) -> Sequence[Trailer]:
+        """Files have no messages."""
+        return ()
 
     def version(self, revision: str, path: str) -> ModelVersion:
         """The file as a version of the model that the report calls `path`."""

@@ -8,10 +8,11 @@ from typing import Literal
 
 from tunegate.artifacts.changes import ModelVersion
 from tunegate.edges.git_history import GitHistory
+from tunegate.edges.git_trailers import trailers_between
 from tunegate.edges.model_content import read_content
 from tunegate.edges.onnx_graph import external_files
 from tunegate.errors import ModelError, RevisionError
-from tunegate.ports import Repository, TreeEntry
+from tunegate.ports import Repository, Trailer, TreeEntry
 
 
 class GitRepository(GitHistory):
@@ -32,6 +33,9 @@ class GitRepository(GitHistory):
             message = f"{path}: not in {revision[:12]}, or its content cannot be fetched."
             raise RevisionError(message)
         return content
+
+    def trailers(self, base: str, head: str, key: str) -> Sequence[Trailer]:
+        return trailers_between(self._git, base, head, key)
 
     def sizes(self, blobs: Sequence[str]) -> Mapping[str, int]:
         """Bytes of each of these blobs that can be had."""

@@ -34,7 +34,7 @@ def parse_waivers(text: str, where: str, today: datetime.date) -> tuple[Waiver, 
         raise ConfigError(message) from error
     seen: set[tuple[str, str]] = set()
     for waiver in waivers:
-        problem = _problem(waiver, today)
+        problem = problem_of(waiver, today)
         if (waiver.model, waiver.target) in seen:
             problem = "it is waived twice. Keep one."
         seen.add((waiver.model, waiver.target))
@@ -43,7 +43,8 @@ def parse_waivers(text: str, where: str, today: datetime.date) -> tuple[Waiver, 
     return waivers
 
 
-def _problem(waiver: Waiver, today: datetime.date) -> str:
+def problem_of(waiver: Waiver, today: datetime.date) -> str:
+    """What is wrong with one that can be read, or an empty string."""
     if waiver.expires > today + LONGEST:
         latest = today + LONGEST
         return f"expires {waiver.expires} is over 90 days ahead. Write {latest} or earlier."

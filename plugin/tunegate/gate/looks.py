@@ -11,6 +11,6 @@ def affordable_looks(seconds: float, launch_seconds: float) -> tuple[int, ...]:
     return fitting or PLANNED[:1]
 
 
-def is_hopeless(projected: int | None, looks: tuple[int, ...]) -> bool:
+def is_hopeless(projected: int | None, budget: int) -> bool:
     """More than four times the launches that can be paid for would be needed."""
-    return projected is not None and projected > 4 * looks[-1]
+    return projected is not None and projected > 4 * budget

@@ -16,20 +16,28 @@ Stop = Literal["decided", "hopeless", "budget", "disturbed"]
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """What was fixed before measuring. `margin_percent` is the slowdown that fails."""
+    """What was fixed before measuring. `margin_percent` is the slowdown that fails; the error is split
+    over all `looks`, those after `paid` launches are an extension."""
 
     margin_percent: float
     looks: tuple[int, ...]
     cells: int
+    paid: int | None = None
 
     @property
     def margin(self) -> float:
         return math.log1p(self.margin_percent / 100)
 
+    @property
+    def budget(self) -> int:
+        """The launches that there are without an extension."""
+        return self.looks[-1] if self.paid is None else self.paid
+
 
 def stop_after(effects: Sequence[float], rule: Rule) -> Stop | None:
     """Why to stop after these launches, or None to go on. Between looks it always goes on; launches
-    after the last look do not count."""
+    after the last look do not count. After the budget only for an answer that the extension is likely
+    to give."""
     is_last = len(effects) >= rule.looks[-1]
     if not is_last and len(effects) not in rule.looks:
         return None
@@ -41,7 +49,12 @@ def stop_after(effects: Sequence[float], rule: Rule) -> Stop | None:
         return "budget"
     error = found.spread / math.sqrt(len(effects))
     projected = projected_launches(found, rule.margin, looks=len(rule.looks), nearer_by=error)
-    return "hopeless" if is_hopeless(projected, rule.looks) else None
+    if is_hopeless(projected, rule.budget):
+        return "hopeless"
+    if len(effects) < rule.budget:
+        return None
+    likely = projected_launches(found, rule.margin, looks=len(rule.looks))
+    return None if likely is not None and likely <= rule.looks[-1] else "budget"
 
 
 def guarded_stop(

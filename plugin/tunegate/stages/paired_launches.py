@@ -52,8 +52,9 @@ def launch_until_decided(
     launches = [_launch(bench, gate.pairs)]
     # Only the launches to come are planned by what the first one cost.
     seconds = launches[0].seconds * (1 + 1 / CANARY_EVERY)
-    looks = affordable_looks(gate.seconds, seconds)
-    rule = Rule(margin_percent=gate.margin_percent, looks=looks, cells=cells)
+    paid = affordable_looks(gate.seconds, seconds)
+    looks = affordable_looks(2 * gate.seconds, seconds) if gate.extend else paid
+    rule = Rule(margin_percent=gate.margin_percent, looks=looks, cells=cells, paid=paid[-1])
     canaries: list[float] = []
     pairs = gate.pairs
     while True:
@@ -121,6 +122,5 @@ def _so_far(launches: list[Launch], rule: Rule) -> Progressing:
     else:
         found = bounds(effects, looks=len(rule.looks), cells=rule.cells)
         low, center, high = (100 * each for each in (found.low, found.center, found.high))
-    return Progressing(
-        launches=len(effects), most=rule.looks[-1], low=low, center=center, high=high
-    )
+    most = rule.budget if len(effects) <= rule.budget else rule.looks[-1]
+    return Progressing(launches=len(effects), most=most, low=low, center=center, high=high)

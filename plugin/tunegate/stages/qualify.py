@@ -82,6 +82,7 @@ def qualify(
     left = seconds - (clock.monotonic() - started)
     each_gate = msgspec.structs.replace(
         gate,
+        extend=False,
         margin_percent=margin or MARGINS_PERCENT[-1],
         seconds=max(launch_seconds, left / len(INJECTED_PERCENT)),
     )
@@ -91,10 +92,9 @@ def qualify(
         head = benchmarker.pair(artifact, artifact, slowdown_percent=percent)
         canary = benchmarker.pair(artifact, artifact)
         injected.append(_gated(head, canary, percent, each_gate, clock, progress))
-    spread = bounds(effects, looks=1, cells=1).spread
     return Qualification(
         aa_launches=len(effects),
-        spread_percent=100 * spread,
+        spread_percent=100 * bounds(effects, looks=1, cells=1).spread,
         resolves_percent=resolves,
         margin_percent=margin,
         gate_seconds=gate.seconds,

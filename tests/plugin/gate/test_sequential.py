@@ -82,9 +82,18 @@ def test_a_question_beyond_the_budget_is_given_up_early_but_not_on_a_few_launche
 
 
 def test_hopeless_is_more_than_four_times_what_can_be_paid_for() -> None:
-    assert is_hopeless(25, (4, 6))
-    assert not is_hopeless(24, (4, 6))
-    assert not is_hopeless(None, (4, 6))
+    assert is_hopeless(25, 6)
+    assert not is_hopeless(24, 6)
+    assert not is_hopeless(None, 6)
+
+
+def test_a_budget_is_extended_where_that_is_likely_to_decide_and_only_there() -> None:
+    rule = Rule(margin_percent=3.0, looks=(4, 6, 9), cells=1, paid=4)
+    near = [0.0, 0.03, -0.01, 0.02]
+    assert stop_after(near, rule) is None
+    assert stop_after([*near, 0.002, 0.004], rule) == "decided"
+    assert stop_after([0.0, 0.045, -0.03, 0.035], rule) == "budget"
+    assert stop_after(near, Rule(margin_percent=3.0, looks=(4,), cells=1)) == "budget"
 
 
 def test_looks_that_do_not_fit_the_budget_are_dropped_before_the_start() -> None:

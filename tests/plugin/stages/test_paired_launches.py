@@ -33,11 +33,14 @@ class ScriptedBench:
 
 
 def measured(
-    bench: ScriptedBench, canary: ScriptedBench | None = None, seconds: float = 100.0
+    bench: ScriptedBench,
+    canary: ScriptedBench | None = None,
+    seconds: float = 100.0,
+    extend: bool = True,
 ) -> tuple[PairedLaunches, list[Progressing]]:
     said: list[Progressing] = []
     quiet = canary or ScriptedBench([0.0] * 20)
-    gate = GateConfig(seconds=seconds)
+    gate = GateConfig(seconds=seconds, extend=extend)
     return launch_until_decided(bench, quiet, gate, 1, said.append), said
 
 
@@ -92,9 +95,9 @@ def test_progress_tells_the_interval_and_how_far_it_is() -> None:
 
 
 def test_the_budget_pays_for_the_canaries_too() -> None:
-    found, _ = measured(ScriptedBench([0.1] * 9), seconds=6.0)
+    found, _ = measured(ScriptedBench([0.1] * 9), seconds=6.0, extend=False)
     assert found.looks == (4,)  # six launches of a second and their canaries take longer
-    found, _ = measured(ScriptedBench([0.1] * 9), seconds=7.1)
+    found, _ = measured(ScriptedBench([0.1] * 9), seconds=7.1, extend=False)
     assert found.looks == (4, 6)
 
 
@@ -103,3 +106,15 @@ def test_noise_is_left_out_whichever_side_it_makes_slower(effect: float) -> None
     found, _ = measured(ScriptedBench([0.0, 0.0, effect, 0.0, 0.0], [0.001, 0.001, 0.4, 0.001]))
     assert found.stopped == "decided"
     assert len(found.launches) == 5
+
+
+def test_the_budget_may_be_spent_once_more_and_not_a_third_time() -> None:
+    """Launches of the script take a second: four fit, and nine into twice as long."""
+    near = [0.0, 0.03, -0.01, 0.02, 0.04, -0.03, 0.04, -0.04, 0.05, 0.0]
+    bench = ScriptedBench(near)
+    found, said = measured(bench, seconds=5.5)
+    assert found.looks == (4, 6, 9)
+    assert 4 < bench.done <= 9
+    assert [each.most for each in said][2:4] == [4, 9]
+    once, _ = measured(ScriptedBench(near), seconds=5.5, extend=False)
+    assert (once.looks, len(once.launches), once.stopped) == ((4,), 4, "budget")
