@@ -5,7 +5,8 @@
 Whole gates of a small convolutional model under ONNX Runtime with a margin of 3 %, against itself and with
 10 % put into the head, while a hog computes on every core, another one streams through memory, the
 kernel stops the whole process tree for most of every tenth of a second (a CPU quota of a cgroup; needs
-root), or the measuring processes are killed. A fail of the model against itself, and a pass of what is 10 %
+root), the measuring processes are killed, or the wall clock jumps by two hours every three seconds (a
+library put before the C library; needs gcc). A fail of the model against itself, and a pass of what is 10 %
 slower, are wrong; `undecided` and `invalid-env` are not. Prints the table of docs/how-the-gate-decides.md.
 """
 
@@ -31,6 +32,7 @@ from pathlib import Path
 from collect_launches import built
 
 from tunegate.config import GateConfig
+from tunegate.edges import child
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.errors import MeasurementError
 from tunegate.gate.decision import bounds, decide
@@ -44,6 +46,21 @@ import numpy as np
 block = np.ones(32_000_000)
 while True:
     block += 1.0
+"""
+JUMPING_CLOCK = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+int clock_gettime(clockid_t which, struct timespec *now) {
+    static int (*real)(clockid_t, struct timespec *);
+    struct timespec steady;
+    if (!real) real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+    int failed = real(which, now);
+    if (failed || which != CLOCK_REALTIME) return failed;
+    real(CLOCK_MONOTONIC, &steady);
+    now->tv_sec += steady.tv_sec / 3 % 2 ? 3600 : -3600;
+    return 0;
+}
 """
 CONTROLLERS = (Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup"))
 PERIOD_US, QUOTA_US = 100_000, 60_000
@@ -168,11 +185,32 @@ def deadly() -> Iterator[None]:
         thread.join()
 
 
+@contextmanager
+def jumping() -> Iterator[None]:
+    """For the measuring processes by a library, for this one by another `time.time`."""
+    passed_on, own = child._PASSED_ON, time.time
+    with tempfile.TemporaryDirectory() as folder:
+        library = Path(folder) / "jump.so"
+        source = library.with_suffix(".c")
+        source.write_text(JUMPING_CLOCK)
+        line = ["gcc", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"]
+        subprocess.run(line, check=True)
+        os.environ["LD_PRELOAD"] = str(library)
+        child._PASSED_ON = (*passed_on, "LD_PRELOAD")
+        time.time = lambda: own() + (3600 if int(time.monotonic()) // 3 % 2 else -3600)
+        try:
+            yield
+        finally:
+            del os.environ["LD_PRELOAD"]
+            child._PASSED_ON, time.time = passed_on, own
+
+
 HOSTS: dict[str, Callable[[], contextlib.AbstractContextManager[None]]] = {
     "cpu-hog": hogged,
     "memory-hog": streamed,
     "throttled": throttled,
     "deadly": deadly,
+    "jumping-clock": jumping,
 }
 
 
