@@ -74,6 +74,7 @@ def test_imports_inside_functions_are_heavy_doors_only(path: Path) -> None:
         "pynvml",
         "ray",
         "cuda",
+        "cupti",
         "scipy",
         "xgboost",
         "tunegate.edges.bench.onnxruntime_profile",

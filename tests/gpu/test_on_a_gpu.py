@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import onnx
 import pytest
 
@@ -17,11 +19,21 @@ from tunegate.artifacts.plans import Budget, PlannedTask, Shard
 from tunegate.artifacts.tasks import ResolvedTask
 from tunegate.config import TargetConfig
 from tunegate.edges.bench.driver import FreshProcesses
+from tunegate.edges.metaschedule import worker
 from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
+from tunegate.edges.metaschedule.functions import functions_of
+from tunegate.edges.metaschedule.import_onnx import import_model
+from tunegate.edges.metaschedule.intrinsics import load_intrinsics
+from tunegate.edges.metaschedule.messages import Measure
+from tunegate.edges.metaschedule.places import Place
+from tunegate.edges.metaschedule.search import TaskSearch
+from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.metaschedule.tuner import MetaScheduleTuner
 from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.nvidia.gpus import fingerprint_of, visible_gpus
+from tunegate.edges.nvidia.kernel_clock import kernel_clock
 from tunegate.edges.nvidia.state import state_of
+from tunegate.edges.onnx_prepare import prepare
 from tunegate.errors import ModelError
 from tunegate.ports import BuildJob, ModelJob
 from tunegate_cache.records import Miss, Provenance, TuningRecord
@@ -126,3 +138,28 @@ def test_the_driver_tells_the_state_of_the_device() -> None:
     assert state is not None
     assert state.sm_mhz
     assert state.used_bytes is not None
+
+
+@pytest.mark.skipif(kernel_clock() is None, reason="this host keeps CUPTI from us")
+def test_kernels_take_as_long_by_their_own_clock_as_by_events(tmp_path: Path) -> None:
+    """In a process that has the device to itself; large enough that its launch hardly counts."""
+    load_intrinsics("cuda")
+    target = tvm_target(TARGET)
+    file = save(chain_model(layers=1, width=2048), tmp_path / NAME)
+    prepared = prepare(file, shapes={}, into=tmp_path / "prepared", path=NAME)
+    function = functions_of(import_model(prepared, target.target, NAME))[0]
+    (candidate,) = TaskSearch(function.workload, target.target, seed=1).propose(0, ()).candidates
+    asked = Measure(
+        candidate=candidate,
+        target_json=target.export_json(),
+        reference=str(tmp_path / "reference.npy"),
+        writes_reference=True,
+        loser_ms=float("inf"),
+        repeats=5,
+    )
+    place = Place(slots=(), limit_seconds=60.0, has_kernel_clock=True)
+    by_events = worker.answer(asked)
+    by_clock = worker.answer(msgspec.structs.replace(asked, place=place))
+    assert (by_events.status, by_clock.status) == ("ok", "ok")
+    ratio = statistics.median(by_clock.nanoseconds) / statistics.median(by_events.nanoseconds)
+    assert 0.7 < ratio < 1.1

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 _BINDING = Path(__file__).parent / "simulated_nvml"
+CUPTI = Path(__file__).parent / "simulated_cupti"
+"""On the path of a process: kernels can be timed there."""
 
 
 def gpu(uuid: str, **more: object) -> dict[str, Any]:

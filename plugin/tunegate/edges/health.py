@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ from tunegate.config import CacheConfig
 from tunegate.edges.cores import default_threads, usable_cores
 from tunegate.edges.metaschedule.cuda_toolkit import cuda_variables
 from tunegate.edges.nvidia.gpus import visible_gpus
+from tunegate.edges.nvidia.kernel_clock import permits_kernel_clock
 from tunegate.edges.shared_cache import open_store
 from tunegate.errors import ConfigError
 from tunegate_cache.store import StoreUnavailableError
@@ -59,6 +61,9 @@ def machine_checks() -> Iterator[Check]:
     is_needed = bool(gpus) and not toolkit
     advice = ": install tunegate[nvidia], or a CUDA toolkit" if is_needed else ""
     yield Check("cuda compiler", ok=not is_needed, detail=compiler + advice)
+    if gpus:
+        told = "told by CUPTI" if permits_kernel_clock(os.environ) else "not told"
+        yield Check("times of kernels", ok=True, detail=told)
 
 
 def check_cache(config: CacheConfig, *, root: Path) -> Check:

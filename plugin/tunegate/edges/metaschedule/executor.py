@@ -24,8 +24,16 @@ class Executor(Protocol):
 class LocalExecutor:
     """On this machine: a worker for each core, and one for each GPU at least."""
 
-    def __init__(self, kind: TargetKind, gpus: Sequence[MeasuredGpu], directory: Path) -> None:
+    def __init__(
+        self,
+        kind: TargetKind,
+        gpus: Sequence[MeasuredGpu],
+        directory: Path,
+        *,
+        are_held: bool = False,
+    ) -> None:
         self._kind, self._gpus, self._directory = kind, gpus, directory
+        self._are_held = are_held
 
     def crew(self) -> Crew:
         return self._hire(usable_cores(), threads=1)
@@ -35,7 +43,12 @@ class LocalExecutor:
 
     def _hire(self, size: int, *, threads: int) -> Crew:
         return hire(
-            size, threads=threads, kind=self._kind, gpus=self._gpus, directory=self._directory
+            size,
+            threads=threads,
+            kind=self._kind,
+            gpus=self._gpus,
+            directory=self._directory,
+            are_held=self._are_held,
         )
 
 

@@ -11,7 +11,7 @@ from tunegate.edges.memory_limit import memory_limit
 from tunegate.edges.metaschedule.crew import Crew
 from tunegate.edges.metaschedule.cuda_toolkit import cuda_variables
 from tunegate.edges.metaschedule.messages import Measured
-from tunegate.edges.metaschedule.places import Place, on_cpu, on_gpus
+from tunegate.edges.metaschedule.places import Place, on_cpu, on_gpus, on_held_gpus
 from tunegate.edges.metaschedule.worker_port import Worker
 from tunegate.edges.nvidia.session import MeasuredGpu
 from tunegate.tuning.expected_time import TargetKind
@@ -22,10 +22,19 @@ WORKERS_LOG = "workers.log"
 
 
 def hire(
-    size: int, *, threads: int, kind: TargetKind, gpus: Sequence[MeasuredGpu], directory: Path
+    size: int,
+    *,
+    threads: int,
+    kind: TargetKind,
+    gpus: Sequence[MeasuredGpu],
+    directory: Path,
+    are_held: bool = False,
 ) -> Crew:
-    """So many workers, or one for each GPU if those are more; candidates run with so many threads."""
-    if gpus:
+    """So many workers, or one for each GPU if those are more; candidates run with so many threads. GPUs that
+    `are_held` by this run measure several candidates at once."""
+    if gpus and are_held:
+        places = on_held_gpus(size, gpus, directory, _CANDIDATE_LIMIT_SECONDS)
+    elif gpus:
         places = on_gpus(size, gpus, _CANDIDATE_LIMIT_SECONDS)
     else:
         places = on_cpu(size, directory, _CANDIDATE_LIMIT_SECONDS)

@@ -22,12 +22,14 @@ class Slot(msgspec.Struct, frozen=True, kw_only=True):
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
     """Of one worker: the slots of its device, and variables for its process. `measuring_seconds` is how
-    long building, and measuring once the device is ours, may each take; `limit_seconds` all of it."""
+    long building, and measuring once the device is ours, may each take; `limit_seconds` all of it. With
+    `has_kernel_clock` the device says itself how long kernels took."""
 
     slots: tuple[Slot, ...]
     variables: dict[str, str] = {}
     measuring_seconds: float | None = None
     limit_seconds: float
+    has_kernel_clock: bool = False
 
     @property
     def device(self) -> Claim:
@@ -67,4 +69,28 @@ def on_gpus(workers: int, gpus: Sequence[MeasuredGpu], limit_seconds: float) -> 
             limit_seconds=2 * limit_seconds + gpu.claim.wait_seconds,
         )
         for gpu in islice(cycle(gpus), max(workers, len(gpus)))
+    ]
+
+
+def on_held_gpus(
+    workers: int, gpus: Sequence[MeasuredGpu], directory: Path, limit_seconds: float
+) -> list[Place]:
+    """The same where the devices are held for the whole run and tell the times of kernels themselves: a
+    slot for each worker of a device, among themselves."""
+    claims: dict[str, list[Claim]] = {gpu.gpu.uuid: [] for gpu in gpus}
+    homes = list(islice(cycle(gpus), max(workers, len(gpus))))
+    for home in homes:
+        uuid = home.gpu.uuid
+        name = f"timing-{uuid}-{len(claims[uuid])}"
+        wait = _FOR_ANOTHER_WORKER_SECONDS
+        claims[uuid].append(Claim(uuid=name, directory=str(directory), wait_seconds=wait))
+    return [
+        Place(
+            slots=tuple(Slot(claim=claim) for claim in claims[home.gpu.uuid]),
+            variables=home.variables,
+            measuring_seconds=limit_seconds,
+            limit_seconds=2 * limit_seconds + home.claim.wait_seconds,
+            has_kernel_clock=True,
+        )
+        for home in homes
     ]

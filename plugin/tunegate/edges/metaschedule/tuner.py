@@ -17,7 +17,7 @@ from tunegate.edges.metaschedule.executor import Executor, LocalExecutor
 from tunegate.edges.metaschedule.ledger import TaskLedger
 from tunegate.edges.metaschedule.messages import ModelFile, OpenModels
 from tunegate.edges.metaschedule.tuning_run import TuningRun
-from tunegate.edges.nvidia.session import gpus_of, prepared
+from tunegate.edges.nvidia.session import gpus_of, held_together, prepared
 from tunegate.edges.ray_cluster.cluster import RayCluster
 from tunegate.edges.ray_cluster.door import Ray
 from tunegate.ports import Clock, Publish, Shapes, Tuner
@@ -113,7 +113,8 @@ class MetaScheduleTuner:
         with prepared(gpus, target) as (clocks, notes):
             self.notes = notes
             device = msgspec.structs.replace(self._device, clocks=clocks)
-            yield LocalExecutor(target.kind, gpus, directory), device
+            with held_together(gpus) as are_held:
+                yield LocalExecutor(target.kind, gpus, directory, are_held=are_held), device
 
     def _ledgers(self, shard: Shard, device: DeviceFingerprint) -> list[TaskLedger]:
         return [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -16,6 +17,7 @@ from tunegate.edges.device_lock import Claim, claim_on, held
 from tunegate.edges.nvidia.clocks import locked_clocks, repair_clocks
 from tunegate.edges.nvidia.gpus import visible_gpus
 from tunegate.edges.nvidia.idle import wait_until_idle
+from tunegate.edges.nvidia.kernel_clock import permits_kernel_clock
 from tunegate.errors import EnvironmentUnfitError
 
 
@@ -89,3 +91,18 @@ def prepared(gpus: Sequence[MeasuredGpu], target: TargetConfig) -> Iterator[Prep
             else:
                 notes.append(f"{each.gpu.name}: its clocks may not be locked here; they float")
         yield Prepared("locked" if locked == len(gpus) else "floating", tuple(notes))
+
+
+@contextmanager
+def held_together(gpus: Sequence[MeasuredGpu]) -> Iterator[bool]:
+    """All of them until the end, where the host permits to ask CUPTI for the times of kernels: then the
+    workers of one run measure beside each other, and nobody else in between. False where it does not, and
+    whoever measures takes its turn. Raises EnvironmentUnfitError."""
+    variables = {**os.environ, **gpus[0].variables}
+    if not permits_kernel_clock(variables):
+        yield False
+        return
+    with ExitStack() as stack:
+        for each in gpus:
+            stack.enter_context(held(each.claim))
+        yield True

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tunegate.artifacts.gpus import Gpu
 from tunegate.edges.device_lock import Claim
-from tunegate.edges.metaschedule.places import on_cpu, on_gpus
+from tunegate.edges.metaschedule.places import on_cpu, on_gpus, on_held_gpus
 from tunegate.edges.nvidia.session import MeasuredGpu
 
 
@@ -46,3 +46,17 @@ def test_more_workers_than_devices_build_while_one_of_each_measures() -> None:
 def test_waiting_for_a_device_is_not_taken_for_hanging() -> None:
     (place,) = on_gpus(1, [measured("GPU-a")], 20)
     assert (place.measuring_seconds, place.limit_seconds) == (20, 340)
+
+
+def test_on_devices_that_a_run_holds_each_worker_has_a_slot(tmp_path: Path) -> None:
+    places = on_held_gpus(5, [measured("GPU-a"), measured("GPU-b")], tmp_path, 20)
+    assert [place.variables["CUDA_VISIBLE_DEVICES"] for place in places] == [
+        *("GPU-a", "GPU-b"),
+        *("GPU-a", "GPU-b"),
+        "GPU-a",
+    ]
+    assert [len(place.slots) for place in places] == [3, 2, 3, 2, 3]
+    assert places[0].slots == places[2].slots
+    assert not {s.claim.path for s in places[0].slots} & {s.claim.path for s in places[1].slots}
+    assert {slot.claim.path.parent for slot in places[0].slots} == {tmp_path}
+    assert all(place.has_kernel_clock for place in places)

@@ -21,6 +21,7 @@ from tunegate.edges.metaschedule.messages import Measure
 from tunegate.edges.metaschedule.places import Place, Slot
 from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.targets import tvm_target
+from tunegate.edges.nvidia.gpus import visible_gpus
 from tunegate.edges.onnx_prepare import prepare
 
 load_intrinsics("llvm")
@@ -102,3 +103,12 @@ def test_a_worker_that_hangs_ends_itself(request_of_default: Measure) -> None:
 def _at(request: Measure, claim: Claim, measuring_seconds: float | None = None) -> Measure:
     place = Place(slots=(Slot(claim=claim),), measuring_seconds=measuring_seconds, limit_seconds=60)
     return msgspec.structs.replace(request, place=place)
+
+
+@pytest.mark.skipif(bool(visible_gpus()), reason="there is a CUDA device")
+def test_a_clock_of_kernels_that_is_gone_is_no_fault_of_the_candidate(
+    request_of_default: Measure,
+) -> None:
+    place = Place(slots=(), limit_seconds=60, has_kernel_clock=True)
+    measured = worker.answer(msgspec.structs.replace(request_of_default, place=place))
+    assert "CUPTI was permitted when this run began" in measured.unfit

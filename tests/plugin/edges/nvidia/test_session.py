@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.simulated_gpus import gpu, simulated
+from tests.support.simulated_gpus import CUPTI, gpu, simulated
 from tunegate.config import TargetConfig
 from tunegate.edges.device_lock import held
-from tunegate.edges.nvidia.session import gpus_of, is_expected, prepared
+from tunegate.edges.nvidia.session import gpus_of, held_together, is_expected, prepared
 from tunegate.errors import EnvironmentUnfitError
 
 WAITS = """
@@ -126,3 +127,20 @@ def test_a_run_waits_while_another_measures_and_then_goes_on(
         assert "has had this device for more than 0.1 s" in said
         assert patient.poll() is None
     assert patient.communicate(timeout=60)[0] == "measures\n"
+
+
+def test_a_device_whose_kernels_can_be_timed_is_kept_for_the_whole_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    simulated(monkeypatch, tmp_path, gpu("GPU-a"), gpu("GPU-b"))
+    gpus = gpus_of(target())
+    with held_together(gpus) as are_held, held(gpus[0].claim):
+        assert not are_held  # the real library finds no driver here
+    monkeypatch.setenv("PYTHONPATH", f"{CUPTI}:{os.environ['PYTHONPATH']}")
+    with held_together(gpus) as are_held:
+        assert are_held
+        for each in gpus:
+            with pytest.raises(EnvironmentUnfitError, match=each.gpu.uuid), held(each.claim):
+                pass
+    with held(gpus[0].claim), held(gpus[1].claim):
+        pass
