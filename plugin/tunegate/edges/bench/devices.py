@@ -14,6 +14,10 @@ from tunegate.edges.nvidia.session import MeasuredGpu, gpus_of, prepared
 from tunegate.edges.nvidia.state import Look, watched
 from tunegate.errors import EnvironmentUnfitError, MeasurementError
 
+_RUNTIME_ALONE = {"TVM_USE_RUNTIME_LIB": "1"}
+"""A process that runs what is built starts in a third of the time without the compiler. That of a GPU
+needs what TVM loads with it."""
+
 
 class Lent(NamedTuple):
     """A device for the time of a measurement: variables for the processes that measure on it, and how
@@ -36,7 +40,7 @@ class Devices:
         """A GPU is locked against all other users of this host meanwhile, and idle at the beginning.
         Raises MeasurementError where it is not to be had."""
         if all(ArtifactFile.read(path).device == "cpu" for path in artifacts):
-            yield Lent({}, lambda: None)
+            yield Lent(_RUNTIME_ALONE, lambda: None)
             return
         try:
             gpu = self._chosen()

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import tvm
-from tvm import relax
 from tvm.runtime.vm import VMInstrumentReturnKind
 
 from tunegate.edges.artifact_file import ArtifactFile, ArtifactTensor
+from tunegate.edges.metaschedule.runtime import machine_of
 from tunegate.edges.seeded_inputs import seeded_inputs
 
 NOISE = 1.03
@@ -71,7 +71,7 @@ class _Watched:
 
     def __init__(self, library: Path, device: Any) -> None:
         self._device = device
-        self._machine = relax.VirtualMachine(tvm.runtime.load_module(str(library)), device)
+        self._machine = machine_of(library, device)
         self._machine.set_instrument(self._instrument)
         self._runs: list[dict[str, float]] = []
         self._began = 0.0

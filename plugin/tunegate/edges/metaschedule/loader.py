@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import tvm
-from tvm import relax
 
 from tunegate.edges.artifact_file import ArtifactFile
+from tunegate.edges.metaschedule.runtime import machine_of
 
 Run = Callable[[Mapping[str, Any]], list[Any]]
 
@@ -44,8 +44,7 @@ def bound_inference(directory: Path, feed: Mapping[str, Any]) -> Callable[[], ob
 
 def _main(directory: Path, artifact: ArtifactFile) -> tuple[Any, Any]:
     device = tvm.cuda() if artifact.device == "cuda" else tvm.cpu()
-    library = tvm.runtime.load_module(str(directory / artifact.file))
-    return device, relax.VirtualMachine(library, device)[artifact.entry]
+    return device, machine_of(directory / artifact.file, device)[artifact.entry]
 
 
 def device_exists(kind: str) -> bool:
