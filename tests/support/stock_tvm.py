@@ -18,11 +18,10 @@ from tvm.s_tir import meta_schedule as ms
 
 MANY = 8
 
-# Parsing the intrinsics of every target takes fifteen seconds, and a Haswell has none of them.
-sys.modules["tvm.s_tir.tensor_intrin"] = types.ModuleType("tensor_intrin")
-
 
 def main(model: str, directory: str) -> None:
+    # Parsing the intrinsics of every target takes fifteen seconds, and a Haswell has none of them.
+    sys.modules["tvm.s_tir.tensor_intrin"] = types.ModuleType("tensor_intrin")
     target = tvm.target.Target({"kind": "llvm", "num-cores": 7, "mcpu": "haswell"})
     with target:
         module = relax.get_pipeline("zero")(from_onnx(onnx.load(model)))
