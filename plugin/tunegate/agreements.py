@@ -21,8 +21,8 @@ def agreed_waivers(
         return filed
     trailers = repository.trailers(revisions.base, revisions.head, waiver_trailers.KEY)
     signed = waiver_trailers.parse_trailers(trailers, today)
-    cells = {(waiver.model, waiver.target) for waiver in signed}
-    return (*signed, *(waiver for waiver in filed if (waiver.model, waiver.target) not in cells))
+    cells = {waiver.cell for waiver in signed}
+    return (*signed, *(waiver for waiver in filed if waiver.cell not in cells))
 
 
 def _text(repository: Repository, head: str) -> str:

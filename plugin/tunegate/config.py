@@ -96,8 +96,8 @@ class GateConfig(_Section, frozen=True, kw_only=True):
     on one target, `extend` whether it may be spent once more where that is likely to decide;
     `inconclusive` what an undecided gate does. More of an artifact's bytes, or of the
     peak memory of the process that runs it, fails where it has a margin of its own. Everything since
-    the last tag like `release-tags` together may cost `release-margin-percent`. With `waiver-trailers` commits may hold
-    waivers."""
+    the last tag like `release-tags` together may cost `release-margin-percent`. With
+    `waiver-trailers` commits may hold waivers."""
 
     margin_percent: Annotated[float, msgspec.Meta(gt=0, le=100)] = 3.0
     waiver_trailers: bool = False

@@ -6,6 +6,7 @@ import datetime
 
 import msgspec
 
+from tunegate.artifacts.builds import Cell
 from tunegate.artifacts.changes import ModelPath
 
 
@@ -18,3 +19,7 @@ class Waiver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     expires: datetime.date
     issue: str
     reason: str
+
+    @property
+    def cell(self) -> Cell:
+        return Cell(model=self.model, target=self.target)

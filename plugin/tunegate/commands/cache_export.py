@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from tunegate.artifacts.changes import ModelChange
+from tunegate.artifacts.changes import ChangeSet, ModelChange
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines, show_table
 from tunegate.config import TargetConfig
@@ -45,9 +45,9 @@ def run(settings: Settings, *, directory: Path) -> int:
         if (directory / target.name / "database_workload.json").exists():
             taken = directory / target.name
             raise ConfigError(f"{taken}: holds a database already. Name another directory.")
-    root, revisions = place.repository.root, place.all_models().revisions
-    with opened_tools(settings, place.config, place.repository, root, revisions) as tools:
-        exports = _exports(place, tools, directory)
+    root, changes = place.repository.root, place.all_models()
+    with opened_tools(settings, place.config, place.repository, root, changes.revisions) as tools:
+        exports = _exports(place, changes, tools, directory)
     if settings.as_json:
         write_json(Exports(directory=str(directory), models=exports))
     else:
@@ -55,8 +55,9 @@ def run(settings: Settings, *, directory: Path) -> int:
     return PASS
 
 
-def _exports(place: Workplace, tools: Tools, directory: Path) -> tuple[ModelExport, ...]:
-    changes = place.all_models()
+def _exports(
+    place: Workplace, changes: ChangeSet, tools: Tools, directory: Path
+) -> tuple[ModelExport, ...]:
     parts = (place.config, tools.repository, tools.compiler, tools.workdir, tools.progress)
     tasks = extract(changes, *parts).tasks
     found = tools.index.lookup([(task.key, task.shape) for task in tasks])

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from tunegate.artifacts.changes import ChangeSet
 from tunegate.artifacts.foreign_schedules import AdoptedSchedule, ForeignSchedule
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.commands.election_table import show_election
@@ -59,10 +60,10 @@ def run(settings: Settings, *, directory: Path) -> int:
     """For the tasks of the models at HEAD. Within `budget.minutes`. Raises ConfigError."""
     place = open_workplace(settings)
     database = read_database(directory)
-    root, revisions = place.repository.root, place.all_models().revisions
-    with opened_tools(settings, place.config, place.repository, root, revisions) as tools:
-        files = export_models(place.all_models(), tools.repository, tools.workdir).files
-        adopted, standing = _standing(place, tools, files, database)
+    root, changes = place.repository.root, place.all_models()
+    with opened_tools(settings, place.config, place.repository, root, changes.revisions) as tools:
+        files = export_models(changes, tools.repository, tools.workdir).files
+        adopted, standing = _standing(place, changes, tools, files, database)
         results = elect(standing, files, tools.tuner, place.config.budget.minutes, tools.progress)
         winners = [_signed_off(record) for _, record in results if record is not None]
         published = tools.index.publish(winners)
@@ -83,17 +84,21 @@ def run(settings: Settings, *, directory: Path) -> int:
 
 
 def _standing(
-    place: Workplace, tools: Tools, files: ModelFiles, database: StockDatabase
+    place: Workplace,
+    changes: ChangeSet,
+    tools: Tools,
+    files: ModelFiles,
+    database: StockDatabase,
 ) -> tuple[Sequence[AdoptedSchedule], tuple[Candidacy, ...]]:
     parts = (place.config, tools.repository, tools.compiler, tools.workdir, tools.progress)
-    tasks = extract(place.all_models(), *parts).tasks
-    adopted = tools.compiler.adopt(_jobs(place, files), database.schedules)
+    tasks = extract(changes, *parts).tasks
+    adopted = tools.compiler.adopt(_jobs(place, changes, files), database.schedules)
     known = tools.index.lookup([(task.key, task.shape) for task in tasks])
     theirs = _as_hits(tasks, adopted, database.schedules)
     return adopted, candidacies(tasks, theirs, known)
 
 
-def _jobs(place: Workplace, files: ModelFiles) -> list[ModelJob]:
+def _jobs(place: Workplace, changes: ChangeSet, files: ModelFiles) -> list[ModelJob]:
     targets = {target.name: target for target in place.config.targets}
     return [
         ModelJob(
@@ -102,7 +107,7 @@ def _jobs(place: Workplace, files: ModelFiles) -> list[ModelJob]:
             shapes=shapes_for(place.config, change.path),
             target=targets[name],
         )
-        for change in place.all_models().models
+        for change in changes.models
         for name in change.targets
     ]
 

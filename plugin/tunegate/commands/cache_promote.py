@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from tunegate.artifacts.changes import ChangeSet
 from tunegate.commands.election_table import show_election
 from tunegate.commands.standard_output import write_json
 from tunegate.edges.shared_cache import SharedCache
@@ -37,10 +38,10 @@ def run(settings: Settings, *, from_zone: str) -> int:
         raise ConfigError(f"--from-zone: {problem}.")
     if from_zone == place.config.cache.zone:
         raise ConfigError(f"--from-zone: {from_zone} is the zone to promote to. Name another.")
-    root, revisions = place.repository.root, place.all_models().revisions
-    with opened_tools(settings, place.config, place.repository, root, revisions) as tools:
-        standing = _standing(place, tools, from_zone)
-        files = export_models(place.all_models(), tools.repository, tools.workdir).files
+    root, changes = place.repository.root, place.all_models()
+    with opened_tools(settings, place.config, place.repository, root, changes.revisions) as tools:
+        standing = _standing(place, changes, tools, from_zone)
+        files = export_models(changes, tools.repository, tools.workdir).files
         results = elect(standing, files, tools.tuner, place.config.budget.minutes, tools.progress)
         winners = [_signed_off(record, from_zone) for _, record in results if record is not None]
         published = tools.index.publish(winners)
@@ -57,9 +58,11 @@ def run(settings: Settings, *, from_zone: str) -> int:
     return PASS if published else UNFIT
 
 
-def _standing(place: Workplace, tools: Tools, from_zone: str) -> tuple[Candidacy, ...]:
+def _standing(
+    place: Workplace, changes: ChangeSet, tools: Tools, from_zone: str
+) -> tuple[Candidacy, ...]:
     parts = (place.config, tools.repository, tools.compiler, tools.workdir, tools.progress)
-    tasks = extract(place.all_models(), *parts).tasks
+    tasks = extract(changes, *parts).tasks
     wanted = [(task.key, task.shape) for task in tasks]
     theirs = SharedCache(
         msgspec.structs.replace(place.config.cache, zone=from_zone, read_zones=(), mode="ro"),

@@ -43,7 +43,7 @@ class Child(Generic[Reply]):
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                env=_environment(variables),
+                env=child_environment(variables),
                 start_new_session=True,
             )
         self._input = cast("BinaryIO", self._process.stdin)
@@ -110,7 +110,8 @@ class Child(Generic[Reply]):
         return f"exited with {code}"
 
 
-def _environment(variables: Mapping[str, str]) -> dict[str, str]:
+def child_environment(variables: Mapping[str, str]) -> dict[str, str]:
+    """These, and of our own those that can hold no secret."""
     kept = {
         name: value
         for name, value in os.environ.items()

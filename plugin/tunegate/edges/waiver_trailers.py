@@ -12,6 +12,7 @@ from collections.abc import Iterable
 import msgspec
 import yaml
 
+from tunegate.artifacts.builds import Cell
 from tunegate.artifacts.waivers import Waiver
 from tunegate.edges.strict_yaml import read_yaml
 from tunegate.edges.waivers_file import problem_of
@@ -25,10 +26,10 @@ _FIELDS = "{model: ..., target: ..., ceiling-percent: ..., issue: ..., reason: .
 def parse_trailers(trailers: Iterable[Trailer], today: datetime.date) -> tuple[Waiver, ...]:
     """One for a model and target, that of the newest commit. Raises ConfigError for what cannot be
     understood."""
-    found: dict[tuple[str, str], Waiver] = {}
+    found: dict[Cell, Waiver] = {}
     for trailer in trailers:
         waiver = _parsed(trailer, today)
-        found.setdefault((waiver.model, waiver.target), waiver)
+        found.setdefault(waiver.cell, waiver)
     return tuple(found.values())
 
 

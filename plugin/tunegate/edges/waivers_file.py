@@ -11,6 +11,7 @@ import datetime
 import msgspec
 import yaml
 
+from tunegate.artifacts.builds import Cell
 from tunegate.artifacts.waivers import Waiver
 from tunegate.edges.strict_yaml import read_yaml
 from tunegate.errors import ConfigError
@@ -32,12 +33,12 @@ def parse_waivers(text: str, where: str, today: datetime.date) -> tuple[Waiver, 
         reason = " ".join(str(error).splitlines())
         message = f"{where}: {reason}. A waiver has model, target, ceiling-percent, expires, issue, reason."
         raise ConfigError(message) from error
-    seen: set[tuple[str, str]] = set()
+    seen: set[Cell] = set()
     for waiver in waivers:
         problem = problem_of(waiver, today)
-        if (waiver.model, waiver.target) in seen:
+        if waiver.cell in seen:
             problem = "it is waived twice. Keep one."
-        seen.add((waiver.model, waiver.target))
+        seen.add(waiver.cell)
         if problem:
             raise ConfigError(f"{where}: {waiver.model} on {waiver.target}: {problem}")
     return waivers

@@ -26,8 +26,7 @@ def standing(waiver: Waiver | None, change: Interval | None, today: datetime.dat
 
 def waiver_of(waivers: Sequence[Waiver], cell: Cell) -> Waiver | None:
     """By its exact model and target."""
-    found = (each for each in waivers if (each.model, each.target) == (cell.model, cell.target))
-    return next(found, None)
+    return next((each for each in waivers if each.cell == cell), None)
 
 
 def notes(
@@ -37,8 +36,7 @@ def notes(
     that were judged."""
     for waiver in waivers:
         where = f"the waiver of {waiver.model} on {waiver.target}"
-        cell = Cell(model=waiver.model, target=waiver.target)
         if waiver.expires < today:
             yield f"{where} expired on {waiver.expires}: remove it ({waiver.issue})"
-        elif cell in used and not used[cell]:
+        elif waiver.cell in used and not used[waiver.cell]:
             yield f"{where} is not needed any more: remove it ({waiver.issue})"

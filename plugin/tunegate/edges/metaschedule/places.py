@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from itertools import cycle, islice
 from pathlib import Path
@@ -44,14 +45,7 @@ _FOR_ANOTHER_WORKER_SECONDS = 600.0
 def on_cpu(workers: int, directory: Path, limit_seconds: float) -> list[Place]:
     """Candidates run on one core each while tuning, so there is a slot for every core."""
     slots = tuple(
-        Slot(
-            claim=Claim(
-                uuid=f"timing-{n}",
-                directory=str(directory),
-                wait_seconds=_FOR_ANOTHER_WORKER_SECONDS,
-            ),
-            cores=(core,),
-        )
+        _own_slot(str(n), directory, (core,))
         for n, core in enumerate(sorted(os.sched_getaffinity(0))[:workers])
     )
     return [Place(slots=slots, limit_seconds=limit_seconds)] * workers
@@ -61,15 +55,8 @@ def on_gpus(workers: int, gpus: Sequence[MeasuredGpu], limit_seconds: float) -> 
     """At least one for each device: those measure side by side. On one device there is one slot: times
     that CUDA's events tell hold the slices of others. A worker waits for its device as long as the claim
     says, and that is not the candidate's fault."""
-    return [
-        Place(
-            slots=(Slot(claim=gpu.claim),),
-            variables=gpu.variables,
-            measuring_seconds=limit_seconds,
-            limit_seconds=2 * limit_seconds + gpu.claim.wait_seconds,
-        )
-        for gpu in islice(cycle(gpus), max(workers, len(gpus)))
-    ]
+    homes = _homes(workers, gpus)
+    return [_on_gpu(home, (Slot(claim=home.claim),), limit_seconds) for home in homes]
 
 
 def on_held_gpus(
@@ -77,20 +64,34 @@ def on_held_gpus(
 ) -> list[Place]:
     """The same where the devices are held for the whole run and tell the times of kernels themselves: a
     slot for each worker of a device, among themselves."""
-    claims: dict[str, list[Claim]] = {gpu.gpu.uuid: [] for gpu in gpus}
-    homes = list(islice(cycle(gpus), max(workers, len(gpus))))
-    for home in homes:
-        uuid = home.gpu.uuid
-        name = f"timing-{uuid}-{len(claims[uuid])}"
-        wait = _FOR_ANOTHER_WORKER_SECONDS
-        claims[uuid].append(Claim(uuid=name, directory=str(directory), wait_seconds=wait))
-    return [
-        Place(
-            slots=tuple(Slot(claim=claim) for claim in claims[home.gpu.uuid]),
-            variables=home.variables,
-            measuring_seconds=limit_seconds,
-            limit_seconds=2 * limit_seconds + home.claim.wait_seconds,
-            has_kernel_clock=True,
-        )
-        for home in homes
-    ]
+    homes = _homes(workers, gpus)
+    slots = {
+        uuid: tuple(_own_slot(f"{uuid}-{n}", directory) for n in range(count))
+        for uuid, count in Counter(home.gpu.uuid for home in homes).items()
+    }
+    places = (_on_gpu(home, slots[home.gpu.uuid], limit_seconds) for home in homes)
+    return [msgspec.structs.replace(place, has_kernel_clock=True) for place in places]
+
+
+def _own_slot(name: str, directory: Path, cores: tuple[int, ...] = ()) -> Slot:
+    """For the workers of one run, which it keeps in its directory."""
+    claim = Claim(
+        uuid=f"timing-{name}",
+        directory=str(directory),
+        wait_seconds=_FOR_ANOTHER_WORKER_SECONDS,
+    )
+    return Slot(claim=claim, cores=cores)
+
+
+def _homes(workers: int, gpus: Sequence[MeasuredGpu]) -> list[MeasuredGpu]:
+    """The device of each worker."""
+    return list(islice(cycle(gpus), max(workers, len(gpus))))
+
+
+def _on_gpu(gpu: MeasuredGpu, slots: tuple[Slot, ...], limit_seconds: float) -> Place:
+    return Place(
+        slots=slots,
+        variables=gpu.variables,
+        measuring_seconds=limit_seconds,
+        limit_seconds=2 * limit_seconds + gpu.claim.wait_seconds,
+    )

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
+from tunegate.edges.child import child_environment
 from tunegate.errors import EnvironmentUnfitError
 
 _BUFFER_BYTES = 8 * 1024 * 1024
@@ -40,10 +41,10 @@ class KernelClock:
         come back before the device is done. Raises EnvironmentUnfitError where kernels were missed."""
         once = self._listened(run, 1)
         count = max(1, min(_MOST_INFERENCES, math.ceil(milliseconds * 1e6 / once)))
-        return tuple(max(1, round(self._listened(run, count))) for _ in range(repeats))
+        return tuple(round(self._listened(run, count)) for _ in range(repeats))
 
     def _listened(self, run: Callable[[], object], count: int) -> float:
-        """Mean nanoseconds of one inference."""
+        """Mean nanoseconds of one inference, one at least."""
         self._library.activity_flush_all(_FORCED)
         self._nanoseconds.clear()
         for _ in range(count):
@@ -76,11 +77,11 @@ def kernel_clock() -> KernelClock | None:
 
 
 def permits_kernel_clock(variables: Mapping[str, str]) -> bool:
-    """Asked in a process of its own: this one need not load a CUDA driver for it."""
+    """Asked in a process of its own with these variables: this one need not load a CUDA driver for it."""
     try:
         asked = subprocess.run(
             [sys.executable, "-m", __name__],
-            env=dict(variables),
+            env=child_environment(variables),
             capture_output=True,
             timeout=_PROBE_SECONDS,
             check=False,
