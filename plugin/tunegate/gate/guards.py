@@ -13,6 +13,7 @@ from collections.abc import Sequence
 LEAST_OF_MARGIN = 1 / 3
 TIMES_THE_MEDIAN = 3.0
 MOST_DISTURBED = 1 / 3
+SETTLED_BY = 12
 CANARY_EVERY = 6
 MOST_TRIPS = 1
 _FEWEST = 6
@@ -43,6 +44,12 @@ def possible_error(noises: Sequence[float], canaries: Sequence[float], margin: f
 def is_too_disturbed(kept: Sequence[bool]) -> bool:
     """More than a third of the launches do not count."""
     return len(kept) >= _FEWEST and kept.count(False) > MOST_DISTURBED * len(kept)
+
+
+def may_settle(launches: int, budget: int) -> bool:
+    """Whether to wait for the end of a burst instead of giving the machine up: a third of six launches
+    is soon hit, a third of twelve is no accident."""
+    return launches < min(SETTLED_BY, budget)
 
 
 def wants_canary(launches: int) -> bool:

@@ -9,7 +9,14 @@ from typing import Literal
 import msgspec
 
 from tunegate.gate.decision import bounds, decide, projected_launches
-from tunegate.gate.guards import MOST_TRIPS, is_too_disturbed, possible_error, trips, undisturbed
+from tunegate.gate.guards import (
+    MOST_TRIPS,
+    is_too_disturbed,
+    may_settle,
+    possible_error,
+    trips,
+    undisturbed,
+)
 from tunegate.gate.looks import is_hopeless
 
 Stop = Literal["decided", "hopeless", "budget", "disturbed"]
@@ -65,10 +72,12 @@ def guarded_stop(
     one comes, as it moves what is usual: so a look may be passed by."""
     kept = undisturbed(noises, rule.margin)
     counted = [effect for effect, keep in zip(effects, kept, strict=True) if keep]
-    if is_too_disturbed(kept) or trips(canaries, counted, rule.margin) > MOST_TRIPS:
-        slack = possible_error(noises, canaries, rule.margin)
-        return "decided" if _stands(counted, rule, slack) else "disturbed"
-    return stop_after(counted, rule)
+    has_tripped = trips(canaries, counted, rule.margin) > MOST_TRIPS
+    if not has_tripped and not is_too_disturbed(kept):
+        return stop_after(counted, rule)
+    if _stands(counted, rule, possible_error(noises, canaries, rule.margin)):
+        return "decided"
+    return None if not has_tripped and may_settle(len(kept), rule.budget) else "disturbed"
 
 
 def _stands(counted: Sequence[float], rule: Rule, slack: float) -> bool:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunegate.gate.guards import is_too_disturbed, trips, undisturbed, wants_canary
+from tunegate.gate.guards import is_too_disturbed, may_settle, trips, undisturbed, wants_canary
 
 NOISES = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=60)
 
@@ -46,6 +46,11 @@ def test_more_than_a_third_is_too_many_once_there_are_some(
     kept: int, lost: int, too_many: bool
 ) -> None:
     assert is_too_disturbed([True] * kept + [False] * lost) is too_many
+
+
+def test_a_burst_has_twelve_launches_or_the_budget_to_pass() -> None:
+    assert [count for count in range(20) if may_settle(count, budget=60)] == list(range(12))
+    assert not may_settle(7, budget=6)
 
 
 def test_the_base_runs_against_itself_first_and_after_every_sixth_launch() -> None:

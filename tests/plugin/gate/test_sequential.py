@@ -113,13 +113,22 @@ def test_pairs_follow_where_the_noise_is() -> None:
 
 
 QUIET, BUSY = [0.001] * 4, [0.001, 0.001, 0.001, 0.001, 0.3, 0.3, 0.3]
+BUSY_STILL = [*BUSY, 0.001, 0.3, 0.001, 0.3, 0.001]
 SHORT = Rule(margin_percent=3.0, looks=(4, 8, 16), cells=1)
 
 
 def test_a_busy_machine_decides_nothing_that_is_close() -> None:
     effects = [0.05, 0.051, 0.049, 0.05, 0.2, -0.1, 0.4]
     assert guarded_stop(effects[:4], QUIET, [0.001], SHORT) == "decided"
-    assert guarded_stop(effects, BUSY, [0.001], SHORT) == "disturbed"
+    settled = [*effects, 0.05, 0.3, 0.05, -0.3, 0.05]
+    assert guarded_stop(settled, BUSY_STILL, [0.001], SHORT) == "disturbed"
+
+
+def test_a_burst_is_waited_for_within_the_budget() -> None:
+    effects = [0.03, 0.04, 0.02, 0.03, 0.2, -0.1, 0.4]
+    assert guarded_stop(effects, BUSY, [0.001], SHORT) is None
+    little = Rule(margin_percent=3.0, looks=(4, 8), cells=1, paid=4)
+    assert guarded_stop(effects, BUSY, [0.001], little) == "disturbed"
 
 
 def test_twenty_times_slower_has_failed_however_busy_the_machine_is() -> None:

@@ -56,6 +56,13 @@ def test_a_machine_that_disturbs_every_other_launch_is_unfit() -> None:
     assert found.stopped == "disturbed"
 
 
+def test_a_burst_at_the_beginning_passes_and_the_launches_after_it_decide() -> None:
+    noises = [0.001, 0.001, 0.4, 0.4, 0.4, 0.001, 0.001, 0.001, 0.001]
+    effects = [0.1, 0.06, -0.9, 0.9, -0.9, 0.1, 0.101, 0.1, 0.099]
+    found, _ = measured(ScriptedBench(effects, noises))
+    assert (found.stopped, len(counted(found.launches, 0.03))) == ("decided", 6)
+
+
 def test_launches_on_a_gpu_that_was_held_back_do_not_count() -> None:
     bench = ScriptedBench([0.1] * 12)
     hot = Clocks(base_mhz=900, head_mhz=900, dropped=12, is_mediated=False, throttled=("heat",))
