@@ -232,7 +232,8 @@ def child(options: argparse.Namespace, step: str, url: str) -> dict[str, float]:
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(done.stderr)
-    return json.loads(done.stdout.splitlines()[-1])
+    figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return figures
 
 
 def peak_megabytes() -> float:
@@ -243,7 +244,12 @@ def show(figures: dict[str, float]) -> None:
     print(json.dumps(figures))
 
 
-def table(records: int, compacted: dict, found: dict, stock: dict) -> None:
+def table(
+    records: int,
+    compacted: dict[str, float],
+    found: dict[str, float],
+    stock: dict[str, float],
+) -> None:
     each = stock["seconds"] / stock["records"]
     print("| | seconds | requests | MB resident | |")
     print("|---|--:|--:|--:|---|")

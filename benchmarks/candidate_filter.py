@@ -20,15 +20,14 @@ from pathlib import Path
 import numpy as np
 import onnx
 from cold_tuning import DEVICE, FLOPS_OF_THE_THREE, MODEL, TARGET
+from our_model import tasks_of
 
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
 from tunegate.artifacts.tasks import ResolvedTask
 from tunegate.edges.light_models import seeded_light
-from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
 from tunegate.edges.metaschedule.tuner import MetaScheduleTuner
 from tunegate.edges.metaschedule.versions import toolchain
-from tunegate.ports import ModelJob
 from tunegate_cache.records import Miss, Provenance
 
 
@@ -51,9 +50,7 @@ def main() -> None:
 
 
 def tuned(model: Path, scratch: Path, trials: int, seed: int, filters: bool) -> list[TaskOutcome]:
-    compiler = MetaScheduleCompiler(scratch / "compiler")
-    (tasks,) = compiler.tasks([ModelJob(file=model, path=MODEL, shapes={}, target=TARGET)])
-    compiler.close()
+    tasks = tasks_of(model, TARGET, scratch)
     found = []
     for task in [task for task in tasks if task.flops in FLOPS_OF_THE_THREE]:
         planned = PlannedTask(

@@ -24,16 +24,15 @@ import tempfile
 import time
 from pathlib import Path
 
+from our_model import tasks_of
 from tests.support.small_onnx import conv_model, save
 from tests.support.workspace import CONFIG, Workspace
 
 from tunegate.artifacts.plans import PlannedTask, Shard
 from tunegate.artifacts.tasks import ResolvedTask
 from tunegate.config import TargetConfig
-from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
 from tunegate.edges.metaschedule.tuner import MetaScheduleTuner
 from tunegate.edges.metaschedule.versions import toolchain
-from tunegate.ports import ModelJob
 from tunegate.tuning.budget import budget_of
 from tunegate_cache.files import FileStore
 from tunegate_cache.names import parse_segment
@@ -76,9 +75,7 @@ def main() -> None:
 
 def cap(scratch: Path, runs: int, chance: random.Random) -> None:
     model = save(conv_model(channels=32, out=64, size=28), scratch / "m.onnx")
-    compiler = MetaScheduleCompiler(scratch / "compiler")
-    (tasks,) = compiler.tasks([ModelJob(file=model, path="m.onnx", shapes={}, target=TARGET)])
-    compiler.close()
+    tasks = tasks_of(model, TARGET, scratch)
     planned = tuple(
         PlannedTask(resolved=ResolvedTask(task, Miss("absent")), trials=8, gain_ms=1.0)
         for task in tasks

@@ -17,10 +17,12 @@ import tempfile
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import tvm
+from our_model import tasks_of
 from stock_model import named_model, one_thread
 from tvm.driver import build
 from tvm.s_tir import meta_schedule as ms
@@ -28,7 +30,6 @@ from tvm.s_tir import meta_schedule as ms
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
 from tunegate.artifacts.tasks import ResolvedTask, TuningTask
 from tunegate.config import TargetConfig
-from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
 from tunegate.edges.metaschedule.functions import functions_of
 from tunegate.edges.metaschedule.import_onnx import import_model
 from tunegate.edges.metaschedule.messages import Schedule
@@ -38,7 +39,6 @@ from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.metaschedule.tuner import MetaScheduleTuner
 from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.onnx_prepare import prepare
-from tunegate.ports import ModelJob
 from tunegate_cache.records import DeviceFingerprint, Miss, Provenance
 
 TARGET = TargetConfig(name="cpu", layout="nchw", threads=1)
@@ -87,9 +87,7 @@ def is_chosen(flops: float, every: list[float]) -> bool:
 def tune_ours(
     model: Path, scratch: Path, trials: int | None, *, seconds: float | None = None
 ) -> Found:
-    compiler = MetaScheduleCompiler(scratch / "compiler")
-    (tasks,) = compiler.tasks([ModelJob(file=model, path=MODEL, shapes={}, target=TARGET)])
-    compiler.close()
+    tasks = tasks_of(model, TARGET, scratch)
     every = [task.flops for task in tasks]
     chosen = [task for task in tasks if is_chosen(task.flops, every)]
     shard = shard_of(chosen, trials, seconds)
@@ -160,7 +158,7 @@ def tune_stock(model: Path, scratch: Path, trials: int, strategy: str) -> Found:
     return seconds, best
 
 
-def opened(model: Path, scratch: Path) -> tuple[dict, object]:
+def opened(model: Path, scratch: Path) -> tuple[dict[str, Any], Any]:
     target = tvm_target(TARGET).target
     prepared = prepare(model, shapes={}, into=scratch / "opened", path=MODEL)
     functions = functions_of(import_model(prepared, target, MODEL))
@@ -169,7 +167,7 @@ def opened(model: Path, scratch: Path) -> tuple[dict, object]:
     return {f.workload.digest: f.workload for f in chosen}, target
 
 
-def context(module, target, strategy):
+def context(module: Any, target: Any, strategy: str) -> Any:
     return ms.TuneContext(
         mod=module,
         target=target,
@@ -180,7 +178,7 @@ def context(module, target, strategy):
     )
 
 
-def timed(module, target) -> float:
+def timed(module: Any, target: Any) -> float:
     """Milliseconds, median of nine, with constants packed as a build has them."""
     module = split_kernel(module).module
     function = build(module, target=target)

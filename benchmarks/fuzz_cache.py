@@ -16,12 +16,13 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from typing import get_args
 
 import psutil
 from fuzz_cases import line_case, name_case, segment_case, values_case
 
 from tunegate_cache import names, segment, wire
-from tunegate_cache.decisions import SamplingInstruction, check_decisions
+from tunegate_cache.decisions import SamplingInstruction, SamplingKind, check_decisions
 from tunegate_cache.validate import MAX_RECORD_BYTES, refusal, refusal_of_text
 from tunegate_cache.wire import Refused
 
@@ -80,7 +81,7 @@ def check_name(name: str) -> str:
 
 
 def check_decided(chance: random.Random) -> str:
-    kinds = ("perfect-tile", "partitioned-tile", "categorical", "compute-location")
+    kinds = get_args(SamplingKind)
     template = [
         SamplingInstruction(
             index=3 * at,

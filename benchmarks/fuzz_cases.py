@@ -53,7 +53,17 @@ ODD_TEXTS = (
         "\uff11" * 64,
     ),
 )
-ODD_VALUES = (*ODD_TEXTS, [], {}, [[]], [{}], [[3, [0, 1]]], [[13, [1]]], [[-3, [1]]], [1] * 70)
+ODD_VALUES: tuple[object, ...] = (
+    *ODD_TEXTS,
+    [],
+    {},
+    [[]],
+    [{}],
+    [[3, [0, 1]]],
+    [[13, [1]]],
+    [[-3, [1]]],
+    [1] * 70,
+)
 BOMBS = [
     zstandard.ZstdCompressor(level=1).compress(unit * (size // len(unit)))
     for unit, size in (

@@ -28,6 +28,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 from collect_launches import built
 
@@ -188,21 +189,23 @@ def deadly() -> Iterator[None]:
 @contextmanager
 def jumping() -> Iterator[None]:
     """For the measuring processes by a library, for this one by another `time.time`."""
-    passed_on, own = child._PASSED_ON, time.time
+    passed_on, own = (*child._PASSED_ON, "LD_PRELOAD"), time.time
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder) / "jump.so"
         source = library.with_suffix(".c")
         source.write_text(JUMPING_CLOCK)
         line = ["gcc", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"]
         subprocess.run(line, check=True)
-        os.environ["LD_PRELOAD"] = str(library)
-        child._PASSED_ON = (*passed_on, "LD_PRELOAD")
-        time.time = lambda: own() + (3600 if int(time.monotonic()) // 3 % 2 else -3600)
-        try:
+        with (
+            patch.dict(os.environ, {"LD_PRELOAD": str(library)}),
+            patch.object(child, "_PASSED_ON", passed_on),
+            patch.object(
+                time,
+                "time",
+                lambda: own() + (3600 if int(time.monotonic()) // 3 % 2 else -3600),
+            ),
+        ):
             yield
-        finally:
-            del os.environ["LD_PRELOAD"]
-            child._PASSED_ON, time.time = passed_on, own
 
 
 HOSTS: dict[str, Callable[[], contextlib.AbstractContextManager[None]]] = {

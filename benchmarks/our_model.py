@@ -18,6 +18,7 @@ from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
 from tunegate.edges.metaschedule.tuner import MetaScheduleTuner
 from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.shared_cache import SharedCache
+from tunegate.errors import ModelError
 from tunegate.ports import BuildJob, ModelJob, Publish
 from tunegate_cache.records import (
     DeviceFingerprint,
@@ -55,7 +56,7 @@ def tune(
     """Tune for as long as the last of `looks`, with what the cache in `donors` offers."""
     job = ModelJob(file=model, path="m.onnx", shapes={}, target=target)
     compiler = MetaScheduleCompiler(scratch / "compiler")
-    (tasks,) = compiler.tasks([job])
+    tasks = tasks_of(model, target, scratch)
     found = answers(tasks, donors, scratch)
     if shuffled:
         found = exchanged(found)
@@ -165,10 +166,14 @@ def tasks_of(model: Path, target: TargetConfig, scratch: Path) -> Sequence[Tunin
     compiler = MetaScheduleCompiler(scratch / "compiler")
     (tasks,) = compiler.tasks([ModelJob(file=model, path="m.onnx", shapes={}, target=target)])
     compiler.close()
+    if isinstance(tasks, ModelError):
+        raise tasks
     return tasks
 
 
-def publish_donor(model: Path, target: TargetConfig, seconds: float, donors: Path, scratch: Path):
+def publish_donor(
+    model: Path, target: TargetConfig, seconds: float, donors: Path, scratch: Path
+) -> int:
     """Tune a donor and put all its records into the cache."""
     shared = cache(donors, scratch)
     tasks = tasks_of(model, target, scratch)

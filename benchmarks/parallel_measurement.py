@@ -19,7 +19,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -31,24 +31,17 @@ from stock_model import TARGET, named_model
 from tunegate.edges.metaschedule import worker
 from tunegate.edges.metaschedule.functions import functions_of
 from tunegate.edges.metaschedule.import_onnx import import_model
-from tunegate.edges.metaschedule.messages import Candidate, Measure
+from tunegate.edges.metaschedule.messages import Candidate, Measure, Measured
+from tunegate.edges.metaschedule.parallel_check import believed, to_check
 from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.onnx_prepare import prepare
 from tunegate.tuning.parallel_degree import Degree, adjusted
-from tunegate.tuning.parallel_precision import checked, correction, error
 
 TASKS = 4
 BATCH = 16
 REPEATS, REPEAT_MS = 3, 10
 RANKED = 8
-
-
-class Timed(NamedTuple):
-    """Of one candidate: its median, and its share of the time that measuring it took."""
-
-    milliseconds: float
-    share: float
 
 
 class Parallel(NamedTuple):
@@ -73,9 +66,9 @@ def main() -> None:
         requests = candidates(options.model, options.candidates, Path(scratch))
         with Slots(requests, options.slots) as slots:
             started = time.monotonic()
-            serial = {number: slots.alone(number).milliseconds for number in requests}
+            serial = {number: median_ms(slots.alone(number)) for number in requests}
             serial_seconds = time.monotonic() - started
-            again = {number: slots.alone(number).milliseconds for number in requests}
+            again = {number: median_ms(slots.alone(number)) for number in requests}
             found = in_parallel(slots, list(requests))
             winners = ranked(slots, requests, found.corrected_ms)
         show(requests, serial, again, found, winners, serial_seconds)
@@ -138,42 +131,41 @@ class Slots:
     def __len__(self) -> int:
         return len(self._pipes)
 
-    def alone(self, number: int) -> Timed:
+    def alone(self, number: int) -> Measured:
         self._pipes[0].send(number)
-        return self._pipes[0].recv()
+        return _received(self._pipes[0])
 
-    def together(self, numbers: Sequence[int], degree: int) -> dict[int, Timed]:
+    def together(self, numbers: Sequence[int], degree: int) -> list[Measured]:
         """At most `degree` of them at once."""
         waiting = list(numbers)
         busy: dict[int, int] = {}
-        found = {}
+        found = []
         while waiting or busy:
             for slot in range(degree):
                 if slot not in busy and waiting:
                     busy[slot] = waiting.pop(0)
                     self._pipes[slot].send(busy[slot])
-            pipes = {self._pipes[slot]: slot for slot in busy}
-            for pipe in multiprocessing.connection.wait(list(pipes)):
-                found[busy.pop(pipes[pipe])] = pipe.recv()
+            wait([self._pipes[slot] for slot in busy])
+            for slot in [slot for slot in busy if self._pipes[slot].poll()]:
+                del busy[slot]
+                found.append(_received(self._pipes[slot]))
         return found
 
 
+def _received(pipe: Connection) -> Measured:
+    measured: Measured = pipe.recv()
+    return measured
+
+
 def serve(pipe: Connection, encoded: Mapping[int, bytes], core: int) -> None:
-    built = {}
-    for number, request in encoded.items():
-        decoded = msgspec.msgpack.decode(request, type=Measure)
-        made = worker._build(decoded)
-        arguments = worker._arguments(decoded.candidate.arguments, made)
-        built[number] = made.function, made.device, arguments
+    requests = {n: msgspec.msgpack.decode(one, type=Measure) for n, one in encoded.items()}
+    built = {number: worker._build(request) for number, request in requests.items()}
     os.sched_setaffinity(0, {core})
     pipe.send("ready")
     while True:
-        function, device, arguments = built[pipe.recv()]
-        started = time.monotonic()
-        function["main"](*arguments)
-        times = worker._time(function, device, arguments, repeats=REPEATS, milliseconds=REPEAT_MS)
-        milliseconds = statistics.median(times) / 1e6
-        pipe.send(Timed(milliseconds, milliseconds / 1e3 / (time.monotonic() - started)))
+        number = pipe.recv()
+        measured = worker._measured(requests[number], built[number], 0.0)
+        pipe.send(msgspec.structs.replace(measured, number=number))
 
 
 def in_parallel(slots: Slots, numbers: Sequence[int]) -> Parallel:
@@ -183,34 +175,21 @@ def in_parallel(slots: Slots, numbers: Sequence[int]) -> Parallel:
     corrected: dict[int, float] = {}
     degrees, errors = [], []
     for first in range(0, len(numbers), BATCH):
-        batch = numbers[first : first + BATCH]
-        timed = slots.together(batch, degree.now)
+        results: Sequence[Measured] = slots.together(numbers[first : first + BATCH], degree.now)
         degrees.append(degree.now)
-        if degree.now == 1:
-            found = {number: timed[number].milliseconds for number in batch}
-            degree = adjusted(degree, error=0.0, failures=0, most=len(slots))
-        else:
-            found, off = precise(slots, batch, timed, chance)
+        off = 0.0
+        if degree.now > 1:
+            alone = {number: slots.alone(number) for number in to_check(results, chance)}
+            found = believed(results, alone)
+            results, off = found.results, found.error or 0.0
             errors.append(off)
-            degree = adjusted(degree, error=off, failures=0, most=len(slots))
-        corrected.update(found)
+        degree = adjusted(degree, error=off, failures=0, most=len(slots))
+        corrected.update({result.number: median_ms(result) for result in results})
     return Parallel(corrected, time.monotonic() - started, degrees, errors)
 
 
-def precise(
-    slots: Slots, batch: Sequence[int], timed: Mapping[int, Timed], chance: random.Random
-) -> tuple[dict[int, float], float]:
-    """Times of a batch after the check, and how far off they were before it."""
-    places = checked([timed[number].share for number in batch], chance)
-    alone = {place: slots.alone(batch[place]).milliseconds for place in places}
-    together = {place: timed[number].milliseconds for place, number in enumerate(batch)}
-    off = error(together, alone)
-    factor = correction(off)
-    found = {
-        number: min(alone[place], together[place]) if place in alone else together[place] * factor
-        for place, number in enumerate(batch)
-    }
-    return found, off or 0.0
+def median_ms(result: Measured) -> float:
+    return statistics.median(result.nanoseconds) / 1e6
 
 
 def ranked(
@@ -220,7 +199,7 @@ def ranked(
     found = {}
     for workload, numbers in by_task(requests).items():
         best = sorted(numbers, key=lambda number: times[number])[:RANKED]
-        rounds = [{n: slots.alone(n).milliseconds for n in best} for _ in range(3)]
+        rounds = [{n: median_ms(slots.alone(n)) for n in best} for _ in range(3)]
         found[workload] = min(best, key=lambda n: statistics.median(r[n] for r in rounds))
     return found
 

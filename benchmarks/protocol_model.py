@@ -8,8 +8,9 @@ Prints the table of docs/benchmarks.md.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
-from tests.protocol.model import Bounds, Variant, explore
+from tests.protocol.model import Bounds, Variant, World, explore
 from tests.protocol.symmetry import representative
 
 BOUNDS = {
@@ -44,7 +45,14 @@ def main() -> None:
         show(name, variant, processes, ALL_AT_ONCE, same=representative)
 
 
-def show(name: str, variant: Variant, processes: str, bounds: Bounds, *, same) -> None:
+def show(
+    name: str,
+    variant: Variant,
+    processes: str,
+    bounds: Bounds,
+    *,
+    same: Callable[[World], World],
+) -> None:
     started = time.monotonic()
     found = explore(variant, bounds, most_states=12_000_000, representative=same)
     seconds = time.monotonic() - started

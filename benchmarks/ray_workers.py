@@ -24,6 +24,7 @@ from ray.cluster_utils import Cluster
 from scaling import ENDLESS
 from stock_model import TARGET, named_model
 
+from tunegate.artifacts.changes import Side
 from tunegate.artifacts.tasks import TuningTask
 from tunegate_cache.records import TuningRecord
 
@@ -76,7 +77,7 @@ def rate(
         marks.append((done, time.monotonic()))
         return True
 
-    files = {("m.onnx", "head"): model}
+    files: dict[tuple[str, Side], Path] = {("m.onnx", "head"): model}
     outcomes = tuner_of(TARGET, scratch, on_ray=on_ray).tune(
         shard_of(tasks, TARGET, ENDLESS), files, publish
     )

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 
 import tvm_ffi
@@ -24,6 +25,7 @@ from tvm import ir
 
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
+from tunegate.edges.metaschedule.messages import Schedule
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.metaschedule.workload import canonical_workload
@@ -81,7 +83,9 @@ def space_of(name: str, target: str) -> DesignSpace:
     return DesignSpace(workload, tvm_target(TARGETS[target]).target)
 
 
-def sampled(target: str, samples: int) -> dict[str, tuple[list[str], list[tuple[object, str]]]]:
+def sampled(
+    target: str, samples: int
+) -> dict[str, tuple[list[str], list[tuple[Schedule | None, str]]]]:
     """Templates of each workload, and schedules as decisions with the module they make."""
     found = {}
     for name in workloads():
@@ -92,7 +96,9 @@ def sampled(target: str, samples: int) -> dict[str, tuple[list[str], list[tuple[
     return found
 
 
-def replayed(target: str, found: dict) -> dict[str, tuple[int, int, int, int]]:
+def replayed(
+    target: str, found: Mapping[str, tuple[list[str], list[tuple[Schedule | None, str]]]]
+) -> dict[str, tuple[int, int, int, int]]:
     """Templates, those found again, schedules that replay to the same module, schedules tried."""
     rows = {}
     for name, (templates, made) in found.items():

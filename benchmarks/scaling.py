@@ -77,7 +77,7 @@ class SleepingDevices:
     def careful_crew(self, threads: int) -> None:
         return None
 
-    def _begin(self, place: Place) -> Child:
+    def _begin(self, place: Place) -> Child[Measured]:
         variables = {"SECONDS_PER_CANDIDATE": str(self._seconds)}
         log = self._directory / "workers.log"
         return Child("sleeping_worker", Measured, variables=variables, log=log)

@@ -21,6 +21,7 @@ import tempfile
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import onnx
@@ -102,7 +103,7 @@ def noted(folder: Path, seconds: float) -> None:
     (folder / "tuned.json").write_bytes(msgspec.json.encode(Tuned(trials, seconds)))
 
 
-def end(process: subprocess.Popen) -> None:
+def end(process: subprocess.Popen[bytes]) -> None:
     """Its builders and runners, too."""
     for child in psutil.Process(process.pid).children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -119,7 +120,7 @@ def whole_lines(file: Path) -> int:
     return len(kept)
 
 
-def opened(file: Path):
+def opened(file: Path) -> tuple[Any, Any]:
     target = tvm_target(TARGET).target
     with target:
         return target, relax.get_pipeline("zero")(from_onnx(onnx.load(file)))

@@ -29,6 +29,7 @@ from stock_model import TARGET, named_model
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.edges.metaschedule import measuring, tuning_run
+from tunegate.tuning import next_task
 from tunegate.tuning.next_task import Choice, TaskState
 from tunegate_cache.records import Miss, TuningRecord, WorkloadKey
 
@@ -87,7 +88,7 @@ def main() -> None:
 def switched(variant: Variant) -> Iterator[None]:
     """The mechanisms of the product have no switches: they are replaced here."""
     with (
-        patch.object(tuning_run, "choose", tuning_run.choose if variant.follows_gain else in_turn),
+        patch.object(tuning_run, "choose", next_task.choose if variant.follows_gain else in_turn),
         patch.object(
             measuring,
             "_LOSER_FACTOR",

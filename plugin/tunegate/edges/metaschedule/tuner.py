@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -50,7 +50,7 @@ class MetaScheduleTuner:
 
     def tune(
         self, shard: Shard, models: Mapping[tuple[ModelPath, Side], Path], publish: Publish
-    ) -> Iterator[TaskOutcome]:
+    ) -> Generator[TaskOutcome, None, None]:
         """Outcomes as they come. Raises ModelError and EnvironmentUnfitError."""
         ledgers = self._ledgers(shard, self._device)
         is_nothing_paid = shard.budget.seconds == 0 or shard.budget.trials == 0

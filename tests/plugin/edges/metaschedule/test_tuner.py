@@ -232,7 +232,7 @@ def test_no_child_outlives_an_interrupted_run(workshop: Workshop) -> None:
     before = len(workshop.published)
     run = workshop.tuner.tune(shard, {("m.onnx", "head"): workshop.model}, workshop._publish)
     next(run)
-    run.close()  # type: ignore[attr-defined]
+    run.close()
     assert len(workshop.published) > before
     workshop.compiler.close()
     assert not [line for line in _children() if "tunegate.edges.run_child" in line]

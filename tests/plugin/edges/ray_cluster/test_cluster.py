@@ -28,7 +28,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     monkeypatch.setenv("RAY_ADDRESS", made.address)
     yield made
-    made.shutdown()  # type: ignore[no-untyped-call]
+    made.shutdown()
 
 
 def test_a_node_that_is_killed_costs_no_candidate(cluster: Cluster, tmp_path: Path) -> None:
