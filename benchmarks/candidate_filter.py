@@ -13,22 +13,17 @@ import argparse
 import logging
 import statistics
 import tempfile
-import time
 import warnings
 from pathlib import Path
 
 import numpy as np
 import onnx
-from cold_tuning import DEVICE, FLOPS_OF_THE_THREE, MODEL, TARGET
-from our_model import tasks_of
+from cold_tuning import FLOPS_OF_THE_THREE, MODEL, TARGET
+from our_model import shard_of, tasks_of, tuner_of
 
 from tunegate.artifacts.outcomes import TaskOutcome
-from tunegate.artifacts.plans import Budget, PlannedTask, Shard
-from tunegate.artifacts.tasks import ResolvedTask
+from tunegate.artifacts.plans import Budget
 from tunegate.edges.light_models import seeded_light
-from tunegate.edges.metaschedule.tuner import MetaScheduleTuner
-from tunegate.edges.metaschedule.versions import toolchain
-from tunegate_cache.records import Miss, Provenance
 
 
 def main() -> None:
@@ -53,24 +48,9 @@ def tuned(model: Path, scratch: Path, trials: int, seed: int, filters: bool) -> 
     tasks = tasks_of(model, TARGET, scratch)
     found = []
     for task in [task for task in tasks if task.flops in FLOPS_OF_THE_THREE]:
-        planned = PlannedTask(
-            resolved=ResolvedTask(task, Miss("absent")), trials=trials, gain_ms=1.0
-        )
         budget = Budget(seconds=None, trials=trials, min_gain_percent_per_minute=0.0)
-        shard = Shard(
-            index=0, target="cpu", labels=(), tasks=(planned,), budget=budget, predicted_seconds=0.0
-        )
-        tuner = MetaScheduleTuner(
-            targets={"cpu": TARGET},
-            shapes={MODEL: {}},
-            device=DEVICE,
-            toolchain=toolchain(),
-            source=Provenance(),
-            clock=time,
-            scratch=scratch / "tuner",
-            seed=seed,
-            filters=filters,
-        )
+        tuner = tuner_of(TARGET, scratch, seed=seed, filters=filters)
+        shard = shard_of([task], TARGET, budget)
         *_, last = tuner.tune(shard, {(MODEL, "head"): model}, lambda _: True)
         found.append(last)
     best = ", ".join(f"{outcome.best_ms:.3f}" for outcome in found)

@@ -24,24 +24,18 @@ import tempfile
 import time
 from pathlib import Path
 
-from our_model import tasks_of
+from our_model import shard_of, tasks_of, tuner_of
 from tests.support.small_onnx import conv_model, save
 from tests.support.workspace import CONFIG, Workspace
 
-from tunegate.artifacts.plans import PlannedTask, Shard
-from tunegate.artifacts.tasks import ResolvedTask
 from tunegate.config import TargetConfig
-from tunegate.edges.metaschedule.tuner import MetaScheduleTuner
-from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.tuning.budget import budget_of
 from tunegate_cache.files import FileStore
 from tunegate_cache.names import parse_segment
-from tunegate_cache.records import DeviceFingerprint, Miss, Provenance
 from tunegate_cache.segments_of_group import opened
 from tunegate_cache.signing import TrustedKeys
 
 TARGET = TargetConfig(name="cpu")
-DEVICE = DeviceFingerprint(name="here", kind="cpu", units=2, memory_bytes=0)
 USD_PER_HOUR = 3.6
 LOUD = """
 import sys
@@ -76,10 +70,6 @@ def main() -> None:
 def cap(scratch: Path, runs: int, chance: random.Random) -> None:
     model = save(conv_model(channels=32, out=64, size=28), scratch / "m.onnx")
     tasks = tasks_of(model, TARGET, scratch)
-    planned = tuple(
-        PlannedTask(resolved=ResolvedTask(task, Miss("absent")), trials=8, gain_ms=1.0)
-        for task in tasks
-    )
     over = []
     for number in range(runs):
         seconds = chance.uniform(0.5, 12.0)
@@ -87,18 +77,8 @@ def cap(scratch: Path, runs: int, chance: random.Random) -> None:
         budget = budget_of(
             None if usd else seconds, trials=None, usd=usd, usd_per_hour=USD_PER_HOUR
         )
-        shard = Shard(
-            index=0, target="cpu", labels=(), tasks=planned, budget=budget, predicted_seconds=0.0
-        )
-        tuner = MetaScheduleTuner(
-            targets={"cpu": TARGET},
-            shapes={"m.onnx": {}},
-            device=DEVICE,
-            toolchain=toolchain(),
-            source=Provenance(),
-            clock=time,
-            scratch=scratch / f"tuner-{number}",
-        )
+        shard = shard_of(tasks, TARGET, budget)
+        tuner = tuner_of(TARGET, scratch / str(number))
         started = time.monotonic()
         list(tuner.tune(shard, {("m.onnx", "head"): model}, lambda _: True))
         over.append(time.monotonic() - started - seconds)

@@ -22,13 +22,12 @@ from typing import Any
 import numpy as np
 import onnx
 import tvm
-from our_model import tasks_of
+from our_model import shard_of, tasks_of, tuner_of
 from stock_model import named_model, one_thread
 from tvm.driver import build
 from tvm.s_tir import meta_schedule as ms
 
-from tunegate.artifacts.plans import Budget, PlannedTask, Shard
-from tunegate.artifacts.tasks import ResolvedTask, TuningTask
+from tunegate.artifacts.plans import Budget
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.functions import functions_of
 from tunegate.edges.metaschedule.import_onnx import import_model
@@ -36,14 +35,10 @@ from tunegate.edges.metaschedule.messages import Schedule
 from tunegate.edges.metaschedule.prepacking import split_kernel
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import tvm_target
-from tunegate.edges.metaschedule.tuner import MetaScheduleTuner
-from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.onnx_prepare import prepare
-from tunegate_cache.records import DeviceFingerprint, Miss, Provenance
 
 TARGET = TargetConfig(name="cpu", layout="nchw", threads=1)
 """The same tasks for all: stock does not know how to turn a layout."""
-DEVICE = DeviceFingerprint(name="here", kind="cpu", units=2, memory_bytes=0)
 MODEL = "m.onnx"
 FLOPS_OF_THE_THREE = (53934336.0, 11097216.0, 49926656.0)
 """Of light_squeezenet: a 3x3 expand convolution at 27x27, a 1x1 squeeze and a 3x3 expand at 13x13."""
@@ -90,16 +85,13 @@ def tune_ours(
     tasks = tasks_of(model, TARGET, scratch)
     every = [task.flops for task in tasks]
     chosen = [task for task in tasks if is_chosen(task.flops, every)]
-    shard = shard_of(chosen, trials, seconds)
-    tuner = MetaScheduleTuner(
-        targets={"cpu": TARGET},
-        shapes={MODEL: {}},
-        device=DEVICE,
-        toolchain=toolchain(),
-        source=Provenance(),
-        clock=time,
-        scratch=scratch,
+    budget = Budget(
+        seconds=seconds,
+        trials=None if trials is None else trials * len(chosen),
+        min_gain_percent_per_minute=0.0,
     )
+    shard = shard_of(chosen, TARGET, budget)
+    tuner = tuner_of(TARGET, scratch)
     started = time.monotonic()
     outcomes = {
         o.key.workload: o for o in tuner.tune(shard, {(MODEL, "head"): model}, lambda _: True)
@@ -113,25 +105,6 @@ def tune_ours(
         schedule = space.replay(Schedule(record.template, record.decisions))
         best[key] = timed(schedule.mod if schedule else workloads[key].module, target)
     return spent, best
-
-
-def shard_of(chosen: list[TuningTask], trials: int | None, seconds: float | None) -> Shard:
-    planned = tuple(
-        PlannedTask(resolved=ResolvedTask(task, Miss("absent")), trials=trials or 64, gain_ms=1.0)
-        for task in chosen
-    )
-    return Shard(
-        index=0,
-        target="cpu",
-        labels=(),
-        tasks=planned,
-        budget=Budget(
-            seconds=seconds,
-            trials=None if trials is None else trials * len(chosen),
-            min_gain_percent_per_minute=0.0,
-        ),
-        predicted_seconds=0.0,
-    )
 
 
 def tune_stock(model: Path, scratch: Path, trials: int, strategy: str) -> Found:

@@ -225,7 +225,12 @@ def shard_of(
 
 
 def tuner_of(
-    target: TargetConfig, scratch: Path, *, filters: bool = True, on_ray: bool = False
+    target: TargetConfig,
+    scratch: Path,
+    *,
+    filters: bool = True,
+    seed: int = 1,
+    on_ray: bool = False,
 ) -> MetaScheduleTuner:
     return MetaScheduleTuner(
         targets={target.name: target},
@@ -236,5 +241,6 @@ def tuner_of(
         clock=time,
         scratch=scratch / "tuner",
         filters=filters,
+        seed=seed,
         on_ray=on_ray,
     )
