@@ -1,7 +1,7 @@
 """Does tuning keep its cap, and lose nothing that was finished when it is killed?
 
-    PYTHONPATH=. python benchmarks/cap_and_kill.py cap [--runs 50] [--seed 1]
-    PYTHONPATH=. python benchmarks/cap_and_kill.py kill [--runs 50] [--seed 1]
+    PYTHONPATH=.:benchmarks python benchmarks/cap_and_kill.py cap [--runs 50] [--seed 1]
+    PYTHONPATH=.:benchmarks python benchmarks/cap_and_kill.py kill [--runs 50] [--seed 1]
 
 `cap` tunes a small model with random budgets of seconds, some of them as money, and takes the time of
 the tuning itself. `kill` sends SIGKILL to `tunegate run` at a random moment, and compares what the

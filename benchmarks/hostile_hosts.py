@@ -163,12 +163,12 @@ def throttled() -> Iterator[None]:
 
 @contextmanager
 def deadly() -> Iterator[None]:
-    """Every 15 to 30 seconds a measuring process is killed."""
+    """Every 5 to 15 seconds a measuring process is killed."""
     ended = threading.Event()
     chance = random.Random(1)
 
     def kill() -> None:
-        while not ended.wait(chance.uniform(15, 30)):
+        while not ended.wait(chance.uniform(5, 15)):
             for process in Path("/proc").glob("[0-9]*"):
                 with contextlib.suppress(OSError):
                     parent = (process / "stat").read_text().rpartition(")")[2].split()[1]
