@@ -90,6 +90,19 @@ def _stands(counted: Sequence[float], rule: Rule, slack: float) -> bool:
     return found.low - slack > rule.margin or found.high + slack < rule.margin
 
 
+def likely_end(effects: Sequence[float], rule: Rule) -> int:
+    """The look that is likely to decide: the first one before anything is known, and the last of the
+    budget where it is not in sight."""
+    likely: int | None = rule.looks[0]
+    if len(effects) > 1:
+        found = bounds(effects, looks=len(rule.looks), cells=rule.cells)
+        likely = projected_launches(found, rule.margin, looks=len(rule.looks))
+    last = rule.budget if len(effects) <= rule.budget else rule.looks[-1]
+    if likely is None:
+        return last
+    return next((look for look in rule.looks if max(likely, len(effects)) <= look < last), last)
+
+
 def last_look(launches: int, looks: tuple[int, ...]) -> int:
     """How many of the launches count: those up to the last planned look that was reached."""
     reached = [look for look in looks if look <= launches]

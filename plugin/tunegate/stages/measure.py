@@ -154,7 +154,7 @@ def _so_far(built: CellBuilds, far: Progressing) -> str:
     interval = f", {far.low:+.1f} to {far.high:+.1f} %" if math.isfinite(far.low) else ""
     return (
         f"{built.cell.model}: {far.launches} of at most {far.most} launches, "
-        f"{far.center:+.1f} %{interval}"
+        f"{far.center:+.1f} %{interval}, likely {far.seconds_left:.0f} s more"
     )
 
 

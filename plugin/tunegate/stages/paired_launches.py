@@ -15,17 +15,21 @@ from tunegate.gate.clocks import MOST_DROPPED
 from tunegate.gate.decision import bounds
 from tunegate.gate.guards import CANARY_EVERY, undisturbed, wants_canary
 from tunegate.gate.looks import PLANNED, affordable_looks
-from tunegate.gate.sequential import Rule, Stop, guarded_stop, replanned_pairs
+from tunegate.gate.sequential import Rule, Stop, guarded_stop, likely_end, replanned_pairs
 from tunegate.ports import Bench
 
 _TRIES = 2
+_WITH_CANARY = 1 + 1 / CANARY_EVERY
+"""What a launch costs together with its share of the launches of the base against itself."""
 
 
 class Progressing(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a cell is: launches that count, of at most so many; the interval in percent."""
+    """How far a cell is: launches that count, of at most so many; the seconds until an answer is likely;
+    the interval in percent."""
 
     launches: int
     most: int
+    seconds_left: float
     low: float
     center: float
     high: float
@@ -51,7 +55,7 @@ def launch_until_decided(
     twice."""
     launches = [_launch(bench, gate.pairs)]
     # Only the launches to come are planned by what the first one cost.
-    seconds = launches[0].seconds * (1 + 1 / CANARY_EVERY)
+    seconds = launches[0].seconds * _WITH_CANARY
     paid = affordable_looks(gate.seconds, seconds)
     looks = affordable_looks(2 * gate.seconds, seconds) if gate.extend else paid
     rule = Rule(margin_percent=gate.margin_percent, looks=looks, cells=cells, paid=paid[-1])
@@ -122,5 +126,12 @@ def _so_far(launches: list[Launch], rule: Rule) -> Progressing:
     else:
         found = bounds(effects, looks=len(rule.looks), cells=rule.cells)
         low, center, high = (100 * each for each in (found.low, found.center, found.high))
-    most = rule.budget if len(effects) <= rule.budget else rule.looks[-1]
-    return Progressing(launches=len(effects), most=most, low=low, center=center, high=high)
+    left = max(0, likely_end(effects, rule) - len(effects))
+    return Progressing(
+        launches=len(effects),
+        most=rule.budget if len(effects) <= rule.budget else rule.looks[-1],
+        seconds_left=left * statistics.fmean(launch.seconds for launch in launches) * _WITH_CANARY,
+        low=low,
+        center=center,
+        high=high,
+    )

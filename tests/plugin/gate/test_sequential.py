@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 
 from tunegate.gate.decision import Decision, bounds, decide
 from tunegate.gate.looks import PLANNED, affordable_looks, is_hopeless
-from tunegate.gate.sequential import Rule, guarded_stop, last_look, replanned_pairs, stop_after
+from tunegate.gate.sequential import (
+    Rule,
+    guarded_stop,
+    last_look,
+    likely_end,
+    replanned_pairs,
+    stop_after,
+)
 
 RECORDED = json.loads((Path(__file__).parents[2] / "recorded" / "launch_effects.json").read_text())
 RULE = Rule(margin_percent=3.0, looks=PLANNED, cells=1)
@@ -156,6 +163,15 @@ def test_whatever_is_disturbed_it_comes_to_an_end(
         guarded_stop(effects[:count], noises[:count], [0.0], rule) is not None
         for count in range(1, ends + 1)
     )
+
+
+def test_an_end_is_projected_to_a_look_within_the_budget() -> None:
+    rule = Rule(margin_percent=3.0, looks=(4, 6, 9, 13, 19), cells=1, paid=9)
+    assert likely_end([0.1], rule) == 4
+    assert likely_end([0.1, 0.101], rule) == 4
+    assert likely_end([0.02, 0.03, 0.01, 0.02, 0.024], rule) == 9
+    assert likely_end([0.02, 0.03, 0.01, 0.02, 0.024] * 2, rule) == 13
+    assert likely_end([math.log(1.03) + error for error in (0.01, -0.01)], rule) == 9
 
 
 def test_launches_past_the_last_look_do_not_change_what_it_says() -> None:

@@ -101,6 +101,11 @@ def test_progress_tells_the_interval_and_how_far_it_is() -> None:
     assert said[-1].most >= 4
 
 
+def test_progress_tells_when_an_answer_is_likely() -> None:
+    _, said = measured(ScriptedBench([0.1, 0.101, 0.1, 0.099]))
+    assert [round(far.seconds_left, 2) for far in said] == [2.33, 1.17, 0.0]
+
+
 def test_the_budget_pays_for_the_canaries_too() -> None:
     found, _ = measured(ScriptedBench([0.1] * 9), seconds=6.0, extend=False)
     assert found.looks == (4,)  # six launches of a second and their canaries take longer
