@@ -90,19 +90,19 @@ def latencies(finding: Finding, measured: Sequence[Launch], name: str) -> str:
 
 @styled()
 def waterfall(finding: Finding, name: str) -> str:
-    """From the base to the head, operator by operator, the largest difference first."""
+    """From the base to the head, operator by operator, the largest difference first. What is left of the
+    change are the others, and what the machine did between measuring the whole and its operators."""
     every = parts(finding.differences)
-    if not every:
+    if not every or finding.base_ms is None or finding.head_ms is None:
         return ""
-    shown, rest = every[:SHOWN_OPERATORS], every[SHOWN_OPERATORS:]
+    start, shown = finding.base_ms, every[:SHOWN_OPERATORS]
     steps = [(visible(part.name, NAME_CHARACTERS), part.difference_ms) for part in shown]
-    if rest:
-        steps.append((f"{len(rest)} more", sum(part.difference_ms for part in rest)))
-    start = sum(each.base_ms or 0.0 for each in finding.differences)
+    left = finding.head_ms - start - sum(part.difference_ms for part in shown)
+    steps.append(("everything else", left))
     figure, axes = _canvas(0.62 + 0.42 * (len(steps) + 2))
     _draw_steps(axes, start, steps)
     axes.xaxis.set_major_locator(MaxNLocator(5))
-    axes.set_xlabel("ms per inference, all operators together", fontsize=8.5)
+    axes.set_xlabel("ms per inference", fontsize=8.5)
     return svg(figure, name=f"{name}-waterfall", description=_told(shown))
 
 

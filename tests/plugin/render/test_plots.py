@@ -51,11 +51,18 @@ def test_the_waterfall_goes_from_base_to_head_and_sums_up_the_small() -> None:
         for n in range(12)
     )
     finding = parts.finding("fail", "", differences=differences)
+    finding = msgspec.structs.replace(finding, base_ms=20.0, head_ms=21.8)
     shown = texts(plots.waterfall(finding, "x"))
-    labels = [each for each in shown if each.startswith(("op", "base", "head", "5 more"))]
-    assert labels == ["base", *(f"op{n}" for n in range(7)), "5 more", "head"]
-    assert "12.00 ms" in shown
-    assert "13.74 ms" in shown
+    labels = [each for each in shown if each.startswith(("op", "base", "head", "every"))]
+    assert labels == ["base", *(f"op{n}" for n in range(7)), "everything else", "head"]
+    assert {"20.00 ms", "+0.6100 ms", "21.80 ms"} < set(shown)
+
+
+def test_there_is_no_waterfall_of_what_was_not_measured() -> None:
+    differences = (TaskDifference(name="op", base_ms=1.0, head_ms=2.0, source="exact"),)
+    finding = parts.finding("no-baseline", "", differences=differences)
+    unmeasured = msgspec.structs.replace(finding, base_ms=None)
+    assert plots.waterfall(unmeasured, "x") == ""
 
 
 def test_the_tuning_curve_tells_time_and_money() -> None:
