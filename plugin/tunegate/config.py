@@ -94,9 +94,9 @@ class BudgetConfig(_Section, frozen=True, kw_only=True):
 class GateConfig(_Section, frozen=True, kw_only=True):
     """`margin-percent` is the slowdown that fails; `seconds` the measuring budget of one model
     on one target, `extend` whether it may be spent once more where that is likely to decide;
-    `inconclusive` what an undecided gate does. More of an artifact's bytes, or of the
-    peak memory of the process that runs it, fails where it has a margin of its own. Everything since
-    the last tag like `release-tags` together may cost `release-margin-percent`. With
+    `inconclusive` what an undecided gate does. More of an artifact's bytes, of the peak memory of the
+    process that runs it, or of what running adds to it, fails where it has a margin of its own.
+    Everything since the last tag like `release-tags` together may cost `release-margin-percent`. With
     `waiver-trailers` commits may hold waivers."""
 
     margin_percent: Annotated[float, msgspec.Meta(gt=0, le=100)] = 3.0
@@ -108,6 +108,7 @@ class GateConfig(_Section, frozen=True, kw_only=True):
     pairs: Annotated[int, msgspec.Meta(ge=4, le=24)] = 12
     size_margin_percent: NotNegative | None = None
     memory_margin_percent: NotNegative | None = None
+    workspace_margin_percent: NotNegative | None = None
     release_margin_percent: Annotated[float, msgspec.Meta(gt=0, le=100)] = 5.0
     release_tags: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9._/-]*\*?[A-Za-z0-9._/-]*$")] = (
         "v*"

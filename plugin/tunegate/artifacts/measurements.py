@@ -36,8 +36,8 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """One pair of fresh processes. `effect` is the Hodges-Lehmann estimate of
     ln(head / base) over its block pairs, `noise` its standard error by their scatter; the medians are
     of all its samples. `pairs` are those that were made, also where `clocks` says that some do not
-    count. `*_peak_bytes` are the most memory that a process had resident by the end of its warm-up, 0
-    where nobody knows."""
+    count. `*_peak_bytes` are the most memory that a process had resident by the end of its warm-up,
+    `*_workspace_bytes` what running added to the loaded artifact, 0 where nobody knows."""
 
     effect: float
     base_ms: float
@@ -49,6 +49,8 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     head_times: Histogram | None = None
     base_peak_bytes: int = 0
     head_peak_bytes: int = 0
+    base_workspace_bytes: int = 0
+    head_workspace_bytes: int = 0
     clocks: Clocks | None = None
 
 

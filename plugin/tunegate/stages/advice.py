@@ -10,6 +10,7 @@ from tunegate.artifacts.measurements import Comparison, MeasurementRun, TaskDiff
 from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
 from tunegate.artifacts.tasks import CacheUse
 from tunegate.artifacts.verdicts import Finding, Verdict
+from tunegate.tuning import give_back
 
 NAMED_OPERATORS = 3
 NAMED_SHARE = 0.1
@@ -80,13 +81,20 @@ def _why_slow(
     difference: TaskDifference, tuned: TaskOutcome | None, outcomes: Sequence[TuningOutcome]
 ) -> str:
     more = f"raise {_limit_key(outcomes)}"
+    now_ms = difference.head_ms or 0.0
     match difference.source:
         case "default":
-            return f"was never tuned: {more}"
+            return f"was never tuned: {more}{_as_the_others(now_ms, outcomes)}"
         case "transfer":
-            return f"runs a schedule borrowed from another shape: {more} to tune it itself"
+            most_ms = give_back.of_borrowed(now_ms)
+            borrowed = "runs a schedule borrowed from another shape"
+            return f"{borrowed}: {more} to tune it itself, for up to {most_ms:.3g} ms"
         case "search" if tuned is not None and tuned.stopped == "budget":
-            return f"had only {tuned.trials} trials when the budget ended: {more}"
+            back_ms = give_back.of_unfinished(now_ms, tuned)
+            return (
+                f"had only {tuned.trials} trials when the budget ended: {more}; as many again are "
+                f"expected to give back {back_ms:.3g} ms"
+            )
         case "search":
             return "was tuned to the end: more budget would not help, the operator itself is slower"
         case "library":
@@ -95,10 +103,19 @@ def _why_slow(
             return "already runs the best schedule known: the operator itself is slower"
 
 
+def _as_the_others(now_ms: float, outcomes: Sequence[TuningOutcome]) -> str:
+    back_ms = give_back.of_untuned(now_ms, (t for outcome in outcomes for t in outcome.tasks))
+    return f"; tuned like the others it would give back {back_ms:.3g} ms" if back_ms else ""
+
+
 def _for_undecided(
     finding: Finding, compared: Comparison | None, run: MeasurementRun | None
 ) -> str:
     launches = compared.projected_launches if compared else None
+    if compared and compared.stopped == "decided":
+        return (
+            f"{_where(finding)}: the change is decided, what else is asked is not; see its reason."
+        )
     if compared is None or launches is None:
         return (
             f"{_where(finding)} is undecided: raise gate.seconds, or measure on a quieter runner."

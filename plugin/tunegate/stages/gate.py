@@ -20,6 +20,7 @@ from tunegate.stages.judgements import (
     metric,
     size,
     waived,
+    workspace,
 )
 
 # The worst decides. A proven regression comes before all that could not be found out, so that it is
@@ -106,6 +107,7 @@ def _judge(
         absolute(measured, policies.objectives.get(cell.model)),
         size(built, gate.size_margin_percent),
         memory(measured, gate.memory_margin_percent),
+        workspace(measured, gate.workspace_margin_percent),
         metric(measured, policies.metric_margin),
     )
     judged = [first, *(other for other in others if other is not None)]

@@ -41,10 +41,19 @@ def test_an_untuned_operator_asks_for_more_of_the_budget_that_ended(stopped: str
     )
 
 
+def test_an_untuned_operator_may_hope_for_what_the_others_gained() -> None:
+    row = msgspec.structs.replace(TASKS[0], source="search", trials=12, before_ms=4.0, ms=1.0)
+    finding = parts.finding("fail", "", differences=(slower("default"),))
+    said = next_steps(parts.verdict("fail", 1, finding), [outcome((row,))], None, [], None)
+    assert said[0].endswith(
+        "never tuned: raise budget.minutes; tuned like the others it would give back 1.5 ms."
+    )
+
+
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ("transfer", "runs a schedule borrowed from another shape: raise budget.minutes"),
+        ("transfer", "raise budget.minutes to tune it itself, for up to 0.5 ms"),
         ("search", "was tuned to the end: more budget would not help"),
         ("exact", "already runs the best schedule known"),
     ],
@@ -60,6 +69,7 @@ def test_a_search_that_the_budget_cut_asks_for_more() -> None:
     tuned = outcome((row,), stopped="seconds")
     said = next_steps(parts.verdict("fail", 1, finding), [tuned], None, [], None)
     assert "had only 12 trials when the budget ended: raise budget.minutes" in said[0]
+    assert said[0].endswith("as many again are expected to give back 0.285 ms.")
 
 
 @given(
@@ -96,6 +106,14 @@ def test_a_hopeless_check_is_not_told_to_wait_longer() -> None:
     said = next_steps(parts.verdict("inconclusive", 3, finding), [], run, [compared], None)
     assert "gate.seconds" not in said[0]
     assert "about 900 launches" in said[0]
+
+
+def test_what_else_is_undecided_is_not_cured_by_more_launches() -> None:
+    change = Interval(low=-1.0, center=0.0, high=1.0)
+    compared = parts.comparison(change, 4.8, stopped="decided")
+    finding = parts.finding("inconclusive", "", launches=4)
+    (said,) = next_steps(parts.verdict("inconclusive", 3, finding), [], None, [compared], None)
+    assert "what else is asked is not" in said
 
 
 def test_an_undecided_check_without_a_projection_still_gets_advice() -> None:

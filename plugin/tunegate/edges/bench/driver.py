@@ -62,12 +62,12 @@ class Process:
         self._log = log
         self._child: Child[BenchReply] = Child(_MODULE, kind, variables=variables, log=log)
         self._start = start
-        self.peak_bytes = 0
+        self.peak_bytes = self.workspace_bytes = 0
 
     def start(self) -> float:
         """Median milliseconds after warming up."""
         ready = self._ask(self._start, Ready)
-        self.peak_bytes = ready.peak_bytes
+        self.peak_bytes, self.workspace_bytes = ready.peak_bytes, ready.workspace_bytes
         return ready.milliseconds
 
     def block_ms(
@@ -151,6 +151,8 @@ class PairBench:
             head_times=histogram(head_times),
             base_peak_bytes=processes[0].peak_bytes,
             head_peak_bytes=processes[1].peak_bytes,
+            base_workspace_bytes=processes[0].workspace_bytes,
+            head_workspace_bytes=processes[1].workspace_bytes,
             clocks=taken.clocks(),
         )
 

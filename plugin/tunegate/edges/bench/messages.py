@@ -34,10 +34,12 @@ class Profile(msgspec.Struct, frozen=True, tag="profile"):
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
     """`milliseconds` is the median of the last inferences of the warm-up; `peak_bytes` the most
-    memory that was resident until then, 0 where the system does not say."""
+    memory that was resident until then, `workspace_bytes` what the warm-up added to the loaded artifact's,
+    0 where the system does not say."""
 
     milliseconds: float
     peak_bytes: int = 0
+    workspace_bytes: int = 0
 
 
 class Timed(msgspec.Struct, frozen=True, tag="timed"):

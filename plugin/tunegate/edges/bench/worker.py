@@ -73,9 +73,10 @@ def _start(request: Start) -> Ready:
     if request.slowdown_percent:
         run = _slowed(run, request.slowdown_percent / 100)
     _loaded.append(run)
+    before = _memory_bytes("RssAnon")
     recent = _warm_up(run, request.warm_up_seconds)
     gc.disable()
-    return Ready(recent, _peak_bytes())
+    return Ready(recent, _memory_bytes("VmHWM"), max(0, _memory_bytes("RssAnon") - before))
 
 
 def _slowed(run: Inference, share: float) -> Inference:
@@ -94,9 +95,10 @@ def _slowed(run: Inference, share: float) -> Inference:
     return slower
 
 
-def _peak_bytes() -> int:
+def _memory_bytes(kind: str) -> int:
+    """Of this process, as Linux calls it; 0 on other systems."""
     for line in _STATUS.read_text().splitlines() if _STATUS.exists() else ():
-        if line.startswith("VmHWM:"):
+        if line.startswith(f"{kind}:"):
             return int(line.split()[1]) * 1024
     return 0
 

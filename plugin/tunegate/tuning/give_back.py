@@ -1,0 +1,50 @@
+"""What more budget can be expected to give back of an operator's time."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from tunegate.artifacts.outcomes import CandidateCost, TaskOutcome
+from tunegate.tuning.expected_time import TRANSFER_ROOM
+from tunegate.tuning.improvement import Batch, expected_gain
+from tunegate.tuning.next_task import DEFAULT_POLICY
+
+_ROOM = 0.9
+
+
+def of_untuned(now_ms: float, tasks: Iterable[TaskOutcome]) -> float | None:
+    """Milliseconds, if it gains as much as the median of what the run did tune; None where that is
+    nothing."""
+    gains = [
+        1 - task.best_ms / task.before_ms
+        for task in tasks
+        if task.trials and task.best_ms and task.before_ms
+    ]
+    return now_ms * statistics.median(gains) if gains else None
+
+
+def of_unfinished(now_ms: float, task: TaskOutcome) -> float:
+    """Milliseconds, of as many trials again, by the improvement curve of the task."""
+    history = tuple(_history(task.ledger)) or (
+        Batch(trials=task.trials, seconds=task.seconds, best_ms=task.best_ms),
+    )
+    noise = DEFAULT_POLICY.noise
+    return now_ms * expected_gain(history, task.trials, room=_ROOM, noise=noise)
+
+
+def of_borrowed(now_ms: float) -> float:
+    """Milliseconds at most, over a neighbour's schedule."""
+    return now_ms * TRANSFER_ROOM
+
+
+def _history(ledger: Iterable[CandidateCost]) -> Iterator[Batch]:
+    """The looks in the order they came, a usual batch of them at a time."""
+    best_ms: float | None = None
+    looks = (cost for cost in ledger if cost.stage == "look")
+    while costs := list(islice(looks, DEFAULT_POLICY.batch)):
+        times = [cost.milliseconds for cost in costs if cost.milliseconds is not None]
+        best_ms = min([*times, *([] if best_ms is None else [best_ms])], default=None)
+        seconds = sum(cost.build_seconds + cost.run_seconds for cost in costs)
+        yield Batch(trials=len(costs), seconds=seconds, best_ms=best_ms)
