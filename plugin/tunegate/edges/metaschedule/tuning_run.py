@@ -36,7 +36,7 @@ from tunegate.tuning.next_task import TaskState, choose, policy_for
 from tunegate.tuning.objective import is_reached, model_ms
 from tunegate_cache.records import TuningRecord
 
-_TICK_SECONDS = 0.2
+_TICK_SECONDS = 0.5
 _LOOK_AHEAD = 4
 """Fewer candidates than this waiting, or than one for as many workers: time to search for more. A batch
 is found in less time than two of them take to measure; to look further ahead would be to search without
