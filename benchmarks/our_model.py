@@ -56,7 +56,7 @@ def tune(
     """Tune for as long as the last of `looks`, with what the cache in `donors` offers."""
     job = ModelJob(file=model, path="m.onnx", shapes={}, target=target)
     compiler = MetaScheduleCompiler(scratch / "compiler")
-    tasks = tasks_of(model, target, scratch)
+    tasks = imported(compiler, job)
     found = answers(tasks, donors, scratch)
     if shuffled:
         found = exchanged(found)
@@ -164,8 +164,13 @@ def records_at(
 
 def tasks_of(model: Path, target: TargetConfig, scratch: Path) -> Sequence[TuningTask]:
     compiler = MetaScheduleCompiler(scratch / "compiler")
-    (tasks,) = compiler.tasks([ModelJob(file=model, path="m.onnx", shapes={}, target=target)])
+    tasks = imported(compiler, ModelJob(file=model, path="m.onnx", shapes={}, target=target))
     compiler.close()
+    return tasks
+
+
+def imported(compiler: MetaScheduleCompiler, job: ModelJob) -> Sequence[TuningTask]:
+    (tasks,) = compiler.tasks([job])
     if isinstance(tasks, ModelError):
         raise tasks
     return tasks

@@ -40,6 +40,11 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         """The launches that there are without an extension."""
         return self.looks[-1] if self.paid is None else self.paid
 
+    def most(self, launches: int) -> int:
+        """The launches that there can be once there are so many: beyond the budget, all of the
+        extension."""
+        return self.budget if launches <= self.budget else self.looks[-1]
+
 
 def stop_after(effects: Sequence[float], rule: Rule) -> Stop | None:
     """Why to stop after these launches, or None to go on. Between looks it always goes on; launches
@@ -97,7 +102,7 @@ def likely_end(effects: Sequence[float], rule: Rule) -> int:
     if len(effects) > 1:
         found = bounds(effects, looks=len(rule.looks), cells=rule.cells)
         likely = projected_launches(found, rule.margin, looks=len(rule.looks))
-    last = rule.budget if len(effects) <= rule.budget else rule.looks[-1]
+    last = rule.most(len(effects))
     if likely is None:
         return last
     return next((look for look in rule.looks if max(likely, len(effects)) <= look < last), last)

@@ -111,11 +111,11 @@ def _as_the_others(now_ms: float, outcomes: Sequence[TuningOutcome]) -> str:
 def _for_undecided(
     finding: Finding, compared: Comparison | None, run: MeasurementRun | None
 ) -> str:
-    launches = compared.projected_launches if compared else None
     if compared and compared.stopped == "decided":
         return (
             f"{_where(finding)}: the change is decided, what else is asked is not; see its reason."
         )
+    launches = compared.projected_launches if compared else None
     if compared is None or launches is None:
         return (
             f"{_where(finding)} is undecided: raise gate.seconds, or measure on a quieter runner."

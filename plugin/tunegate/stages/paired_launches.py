@@ -129,7 +129,7 @@ def _so_far(launches: list[Launch], rule: Rule) -> Progressing:
     left = max(0, likely_end(effects, rule) - len(effects))
     return Progressing(
         launches=len(effects),
-        most=rule.budget if len(effects) <= rule.budget else rule.looks[-1],
+        most=rule.most(len(effects)),
         seconds_left=left * statistics.fmean(launch.seconds for launch in launches) * _WITH_CANARY,
         low=low,
         center=center,

@@ -9,9 +9,7 @@ from itertools import islice
 from tunegate.artifacts.outcomes import CandidateCost, TaskOutcome
 from tunegate.tuning.expected_time import TRANSFER_ROOM
 from tunegate.tuning.improvement import Batch, expected_gain
-from tunegate.tuning.next_task import DEFAULT_POLICY
-
-_ROOM = 0.9
+from tunegate.tuning.next_task import DEFAULT_POLICY, UNKNOWN_ROOM
 
 
 def of_untuned(now_ms: float, tasks: Iterable[TaskOutcome]) -> float | None:
@@ -31,7 +29,7 @@ def of_unfinished(now_ms: float, task: TaskOutcome) -> float:
         Batch(trials=task.trials, seconds=task.seconds, best_ms=task.best_ms),
     )
     noise = DEFAULT_POLICY.noise
-    return now_ms * expected_gain(history, task.trials, room=_ROOM, noise=noise)
+    return now_ms * expected_gain(history, task.trials, room=UNKNOWN_ROOM, noise=noise)
 
 
 def of_borrowed(now_ms: float) -> float:
@@ -41,10 +39,9 @@ def of_borrowed(now_ms: float) -> float:
 
 def _history(ledger: Iterable[CandidateCost]) -> Iterator[Batch]:
     """The looks in the order they came, a usual batch of them at a time."""
-    best_ms: float | None = None
+    times: list[float] = []
     looks = (cost for cost in ledger if cost.stage == "look")
     while costs := list(islice(looks, DEFAULT_POLICY.batch)):
-        times = [cost.milliseconds for cost in costs if cost.milliseconds is not None]
-        best_ms = min([*times, *([] if best_ms is None else [best_ms])], default=None)
+        times += [cost.milliseconds for cost in costs if cost.milliseconds is not None]
         seconds = sum(cost.build_seconds + cost.run_seconds for cost in costs)
-        yield Batch(trials=len(costs), seconds=seconds, best_ms=best_ms)
+        yield Batch(trials=len(costs), seconds=seconds, best_ms=min(times, default=None))

@@ -35,6 +35,8 @@ class SearchPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 DEFAULT_POLICY = SearchPolicy()
+UNKNOWN_ROOM = 0.9
+"""Of a task of which nothing says how much of its time tuning can save."""
 _IN_FLIGHT_PER_WORKER = 1.5
 
 
@@ -57,7 +59,7 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
 
     weight: int
     prior_ms: float
-    room: float = 0.9
+    room: float = UNKNOWN_ROOM
     flops: float = 0.0
     bytes_moved: float = 0.0
     best_ms: float | None = None
