@@ -23,7 +23,7 @@ import numpy as np
 import onnx
 import tvm
 from our_model import shard_of, tasks_of, tuner_of
-from stock_model import named_model, one_thread
+from stock_model import named_model, one_thread, patient_builder
 from tvm.driver import build
 from tvm.s_tir import meta_schedule as ms
 
@@ -121,6 +121,7 @@ def tune_stock(model: Path, scratch: Path, trials: int, strategy: str) -> Found:
         work_dir=str(work_dir),
         max_trials_global=trials * len(contexts),
         max_trials_per_task=trials,
+        builder=patient_builder(),
         runner=ms.runner.LocalRunner(initializer=one_thread),
     )
     seconds = time.monotonic() - started

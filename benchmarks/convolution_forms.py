@@ -25,7 +25,7 @@ import onnx
 from stock_model import TARGET, named_model
 from tvm.s_tir import meta_schedule as ms
 
-from tunegate.edges.metaschedule import space, worker
+from tunegate.edges.metaschedule import measuring, space, worker
 from tunegate.edges.metaschedule.forms import DIRECT, forms_of
 from tunegate.edges.metaschedule.functions import ModelFunction, functions_of
 from tunegate.edges.metaschedule.import_onnx import import_model
@@ -119,7 +119,7 @@ def measured(candidate: Candidate, best: float, place: Path) -> Measured:
         target_json=RESOLVED.export_json(),
         reference=str(place / "reference.npy"),
         writes_reference=candidate.origin == "default",
-        loser_ms=1.15 * best,
+        loser_ms=measuring._LOSER_FACTOR * best,
         repeats=3,
         repeat_ms=10,
     )

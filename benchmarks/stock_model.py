@@ -39,6 +39,7 @@ from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.onnx_prepare import prepare
 
 TARGET = TargetConfig(name="cpu", threads=1)
+BUILD_SECONDS = 120.0
 
 
 class Tuned(msgspec.Struct, frozen=True):
@@ -63,6 +64,12 @@ def optimized(name: str, scratch: Path) -> Path:
     return prepare(model, shapes={}, into=scratch / "prepared", path="m.onnx").optimized
 
 
+def patient_builder() -> Any:
+    """Stock counts what its workers import to their first candidate's 30 s. On a slow machine that takes them
+    all, and no candidate is ever built."""
+    return ms.builder.LocalBuilder(timeout_sec=BUILD_SECONDS)
+
+
 def one_thread() -> None:
     os.environ["TVM_NUM_THREADS"] = "1"
 
@@ -80,6 +87,7 @@ def tune(name: str, folder: Path, trials: int, strategy: str = "evolutionary") -
                 target,
                 str(folder),
                 max_trials_global=trials,
+                builder=patient_builder(),
                 runner=ms.runner.LocalRunner(initializer=one_thread),
                 strategy=strategy,
             )

@@ -35,7 +35,8 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What tuning did to one task.
 
     `before_ms` is the best time known before (the default schedule where nothing was), `best_ms`
-    the best now; both per call, None if never measured. `failures` counts candidates by cause.
+    the best now; both per call, None if never measured. `failures` counts candidates by cause;
+    `misfit` are borrowed schedules that this task cannot have.
     `search_seconds` were spent on finding candidates; `ledger` has what each of them cost.
     """
 

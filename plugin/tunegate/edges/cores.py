@@ -12,6 +12,19 @@ def usable_cores(cgroup: Path = Path("/sys/fs/cgroup")) -> int:
     return allowed if quota is None else max(1, min(allowed, int(quota)))
 
 
+def physical_cores(devices: Path = Path("/sys/devices/system/cpu")) -> tuple[tuple[int, ...], ...]:
+    """Of the affinity mask, grouped by the core that they are threads of: two threads of one core slow each
+    other down. Where the machine does not say, each is a core."""
+    found: dict[str, list[int]] = {}
+    for thread in sorted(os.sched_getaffinity(0)):
+        try:
+            siblings = (devices / f"cpu{thread}/topology/thread_siblings_list").read_text()
+        except OSError:
+            siblings = str(thread)
+        found.setdefault(siblings.strip(), []).append(thread)
+    return tuple(tuple(threads) for threads in found.values())
+
+
 def default_threads() -> int:
     """Every core but one: what else runs on the machine needs it, and would disturb the others."""
     return max(1, usable_cores() - 1)

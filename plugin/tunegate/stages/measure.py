@@ -16,6 +16,7 @@ from tunegate.artifacts.measurements import CellMeasurement, MeasurementRun
 from tunegate.config import GateConfig
 from tunegate.errors import MeasurementError
 from tunegate.ports import Bench, Benchmarker, Clock, Device, Progress, Shapes
+from tunegate.stages.operator_times import operator_times
 from tunegate.stages.paired_launches import Progressing, launch_until_decided
 
 EXPLAINED = 0.5
@@ -140,10 +141,8 @@ def _taken_apart(
     if 100 * abs(effect) < EXPLAINED * gate.margin_percent or not built.base or not built.head:
         return measured
     try:
-        times = {
-            "base": dict(benchmarker.operators_ms(out / built.base.directory)),
-            "head": dict(benchmarker.operators_ms(out / built.head.directory)),
-        }
+        base, head = out / built.base.directory, out / built.head.directory
+        times = operator_times(base, head, benchmarker)
     except MeasurementError as error:
         notes = (*measured.notes, f"the operators were not timed in the model: {error}")
         return msgspec.structs.replace(measured, notes=notes)

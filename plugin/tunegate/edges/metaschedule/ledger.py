@@ -66,6 +66,7 @@ class TaskLedger:
         self._candidates: dict[Schedule, Candidate] = {}
         self._ok: dict[Schedule, tuple[TuningRecord, Origin]] = {}
         self._failures: Counter[str] = Counter()
+        self._misfits = 0
         self._detail = ""
         self._costs: list[CandidateCost] = []
         self._confirmed: set[Schedule] = set()
@@ -147,6 +148,11 @@ class TaskLedger:
         improved = self.best_ms is not None and (before is None or self.best_ms < before)
         self._costs.append(_cost("look", candidate, measured, improved=improved))
         return record
+
+    def note_proposal(self, seconds: float, misfits: int) -> None:
+        """What finding candidates took, and how many seeds could not be applied."""
+        self.search_seconds += seconds
+        self._misfits += misfits
 
     def note_batch(self, trials: int, seconds: float) -> None:
         """One batch is finished: a point of the improvement history."""
@@ -232,7 +238,7 @@ class TaskLedger:
             best_ms=best[0].median_ms if best else self.default_ms,
             seconds=self.seconds,
             stopped=stopped,
-            failures=dict(self._failures),
+            failures=dict(self._failures + Counter(misfit=self._misfits)),
             detail=self._detail,
             search_seconds=self.search_seconds,
             ledger=tuple(self._costs),

@@ -94,12 +94,13 @@ class Opened(msgspec.Struct, frozen=True, tag="opened"):
 
 
 class Proposed(msgspec.Struct, frozen=True, tag="proposed"):
-    """`exhausted` means that the search has nothing new for this task; `seconds` were spent on it."""
+    """`exhausted` means that the search has nothing new for this task; `misfits` are seeds that this
+    workload cannot have, however they are refitted; `seconds` were spent on it."""
 
     workload: str
     candidates: tuple[Candidate, ...]
     exhausted: bool
-    rejected: int = 0
+    misfits: int = 0
     seconds: float = 0.0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Sequence
 from itertools import cycle, islice
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from tunegate.edges.cores import physical_cores
 from tunegate.edges.device_lock import Claim
 from tunegate.edges.nvidia.session import MeasuredGpu
 
@@ -43,10 +43,10 @@ _FOR_ANOTHER_WORKER_SECONDS = 600.0
 
 
 def on_cpu(workers: int, directory: Path, limit_seconds: float) -> list[Place]:
-    """Candidates run on one core each while tuning, so there is a slot for every core."""
+    """Candidates run on one core each while tuning, so there is a slot for every core that has hardware of
+    its own."""
     slots = tuple(
-        _own_slot(str(n), directory, (core,))
-        for n, core in enumerate(sorted(os.sched_getaffinity(0))[:workers])
+        _own_slot(str(n), directory, core) for n, core in enumerate(physical_cores()[:workers])
     )
     return [Place(slots=slots, limit_seconds=limit_seconds)] * workers
 

@@ -88,26 +88,27 @@ class TaskSearch:
             self._needs_default = False
             candidates.append(self._default())
         self._seeds.extend(seeds)
-        seeded, rejected = self._take_seeds(count or None)
+        seeded, misfits = self._take_seeds(count or None)
         candidates.extend(seeded)
         wanted = count - len(seeded)
         searched = list(self._search(wanted)) if wanted > 0 else []
         candidates.extend(searched)
         self._empty = self._empty + 1 if wanted > 0 and not searched else 0
         exhausted = self._empty == _EMPTY_BATCHES or (self._empty > 0 and self._is_small)
-        return Proposed(self._workload.digest, tuple(candidates), exhausted, rejected)
+        return Proposed(self._workload.digest, tuple(candidates), exhausted, misfits)
 
     def _take_seeds(self, most: int | None) -> tuple[list[Candidate], int]:
         """Candidates of the waiting seeds, and how many seeds did not fit."""
         found: list[Candidate] = []
-        rejected = 0
+        misfits = 0
         while self._seeds and (most is None or len(found) < most):
             origin, schedule = self._seeds.popleft()
-            made = [self._seeded(origin, s) for s in self._variants(origin, schedule)]
-            kept = [candidate for candidate in made if candidate is not None]
-            rejected += not kept
-            found.extend(kept)
-        return found, rejected
+            replayed = [self.space.replay(s) for s in self._variants(origin, schedule)]
+            fitting = [s for s in replayed if s is not None]
+            misfits += not fitting
+            made = (self._scheduled(origin, s) for s in fitting)
+            found.extend(candidate for candidate in made if candidate is not None)
+        return found, misfits
 
     def avoid(self, schedules: Sequence[Schedule]) -> None:
         """Never propose these."""
@@ -145,10 +146,6 @@ class TaskSearch:
             return [schedule]
         refit = self.space.refit(schedule)
         return [schedule] if refit is None else [schedule, refit]
-
-    def _seeded(self, origin: Origin, schedule: Schedule) -> Candidate | None:
-        replayed = self.space.replay(schedule)
-        return None if replayed is None else self._scheduled(origin, replayed)
 
     def _search(self, count: int) -> Iterator[Candidate]:
         found = 0

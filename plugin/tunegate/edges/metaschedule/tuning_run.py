@@ -197,7 +197,7 @@ class TuningRun:
             ledger = next(x for x in self._ledgers if x.workload == proposed.workload)
             ledger.in_flight = self._batches.out_of(proposed.workload)
             ledger.exhausted = ledger.exhausted or proposed.exhausted
-            ledger.search_seconds += proposed.seconds
+            ledger.note_proposal(proposed.seconds, proposed.misfits)
             if proposed.candidates:
                 self._start_batch(ledger, proposed)
 

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from tunegate.artifacts.gpus import Gpu
+from tunegate.edges.cores import physical_cores
 from tunegate.edges.device_lock import Claim
 from tunegate.edges.metaschedule.places import on_cpu, on_gpus, on_held_gpus
 from tunegate.edges.nvidia.session import MeasuredGpu
@@ -24,10 +24,10 @@ def measured(uuid: str) -> MeasuredGpu:
 
 def test_workers_on_a_cpu_share_a_slot_for_each_core(tmp_path: Path) -> None:
     places = on_cpu(3, tmp_path, 20)
-    cores = sorted(os.sched_getaffinity(0))[:3]
+    cores = physical_cores()[:3]
     assert len(places) == 3
     assert {place.slots for place in places} == {places[0].slots}
-    assert [slot.cores for slot in places[0].slots] == [(core,) for core in cores]
+    assert [slot.cores for slot in places[0].slots] == list(cores)
     assert len({slot.claim.path for slot in places[0].slots}) == len(cores)
     assert {place.limit_seconds for place in places} == {20}
 

@@ -10,7 +10,7 @@ from tvm import te
 from tests.plugin.edges.metaschedule.test_workload import product
 from tests.support.cuda_intrinsics import load_cuda_intrinsics
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.messages import Candidate, Measured
+from tunegate.edges.metaschedule.messages import Candidate, Measured, Schedule
 from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.workload import canonical_workload
 
@@ -98,6 +98,14 @@ def test_seeds_come_first_and_what_a_batch_has_no_room_for_comes_with_the_next()
     assert [c.origin for c in first] == ["default", *["exact"] * 4]
     second = mine.propose(4, ()).candidates
     assert [c.origin for c in second] == ["exact", "exact", "search", "search"]
+
+
+def test_a_seed_that_cannot_be_applied_is_a_misfit_and_one_given_twice_is_not() -> None:
+    sampled = next(c.schedule for c in search().propose(1, ()).candidates if c.origin == "search")
+    foreign = Schedule("of another workload", sampled.decisions)
+    proposed = search().propose(0, [("transfer", s) for s in (sampled, foreign, sampled)])
+    assert proposed.misfits == 1
+    assert sampled in {c.schedule for c in proposed.candidates if c.origin == "transfer"}
 
 
 def test_without_a_search_all_seeds_are_taken() -> None:

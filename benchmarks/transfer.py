@@ -1,0 +1,131 @@
+"""What schedules of other models are worth, task by task: the gates of transfer-tuning.
+
+    PYTHONPATH=.:benchmarks python benchmarks/transfer.py squeezenet --donors resnet50 zfnet512 bvlc_alexnet
+        [--donor-seconds 80] [--seconds 300]
+
+The donors are tuned into an empty cache. The model is tuned without them for `--seconds`, then for a tenth of that
+with them, with those of another class instead, and without any. A task's gain is ln(default schedule / best); it counts
+where there are donors and tuning in full gains 5 % or more. Invalid is a borrowed schedule that cannot be applied, does
+not compile, or computes something else. Prints the table of docs/benchmarks.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import math
+import statistics
+import tempfile
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from our_model import answers, exchanged, publish_donor, tasks_of, tuned
+from quality import saved
+from stock_model import TARGET
+
+from tunegate.artifacts.outcomes import TaskOutcome
+from tunegate_cache.records import Lookup, Miss, TransferHit, TuningRecord, WorkloadKey
+
+TENTH = 0.1
+LEAST_GAIN = math.log(1.05)
+HALF = 0.5
+NOISE = 1.02
+Outcomes = dict[WorkloadKey, TaskOutcome]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("model")
+    parser.add_argument("--donors", nargs="+", required=True)
+    parser.add_argument("--donor-seconds", type=float, default=80)
+    parser.add_argument("--seconds", type=float, default=300)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    logging.disable(logging.INFO)
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        donors = scratch / "donors"
+        for name in options.donors:
+            file = saved(name, scratch)
+            publish_donor(file, TARGET, options.donor_seconds, donors, scratch / f"d-{name}")
+        model = saved(options.model, scratch)
+        tasks = tasks_of(model, TARGET, scratch)
+        found = answers(tasks, donors, scratch)
+        none: dict[WorkloadKey, Lookup] = dict.fromkeys(found, Miss("absent"))
+        short = TENTH * options.seconds
+        offers = {
+            "no donors, all the time": (none, options.seconds),
+            "donors, a tenth": (found, short),
+            "donors of another class, a tenth": (exchanged(found), short),
+            "no donors, a tenth": (none, short),
+        }
+        runs = {
+            name: tuned(model, TARGET, tasks, offer, seconds, published, scratch / name)
+            for name, (offer, seconds) in offers.items()
+        }
+    borrowing = [key for key, hit in found.items() if isinstance(hit, TransferHit)]
+    show(options.model, runs, borrowing, len(tasks))
+
+
+def published(_: Sequence[TuningRecord]) -> bool:
+    """To nobody: a later run must not find it."""
+    return True
+
+
+def show(
+    name: str, runs: Mapping[str, Outcomes], borrowing: Sequence[WorkloadKey], tasks: int
+) -> None:
+    full = next(iter(runs.values()))
+    defaults = {key: default_ms(runs.values(), key) for key in full}
+    gains = {key: gain(full[key], defaults[key]) for key in borrowing}
+    counted = [key for key, its in gains.items() if its >= LEAST_GAIN]
+    print(f"{len(borrowing)} of {tasks} tasks have donors; {len(counted)} of these count")
+    print(
+        f"| {name} | trials | half of the full gain | median share of it | borrowed, invalid "
+        "| slower than the default |"
+    )
+    print("|---|--:|--:|--:|--:|--:|")
+    for label, outcomes in runs.items():
+        shares = [gain(outcomes[key], defaults[key]) / gains[key] for key in counted]
+        half = sum(share >= HALF for share in shares)
+        borrowed, invalid = borrowed_and_invalid(outcomes.values())
+        slower = sum(is_slower(outcome) for outcome in outcomes.values())
+        trials = sum(outcome.trials for outcome in outcomes.values())
+        print(
+            f"| {label} | {trials} | {half} of {len(counted)} | {statistics.median(shares):.0%} "
+            f"| {borrowed}, {invalid} | {slower} |"
+        )
+
+
+def default_ms(runs: Iterable[Outcomes], key: WorkloadKey) -> float:
+    """From whichever run measured it; 0 where none did."""
+    times = [outcomes[key].before_ms for outcomes in runs]
+    return next((ms for ms in times if ms is not None), 0.0)
+
+
+def gain(outcome: TaskOutcome, default: float) -> float:
+    """Of a task that was not reached, none."""
+    if outcome.best_ms is None or not default:
+        return 0.0
+    return math.log(default / outcome.best_ms)
+
+
+def borrowed_and_invalid(outcomes: Iterable[TaskOutcome]) -> tuple[int, int]:
+    borrowed = invalid = 0
+    for outcome in outcomes:
+        looks = [c for c in outcome.ledger if c.origin == "transfer" and c.stage == "look"]
+        misfits = outcome.failures.get("misfit", 0)
+        borrowed += len(looks) + misfits
+        invalid += sum(look.status != "ok" for look in looks) + misfits
+    return borrowed, invalid
+
+
+def is_slower(outcome: TaskOutcome) -> bool:
+    if outcome.best_ms is None or outcome.before_ms is None:
+        return False
+    return outcome.best_ms > NOISE * outcome.before_ms
+
+
+if __name__ == "__main__":
+    main()
