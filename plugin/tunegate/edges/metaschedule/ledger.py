@@ -10,7 +10,8 @@ import msgspec
 from tunegate.artifacts.builds import Source as Origin
 from tunegate.artifacts.outcomes import CandidateCost, TaskOutcome
 from tunegate.artifacts.plans import PlannedTask
-from tunegate.edges.metaschedule.messages import Candidate, Measured, Schedule
+from tunegate.edges.metaschedule.candidate_cost import cost_of, median_ms
+from tunegate.edges.metaschedule.messages import DEFAULT, Candidate, Measured, Schedule
 from tunegate.tuning.expected_time import starting_state
 from tunegate.tuning.improvement import Batch
 from tunegate.tuning.next_task import TaskState
@@ -34,6 +35,8 @@ Stopped = Literal[
     "not-started",
 ]
 _KEPT_IN_OUTCOME = 4
+_NEAR = 1.5
+"""As far as two looks at one schedule may be apart on a machine that others share."""
 _LASTING_FAILURES = frozenset({"compile", "runtime", "wrong", "constraint"})
 
 
@@ -140,13 +143,13 @@ class TaskLedger:
             self._failures[measured.status] += 1
             self._detail = self._detail or measured.detail
         elif candidate.origin == "default":
-            self.default_ms = _median_ms(measured)
+            self.default_ms = median_ms(measured)
         self.trials += candidate.origin != "default"
         record = self._record(candidate.schedule, measured, now)
         if measured.status == "ok":
             self._accept(candidate, record)
         improved = self.best_ms is not None and (before is None or self.best_ms < before)
-        self._costs.append(_cost("look", candidate, measured, improved=improved))
+        self._costs.append(cost_of("look", candidate, measured, improved=improved))
         return record
 
     def note_proposal(self, seconds: float, misfits: int) -> None:
@@ -158,7 +161,7 @@ class TaskLedger:
         """One batch is finished: a point of the improvement history."""
         self._history.append(Batch(trials=trials, seconds=seconds, best_ms=self.best_ms))
         ranked = sorted(self._ok.values(), key=lambda found: found[0].median_ms)
-        kept = {_schedule(record) for record, _ in ranked[:_KEPT_IN_OUTCOME]}
+        kept = {DEFAULT, *(_schedule(record) for record, _ in ranked[:_KEPT_IN_OUTCOME])}
         self._candidates = {s: c for s, c in self._candidates.items() if s in kept}
 
     def state(self) -> TaskState:
@@ -172,9 +175,13 @@ class TaskLedger:
         )
 
     def contenders(self, count: int) -> list[Candidate]:
-        """The best candidates so far, to be measured again before one is believed."""
+        """The best candidates so far, to be measured again before one is believed; and the default
+        schedule where it is not far behind: nothing may replace it by luck."""
         ranked = sorted(self._ok.values(), key=lambda found: found[0].median_ms)
         schedules = [_schedule(record) for record, _ in ranked[:count]]
+        default_ms, best_ms = self.default_ms, self.best_ms
+        if default_ms and best_ms and default_ms < _NEAR * best_ms and DEFAULT not in schedules:
+            schedules.append(DEFAULT)
         return [self._candidates[s] for s in schedules if s in self._candidates]
 
     def stopped(self, run: Stopped) -> Stopped:
@@ -188,7 +195,7 @@ class TaskLedger:
     def confirm(self, candidate: Candidate, measured: Measured, now: int) -> TuningRecord:
         """Book a careful second measurement; it replaces the first."""
         schedule = candidate.schedule
-        self._costs.append(_cost("confirm", candidate, measured, improved=False))
+        self._costs.append(cost_of("confirm", candidate, measured, improved=False))
         if measured.status != "ok":
             self._ok.pop(schedule, None)
             self.best = None
@@ -197,6 +204,8 @@ class TaskLedger:
         record = self._record(schedule, measured, now)
         self._ok[schedule] = (record, origin)
         self._confirmed.add(schedule)
+        if candidate.origin == "default":
+            self.default_ms = record.median_ms
         confirmed = [self._ok[s] for s in self._confirmed if s in self._ok]
         self.best, self.best_origin = min(confirmed, key=lambda found: found[0].median_ms)
         return record
@@ -271,25 +280,5 @@ class TaskLedger:
         )
 
 
-def _cost(
-    stage: Literal["look", "confirm"], candidate: Candidate, measured: Measured, *, improved: bool
-) -> CandidateCost:
-    return CandidateCost(
-        stage=stage,
-        origin=candidate.origin,
-        pick=candidate.reason if candidate.origin == "search" else "given",
-        status=measured.status,
-        build_seconds=measured.build_seconds,
-        run_seconds=measured.run_seconds,
-        milliseconds=_median_ms(measured) if measured.status == "ok" else None,
-        improved=improved,
-    )
-
-
 def _schedule(record: TuningRecord) -> Schedule:
     return Schedule(record.template, record.decisions)
-
-
-def _median_ms(measured: Measured) -> float:
-    times = sorted(measured.nanoseconds)
-    return times[len(times) // 2] / 1e6

@@ -29,6 +29,9 @@ class Schedule(msgspec.Struct, frozen=True):
     decisions: tuple[Decision, ...]
 
 
+DEFAULT = Schedule("", ())
+
+
 class Argument(msgspec.Struct, frozen=True):
     shape: tuple[int, ...]
     dtype: str

@@ -19,13 +19,14 @@ from tunegate.artifacts.builds import Source as Origin
 from tunegate.edges.metaschedule.default_schedule import with_default_schedule
 from tunegate.edges.metaschedule.forms import DIRECT
 from tunegate.edges.metaschedule.messages import (
+    DEFAULT,
     Argument,
     Candidate,
     Measured,
     Proposed,
     Schedule,
 )
-from tunegate.edges.metaschedule.space import DEFAULT, DesignSpace
+from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.surrogate import Surrogate
 from tunegate.edges.metaschedule.workload import Workload
 from tunegate.tuning.candidate_filter import Pick, Reason, picks

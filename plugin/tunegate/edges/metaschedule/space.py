@@ -24,7 +24,6 @@ from tunegate.tuning.refit import nearest_factors
 from tunegate_cache.decisions import SamplingInstruction, SamplingKind, check_decisions
 from tunegate_cache.records import Decision
 
-DEFAULT = Schedule("", ())
 _LOOPS = 12
 """Compute locations are tried up to this loop; TVM takes the nearest that is possible."""
 _KINDS: dict[str, SamplingKind] = {

@@ -4,11 +4,14 @@ from tests.plugin.edges.metaschedule.test_batches import candidate, ledger, meas
 from tunegate.edges.metaschedule.messages import Measured
 
 
+def timed(number: int, nanoseconds: int) -> Measured:
+    return Measured(number=number, status="ok", nanoseconds=(nanoseconds,))
+
+
 def test_the_best_of_what_ran_is_the_outcome() -> None:
     task = ledger()
     task.is_started = True
-    default = Measured(number=0, status="ok", nanoseconds=(9000,))
-    task.enter(candidate(task, 0), default, 5)
+    task.enter(candidate(task, 0), timed(0, 9000), 5)
     three, one, two = [task.enter(candidate(task, n), measured(n), 5) for n in (3, 1, 2)]
     found = task.outcome(task.stopped("budget"))
     assert found.records[:3] == (one, two, three)
@@ -29,3 +32,29 @@ def test_where_all_fit_no_misfits_are_told() -> None:
     task = ledger()
     task.note_proposal(0.5, misfits=0)
     assert task.outcome("budget").failures == {}
+
+
+def test_a_default_schedule_that_is_near_is_measured_again_with_the_best() -> None:
+    """Of two looks at equal schedules the luckier one is the faster."""
+    task = ledger()
+    task.is_started = True
+    task.enter(candidate(task, 0), timed(0, 1200), 5)
+    for number in (1, 2, 3, 4, 5):
+        task.enter(candidate(task, number), timed(number, 1000 + number), 5)
+    task.note_batch(5, 1.0)
+    again = task.contenders(2)
+    assert [each.number for each in again] == [1, 2, 0]
+    for each, nanoseconds in zip(again, (1300, 1250, 1200), strict=True):
+        task.confirm(each, timed(each.number, nanoseconds), 6)
+    found = task.outcome("budget")
+    assert (found.source, found.before_ms, found.best_ms) == ("default", 0.0012, 0.0012)
+
+
+def test_a_default_schedule_that_is_far_behind_is_not() -> None:
+    task = ledger()
+    task.enter(candidate(task, 0), timed(0, 9000), 5)
+    task.enter(candidate(task, 1), timed(1, 1000), 5)
+    assert [each.number for each in task.contenders(2)] == [1, 0]
+    for number in (2, 3):
+        task.enter(candidate(task, number), timed(number, 1000 + number), 5)
+    assert [each.number for each in task.contenders(2)] == [1, 2]

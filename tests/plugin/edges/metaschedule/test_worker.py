@@ -8,7 +8,9 @@ import time
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
+import tvm
 
 from tests.support.small_onnx import conv_model, save
 from tunegate.config import TargetConfig
@@ -19,6 +21,7 @@ from tunegate.edges.metaschedule.import_onnx import import_model
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.messages import Measure
 from tunegate.edges.metaschedule.places import Place, Slot
+from tunegate.edges.metaschedule.sample_inputs import sample_inputs
 from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.nvidia.gpus import visible_gpus
@@ -60,6 +63,37 @@ def test_a_candidate_is_timed_while_its_device_is_held(
     measured = worker.answer(_at(request_of_default, claim))
     assert (measured.status, measured.unfit) == ("ok", "")
     assert claim.path.exists()
+
+
+def test_inputs_that_an_earlier_candidate_has_spoiled_are_no_fault_of_the_next(
+    request_of_default: Measure,
+) -> None:
+    assert worker.answer(request_of_default).status == "ok"
+    arguments = request_of_default.candidate.arguments
+    for kept in sample_inputs(tuple(arguments[:-1]), tvm.cpu()):
+        kept.copyfrom(np.full(kept.shape, 7.0, "float32"))
+    compared = msgspec.structs.replace(request_of_default, writes_reference=False)
+    assert worker.answer(compared).status == "ok"
+
+
+def test_a_wrong_result_stays_wrong(request_of_default: Measure, tmp_path: Path) -> None:
+    other = tmp_path / "other.npy"
+    assert worker.answer(request_of_default).status == "ok"
+    np.save(other, np.load(request_of_default.reference) + 1)
+    compared = msgspec.structs.replace(
+        request_of_default, writes_reference=False, reference=str(other)
+    )
+    assert worker.answer(compared).status == "wrong"
+
+
+def test_what_runs_long_and_is_behind_runs_once(request_of_default: Measure) -> None:
+    """Or is the default schedule, whose time decides nothing at a part in a hundred."""
+    candidate = msgspec.structs.replace(request_of_default, writes_reference=False)
+    unrivalled = msgspec.structs.replace(candidate, loser_ms=float("inf"))
+    assert worker._is_hopeless(request_of_default, 300.0)
+    assert worker._is_hopeless(candidate, 300.0)
+    assert not worker._is_hopeless(unrivalled, 300.0)
+    assert not worker._is_hopeless(candidate, 100.0)
 
 
 def test_a_device_that_another_one_has_is_no_fault_of_the_candidate(
