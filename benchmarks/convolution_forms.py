@@ -120,8 +120,8 @@ def measured(candidate: Candidate, best: float, place: Path) -> Measured:
         reference=str(place / "reference.npy"),
         writes_reference=candidate.origin == "default",
         loser_ms=measuring._LOSER_FACTOR * best,
-        repeats=3,
-        repeat_ms=10,
+        repeats=measuring._REPEATS,
+        repeat_ms=measuring._REPEAT_MS,
     )
     return worker.answer(request)
 

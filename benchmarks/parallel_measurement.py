@@ -29,7 +29,7 @@ import onnx
 from scipy.stats import kendalltau
 from stock_model import TARGET, named_model
 
-from tunegate.edges.metaschedule import worker
+from tunegate.edges.metaschedule import measuring, worker
 from tunegate.edges.metaschedule.functions import functions_of
 from tunegate.edges.metaschedule.import_onnx import import_model
 from tunegate.edges.metaschedule.messages import Candidate, Measure, Measured
@@ -41,8 +41,7 @@ from tunegate.tuning.parallel_degree import Degree, adjusted
 
 TASKS = 4
 BATCH = 16
-REPEATS = 3
-REPEAT_MS = 10
+REPEATS, REPEAT_MS = measuring._REPEATS, measuring._REPEAT_MS
 """Of the product, whose rank pass measures what may win again. The paper's jobs take 100."""
 RANKED = 8
 
@@ -190,7 +189,7 @@ def serve(pipe: Connection, encoded: Mapping[int, bytes], core: int) -> None:
 def one_by_one(slots: Slots, numbers: Sequence[int]) -> tuple[dict[int, float], float]:
     """Milliseconds of each, and the seconds of all."""
     started = time.monotonic()
-    found = {number: median_ms(slots.alone(number)) for number in numbers}
+    found = {number: slots.alone(number).median_ms for number in numbers}
     return found, time.monotonic() - started
 
 
@@ -210,12 +209,8 @@ def in_parallel(slots: Slots, numbers: Sequence[int]) -> Parallel:
             results, off = found.results, found.error or 0.0
             errors.append(off)
         degree = adjusted(degree, error=off, failures=0, most=len(slots))
-        corrected.update({result.number: median_ms(result) for result in results})
+        corrected.update({result.number: result.median_ms for result in results})
     return Parallel(corrected, time.monotonic() - started, degrees, errors)
-
-
-def median_ms(result: Measured) -> float:
-    return statistics.median(result.nanoseconds) / 1e6
 
 
 def ranked(
@@ -225,7 +220,7 @@ def ranked(
     found = {}
     for workload, numbers in by_task(requests).items():
         best = sorted(numbers, key=lambda number: times[number])[:RANKED]
-        rounds = [{n: median_ms(slots.alone(n)) for n in best} for _ in range(3)]
+        rounds = [{n: slots.alone(n).median_ms for n in best} for _ in range(3)]
         found[workload] = min(best, key=lambda n: statistics.median(r[n] for r in rounds))
     return found
 

@@ -26,7 +26,7 @@ from typing import Any
 
 import msgspec
 import tvm
-from parallel_measurement import RANKED, Slots, by_task, candidates, median_ms, ranked, regret, tau
+from parallel_measurement import RANKED, Slots, by_task, candidates, ranked, regret, tau
 from stock_model import one_thread, patient_builder
 from tvm.s_tir import meta_schedule as ms
 
@@ -119,7 +119,7 @@ def ours(requests: Mapping[int, Measure], *, workers: int, cuts: bool = False) -
             crew.dispatch()
             for request, measured in crew.collect():
                 if measured.status == "ok":
-                    took = found[measured.number] = median_ms(measured)
+                    took = found[measured.number] = measured.median_ms
                     workload = request.candidate.workload
                     best[workload] = min(took, best.get(workload, took))
             time.sleep(0.002)
@@ -178,7 +178,7 @@ def slower_than_best(
     with Slots({n: requests[n] for n in sorted(best)}, 1) as slots:
         slots.warm_up(sorted(best))
         truth = dict.fromkeys(requests, float("inf")) | {
-            n: statistics.median(median_ms(slots.alone(n)) for _ in range(5)) for n in sorted(best)
+            n: statistics.median(slots.alone(n).median_ms for _ in range(5)) for n in sorted(best)
         }
         winners = {name: ranked(slots, requests, times) for name, times in every.items()}
     return {name: regret(truth, tasks, chosen) for name, chosen in winners.items()}

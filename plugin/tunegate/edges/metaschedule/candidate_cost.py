@@ -18,12 +18,6 @@ def cost_of(
         status=measured.status,
         build_seconds=measured.build_seconds,
         run_seconds=measured.run_seconds,
-        milliseconds=median_ms(measured) if measured.status == "ok" else None,
+        milliseconds=measured.median_ms if measured.status == "ok" else None,
         improved=improved,
     )
-
-
-def median_ms(measured: Measured) -> float:
-    """Of one that ran."""
-    times = sorted(measured.nanoseconds)
-    return times[len(times) // 2] / 1e6

@@ -10,7 +10,7 @@ import msgspec
 from tunegate.artifacts.builds import Source as Origin
 from tunegate.artifacts.outcomes import CandidateCost, TaskOutcome
 from tunegate.artifacts.plans import PlannedTask
-from tunegate.edges.metaschedule.candidate_cost import cost_of, median_ms
+from tunegate.edges.metaschedule.candidate_cost import cost_of
 from tunegate.edges.metaschedule.messages import DEFAULT, Candidate, Measured, Schedule
 from tunegate.tuning.expected_time import starting_state
 from tunegate.tuning.improvement import Batch
@@ -143,7 +143,7 @@ class TaskLedger:
             self._failures[measured.status] += 1
             self._detail = self._detail or measured.detail
         elif candidate.origin == "default":
-            self.default_ms = median_ms(measured)
+            self.default_ms = measured.median_ms
         self.trials += candidate.origin != "default"
         record = self._record(candidate.schedule, measured, now)
         if measured.status == "ok":
@@ -179,8 +179,8 @@ class TaskLedger:
         schedule where it is not far behind: nothing may replace it by luck."""
         ranked = sorted(self._ok.values(), key=lambda found: found[0].median_ms)
         schedules = [_schedule(record) for record, _ in ranked[:count]]
-        default_ms, best_ms = self.default_ms, self.best_ms
-        if default_ms and best_ms and default_ms < _NEAR * best_ms and DEFAULT not in schedules:
+        is_near = self.default_ms is not None and self.default_ms < _NEAR * self.now_ms
+        if is_near and DEFAULT not in schedules:
             schedules.append(DEFAULT)
         return [self._candidates[s] for s in schedules if s in self._candidates]
 

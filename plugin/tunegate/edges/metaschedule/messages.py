@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import statistics
+
 import msgspec
 
 from tunegate.artifacts.builds import Source
@@ -62,6 +64,11 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     waited_seconds: float = 0.0
     detail: str = ""
     unfit: str = ""
+
+    @property
+    def median_ms(self) -> float:
+        """Of one that ran."""
+        return statistics.median(self.nanoseconds) / 1e6
 
 
 # to the searcher ------------------------------------------------------------

@@ -7,7 +7,6 @@ decisions alone, so that a batch costs as many replays as it has candidates.
 from __future__ import annotations
 
 import random
-import statistics
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -131,7 +130,7 @@ class TaskSearch:
             if schedule == DEFAULT:
                 continue
             is_ok = result.status == "ok"
-            self._enter(schedule, statistics.median(result.nanoseconds) / 1e6 if is_ok else None)
+            self._enter(schedule, result.median_ms if is_ok else None)
 
     def _enter(self, schedule: Schedule, milliseconds: float | None) -> None:
         if milliseconds is not None:
