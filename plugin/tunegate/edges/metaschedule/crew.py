@@ -120,7 +120,7 @@ class Crew:
 
     def _bury(self, worker: Worker, obituary: str) -> None:
         """A worker that has watched its own time, and ended itself, was too late like any other."""
-        own_limit = self._places[worker].measuring_seconds
+        own_limit = self._busy[worker].watched_seconds
         if own_limit is not None and _busy_seconds(worker) >= own_limit:
             self._lose(worker, "timeout", f"no result in {own_limit:.0f} s")
         else:

@@ -10,7 +10,7 @@ import msgspec
 from tunegate.artifacts.builds import Source as Origin
 from tunegate.artifacts.outcomes import CandidateCost, TaskOutcome
 from tunegate.artifacts.plans import PlannedTask
-from tunegate.edges.metaschedule.candidate_cost import cost_of
+from tunegate.edges.metaschedule.candidate_cost import cost_of, patience_seconds
 from tunegate.edges.metaschedule.messages import DEFAULT, Candidate, Measured, Schedule
 from tunegate.tuning.expected_time import starting_state
 from tunegate.tuning.improvement import Batch
@@ -107,6 +107,11 @@ class TaskLedger:
     def best_ms(self) -> float | None:
         times = [t for t in (self.default_ms, self._best_record_ms()) if t is not None]
         return min(times) if times else None
+
+    @property
+    def patience_seconds(self) -> float | None:
+        """What building, or measuring, the next candidate may take."""
+        return patience_seconds(self._costs)
 
     def seeds(self) -> tuple[tuple[Origin, Schedule], ...]:
         """Schedules of the cache to try before any search."""

@@ -93,4 +93,8 @@ class Measuring:
             repeat_ms=_CAREFUL_REPEAT_MS if is_careful else _REPEAT_MS,
             at_once=at_once,
             alone=alone,
+            # The default schedule is the reference of all, and what is measured again was in time before.
+            patience_seconds=None
+            if alone or candidate.origin == "default"
+            else ledger.patience_seconds,
         )

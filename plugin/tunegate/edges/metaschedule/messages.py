@@ -134,7 +134,8 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
     """Build and time one candidate. `reference` is a file of the expected output: it is written by
     the default schedule and compared by the others. `loser_ms`: slower than this, one repeat is
     enough. At most `at_once` candidates are timed beside each other on the device of the worker; with
-    `alone` none is, in any slot. `place` is the worker's, filled in by the crew."""
+    `alone` none is, in any slot. Building, and measuring once the device is ours, may each take
+    `patience_seconds`. `place` is the worker's, filled in by the crew."""
 
     candidate: Candidate
     target_json: str
@@ -145,7 +146,15 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
     repeat_ms: int = 30
     at_once: int = 1
     alone: bool = False
+    patience_seconds: float | None = None
     place: Place | None = None
+
+    @property
+    def watched_seconds(self) -> float | None:
+        """After which the worker ends itself: the shorter of the candidate's patience and its place's."""
+        place = None if self.place is None else self.place.measuring_seconds
+        limits = [limit for limit in (self.patience_seconds, place) if limit is not None]
+        return min(limits, default=None)
 
 
 # to the compiler ------------------------------------------------------------

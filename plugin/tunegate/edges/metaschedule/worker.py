@@ -117,10 +117,10 @@ def _uncompiled(request: Measure, reason: str, seconds: float) -> Measured:
 def _watched(request: Measure) -> Iterator[None]:
     """What hangs inside ends this process, whoever has Python's lock: a kernel that never ends must not
     keep the device."""
-    if request.place is None or request.place.measuring_seconds is None:
+    if request.watched_seconds is None:
         yield
         return
-    faulthandler.dump_traceback_later(request.place.measuring_seconds, exit=True)
+    faulthandler.dump_traceback_later(request.watched_seconds, exit=True)
     try:
         yield
     finally:

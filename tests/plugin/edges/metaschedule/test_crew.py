@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tunegate.edges.child import Child
@@ -72,6 +73,13 @@ def test_a_crash_and_a_hang_cost_one_candidate_each_and_the_rest_is_measured(cre
 def test_a_worker_that_exits_says_its_code(crew: Crew) -> None:
     crew.add([request(1, "exit")])
     assert "exited with 1" in finish(crew)[1].detail
+
+
+def test_a_worker_that_ended_itself_for_lack_of_patience_was_too_late(crew: Crew) -> None:
+    hasty = msgspec.structs.replace(request(1, "exit"), patience_seconds=0.0)
+    crew.add([hasty])
+    measured = finish(crew)[1]
+    assert (measured.status, measured.detail) == ("timeout", "no result in 0 s")
 
 
 def test_closing_frees_the_machine_while_work_is_in_flight(crew: Crew) -> None:

@@ -77,3 +77,16 @@ def test_when_time_is_up_a_batch_counts_without_its_check(tmp_path: Path) -> Non
     finished = [run.measuring.give_up(request, 5) for request in checks]
     assert finished[-1] is not None
     assert len(finished[-1].records) == 3
+
+
+def test_after_a_few_results_the_next_candidates_have_less_time_and_the_careful_ones_have_not(
+    tmp_path: Path,
+) -> None:
+    run = Run(tmp_path, first=1)
+    first = run.start(5)
+    assert {request.patience_seconds for request in first} == {None}
+    run.take(first, 1_000_000)
+    default, later = run.start(2)
+    assert default.patience_seconds is None
+    assert later.patience_seconds == 5.0
+    assert run.measuring.careful(run.task, later.candidate).patience_seconds is None

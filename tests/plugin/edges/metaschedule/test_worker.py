@@ -122,9 +122,15 @@ def test_what_does_not_compile_says_so_where_it_would_be_measured(
     assert measured.detail
 
 
-def test_a_worker_that_hangs_ends_itself(request_of_default: Measure) -> None:
+@pytest.mark.parametrize(
+    ("of_its_place", "of_the_candidate"), [(0.5, None), (50, 0.5), (None, 0.5)]
+)
+def test_a_worker_that_hangs_ends_itself(
+    request_of_default: Measure, of_its_place: float | None, of_the_candidate: float | None
+) -> None:
     claim = Claim(uuid="timing", directory="/tmp", wait_seconds=5)
-    encoded = msgspec.msgpack.encode(_at(request_of_default, claim, measuring_seconds=0.5))
+    request = msgspec.structs.replace(request_of_default, patience_seconds=of_the_candidate)
+    encoded = msgspec.msgpack.encode(_at(request, claim, measuring_seconds=of_its_place))
     started = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-c", HANGS], input=encoded, capture_output=True, check=False, timeout=50
