@@ -8,7 +8,7 @@ poor candidates by likelier ones; the audit is ours.)
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 AUDIT_SHARE = 0.1
@@ -28,17 +28,23 @@ class Pick(NamedTuple):
 
 
 def picks(
-    drafts: int, scores: Sequence[float] | None, wanted: int, chance: random.Random
+    scores: Sequence[float] | None,
+    alike: Sequence[Hashable],
+    wanted: int,
+    chance: random.Random,
 ) -> Iterator[Pick]:
     """Every draft once, in the order in which to try them: some will not apply. Higher scores are
     better; without scores the order is random. `wanted` is how many the batch takes: a draft that
-    would not be among them is rejected."""
+    would not be among them is rejected. Of drafts that are `alike` a batch takes the best only: where the
+    scores are wrong, they are wrong about all of them."""
     if scores is None:
-        order = chance.sample(range(drafts), drafts)
+        order = chance.sample(range(len(alike)), len(alike))
         yield from (Pick(index, "random") for index in order)
         return
-    ranked = sorted(range(drafts), key=lambda index: -scores[index])
-    kept, rejected = ranked[:wanted], ranked[wanted:]
+    ranked = sorted(range(len(scores)), key=lambda index: -scores[index])
+    best_of_its_kind = {alike[index]: index for index in reversed(ranked)}
+    kept = sorted(best_of_its_kind.values(), key=lambda index: -scores[index])[:wanted]
+    rejected = sorted(set(ranked) - set(kept))
     chance.shuffle(rejected)
     while kept or rejected:
         is_audit = bool(rejected) and (not kept or chance.random() < AUDIT_SHARE)

@@ -9,22 +9,37 @@ import math
 from collections.abc import Mapping, Sequence
 
 from tunegate.tuning.drafts import Draft
+from tunegate.tuning.experience import Decided, Sketch, innermost, nest_columns
 from tunegate_cache.decisions import SamplingInstruction
 
 _LEVELS = 4
 
 
 class DraftFeatures:
-    """The columns of one task: its template, the logarithm of every tile factor and the other
+    """First the columns that mean the same for every task (what the decisions make of the loop nest of
+    their sketch), then those of one task: its template, the logarithm of every tile factor and the other
     decisions by their order, and for loops of each depth the volume of all tiles at each level."""
 
-    def __init__(self, templates: Mapping[str, Sequence[SamplingInstruction]]) -> None:
-        self._templates = templates
+    def __init__(
+        self,
+        templates: Mapping[str, Sequence[SamplingInstruction]],
+        sketches: Mapping[str, Sketch],
+    ) -> None:
+        self._templates, self._sketches = templates, sketches
         self._numbers = {digest: number for number, digest in enumerate(sorted(templates))}
         widths = [sum(s.n for s in sampling) for sampling in templates.values()]
         self._width = max(widths, default=0)
 
     def of(self, draft: Draft) -> list[float]:
+        decided = tuple(values for _, values in draft.decisions)
+        return nest_columns(self._sketches[draft.template], decided) + self._own(draft)
+
+    def kind(self, draft: Draft) -> tuple[str, Decided]:
+        """Drafts of one kind differ in what matters less than their innermost loops."""
+        decided = tuple(values for _, values in draft.decisions)
+        return draft.template, innermost(self._sketches[draft.template], decided)
+
+    def _own(self, draft: Draft) -> list[float]:
         sampling = self._templates[draft.template]
         columns = [float(self._numbers[draft.template])]
         volumes: dict[int, list[float]] = {}

@@ -13,22 +13,25 @@ from tunegate.tuning.candidate_filter import AUDIT_SHARE, Pick, picks, rank_corr
 numbers = st.lists(st.integers(-20, 20).map(float), min_size=3, max_size=40)
 
 
-@given(st.none() | numbers, st.integers(0, 50), st.integers(0, 2**32))
-def test_every_draft_is_picked_once(scores: list[float] | None, wanted: int, seed: int) -> None:
+@given(st.none() | numbers, st.integers(1, 40), st.integers(0, 50), st.integers(0, 2**32))
+def test_every_draft_is_picked_once(
+    scores: list[float] | None, kinds: int, wanted: int, seed: int
+) -> None:
     drafts = 12 if scores is None else len(scores)
-    found = list(picks(drafts, scores, wanted, random.Random(seed)))
+    alike = [number % kinds for number in range(drafts)]
+    found = list(picks(scores, alike, wanted, random.Random(seed)))
     assert sorted(pick.draft for pick in found) == list(range(drafts))
 
 
 def test_without_scores_the_order_is_random_and_says_so() -> None:
-    found = list(picks(50, None, 8, random.Random(1)))
+    found = list(picks(None, range(50), 8, random.Random(1)))
     assert {pick.reason for pick in found} == {"random"}
     assert [pick.draft for pick in found] != sorted(pick.draft for pick in found)
 
 
 def test_the_best_come_first_with_a_few_of_the_rejected_between_them() -> None:
     scores = [float(n) for n in range(500)]
-    batches = [list(islice(picks(500, scores, 8, random.Random(s)), 8)) for s in range(400)]
+    batches = [list(islice(picks(scores, range(500), 8, random.Random(s)), 8)) for s in range(400)]
     audits = [pick for batch in batches for pick in batch if pick.reason == "audit"]
     assert 0.7 * AUDIT_SHARE < len(audits) / 3200 < 1.3 * AUDIT_SHARE
     assert all(pick.draft < 492 for pick in audits)
@@ -39,13 +42,22 @@ def test_the_best_come_first_with_a_few_of_the_rejected_between_them() -> None:
 def test_audited_drafts_are_spread_over_all_that_was_rejected() -> None:
     scores = [float(n) for n in range(100)]
     chance = random.Random(1)
-    audits = [p.draft for _ in range(2000) for p in islice(picks(100, scores, 8, chance), 8)]
+    audits = [p.draft for _ in range(2000) for p in islice(picks(scores, range(100), 8, chance), 8)]
     middle = [draft for draft in audits if draft < 92]
     assert 40 < sum(middle) / len(middle) < 51
 
 
+def test_of_drafts_that_are_alike_a_batch_takes_the_best_only() -> None:
+    scores = [float(n) for n in range(100)]
+    tens = [n // 10 for n in range(100)]
+    batches = [list(islice(picks(scores, tens, 4, random.Random(s)), 4)) for s in range(50)]
+    predicted = [[p.draft for p in batch if p.reason == "predicted"] for batch in batches]
+    assert all(best == [99, 89, 79, 69][: len(best)] for best in predicted)
+    assert any(len(best) == 4 for best in predicted)
+
+
 def test_nothing_left_to_reject_ends_with_the_kept() -> None:
-    assert list(picks(2, [1.0, 2.0], 8, random.Random(1))) == [
+    assert list(picks([1.0, 2.0], range(2), 8, random.Random(1))) == [
         Pick(1, "predicted"),
         Pick(0, "predicted"),
     ]

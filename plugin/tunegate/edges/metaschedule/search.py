@@ -25,8 +25,9 @@ from tunegate.edges.metaschedule.messages import (
     Proposed,
     Schedule,
 )
+from tunegate.edges.metaschedule.prior import Prior
 from tunegate.edges.metaschedule.space import DesignSpace
-from tunegate.edges.metaschedule.surrogate import Surrogate
+from tunegate.edges.metaschedule.surrogate import Score, Surrogate
 from tunegate.edges.metaschedule.workload import Workload
 from tunegate.tuning.candidate_filter import Pick, Reason, picks
 from tunegate.tuning.draft_features import DraftFeatures
@@ -35,6 +36,8 @@ from tunegate.tuning.drafts import Draft, DraftSpace
 _POOL = 512
 _GOOD = 12
 """Schedules that are changed and crossed."""
+_GENERATIONS = 2
+"""Pools made from the best of the pool before."""
 _ATTEMPTS = 24
 """Replays for each candidate that a batch wants: on a GPU one draft in fifty may fit its limits, until
 the surrogate has learned which. A replay that fails takes a few milliseconds."""
@@ -45,9 +48,9 @@ _EMPTY_BATCHES = 3
 class TaskSearch:
     """Proposes candidates of one workload and learns from their results.
 
-    The first proposal holds the default schedule and the seeds, filled up with random drafts. From
-    then on drafts come from the best schedules, and a surrogate picks among them once it has shown
-    that it can.
+    The first proposal holds the default schedule and the seeds, filled up with drafts that the prior
+    picks, or random ones without it. From then on drafts come from the best schedules too, and a
+    surrogate picks among them once it has shown that it can.
     """
 
     def __init__(
@@ -57,9 +60,11 @@ class TaskSearch:
         *,
         seed: int,
         filters: bool = True,
+        prior: Prior | None = None,
         first_number: int = 1,
     ) -> None:
-        """Without `filters` every draft is as good as another, for comparison."""
+        """`prior` is what is known of drafts before this task has results. Without `filters` every draft is as
+        good as another, for comparison."""
         self._workload, self._target, self._filters = workload, target, filters
         self._chance = random.Random(seed)  # noqa: S311 -- a search, not a secret
         self.space = DesignSpace(workload, target)
@@ -68,8 +73,8 @@ class TaskSearch:
         # With channels last the direct form is the best of nine in ten convolutions.
         others = [d for d, t in self.space.templates.items() if t.form.name != DIRECT]
         self._drafts = DraftSpace(sampling, self._chance, seldom=others)
-        self._features = DraftFeatures(sampling)
-        self._surrogate = Surrogate()
+        self._features = DraftFeatures(sampling, self.space.sketches())
+        self._surrogate = Surrogate(prior)
         self._open: dict[int, Schedule] = {}
         self._times: dict[Schedule, float] = {}
         self._seen: set[Schedule] = set()
@@ -165,13 +170,37 @@ class TaskSearch:
                 yield candidate
 
     def _picked(self, count: int) -> tuple[list[Draft], Iterator[Pick]]:
-        best = sorted(self._times, key=lambda schedule: self._times[schedule])[:_GOOD]
-        pool = self._drafts.pool([_draft(schedule) for schedule in best], _POOL)
-        drafts = [draft for draft in pool if Schedule(*draft) not in self._seen]
+        """The drafts, and the order in which to try them."""
+        good = [_draft(schedule) for schedule in self._best()]
+        pool = self._drafts.pool(good, _POOL)
         self._is_small = len(pool) < _POOL
-        rows = [self._features.of(draft) for draft in drafts]
-        scores = self._surrogate.scores(rows) if self._filters else None
-        return drafts, picks(len(drafts), scores, count, self._chance)
+        drafts = self._unseen(pool)
+        score = self._surrogate.score() if self._filters and drafts else None
+        scores = None
+        if score is not None:
+            drafts = self._bred(score, drafts, good)
+            scores = self._scores(score, drafts)
+        kinds = [self._features.kind(draft) for draft in drafts]
+        return drafts, picks(scores, kinds, count, self._chance)
+
+    def _bred(self, score: Score, drafts: list[Draft], good: list[Draft]) -> list[Draft]:
+        """With more drafts, made from those with the best scores as if they had been measured."""
+        for _ in range(_GENERATIONS):
+            scores = self._scores(score, drafts)
+            ranked = sorted(range(len(drafts)), key=scores.__getitem__, reverse=True)
+            parents = [*good, *(drafts[draft] for draft in ranked[:_GOOD])]
+            more = self._unseen(self._drafts.pool(parents, _POOL))
+            drafts = list(dict.fromkeys([*drafts, *more]))
+        return drafts
+
+    def _best(self) -> list[Schedule]:
+        return sorted(self._times, key=lambda schedule: self._times[schedule])[:_GOOD]
+
+    def _unseen(self, pool: list[Draft]) -> list[Draft]:
+        return [draft for draft in pool if Schedule(*draft) not in self._seen]
+
+    def _scores(self, score: Score, drafts: list[Draft]) -> list[float]:
+        return [float(s) for s in score([self._features.of(draft) for draft in drafts])]
 
     def _scheduled(
         self, origin: Origin, schedule: Any, reason: Reason = "random"

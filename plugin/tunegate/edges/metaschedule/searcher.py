@@ -20,6 +20,7 @@ from tunegate.edges.metaschedule.messages import (
     SearchReply,
     SearchRequest,
 )
+from tunegate.edges.metaschedule.prior import Prior, prior_of
 from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.metaschedule.workload import Workload
@@ -33,6 +34,7 @@ class _State:
     def __init__(self) -> None:
         self.seed = 1
         self.filters = True
+        self.prior: Prior | None = None
         self.first_number = 1
         self.target: object = None
         self.workloads: dict[str, Workload] = {}
@@ -56,6 +58,7 @@ def _open(request: OpenModels) -> SearchReply:
     target = tvm_target(request.target)
     _state.target, _state.seed = target.target, request.seed
     _state.filters, _state.first_number = request.filters, request.first_number
+    _state.prior = prior_of(request.target.kind) if request.filters else None
     for number, model in enumerate(request.models):
         into = Path(request.directory) / f"model-{number}"
         try:
@@ -90,6 +93,7 @@ def _search_of(workload: str) -> TaskSearch:
             _state.target,
             seed=_state.seed,
             filters=_state.filters,
+            prior=_state.prior,
             first_number=_state.first_number,
         )
     return _state.searches[workload]

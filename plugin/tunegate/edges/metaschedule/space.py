@@ -20,6 +20,8 @@ from tunegate.edges.metaschedule.forms import DIRECT, Form, forms_of
 from tunegate.edges.metaschedule.messages import Schedule
 from tunegate.edges.metaschedule.trace_form import form
 from tunegate.edges.metaschedule.workload import Workload
+from tunegate.tuning.experience import Sketch
+from tunegate.tuning.loop_nest import nest_of
 from tunegate.tuning.refit import nearest_factors
 from tunegate_cache.decisions import SamplingInstruction, SamplingKind, check_decisions
 from tunegate_cache.records import Decision
@@ -120,6 +122,10 @@ class DesignSpace:
                 _with_extent(s, values[s.index]) for s in self.templates[digest].sampling
             )
         return found
+
+    def sketches(self) -> dict[str, Sketch]:
+        """What each template has in common with those of other tasks."""
+        return {d: Sketch(t.form.name, nest_of(t.looks)) for d, t in self.templates.items()}
 
     def sample(self, count: int, chance: random.Random) -> list[Any]:
         """Random schedules that pass the postprocessors, at most `count`."""

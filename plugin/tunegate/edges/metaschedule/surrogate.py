@@ -1,11 +1,14 @@
-"""A cheap score for drafts: boosted trees on what one task has measured so far."""
+"""A cheap score for drafts: boosted trees on what one task has measured so far, on top of what is known
+from before."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from tunegate.edges.metaschedule.prior import Prior
 from tunegate.tuning.candidate_filter import LEAST_CORRELATION, LEAST_EVIDENCE, rank_correlation
 
 _ROUNDS = 40
@@ -23,11 +26,31 @@ _PARAMETERS = {
 }
 
 
+Score = Callable[[Sequence[Sequence[float]]], np.ndarray]
+"""Of rows of features; more is better."""
+
+
+class _Known(NamedTuple):
+    """Rows, their labels, and what is expected of them without looking at these labels one by one."""
+
+    features: np.ndarray
+    labels: np.ndarray
+    expected: np.ndarray
+
+    def only(self, chosen: np.ndarray) -> _Known:
+        return _Known(*(part[chosen] for part in self))
+
+
 class Surrogate:
     """Learns time ratios, best / time, so that it is most exact where it matters; what failed
-    counts as infinitely slow: to learn that a region fails is to learn something."""
+    counts as infinitely slow: to learn that a region fails is to learn something.
 
-    def __init__(self) -> None:
+    Before a task has evidence of its own the prior decides, from then on the trees that correct it; where
+    these are better without the prior, they go without it.
+    """
+
+    def __init__(self, prior: Prior | None = None) -> None:
+        self._prior = prior
         self._rows: list[list[float]] = []
         self._milliseconds: list[float | None] = []
         self.evidence = 0.0
@@ -37,33 +60,52 @@ class Surrogate:
         self._rows.append(row)
         self._milliseconds.append(milliseconds)
 
-    def scores(self, rows: Sequence[Sequence[float]]) -> list[float] | None:
-        """Of drafts; None until there is evidence that they mean anything. `evidence` is the rank
-        correlation of predictions with measurements that they were not fitted to."""
+    def score(self) -> Score | None:
+        """Fit, and say what tells good drafts from others; None until there is evidence that it means
+        anything. `evidence` is the rank correlation of predictions with measurements that they were not
+        fitted to."""
         times = [t for t in self._milliseconds if t is not None]
         if len(self._rows) < LEAST_EVIDENCE or not times:
-            return None
+            return None if self._prior is None else self._prior.ratios
         best = min(times)
         labels = np.array([0.0 if t is None else best / t for t in self._milliseconds])
         features = np.array(self._rows, dtype=np.float32)
-        self.evidence = _evidence(features, labels)
+        tried = [
+            (_evidence(_Known(features, labels, expect(self._rows))), expect)
+            for expect in self._expectations(float(np.mean(labels)))
+        ]
+        self.evidence, expect = max(tried, key=lambda one: one[0])
         if self.evidence < LEAST_CORRELATION:
             return None
-        return [float(p) for p in _predicted(features, labels, np.array(rows, dtype=np.float32))]
+        trees = _fitted(_Known(features, labels, expect(self._rows)))
+        return lambda rows: _predicted(trees, np.array(rows, dtype=np.float32), expect(rows))
+
+    def _expectations(self, average: float) -> Iterator[Score]:
+        """What the trees may correct: the average of the task, and the prior."""
+        yield lambda rows: np.full(len(rows), average)
+        if self._prior is not None:
+            yield self._prior.ratios
 
 
-def _evidence(features: np.ndarray, labels: np.ndarray) -> float:
-    fold = np.arange(len(labels)) % _FOLDS
-    predicted = np.zeros(len(labels))
+def _evidence(known: _Known) -> float:
+    fold = np.arange(len(known.labels)) % _FOLDS
+    predicted = np.zeros(len(known.labels))
     for number in range(_FOLDS):
         held = fold == number
-        predicted[held] = _predicted(features[~held], labels[~held], features[held])
-    return rank_correlation(predicted.tolist(), labels.tolist())
+        trees = _fitted(known.only(~held))
+        predicted[held] = _predicted(trees, known.features[held], known.expected[held])
+    return rank_correlation(predicted.tolist(), known.labels.tolist())
 
 
-def _predicted(features: np.ndarray, labels: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def _fitted(known: _Known) -> Any:
     # Imported when there is something to fit: it is a sixth of what a search takes to start.
     import xgboost  # noqa: PLC0415
 
-    fitted = xgboost.train(_PARAMETERS, xgboost.DMatrix(features, labels), _ROUNDS)
-    return np.asarray(fitted.predict(xgboost.DMatrix(rows)))
+    matrix = xgboost.DMatrix(known.features, known.labels, base_margin=known.expected)
+    return xgboost.train(_PARAMETERS, matrix, _ROUNDS)
+
+
+def _predicted(trees: Any, features: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    import xgboost  # noqa: PLC0415
+
+    return np.asarray(trees.predict(xgboost.DMatrix(features, base_margin=expected)))

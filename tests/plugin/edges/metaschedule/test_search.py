@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from typing import Any
 
 import tvm
@@ -11,6 +12,7 @@ from tests.plugin.edges.metaschedule.test_workload import product
 from tests.support.cuda_intrinsics import load_cuda_intrinsics
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.messages import Candidate, Measured, Schedule
+from tunegate.edges.metaschedule.prior import prior_of
 from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.workload import canonical_workload
 
@@ -36,6 +38,22 @@ def test_the_first_batch_is_the_default_schedule_and_different_others() -> None:
     first = search().propose(8, ()).candidates
     assert [c.origin for c in first] == ["default", *["search"] * 8]
     assert len({c.schedule for c in first}) == 9
+
+
+def test_what_is_known_from_before_picks_the_first_batch() -> None:
+    """Of a product the innermost loop is over columns: what was measured elsewhere says that it is to be wide."""
+    workload = canonical_workload(product(128, 128, 128))
+    informed = TaskSearch(workload, CPU, seed=2, prior=prior_of("llvm")).propose(8, ()).candidates
+    assert sum(c.reason == "predicted" for c in informed) >= 6
+    chance = search().propose(8, ()).candidates
+    assert {c.reason for c in chance} == {"random"}
+    assert statistics.median(map(width, informed[1:])) >= 8
+    assert statistics.median(map(width, chance[1:])) < 8
+
+
+def width(candidate: Candidate) -> int:
+    _, columns, *_ = (values for _, values in candidate.schedule.decisions if len(values) > 2)
+    return columns[-1]
 
 
 def test_what_is_known_decides_what_comes_next() -> None:

@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import random
 
+from tests.plugin.tuning.test_experience import SKETCH, decided, experience
+from tunegate.edges.metaschedule.prior import Prior
 from tunegate.edges.metaschedule.surrogate import Surrogate
 from tunegate.tuning.candidate_filter import LEAST_EVIDENCE, rank_correlation
+from tunegate.tuning.experience import Decided, nest_columns
 
 
 def fitted(count: int, milliseconds: object = None, seed: int = 1) -> Surrogate:
@@ -24,20 +27,25 @@ def drafts(count: int = 200) -> list[list[float]]:
     return [[chance.uniform(0, 6) for _ in range(8)] for _ in range(count)]
 
 
+def scored(surrogate: Surrogate) -> list[float] | None:
+    score = surrogate.score()
+    return None if score is None else score(drafts()).tolist()
+
+
 def test_it_says_nothing_before_there_is_evidence() -> None:
-    assert fitted(LEAST_EVIDENCE - 1).scores(drafts()) is None
+    assert fitted(LEAST_EVIDENCE - 1).score() is None
 
 
 def test_it_ranks_what_it_has_not_seen() -> None:
     surrogate = fitted(64)
-    scores = surrogate.scores(drafts())
+    scores = scored(surrogate)
     assert scores is not None
     assert surrogate.evidence > 0.4
     assert rank_correlation(scores, [-slow(row) for row in drafts()]) > 0.4
 
 
 def test_times_that_mean_nothing_are_no_evidence() -> None:
-    trusted = sum(fitted(48, "noise", seed).scores(drafts()) is not None for seed in range(20))
+    trusted = sum(fitted(48, "noise", seed).score() is not None for seed in range(20))
     assert trusted <= 4
 
 
@@ -47,7 +55,7 @@ def test_where_candidates_fail_is_learned_too() -> None:
     for _ in range(48):
         row = [chance.uniform(0, 6) for _ in range(8)]
         surrogate.add(row, None if row[2] > 3 else 1.0)
-    scores = surrogate.scores(drafts())
+    scores = scored(surrogate)
     assert scores is not None
     works = [score for score, row in zip(scores, drafts(), strict=True) if row[2] < 2]
     fails = [score for score, row in zip(scores, drafts(), strict=True) if row[2] > 4]
@@ -58,4 +66,44 @@ def test_nothing_that_works_is_no_evidence() -> None:
     surrogate = Surrogate()
     for row in drafts(32):
         surrogate.add(row, None)
-    assert surrogate.scores(drafts()) is None
+    assert surrogate.score() is None
+
+
+PRIOR = Prior([experience()])
+
+
+def row_of(decided: Decided) -> list[float]:
+    return nest_columns(SKETCH, decided)
+
+
+def test_before_a_task_has_evidence_the_prior_decides() -> None:
+    score = Surrogate(PRIOR).score()
+    assert score is not None
+    wide, narrow = score([row_of(decided(16)), row_of(decided(1))])
+    assert wide > narrow
+
+
+def test_a_prior_that_a_task_contradicts_is_overruled() -> None:
+    """Here narrow loops are the fast ones."""
+    surrogate = Surrogate(PRIOR)
+    for rows in range(2, 8):
+        for lanes in (1, 2, 4, 8, 16):
+            surrogate.add(row_of(decided(lanes, rows)), float(lanes))
+    score = surrogate.score()
+    assert score is not None
+    wide, narrow = score([row_of(decided(16)), row_of(decided(1))])
+    assert narrow > wide
+
+
+def test_a_prior_that_a_task_confirms_is_more_evidence() -> None:
+    def evidence(prior: Prior | None, seed: int) -> float:
+        surrogate = Surrogate(prior)
+        chance = random.Random(seed)
+        for _ in range(LEAST_EVIDENCE):
+            lanes, rows = chance.choice((1, 2, 4, 8, 16)), chance.choice((2, 3, 5))
+            surrogate.add(row_of(decided(lanes, rows)), chance.uniform(0.5, 1.5) / lanes)
+        surrogate.score()
+        return surrogate.evidence
+
+    seeds = range(10)
+    assert sum(evidence(PRIOR, s) for s in seeds) > sum(evidence(None, s) for s in seeds) + 1.0

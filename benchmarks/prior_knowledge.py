@@ -1,0 +1,128 @@
+"""What is known before the first trial, on models that it was not learned from: the search with and without it.
+
+    PYTHONPATH=.:benchmarks python benchmarks/prior_knowledge.py squeezenet transformer-128 [--tasks 4] [--trials 48] [--seeds 2]
+
+Of each model the tasks that compute most are searched alone, each with the same number of trials, in turn with the
+prior, without it, and with neither prior nor surrogate. Prints two tables of docs/benchmarks.md: what the prior is
+worth for shipped operators that it was not fitted to, and the best times after so many trials.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import math
+import os
+import statistics
+import tempfile
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from collect_experience import BATCH, RESOLVED, imported, measured
+from stock_model import named_model
+
+from tunegate.edges.metaschedule.functions import ModelFunction
+from tunegate.edges.metaschedule.intrinsics import load_intrinsics
+from tunegate.edges.metaschedule.prior import Prior, experience_of, prior_of, ratios_of
+from tunegate.edges.metaschedule.search import TaskSearch
+from tunegate.tuning.candidate_filter import rank_correlation
+from tunegate.tuning.experience import TaskExperience, nest_columns
+
+LOOKS = (8, 16, 32, 48)
+FOLDS = 8
+DRAWS = 300
+VARIANTS = ("prior", "no prior", "no filter")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("models", nargs="*", default=["squeezenet", "transformer-128"])
+    parser.add_argument("--tasks", type=int, default=4)
+    parser.add_argument("--trials", type=int, default=48)
+    parser.add_argument("--seeds", type=int, default=2)
+    options = parser.parse_args()
+    logging.disable(logging.INFO)
+    warnings.simplefilter("ignore")
+    os.environ["TVM_NUM_THREADS"] = "1"
+    load_intrinsics("llvm")
+    show_held_out(experience_of("llvm"))
+    looks = [look for look in LOOKS if look <= options.trials]
+    print(f"| | {' | '.join(f'after {look}' for look in looks)} |")
+    print(f"|---|{'--:|' * len(looks)}")
+    for name in options.models:
+        with tempfile.TemporaryDirectory() as scratch:
+            show_model(name, options, looks, Path(scratch))
+
+
+def show_held_out(tasks: Sequence[TaskExperience]) -> None:
+    print(
+        f"| operators | of them | rank correlation | best of its first {BATCH} | of {BATCH} at random |"
+    )
+    print("|---|--:|--:|--:|--:|")
+    found: dict[str, list[tuple[float, float, float]]] = {}
+    for fold in range(FOLDS):
+        prior = Prior([task for number, task in enumerate(tasks) if number % FOLDS != fold])
+        for task in tasks[fold::FOLDS]:
+            found.setdefault(task.name.split()[0], []).append(judged(prior, task))
+    for kind, rows in [*found.items(), ("all", [row for its in found.values() for row in its])]:
+        correlation = statistics.mean(row[0] for row in rows)
+        first, chance = (geometric([row[i] for row in rows]) for i in (1, 2))
+        print(f"| {kind} | {len(rows)} | {correlation:.2f} | {first:.2f} | {chance:.2f} |")
+
+
+def judged(prior: Prior, task: TaskExperience) -> tuple[float, float, float]:
+    """Spearman's correlation, and the best time of `BATCH` rows over the best of all: of those that the prior
+    would take first, and of random ones on average."""
+    expected = prior.ratios([nest_columns(task.sketches[n], values) for n, _, values in task.rows])
+    ratios = np.array(ratios_of(task))
+    first = np.argsort(-expected)[:BATCH]
+    random = np.random.default_rng(0)
+    drawn = [max(random.choice(ratios, BATCH, replace=False)) for _ in range(DRAWS)]
+    correlation = rank_correlation(expected.tolist(), ratios.tolist())
+    return correlation, 1 / float(max(ratios[first])), geometric([1 / best for best in drawn])
+
+
+def show_model(name: str, options: argparse.Namespace, looks: Sequence[int], scratch: Path) -> None:
+    functions = {f.workload.digest: f for f in imported(named_model(name), scratch / "model")}
+    chosen = sorted(functions.values(), key=lambda f: -f.flops * f.weight)[: options.tasks]
+    curves: dict[str, list[list[float]]] = {variant: [] for variant in VARIANTS}
+    for number, function in enumerate(chosen):
+        for seed in range(1, options.seeds + 1):
+            for variant in VARIANTS:
+                place = scratch / f"{number}-{seed}-{variant}"
+                place.mkdir()
+                best = best_after(function, options.trials, seed, variant, place)
+                curves[variant].append([best[look - 1] for look in looks])
+                print(number, seed, variant, curves[variant][-1], flush=True)
+    for variant, its in curves.items():
+        columns = [geometric(column) for column in zip(*its, strict=True)]
+        print(f"| {name}, {variant} | {' | '.join(f'{ms:.3f}' for ms in columns)} |", flush=True)
+
+
+def best_after(
+    function: ModelFunction, trials: int, seed: int, variant: str, place: Path
+) -> list[float]:
+    """Milliseconds of the best candidate after each trial."""
+    prior = prior_of("llvm") if variant == "prior" else None
+    filters = variant != "no filter"
+    search = TaskSearch(function.workload, RESOLVED.target, seed=seed, filters=filters, prior=prior)
+    best, curve = math.inf, list[float]()
+    while len(curve) < trials:
+        candidates = search.propose(BATCH, ()).candidates
+        results = [measured(candidate, best, place) for candidate in candidates]
+        for candidate, result in zip(candidates, results, strict=True):
+            if candidate.origin != "default":
+                best = min(best, result.median_ms if result.status == "ok" else math.inf)
+                curve.append(best)
+        search.learn(results)
+    return curve
+
+
+def geometric(values: Sequence[float]) -> float:
+    return float(np.exp(np.mean(np.log(values))))
+
+
+if __name__ == "__main__":
+    main()

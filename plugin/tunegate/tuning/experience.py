@@ -1,0 +1,121 @@
+"""What was measured of other tasks, in words that are the same for all of them.
+
+Knowledge from before the first trial: One-Shot Tuner (CC 2022) and MetaTune (2021) train a cost model on many
+tasks, and let it choose for a task that it has never seen. Here a row says what the decisions of a sketch make
+of its loop nest, not what they are, so that it means the same for any shape.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from tunegate.tuning.loop_nest import LoopNest
+
+_LANES = (8, 16)
+"""Vectors of 32-bit numbers in 256 and in 512 bits."""
+Decided = tuple[tuple[int, ...], ...]
+"""The values of each decision of a sketch."""
+
+
+class Sketch(msgspec.Struct, frozen=True):
+    """What of a template is the same for any task; `form` is that of the workload. Without a loop nest it says
+    nothing."""
+
+    form: str
+    nest: LoopNest | None
+
+
+class TaskExperience(msgspec.Struct, frozen=True):
+    """`rows` are (which sketch, milliseconds, decisions)."""
+
+    name: str
+    sketches: tuple[Sketch, ...]
+    rows: tuple[tuple[int, float, Decided], ...]
+
+
+class _Tile(NamedTuple):
+    """Iterations of loops of one kind and level, in logarithms to 2."""
+
+    lanes: float
+    second: float
+    inner: float
+    middle: float
+    middle_last: float
+    outer: float
+    reduced_inner: float
+    reduced_outer: float
+    axis: float
+
+
+def nest_columns(sketch: Sketch, decided: Decided) -> list[float]:
+    """What a cost model sees of the loops; `NEST_COLUMNS` of them, all unknown without a loop nest."""
+    if sketch.nest is None:
+        return [math.nan] * NEST_COLUMNS
+    tile = _tile(sketch.nest, decided)
+    lanes = 2**tile.lanes
+    unroll = _unrolled(sketch.nest, decided)
+    body = tile.inner - tile.lanes + tile.reduced_inner
+    return [
+        *tile,
+        *(float(round(lanes) % width == 0) for width in _LANES),
+        tile.inner - tile.lanes,
+        tile.inner + tile.middle,
+        tile.reduced_inner + tile.reduced_outer,
+        unroll,
+        body,
+        float(body <= unroll),
+        float(body + tile.middle <= unroll),
+        -1.0 if sketch.nest.copied_at is None else float(sketch.nest.copied_at),
+        float(sketch.form != "direct"),
+    ]
+
+
+NEST_COLUMNS = len(_Tile._fields) + len(_LANES) + 9
+
+
+def innermost(sketch: Sketch, decided: Decided) -> Decided:
+    """What decides most of a time: how much of each axis the innermost loops do. All decisions without a loop
+    nest."""
+    if sketch.nest is None:
+        return decided
+    return ((*(decided[place][-1] for place in _spatial(sketch.nest, decided)),),)
+
+
+def _tile(nest: LoopNest, decided: Decided) -> _Tile:
+    spatial = _spatial(nest, decided)
+    deepest = len(decided[spatial[0]])
+    reduced = [p for p in dict.fromkeys(p for p, _ in nest.order) if p not in spatial]
+    inner = [decided[p][level] for p, level in nest.order if p in spatial and level == deepest - 1]
+    middle = [decided[p][level] for p, level in nest.order if p in spatial and level == deepest - 2]
+    last = nest.order[-1][0]
+    return _Tile(
+        lanes=_log(inner[-1:]),
+        second=_log(inner[-2:-1]),
+        inner=_log(inner),
+        middle=_log(middle),
+        middle_last=_log(middle[-1:]),
+        outer=sum(_log(decided[p][:-2]) for p in spatial),
+        reduced_inner=sum(_log(decided[p][-1:]) for p in reduced),
+        reduced_outer=sum(_log(decided[p][:-1]) for p in reduced),
+        axis=_log(decided[last]),
+    )
+
+
+def _spatial(nest: LoopNest, decided: Decided) -> list[int]:
+    """The decisions of axes that are not summed over: their tiles have the most levels."""
+    deepest = max(len(decided[place]) for place, _ in nest.order)
+    return [p for p in dict.fromkeys(p for p, _ in nest.order) if len(decided[p]) == deepest]
+
+
+def _unrolled(nest: LoopNest, decided: Decided) -> float:
+    if nest.unrolled_by is None:
+        return 0.0
+    return _log([max(1, nest.unrolls[decided[nest.unrolled_by][0]])])
+
+
+def _log(factors: Sequence[int]) -> float:
+    return math.log2(math.prod(factors))

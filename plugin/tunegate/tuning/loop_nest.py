@@ -1,0 +1,76 @@
+"""Which decision makes which loop of a sketch: what a tile means, before anything is lowered.
+
+MetaSchedule's multi-level tiling splits every axis of a block by a sampled tile and puts the parts in
+one order (on a CPU: spatial, spatial, reduction, spatial, reduction, spatial). Read from the sketch's
+own instructions, so that two tasks with different axes can be described in the same words.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+_SAMPLES = (
+    "SamplePerfectTile",
+    "SamplePartitionedTile",
+    "SampleCategorical",
+    "SampleComputeLocation",
+)
+_UNROLL = "meta_schedule.unroll_explicit"
+
+
+class LoopNest(msgspec.Struct, frozen=True):
+    """`order` has the loops of the tiled block, outermost first, each as (which decision of the
+    sketch, level of its tile). `copied_at` is the level at which a copy of the output is written back,
+    0 for the outermost; None where the block writes its output itself. `unrolls` are the steps up to which
+    loops are unrolled, one for each value of the decision `unrolled_by`."""
+
+    order: tuple[tuple[int, int], ...]
+    copied_at: int | None = None
+    unrolled_by: int | None = None
+    unrolls: tuple[int, ...] = ()
+
+
+def nest_of(looks: str) -> LoopNest | None:
+    """Of a sketch as `trace_form.Form.text` has it; None where no block was tiled."""
+    reader = _Reader()
+    for kind, inputs, attributes, outputs in json.loads(looks):
+        reader.read(kind, inputs, attributes, outputs)
+    return reader.nest if reader.nest.order else None
+
+
+class _Reader:
+    """Follows the variables of the instructions, which are numbered in the order of their making."""
+
+    def __init__(self) -> None:
+        self.nest = LoopNest(())
+        self._variables = self._decisions = 0
+        self._sampled: dict[str, tuple[int, int]] = {}
+        self._loops: dict[str, tuple[int, int]] = {}
+        self._choices: dict[str, list[int]] = {}
+
+    def read(self, kind: str, inputs: list[Any], attributes: list[Any], outputs: int) -> None:
+        names = [f"@{self._variables + number}" for number in range(outputs)]
+        self._variables += outputs
+        if kind in _SAMPLES:
+            self._sampled |= {name: (self._decisions, level) for level, name in enumerate(names)}
+            self._decisions += 1
+        match kind:
+            case "SampleCategorical":
+                self._choices[names[0]] = attributes[0]
+            case "Split":
+                pairs = zip(names, inputs[1:], strict=False)
+                self._loops |= {n: self._sampled[f] for n, f in pairs if f in self._sampled}
+            case "Reorder":
+                order = tuple(self._loops[name] for name in inputs if name in self._loops)
+                if len(order) > len(self.nest.order):
+                    self.nest = replace(self.nest, order=order)
+            case "ReverseComputeAt" if inputs[1] in self._loops:
+                self.nest = replace(self.nest, copied_at=self._loops[inputs[1]][1])
+            case "Annotate" if _UNROLL in attributes and inputs[1] in self._choices:
+                place, _ = self._sampled[inputs[1]]
+                steps = tuple(self._choices[inputs[1]])
+                self.nest = replace(self.nest, unrolled_by=place, unrolls=steps)
