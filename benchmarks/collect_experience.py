@@ -34,7 +34,7 @@ from tunegate.edges.metaschedule.import_onnx import import_model
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.messages import Candidate, Measure, Measured
 from tunegate.edges.metaschedule.search import TaskSearch
-from tunegate.edges.metaschedule.targets import tvm_target
+from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
 from tunegate.edges.onnx_prepare import prepare
 from tunegate.tuning.experience import Decided, TaskExperience
 
@@ -187,12 +187,14 @@ def function_of(proto: onnx.ModelProto, scratch: Path) -> ModelFunction:
     return max(imported(proto, scratch), key=lambda function: function.flops)
 
 
-def imported(proto: onnx.ModelProto, scratch: Path) -> list[ModelFunction]:
+def imported(
+    proto: onnx.ModelProto, scratch: Path, resolved: ResolvedTarget = RESOLVED
+) -> list[ModelFunction]:
     scratch.mkdir()
     file = scratch / "m.onnx"
     onnx.save(proto, file)
     prepared = prepare(file, shapes={}, into=scratch / "p", path="m.onnx")
-    module = import_model(prepared, RESOLVED.target, "m.onnx", channels_last=True)
+    module = import_model(prepared, resolved.target, "m.onnx", channels_last=True)
     return functions_of(module)
 
 
@@ -219,10 +221,12 @@ def tried(function: ModelFunction, trials: int, place: Path) -> TaskExperience:
     return TaskExperience("", sketches, tuple(rows))
 
 
-def measured(candidate: Candidate, best: float, place: Path) -> Measured:
+def measured(
+    candidate: Candidate, best: float, place: Path, resolved: ResolvedTarget = RESOLVED
+) -> Measured:
     request = Measure(
         candidate=candidate,
-        target_json=RESOLVED.export_json(),
+        target_json=resolved.export_json(),
         reference=str(place / "reference.npy"),
         writes_reference=candidate.origin == "default",
         loser_ms=measuring._LOSER_FACTOR * best,

@@ -1,10 +1,12 @@
 """What is known before the first trial, on models that it was not learned from: the search with and without it.
 
     PYTHONPATH=.:benchmarks python benchmarks/prior_knowledge.py squeezenet transformer-128 [--tasks 4] [--trials 48] [--seeds 2]
+        [--cpu haswell]
 
 Of each model the tasks that compute most are searched alone, each with the same number of trials, in turn with the
 prior, without it, and with neither prior nor surrogate. Prints two tables of docs/benchmarks.md: what the prior is
-worth for shipped operators that it was not fitted to, and the best times after so many trials.
+worth for shipped operators that it was not fitted to, and the best times after so many trials. With `--cpu` the
+candidates are compiled for another processor than this one, which this one must be able to run.
 """
 
 from __future__ import annotations
@@ -18,15 +20,18 @@ import tempfile
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import numpy as np
-from collect_experience import BATCH, RESOLVED, imported, measured
-from stock_model import named_model
+from collect_experience import BATCH, imported, measured
+from stock_model import TARGET, named_model
 
-from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.prior import Prior, experience_of, prior_of, ratios_of
 from tunegate.edges.metaschedule.search import TaskSearch
+from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
+from tunegate.edges.metaschedule.workload import Workload
 from tunegate.tuning.candidate_filter import rank_correlation
 from tunegate.tuning.experience import TaskExperience, nest_columns
 
@@ -42,18 +47,20 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, default=4)
     parser.add_argument("--trials", type=int, default=48)
     parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--cpu", default="native")
     options = parser.parse_args()
     logging.disable(logging.INFO)
     warnings.simplefilter("ignore")
     os.environ["TVM_NUM_THREADS"] = "1"
     load_intrinsics("llvm")
+    resolved = tvm_target(msgspec.structs.replace(TARGET, cpu=options.cpu))
     show_held_out(experience_of("llvm"))
     looks = [look for look in LOOKS if look <= options.trials]
     print(f"| | {' | '.join(f'after {look}' for look in looks)} |")
     print(f"|---|{'--:|' * len(looks)}")
     for name in options.models:
         with tempfile.TemporaryDirectory() as scratch:
-            show_model(name, options, looks, Path(scratch))
+            show_model(name, options, looks, Path(scratch), resolved)
 
 
 def show_held_out(tasks: Sequence[TaskExperience]) -> None:
@@ -84,8 +91,15 @@ def judged(prior: Prior, task: TaskExperience) -> tuple[float, float, float]:
     return correlation, 1 / float(max(ratios[first])), geometric([1 / best for best in drawn])
 
 
-def show_model(name: str, options: argparse.Namespace, looks: Sequence[int], scratch: Path) -> None:
-    functions = {f.workload.digest: f for f in imported(named_model(name), scratch / "model")}
+def show_model(
+    name: str,
+    options: argparse.Namespace,
+    looks: Sequence[int],
+    scratch: Path,
+    resolved: ResolvedTarget,
+) -> None:
+    every = imported(named_model(name), scratch / "model", resolved)
+    functions = {f.workload.digest: f for f in every}
     chosen = sorted(functions.values(), key=lambda f: -f.flops * f.weight)[: options.tasks]
     curves: dict[str, list[list[float]]] = {variant: [] for variant in VARIANTS}
     for number, function in enumerate(chosen):
@@ -93,7 +107,8 @@ def show_model(name: str, options: argparse.Namespace, looks: Sequence[int], scr
             for variant in VARIANTS:
                 place = scratch / f"{number}-{seed}-{variant}"
                 place.mkdir()
-                best = best_after(function, options.trials, seed, variant, place)
+                search = search_of(function.workload, resolved.target, seed, variant)
+                best = best_after(search, options.trials, place, resolved)
                 curves[variant].append([best[look - 1] for look in looks])
                 print(number, seed, variant, curves[variant][-1], flush=True)
     for variant, its in curves.items():
@@ -101,17 +116,19 @@ def show_model(name: str, options: argparse.Namespace, looks: Sequence[int], scr
         print(f"| {name}, {variant} | {' | '.join(f'{ms:.3f}' for ms in columns)} |", flush=True)
 
 
+def search_of(workload: Workload, target: Any, seed: int, variant: str) -> TaskSearch:
+    prior = prior_of("llvm") if variant == "prior" else None
+    return TaskSearch(workload, target, seed=seed, filters=variant != "no filter", prior=prior)
+
+
 def best_after(
-    function: ModelFunction, trials: int, seed: int, variant: str, place: Path
+    search: TaskSearch, trials: int, place: Path, resolved: ResolvedTarget
 ) -> list[float]:
     """Milliseconds of the best candidate after each trial."""
-    prior = prior_of("llvm") if variant == "prior" else None
-    filters = variant != "no filter"
-    search = TaskSearch(function.workload, RESOLVED.target, seed=seed, filters=filters, prior=prior)
     best, curve = math.inf, list[float]()
     while len(curve) < trials:
         candidates = search.propose(BATCH, ()).candidates
-        results = [measured(candidate, best, place) for candidate in candidates]
+        results = [measured(candidate, best, place, resolved) for candidate in candidates]
         for candidate, result in zip(candidates, results, strict=True):
             if candidate.origin != "default":
                 best = min(best, result.median_ms if result.status == "ok" else math.inf)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Iterator, Sequence
+from heapq import nlargest
 from typing import Any
 
 import tvm
@@ -178,20 +179,20 @@ class TaskSearch:
         score = self._surrogate.score() if self._filters and drafts else None
         scores = None
         if score is not None:
-            drafts = self._bred(score, drafts, good)
-            scores = self._scores(score, drafts)
+            bred = self._bred(score, drafts, good)
+            drafts, scores = list(bred), list(bred.values())
         kinds = [self._features.kind(draft) for draft in drafts]
         return drafts, picks(scores, kinds, count, self._chance)
 
-    def _bred(self, score: Score, drafts: list[Draft], good: list[Draft]) -> list[Draft]:
-        """With more drafts, made from those with the best scores as if they had been measured."""
+    def _bred(self, score: Score, drafts: list[Draft], good: list[Draft]) -> dict[Draft, float]:
+        """The scores of these drafts, and of more that are made from those with the best scores as if they
+        had been measured."""
+        scores = self._scores(score, drafts)
         for _ in range(_GENERATIONS):
-            scores = self._scores(score, drafts)
-            ranked = sorted(range(len(drafts)), key=scores.__getitem__, reverse=True)
-            parents = [*good, *(drafts[draft] for draft in ranked[:_GOOD])]
-            more = self._unseen(self._drafts.pool(parents, _POOL))
-            drafts = list(dict.fromkeys([*drafts, *more]))
-        return drafts
+            parents = [*good, *nlargest(_GOOD, scores, key=scores.__getitem__)]
+            pool = self._unseen(self._drafts.pool(parents, _POOL))
+            scores |= self._scores(score, [draft for draft in pool if draft not in scores])
+        return scores
 
     def _best(self) -> list[Schedule]:
         return sorted(self._times, key=lambda schedule: self._times[schedule])[:_GOOD]
@@ -199,8 +200,11 @@ class TaskSearch:
     def _unseen(self, pool: list[Draft]) -> list[Draft]:
         return [draft for draft in pool if Schedule(*draft) not in self._seen]
 
-    def _scores(self, score: Score, drafts: list[Draft]) -> list[float]:
-        return [float(s) for s in score([self._features.of(draft) for draft in drafts])]
+    def _scores(self, score: Score, drafts: list[Draft]) -> dict[Draft, float]:
+        if not drafts:
+            return {}
+        found = score([self._features.of(draft) for draft in drafts])
+        return dict(zip(drafts, map(float, found), strict=True))
 
     def _scheduled(
         self, origin: Origin, schedule: Any, reason: Reason = "random"

@@ -11,6 +11,7 @@ import numpy as np
 from tunegate.edges.metaschedule.prior import Prior
 from tunegate.tuning.candidate_filter import LEAST_CORRELATION, LEAST_EVIDENCE, rank_correlation
 
+_ENOUGH_TO_DOUBT = 2 * LEAST_EVIDENCE
 _ROUNDS = 40
 _FOLDS = 4
 _PARAMETERS = {
@@ -46,7 +47,8 @@ class Surrogate:
     counts as infinitely slow: to learn that a region fails is to learn something.
 
     Before a task has evidence of its own the prior decides, from then on the trees that correct it; where
-    these are better without the prior, they go without it.
+    these are better without the prior, they go without it. Where they know nothing, the prior goes on, unless
+    what was measured contradicts it.
     """
 
     def __init__(self, prior: Prior | None = None) -> None:
@@ -76,9 +78,18 @@ class Surrogate:
         ]
         self.evidence, expect = max(tried, key=lambda one: one[0])
         if self.evidence < LEAST_CORRELATION:
-            return None
+            prior = self._prior
+            return prior.ratios if prior and self._is_credible(prior, labels) else None
         trees = _fitted(_Known(features, labels, expect(self._rows)))
         return lambda rows: _predicted(trees, np.array(rows, dtype=np.float32), expect(rows))
+
+    def _is_credible(self, prior: Prior, labels: np.ndarray) -> bool:
+        """Whether the prior may go on where the task's own trees know nothing. What it picks is alike, so a few of
+        them say little of its ranks; with more there are some among them that it would have rejected."""
+        if len(self._rows) < _ENOUGH_TO_DOUBT:
+            return True
+        expected = prior.ratios(self._rows).tolist()
+        return rank_correlation(expected, labels.tolist()) > 0
 
     def _expectations(self, average: float) -> Iterator[Score]:
         """What the trees may correct: the average of the task, and the prior."""

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import math
 import random
+from collections.abc import Sequence
+
+import numpy as np
 
 from tests.plugin.tuning.test_experience import SKETCH, decided, experience
 from tunegate.edges.metaschedule.prior import Prior
 from tunegate.edges.metaschedule.surrogate import Surrogate
-from tunegate.tuning.candidate_filter import LEAST_EVIDENCE, rank_correlation
-from tunegate.tuning.experience import Decided, nest_columns
+from tunegate.tuning.candidate_filter import LEAST_CORRELATION, LEAST_EVIDENCE, rank_correlation
+from tunegate.tuning.experience import NEST_COLUMNS, Decided, nest_columns
 
 
 def fitted(count: int, milliseconds: object = None, seed: int = 1) -> Surrogate:
@@ -93,6 +97,37 @@ def test_a_prior_that_a_task_contradicts_is_overruled() -> None:
     assert score is not None
     wide, narrow = score([row_of(decided(16)), row_of(decided(1))])
     assert narrow > wide
+
+
+def test_where_a_task_is_all_noise_the_prior_goes_on() -> None:
+    """What it picks is all of one kind, and the times say nothing."""
+    surrogate = Surrogate(PRIOR)
+    for number in range(LEAST_EVIDENCE):
+        surrogate.add(row_of(decided(16)), 1.0 + 0.01 * (number % 3))
+    score = surrogate.score()
+    assert score is not None
+    assert surrogate.evidence < LEAST_CORRELATION
+    wide, narrow = score([row_of(decided(16)), row_of(decided(1))])
+    assert wide > narrow
+
+
+def test_where_it_knows_nothing_and_the_prior_is_contradicted_nothing_is_picked() -> None:
+    """Wide and narrow loops in turn, the narrow ones faster, but nothing that trees could learn it from."""
+    blind = [math.nan] * NEST_COLUMNS
+    surrogate = Surrogate(Contrary())
+    for number in range(2 * LEAST_EVIDENCE):
+        surrogate.add(blind, 1.0 + number % 2)
+    assert surrogate.score() is None
+
+
+class Contrary(Prior):
+    """Expects of each row the opposite of what comes."""
+
+    def __init__(self) -> None:
+        pass
+
+    def ratios(self, rows: Sequence[Sequence[float]]) -> np.ndarray:
+        return np.array([0.5 + 0.5 * (number % 2) for number in range(len(rows))])
 
 
 def test_a_prior_that_a_task_confirms_is_more_evidence() -> None:
