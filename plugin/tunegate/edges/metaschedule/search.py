@@ -74,8 +74,10 @@ class TaskSearch:
         # With channels last the direct form is the best of nine in ten convolutions.
         others = [d for d, t in self.space.templates.items() if t.form.name != DIRECT]
         self._drafts = DraftSpace(sampling, self._chance, seldom=others)
-        self._features = DraftFeatures(sampling, self.space.sketches())
-        self._surrogate = Surrogate(prior)
+        sketches = self.space.sketches()
+        self._features = DraftFeatures(sampling, sketches)
+        is_known = any(sketch.nest for sketch in sketches.values())
+        self._surrogate = Surrogate(prior if is_known else None)
         self._open: dict[int, Schedule] = {}
         self._times: dict[Schedule, float] = {}
         self._seen: set[Schedule] = set()

@@ -24,6 +24,12 @@ def search(target: Any = CPU, size: int = 128) -> TaskSearch:
     return TaskSearch(canonical_workload(product(size, size, size)), target, seed=1)
 
 
+def added() -> Any:
+    a = te.placeholder((4, 3), name="a")
+    b = te.compute((4, 3), lambda i, j: a[i, j] + 1.0, name="b")
+    return te.create_prim_func([a, b])
+
+
 def results(candidates: tuple[Candidate, ...]) -> list[Measured]:
     """As if the innermost factor of the first tile decided all."""
     return [Measured(number=c.number, status="ok", nanoseconds=(time_of(c),)) for c in candidates]
@@ -49,6 +55,11 @@ def test_what_is_known_from_before_picks_the_first_batch() -> None:
     assert {c.reason for c in chance} == {"random"}
     assert statistics.median(map(width, informed[1:])) >= 8
     assert statistics.median(map(width, chance[1:])) < 8
+
+
+def test_of_a_task_that_has_no_tiles_nothing_is_known_from_before() -> None:
+    tiny = TaskSearch(canonical_workload(added()), CPU, seed=1, prior=prior_of("llvm"))
+    assert {c.reason for c in tiny.propose(8, ()).candidates} == {"random"}
 
 
 def width(candidate: Candidate) -> int:
@@ -78,9 +89,7 @@ def test_nothing_is_proposed_twice() -> None:
 
 
 def test_a_small_space_is_exhausted_and_says_so() -> None:
-    a = te.placeholder((4, 3), name="a")
-    b = te.compute((4, 3), lambda i, j: a[i, j] + 1.0, name="b")
-    tiny = TaskSearch(canonical_workload(te.create_prim_func([a, b])), CPU, seed=1)
+    tiny = TaskSearch(canonical_workload(added()), CPU, seed=1)
     for _ in range(20):
         proposed = tiny.propose(8, ())
         tiny.learn(results(proposed.candidates))
