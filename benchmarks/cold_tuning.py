@@ -55,7 +55,6 @@ class Row(msgspec.Struct, frozen=True):
     seconds: float
     sum_ms: float
     """Calls x time, of the three tasks."""
-    best_ms: tuple[float, ...]
 
 
 def main() -> None:
@@ -91,7 +90,7 @@ def one_round(model: Path, place: Path, trials: int) -> dict[str, Row]:
     for name in best:
         times = tuple(milliseconds[name][key] for key in functions)
         pairs = zip(functions.values(), times, strict=True)
-        rows[name] = Row(seconds[name], sum(f.weight * ms for f, ms in pairs), times)
+        rows[name] = Row(seconds[name], sum(f.weight * ms for f, ms in pairs))
         shown = ", ".join(f"{ms:.3f}" for ms in times)
         print(f"{name}: {seconds[name]:.1f} s; {shown} ms; {rows[name].sum_ms:.2f}", flush=True)
     return rows

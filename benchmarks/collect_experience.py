@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import logging
 import math
-import os
 import random
 import tempfile
 import warnings
@@ -25,20 +24,15 @@ from typing import Any
 import msgspec
 import numpy as np
 import onnx
+from in_process import RESOLVED, imported, measured
 from onnx import TensorProto, helper, numpy_helper
-from stock_model import TARGET, named_model
+from stock_model import named_model, one_thread
 
-from tunegate.edges.metaschedule import measuring, worker
-from tunegate.edges.metaschedule.functions import ModelFunction, functions_of
-from tunegate.edges.metaschedule.import_onnx import import_model
+from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.messages import Candidate, Measure, Measured
 from tunegate.edges.metaschedule.search import TaskSearch
-from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
-from tunegate.edges.onnx_prepare import prepare
 from tunegate.tuning.experience import Decided, TaskExperience
 
-RESOLVED = tvm_target(TARGET)
 KEPT_OUT = ("squeezenet", "resnet50", "transformer-128", "transformer-96", "zfnet512")
 BATCH = 8
 MOST_FLOPS = 1.5e8
@@ -85,7 +79,7 @@ def main() -> None:
     options = parser.parse_args()
     logging.disable(logging.INFO)
     warnings.simplefilter("ignore")
-    os.environ["TVM_NUM_THREADS"] = "1"
+    one_thread()
     load_intrinsics("llvm")
     part, parts = map(int, options.part.split("/"))
     with tempfile.TemporaryDirectory() as scratch, options.file.open("ab") as file:
@@ -187,17 +181,6 @@ def function_of(proto: onnx.ModelProto, scratch: Path) -> ModelFunction:
     return max(imported(proto, scratch), key=lambda function: function.flops)
 
 
-def imported(
-    proto: onnx.ModelProto, scratch: Path, resolved: ResolvedTarget = RESOLVED
-) -> list[ModelFunction]:
-    scratch.mkdir()
-    file = scratch / "m.onnx"
-    onnx.save(proto, file)
-    prepared = prepare(file, shapes={}, into=scratch / "p", path="m.onnx")
-    module = import_model(prepared, resolved.target, "m.onnx", channels_last=True)
-    return functions_of(module)
-
-
 def tried(function: ModelFunction, trials: int, place: Path) -> TaskExperience:
     place.mkdir()
     search = TaskSearch(function.workload, RESOLVED.target, seed=1)
@@ -219,21 +202,6 @@ def tried(function: ModelFunction, trials: int, place: Path) -> TaskExperience:
         search.learn(results)
     sketches = tuple(search.space.sketches().values())
     return TaskExperience("", sketches, tuple(rows))
-
-
-def measured(
-    candidate: Candidate, best: float, place: Path, resolved: ResolvedTarget = RESOLVED
-) -> Measured:
-    request = Measure(
-        candidate=candidate,
-        target_json=resolved.export_json(),
-        reference=str(place / "reference.npy"),
-        writes_reference=candidate.origin == "default",
-        loser_ms=measuring._LOSER_FACTOR * best,
-        repeats=measuring._REPEATS,
-        repeat_ms=measuring._REPEAT_MS,
-    )
-    return worker.answer(request)
 
 
 if __name__ == "__main__":

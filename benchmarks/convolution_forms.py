@@ -21,22 +21,17 @@ from unittest.mock import patch
 
 os.environ["TVM_NUM_THREADS"] = "1"
 
-import onnx
-from stock_model import TARGET, named_model
+from in_process import RESOLVED, imported, measured
+from stock_model import named_model
 from tvm.s_tir import meta_schedule as ms
 
-from tunegate.edges.metaschedule import measuring, space, worker
+from tunegate.edges.metaschedule import space
 from tunegate.edges.metaschedule.forms import DIRECT, forms_of
-from tunegate.edges.metaschedule.functions import ModelFunction, functions_of
-from tunegate.edges.metaschedule.import_onnx import import_model
+from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.messages import Candidate, Measure, Measured
 from tunegate.edges.metaschedule.search import TaskSearch
-from tunegate.edges.metaschedule.targets import tvm_target
-from tunegate.edges.onnx_prepare import prepare
 
 BATCH = 8
-RESOLVED = tvm_target(TARGET)
 
 
 def main() -> None:
@@ -78,11 +73,7 @@ def only_direct() -> Iterator[None]:
 
 
 def convolutions(name: str, scratch: Path) -> list[ModelFunction]:
-    model = scratch / "m.onnx"
-    onnx.save(named_model(name), model)
-    prepared = prepare(model, shapes={}, into=scratch / "p", path="m.onnx")
-    module = import_model(prepared, RESOLVED.target, "m.onnx", channels_last=True)
-    found = {f.workload.digest: f for f in functions_of(module)}
+    found = {f.workload.digest: f for f in imported(named_model(name), scratch / "model")}
     return [f for f in found.values() if len(forms_of(f.workload.module, "llvm")) > 1]
 
 
@@ -104,26 +95,13 @@ def best_of(function: ModelFunction, trials: int, seed: int, place: Path) -> tup
         results = [measured(c, best, place) for c in candidates]
         for candidate, result in zip(candidates, results, strict=True):
             tried += candidate.origin != "default"
-            ms = statistics.median(result.nanoseconds) / 1e6 if result.status == "ok" else best
+            ms = result.median_ms if result.status == "ok" else best
             if ms < best:
                 best = ms
                 template = search.space.templates.get(candidate.schedule.template)
                 form = template.form.name if template else "default"
         search.learn(results)
     return best, form
-
-
-def measured(candidate: Candidate, best: float, place: Path) -> Measured:
-    request = Measure(
-        candidate=candidate,
-        target_json=RESOLVED.export_json(),
-        reference=str(place / "reference.npy"),
-        writes_reference=candidate.origin == "default",
-        loser_ms=measuring._LOSER_FACTOR * best,
-        repeats=measuring._REPEATS,
-        repeat_ms=measuring._REPEAT_MS,
-    )
-    return worker.answer(request)
 
 
 if __name__ == "__main__":

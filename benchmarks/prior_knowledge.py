@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import logging
 import math
-import os
 import statistics
 import tempfile
 import warnings
@@ -24,8 +23,8 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from collect_experience import BATCH, imported, measured
-from stock_model import TARGET, named_model
+from in_process import imported, measured
+from stock_model import TARGET, named_model, one_thread
 
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.prior import Prior, experience_of, prior_of, ratios_of
@@ -35,6 +34,7 @@ from tunegate.edges.metaschedule.workload import Workload
 from tunegate.tuning.candidate_filter import rank_correlation
 from tunegate.tuning.experience import TaskExperience, nest_columns
 
+BATCH = 8
 LOOKS = (8, 16, 32, 48)
 FOLDS = 8
 DRAWS = 300
@@ -51,7 +51,7 @@ def main() -> None:
     options = parser.parse_args()
     logging.disable(logging.INFO)
     warnings.simplefilter("ignore")
-    os.environ["TVM_NUM_THREADS"] = "1"
+    one_thread()
     load_intrinsics("llvm")
     resolved = tvm_target(msgspec.structs.replace(TARGET, cpu=options.cpu))
     show_held_out(experience_of("llvm"))

@@ -31,13 +31,11 @@ class DraftFeatures:
         self._width = max(widths, default=0)
 
     def of(self, draft: Draft) -> list[float]:
-        decided = tuple(values for _, values in draft.decisions)
-        return nest_columns(self._sketches[draft.template], decided) + self._own(draft)
+        return nest_columns(self._sketches[draft.template], _decided(draft)) + self._own(draft)
 
     def kind(self, draft: Draft) -> tuple[str, Decided]:
         """Drafts of one kind differ in what matters less than their innermost loops."""
-        decided = tuple(values for _, values in draft.decisions)
-        return draft.template, innermost(self._sketches[draft.template], decided)
+        return draft.template, innermost(self._sketches[draft.template], _decided(draft))
 
     def _own(self, draft: Draft) -> list[float]:
         sampling = self._templates[draft.template]
@@ -54,6 +52,10 @@ class DraftFeatures:
                 sums[level] += size
         columns += [math.nan] * (1 + self._width - len(columns))
         return columns + _volumes(volumes)
+
+
+def _decided(draft: Draft) -> Decided:
+    return tuple(values for _, values in draft.decisions)
 
 
 def _volumes(volumes: Mapping[int, Sequence[float]]) -> list[float]:

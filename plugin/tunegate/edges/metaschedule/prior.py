@@ -8,12 +8,13 @@ seen stands in docs/benchmarks.md.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 import msgspec
 import numpy as np
 
+from tunegate.edges.metaschedule.boosted_trees import BoostedTrees
 from tunegate.tuning.experience import NEST_COLUMNS, TaskExperience, nest_columns
 
 _FOLDER = Path(__file__).parent / "experience"
@@ -24,38 +25,33 @@ _PARAMETERS = {
     "min_child_weight": 2,
     "subsample": 0.8,
     "colsample_bytree": 0.8,
-    "objective": "reg:squarederror",
-    "nthread": 1,
-    "seed": 1,
-    "verbosity": 0,
 }
 
 
 class Prior:
-    """Expects time ratios, best / time."""
+    """Expects time ratios, best / time. Fitted when it is first asked: not every run searches."""
 
     def __init__(self, tasks: Sequence[TaskExperience]) -> None:
-        # Imported when there is something to fit: it is a sixth of what a search takes to start.
-        import xgboost  # noqa: PLC0415
-
-        rows = [
-            nest_columns(task.sketches[number], decided)
-            for task in tasks
-            for number, _, decided in task.rows
-        ]
-        ratios = [ratio for task in tasks for ratio in ratios_of(task)]
-        known = xgboost.DMatrix(np.array(rows, dtype=np.float32), np.array(ratios))
-        self._trees = xgboost.train(_PARAMETERS, known, _ROUNDS)
-        self._mean = float(np.mean(ratios))
+        self._tasks = tasks
 
     def ratios(self, rows: Sequence[Sequence[float]]) -> np.ndarray:
         """Expected of drafts, whose rows begin with the columns of their loop nest; one without a nest is as
         good as the mean."""
-        import xgboost  # noqa: PLC0415
-
+        trees, mean = self._fitted
         columns = np.array(rows, dtype=np.float32)[:, :NEST_COLUMNS]
-        expected = np.asarray(self._trees.predict(xgboost.DMatrix(columns)))
-        return np.where(np.isnan(columns).all(axis=1), self._mean, expected)
+        return np.where(np.isnan(columns).all(axis=1), mean, trees.predicted(columns))
+
+    @cached_property
+    def _fitted(self) -> tuple[BoostedTrees, float]:
+        """The trees, and the mean of what they were fitted to."""
+        rows = [
+            nest_columns(task.sketches[number], decided)
+            for task in self._tasks
+            for number, _, decided in task.rows
+        ]
+        ratios = np.array([ratio for task in self._tasks for ratio in ratios_of(task)])
+        features = np.array(rows, dtype=np.float32)
+        return BoostedTrees(features, ratios, _PARAMETERS, rounds=_ROUNDS), float(np.mean(ratios))
 
 
 @cache

@@ -4,10 +4,11 @@ from before."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from tunegate.edges.metaschedule.boosted_trees import BoostedTrees
 from tunegate.edges.metaschedule.prior import Prior
 from tunegate.tuning.candidate_filter import LEAST_CORRELATION, LEAST_EVIDENCE, rank_correlation
 
@@ -20,10 +21,6 @@ _PARAMETERS = {
     "min_child_weight": 0.5,
     "subsample": 0.8,
     "colsample_bytree": 0.7,
-    "objective": "reg:squarederror",
-    "nthread": 1,
-    "seed": 1,
-    "verbosity": 0,
 }
 
 
@@ -72,16 +69,16 @@ class Surrogate:
         best = min(times)
         labels = np.array([0.0 if t is None else best / t for t in self._milliseconds])
         features = np.array(self._rows, dtype=np.float32)
-        tried = [
-            (_evidence(_Known(features, labels, expect(self._rows))), expect)
-            for expect in self._expectations(float(np.mean(labels)))
-        ]
-        self.evidence, expect = max(tried, key=lambda one: one[0])
+        tried = []
+        for expect in self._expectations(float(np.mean(labels))):
+            known = _Known(features, labels, expect(self._rows))
+            tried.append((_evidence(known), known, expect))
+        self.evidence, known, expect = max(tried, key=lambda one: one[0])
         if self.evidence < LEAST_CORRELATION:
             prior = self._prior
             return prior.ratios if prior and self._is_credible(prior, labels) else None
-        trees = _fitted(_Known(features, labels, expect(self._rows)))
-        return lambda rows: _predicted(trees, np.array(rows, dtype=np.float32), expect(rows))
+        trees = _fitted(known)
+        return lambda rows: trees.predicted(np.array(rows, dtype=np.float32), expect(rows))
 
     def _is_credible(self, prior: Prior, labels: np.ndarray) -> bool:
         """Whether the prior may go on where the task's own trees know nothing. What it picks is alike, so a few of
@@ -104,19 +101,11 @@ def _evidence(known: _Known) -> float:
     for number in range(_FOLDS):
         held = fold == number
         trees = _fitted(known.only(~held))
-        predicted[held] = _predicted(trees, known.features[held], known.expected[held])
+        predicted[held] = trees.predicted(known.features[held], known.expected[held])
     return rank_correlation(predicted.tolist(), known.labels.tolist())
 
 
-def _fitted(known: _Known) -> Any:
-    # Imported when there is something to fit: it is a sixth of what a search takes to start.
-    import xgboost  # noqa: PLC0415
-
-    matrix = xgboost.DMatrix(known.features, known.labels, base_margin=known.expected)
-    return xgboost.train(_PARAMETERS, matrix, _ROUNDS)
-
-
-def _predicted(trees: Any, features: np.ndarray, expected: np.ndarray) -> np.ndarray:
-    import xgboost  # noqa: PLC0415
-
-    return np.asarray(trees.predict(xgboost.DMatrix(features, base_margin=expected)))
+def _fitted(known: _Known) -> BoostedTrees:
+    return BoostedTrees(
+        known.features, known.labels, _PARAMETERS, rounds=_ROUNDS, expected=known.expected
+    )

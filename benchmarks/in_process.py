@@ -1,0 +1,45 @@
+"""The functions of a model, and candidates of them measured, in this process: for benchmarks of the search alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+from stock_model import TARGET
+
+from tunegate.edges.metaschedule import measuring, worker
+from tunegate.edges.metaschedule.functions import ModelFunction, functions_of
+from tunegate.edges.metaschedule.import_onnx import import_model
+from tunegate.edges.metaschedule.messages import Candidate, Measure, Measured
+from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
+from tunegate.edges.onnx_prepare import prepare
+
+RESOLVED = tvm_target(TARGET)
+
+
+def imported(
+    proto: onnx.ModelProto, scratch: Path, resolved: ResolvedTarget = RESOLVED
+) -> list[ModelFunction]:
+    """Channels last; `scratch` is made."""
+    scratch.mkdir()
+    file = scratch / "m.onnx"
+    onnx.save(proto, file)
+    prepared = prepare(file, shapes={}, into=scratch / "p", path="m.onnx")
+    module = import_model(prepared, resolved.target, "m.onnx", channels_last=True)
+    return functions_of(module)
+
+
+def measured(
+    candidate: Candidate, best: float, place: Path, resolved: ResolvedTarget = RESOLVED
+) -> Measured:
+    """As a worker of a run does; `best` are the milliseconds by which losers are told."""
+    request = Measure(
+        candidate=candidate,
+        target_json=resolved.export_json(),
+        reference=str(place / "reference.npy"),
+        writes_reference=candidate.origin == "default",
+        loser_ms=measuring._LOSER_FACTOR * best,
+        repeats=measuring._REPEATS,
+        repeat_ms=measuring._REPEAT_MS,
+    )
+    return worker.answer(request)
