@@ -31,7 +31,8 @@ from stock_model import named_model, one_thread
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.search import TaskSearch
-from tunegate.tuning.experience import Decided, TaskExperience
+from tunegate.tuning.experience import TaskExperience
+from tunegate.tuning.loop_nest import Decided
 
 KEPT_OUT = ("squeezenet", "resnet50", "transformer-128", "transformer-96", "zfnet512")
 BATCH = 8

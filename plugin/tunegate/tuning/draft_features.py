@@ -8,8 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from tunegate.tuning.code_size import is_bloated
 from tunegate.tuning.drafts import Draft
-from tunegate.tuning.experience import Decided, Sketch, innermost, nest_columns
+from tunegate.tuning.experience import Sketch, innermost, nest_columns
+from tunegate.tuning.loop_nest import Decided
 from tunegate_cache.decisions import SamplingInstruction
 
 _LEVELS = 4
@@ -36,6 +38,9 @@ class DraftFeatures:
     def kind(self, draft: Draft) -> tuple[str, Decided]:
         """Drafts of one kind differ in what matters less than their innermost loops."""
         return draft.template, innermost(self._sketches[draft.template], _decided(draft))
+
+    def is_bloated(self, draft: Draft) -> bool:
+        return is_bloated(self._sketches[draft.template].nest, _decided(draft))
 
     def _own(self, draft: Draft) -> list[float]:
         sampling = self._templates[draft.template]

@@ -13,12 +13,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from tunegate.tuning.loop_nest import LoopNest
+from tunegate.tuning.loop_nest import Decided, LoopNest
 
 _LANES = (8, 16)
 """Vectors of 32-bit numbers in 256 and in 512 bits."""
-Decided = tuple[tuple[int, ...], ...]
-"""The values of each decision of a sketch."""
 
 
 class Sketch(msgspec.Struct, frozen=True):
@@ -57,7 +55,7 @@ def nest_columns(sketch: Sketch, decided: Decided) -> list[float]:
         return [math.nan] * NEST_COLUMNS
     tile = _tile(sketch.nest, decided)
     lanes = 2**tile.lanes
-    unroll = _unrolled(sketch.nest, decided)
+    unroll = _log([sketch.nest.unrolled_steps(decided)])
     body = tile.inner - tile.lanes + tile.reduced_inner
     return [
         *tile,
@@ -82,11 +80,11 @@ def innermost(sketch: Sketch, decided: Decided) -> Decided:
     nest."""
     if sketch.nest is None:
         return decided
-    return ((*(decided[place][-1] for place in _spatial(sketch.nest, decided)),),)
+    return ((*(decided[place][-1] for place in sketch.nest.spatial(decided)),),)
 
 
 def _tile(nest: LoopNest, decided: Decided) -> _Tile:
-    spatial = _spatial(nest, decided)
+    spatial = nest.spatial(decided)
     deepest = len(decided[spatial[0]])
     reduced = [p for p in dict.fromkeys(p for p, _ in nest.order) if p not in spatial]
     inner = [decided[p][level] for p, level in nest.order if p in spatial and level == deepest - 1]
@@ -103,18 +101,6 @@ def _tile(nest: LoopNest, decided: Decided) -> _Tile:
         reduced_outer=sum(_log(decided[p][:-1]) for p in reduced),
         axis=_log(decided[last]),
     )
-
-
-def _spatial(nest: LoopNest, decided: Decided) -> list[int]:
-    """The decisions of axes that are not summed over: their tiles have the most levels."""
-    deepest = max(len(decided[place]) for place, _ in nest.order)
-    return [p for p in dict.fromkeys(p for p, _ in nest.order) if len(decided[p]) == deepest]
-
-
-def _unrolled(nest: LoopNest, decided: Decided) -> float:
-    if nest.unrolled_by is None:
-        return 0.0
-    return _log([max(1, nest.unrolls[decided[nest.unrolled_by][0]])])
 
 
 def _log(factors: Sequence[int]) -> float:

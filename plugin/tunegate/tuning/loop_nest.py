@@ -20,6 +20,8 @@ _SAMPLES = (
     "SampleComputeLocation",
 )
 _UNROLL = "meta_schedule.unroll_explicit"
+Decided = tuple[tuple[int, ...], ...]
+"""The values of each decision of a sketch."""
 
 
 class LoopNest(msgspec.Struct, frozen=True):
@@ -32,6 +34,18 @@ class LoopNest(msgspec.Struct, frozen=True):
     copied_at: int | None = None
     unrolled_by: int | None = None
     unrolls: tuple[int, ...] = ()
+
+    def spatial(self, decided: Decided) -> list[int]:
+        """The decisions of axes that are not summed over: their tiles have the most levels."""
+        places = dict.fromkeys(place for place, _ in self.order)
+        deepest = max(len(decided[place]) for place in places)
+        return [place for place in places if len(decided[place]) == deepest]
+
+    def unrolled_steps(self, decided: Decided) -> int:
+        """Loops with more steps than this stay loops."""
+        if self.unrolled_by is None:
+            return 1
+        return max(1, self.unrolls[decided[self.unrolled_by][0]])
 
 
 def nest_of(looks: str) -> LoopNest | None:

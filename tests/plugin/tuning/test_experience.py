@@ -9,13 +9,12 @@ from hypothesis import strategies as st
 
 from tunegate.tuning.experience import (
     NEST_COLUMNS,
-    Decided,
     Sketch,
     TaskExperience,
     innermost,
     nest_columns,
 )
-from tunegate.tuning.loop_nest import LoopNest
+from tunegate.tuning.loop_nest import Decided, LoopNest
 
 ORDER = ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (0, 2), (1, 2), (2, 1), (0, 3), (1, 3))
 """Of a product: rows, columns, and what is summed."""

@@ -14,6 +14,7 @@ from tvm.relax.frontend.onnx import from_onnx
 
 from tunegate.edges.metaschedule import layout
 from tunegate.edges.metaschedule.prepacking import marked
+from tunegate.edges.metaschedule.weight_layout import with_moved_constants
 from tunegate.edges.onnx_prepare import PreparedModel, unsupported
 from tunegate.errors import UnsupportedModelError
 
@@ -35,6 +36,7 @@ def import_model(
             module = from_onnx(proto)
             if channels_last:
                 module = layout.channels_last(module)
+            module = with_moved_constants(module)
             with target:
                 module = relax.get_pipeline("zero")(module)
             return marked(module) if str(target.kind.name) == "llvm" else module

@@ -78,6 +78,7 @@ class TaskSearch:
         self._features = DraftFeatures(sampling, sketches)
         is_known = any(sketch.nest for sketch in sketches.values())
         self._surrogate = Surrogate(prior if is_known else None)
+        self._is_cpu = str(target.kind.name) == "llvm"
         self._open: dict[int, Schedule] = {}
         self._times: dict[Schedule, float] = {}
         self._seen: set[Schedule] = set()
@@ -177,7 +178,7 @@ class TaskSearch:
         good = [_draft(schedule) for schedule in self._best()]
         pool = self._drafts.pool(good, _POOL)
         self._is_small = len(pool) < _POOL
-        drafts = self._unseen(pool)
+        drafts = self._worth_compiling(pool)
         score = self._surrogate.score() if self._filters and drafts else None
         scores = None
         if score is not None:
@@ -192,15 +193,16 @@ class TaskSearch:
         scores = self._scores(score, drafts)
         for _ in range(_GENERATIONS):
             parents = [*good, *nlargest(_GOOD, scores, key=scores.__getitem__)]
-            pool = self._unseen(self._drafts.pool(parents, _POOL))
+            pool = self._worth_compiling(self._drafts.pool(parents, _POOL))
             scores |= self._scores(score, [draft for draft in pool if draft not in scores])
         return scores
 
     def _best(self) -> list[Schedule]:
         return sorted(self._times, key=lambda schedule: self._times[schedule])[:_GOOD]
 
-    def _unseen(self, pool: list[Draft]) -> list[Draft]:
-        return [draft for draft in pool if Schedule(*draft) not in self._seen]
+    def _worth_compiling(self, pool: list[Draft]) -> list[Draft]:
+        new = (draft for draft in pool if Schedule(*draft) not in self._seen)
+        return [d for d in new if not (self._is_cpu and self._features.is_bloated(d))]
 
     def _scores(self, score: Score, drafts: list[Draft]) -> dict[Draft, float]:
         if not drafts:

@@ -10,7 +10,8 @@ from tests.plugin.tuning.test_experience import SKETCH, decided, experience
 from tunegate.edges.metaschedule.prior import Prior
 from tunegate.edges.metaschedule.surrogate import Surrogate
 from tunegate.tuning.candidate_filter import LEAST_CORRELATION, LEAST_EVIDENCE, rank_correlation
-from tunegate.tuning.experience import NEST_COLUMNS, Decided, nest_columns
+from tunegate.tuning.experience import NEST_COLUMNS, nest_columns
+from tunegate.tuning.loop_nest import Decided
 
 
 def fitted(count: int, milliseconds: object = None, seed: int = 1) -> Surrogate:
