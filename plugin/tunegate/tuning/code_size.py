@@ -22,9 +22,7 @@ def copied_statements(nest: LoopNest, decided: Decided) -> int:
     """Vectors that the unrolled copy of a tile of the output moves; 0 where nothing is copied, or in a loop."""
     if nest.copied_at is None:
         return 0
-    tile = math.prod(
-        math.prod(decided[place][nest.copied_at + 1 :]) for place in nest.spatial(decided)
-    )
+    tile = math.prod(math.prod(decided[place][nest.copied_at + 1 :]) for place in nest.spatial)
     innermost, _ = nest.order[-1]
     vectors = tile // decided[innermost][-1]
     return vectors if vectors <= nest.unrolled_steps(decided) else 0

@@ -80,13 +80,12 @@ def innermost(sketch: Sketch, decided: Decided) -> Decided:
     nest."""
     if sketch.nest is None:
         return decided
-    return ((*(decided[place][-1] for place in sketch.nest.spatial(decided)),),)
+    return ((*(decided[place][-1] for place in sketch.nest.spatial),),)
 
 
 def _tile(nest: LoopNest, decided: Decided) -> _Tile:
-    spatial = nest.spatial(decided)
+    spatial = nest.spatial
     deepest = len(decided[spatial[0]])
-    reduced = [p for p in dict.fromkeys(p for p, _ in nest.order) if p not in spatial]
     inner = [decided[p][level] for p, level in nest.order if p in spatial and level == deepest - 1]
     middle = [decided[p][level] for p, level in nest.order if p in spatial and level == deepest - 2]
     last = nest.order[-1][0]
@@ -97,8 +96,8 @@ def _tile(nest: LoopNest, decided: Decided) -> _Tile:
         middle=_log(middle),
         middle_last=_log(middle[-1:]),
         outer=sum(_log(decided[p][:-2]) for p in spatial),
-        reduced_inner=sum(_log(decided[p][-1:]) for p in reduced),
-        reduced_outer=sum(_log(decided[p][:-1]) for p in reduced),
+        reduced_inner=sum(_log(decided[p][-1:]) for p in nest.reduced),
+        reduced_outer=sum(_log(decided[p][:-1]) for p in nest.reduced),
         axis=_log(decided[last]),
     )
 

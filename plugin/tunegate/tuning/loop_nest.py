@@ -8,6 +8,8 @@ own instructions, so that two tasks with different axes can be described in the 
 from __future__ import annotations
 
 import json
+from collections import Counter
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -35,17 +37,28 @@ class LoopNest(msgspec.Struct, frozen=True):
     unrolled_by: int | None = None
     unrolls: tuple[int, ...] = ()
 
-    def spatial(self, decided: Decided) -> list[int]:
+    @property
+    def spatial(self) -> tuple[int, ...]:
         """The decisions of axes that are not summed over: their tiles have the most levels."""
-        places = dict.fromkeys(place for place, _ in self.order)
-        deepest = max(len(decided[place]) for place in places)
-        return [place for place in places if len(decided[place]) == deepest]
+        return _by_depth(self.order)[0]
+
+    @property
+    def reduced(self) -> tuple[int, ...]:
+        """Those of axes that are summed over."""
+        return _by_depth(self.order)[1]
 
     def unrolled_steps(self, decided: Decided) -> int:
         """Loops with more steps than this stay loops."""
         if self.unrolled_by is None:
             return 1
         return max(1, self.unrolls[decided[self.unrolled_by][0]])
+
+
+@lru_cache
+def _by_depth(order: tuple[tuple[int, int], ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    levels = Counter(place for place, _ in order)
+    deepest = tuple(place for place, count in levels.items() if count == max(levels.values()))
+    return deepest, tuple(place for place in levels if place not in deepest)
 
 
 def nest_of(looks: str) -> LoopNest | None:

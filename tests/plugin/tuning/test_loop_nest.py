@@ -45,3 +45,9 @@ def test_a_split_by_numbers_decides_nothing() -> None:
 def test_a_sketch_that_tiles_nothing_has_no_nest() -> None:
     assert nest_of(json.dumps([["SampleCategorical", [], [[0, 16], [0.5, 0.5]], 1]])) is None
     assert nest_of("[]") is None
+
+
+def test_axes_that_are_summed_over_have_fewer_levels() -> None:
+    order = ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (0, 2), (1, 2), (2, 1), (0, 3), (1, 3))
+    assert LoopNest(order).spatial == (0, 1)
+    assert LoopNest(order).reduced == (2,)

@@ -15,6 +15,7 @@ from tunegate.edges.metaschedule.messages import Candidate, Measured, Schedule
 from tunegate.edges.metaschedule.prior import prior_of
 from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.workload import canonical_workload
+from tunegate.tuning.drafts import Draft
 
 load_intrinsics("llvm")
 CPU = tvm.target.Target({"kind": "llvm", "mcpu": "haswell", "num-cores": 2})
@@ -86,6 +87,17 @@ def test_nothing_is_proposed_twice() -> None:
         mine.learn(results(proposed))
         schedules += [c.schedule for c in proposed]
     assert len(set(schedules)) == len(schedules)
+
+
+def test_what_would_keep_the_compiler_busy_is_never_proposed() -> None:
+    """Of the drafts of this product one in twenty has a copy that is unrolled into hundreds of statements."""
+    mine = search(size=512)
+    assert any(mine._features.is_bloated(draft) for draft in mine._drafts.pool([], 512))
+    for _ in range(6):
+        proposed = mine.propose(8, ()).candidates
+        mine.learn(results(proposed))
+        drafts = [Draft(c.schedule.template, c.schedule.decisions) for c in proposed[-8:]]
+        assert not any(mine._features.is_bloated(draft) for draft in drafts)
 
 
 def test_a_small_space_is_exhausted_and_says_so() -> None:
