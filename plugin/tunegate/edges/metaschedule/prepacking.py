@@ -14,6 +14,8 @@ import tvm
 from tvm import relax
 from tvm.s_tir import meta_schedule as ms
 
+from tunegate.edges.metaschedule.packing import Move, moves_of
+from tunegate.edges.metaschedule.weight_layout import with_packed_constants
 from tunegate.edges.metaschedule.workload import Workload, canonical_workload
 
 ATTRIBUTE = "layout_free_buffers"
@@ -37,7 +39,7 @@ def unmarked(workload: Workload) -> Workload:
 
 def folded(module: Any) -> Any:
     """A Relax module of scheduled functions with the packing of its constants done."""
-    split = relax.transform.SplitLayoutRewritePreproc()(module)
+    split = with_packed_constants(relax.transform.SplitLayoutRewritePreproc()(module))
     return relax.transform.DeadCodeElimination()(relax.transform.FoldConstant()(split))
 
 
@@ -49,13 +51,14 @@ class Source(NamedTuple):
 
 
 class SplitKernel(NamedTuple):
-    """`module` has `main`, and `prepack` where `packs` is not empty: it takes the arguments of these
-    numbers, and writes buffers of the types `packed`."""
+    """The arguments of the numbers `packs` are laid out anew, as buffers of the types `packed`: by `moves`, one for
+    each, or, where these are None, by the function `prepack` of `module`, which has `main`."""
 
     module: Any
     packs: tuple[int, ...]
     packed: tuple[Any, ...]
     sources: tuple[Source, ...]
+    moves: tuple[Move, ...] | None = None
 
 
 def split_kernel(module: Any) -> SplitKernel:
@@ -70,13 +73,17 @@ def split_kernel(module: Any) -> SplitKernel:
     if len(calls) == 1:
         return SplitKernel(module, (), (), as_it_is)
     prepack, kernel = calls
-    parts = {PREPACK: split[prepack.function], MAIN: split[kernel.function]}
+    moves = moves_of(split[prepack.function])
+    parts = {MAIN: split[kernel.function]}
+    if moves is None:
+        parts[PREPACK] = split[prepack.function]
     functions = {name: part.with_attr("global_symbol", name) for name, part in parts.items()}
     return SplitKernel(
         module=tvm.IRModule(functions),
         packs=tuple(names[argument].place for argument in prepack.arguments),
         packed=prepack.outputs,
         sources=(*(names[argument] for argument in kernel.arguments), as_it_is[-1]),
+        moves=moves,
     )
 
 

@@ -1,7 +1,7 @@
-"""Constants moved to another layout when a model is imported.
+"""Constants moved to another layout, when a model is imported and when it is built.
 
 The compiler folds such a move by compiling a kernel for it, one for every weight: nearly all of the time that the import of a
-network with convolutions takes. It is only moving numbers about.
+network with convolutions takes, and much of a build's. It is only moving numbers about.
 """
 
 from __future__ import annotations
@@ -14,18 +14,28 @@ import tvm
 from tvm import relax
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
+from tunegate.edges.metaschedule.packing import moves_of
+
 _NUMBERS = frozenset("?biuf")
 """Kinds of numpy's own; others, as bfloat16, are left to the compiler."""
 
 
 def with_moved_constants(module: Any) -> Any:
     """A Relax module before legalization, with every transposed or reshaped constant done."""
-    moving = _Moving(module)
+    return _with_folded(module, _Moving(module))
+
+
+def with_packed_constants(module: Any) -> Any:
+    """A Relax module of scheduled functions, with every packing of constants done that is a packing alone."""
+    return _with_folded(module, _Packing(module))
+
+
+def _with_folded(module: Any, folding: Any) -> Any:
     for variable, function in list(module.functions.items()):
         if isinstance(function, relax.Function):
-            moving.builder_.update_func(variable, moving.visit_expr(function))
-    moved = moving.builder_.get()
-    return relax.transform.DeadCodeElimination()(relax.transform.CanonicalizeBindings()(moved))
+            folding.builder_.update_func(variable, folding.visit_expr(function))
+    done = folding.builder_.get()
+    return relax.transform.DeadCodeElimination()(relax.transform.CanonicalizeBindings()(done))
 
 
 @mutator
@@ -33,19 +43,42 @@ class _Moving(PyExprMutator):  # type: ignore[misc]
     def visit_call_(self, call: Any) -> Any:
         visited = self.visit_expr_post_order(call)
         move = _MOVES.get(getattr(call.op, "name", ""))
-        value = None if move is None else self._value(visited.args[0])
+        value = None if move is None else _value(visited.args[0], self)
         moved = None if move is None or value is None else move(value, call)
-        if moved is None:
-            return visited
-        return relax.const(np.ascontiguousarray(moved), str(moved.dtype))
+        return visited if moved is None else _constant(moved)
 
-    def _value(self, argument: Any) -> np.ndarray | None:
-        """Of a constant, or of a variable that is bound to one."""
-        bound = self.lookup_binding(argument) if isinstance(argument, relax.Var) else argument
-        if not isinstance(bound, tvm.ir.GenericConst):
-            return None
-        value: np.ndarray = bound.value.numpy()
-        return value if value.dtype.kind in _NUMBERS else None
+
+@mutator
+class _Packing(PyExprMutator):  # type: ignore[misc]
+    def __init__(self, module: Any) -> None:
+        super().__init__(module)
+        self._module = module
+
+    def visit_call_(self, call: Any) -> Any:
+        visited = self.visit_expr_post_order(call)
+        if getattr(call.op, "name", "") != "relax.call_tir":
+            return visited
+        constants = [_value(argument, self) for argument in visited.args[1].fields]
+        values = [constant for constant in constants if constant is not None]
+        is_constant = len(values) == len(constants)
+        moves = moves_of(self._module[call.args[0]]) if is_constant else None
+        if moves is None:
+            return visited
+        packed = [_constant(move.of(values[move.argument])) for move in moves]
+        return packed[0] if len(packed) == 1 else relax.Tuple(packed)
+
+
+def _value(argument: Any, scope: Any) -> np.ndarray | None:
+    """Of a constant, or of a variable that is bound to one."""
+    bound = scope.lookup_binding(argument) if isinstance(argument, relax.Var) else argument
+    if not isinstance(bound, tvm.ir.GenericConst):
+        return None
+    value: np.ndarray = bound.value.numpy()
+    return value if value.dtype.kind in _NUMBERS else None
+
+
+def _constant(value: np.ndarray) -> Any:
+    return relax.const(np.ascontiguousarray(value), str(value.dtype))
 
 
 def _permuted(value: np.ndarray, call: Any) -> np.ndarray:

@@ -18,7 +18,7 @@ from tvm.driver import build
 
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.messages import Argument, Measure, Measured
-from tunegate.edges.metaschedule.prepacking import PREPACK, SplitKernel, split_kernel
+from tunegate.edges.metaschedule.prepacking import MAIN, PREPACK, SplitKernel, split_kernel
 from tunegate.edges.metaschedule.sample_inputs import sample, sample_inputs
 from tunegate.edges.metaschedule.slots import in_slot
 from tunegate.edges.metaschedule.tolerance import differs
@@ -47,6 +47,8 @@ def answer(request: Measure) -> Measured:
     try:
         with _watched(request):
             built = _build(request)
+            # Machine code is made when the function is first asked for: not while it has the device.
+            _ = built.function[MAIN]
     except Exception as error:
         # any compiler error is this candidate's; the next one gets a healthy worker
         return _uncompiled(request, _said(error), time.monotonic() - started)
@@ -150,20 +152,28 @@ def _arguments(wanted: Sequence[Argument], built: _Built) -> list[Any]:
     *inputs, output = wanted
     # What an earlier candidate has put out must not stand in for what this one does not.
     given = [*sample_inputs(tuple(inputs), device), sample(output, device)]
+    found = {"argument": given, "packed": _packed(built, [given[n] for n in kernel.packs])}
+    return [found[source.kind][source.place] for source in kernel.sources]
+
+
+def _packed(built: _Built, constants: Sequence[Any]) -> list[Any]:
+    kernel, device = built.kernel, built.device
+    if kernel.moves is not None:
+        moved = [move.of(constants[move.argument].numpy()) for move in kernel.moves]
+        return [tvm.runtime.tensor(value, device) for value in moved]
     packed = [
         tvm.runtime.empty([int(n) for n in kind.shape.values], str(kind.dtype.dtype), device)
         for kind in kernel.packed
     ]
-    if kernel.packs:
-        built.function[PREPACK](*(given[index] for index in kernel.packs), *packed)
-    found = {"argument": given, "packed": packed}
-    return [found[source.kind][source.place] for source in kernel.sources]
+    if constants:
+        built.function[PREPACK](*constants, *packed)
+    return packed
 
 
 def _run(request: Measure, built: _Built, arguments: list[Any]) -> Measured:
     number, function, device = request.candidate.number, built.function, built.device
     started = time.perf_counter_ns()
-    function["main"](*arguments)
+    function[MAIN](*arguments)
     device.sync()
     only = time.perf_counter_ns() - started
     wrong = _check(request, arguments[-1].numpy())
@@ -191,7 +201,7 @@ def _by_kernel_clock(
     function: Any, device: Any, arguments: list[Any], *, repeats: int, milliseconds: int
 ) -> tuple[int, ...]:
     """What others do on the device meanwhile is not in it."""
-    clock, main = kernel_clock(), function["main"]
+    clock, main = kernel_clock(), function[MAIN]
     if clock is None:
         raise EnvironmentUnfitError("CUPTI was permitted when this run began, and is not now")
 
@@ -206,7 +216,7 @@ def _by_events(
     function: Any, device: Any, arguments: list[Any], *, repeats: int, milliseconds: int
 ) -> tuple[int, ...]:
     evaluator = function.time_evaluator(
-        "main", device, number=1, repeat=repeats, min_repeat_ms=milliseconds
+        MAIN, device, number=1, repeat=repeats, min_repeat_ms=milliseconds
     )
     return tuple(max(1, round(float(s) * 1e9)) for s in evaluator(*arguments).results)
 

@@ -14,6 +14,7 @@ from tvm.s_tir import meta_schedule as ms
 
 from tests.support.small_onnx import conv_model, save
 from tunegate.config import TargetConfig
+from tunegate.edges.metaschedule import prepacking
 from tunegate.edges.metaschedule.functions import ModelFunction, functions_of
 from tunegate.edges.metaschedule.import_onnx import import_model
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
@@ -67,17 +68,37 @@ def test_constants_are_part_of_what_a_task_is(module: Any) -> None:
 def test_packing_apart_a_split_kernel_computes_the_same(module: Any) -> None:
     function = convolution(module)
     kernel = split_kernel(packed_schedule(function).mod)
+    assert kernel.moves is not None
     library = build(kernel.module, target=TARGET)
     plain = build(function.workload.module, target=TARGET)
-    chance = np.random.default_rng(1)
-    given = arguments(function, chance)
-    packed = [tvm.runtime.empty([int(n) for n in t.shape.values], "float32") for t in kernel.packed]
-    library[PREPACK](*(given[index] for index in kernel.packs), *packed)
+    given = arguments(function, np.random.default_rng(1))
+    constants = [given[index].numpy() for index in kernel.packs]
+    packed = [tvm.runtime.tensor(move.of(constants[move.argument])) for move in kernel.moves]
     plain["main"](*given)
     expected = given[-1].numpy().copy()
     found = {"argument": given, "packed": packed}
     library[MAIN](*(found[source.kind][source.place] for source in kernel.sources))
     np.testing.assert_allclose(given[-1].numpy(), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_packing_that_is_not_understood_is_compiled(
+    module: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    function = convolution(module)
+    schedule = packed_schedule(function)
+    understood = split_kernel(schedule.mod)
+    monkeypatch.setattr(prepacking, "moves_of", lambda _: None)
+    compiled = split_kernel(schedule.mod)
+    assert compiled.moves is None
+    library = build(compiled.module, target=TARGET)
+    given = arguments(function, np.random.default_rng(1))
+    constants = [given[index] for index in compiled.packs]
+    packed = [
+        tvm.runtime.empty([int(n) for n in t.shape.values], "float32") for t in compiled.packed
+    ]
+    library[PREPACK](*constants, *packed)
+    for move, by_kernel in zip(understood.moves or (), packed, strict=True):
+        assert np.array_equal(move.of(constants[move.argument].numpy()), by_kernel.numpy())
 
 
 def arguments(function: ModelFunction, chance: np.random.Generator) -> list[Any]:
