@@ -20,16 +20,19 @@ from tvm import relax
 
 from tunegate.artifacts.builds import Source as Origin
 from tunegate.edges.artifact_file import ArtifactFile, ArtifactTensor
+from tunegate.edges.metaschedule.borrowed import expectation, likeliest
 from tunegate.edges.metaschedule.default_schedule import with_default_schedule
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.in_model import slower_in_model
 from tunegate.edges.metaschedule.loader import device_exists
 from tunegate.edges.metaschedule.messages import BuildModel, Built, BuiltFunction, Schedule
 from tunegate.edges.metaschedule.prepacking import folded
+from tunegate.edges.metaschedule.prior import prior_of
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import ResolvedTarget
 from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.onnx_prepare import PreparedModel
+from tunegate.tuning.draft_features import DraftFeatures
 from tunegate_cache.records import TuningRecord, WorkloadKey
 
 LIBRARY = "model.so"
@@ -129,23 +132,31 @@ def _best_that_replays(
     if not usable:
         return None, None
     space = DesignSpace(function.workload, target)
-    for record in usable:
+    for record, wanted in _in_order(usable, space, function.workload.digest, target):
         if not record.template:
             return None, record  # the default schedule was measured, and nothing was faster
-        wanted = _own(space, record, function.workload.digest)
-        schedule = None if wanted is None else space.replay(wanted)
-        if wanted is not None and schedule is not None:
+        schedule = space.replay(wanted)
+        if schedule is not None:
             main = schedule.mod["main"].without_attr("global_symbol")
             used = msgspec.structs.replace(record, decisions=wanted.decisions)
             return main.with_attr("tirx.is_scheduled", True), used
     return None, None
 
 
-def _own(space: DesignSpace, record: TuningRecord, workload: str) -> Schedule | None:
-    """A neighbour's schedule is moved to the extents here: TVM's own repair may make a tile that
-    takes minutes to compile, and nobody has tried."""
-    schedule = Schedule(record.template, record.decisions)
-    return schedule if record.key.workload == workload else space.refit(schedule)
+def _in_order(
+    records: Sequence[TuningRecord], space: DesignSpace, workload: str, target: Any
+) -> list[tuple[TuningRecord, Schedule]]:
+    """The best first: by their times, or, of neighbours, whose times say nothing here, by what is expected of them. A
+    neighbour's schedule is moved to the extents here: TVM's own repair may make a tile that takes minutes to
+    compile, and nobody has tried."""
+    schedules = [Schedule(record.template, record.decisions) for record in records]
+    if records[0].key.workload == workload:
+        return list(zip(records, schedules, strict=True))
+    refits = [space.refit(schedule) for schedule in schedules]
+    fitting = [(r, refit) for r, refit in zip(records, refits, strict=True) if refit is not None]
+    features = DraftFeatures(space.sampling(), space.sketches())
+    expect = expectation(features, prior_of(str(target.kind.name)))
+    return [fitting[place] for place in likeliest([refit for _, refit in fitting], expect)]
 
 
 def _built_function(choice: _Choice, target: ResolvedTarget, request: BuildModel) -> BuiltFunction:

@@ -16,6 +16,7 @@ import tvm
 from tvm.s_tir import meta_schedule as ms
 
 from tunegate.artifacts.builds import Source as Origin
+from tunegate.edges.metaschedule.borrowed import MOST, borrowed, expectation
 from tunegate.edges.metaschedule.default_schedule import with_default_schedule
 from tunegate.edges.metaschedule.forms import DIRECT
 from tunegate.edges.metaschedule.messages import (
@@ -82,22 +83,22 @@ class TaskSearch:
         self._open: dict[int, Schedule] = {}
         self._times: dict[Schedule, float] = {}
         self._seen: set[Schedule] = set()
-        self._seeds: deque[tuple[Origin, Schedule]] = deque()
+        self._seeds: deque[tuple[Origin, Any]] = deque()
         self._number = first_number - 1
         self._needs_default = True
         self._empty = 0
         self._is_small = False
 
     def propose(self, count: int, seeds: Sequence[tuple[Origin, Schedule]]) -> Proposed:
-        """At most `count` candidates that this task has not seen: seeds, the first ones first, then
-        what the search finds; the other seeds wait for the next batch. A `count` of 0 takes all seeds
-        and searches nothing. The default schedule does not count."""
+        """At most `count` candidates that this task has not seen: of the seeds those that are worth it, the
+        likeliest first, then what the search finds; the other seeds wait for the next batch. A `count` of 0 takes all
+        seeds and searches nothing. The default schedule does not count."""
         candidates: list[Candidate] = []
         if self._needs_default:
             self._needs_default = False
             candidates.append(self._default())
-        self._seeds.extend(seeds)
-        seeded, misfits = self._take_seeds(count or None)
+        misfits = self._queue(seeds, all_of_them=not count)
+        seeded = self._take_seeds(count or None)
         candidates.extend(seeded)
         wanted = count - len(seeded)
         searched = list(self._search(wanted)) if wanted > 0 else []
@@ -106,18 +107,25 @@ class TaskSearch:
         exhausted = self._empty == _EMPTY_BATCHES or (self._empty > 0 and self._is_small)
         return Proposed(self._workload.digest, tuple(candidates), exhausted, misfits)
 
-    def _take_seeds(self, most: int | None) -> tuple[list[Candidate], int]:
-        """Candidates of the waiting seeds, and how many seeds did not fit."""
+    def _queue(self, seeds: Sequence[tuple[Origin, Schedule]], *, all_of_them: bool) -> int:
+        """What of them is to be tried, after what waits already; and how many did not fit."""
+        exact = [schedule for origin, schedule in seeds if origin != "transfer"]
+        replayed = [self.space.replay(schedule) for schedule in exact]
+        self._seeds.extend(("exact", each) for each in replayed if each is not None)
+        found = [schedule for origin, schedule in seeds if origin == "transfer"]
+        most = len(found) if all_of_them else MOST
+        expect = expectation(self._features, self._surrogate.prior if self._filters else None)
+        fitting, misfits = borrowed(found, self.space, expect, most)
+        self._seeds.extend(("transfer", each) for each in fitting)
+        return misfits + replayed.count(None)
+
+    def _take_seeds(self, most: int | None) -> list[Candidate]:
         found: list[Candidate] = []
-        misfits = 0
         while self._seeds and (most is None or len(found) < most):
-            origin, schedule = self._seeds.popleft()
-            replayed = [self.space.replay(s) for s in self._variants(origin, schedule)]
-            fitting = [s for s in replayed if s is not None]
-            misfits += not fitting
-            made = (self._scheduled(origin, s) for s in fitting)
-            found.extend(candidate for candidate in made if candidate is not None)
-        return found, misfits
+            candidate = self._scheduled(*self._seeds.popleft())
+            if candidate is not None:
+                found.append(candidate)
+        return found
 
     def avoid(self, schedules: Sequence[Schedule]) -> None:
         """Never propose these."""
@@ -149,12 +157,6 @@ class TaskSearch:
     def _default(self) -> Candidate:
         module = with_default_schedule(self._workload.module, self._target)
         return self._candidate("default", DEFAULT, module)
-
-    def _variants(self, origin: Origin, schedule: Schedule) -> list[Schedule]:
-        if origin != "transfer":
-            return [schedule]
-        refit = self.space.refit(schedule)
-        return [schedule] if refit is None else [schedule, refit]
 
     def _search(self, count: int) -> Iterator[Candidate]:
         found = 0

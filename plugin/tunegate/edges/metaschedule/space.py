@@ -22,7 +22,7 @@ from tunegate.edges.metaschedule.trace_form import form
 from tunegate.edges.metaschedule.workload import Workload
 from tunegate.tuning.experience import Sketch
 from tunegate.tuning.loop_nest import nest_of
-from tunegate.tuning.refit import nearest_factors
+from tunegate.tuning.refit import adapt
 from tunegate_cache.decisions import SamplingInstruction, SamplingKind, check_decisions
 from tunegate_cache.records import Decision
 
@@ -56,6 +56,7 @@ class DesignSpace:
         self._examples: dict[str, Any] = {}
         self._digests: dict[str, str] = {}
         self._postprocessors: dict[str, Any] = {}
+        self._sampling: dict[str, tuple[SamplingInstruction, ...]] = {}
         for each in forms_of(workload.module, str(target.kind.name)):
             self._add(each, target, seed)
 
@@ -97,31 +98,24 @@ class DesignSpace:
         return replayed is not None and self.describe(replayed.trace) == schedule
 
     def refit(self, schedule: Schedule) -> Schedule | None:
-        """The donor's decisions moved to this workload's extents by nearest divisors."""
-        repaired = self.replay(schedule)
-        if repaired is None:
+        """The donor's decisions moved to this workload's extents by nearest divisors; None where they do not
+        belong to this space."""
+        template = self.templates.get(schedule.template)
+        if template is None or check_decisions(schedule.decisions, template.sampling) is not None:
             return None
-        _, here = _split(repaired.trace)
-        sampling = {s.index: s for s in self.templates[schedule.template].sampling}
-        extents = {index: _product(values) for index, values in here}
-        moved = tuple(
-            (index, nearest_factors(extents[index], values, sampling[index].max_innermost))
-            if sampling[index].kind == "perfect-tile"
-            else (index, values)
-            for index, values in schedule.decisions
-        )
-        return Schedule(schedule.template, moved)
+        moved = adapt(schedule.decisions, self.sampling()[schedule.template])
+        return None if moved is None else Schedule(schedule.template, moved)
 
     def sampling(self) -> dict[str, tuple[SamplingInstruction, ...]]:
         """What each template decides, with the extent of every tile; a compute location has the
         highest one that is worth a try."""
-        found: dict[str, tuple[SamplingInstruction, ...]] = {}
-        for digest, schedule in self._examples.items():
-            values = dict(_split(schedule.trace)[1])
-            found[digest] = tuple(
-                _with_extent(s, values[s.index]) for s in self.templates[digest].sampling
-            )
-        return found
+        if not self._sampling:
+            for digest, schedule in self._examples.items():
+                values = dict(_split(schedule.trace)[1])
+                self._sampling[digest] = tuple(
+                    _with_extent(s, values[s.index]) for s in self.templates[digest].sampling
+                )
+        return self._sampling
 
     def sketches(self) -> dict[str, Sketch]:
         """What each template has in common with those of other tasks."""

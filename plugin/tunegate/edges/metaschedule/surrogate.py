@@ -49,7 +49,7 @@ class Surrogate:
     """
 
     def __init__(self, prior: Prior | None = None) -> None:
-        self._prior = prior
+        self.prior = prior
         self._rows: list[list[float]] = []
         self._milliseconds: list[float | None] = []
         self.evidence = 0.0
@@ -65,7 +65,7 @@ class Surrogate:
         fitted to."""
         times = [t for t in self._milliseconds if t is not None]
         if len(self._rows) < LEAST_EVIDENCE or not times:
-            return None if self._prior is None else self._prior.ratios
+            return None if self.prior is None else self.prior.ratios
         best = min(times)
         labels = np.array([0.0 if t is None else best / t for t in self._milliseconds])
         features = np.array(self._rows, dtype=np.float32)
@@ -75,7 +75,7 @@ class Surrogate:
             tried.append((_evidence(known), known, expect))
         self.evidence, known, expect = max(tried, key=lambda one: one[0])
         if self.evidence < LEAST_CORRELATION:
-            prior = self._prior
+            prior = self.prior
             return prior.ratios if prior and self._is_credible(prior, labels) else None
         trees = _fitted(known)
         return lambda rows: trees.predicted(np.array(rows, dtype=np.float32), expect(rows))
@@ -91,8 +91,8 @@ class Surrogate:
     def _expectations(self, average: float) -> Iterator[Score]:
         """What the trees may correct: the average of the task, and the prior."""
         yield lambda rows: np.full(len(rows), average)
-        if self._prior is not None:
-            yield self._prior.ratios
+        if self.prior is not None:
+            yield self.prior.ratios
 
 
 def _evidence(known: _Known) -> float:

@@ -12,12 +12,13 @@ from tunegate.artifacts.builds import Source
 from tunegate.config import TargetConfig
 from tunegate.edges.artifact_file import ArtifactFile
 from tunegate.edges.metaschedule import build_model
+from tunegate.edges.metaschedule.build_model import record_id
 from tunegate.edges.metaschedule.compile import answer
 from tunegate.edges.metaschedule.functions import ModelFunction, functions_of
 from tunegate.edges.metaschedule.import_onnx import import_model
 from tunegate.edges.metaschedule.in_model import slower_in_model
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.messages import BuildModel, Built, ModelFile
+from tunegate.edges.metaschedule.messages import BuildModel, Built, ModelFile, Schedule
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
 from tunegate.edges.metaschedule.versions import toolchain
@@ -41,12 +42,17 @@ class Workshop:
         self.function: ModelFunction = next(f for f in functions_of(module) if "conv" in f.operator)
 
     def record(self) -> TuningRecord:
+        return self.records(1)[0]
+
+    def records(self, count: int, workload: str = "") -> list[TuningRecord]:
+        """Of this very task, or of another one."""
         space = DesignSpace(self.function.workload, self.target.target)
-        (sampled,) = space.sample(1, random.Random(1))
-        schedule = space.describe(sampled.trace)
-        assert schedule is not None
+        sampled = [space.describe(s.trace) for s in space.sample(count, random.Random(1))]
+        return [self._record(schedule, workload) for schedule in sampled if schedule is not None]
+
+    def _record(self, schedule: Schedule, workload: str) -> TuningRecord:
         return TuningRecord(
-            key=WorkloadKey(self.function.workload.digest, self.target.key),
+            key=WorkloadKey(workload or self.function.workload.digest, self.target.key),
             shape=self.function.workload.shape,
             template=schedule.template,
             decisions=schedule.decisions,
@@ -103,6 +109,24 @@ def test_a_borrowed_schedule_that_is_faster_stays(workshop: Workshop) -> None:
     built = workshop.build("borrowed", workshop.record(), source="transfer")
     assert built.dropped == ()
     assert source_of(built) == "transfer"
+
+
+def test_of_several_neighbours_the_likeliest_is_built_with_and_not_the_nearest(
+    workshop: Workshop,
+) -> None:
+    """A wide innermost loop over channels is what other operators were fastest with."""
+    offered = sorted(workshop.records(12, workload="a neighbour's"), key=lanes)
+    built = workshop.build("likeliest", *offered, source="transfer")
+    (kernel,) = [f for f in built.functions if "conv" in f.name]
+    assert not kernel.verified
+    narrow = {record_id(kernel.key, record) for record in offered if lanes(record) < 8}
+    assert record_id(kernel.key, offered[0]) in narrow
+    assert kernel.rid not in narrow
+
+
+def lanes(record: TuningRecord) -> int:
+    _, _, _, channels, *_ = (values for _, values in record.decisions)
+    return channels[-1]
 
 
 def test_a_borrowed_schedule_that_is_slower_is_dropped_and_named(

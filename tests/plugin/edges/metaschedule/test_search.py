@@ -147,6 +147,17 @@ def test_a_seed_that_cannot_be_applied_is_a_misfit_and_one_given_twice_is_not() 
     assert sampled in {c.schedule for c in proposed.candidates if c.origin == "transfer"}
 
 
+def test_of_many_neighbours_the_likeliest_few_are_tried_and_not_the_nearest() -> None:
+    offered = [c.schedule for c in search().propose(40, ()).candidates if c.origin == "search"]
+    workload = canonical_workload(product(128, 128, 128))
+    informed = TaskSearch(workload, CPU, seed=2, prior=prior_of("llvm"))
+    first = informed.propose(16, [("transfer", schedule) for schedule in offered]).candidates
+    tried = [c for c in first if c.origin == "transfer"]
+    assert len(tried) == 8
+    assert statistics.median(map(width, tried)) >= 8
+    assert len([c for c in first if c.origin == "search"]) == 8
+
+
 def test_without_a_search_all_seeds_are_taken() -> None:
     sampled = [c.schedule for c in search().propose(6, ()).candidates if c.origin == "search"]
     proposed = search().propose(0, [("exact", schedule) for schedule in sampled])
