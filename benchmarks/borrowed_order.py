@@ -1,0 +1,144 @@
+"""Which of the neighbours' schedules to try first: the nearest, or those of which the prior expects most.
+
+    PYTHONPATH=.:benchmarks python benchmarks/borrowed_order.py squeezenet --donors resnet50 zfnet512 bvlc_alexnet
+        [--donor-seconds 40]
+
+The donors are tuned into an empty cache. Of each task of the model that has neighbours there, everything that they
+offer is measured, in both adaptations, alone and to the end. A row says how much slower than the best of all the best of
+the first so many is, as the geometric mean over the tasks. Prints the table of docs/benchmarks.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import math
+import tempfile
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from in_process import RESOLVED, imported, measured
+from our_model import answers, publish_donor, tasks_of
+from prior_knowledge import geometric
+from quality import saved
+from stock_model import TARGET, named_model, one_thread
+
+from tunegate.edges.metaschedule.borrowed import expectation
+from tunegate.edges.metaschedule.functions import ModelFunction
+from tunegate.edges.metaschedule.intrinsics import load_intrinsics
+from tunegate.edges.metaschedule.messages import Candidate, Schedule
+from tunegate.edges.metaschedule.prior import prior_of
+from tunegate.edges.metaschedule.search import TaskSearch
+from tunegate.edges.metaschedule.space import DesignSpace
+from tunegate.tuning.draft_features import DraftFeatures
+from tunegate_cache.records import TransferHit
+
+LOOKS = (1, 2, 3, 4, 6, 8)
+LEAST_FLOPS = 1e5
+DRAWS = 100
+
+
+class Offer(NamedTuple):
+    """One adaptation of a neighbour's schedule; the nearest neighbour's come first."""
+
+    expected: float
+    milliseconds: float
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("model")
+    parser.add_argument("--donors", nargs="+", required=True)
+    parser.add_argument("--donor-seconds", type=float, default=40)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    logging.disable(logging.INFO)
+    one_thread()
+    load_intrinsics("llvm")
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        hits = neighbours(options, scratch)
+        functions = {
+            f.workload.digest: f for f in imported(named_model(options.model), scratch / "m")
+        }
+        tasks = []
+        for digest, hit in hits.items():
+            function = functions[digest]
+            if function.flops >= LEAST_FLOPS:
+                tasks.append(offers(function, hit, scratch / digest))
+                best = min(offer.milliseconds for offer in tasks[-1])
+                print(f"{function.label}: {len(tasks[-1])} offered, best {best:.3f} ms", flush=True)
+    show(options.model, [task for task in tasks if task])
+
+
+def neighbours(options: argparse.Namespace, scratch: Path) -> Mapping[str, TransferHit]:
+    """By the digest of the task that they are neighbours of."""
+    donors = scratch / "donors"
+    for name in options.donors:
+        file = saved(name, scratch)
+        publish_donor(file, TARGET, options.donor_seconds, donors, scratch / f"d-{name}")
+    model = saved(options.model, scratch)
+    found = answers(tasks_of(model, TARGET, scratch), donors, scratch)
+    return {key.workload: hit for key, hit in found.items() if isinstance(hit, TransferHit)}
+
+
+def offers(function: ModelFunction, hit: TransferHit, place: Path) -> list[Offer]:
+    place.mkdir()
+    space = DesignSpace(function.workload, RESOLVED.target)
+    expect = expectation(DraftFeatures(space.sampling(), space.sketches()), prior_of("llvm"))
+    assert expect is not None
+    search = TaskSearch(function.workload, RESOLVED.target, seed=1)
+    default, *candidates = search.propose(
+        0, [("exact", schedule) for schedule in adapted(space, hit)]
+    ).candidates
+    measured(default, math.inf, place)
+    expected = expect([candidate.schedule for candidate in candidates])
+    pairs = zip(expected, candidates, strict=True)
+    return [Offer(ratio, time_of(candidate, place)) for ratio, candidate in pairs]
+
+
+def adapted(space: DesignSpace, hit: TransferHit) -> list[Schedule]:
+    found: dict[Schedule, None] = {}
+    for record in hit.records:
+        offered = Schedule(record.template, record.decisions)
+        for variant in (offered, space.refit(offered)):
+            replayed = None if variant is None else space.replay(variant)
+            described = None if replayed is None else space.describe(replayed.trace)
+            if described is not None:
+                found[described] = None
+    return list(found)
+
+
+def time_of(candidate: Candidate, place: Path) -> float:
+    result = measured(candidate, math.inf, place)
+    return result.median_ms if result.status == "ok" else math.inf
+
+
+def show(name: str, tasks: Sequence[Sequence[Offer]]) -> None:
+    print(f"| {name}, {len(tasks)} tasks | nearest first | likeliest first | at random |")
+    print("|---|--:|--:|--:|")
+    for look in LOOKS:
+        nearest = geometric([behind(task, range(look)) for task in tasks])
+        by_expected = [np.argsort([-offer.expected for offer in task]) for task in tasks]
+        pairs = zip(tasks, by_expected, strict=True)
+        likeliest = geometric([behind(task, order[:look]) for task, order in pairs])
+        print(f"| {look} | {nearest:.3f} | {likeliest:.3f} | {at_random(tasks, look):.3f} |")
+
+
+def at_random(tasks: Sequence[Sequence[Offer]], look: int) -> float:
+    chance = np.random.default_rng(0)
+    drawn = [behind(t, chance.permutation(len(t))[:look]) for t in tasks for _ in range(DRAWS)]
+    return geometric(drawn)
+
+
+def behind(task: Sequence[Offer], places: Sequence[int] | np.ndarray | range) -> float:
+    """How much slower the best of these is than the best of all."""
+    first = min(task[place].milliseconds for place in places if place < len(task))
+    return first / min(offer.milliseconds for offer in task)
+
+
+if __name__ == "__main__":
+    main()
