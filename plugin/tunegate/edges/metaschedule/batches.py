@@ -30,6 +30,11 @@ class Batch:
     def is_back(self) -> bool:
         return not self.out
 
+    @property
+    def unbooked(self) -> int:
+        """Candidates that are a trial already and no result yet; what is measured again alone is held back."""
+        return len(self.held_back) + (len(self.out) if self.alone is None else 0)
+
 
 class OpenBatches:
     """All batches that are out, by task, and what their tasks' searches have not learned yet."""
@@ -45,8 +50,8 @@ class OpenBatches:
         self._open[ledger.workload].append(batch)
         ledger.in_flight += len(batch.out)
 
-    def out_of(self, workload: str) -> int:
-        return sum(len(batch.out) for batch in self._open[workload])
+    def unbooked(self, workload: str) -> int:
+        return sum(batch.unbooked for batch in self._open[workload])
 
     def come_back(self, candidate: Candidate, measured: Measured, now: int) -> Batch:
         """The batch of the candidate; a result that needs no check is booked in the task's ledger."""
@@ -65,7 +70,6 @@ class OpenBatches:
         """These go out again, to be measured alone."""
         batch.alone = {}
         batch.out = set(numbers)
-        batch.ledger.in_flight += len(numbers)
         return [batch.candidates[number] for number in numbers]
 
     def settle(self, batch: Batch, results: Sequence[Measured], now: int) -> None:
@@ -79,7 +83,9 @@ class OpenBatches:
 
     def give_up(self, candidate: Candidate) -> Batch:
         batch = self._without(candidate)
-        batch.trials -= candidate.origin != "default" and batch.alone is None
+        if batch.alone is None:
+            batch.ledger.in_flight -= 1
+            batch.trials -= candidate.origin != "default"
         return batch
 
     def to_learn(self, workload: str) -> tuple[Measured, ...]:
@@ -96,6 +102,7 @@ class OpenBatches:
     def _book(self, batch: Batch, measured: Measured, now: int) -> None:
         candidate = batch.candidates[measured.number]
         batch.results.append(measured)
+        batch.ledger.in_flight -= 1
         batch.records.append(batch.ledger.enter(candidate, measured, now))
         self._unlearned[candidate.workload].append(measured)
 
@@ -103,5 +110,4 @@ class OpenBatches:
         batches = self._open[candidate.workload]
         batch = next(b for b in batches if candidate.number in b.out)
         batch.out.discard(candidate.number)
-        batch.ledger.in_flight -= 1
         return batch

@@ -12,6 +12,7 @@ from tunegate.artifacts.outcomes import CandidateCost, TaskOutcome
 from tunegate.artifacts.plans import PlannedTask
 from tunegate.edges.metaschedule.candidate_cost import cost_of, patience_seconds
 from tunegate.edges.metaschedule.messages import DEFAULT, Candidate, Measured, Schedule
+from tunegate.tuning.contenders import MOST, contending
 from tunegate.tuning.expected_time import starting_state
 from tunegate.tuning.improvement import Batch
 from tunegate.tuning.next_task import TaskState
@@ -166,7 +167,7 @@ class TaskLedger:
         """One batch is finished: a point of the improvement history."""
         self._history.append(Batch(trials=trials, seconds=seconds, best_ms=self.best_ms))
         ranked = sorted(self._ok.values(), key=lambda found: found[0].median_ms)
-        kept = {DEFAULT, *(_schedule(record) for record, _ in ranked[:_KEPT_IN_OUTCOME])}
+        kept = {DEFAULT, *(_schedule(record) for record, _ in ranked[:MOST])}
         self._candidates = {s: c for s, c in self._candidates.items() if s in kept}
 
     def state(self) -> TaskState:
@@ -179,10 +180,11 @@ class TaskLedger:
             exhausted=self.exhausted,
         )
 
-    def contenders(self, count: int) -> list[Candidate]:
+    def contenders(self) -> list[Candidate]:
         """The best candidates so far, to be measured again before one is believed; and the default
         schedule where it is not far behind: nothing may replace it by luck."""
         ranked = sorted(self._ok.values(), key=lambda found: found[0].median_ms)
+        count = contending([record.median_ms for record, _ in ranked], self.trials)
         schedules = [_schedule(record) for record, _ in ranked[:count]]
         is_near = self.default_ms is not None and self.default_ms < _NEAR * self.now_ms
         if is_near and DEFAULT not in schedules:
@@ -198,9 +200,12 @@ class TaskLedger:
         return "finished" if self.exhausted else run
 
     def confirm(self, candidate: Candidate, measured: Measured, now: int) -> TuningRecord:
-        """Book a careful second measurement; it replaces the first."""
+        """Book a careful measurement; it replaces the look, and is put to earlier ones like it."""
         schedule = candidate.schedule
         self._costs.append(cost_of("confirm", candidate, measured, improved=False))
+        if schedule in self._confirmed and schedule in self._ok:
+            every = (*self._ok[schedule][0].run_nanoseconds, *measured.nanoseconds)
+            measured = msgspec.structs.replace(measured, nanoseconds=every)
         if measured.status != "ok":
             self._ok.pop(schedule, None)
             self.best = None

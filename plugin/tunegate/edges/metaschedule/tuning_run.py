@@ -21,6 +21,7 @@ from tunegate.edges.metaschedule.hiring import WORKERS_LOG
 from tunegate.edges.metaschedule.ledger import Stopped, TaskLedger
 from tunegate.edges.metaschedule.measuring import Measuring
 from tunegate.edges.metaschedule.messages import (
+    Candidate,
     Measure,
     Measured,
     OpenModels,
@@ -31,6 +32,7 @@ from tunegate.edges.metaschedule.parallelism import Parallelism
 from tunegate.edges.metaschedule.searchers import Searchers
 from tunegate.errors import EnvironmentUnfitError
 from tunegate.ports import Clock, Publish
+from tunegate.tuning.contenders import PASSES
 from tunegate.tuning.estimate import end_to_end_ms
 from tunegate.tuning.next_task import TaskState, choose, policy_for
 from tunegate.tuning.objective import is_reached, model_ms
@@ -41,7 +43,6 @@ _LOOK_AHEAD = 4
 """Fewer candidates than this waiting, or than one for as many workers: time to search for more. A batch
 is found in less time than two of them take to measure; to look further ahead would be to search without
 their results."""
-_CONTENDERS = 2
 _UNMEASURED_SHARE = 0.02
 _CONFIRM_SHARE, _CONFIRM_SECONDS_PER_TASK = 0.15, 1.0
 _DEATHS_OF_A_BROKEN_MACHINE = 4
@@ -195,7 +196,7 @@ class TuningRun:
     def _take_proposal(self) -> None:
         for proposed in self._search.receive():
             ledger = next(x for x in self._ledgers if x.workload == proposed.workload)
-            ledger.in_flight = self._batches.out_of(proposed.workload)
+            ledger.in_flight = self._batches.unbooked(proposed.workload)
             ledger.exhausted = ledger.exhausted or proposed.exhausted
             ledger.note_proposal(proposed.seconds, proposed.misfits)
             if proposed.candidates:
@@ -236,7 +237,7 @@ class TuningRun:
             raise EnvironmentUnfitError(message)
 
     def _confirm(self, stopped: Stopped) -> Iterator[TaskOutcome]:
-        """Measure the best few again, alone on the machine and with all its threads: a winner is
+        """Measure the best few again, in turn, alone on the machine and with all its threads: a winner is
         believed only then (no winner's curse)."""
         self._search.close()
         threads = self._request.target.threads or default_threads()
@@ -247,21 +248,28 @@ class TuningRun:
             self._crew.close()
             self._crew = careful
         by_share = sorted(self._ledgers, key=lambda x: -x.state().model_ms)
-        for ledger in by_share:
-            contenders = ledger.contenders(_CONTENDERS)
-            self._crew.add([self._measuring.careful(ledger, c) for c in contenders])
-        records: list[TuningRecord] = []
+        records: dict[tuple[str, int], TuningRecord] = {}
+        for _ in range(PASSES):
+            requests = [self._measuring.careful(x, c) for x in by_share for c in x.contenders()]
+            for ledger, candidate, measured in self._measured_in_turn(requests):
+                now = int(self._clock.time())
+                record = ledger.confirm(candidate, measured, now)
+                records[candidate.workload, candidate.number] = record
+        if records:
+            self._publish(list(records.values()))
+        yield from (ledger.outcome(ledger.stopped(stopped)) for ledger in self._ledgers)
+
+    def _measured_in_turn(
+        self, requests: list[Measure]
+    ) -> Iterator[tuple[TaskLedger, Candidate, Measured]]:
+        """As far as the budget goes."""
         by_workload = {ledger.workload: ledger for ledger in self._ledgers}
+        self._crew.add(requests)
         while self._crew.pending and not self._is_out_of_budget(0.0):
             self._crew.dispatch()
             self._wait(self._crew.children)
             for request, measured in self._collected():
-                ledger = by_workload[request.candidate.workload]
-                now = int(self._clock.time())
-                records.append(ledger.confirm(request.candidate, measured, now))
-        if records:
-            self._publish(records)
-        yield from (ledger.outcome(ledger.stopped(stopped)) for ledger in self._ledgers)
+                yield by_workload[request.candidate.workload], request.candidate, measured
 
     def _wait(self, children: Sequence[object]) -> None:
         with selectors.DefaultSelector() as selector:

@@ -39,10 +39,10 @@ def test_a_batch_is_back_with_its_last_candidate() -> None:
     batches = OpenBatches([task.workload])
     candidates = [candidate(task, n) for n in range(3)]
     batches.start(task, candidates)
-    assert (task.in_flight, batches.out_of(task.workload)) == (3, 3)
+    assert (task.in_flight, batches.unbooked(task.workload)) == (3, 3)
     back = [batches.come_back(c, measured(c.number), 5).is_back for c in candidates]
     assert back == [False, False, True]
-    assert (task.in_flight, task.trials, batches.out_of(task.workload)) == (0, 2, 0)
+    assert (task.in_flight, task.trials, batches.unbooked(task.workload)) == (0, 2, 0)
 
 
 def test_what_was_timed_beside_others_is_no_result_before_it_is_checked() -> None:
@@ -52,11 +52,14 @@ def test_what_was_timed_beside_others_is_no_result_before_it_is_checked() -> Non
     batches.start(task, candidates, at_once=2)
     *_, batch = [batches.come_back(each, measured(each.number), 5) for each in candidates]
     assert (task.trials, batches.to_learn(task.workload)) == (0, ())
+    assert (task.in_flight, batches.unbooked(task.workload)) == (3, 3)
     assert batches.check(batch, [1]) == [candidates[1]]
-    assert (task.in_flight, batch.is_back) == (1, False)
+    assert (task.in_flight, batches.unbooked(task.workload), batch.is_back) == (3, 3, False)
     assert batches.come_back(candidates[1], measured(1), 6).is_back
+    assert (task.in_flight, batches.unbooked(task.workload)) == (3, 3)
     batches.settle(batch, [measured(n) for n in range(3)], 7)
     assert (task.trials, len(batch.records), batch.trials) == (2, 3, 2)
+    assert (task.in_flight, batches.unbooked(task.workload)) == (0, 0)
     batches.close(batch)
     assert batches.take_unpublished() == []
 

@@ -42,7 +42,7 @@ def test_a_default_schedule_that_is_near_is_measured_again_with_the_best() -> No
     for number in (1, 2, 3, 4, 5):
         task.enter(candidate(task, number), timed(number, 1000 + number), 5)
     task.note_batch(5, 1.0)
-    again = task.contenders(2)
+    again = task.contenders()
     assert [each.number for each in again] == [1, 2, 0]
     for each, nanoseconds in zip(again, (1300, 1250, 1200), strict=True):
         task.confirm(each, timed(each.number, nanoseconds), 6)
@@ -54,7 +54,38 @@ def test_a_default_schedule_that_is_far_behind_is_not() -> None:
     task = ledger()
     task.enter(candidate(task, 0), timed(0, 9000), 5)
     task.enter(candidate(task, 1), timed(1, 1000), 5)
-    assert [each.number for each in task.contenders(2)] == [1, 0]
+    assert [each.number for each in task.contenders()] == [1, 0]
     for number in (2, 3):
         task.enter(candidate(task, number), timed(number, 1000 + number), 5)
-    assert [each.number for each in task.contenders(2)] == [1, 2]
+    assert [each.number for each in task.contenders()] == [1, 2]
+
+
+def test_of_many_alike_those_that_may_have_been_ahead_are_measured_again() -> None:
+    task = ledger()
+    for number in range(1, 33):
+        task.enter(candidate(task, number), timed(number, 1000 + 20 * number), 5)
+    task.note_batch(32, 1.0)
+    assert [each.number for each in task.contenders()] == [1, 2, 3, 4]
+
+
+def test_what_is_measured_in_two_passes_has_the_times_of_both() -> None:
+    task = ledger()
+    for number in (1, 2):
+        task.enter(candidate(task, number), timed(number, 100 * number), 5)
+    one, _ = task.contenders()
+    task.confirm(one, timed(one.number, 3000), 6)
+    record = task.confirm(one, timed(one.number, 1000), 7)
+    assert record.run_nanoseconds == (3000, 1000)
+    assert record.median_ms == 0.002
+    assert task.outcome("budget").best_ms == 0.002
+
+
+def test_one_that_fails_when_it_is_measured_again_is_no_winner() -> None:
+    task = ledger()
+    for number in (1, 2):
+        task.enter(candidate(task, number), timed(number, 100 * number), 5)
+    one, two = task.contenders()
+    task.confirm(two, timed(two.number, 210), 6)
+    task.confirm(one, timed(one.number, 110), 6)
+    task.confirm(one, Measured(number=one.number, status="wrong"), 7)
+    assert task.outcome("budget").best_ms == 0.00021

@@ -1,0 +1,24 @@
+"""How many of a task's candidates are measured again before one of them is believed.
+
+DOPpler (IEEE TPDS 2023) ranks the best hundredth again, alone, whatever the first look said. Here it is those that the error
+of a look may have put behind, as many as the trials of the task are worth.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+PASSES = 2
+"""All contenders in turn, and once more: a slow moment of the machine is nobody's."""
+LEAST, MOST = 2, 8
+CLOSE = 1.1
+"""Times the best: what looks at one schedule differ by on a machine that others share."""
+_TRIALS_FOR_ONE = 8
+
+
+def contending(times_ms: Sequence[float], trials: int) -> int:
+    """Of `times_ms`, the best first."""
+    close = sum(each <= CLOSE * times_ms[0] for each in times_ms)
+    worth = math.ceil(trials / _TRIALS_FOR_ONE)
+    return min(len(times_ms), max(LEAST, min(MOST, close, worth)))
