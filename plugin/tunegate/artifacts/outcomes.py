@@ -10,6 +10,17 @@ from tunegate.artifacts.plans import Cost
 from tunegate_cache.records import DeviceFingerprint, RecordStatus, TuningRecord, WorkloadKey
 
 Source = Literal["exact", "transfer", "search", "default"]
+Stopped = Literal[
+    "exact",
+    "finished",
+    "converged",
+    "target-latency",
+    "budget",
+    "failed",
+    "cancelled",
+    "not-started",
+]
+"""Why a task was tuned no further."""
 
 
 class CandidateCost(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,16 +60,7 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True):
     before_ms: float | None
     best_ms: float | None
     seconds: float
-    stopped: Literal[
-        "exact",
-        "finished",
-        "converged",
-        "target-latency",
-        "budget",
-        "failed",
-        "cancelled",
-        "not-started",
-    ]
+    stopped: Stopped
     failures: dict[str, int] = {}
     detail: str = ""
     search_seconds: float = 0.0

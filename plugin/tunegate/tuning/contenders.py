@@ -1,7 +1,8 @@
 """How many of a task's candidates are measured again before one of them is believed.
 
 DOPpler (IEEE TPDS 2023) ranks the best hundredth again, alone, whatever the first look said. Here it is those that the error
-of a look may have put behind, as many as the trials of the task are worth.
+of a look may have put behind, as many as the trials of the task are worth; and once more those that this has not told apart,
+so that a slow moment of the machine is nobody's.
 """
 
 from __future__ import annotations
@@ -9,12 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-PASSES = 2
-"""All contenders in turn, and once more: a slow moment of the machine is nobody's."""
 LEAST, MOST = 2, 8
 CLOSE = 1.1
 """Times the best: what looks at one schedule differ by on a machine that others share."""
-_TRIALS_FOR_ONE = 8
+_TRIALS_FOR_ONE = 32
 
 
 def contending(times_ms: Sequence[float], trials: int) -> int:
@@ -22,3 +21,9 @@ def contending(times_ms: Sequence[float], trials: int) -> int:
     close = sum(each <= CLOSE * times_ms[0] for each in times_ms)
     worth = math.ceil(trials / _TRIALS_FOR_ONE)
     return min(len(times_ms), max(LEAST, min(MOST, close, worth)))
+
+
+def rivals(times_ms: Sequence[float]) -> int:
+    """How many of the contenders are still to be told apart, of their times, the best first."""
+    close = sum(each <= CLOSE * times_ms[0] for each in times_ms)
+    return close if close > 1 else 0

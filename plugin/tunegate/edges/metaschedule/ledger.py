@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Literal
 
 import msgspec
 
 from tunegate.artifacts.builds import Source as Origin
-from tunegate.artifacts.outcomes import CandidateCost, TaskOutcome
+from tunegate.artifacts.outcomes import CandidateCost, Stopped, TaskOutcome
 from tunegate.artifacts.plans import PlannedTask
 from tunegate.edges.metaschedule.candidate_cost import cost_of, patience_seconds
 from tunegate.edges.metaschedule.messages import DEFAULT, Candidate, Measured, Schedule
-from tunegate.tuning.contenders import MOST, contending
+from tunegate.tuning.contenders import MOST, contending, rivals
 from tunegate.tuning.expected_time import starting_state
 from tunegate.tuning.improvement import Batch
 from tunegate.tuning.next_task import TaskState
@@ -25,16 +24,6 @@ from tunegate_cache.records import (
     TuningRecord,
 )
 
-Stopped = Literal[
-    "exact",
-    "finished",
-    "converged",
-    "target-latency",
-    "budget",
-    "failed",
-    "cancelled",
-    "not-started",
-]
 _KEPT_IN_OUTCOME = 4
 _NEAR = 1.5
 """As far as two looks at one schedule may be apart on a machine that others share."""
@@ -166,8 +155,7 @@ class TaskLedger:
     def note_batch(self, trials: int, seconds: float) -> None:
         """One batch is finished: a point of the improvement history."""
         self._history.append(Batch(trials=trials, seconds=seconds, best_ms=self.best_ms))
-        ranked = sorted(self._ok.values(), key=lambda found: found[0].median_ms)
-        kept = {DEFAULT, *(_schedule(record) for record, _ in ranked[:MOST])}
+        kept = {DEFAULT, *list(self._ranked())[:MOST]}
         self._candidates = {s: c for s, c in self._candidates.items() if s in kept}
 
     def state(self) -> TaskState:
@@ -183,13 +171,23 @@ class TaskLedger:
     def contenders(self) -> list[Candidate]:
         """The best candidates so far, to be measured again before one is believed; and the default
         schedule where it is not far behind: nothing may replace it by luck."""
-        ranked = sorted(self._ok.values(), key=lambda found: found[0].median_ms)
-        count = contending([record.median_ms for record, _ in ranked], self.trials)
-        schedules = [_schedule(record) for record, _ in ranked[:count]]
+        times = self._ranked()
+        schedules = list(times)[: contending(list(times.values()), self.trials)]
         is_near = self.default_ms is not None and self.default_ms < _NEAR * self.now_ms
         if is_near and DEFAULT not in schedules:
             schedules.append(DEFAULT)
         return [self._candidates[s] for s in schedules if s in self._candidates]
+
+    def rivals(self) -> list[Candidate]:
+        """Those of them that have been measured again, and that this has not told apart."""
+        times = {s: ms for s, ms in self._ranked().items() if s in self._confirmed}
+        schedules = list(times)[: rivals(list(times.values()))]
+        return [self._candidates[s] for s in schedules if s in self._candidates]
+
+    def _ranked(self) -> dict[Schedule, float]:
+        """Milliseconds, the best first."""
+        times = {schedule: record.median_ms for schedule, (record, _) in self._ok.items()}
+        return dict(sorted(times.items(), key=lambda one: one[1]))
 
     def stopped(self, run: Stopped) -> Stopped:
         """Why this task stopped, in a run that stopped for `run`."""

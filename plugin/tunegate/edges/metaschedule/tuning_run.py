@@ -12,13 +12,13 @@ from pathlib import Path
 
 import msgspec
 
-from tunegate.artifacts.outcomes import TaskOutcome
+from tunegate.artifacts.outcomes import Stopped, TaskOutcome
 from tunegate.artifacts.plans import Budget
 from tunegate.edges.cores import default_threads
 from tunegate.edges.metaschedule.batches import Batch, OpenBatches
 from tunegate.edges.metaschedule.executor import Executor
 from tunegate.edges.metaschedule.hiring import WORKERS_LOG
-from tunegate.edges.metaschedule.ledger import Stopped, TaskLedger
+from tunegate.edges.metaschedule.ledger import TaskLedger
 from tunegate.edges.metaschedule.measuring import Measuring
 from tunegate.edges.metaschedule.messages import (
     Candidate,
@@ -32,7 +32,6 @@ from tunegate.edges.metaschedule.parallelism import Parallelism
 from tunegate.edges.metaschedule.searchers import Searchers
 from tunegate.errors import EnvironmentUnfitError
 from tunegate.ports import Clock, Publish
-from tunegate.tuning.contenders import PASSES
 from tunegate.tuning.estimate import end_to_end_ms
 from tunegate.tuning.next_task import TaskState, choose, policy_for
 from tunegate.tuning.objective import is_reached, model_ms
@@ -249,8 +248,8 @@ class TuningRun:
             self._crew = careful
         by_share = sorted(self._ledgers, key=lambda x: -x.state().model_ms)
         records: dict[tuple[str, int], TuningRecord] = {}
-        for _ in range(PASSES):
-            requests = [self._measuring.careful(x, c) for x in by_share for c in x.contenders()]
+        for again in (TaskLedger.contenders, TaskLedger.rivals):
+            requests = [self._measuring.careful(x, c) for x in by_share for c in again(x)]
             for ledger, candidate, measured in self._measured_in_turn(requests):
                 now = int(self._clock.time())
                 record = ledger.confirm(candidate, measured, now)

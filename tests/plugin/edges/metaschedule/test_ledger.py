@@ -62,10 +62,14 @@ def test_a_default_schedule_that_is_far_behind_is_not() -> None:
 
 def test_of_many_alike_those_that_may_have_been_ahead_are_measured_again() -> None:
     task = ledger()
-    for number in range(1, 33):
+    for number in range(1, 129):
         task.enter(candidate(task, number), timed(number, 1000 + 20 * number), 5)
-    task.note_batch(32, 1.0)
+    task.note_batch(128, 1.0)
     assert [each.number for each in task.contenders()] == [1, 2, 3, 4]
+    assert task.rivals() == []
+    for each, nanoseconds in zip(task.contenders(), (1400, 1200, 1190, 1210), strict=True):
+        task.confirm(each, timed(each.number, nanoseconds), 6)
+    assert [each.number for each in task.rivals()] == [3, 2, 4]
 
 
 def test_what_is_measured_in_two_passes_has_the_times_of_both() -> None:

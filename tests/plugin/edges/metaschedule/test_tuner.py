@@ -122,10 +122,10 @@ def test_the_ledger_has_every_candidate_and_why_it_was_tried(tuned: TaskOutcome)
     assert tuned.search_seconds > 0
 
 
-def test_the_winner_was_measured_again_in_two_passes(tuned: TaskOutcome) -> None:
-    """Five repeats in each, and the others of the task in between."""
-    assert len(tuned.records[0].run_nanoseconds) == 10
-    assert len([cost for cost in tuned.ledger if cost.stage == "confirm"]) >= 4
+def test_the_winner_was_measured_again(tuned: TaskOutcome) -> None:
+    """Five times, and five times more where the second was near."""
+    assert len(tuned.records[0].run_nanoseconds) in {5, 10}
+    assert len([cost for cost in tuned.ledger if cost.stage == "confirm"]) in {2, 3, 4, 6}
 
 
 def test_a_model_that_is_fast_enough_is_tuned_no_further(workshop: Workshop) -> None:
