@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
 from tunegate.edges.cores import usable_cores
 from tunegate.edges.metaschedule.messages import OpenModels, Propose, Proposed
 from tunegate.edges.metaschedule.search_child import SearchChild
@@ -21,7 +23,8 @@ class Searchers:
     ) -> None:
         count = searchers_for(workers, usable_cores())
         self.children = tuple(
-            SearchChild(request, directory / f"searcher-{number}.log") for number in range(count)
+            SearchChild(_apart(request, number), directory / f"searcher-{number}.log")
+            for number in range(count)
         )
         self._of = {
             workload: self.children[number % count] for number, workload in enumerate(workloads)
@@ -54,6 +57,13 @@ class Searchers:
     def close(self) -> None:
         for child in self.children:
             child.close()
+
+
+def _apart(request: OpenModels, number: int) -> OpenModels:
+    """With a folder of its own: each child prepares the models, and would read what another has half written."""
+    own = Path(request.directory) / f"searcher-{number}"
+    own.mkdir(parents=True, exist_ok=True)
+    return msgspec.structs.replace(request, directory=str(own))
 
 
 def searchers_for(workers: int, cores: int) -> int:

@@ -72,6 +72,9 @@ def test_two_children_search_two_tasks_at_the_same_time(
             assert found.receive() == []
             time.sleep(0.05)
         assert found.target_json
+        # Each has prepared the models for itself: none reads what another has half written.
+        prepared = sorted(p.relative_to(tmp_path).parts[0] for p in tmp_path.rglob("model-0"))
+        assert prepared == ["searcher-0", "searcher-1"]
         found.propose(Propose(workload=first, count=1))
         assert (found.is_idle(first), found.is_idle(second)) == (False, True)
         found.propose(Propose(workload=second, count=1))
