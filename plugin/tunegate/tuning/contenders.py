@@ -18,12 +18,15 @@ _TRIALS_FOR_ONE = 32
 
 def contending(times_ms: Sequence[float], trials: int) -> int:
     """Of `times_ms`, the best first."""
-    close = sum(each <= CLOSE * times_ms[0] for each in times_ms)
     worth = math.ceil(trials / _TRIALS_FOR_ONE)
-    return min(len(times_ms), max(LEAST, min(MOST, close, worth)))
+    return min(len(times_ms), max(LEAST, min(MOST, _close(times_ms), worth)))
 
 
 def rivals(times_ms: Sequence[float]) -> int:
     """How many of the contenders are still to be told apart, of their times, the best first."""
-    close = sum(each <= CLOSE * times_ms[0] for each in times_ms)
+    close = _close(times_ms)
     return close if close > 1 else 0
+
+
+def _close(times_ms: Sequence[float]) -> int:
+    return sum(each <= CLOSE * times_ms[0] for each in times_ms)

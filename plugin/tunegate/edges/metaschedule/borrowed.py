@@ -50,7 +50,7 @@ def borrowed(
 
 def _described(space: DesignSpace, variants: Sequence[Schedule | None]) -> dict[Schedule, Any]:
     found = {}
-    for variant in variants:
+    for variant in dict.fromkeys(variants):  # one that fits as it is has one adaptation
         replayed = None if variant is None else space.replay(variant)
         described = None if replayed is None else space.describe(replayed.trace)
         if described is not None:

@@ -43,7 +43,7 @@ class _Moving(PyExprMutator):  # type: ignore[misc]
     def visit_call_(self, call: Any) -> Any:
         visited = self.visit_expr_post_order(call)
         move = _MOVES.get(getattr(call.op, "name", ""))
-        value = None if move is None else _value(visited.args[0], self)
+        value = None if move is None else _numbers(_bound(visited.args[0], self))
         moved = None if move is None or value is None else move(value, call)
         return visited if moved is None else _constant(moved)
 
@@ -58,19 +58,25 @@ class _Packing(PyExprMutator):  # type: ignore[misc]
         visited = self.visit_expr_post_order(call)
         if getattr(call.op, "name", "") != "relax.call_tir":
             return visited
-        constants = [_value(argument, self) for argument in visited.args[1].fields]
-        values = [constant for constant in constants if constant is not None]
-        is_constant = len(values) == len(constants)
+        arguments = [_bound(argument, self) for argument in visited.args[1].fields]
+        is_constant = all(isinstance(each, tvm.ir.GenericConst) for each in arguments)
         moves = moves_of(self._module[call.args[0]]) if is_constant else None
-        if moves is None:
+        # Only now: the weights of every other kernel would be copied, to be looked at.
+        constants = [] if moves is None else [_numbers(each) for each in arguments]
+        values = [constant for constant in constants if constant is not None]
+        if moves is None or len(values) < len(constants):
             return visited
         packed = [_constant(move.of(values[move.argument])) for move in moves]
         return packed[0] if len(packed) == 1 else relax.Tuple(packed)
 
 
-def _value(argument: Any, scope: Any) -> np.ndarray | None:
-    """Of a constant, or of a variable that is bound to one."""
-    bound = scope.lookup_binding(argument) if isinstance(argument, relax.Var) else argument
+def _bound(argument: Any, scope: Any) -> Any:
+    """Itself, or what a variable is bound to."""
+    return scope.lookup_binding(argument) if isinstance(argument, relax.Var) else argument
+
+
+def _numbers(bound: Any) -> np.ndarray | None:
+    """Of a constant."""
     if not isinstance(bound, tvm.ir.GenericConst):
         return None
     value: np.ndarray = bound.value.numpy()
