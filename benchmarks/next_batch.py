@@ -35,11 +35,14 @@ FIRST, LATER = 3, 8
 LEAST_FLOPS = 1e6
 FEWEST_TO_FIT = 10
 GAPS = (0.0, 0.2, 0.5, 0.8, 1.2, 1.8, math.inf)
+COUNTS = (0, FIRST + 1, FIRST + LATER + 1, FIRST + 3 * LATER + 1, math.inf)
 
 
 class Step(NamedTuple):
-    """One batch: how far its task was behind, the exponent before (None for the first) and its own."""
+    """One batch: the candidates of its task before it, how far the task was behind, the exponent before
+    (None for the first) and its own."""
 
+    candidates: int
     gap: float
     before: float | None
     exponent: float
@@ -108,7 +111,7 @@ def steps_of(every: Sequence[Curve]) -> Iterator[Step]:
             if curve.flops < LEAST_FLOPS or old is None or new is None:
                 continue
             exponent = math.log(old / new) / math.log(after / before)
-            yield Step(gaps[index], last.get(index), exponent)
+            yield Step(before, gaps[index], last.get(index), exponent)
             last[index] = exponent
 
 
@@ -119,12 +122,8 @@ def at(curve: Curve, candidates: int) -> float | None:
 
 
 def show(steps: Sequence[Step]) -> None:
-    print("| behind the best rate, ln | batches | mean k |")
-    print("|---|--:|--:|")
-    for low, high in pairwise(GAPS):
-        found = [step.exponent for step in steps if low <= step.gap < high]
-        if found:
-            print(f"| {low:g} to {high:g} | {len(found)} | {statistics.fmean(found):.2f} |")
+    table("behind the best rate, ln", GAPS, [(step.gap, step.exponent) for step in steps])
+    table("candidates before", COUNTS, [(step.candidates, step.exponent) for step in steps])
     known = [step for step in steps if step.before is not None]
     if len(known) < FEWEST_TO_FIT:
         print(f"{len(known)} batches after a first one: too few to fit; give it more --seconds")
@@ -135,6 +134,15 @@ def show(steps: Sequence[Step]) -> None:
         f"least squares of {len(known)} batches: "
         f"k = {fitted[0]:.2f} + {fitted[1]:.2f} behind + {fitted[2]:.2f} k before"
     )
+
+
+def table(what: str, edges: Sequence[float], found: Sequence[tuple[float, float]]) -> None:
+    print(f"| {what} | batches | mean k |")
+    print("|---|--:|--:|")
+    for low, high in pairwise(edges):
+        inside = [exponent for value, exponent in found if low <= value < high]
+        if inside:
+            print(f"| {low:g} to {high:g} | {len(inside)} | {statistics.fmean(inside):.2f} |")
 
 
 if __name__ == "__main__":

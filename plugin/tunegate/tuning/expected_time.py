@@ -15,6 +15,7 @@ import msgspec
 from tunegate.artifacts.changes import Side
 from tunegate.artifacts.plans import PlannedTask
 from tunegate.artifacts.tasks import ResolvedTask, TuningTask
+from tunegate.tuning.improvement import FROM_NOTHING, INFORMED, Pace
 from tunegate.tuning.next_task import TaskState
 from tunegate_cache.records import ExactHit, Miss, TransferHit
 
@@ -45,6 +46,8 @@ LEAST_ROOM = 0.05
 TRANSFER_ROOM = 0.25
 """What a search still finds over a neighbour's schedule (3-15 % seen, for matrix products)."""
 TRANSFER_ROOM_PER_DISTANCE = 0.05
+PACES: dict[TargetKind, Pace] = {"llvm": INFORMED, "cuda": FROM_NOTHING}
+"""There is experience from before for CPUs (`edges/metaschedule/experience`)."""
 SECONDS_PER_TRIAL: dict[TargetKind, float] = {"llvm": 0.4, "cuda": 0.8}
 """Search, build and overheads of one candidate, with all workers at work."""
 RUNS_PER_TRIAL = 20
@@ -104,6 +107,7 @@ def starting_state(planned: PlannedTask, kind: TargetKind) -> TaskState:
         room=0.0 if is_exact else _untuned_room(planned.resolved.task, kind),
         flops=planned.resolved.task.flops,
         bytes_moved=planned.resolved.task.bytes_moved,
+        pace=PACES[kind],
     )
 
 

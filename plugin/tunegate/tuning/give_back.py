@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from tunegate.artifacts.outcomes import CandidateCost, TaskOutcome
 from tunegate.tuning.expected_time import TRANSFER_ROOM
-from tunegate.tuning.improvement import Batch, expected_gain
+from tunegate.tuning.improvement import FROM_NOTHING, INFORMED, Batch, Pace, expected_gain
 from tunegate.tuning.next_task import DEFAULT_POLICY, UNKNOWN_ROOM
 
 
@@ -28,13 +28,24 @@ def of_unfinished(now_ms: float, task: TaskOutcome) -> float:
     history = tuple(_history(task.ledger)) or (
         Batch(trials=task.trials, seconds=task.seconds, best_ms=task.best_ms),
     )
-    noise = DEFAULT_POLICY.noise
-    return now_ms * expected_gain(history, task.trials, room=UNKNOWN_ROOM, noise=noise)
+    return now_ms * expected_gain(
+        history,
+        task.trials,
+        room=UNKNOWN_ROOM,
+        noise=DEFAULT_POLICY.noise,
+        pace=_pace(task.ledger),
+    )
 
 
 def of_borrowed(now_ms: float) -> float:
     """Milliseconds at most, over a neighbour's schedule."""
     return now_ms * TRANSFER_ROOM
+
+
+def _pace(ledger: Sequence[CandidateCost]) -> Pace:
+    """What picked the first candidate of the search had a reason, or none."""
+    first = next((cost for cost in ledger if cost.origin == "search"), None)
+    return INFORMED if first is not None and first.pick != "random" else FROM_NOTHING
 
 
 def _history(ledger: Iterable[CandidateCost]) -> Iterator[Batch]:

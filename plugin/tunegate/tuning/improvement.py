@@ -16,11 +16,22 @@ import msgspec
 
 UNSEEN_SECONDS_PER_CANDIDATE = 0.5
 SMALLEST_SECONDS_PER_CANDIDATE = 1e-3
-EXPONENT, EXPONENT_PER_BEHIND = 0.25, 0.2
-"""k of a task that is as fast as any, and what is added for each e-fold that it is behind."""
 PRIOR_STRENGTH = 1.0
 FORGETTING = 0.6
 """Weight of a batch against the one after it: late batches say more about what is left."""
+
+
+class Pace(msgspec.Struct, frozen=True):
+    """k of a task that is as fast as any, and what is added for each e-fold that it is behind."""
+
+    exponent: float
+    per_behind: float
+
+
+FROM_NOTHING = Pace(0.25, 0.2)
+"""Of a search that begins with random candidates."""
+INFORMED = Pace(0.03, 0.15)
+"""Of one whose first candidates are picked by what other tasks took: it finds most with these."""
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,7 +44,13 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def expected_gain(
-    history: Sequence[Batch], candidates: int, *, room: float, noise: float, behind: float = 0.0
+    history: Sequence[Batch],
+    candidates: int,
+    *,
+    room: float,
+    noise: float,
+    pace: Pace,
+    behind: float = 0.0,
 ) -> float:
     """The share of the present time that this many further candidates save, 0 to `room`.
 
@@ -43,7 +60,7 @@ def expected_gain(
     trials = sum(batch.trials for batch in history)
     if trials == 0:
         return room
-    prior = EXPONENT + EXPONENT_PER_BEHIND * behind
+    prior = pace.exponent + pace.per_behind * behind
     exponent = _exponent(history, prior=prior, noise=noise)
     return min(room, 1 - math.pow(1 + candidates / trials, -exponent))
 

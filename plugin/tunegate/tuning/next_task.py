@@ -12,7 +12,14 @@ from collections.abc import Sequence
 import msgspec
 
 from tunegate.tuning.behind import Work, behind
-from tunegate.tuning.improvement import Batch, expected_gain, is_plateaued, seconds_per_candidate
+from tunegate.tuning.improvement import (
+    FROM_NOTHING,
+    Batch,
+    Pace,
+    expected_gain,
+    is_plateaued,
+    seconds_per_candidate,
+)
 
 MATTERS = 0.01
 """Share of the estimated model time from which a task is served in the first round."""
@@ -52,7 +59,7 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
     """All that is known of a task between batches.
 
     `prior_ms` stands in until something is measured; `room` is the share of its time that tuning
-    is expected to save at best; `flops` and `bytes_moved` are of one call; `history` holds the
+    is expected to save at best; `flops` and `bytes_moved` are of one call; `pace` is that of its search; `history` holds the
     finished batches; `in_flight` counts candidates handed out and not back yet; `exhausted` means
     that the search has nothing new.
     """
@@ -62,6 +69,7 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
     room: float = UNKNOWN_ROOM
     flops: float = 0.0
     bytes_moved: float = 0.0
+    pace: Pace = FROM_NOTHING
     best_ms: float | None = None
     history: tuple[Batch, ...] = ()
     in_flight: int = 0
@@ -222,7 +230,14 @@ def _gain_ms_per_second(
 ) -> float:
     state = states[index]
     candidates = policy.batch if state.history else policy.first_batch
-    gain = expected_gain(state.history, candidates, room=state.room, noise=policy.noise, behind=gap)
+    gain = expected_gain(
+        state.history,
+        candidates,
+        room=state.room,
+        noise=policy.noise,
+        pace=state.pace,
+        behind=gap,
+    )
     return state.model_ms * gain / (candidates * _seconds_each(states, index))
 
 

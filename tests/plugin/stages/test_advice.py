@@ -69,7 +69,7 @@ def test_a_search_that_the_budget_cut_asks_for_more() -> None:
     tuned = outcome((row,), stopped="seconds")
     said = next_steps(parts.verdict("fail", 1, finding), [tuned], None, [], None)
     assert "had only 12 trials when the budget ended: raise budget.minutes" in said[0]
-    assert said[0].endswith("as many again are expected to give back 0.285 ms.")
+    assert said[0].endswith("as many again are expected to give back 0.0453 ms.")
 
 
 @given(

@@ -49,3 +49,12 @@ def test_a_search_that_still_gains_promises_more_than_one_that_stopped_gaining()
 def test_a_search_without_a_ledger_is_taken_at_its_trials() -> None:
     bare = msgspec.structs.replace(tuned(8), ledger=())
     assert 0.1 < give_back.of_unfinished(1.0, bare) < 0.3
+
+
+def test_a_search_that_was_told_where_to_begin_has_little_left_to_find() -> None:
+    told = tuned(64)
+    blind = msgspec.structs.replace(
+        told,
+        ledger=tuple(msgspec.structs.replace(cost, pick="random") for cost in told.ledger),
+    )
+    assert give_back.of_unfinished(1.0, told) < 0.5 * give_back.of_unfinished(1.0, blind)

@@ -7,7 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tunegate.tuning.improvement import (
+    FROM_NOTHING,
+    INFORMED,
     Batch,
+    Pace,
     expected_gain,
     is_plateaued,
     seconds_per_candidate,
@@ -18,8 +21,14 @@ def history(*best_ms: float | None, trials: int = 16, seconds: float = 8.0) -> t
     return tuple(Batch(trials=trials, seconds=seconds, best_ms=ms) for ms in best_ms)
 
 
-def gain(past: tuple[Batch, ...], candidates: int = 16, room: float = 0.9) -> float:
-    return expected_gain(past, candidates, room=room, noise=0.01)
+def gain(
+    past: tuple[Batch, ...],
+    candidates: int = 16,
+    room: float = 0.9,
+    pace: Pace = FROM_NOTHING,
+    behind: float = 0.0,
+) -> float:
+    return expected_gain(past, candidates, room=room, noise=0.01, pace=pace, behind=behind)
 
 
 def test_the_first_batch_is_expected_to_gain_all_the_room() -> None:
@@ -37,8 +46,14 @@ def test_improvements_within_the_noise_promise_nothing() -> None:
 
 def test_a_task_that_is_far_behind_promises_more() -> None:
     past = history(10, 8)
-    near, far = (expected_gain(past, 16, room=0.9, noise=0.01, behind=b) for b in (0.0, 1.5))
+    near, far = (gain(past, behind=b) for b in (0.0, 1.5))
     assert far > 1.5 * near
+
+
+def test_a_search_that_knows_where_to_begin_promises_little_more_unless_far_behind() -> None:
+    past = history(10, 8)
+    assert gain(past, pace=INFORMED) < 0.5 * gain(past)
+    assert gain(past, pace=INFORMED, behind=1.5) > 2 * gain(past, pace=INFORMED)
 
 
 def test_the_leap_over_the_default_schedule_is_not_taken_for_a_trend() -> None:

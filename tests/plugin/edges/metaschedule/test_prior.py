@@ -13,7 +13,9 @@ import pytest
 from tests.plugin.tuning.test_experience import SKETCH, decided, experience
 from tunegate.edges.metaschedule.prior import Prior, experience_of, prior_of, ratios_of
 from tunegate.tuning.candidate_filter import rank_correlation
+from tunegate.tuning.expected_time import PACES
 from tunegate.tuning.experience import NEST_COLUMNS, TaskExperience, nest_columns
+from tunegate.tuning.improvement import INFORMED
 
 FEW = 8
 
@@ -38,6 +40,12 @@ def test_what_follows_the_columns_of_the_nest_is_not_looked_at() -> None:
 def test_a_draft_without_a_loop_nest_is_as_good_as_the_mean() -> None:
     (expected,) = Prior([experience()]).ratios([[math.nan] * NEST_COLUMNS])
     assert expected == pytest.approx(statistics.mean(ratios_of(experience())))
+
+
+def test_the_scheduler_knows_for_which_targets_there_is_one() -> None:
+    assert {kind for kind, pace in PACES.items() if pace == INFORMED} == {
+        kind for kind in PACES if prior_of(kind) is not None
+    }
 
 
 def test_nothing_is_known_of_gpus() -> None:
