@@ -36,8 +36,8 @@ class Measuring:
         self.target_json = ""
 
     def start(self, ledger: TaskLedger, candidates: Sequence[Candidate]) -> list[Measure]:
-        """Of a new batch, with as many at once as the device has shown to bear."""
-        at_once = self._parallelism.at_once
+        """Of a new batch, with as many at once as the device has shown to bear with this task."""
+        at_once = self._parallelism.at_once(ledger.workload)
         self._batches.start(ledger, candidates, at_once=at_once)
         return [self._request(ledger, candidate, at_once=at_once) for candidate in candidates]
 
@@ -64,12 +64,13 @@ class Measuring:
         return Taken([], self._finished(batch, now))
 
     def _finished(self, batch: Batch, now: int) -> Batch:
+        workload = batch.ledger.workload
         if batch.at_once == 1:
-            self._parallelism.note_alone(batch.results)
+            self._parallelism.note_alone(workload, batch.results)
         elif batch.held_back:
             found = believed(batch.held_back, batch.alone or {})
             self._batches.settle(batch, found.results, now)
-            self._parallelism.note_beside(found)
+            self._parallelism.note_beside(workload, found)
         self._batches.close(batch)
         return batch
 

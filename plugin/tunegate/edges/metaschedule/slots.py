@@ -24,14 +24,19 @@ def in_slot(request: Measure) -> Iterator[None]:
     with ExitStack() as stack:
         # Who wants the device alone closes the door behind the others, and waits until they are gone.
         with held(_door(slots[0].claim)):
-            if request.alone:
+            if _is_exclusive(request):
                 taken = [stack.enter_context(held(slot.claim)) for slot in slots]
             else:
                 open_to_us = (slot.claim for slot in slots[: request.at_once])
                 taken = [stack.enter_context(held(*open_to_us))]
-        if request.at_once > 1:
+        if not _is_exclusive(request):
             stack.enter_context(_pinned(next(s for s in slots if s.claim == taken[0])))
         yield
+
+
+def _is_exclusive(request: Measure) -> bool:
+    """What is to be timed one at a time is not checked later, so that no candidate of another task may run beside it."""
+    return request.alone or request.at_once == 1
 
 
 def _door(claim: Claim) -> Claim:

@@ -61,7 +61,7 @@ def test_beside_each_other_a_batch_is_finished_by_its_check(tmp_path: Path) -> N
     assert taken.finished is not None
     assert len(taken.finished.records) == 6
     assert run.task.best_ms == 1.0
-    assert run.parallelism.at_once == 1  # nine percent were too many
+    assert run.parallelism.at_once(run.task.workload) == 1  # nine percent were too many
 
 
 def test_what_wins_is_measured_alone(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from tests.plugin.edges.metaschedule.test_crew import request
 from tunegate.edges.device_lock import Claim, held
@@ -40,7 +41,7 @@ def place(directory: Path, slots: int = 2) -> Place:
     )
 
 
-def asked(directory: Path, *, at_once: int = 1, alone: bool = False, slots: int = 2) -> Measure:
+def asked(directory: Path, *, at_once: int = 2, alone: bool = False, slots: int = 2) -> Measure:
     plain = request(1, "")
     return Measure(
         candidate=plain.candidate,
@@ -65,13 +66,16 @@ def test_two_may_time_at_once_each_on_its_core(tmp_path: Path) -> None:
     assert os.sched_getaffinity(0) == before
 
 
-def test_who_is_alone_waits_until_everybody_is_gone(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("at_once", "alone"), [(2, True), (1, False)])
+def test_who_is_alone_waits_until_everybody_is_gone(
+    tmp_path: Path, at_once: int, alone: bool
+) -> None:
     with in_slot(asked(tmp_path, at_once=2)):
         other = subprocess.Popen(
             [sys.executable, "-c", ALONE], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         assert other.stdin is not None
-        other.stdin.write(msgspec.msgpack.encode(asked(tmp_path, alone=True)))
+        other.stdin.write(msgspec.msgpack.encode(asked(tmp_path, at_once=at_once, alone=alone)))
         other.stdin.close()
         time.sleep(1.0)
         assert other.poll() is None
