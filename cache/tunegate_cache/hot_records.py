@@ -81,4 +81,4 @@ def _order(stored: StoredRecord) -> tuple[object, ...]:
     record = stored.record
     if record.status != "ok":
         return 1, -record.measured_at, stored.text
-    return 0, record.median_ms, stored.text
+    return 0, record.believed_ms, stored.text

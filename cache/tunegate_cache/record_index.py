@@ -99,7 +99,7 @@ class RecordIndex:
         return self._is_ours(record), record.measured_at, tie
 
     def _fastest_first(self, record: TuningRecord) -> tuple[object, ...]:
-        return not self._is_ours(record), record.median_ms, record.template, record.decisions
+        return not self._is_ours(record), record.believed_ms, record.template, record.decisions
 
     def _is_ours(self, record: TuningRecord) -> bool:
         ours, theirs = self._device, record.device

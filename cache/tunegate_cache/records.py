@@ -13,6 +13,12 @@ import msgspec
 Decision = tuple[int, tuple[int, ...]]
 """(index of a sampling instruction in the template, the integers it decided)."""
 
+SURE_REPEATS = 5
+"""Times from which on a candidate counts as measured with care. A search looks at each candidate with fewer,
+and measures what may win again."""
+LUCK = 1.1
+"""How much faster than it is the best of many brief looks may have seemed."""
+
 MissReason = Literal["absent", "corrupt", "rejected", "store-unavailable", "off"]
 RecordStatus = Literal["ok", "timeout", "compile", "runtime", "wrong", "constraint"]
 
@@ -87,6 +93,17 @@ class TuningRecord(msgspec.Struct, frozen=True, kw_only=True):
         if len(times) % 2:
             return times[middle] / 1e6
         return (times[middle - 1] + times[middle]) / 2e6
+
+    @property
+    def is_sure(self) -> bool:
+        """Measured with care, and not only looked at."""
+        return len(self.run_nanoseconds) >= SURE_REPEATS
+
+    @property
+    def believed_ms(self) -> float:
+        """What candidates are ranked by. The fastest of many looks is the luckiest of them: it comes before what was
+        measured with care only if it is faster by more than luck."""
+        return self.median_ms if self.is_sure else LUCK * self.median_ms
 
 
 class ExactHit(msgspec.Struct, frozen=True, tag="exact"):

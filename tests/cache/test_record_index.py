@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 
 from tests.support.tuning_records import make_key, make_record, make_shape
 from tunegate_cache.record_index import RecordIndex
-from tunegate_cache.records import DeviceFingerprint, ExactHit, TransferHit, TuningRecord
+from tunegate_cache.records import (
+    SURE_REPEATS,
+    DeviceFingerprint,
+    ExactHit,
+    TransferHit,
+    TuningRecord,
+)
 
 OURS = DeviceFingerprint(name="ours", kind="cpu", units=2, memory_bytes=8)
 THEIRS = DeviceFingerprint(name="theirs", kind="cpu", units=2, memory_bytes=8)
@@ -59,6 +65,13 @@ def test_the_fastest_comes_first_and_eight_are_enough() -> None:
     found = exact(*(candidate(tile, 100 - tile) for tile in range(20)))
     assert found is not None
     assert [record.run_nanoseconds[0] for record in found.records] == list(range(81, 89))
+
+
+def test_a_brief_look_must_be_faster_than_a_careful_measurement_by_more_than_luck() -> None:
+    careful = candidate(1, 0, run_nanoseconds=(1000,) * SURE_REPEATS)
+    lucky, better = candidate(2, 950), candidate(3, 900)
+    assert exact(lucky, careful) == ExactHit((careful, lucky))
+    assert exact(careful, better) == ExactHit((better, careful))
 
 
 def test_results_of_our_own_device_come_before_faster_ones_of_others() -> None:

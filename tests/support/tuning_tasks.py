@@ -17,6 +17,7 @@ from tunegate.artifacts.tasks import (
     TuningTask,
 )
 from tunegate_cache.records import (
+    SURE_REPEATS,
     DeviceFingerprint,
     ExactHit,
     Lookup,
@@ -63,14 +64,19 @@ def make_task(
 
 
 def make_record(
-    name: str = "conv2d", *, milliseconds: float = 1.0, target: str = "cpu", at: int = 1
+    name: str = "conv2d",
+    *,
+    milliseconds: float = 1.0,
+    target: str = "cpu",
+    at: int = 1,
+    times: int = SURE_REPEATS,
 ) -> TuningRecord:
     return TuningRecord(
         key=key_of(name, target),
         shape=SHAPE,
         template="7" * 64,
         decisions=((3, (4, 4, 4)),),
-        run_nanoseconds=(round(milliseconds * 1e6),),
+        run_nanoseconds=(round(milliseconds * 1e6),) * times,
         status="ok",
         device=DEVICE,
         toolchain=Toolchain(tvm="0.27.0", ffi="0.1.14"),

@@ -6,7 +6,8 @@ import msgspec
 
 from tunegate.artifacts.plans import PlannedTask, Shard
 from tunegate.ports import TaskIndex
-from tunegate_cache.records import ExactHit, Lookup, TransferHit, WorkloadKey
+from tunegate.tuning.unfinished import as_start
+from tunegate_cache.records import ExactHit, Lookup
 
 
 def refreshed(shard: Shard, index: TaskIndex) -> Shard:
@@ -24,10 +25,5 @@ def _with(planned: PlannedTask, lookup: Lookup | None) -> PlannedTask:
     if not planned.trials or not isinstance(lookup, ExactHit):
         return planned
     task = planned.resolved.task
-    resolved = msgspec.structs.replace(planned.resolved, lookup=_as_start(task.key, lookup))
+    resolved = msgspec.structs.replace(planned.resolved, lookup=as_start(task.key, lookup))
     return msgspec.structs.replace(planned, resolved=resolved)
-
-
-def _as_start(key: WorkloadKey, lookup: ExactHit) -> TransferHit:
-    """Its own records as a donor at no distance: where the search goes on, not where it ends."""
-    return TransferHit((key,), 0.0, lookup.records)

@@ -47,3 +47,24 @@ def test_a_time_that_no_hardware_reaches_is_refused_and_counted(tmp_path: Path) 
     lied = resolve(make_task_set([make_task("lied", flops=1e10)]), cache, CONFIG)
     assert lied.tasks[0].lookup == Miss("rejected")
     assert lied.cache.notes == ("cache: 1 record was refused (faster than any hardware)",)
+
+
+def test_what_an_earlier_run_only_looked_at_is_a_start_and_no_answer(tmp_path: Path) -> None:
+    cache = SharedCache(CacheConfig(url="cache"), state=tmp_path / "a", root=tmp_path)
+    looked_at = make_record("begun", times=3)
+    cache.publish([looked_at, make_record("done")])
+    begun, done = resolve(
+        make_task_set([make_task("begun"), make_task("done")]), cache, CONFIG
+    ).tasks
+    assert begun.lookup == TransferHit((looked_at.key,), 0.0, (looked_at,))
+    assert isinstance(done.lookup, ExactHit)
+
+
+def test_tasks_that_are_taken_up_again_are_counted_as_such(tmp_path: Path) -> None:
+    cache = SharedCache(CacheConfig(url="cache"), state=tmp_path / "a", root=tmp_path)
+    cache.publish([make_record("begun", times=3)])
+    used = resolve(make_task_set([make_task("begun")]), cache, CONFIG).cache
+    assert (used.exact, used.transfer) == (0, 1)
+    assert used.notes == (
+        "cache: 1 task that an earlier run did not finish: tuned on from what it has found",
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,8 +13,9 @@ from tunegate.edges.metaschedule.ledger import TaskLedger
 from tunegate.edges.metaschedule.messages import Candidate, Measure, Measured
 from tunegate.edges.metaschedule.parallel_check import believed, to_check
 from tunegate.edges.metaschedule.parallelism import Parallelism
+from tunegate_cache.records import SURE_REPEATS
 
-_REPEATS, _CAREFUL_REPEATS = 3, 5
+_REPEATS = 3
 _REPEAT_MS, _CAREFUL_REPEAT_MS = 10, 30
 _LOSER_FACTOR = 1.5
 """Slower than this many times the best: one repeat was enough. On machines that others share one of 10 ms may be 1.3
@@ -40,6 +42,13 @@ class Measuring:
         at_once = self._parallelism.at_once(ledger.workload)
         self._batches.start(ledger, candidates, at_once=at_once)
         return [self._request(ledger, candidate, at_once=at_once) for candidate in candidates]
+
+    def careful_in_turn(
+        self, chosen: Sequence[tuple[TaskLedger, Sequence[Candidate]]]
+    ) -> list[Measure]:
+        """The first of each task, then the second of each: should the budget end, most tasks have an answer."""
+        turns = zip_longest(*([(ledger, c) for c in candidates] for ledger, candidates in chosen))
+        return [self.careful(*one) for turn in turns for one in turn if one is not None]
 
     def careful(self, ledger: TaskLedger, candidate: Candidate) -> Measure:
         """For what may win: with all the repeats, and nobody beside it."""
@@ -90,7 +99,7 @@ class Measuring:
             reference=str(self._directory / f"{candidate.workload[:32]}.npy"),
             writes_reference=candidate.origin == "default",
             loser_ms=float("inf") if best is None else _LOSER_FACTOR * best,
-            repeats=_CAREFUL_REPEATS if is_careful else _REPEATS,
+            repeats=SURE_REPEATS if is_careful else _REPEATS,
             repeat_ms=_CAREFUL_REPEAT_MS if is_careful else _REPEAT_MS,
             at_once=at_once,
             alone=alone,

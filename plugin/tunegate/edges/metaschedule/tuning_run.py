@@ -249,7 +249,7 @@ class TuningRun:
         by_share = sorted(self._ledgers, key=lambda x: -x.state().model_ms)
         records: dict[tuple[str, int], TuningRecord] = {}
         for again in (TaskLedger.contenders, TaskLedger.rivals):
-            requests = [self._measuring.careful(x, c) for x in by_share for c in again(x)]
+            requests = self._measuring.careful_in_turn([(x, again(x)) for x in by_share])
             for ledger, candidate, measured in self._measured_in_turn(requests):
                 now = int(self._clock.time())
                 record = ledger.confirm(candidate, measured, now)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import json
+import math
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -24,6 +25,7 @@ from tunegate.edges.metaschedule.slots import in_slot
 from tunegate.edges.metaschedule.tolerance import differs
 from tunegate.edges.nvidia.kernel_clock import kernel_clock
 from tunegate.errors import EnvironmentUnfitError
+from tunegate_cache.records import SURE_REPEATS
 
 Request = Measure
 
@@ -183,7 +185,7 @@ def _run(request: Measure, built: _Built, arguments: list[Any]) -> Measured:
         return Measured(number=number, status="ok", nanoseconds=(only,))
     timed = _by_kernel_clock if request.place and request.place.has_kernel_clock else _by_events
     first = timed(function, device, arguments, repeats=1, milliseconds=_FIRST_RUN_MS)
-    if first[0] / 1e6 > min(request.loser_ms, _SLOW_MS):
+    if first[0] / 1e6 > _enough_ms(request):
         return Measured(number=number, status="ok", nanoseconds=first)
     times = timed(
         function, device, arguments, repeats=request.repeats, milliseconds=request.repeat_ms
@@ -191,10 +193,20 @@ def _run(request: Measure, built: _Built, arguments: list[Any]) -> Measured:
     return Measured(number=number, status="ok", nanoseconds=times)
 
 
+def _enough_ms(request: Measure) -> float:
+    """What takes longer than this is timed once. What is measured with care never is: a slow moment of the machine is no
+    reason to give up what has looked fastest."""
+    return math.inf if _is_careful(request) else min(request.loser_ms, _SLOW_MS)
+
+
+def _is_careful(request: Measure) -> bool:
+    return request.repeats >= SURE_REPEATS
+
+
 def _is_hopeless(request: Measure, first_run_ms: float) -> bool:
     """A default schedule may run for seconds, and is not run three times for that."""
     is_behind = request.writes_reference or first_run_ms > request.loser_ms
-    return first_run_ms > _LONG_MS and is_behind
+    return first_run_ms > _LONG_MS and is_behind and not _is_careful(request)
 
 
 def _by_kernel_clock(

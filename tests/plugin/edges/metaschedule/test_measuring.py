@@ -10,6 +10,7 @@ from tunegate.edges.metaschedule.ledger import TaskLedger
 from tunegate.edges.metaschedule.measuring import Measuring, Taken
 from tunegate.edges.metaschedule.messages import Measure, Measured
 from tunegate.edges.metaschedule.parallelism import Parallelism
+from tunegate_cache.records import SURE_REPEATS
 
 
 class Run:
@@ -69,6 +70,18 @@ def test_what_wins_is_measured_alone(tmp_path: Path) -> None:
     careful = run.measuring.careful(run.task, candidate(run.task, 1))
     assert careful.alone
     assert careful.repeats > run.start(1)[0].repeats
+
+
+def test_every_task_has_one_measured_with_care_before_any_has_a_second(tmp_path: Path) -> None:
+    run = Run(tmp_path, first=1)
+    heavy, light = ledger(), ledger()
+    chosen = [
+        (heavy, [candidate(heavy, n) for n in (1, 2, 3)]),
+        (light, [candidate(light, n) for n in (4, 5)]),
+    ]
+    careful = run.measuring.careful_in_turn(chosen)
+    assert [request.candidate.number for request in careful] == [1, 4, 2, 5, 3]
+    assert all(request.repeats >= SURE_REPEATS for request in careful)
 
 
 def test_when_time_is_up_a_batch_counts_without_its_check(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.nvidia.gpus import visible_gpus
 from tunegate.edges.onnx_prepare import prepare
+from tunegate_cache.records import SURE_REPEATS
 
 load_intrinsics("llvm")
 HANGS = """
@@ -93,7 +94,19 @@ def test_what_runs_long_and_is_behind_runs_once(request_of_default: Measure) -> 
     assert worker._is_hopeless(request_of_default, 300.0)
     assert worker._is_hopeless(candidate, 300.0)
     assert not worker._is_hopeless(unrivalled, 300.0)
+    careful = msgspec.structs.replace(request_of_default, repeats=SURE_REPEATS)
+    assert not worker._is_hopeless(careful, 300.0)
     assert not worker._is_hopeless(candidate, 100.0)
+
+
+def test_what_is_slow_is_looked_at_once_and_measured_with_care_all_the_same(
+    request_of_default: Measure, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "_SLOW_MS", 0.0)
+    look = msgspec.structs.replace(request_of_default, loser_ms=float("inf"), repeats=3)
+    careful = msgspec.structs.replace(look, repeats=SURE_REPEATS, loser_ms=0.0)
+    assert len(worker.answer(look).nanoseconds) == 1
+    assert len(worker.answer(careful).nanoseconds) == SURE_REPEATS
 
 
 def test_a_device_that_another_one_has_is_no_fault_of_the_candidate(

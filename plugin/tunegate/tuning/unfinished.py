@@ -1,0 +1,27 @@
+"""A task that an earlier run began and did not bring to its end: killed, cancelled, or out of budget.
+
+What it measured is in the cache, but nothing was measured with care, so that nothing is an answer yet. A search
+goes on from there.
+"""
+
+from __future__ import annotations
+
+from tunegate_cache.records import ExactHit, Lookup, TransferHit, WorkloadKey
+
+
+def taken_up(key: WorkloadKey, lookup: Lookup) -> Lookup:
+    """A start instead of an answer, where that is all that is known."""
+    if isinstance(lookup, ExactHit) and is_unfinished(lookup):
+        return as_start(key, lookup)
+    return lookup
+
+
+def is_unfinished(lookup: ExactHit) -> bool:
+    """A task too small to search has its default schedule measured, no more, and is finished."""
+    is_searched = any(record.template for record in lookup.records)
+    return is_searched and not any(record.is_sure for record in lookup.records)
+
+
+def as_start(key: WorkloadKey, lookup: ExactHit) -> TransferHit:
+    """Its own records as a donor at no distance: where the search goes on, not where it ends."""
+    return TransferHit((key,), 0.0, lookup.records, lookup.failures)

@@ -1,0 +1,41 @@
+"""What an earlier run has measured with care is an answer; what it has only looked at is a start."""
+
+from __future__ import annotations
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.tuning_tasks import key_of, make_record, transfer
+from tunegate.tuning.unfinished import is_unfinished, taken_up
+from tunegate_cache.records import SURE_REPEATS, ExactHit, Miss, TransferHit
+
+KEY = key_of("conv2d")
+DEFAULT = msgspec.structs.replace(make_record(times=1), template="", decisions=())
+
+
+@given(st.lists(st.integers(1, 2 * SURE_REPEATS), min_size=1, max_size=8))
+def test_one_careful_measurement_is_enough(times: list[int]) -> None:
+    lookup = ExactHit(tuple(make_record(times=count) for count in times))
+    assert is_unfinished(lookup) == (max(times) < SURE_REPEATS)
+
+
+def test_a_task_too_small_to_search_is_finished_by_its_default_schedule() -> None:
+    assert not is_unfinished(ExactHit((DEFAULT,)))
+    assert is_unfinished(ExactHit((make_record(times=3), DEFAULT)))
+
+
+def test_a_default_schedule_that_was_measured_with_care_beside_others_is_an_answer() -> None:
+    careful = msgspec.structs.replace(DEFAULT, run_nanoseconds=(5,) * SURE_REPEATS)
+    assert not is_unfinished(ExactHit((careful, make_record(times=3))))
+
+
+def test_its_own_records_are_where_the_search_goes_on_and_what_failed_is_not_tried_again() -> None:
+    looked_at, failed = make_record(times=3), make_record("failed")
+    found = taken_up(KEY, ExactHit((looked_at,), (failed,)))
+    assert found == TransferHit((KEY,), 0.0, (looked_at,), (failed,))
+
+
+def test_every_other_answer_stays_as_it_is() -> None:
+    for lookup in (Miss("absent"), transfer(), ExactHit((make_record(),))):
+        assert taken_up(KEY, lookup) is lookup
