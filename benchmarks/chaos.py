@@ -133,19 +133,19 @@ def killing_the_search(chance: random.Random) -> Iterator[Callable[[], int]]:
 
 @contextmanager
 def killing(what: bytes, chance: random.Random, *, most: int) -> Iterator[Callable[[], int]]:
-    """After five seconds, in which children start, every three to eight seconds."""
+    """After three seconds, in which children start, every two to five seconds."""
     ended = threading.Event()
     killed: list[int] = []
 
     def kill() -> None:
-        wait = 5.0 + chance.uniform(0, 3)
+        wait = 3.0 + chance.uniform(0, 2)
         while not ended.wait(wait) and len(killed) < most:
             children = children_that_run(what)
             if children:
                 killed.append(chance.choice(children))
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(killed[-1], signal.SIGKILL)
-            wait = chance.uniform(3.0, 8.0)
+            wait = chance.uniform(2.0, 5.0)
 
     thread = threading.Thread(target=kill)
     thread.start()
@@ -179,7 +179,7 @@ def losing_a_node(chance: random.Random) -> Iterator[Callable[[], int]]:
     lost: list[int] = []
 
     def lose() -> None:
-        while doomed and not ended.wait(chance.uniform(12, 25)):
+        while doomed and not ended.wait(chance.uniform(7, 11)):
             cluster.remove_node(doomed.pop(), allow_graceful=False)
             lost.append(1)
 
@@ -199,7 +199,7 @@ def killed_shard(scratch: Path, chance: random.Random) -> Survived:
     workspace.tunegate("plan", "--shards", "1", "--minutes", "1")
     started = time.monotonic()
     with started_loudly(workspace, "tune", "--shard", "0") as process:
-        time.sleep(chance.uniform(6.0, 14.0))
+        time.sleep(chance.uniform(4.0, 9.0))
         os.kill(process.pid, signal.SIGKILL)
         _, first = process.communicate()
     told = finished_trials(first)

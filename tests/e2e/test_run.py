@@ -179,6 +179,33 @@ def test_a_killed_tuning_goes_on_from_its_last_finished_batch(tmp_path: Path) ->
     assert sources <= {"transfer", "search", "default"}
 
 
+def test_what_a_killed_tuning_began_is_no_answer_to_the_next_plan(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "w", CONFIG.format(url="cache", trials=12))
+    assert workspace.tunegate("plan").returncode == 0
+    with workspace.start("tune") as process:
+        wait_for_segments(workspace, process)
+        process.kill()
+        process.communicate()
+    assert workspace.tunegate("plan").returncode == 0
+    assert "transfer" in answers(workspace).values()
+    begun = next(
+        workload for workload, answer in answers(workspace).items() if answer == "transfer"
+    )
+    assert "only looked at" in workspace.tunegate("cache", "why-miss", begun).stdout
+    assert workspace.tunegate("tune").returncode == 0
+    assert workspace.tunegate("plan").returncode == 0
+    assert set(answers(workspace).values()) == {"exact"}
+
+
+def answers(workspace: Workspace) -> dict[str, str]:
+    """Of the cache, to all tasks of the plan, by workload."""
+    planned = json.loads((workspace.root / ".tunegate" / "plan.json").read_text())
+    return {
+        each["task"]["key"]["workload"]: each["lookup"]["type"]
+        for each in planned["resolution"]["tasks"]
+    }
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_cancelled_tuning_keeps_what_is_done_and_exits_130(
     tmp_path: Path, number: signal.Signals

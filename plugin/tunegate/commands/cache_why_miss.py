@@ -12,6 +12,7 @@ from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines
 from tunegate.errors import PASS, ConfigError
 from tunegate.settings import Settings
+from tunegate.tuning.unfinished import is_taken_up
 from tunegate_cache.explanation import Explanation, explain
 from tunegate_cache.records import Miss
 
@@ -72,6 +73,10 @@ def _name(task: TuningTask) -> str:
 
 def _answer(resolved: ResolvedTask) -> str:
     found = resolved.lookup
+    if is_taken_up(resolved.task.key, found):
+        return (
+            "ExactHit, but only looked at: a run was killed or cancelled, and the next one tunes on"
+        )
     return f"miss ({found.reason})" if isinstance(found, Miss) else type(found).__name__
 
 

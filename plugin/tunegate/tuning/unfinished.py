@@ -16,6 +16,11 @@ def taken_up(key: WorkloadKey, lookup: Lookup) -> Lookup:
     return lookup
 
 
+def is_taken_up(key: WorkloadKey, lookup: Lookup) -> bool:
+    """True of what `as_start` gives."""
+    return isinstance(lookup, TransferHit) and lookup.donors == (key,)
+
+
 def is_unfinished(lookup: ExactHit) -> bool:
     """A task too small to search has its default schedule measured, no more, and is finished."""
     is_searched = any(record.template for record in lookup.records)

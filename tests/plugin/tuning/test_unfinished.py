@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.tuning_tasks import key_of, make_record, transfer
-from tunegate.tuning.unfinished import is_unfinished, taken_up
+from tunegate.tuning.unfinished import is_taken_up, is_unfinished, taken_up
 from tunegate_cache.records import SURE_REPEATS, ExactHit, Miss, TransferHit
 
 KEY = key_of("conv2d")
@@ -34,6 +34,8 @@ def test_its_own_records_are_where_the_search_goes_on_and_what_failed_is_not_tri
     looked_at, failed = make_record(times=3), make_record("failed")
     found = taken_up(KEY, ExactHit((looked_at,), (failed,)))
     assert found == TransferHit((KEY,), 0.0, (looked_at,), (failed,))
+    assert is_taken_up(KEY, found)
+    assert not is_taken_up(KEY, transfer())
 
 
 def test_every_other_answer_stays_as_it_is() -> None:
