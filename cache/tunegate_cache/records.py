@@ -16,6 +16,8 @@ Decision = tuple[int, tuple[int, ...]]
 SURE_REPEATS = 5
 """Times from which on a candidate counts as measured with care. A search looks at each candidate with fewer,
 and measures what may win again."""
+SURE_MS = 1000.0
+"""What takes this long is its own average: once is enough."""
 LUCK = 1.1
 """How much faster than it is the best of many brief looks may have seemed."""
 
@@ -97,7 +99,8 @@ class TuningRecord(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_sure(self) -> bool:
         """Measured with care, and not only looked at."""
-        return len(self.run_nanoseconds) >= SURE_REPEATS
+        times = self.run_nanoseconds
+        return len(times) >= SURE_REPEATS or (len(times) > 0 and self.median_ms > SURE_MS)
 
     @property
     def believed_ms(self) -> float:

@@ -22,9 +22,12 @@ def is_taken_up(key: WorkloadKey, lookup: Lookup) -> bool:
 
 
 def is_unfinished(lookup: ExactHit) -> bool:
-    """A task too small to search has its default schedule measured, no more, and is finished."""
-    is_searched = any(record.template for record in lookup.records)
-    return is_searched and not any(record.is_sure for record in lookup.records)
+    """Going by the device whose records come first. A task too small to search has its default schedule measured, no
+    more, and is finished."""
+    first = lookup.records[0].device.name
+    here = [record for record in lookup.records if record.device.name == first]
+    is_searched = any(record.template for record in here)
+    return is_searched and not any(record.is_sure for record in here)
 
 
 def as_start(key: WorkloadKey, lookup: ExactHit) -> TransferHit:

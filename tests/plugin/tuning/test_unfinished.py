@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from tests.support.tuning_tasks import key_of, make_record, transfer
 from tunegate.tuning.unfinished import is_taken_up, is_unfinished, taken_up
-from tunegate_cache.records import SURE_REPEATS, ExactHit, Miss, TransferHit
+from tunegate_cache.records import SURE_REPEATS, DeviceFingerprint, ExactHit, Miss, TransferHit
 
 KEY = key_of("conv2d")
+OTHER = DeviceFingerprint(name="another", kind="cpu", units=2, memory_bytes=1)
 DEFAULT = msgspec.structs.replace(make_record(times=1), template="", decisions=())
 
 
@@ -28,6 +29,16 @@ def test_a_task_too_small_to_search_is_finished_by_its_default_schedule() -> Non
 def test_a_default_schedule_that_was_measured_with_care_beside_others_is_an_answer() -> None:
     careful = msgspec.structs.replace(DEFAULT, run_nanoseconds=(5,) * SURE_REPEATS)
     assert not is_unfinished(ExactHit((careful, make_record(times=3))))
+
+
+def test_what_another_device_has_measured_with_care_is_no_answer_for_this_one() -> None:
+    theirs = msgspec.structs.replace(make_record(), device=OTHER)
+    assert is_unfinished(ExactHit((make_record(times=3), theirs)))
+    assert not is_unfinished(ExactHit((theirs, make_record(times=3))))
+
+
+def test_what_takes_seconds_is_its_own_average() -> None:
+    assert not is_unfinished(ExactHit((make_record(milliseconds=3000, times=1),)))
 
 
 def test_its_own_records_are_where_the_search_goes_on_and_what_failed_is_not_tried_again() -> None:

@@ -25,7 +25,7 @@ from tunegate.edges.metaschedule.slots import in_slot
 from tunegate.edges.metaschedule.tolerance import differs
 from tunegate.edges.nvidia.kernel_clock import kernel_clock
 from tunegate.errors import EnvironmentUnfitError
-from tunegate_cache.records import SURE_REPEATS
+from tunegate_cache.records import SURE_MS, SURE_REPEATS
 
 Request = Measure
 
@@ -199,14 +199,16 @@ def _enough_ms(request: Measure) -> float:
     return math.inf if _is_careful(request) else min(request.loser_ms, _SLOW_MS)
 
 
-def _is_careful(request: Measure) -> bool:
-    return request.repeats >= SURE_REPEATS
-
-
 def _is_hopeless(request: Measure, first_run_ms: float) -> bool:
     """A default schedule may run for seconds, and is not run three times for that."""
+    if _is_careful(request):
+        return first_run_ms > SURE_MS
     is_behind = request.writes_reference or first_run_ms > request.loser_ms
-    return first_run_ms > _LONG_MS and is_behind and not _is_careful(request)
+    return first_run_ms > _LONG_MS and is_behind
+
+
+def _is_careful(request: Measure) -> bool:
+    return request.repeats >= SURE_REPEATS
 
 
 def _by_kernel_clock(

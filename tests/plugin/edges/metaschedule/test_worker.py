@@ -96,6 +96,7 @@ def test_what_runs_long_and_is_behind_runs_once(request_of_default: Measure) -> 
     assert not worker._is_hopeless(unrivalled, 300.0)
     careful = msgspec.structs.replace(request_of_default, repeats=SURE_REPEATS)
     assert not worker._is_hopeless(careful, 300.0)
+    assert worker._is_hopeless(careful, 3000.0)  # it would not be in time
     assert not worker._is_hopeless(candidate, 100.0)
 
 
