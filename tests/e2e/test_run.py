@@ -165,12 +165,7 @@ def test_a_cap_in_dollars_ends_the_tuning_in_time(tmp_path: Path) -> None:
 
 
 def test_a_killed_tuning_goes_on_from_its_last_finished_batch(tmp_path: Path) -> None:
-    workspace = Workspace(tmp_path / "w", CONFIG.format(url="cache", trials=12))
-    assert workspace.tunegate("plan").returncode == 0
-    with workspace.start("tune") as process:
-        wait_for_segments(workspace, process)
-        process.kill()
-        process.communicate()
+    workspace = killed_while_tuning(tmp_path)
     before = segments(workspace)
     done = workspace.tunegate("tune", "--json")
     assert done.returncode == 0, done.stderr
@@ -180,12 +175,7 @@ def test_a_killed_tuning_goes_on_from_its_last_finished_batch(tmp_path: Path) ->
 
 
 def test_what_a_killed_tuning_began_is_no_answer_to_the_next_plan(tmp_path: Path) -> None:
-    workspace = Workspace(tmp_path / "w", CONFIG.format(url="cache", trials=12))
-    assert workspace.tunegate("plan").returncode == 0
-    with workspace.start("tune") as process:
-        wait_for_segments(workspace, process)
-        process.kill()
-        process.communicate()
+    workspace = killed_while_tuning(tmp_path)
     assert workspace.tunegate("plan").returncode == 0
     assert "transfer" in answers(workspace).values()
     begun = next(
@@ -195,6 +185,17 @@ def test_what_a_killed_tuning_began_is_no_answer_to_the_next_plan(tmp_path: Path
     assert workspace.tunegate("tune").returncode == 0
     assert workspace.tunegate("plan").returncode == 0
     assert set(answers(workspace).values()) == {"exact"}
+
+
+def killed_while_tuning(tmp_path: Path) -> Workspace:
+    """After its first finished batch."""
+    workspace = Workspace(tmp_path / "w", CONFIG.format(url="cache", trials=12))
+    assert workspace.tunegate("plan").returncode == 0
+    with workspace.start("tune") as process:
+        wait_for_segments(workspace, process)
+        process.kill()
+        process.communicate()
+    return workspace
 
 
 def answers(workspace: Workspace) -> dict[str, str]:

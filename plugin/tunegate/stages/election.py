@@ -15,6 +15,7 @@ import msgspec
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
 from tunegate.artifacts.tasks import ResolvedTask, TuningTask
+from tunegate.tuning.unfinished import as_start
 from tunegate_cache.records import ExactHit, Lookup, TransferHit, TuningRecord, WorkloadKey
 
 BEST_OF_EACH = 2
@@ -139,7 +140,7 @@ def _elected(
 def _seeds(candidacy: Candidacy) -> TransferHit:
     incumbent = () if candidacy.incumbent is None else (candidacy.incumbent,)
     records = (*candidacy.challengers, *incumbent)
-    return TransferHit(donors=(candidacy.task.key,), distance=0.0, records=records)
+    return as_start(candidacy.task.key, ExactHit(records))
 
 
 def _schedules(found: Lookup | None) -> list[TuningRecord]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from tests.plugin.edges.metaschedule.test_batches import candidate, ledger, measured
+from tunegate.edges.metaschedule.ledger import TaskLedger
 from tunegate.edges.metaschedule.messages import Measured
 
 
@@ -72,10 +73,16 @@ def test_of_many_alike_those_that_may_have_been_ahead_are_measured_again() -> No
     assert [each.number for each in task.rivals()] == [3, 2, 4]
 
 
-def test_what_is_measured_in_two_passes_has_the_times_of_both() -> None:
+def ledger_of_two() -> TaskLedger:
+    """The second of them takes twice as long."""
     task = ledger()
     for number in (1, 2):
         task.enter(candidate(task, number), timed(number, 100 * number), 5)
+    return task
+
+
+def test_what_is_measured_in_two_passes_has_the_times_of_both() -> None:
+    task = ledger_of_two()
     one, _ = task.contenders()
     task.confirm(one, timed(one.number, 3000), 6)
     record = task.confirm(one, timed(one.number, 1000), 7)
@@ -85,9 +92,7 @@ def test_what_is_measured_in_two_passes_has_the_times_of_both() -> None:
 
 
 def test_one_that_fails_when_it_is_measured_again_is_no_winner() -> None:
-    task = ledger()
-    for number in (1, 2):
-        task.enter(candidate(task, number), timed(number, 100 * number), 5)
+    task = ledger_of_two()
     one, two = task.contenders()
     task.confirm(two, timed(two.number, 210), 6)
     task.confirm(one, timed(one.number, 110), 6)
