@@ -1,12 +1,12 @@
 """End-to-end latency of a model after seconds of tuning: ours, stock's, and ONNX Runtime's.
 
     PYTHONPATH=.:benchmarks python benchmarks/quality.py squeezenet [--looks 60 300]
-        [--stock FOLDER --trials 1000] [--donors resnet50 ... --donor-seconds 120] [--shuffled]
+        [--stock FOLDER ... --trials 1000] [--donors resnet50 ... --donor-seconds 120] [--shuffled]
 
 Ours tunes once, and what it had after each number of seconds is built; with `--donors` it starts with
 a cache that those models were tuned into. Stock (`tune_relax` on the same prepared ONNX file, for the
-same target) runs `--trials` trials; a folder that holds its database already is used as it is. All
-builds are then timed by the same code in fresh processes, in turn. Prints the table of
+same target) runs `--trials` trials; folders that hold its database already (stock_model.py) are used as they
+are. All builds are then timed by the same code in fresh processes, in turn. Prints the table of
 docs/benchmarks.md. Models: the light ones by name, `transformer-N` by its sequence length.
 """
 
@@ -17,6 +17,7 @@ import logging
 import statistics
 import tempfile
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
 import onnx
@@ -34,7 +35,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("model")
     parser.add_argument("--looks", type=float, nargs="+", default=[60, 300])
-    parser.add_argument("--stock", type=Path)
+    parser.add_argument("--stock", type=Path, nargs="+")
     parser.add_argument("--trials", type=int, default=1000)
     parser.add_argument("--donors", nargs="+", default=[])
     parser.add_argument("--donor-seconds", type=float, default=120)
@@ -55,17 +56,26 @@ def main() -> None:
         for look, count in ours.unscheduled.items():
             print(f"after {look:g} s: {count} tasks over 1 % on the default schedule")
         builds = {f"ours, {look:g} s": path for look, path in ours.builds.items()}
-        folder_of_stock = options.stock or scratch / "stock"
-        stock = tune_stock(options.model, folder_of_stock, options.trials)
+        folders = options.stock or [scratch / "stock"]
+        builds |= stock_builds(options, folders, model, next(iter(builds.values())), scratch)
+        show(options.model, model, builds, scratch)
+
+
+def stock_builds(
+    options: argparse.Namespace, folders: Sequence[Path], model: Path, like: Path, scratch: Path
+) -> dict[str, Path]:
+    """Of each of the folders, tuned now if it is not yet."""
+    prepared = prepare(model, shapes={}, into=scratch / "prepared", path="m.onnx")
+    builds = {}
+    for number, folder in enumerate(folders):
+        stock = tune_stock(options.model, folder, options.trials)
         label = f"stock, {stock.trials} trials, {stock.seconds:.0f} s"
         if stock.trials:
-            prepared = prepare(model, shapes={}, into=scratch / "prepared", path="m.onnx")
-            like = next(iter(builds.values()))
-            place = scratch / "stock-build"
-            builds[label] = build(prepared.optimized, folder_of_stock, place, like)
+            place = scratch / f"stock-build-{number}"
+            builds[label] = build(prepared.optimized, folder, place, like)
         else:
             print(f"{label}: nothing to build with")
-        show(options.model, model, builds, scratch)
+    return builds
 
 
 def saved(name: str, scratch: Path) -> Path:

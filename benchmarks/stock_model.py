@@ -1,11 +1,12 @@
-"""A model tuned by stock `tune_relax`, kept in a folder: the peer of quality.py and warm.py.
+"""A model tuned by stock `tune_relax`, kept in a folder: the peer of quality.py.
 
     PYTHONPATH=. python benchmarks/stock_model.py squeezenet FOLDER [--trials 1000] [--seconds 900]
         [--strategy replay-trace]
 
 FOLDER gets the database and `tuned.json` with the seconds that it took; a folder that has it is not
-tuned again. After `--seconds` it is killed, and what it had finished counts. One thread runs the
-candidates, as in ours; builder and search use all cores, as they do.
+tuned again. After `--seconds` it is killed, and what it had booked counts: its scheduler books nothing
+before every task has had 64 trials, so for a number of seconds give it the `--trials` that fit them. One
+thread runs the candidates, as in ours; builder and search use all cores, as they do.
 """
 
 from __future__ import annotations
