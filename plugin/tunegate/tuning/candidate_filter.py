@@ -35,8 +35,9 @@ def picks(
 ) -> Iterator[Pick]:
     """Every draft once, in the order in which to try them: some will not apply. Higher scores are
     better; without scores the order is random. `wanted` is how many the batch takes: a draft that
-    would not be among them is rejected. Of drafts that are `alike` a batch takes the best only: where the
-    scores are wrong, they are wrong about all of them."""
+    would not be among them is rejected. The first is never one of these: it may be all that a task
+    gets. Of drafts that are `alike` a batch takes the best only: where the scores are wrong, they are
+    wrong about all of them."""
     if scores is None:
         order = chance.sample(range(len(alike)), len(alike))
         yield from (Pick(index, "random") for index in order)
@@ -46,6 +47,8 @@ def picks(
     kept = sorted(best_of_its_kind.values(), key=lambda index: -scores[index])[:wanted]
     rejected = sorted(set(ranked) - set(kept))
     chance.shuffle(rejected)
+    if kept:
+        yield Pick(kept.pop(0), "predicted")
     while kept or rejected:
         is_audit = bool(rejected) and (not kept or chance.random() < AUDIT_SHARE)
         if is_audit:

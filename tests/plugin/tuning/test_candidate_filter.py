@@ -39,6 +39,12 @@ def test_the_best_come_first_with_a_few_of_the_rejected_between_them() -> None:
     assert all(best == list(range(499, 499 - len(best), -1)) for best in predicted)
 
 
+def test_the_first_of_a_batch_is_the_best_by_its_score() -> None:
+    scores = [float(n) for n in range(100)]
+    firsts = {next(picks(scores, range(100), 1, random.Random(seed))) for seed in range(100)}
+    assert firsts == {Pick(99, "predicted")}
+
+
 def test_audited_drafts_are_spread_over_all_that_was_rejected() -> None:
     scores = [float(n) for n in range(100)]
     chance = random.Random(1)
