@@ -1,0 +1,126 @@
+"""How many drafts a batch is worth looking at: small and usual batches, chosen from more and from fewer.
+
+    PYTHONPATH=.:benchmarks python benchmarks/search_effort.py squeezenet transformer-128
+        [--counts 2 3 8] [--seeds 4] [--tasks 8]
+
+Of each model the tasks that compute most; of each the first batch, as the prior picks it. A row says what finding it
+took, and how much slower its best candidate is than the best of all rows, as the geometric mean over tasks
+and seeds. Prints the table of docs/benchmarks.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import math
+import statistics
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+from unittest.mock import patch
+
+from in_process import RESOLVED, imported, measured
+from prior_knowledge import geometric
+from stock_model import named_model, one_thread
+
+from tunegate.edges.metaschedule import search as search_module
+from tunegate.edges.metaschedule.functions import ModelFunction
+from tunegate.edges.metaschedule.intrinsics import load_intrinsics
+from tunegate.edges.metaschedule.messages import Candidate, Schedule
+from tunegate.edges.metaschedule.prior import prior_of
+from tunegate.edges.metaschedule.search import TaskSearch
+from tunegate.tuning.search_effort import SearchEffort, effort_for
+
+EFFORTS: dict[str, Callable[[int], SearchEffort]] = {
+    "as the product": effort_for,
+    "all of it": lambda _: effort_for(8),
+    "hardly any": lambda _: SearchEffort(64, 0),
+}
+
+
+class Batch(NamedTuple):
+    """Seconds of CPU that finding it took, and the best time in it."""
+
+    seconds: float
+    best_ms: float
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("models", nargs="+")
+    parser.add_argument("--counts", type=int, nargs="+", default=[2, 3, 8])
+    parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--tasks", type=int, default=8)
+    options = parser.parse_args()
+    logging.disable(logging.INFO)
+    warnings.simplefilter("ignore")
+    one_thread()
+    load_intrinsics("llvm")
+    found: dict[tuple[int, str], list[Batch]] = {}
+    best: list[float] = []
+    for name in options.models:
+        with tempfile.TemporaryDirectory() as folder:
+            every = imported(named_model(name), Path(folder) / "m")
+            functions = {function.workload.digest: function for function in every}
+            chosen = sorted(functions.values(), key=lambda f: -f.flops * f.weight)
+            for function in chosen[: options.tasks]:
+                rows = batches_of(function, options, Path(folder))
+                best += [min(b.best_ms for its in rows.values() for b in its)] * options.seeds
+                for key, its in rows.items():
+                    found.setdefault(key, []).extend(its)
+                print(name, function.label, flush=True)
+    show(found, best)
+
+
+def batches_of(
+    function: ModelFunction, options: argparse.Namespace, folder: Path
+) -> dict[tuple[int, str], list[Batch]]:
+    place = folder / function.workload.digest
+    place.mkdir()
+    known: dict[Schedule, float] = {}
+    found: dict[tuple[int, str], list[Batch]] = {}
+    for seed in range(1, options.seeds + 1):
+        for count in options.counts:
+            for name, effort in EFFORTS.items():
+                seconds, candidates = first_batch(function, seed, count, effort)
+                times = [time_of(candidate, known, place) for candidate in candidates]
+                found.setdefault((count, name), []).append(Batch(seconds, min(times)))
+    return found
+
+
+def first_batch(
+    function: ModelFunction, seed: int, count: int, effort: Callable[[int], SearchEffort]
+) -> tuple[float, list[Candidate]]:
+    """Without the default schedule, which is measured for the first of them all."""
+    search = TaskSearch(function.workload, RESOLVED.target, seed=seed, prior=prior_of("llvm"))
+    with patch.object(search_module, "effort_for", effort):
+        started = time.process_time()
+        candidates = search.propose(count, ()).candidates
+        return time.process_time() - started, list(candidates)
+
+
+def time_of(candidate: Candidate, known: dict[Schedule, float], place: Path) -> float:
+    """The same schedule is measured once; the default one is no candidate."""
+    if candidate.schedule not in known:
+        result = measured(candidate, math.inf, place)
+        is_ok = result.status == "ok" and candidate.origin != "default"
+        known[candidate.schedule] = result.median_ms if is_ok else math.inf
+    return known[candidate.schedule]
+
+
+def show(found: dict[tuple[int, str], list[Batch]], best: list[float]) -> None:
+    print("| candidates | effort | drafts | generations | CPU s | best, of the best of all |")
+    print("|--:|---|--:|--:|--:|--:|")
+    for (count, effort), batches in found.items():
+        seconds = statistics.median(batch.seconds for batch in batches)
+        behind = geometric([b.best_ms / ms for b, ms in zip(batches, best, strict=True)])
+        made = EFFORTS[effort](count)
+        row = f"| {count} | {effort} | {made.drafts} | {made.generations} "
+        print(f"{row}| {seconds:.2f} | {behind:.3f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
