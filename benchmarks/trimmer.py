@@ -16,7 +16,7 @@ import logging
 import tempfile
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
@@ -24,6 +24,7 @@ from unittest.mock import patch
 import msgspec
 import onnx
 from our_model import tasks_of, tuned
+from paper_rule import paper_rule
 from stock_model import TARGET, named_model
 
 from tunegate.artifacts.outcomes import TaskOutcome
@@ -37,20 +38,31 @@ BATCH = 8
 LOSS = 1.02
 
 
+def in_turn(states: Sequence[TaskState], *_: object) -> Choice | None:
+    """Round-robin: the task with the fewest batches."""
+    ready = [
+        (len(state.history), index)
+        for index, state in enumerate(states)
+        if not state.exhausted and state.room > 0 and state.in_flight <= BATCH // 4
+    ]
+    return Choice(min(ready)[1], BATCH) if ready else None
+
+
 class Variant(msgspec.Struct, frozen=True):
-    """Which of the three mechanisms work."""
+    """Which of the three mechanisms work, and what `chooses` the next task."""
 
     name: str
     filters: bool = True
-    follows_gain: bool = True
+    chooses: Callable[..., Choice | None] = next_task.choose
     cuts_losers: bool = True
 
 
 VARIANTS = (
-    Variant("none", filters=False, follows_gain=False, cuts_losers=False),
+    Variant("none", filters=False, chooses=in_turn, cuts_losers=False),
     Variant("all"),
     Variant("without the filter", filters=False),
-    Variant("without the cost objective (tasks in turn)", follows_gain=False),
+    Variant("without the cost objective (tasks in turn)", chooses=in_turn),
+    Variant("with the paper's rule in its place", chooses=paper_rule),
     Variant("without cutting losers short", cuts_losers=False),
 )
 
@@ -88,7 +100,7 @@ def main() -> None:
 def switched(variant: Variant) -> Iterator[None]:
     """The mechanisms of the product have no switches: they are replaced here."""
     with (
-        patch.object(tuning_run, "choose", next_task.choose if variant.follows_gain else in_turn),
+        patch.object(tuning_run, "choose", variant.chooses),
         patch.object(
             measuring,
             "_LOSER_FACTOR",
@@ -96,16 +108,6 @@ def switched(variant: Variant) -> Iterator[None]:
         ),
     ):
         yield
-
-
-def in_turn(states: Sequence[TaskState], **_: object) -> Choice | None:
-    """Round-robin: the task with the fewest batches."""
-    ready = [
-        (len(state.history), index)
-        for index, state in enumerate(states)
-        if not state.exhausted and state.room > 0 and state.in_flight <= BATCH // 4
-    ]
-    return Choice(min(ready)[1], BATCH) if ready else None
 
 
 def run(
