@@ -72,7 +72,7 @@ def main() -> None:
     show(steps)
 
 
-def in_turn(states: Sequence[TaskState], **_: object) -> Choice | None:
+def in_turn(states: Sequence[TaskState], *_: object) -> Choice | None:
     ready = [
         (sum(batch.trials for batch in state.history), index)
         for index, state in enumerate(states)

@@ -35,12 +35,14 @@ INFORMED = Pace(0.03, 0.15)
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
-    """One finished batch: its candidates (failed ones included), the seconds it took, and the best
-    time per call of the task after it (None while nothing has run)."""
+    """One finished batch: its candidates (failed ones included), the seconds they took, and the best
+    time per call of the task after it (None while nothing has run). What the default schedule took, which comes
+    once and may be very slow, stands apart."""
 
     trials: int
     seconds: float
     best_ms: float | None
+    default_seconds: float = 0.0
 
 
 def expected_gain(
@@ -81,6 +83,12 @@ def seconds_per_candidate(histories: Sequence[Sequence[Batch]]) -> float:
         return UNSEEN_SECONDS_PER_CANDIDATE
     seconds = sum(batch.seconds for batch in batches)
     return max(SMALLEST_SECONDS_PER_CANDIDATE, seconds / trials)
+
+
+def seconds_of_a_default(histories: Sequence[Sequence[Batch]]) -> float:
+    """On average, of the tasks that have had theirs; 0 while there are none."""
+    seconds = [batch.default_seconds for history in histories for batch in history[:1]]
+    return sum(seconds) / len(seconds) if seconds else 0.0
 
 
 def _exponent(history: Sequence[Batch], *, prior: float, noise: float) -> float:

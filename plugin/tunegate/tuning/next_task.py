@@ -18,6 +18,7 @@ from tunegate.tuning.improvement import (
     Pace,
     expected_gain,
     is_plateaued,
+    seconds_of_a_default,
     seconds_per_candidate,
 )
 
@@ -26,14 +27,15 @@ MATTERS = 0.01
 
 
 class SearchPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """What may be tuned about the tuning. `noise` is the relative improvement that is believed;
-    `first_round_seconds` is what the first batches of all tasks that matter may take together; `look_share` of what is left may go to a look at tasks that are believed not to matter;
-    `min_gain_percent_per_minute` of the end-to-end time is what a batch must promise."""
+    """What may be tuned about the tuning. `noise` is the relative improvement that is believed. By `first_round_seconds` after
+    the start, or half of the time if that is earlier, all tasks that matter shall have been given their first batch.
+    `look_share` of what is left may go to a look, with `look_batch` candidates, at each task that is believed not to
+    matter. `min_gain_percent_per_minute` of the end-to-end time is what a batch must promise."""
 
     first_batch: int = 8
-    smallest_first_batch: int = 2
+    look_batch: int = 2
     batch: int = 8
-    first_round_seconds: float = 20.0
+    first_round_seconds: float = 26.0
     look_share: float = 0.1
     noise: float = 0.01
     warm_up_batches: int = 2
@@ -81,6 +83,14 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
         return self.weight * (self.prior_ms if self.best_ms is None else self.best_ms)
 
 
+class Left(msgspec.Struct, frozen=True, kw_only=True):
+    """Of the budget, None where nothing limits it; `spent_seconds` are those since the start."""
+
+    trials: int | None = None
+    seconds: float | None = None
+    spent_seconds: float = 0.0
+
+
 class Choice(msgspec.Struct, frozen=True):
     """`index` into the states that were passed."""
 
@@ -89,30 +99,25 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 def choose(
-    states: Sequence[TaskState],
-    *,
-    trials_left: int | None,
-    seconds_left: float | None,
-    policy: SearchPolicy = DEFAULT_POLICY,
+    states: Sequence[TaskState], left: Left, policy: SearchPolicy = DEFAULT_POLICY
 ) -> Choice | None:
     """The next batch, or None when none is worth it now.
 
     With nothing in flight None is final: the budget is spent or the search has converged. With
     candidates in flight, ask again when a batch is back.
     """
-    if trials_left == 0 or (seconds_left is not None and seconds_left <= 0):
+    if left.trials == 0 or (left.seconds is not None and left.seconds <= 0):
         return None
     waiting = _first_round(states)
     if waiting:
-        candidates = _first_batch(states, len(waiting), trials_left, seconds_left, policy)
-        return Choice(waiting[0], candidates)
+        return Choice(waiting[0], _first_batch(states, len(waiting), left, policy))
     unseen = _unseen(states)
-    if unseen and _is_cheap(states, len(unseen), trials_left, seconds_left, policy):
-        return Choice(unseen[0], policy.smallest_first_batch)
+    if unseen and _is_cheap(states, len(unseen), left, policy):
+        return Choice(unseen[0], policy.look_batch)
     index = _most_gainful(states, policy)
     if index is None:
         return None
-    return Choice(index, _later_batch(states, index, trials_left, seconds_left, policy))
+    return Choice(index, _later_batch(states, index, left, policy))
 
 
 def _first_round(states: Sequence[TaskState]) -> list[int]:
@@ -130,19 +135,13 @@ def _unseen(states: Sequence[TaskState]) -> list[int]:
     return sorted(unseen, key=lambda index: -states[index].model_ms)
 
 
-def _is_cheap(
-    states: Sequence[TaskState],
-    unseen: int,
-    trials_left: int | None,
-    seconds_left: float | None,
-    policy: SearchPolicy,
-) -> bool:
+def _is_cheap(states: Sequence[TaskState], unseen: int, left: Left, policy: SearchPolicy) -> bool:
     """True when a look at all that is believed to be small takes little of what is left: the belief
     is only a guess from the operator."""
-    trials = unseen * policy.smallest_first_batch
+    trials = unseen * policy.look_batch
     seconds = trials * seconds_per_candidate([state.history for state in states])
-    return (trials_left is None or trials <= policy.look_share * trials_left) and (
-        seconds_left is None or seconds <= policy.look_share * seconds_left
+    return (left.trials is None or trials <= policy.look_share * left.trials) and (
+        left.seconds is None or seconds <= policy.look_share * left.seconds
     )
 
 
@@ -151,43 +150,29 @@ def _is_open(state: TaskState) -> bool:
 
 
 def _first_batch(
-    states: Sequence[TaskState],
-    waiting: int,
-    trials_left: int | None,
-    seconds_left: float | None,
-    policy: SearchPolicy,
+    states: Sequence[TaskState], waiting: int, left: Left, policy: SearchPolicy
 ) -> int:
-    """Smaller than usual when the budget would not reach all that wait for their first batch."""
+    """Smaller than usual, down to one, when the time would not reach all that wait for their first batch."""
     affordable = float(policy.first_batch)
-    if trials_left is not None:
-        affordable = min(affordable, trials_left / waiting)
+    if left.trials is not None:
+        affordable = min(affordable, left.trials / waiting)
     # Half of the time at most: the first round finds what is slow, the second half works on it.
-    seconds = policy.first_round_seconds - _spent(states)
-    if seconds_left is not None:
-        seconds = min(seconds, seconds_left / 2)
-    each = seconds_per_candidate([state.history for state in states])
-    affordable = min(affordable, max(0.0, seconds) / each / waiting)
-    candidates = max(policy.smallest_first_batch, int(affordable))
-    return candidates if trials_left is None else min(candidates, trials_left)
+    seconds = policy.first_round_seconds - left.spent_seconds
+    if left.seconds is not None:
+        seconds = min(seconds, left.seconds / 2)
+    histories = [state.history for state in states]
+    seconds_of_one = max(0.0, seconds) / waiting - seconds_of_a_default(histories)
+    affordable = min(affordable, seconds_of_one / seconds_per_candidate(histories))
+    candidates = max(1, int(affordable))
+    return candidates if left.trials is None else min(candidates, left.trials)
 
 
-def _spent(states: Sequence[TaskState]) -> float:
-    """By all together, in the batches that are back."""
-    return sum(batch.seconds for state in states for batch in state.history)
-
-
-def _later_batch(
-    states: Sequence[TaskState],
-    index: int,
-    trials_left: int | None,
-    seconds_left: float | None,
-    policy: SearchPolicy,
-) -> int:
+def _later_batch(states: Sequence[TaskState], index: int, left: Left, policy: SearchPolicy) -> int:
     candidates = policy.batch if states[index].history else policy.first_batch
-    if seconds_left is not None:
-        affordable = seconds_left / _seconds_each(states, index)
+    if left.seconds is not None:
+        affordable = left.seconds / _seconds_each(states, index)
         candidates = min(candidates, max(1, int(affordable)))
-    return candidates if trials_left is None else min(candidates, trials_left)
+    return candidates if left.trials is None else min(candidates, left.trials)
 
 
 def _most_gainful(states: Sequence[TaskState], policy: SearchPolicy) -> int | None:

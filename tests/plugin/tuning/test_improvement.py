@@ -13,6 +13,7 @@ from tunegate.tuning.improvement import (
     Pace,
     expected_gain,
     is_plateaued,
+    seconds_of_a_default,
     seconds_per_candidate,
 )
 
@@ -110,3 +111,10 @@ def test_batches_without_candidates_do_not_stop_the_arithmetic() -> None:
     empty = history(None, trials=0)
     assert gain(empty) == pytest.approx(0.9)
     assert seconds_per_candidate([empty]) == 0.5
+
+
+def test_default_schedules_come_once_for_each_task() -> None:
+    one = Batch(trials=2, seconds=1.0, best_ms=1.0, default_seconds=3.0)
+    other = Batch(trials=2, seconds=1.0, best_ms=1.0, default_seconds=1.0)
+    assert seconds_of_a_default([(one, *history(1.0)), (), (other,)]) == 2.0
+    assert seconds_of_a_default([(), ()]) == 0.0

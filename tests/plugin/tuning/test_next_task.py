@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tunegate.tuning.improvement import Batch
-from tunegate.tuning.next_task import Choice, TaskState, choose, policy_for
+from tunegate.tuning.next_task import DEFAULT_POLICY, Choice, Left, TaskState, choose, policy_for
 
 
 def state(
@@ -35,7 +35,7 @@ def state(
 def next_choice(
     states: Sequence[TaskState], *, trials: int | None = 10_000, seconds: float | None = 3600.0
 ) -> Choice | None:
-    return choose(states, trials_left=trials, seconds_left=seconds)
+    return choose(states, Left(trials=trials, seconds=seconds))
 
 
 def index_of(states: Sequence[TaskState], **left: float) -> int | None:
@@ -68,6 +68,39 @@ def test_first_batches_shrink_when_the_trials_would_not_reach_all() -> None:
 
 def test_first_batches_shrink_when_the_time_would_not_reach_all() -> None:
     assert next_choice([state(1) for _ in range(10)], seconds=30.0) == Choice(0, 3)
+
+
+def test_first_batches_shrink_by_what_default_schedules_take() -> None:
+    seen = Batch(trials=4, seconds=2.0, best_ms=1.0, default_seconds=1.0)
+    first = msgspec.structs.replace(state(1, 1.0), history=(seen,))
+    waiting = [state(1) for _ in range(13)]
+    assert choose([first, *waiting], Left()) == Choice(1, 2)
+    assert choose([first, *waiting], Left(spent_seconds=6.5)) == Choice(1, 1)
+
+
+@given(
+    st.integers(1, 60),
+    st.floats(0.01, 5.0),
+    st.floats(0.01, 2.0),
+    st.floats(0.0, 20.0),
+)
+def test_every_task_has_been_asked_for_in_time_or_with_one_candidate(
+    tasks: int, default_seconds: float, seconds_each: float, start: float
+) -> None:
+    states, spent = [state(1) for _ in range(tasks)], start
+    for number in range(tasks):
+        choice = choose(states, Left(spent_seconds=spent))
+        assert choice is not None
+        assert choice.index == number
+        seconds = choice.candidates * seconds_each
+        spent += seconds + default_seconds
+        batch = Batch(
+            trials=choice.candidates, seconds=seconds, best_ms=1.0, default_seconds=default_seconds
+        )
+        states[number] = msgspec.structs.replace(states[number], best_ms=1.0, history=(batch,))
+    # The first batch is sized by a guess, and one candidate for each may already be too many.
+    least = start + tasks * (default_seconds + seconds_each)
+    assert spent <= max(DEFAULT_POLICY.first_round_seconds, least) + 8 * seconds_each
 
 
 def test_what_is_believed_to_be_small_gets_a_look_when_that_is_cheap() -> None:

@@ -11,8 +11,8 @@ from tunegate_cache.records import TuningRecord
 
 class Batch:
     """The candidates of one proposal; `out` are those that have not come back. What was timed beside each
-    other is no result before it is checked: `held_back` until then. `seconds` are of the workers, the
-    default schedule's aside: it comes once, and may be very slow."""
+    other is no result before it is checked: `held_back` until then. `seconds` are of the workers, and
+    `default_seconds` those of the default schedule."""
 
     def __init__(self, ledger: TaskLedger, candidates: Sequence[Candidate], at_once: int) -> None:
         self.ledger = ledger
@@ -22,7 +22,7 @@ class Batch:
         self.results: list[Measured] = []
         self.held_back: list[Measured] = []
         self.alone: dict[int, Measured] | None = None
-        self.seconds = 0.0
+        self.seconds = self.default_seconds = 0.0
         self.trials = sum(candidate.origin != "default" for candidate in candidates)
         self.records: list[TuningRecord] = []
 
@@ -56,8 +56,11 @@ class OpenBatches:
     def come_back(self, candidate: Candidate, measured: Measured, now: int) -> Batch:
         """The batch of the candidate; a result that needs no check is booked in the task's ledger."""
         batch = self._without(candidate)
-        if candidate.origin != "default":
-            batch.seconds += measured.build_seconds + measured.run_seconds
+        seconds = measured.build_seconds + measured.run_seconds
+        if candidate.origin == "default":
+            batch.default_seconds += seconds
+        else:
+            batch.seconds += seconds
         if batch.alone is not None:
             batch.alone[measured.number] = measured
         elif batch.at_once == 1:

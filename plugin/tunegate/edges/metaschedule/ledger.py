@@ -152,9 +152,12 @@ class TaskLedger:
         self.search_seconds += seconds
         self._misfits += misfits
 
-    def note_batch(self, trials: int, seconds: float) -> None:
+    def note_batch(self, trials: int, seconds: float, default_seconds: float = 0.0) -> None:
         """One batch is finished: a point of the improvement history."""
-        self._history.append(Batch(trials=trials, seconds=seconds, best_ms=self.best_ms))
+        best_ms = self.best_ms
+        self._history.append(
+            Batch(trials=trials, seconds=seconds, best_ms=best_ms, default_seconds=default_seconds)
+        )
         kept = {DEFAULT, *list(self._ranked())[:MOST]}
         self._candidates = {s: c for s, c in self._candidates.items() if s in kept}
 

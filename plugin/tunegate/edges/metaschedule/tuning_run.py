@@ -30,6 +30,7 @@ from tunegate.edges.metaschedule.messages import (
 )
 from tunegate.edges.metaschedule.parallelism import Parallelism
 from tunegate.edges.metaschedule.searchers import Searchers
+from tunegate.edges.metaschedule.spending import Spending
 from tunegate.errors import EnvironmentUnfitError
 from tunegate.ports import Clock, Publish
 from tunegate.tuning.estimate import end_to_end_ms
@@ -43,7 +44,6 @@ _LOOK_AHEAD = 4
 is found in less time than two of them take to measure; to look further ahead would be to search without
 their results."""
 _UNMEASURED_SHARE = 0.02
-_CONFIRM_SHARE, _CONFIRM_SECONDS_PER_TASK = 0.15, 1.0
 _DEATHS_OF_A_BROKEN_MACHINE = 4
 
 
@@ -60,11 +60,11 @@ class TuningRun:
         executor: Executor,
     ) -> None:
         self._request, self._budget, self._clock, self._publish = request, budget, clock, publish
+        self._spending = Spending(budget, clock)
         self._executor = executor
         self._directory = Path(request.directory)
         self._ledgers = [ledger for ledger in ledgers if not ledger.is_served]
         self._served = [ledger for ledger in ledgers if ledger.is_served]
-        self._started = clock.monotonic()
         self._batches = OpenBatches([ledger.workload for ledger in self._ledgers])
         self._deaths = 0
         self._measured = 0
@@ -107,14 +107,15 @@ class TuningRun:
             self._publish(unpublished)
 
     def _search_until_done(self) -> Generator[TaskOutcome, None, Stopped]:
-        reserve = self._confirmation_seconds()
-        while not self._is_out_of_budget(reserve):
+        reserve = self._spending.confirmation_seconds(len(self._ledgers))
+        while not self._spending.is_out(reserve):
             if self._is_fast_enough():
                 return "target-latency"
             if self._crew.waiting < self._look_ahead:
                 self._ask_for_candidates(reserve)
             if self._search.are_idle and not self._crew.pending:
-                return "budget" if self._trials_left() == 0 else "converged"
+                is_spent = self._spending.trials_left(self._used_trials()) == 0
+                return "budget" if is_spent else "converged"
             self._crew.dispatch()
             self._wait([*self._search.children, *self._crew.children])
             self._take_proposal()
@@ -143,7 +144,7 @@ class TuningRun:
     def _measure_defaults(self, *, with_seeds: bool = False) -> Iterator[TaskOutcome]:
         """Of the tasks that are too small to search, so that the next run finds them in the cache."""
         waiting = [ledger for ledger in self._ledgers if ledger.needs_default]
-        while not self._is_out_of_budget(0.0):
+        while not self._spending.is_out():
             ledger = next((x for x in waiting if self._search.is_idle(x.workload)), None)
             if ledger is not None:
                 waiting.remove(ledger)
@@ -159,14 +160,7 @@ class TuningRun:
 
     def _ask_for_candidates(self, reserve: float) -> None:
         states = [self._searchable(ledger) for ledger in self._ledgers]
-        left = self._seconds_left()
-        trials_left = self._trials_left()
-        choice = choose(
-            states,
-            trials_left=trials_left,
-            seconds_left=None if left is None else max(0.0, left - reserve),
-            policy=self._policy,
-        )
+        choice = choose(states, self._spending.left(self._used_trials(), reserve), self._policy)
         if choice is None:
             return
         ledger = self._ledgers[choice.index]
@@ -216,7 +210,8 @@ class TuningRun:
     def _finish_batch(self, batch: Batch) -> TaskOutcome:
         ledger = batch.ledger
         self._publish(batch.records)
-        ledger.note_batch(batch.trials, batch.seconds / len(self._crew.children))
+        workers = len(self._crew.children)
+        ledger.note_batch(batch.trials, batch.seconds / workers, batch.default_seconds / workers)
         return ledger.outcome("finished")
 
     def _collected(self) -> Iterator[tuple[Measure, Measured]]:
@@ -264,7 +259,7 @@ class TuningRun:
         """As far as the budget goes."""
         by_workload = {ledger.workload: ledger for ledger in self._ledgers}
         self._crew.add(requests)
-        while self._crew.pending and not self._is_out_of_budget(0.0):
+        while self._crew.pending and not self._spending.is_out():
             self._crew.dispatch()
             self._wait(self._crew.children)
             for request, measured in self._collected():
@@ -274,26 +269,8 @@ class TuningRun:
         with selectors.DefaultSelector() as selector:
             for child in children:
                 selector.register(child, selectors.EVENT_READ)  # type: ignore[arg-type]
-            left = self._seconds_left()
+            left = self._spending.seconds_left
             selector.select(_TICK_SECONDS if left is None else min(_TICK_SECONDS, max(0.0, left)))
 
-    def _confirmation_seconds(self) -> float:
-        if self._budget.seconds is None:
-            return 0.0
-        wanted = 2.0 + _CONFIRM_SECONDS_PER_TASK * len(self._ledgers)
-        return min(_CONFIRM_SHARE * self._budget.seconds, wanted)
-
-    def _seconds_left(self) -> float | None:
-        if self._budget.seconds is None:
-            return None
-        return self._budget.seconds - (self._clock.monotonic() - self._started)
-
-    def _trials_left(self) -> int | None:
-        if self._budget.trials is None:
-            return None
-        used = sum(ledger.trials + ledger.in_flight for ledger in self._ledgers)
-        return max(0, self._budget.trials - used)
-
-    def _is_out_of_budget(self, reserve: float) -> bool:
-        left = self._seconds_left()
-        return left is not None and left <= reserve
+    def _used_trials(self) -> int:
+        return sum(ledger.trials + ledger.in_flight for ledger in self._ledgers)

@@ -200,11 +200,12 @@ def _enough_ms(request: Measure) -> float:
 
 
 def _is_hopeless(request: Measure, first_run_ms: float) -> bool:
-    """A default schedule may run for seconds, and is not run three times for that."""
+    """A default schedule may run for seconds, and is not run three times for that: only how far it is behind matters."""
     if _is_careful(request):
         return first_run_ms > SURE_MS
-    is_behind = request.writes_reference or first_run_ms > request.loser_ms
-    return first_run_ms > _LONG_MS and is_behind
+    if request.writes_reference:
+        return first_run_ms > _SLOW_MS
+    return first_run_ms > max(_LONG_MS, request.loser_ms)
 
 
 def _is_careful(request: Measure) -> bool:

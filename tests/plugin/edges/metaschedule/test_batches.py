@@ -45,6 +45,15 @@ def test_a_batch_is_back_with_its_last_candidate() -> None:
     assert (task.in_flight, task.trials, batches.unbooked(task.workload)) == (0, 2, 0)
 
 
+def test_what_the_default_schedule_took_stands_apart() -> None:
+    task = ledger()
+    batches = OpenBatches([task.workload])
+    candidates = [candidate(task, n) for n in range(3)]
+    batches.start(task, candidates)
+    *_, batch = [batches.come_back(each, measured(each.number), 5) for each in candidates]
+    assert (batch.default_seconds, batch.seconds) == (0.1, 0.2)
+
+
 def test_what_was_timed_beside_others_is_no_result_before_it_is_checked() -> None:
     task = ledger()
     batches = OpenBatches([task.workload])

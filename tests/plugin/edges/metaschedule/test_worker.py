@@ -91,7 +91,8 @@ def test_what_runs_long_and_is_behind_runs_once(request_of_default: Measure) -> 
     """Or is the default schedule, whose time decides nothing at a part in a hundred."""
     candidate = msgspec.structs.replace(request_of_default, writes_reference=False)
     unrivalled = msgspec.structs.replace(candidate, loser_ms=float("inf"))
-    assert worker._is_hopeless(request_of_default, 300.0)
+    assert worker._is_hopeless(request_of_default, 50.0)
+    assert not worker._is_hopeless(request_of_default, 30.0)
     assert worker._is_hopeless(candidate, 300.0)
     assert not worker._is_hopeless(unrivalled, 300.0)
     careful = msgspec.structs.replace(request_of_default, repeats=SURE_REPEATS)

@@ -1,0 +1,49 @@
+"""What is left of the budget of one tuning run."""
+
+from __future__ import annotations
+
+from tunegate.artifacts.plans import Budget
+from tunegate.ports import Clock
+from tunegate.tuning.next_task import Left
+
+_CONFIRM_SHARE, _CONFIRM_SECONDS_PER_TASK = 0.15, 1.0
+
+
+class Spending:
+    """The seconds count from here on."""
+
+    def __init__(self, budget: Budget, clock: Clock) -> None:
+        self._budget, self._clock = budget, clock
+        self._started = clock.monotonic()
+
+    @property
+    def seconds_left(self) -> float | None:
+        """None where nothing limits them; negative when they are over."""
+        return None if self._budget.seconds is None else self._budget.seconds - self._spent()
+
+    def is_out(self, reserve: float = 0.0) -> bool:
+        """Whether no more than the `reserve` is left."""
+        left = self.seconds_left
+        return left is not None and left <= reserve
+
+    def trials_left(self, used: int) -> int | None:
+        """None where nothing limits them."""
+        return None if self._budget.trials is None else max(0, self._budget.trials - used)
+
+    def left(self, used: int, reserve: float) -> Left:
+        """For the next batch, after `used` trials."""
+        seconds = self.seconds_left
+        return Left(
+            trials=self.trials_left(used),
+            seconds=None if seconds is None else max(0.0, seconds - reserve),
+            spent_seconds=self._spent(),
+        )
+
+    def confirmation_seconds(self, tasks: int) -> float:
+        """What is kept to measure the winners of so many tasks again."""
+        if self._budget.seconds is None:
+            return 0.0
+        return min(_CONFIRM_SHARE * self._budget.seconds, 2.0 + _CONFIRM_SECONDS_PER_TASK * tasks)
+
+    def _spent(self) -> float:
+        return self._clock.monotonic() - self._started
