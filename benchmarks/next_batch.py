@@ -25,6 +25,7 @@ import numpy as np
 import onnx
 from our_model import tasks_of, tuned
 from stock_model import TARGET, named_model
+from turns import next_in_turn
 
 from tunegate.edges.metaschedule import tuning_run
 from tunegate.tuning.behind import Work, behind
@@ -72,16 +73,9 @@ def main() -> None:
     show(steps)
 
 
-def in_turn(states: Sequence[TaskState], *_: object) -> Choice | None:
-    ready = [
-        (sum(batch.trials for batch in state.history), index)
-        for index, state in enumerate(states)
-        if not state.exhausted and state.room > 0 and state.in_flight <= LATER // 4
-    ]
-    if not ready:
-        return None
-    trials, index = min(ready)
-    return Choice(index, LATER if trials else FIRST)
+def small_then_usual(states: Sequence[TaskState], *_: object) -> Choice | None:
+    index = next_in_turn(states)
+    return None if index is None else Choice(index, LATER if states[index].history else FIRST)
 
 
 def curves(name: str, seconds: float, scratch: Path) -> list[Curve]:
@@ -89,7 +83,7 @@ def curves(name: str, seconds: float, scratch: Path) -> list[Curve]:
     onnx.save(named_model(name), model)
     tasks = tasks_of(model, TARGET, scratch)
     answers = dict.fromkeys((task.key for task in tasks), Miss("absent"))
-    with patch.object(tuning_run, "choose", in_turn):
+    with patch.object(tuning_run, "choose", small_then_usual):
         outcomes = tuned(model, TARGET, tasks, answers, seconds, lambda _: True, scratch)
     found = []
     for task in tasks:

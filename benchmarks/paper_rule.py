@@ -10,27 +10,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from turns import BATCH, is_closed, next_in_turn
+
 from tunegate.tuning.next_task import Choice, TaskState
 
 TASK_PLATEAU, MODEL_PLATEAU, WINDOW = 2, 2, 2
-BATCH = 8
 NOISE = 0.01
 
 
 def paper_rule(states: Sequence[TaskState], *_: object) -> Choice | None:
     if plateau(means(rounds(states))) > MODEL_PLATEAU:
         return None
-    ready = [
-        (len(state.history), index)
-        for index, state in enumerate(states)
-        if state.in_flight <= BATCH // 4 and not is_ended(state)
-    ]
-    return Choice(min(ready)[1], BATCH) if ready else None
+    index = next_in_turn(states, is_ended)
+    return None if index is None else Choice(index, BATCH)
 
 
 def is_ended(state: TaskState) -> bool:
     times = [batch.best_ms for batch in state.history if batch.best_ms is not None]
-    return state.exhausted or state.room <= 0 or plateau(times) > TASK_PLATEAU
+    return is_closed(state) or plateau(times) > TASK_PLATEAU
 
 
 def rounds(states: Sequence[TaskState]) -> list[float]:

@@ -1,7 +1,7 @@
 """How many drafts a batch is worth looking at: small and usual batches, chosen from more and from fewer.
 
     PYTHONPATH=.:benchmarks python benchmarks/search_effort.py squeezenet transformer-128
-        [--counts 2 3 8] [--seeds 4] [--tasks 8]
+        [--counts 2 8] [--seeds 2] [--tasks 7]
 
 Of each model the tasks that compute most; of each the first batch, as the prior picks it. A row says what finding it
 took, and how much slower its best candidate is than the best of all rows, as the geometric mean over tasks
@@ -17,7 +17,6 @@ import statistics
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
@@ -32,13 +31,16 @@ from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.messages import Candidate, Schedule
 from tunegate.edges.metaschedule.prior import prior_of
 from tunegate.edges.metaschedule.search import TaskSearch
-from tunegate.tuning.search_effort import SearchEffort, effort_for
 
-EFFORTS: dict[str, Callable[[int], SearchEffort]] = {
-    "as the product": effort_for,
-    "all of it": lambda _: effort_for(8),
-    "hardly any": lambda _: SearchEffort(64, 0),
-}
+
+class Effort(NamedTuple):
+    """Drafts of a pool, and pools made from the best of the one before."""
+
+    drafts: int
+    generations: int
+
+
+EFFORTS = (Effort(64, 0), Effort(192, 0), Effort(512, 2), Effort(512, 5), Effort(1024, 4))
 
 
 class Batch(NamedTuple):
@@ -51,15 +53,15 @@ class Batch(NamedTuple):
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("models", nargs="+")
-    parser.add_argument("--counts", type=int, nargs="+", default=[2, 3, 8])
-    parser.add_argument("--seeds", type=int, default=4)
-    parser.add_argument("--tasks", type=int, default=8)
+    parser.add_argument("--counts", type=int, nargs="+", default=[2, 8])
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--tasks", type=int, default=7)
     options = parser.parse_args()
     logging.disable(logging.INFO)
     warnings.simplefilter("ignore")
     one_thread()
     load_intrinsics("llvm")
-    found: dict[tuple[int, str], list[Batch]] = {}
+    found: dict[tuple[int, Effort], list[Batch]] = {}
     best: list[float] = []
     for name in options.models:
         with tempfile.TemporaryDirectory() as folder:
@@ -77,26 +79,29 @@ def main() -> None:
 
 def batches_of(
     function: ModelFunction, options: argparse.Namespace, folder: Path
-) -> dict[tuple[int, str], list[Batch]]:
+) -> dict[tuple[int, Effort], list[Batch]]:
     place = folder / function.workload.digest
     place.mkdir()
     known: dict[Schedule, float] = {}
-    found: dict[tuple[int, str], list[Batch]] = {}
+    found: dict[tuple[int, Effort], list[Batch]] = {}
     for seed in range(1, options.seeds + 1):
         for count in options.counts:
-            for name, effort in EFFORTS.items():
+            for effort in EFFORTS:
                 seconds, candidates = first_batch(function, seed, count, effort)
                 times = [time_of(candidate, known, place) for candidate in candidates]
-                found.setdefault((count, name), []).append(Batch(seconds, min(times)))
+                found.setdefault((count, effort), []).append(Batch(seconds, min(times)))
     return found
 
 
 def first_batch(
-    function: ModelFunction, seed: int, count: int, effort: Callable[[int], SearchEffort]
+    function: ModelFunction, seed: int, count: int, effort: Effort
 ) -> tuple[float, list[Candidate]]:
     """Without the default schedule, which is measured for the first of them all."""
     search = TaskSearch(function.workload, RESOLVED.target, seed=seed, prior=prior_of("llvm"))
-    with patch.object(search_module, "effort_for", effort):
+    with (
+        patch.object(search_module, "_POOL", effort.drafts),
+        patch.object(search_module, "_GENERATIONS", effort.generations),
+    ):
         started = time.process_time()
         candidates = search.propose(count, ()).candidates
         return time.process_time() - started, list(candidates)
@@ -111,14 +116,13 @@ def time_of(candidate: Candidate, known: dict[Schedule, float], place: Path) -> 
     return known[candidate.schedule]
 
 
-def show(found: dict[tuple[int, str], list[Batch]], best: list[float]) -> None:
-    print("| candidates | effort | drafts | generations | CPU s | best, of the best of all |")
-    print("|--:|---|--:|--:|--:|--:|")
+def show(found: dict[tuple[int, Effort], list[Batch]], best: list[float]) -> None:
+    print("| candidates | drafts | generations more | CPU s | best, of the best of all |")
+    print("|--:|--:|--:|--:|--:|")
     for (count, effort), batches in found.items():
         seconds = statistics.median(batch.seconds for batch in batches)
         behind = geometric([b.best_ms / ms for b, ms in zip(batches, best, strict=True)])
-        made = EFFORTS[effort](count)
-        row = f"| {count} | {effort} | {made.drafts} | {made.generations} "
+        row = f"| {count} | {effort.drafts} | {effort.generations} "
         print(f"{row}| {seconds:.2f} | {behind:.3f} |", flush=True)
 
 

@@ -26,26 +26,16 @@ import onnx
 from our_model import tasks_of, tuned
 from paper_rule import paper_rule
 from stock_model import TARGET, named_model
+from turns import in_turn
 
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.edges.metaschedule import measuring, tuning_run
 from tunegate.tuning import next_task
-from tunegate.tuning.next_task import Choice, TaskState
+from tunegate.tuning.next_task import Choice
 from tunegate_cache.records import Miss, TuningRecord, WorkloadKey
 
-BATCH = 8
 LOSS = 1.02
-
-
-def in_turn(states: Sequence[TaskState], *_: object) -> Choice | None:
-    """Round-robin: the task with the fewest batches."""
-    ready = [
-        (len(state.history), index)
-        for index, state in enumerate(states)
-        if not state.exhausted and state.room > 0 and state.in_flight <= BATCH // 4
-    ]
-    return Choice(min(ready)[1], BATCH) if ready else None
 
 
 class Variant(msgspec.Struct, frozen=True):

@@ -34,10 +34,14 @@ from tunegate.edges.metaschedule.workload import Workload
 from tunegate.tuning.candidate_filter import Pick, Reason, picks
 from tunegate.tuning.draft_features import DraftFeatures
 from tunegate.tuning.drafts import Draft, DraftSpace
-from tunegate.tuning.search_effort import SearchEffort, effort_for
 
+_POOL = 512
+"""For a small batch as for a large one: two candidates of fewer drafts are worse by more than finding them costs
+(docs/benchmarks.md, "How many drafts a batch is chosen from")."""
 _GOOD = 12
 """Schedules that are changed and crossed."""
+_GENERATIONS = 2
+"""Pools made from the best of the pool before."""
 _ATTEMPTS = 24
 """Replays for each candidate that a batch wants: on a GPU one draft in fifty may fit its limits, until
 the surrogate has learned which. A replay that fails takes a few milliseconds."""
@@ -176,27 +180,24 @@ class TaskSearch:
     def _picked(self, count: int) -> tuple[list[Draft], Iterator[Pick]]:
         """The drafts, and the order in which to try them."""
         good = [_draft(schedule) for schedule in self._best()]
-        effort = effort_for(count)
-        pool = self._drafts.pool(good, effort.drafts)
-        self._is_small = len(pool) < effort.drafts
+        pool = self._drafts.pool(good, _POOL)
+        self._is_small = len(pool) < _POOL
         drafts = self._worth_compiling(pool)
         score = self._surrogate.score() if self._filters and drafts else None
         scores = None
         if score is not None:
-            bred = self._bred(score, drafts, good, effort)
+            bred = self._bred(score, drafts, good)
             drafts, scores = list(bred), list(bred.values())
         kinds = [self._features.kind(draft) for draft in drafts]
         return drafts, picks(scores, kinds, count, self._chance)
 
-    def _bred(
-        self, score: Score, drafts: list[Draft], good: list[Draft], effort: SearchEffort
-    ) -> dict[Draft, float]:
+    def _bred(self, score: Score, drafts: list[Draft], good: list[Draft]) -> dict[Draft, float]:
         """The scores of these drafts, and of more that are made from those with the best scores as if they
         had been measured."""
         scores = self._scores(score, drafts)
-        for _ in range(effort.generations):
+        for _ in range(_GENERATIONS):
             parents = [*good, *nlargest(_GOOD, scores, key=scores.__getitem__)]
-            pool = self._worth_compiling(self._drafts.pool(parents, effort.drafts))
+            pool = self._worth_compiling(self._drafts.pool(parents, _POOL))
             scores |= self._scores(score, [draft for draft in pool if draft not in scores])
         return scores
 

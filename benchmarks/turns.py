@@ -1,0 +1,31 @@
+"""Tasks in turn: what a scheduler without an objective does, as a peer of the product's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tunegate.tuning.next_task import Choice, TaskState
+
+BATCH = 8
+
+
+def is_closed(state: TaskState) -> bool:
+    """Nothing is to be had of it."""
+    return state.exhausted or state.room <= 0
+
+
+def next_in_turn(
+    states: Sequence[TaskState], is_ended: Callable[[TaskState], bool] = is_closed
+) -> int | None:
+    """Of those whose last batch is nearly back the one with the fewest batches."""
+    ready = [
+        (len(state.history), index)
+        for index, state in enumerate(states)
+        if state.in_flight <= BATCH // 4 and not is_ended(state)
+    ]
+    return min(ready)[1] if ready else None
+
+
+def in_turn(states: Sequence[TaskState], *_: object) -> Choice | None:
+    index = next_in_turn(states)
+    return None if index is None else Choice(index, BATCH)
