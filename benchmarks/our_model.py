@@ -52,6 +52,7 @@ def tune(
     *,
     donors: Path | None = None,
     shuffled: bool = False,
+    seed: int = 1,
 ) -> Tuned:
     """Tune for as long as the last of `looks`, with what the cache in `donors` offers."""
     job = ModelJob(file=model, path="m.onnx", shapes={}, target=target)
@@ -67,7 +68,8 @@ def tune(
         known.extend((time.monotonic() - started, record) for record in records)
         return True
 
-    outcomes = tuned(model, target, tasks, found, looks[-1], publish, scratch)
+    seconds = looks[-1]
+    outcomes = tuned(model, target, tasks, found, seconds, publish, scratch, seed=seed)
     builds = {}
     for look in looks:
         records = records_at(look, known, found)
@@ -197,10 +199,11 @@ def tuned(
     scratch: Path,
     *,
     filters: bool = True,
+    seed: int = 1,
 ) -> dict[WorkloadKey, TaskOutcome]:
     budget = Budget(seconds=seconds, trials=None, min_gain_percent_per_minute=0.0)
     shard = shard_of(tasks, target, budget, found)
-    tuner = tuner_of(target, scratch, filters=filters)
+    tuner = tuner_of(target, scratch, filters=filters, seed=seed)
     return {o.key: o for o in tuner.tune(shard, {("m.onnx", "head"): model}, publish)}
 
 

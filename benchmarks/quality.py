@@ -1,13 +1,13 @@
 """End-to-end latency of a model after seconds of tuning: ours, stock's, and ONNX Runtime's.
 
-    PYTHONPATH=.:benchmarks python benchmarks/quality.py squeezenet [--looks 60 300]
+    PYTHONPATH=.:benchmarks python benchmarks/quality.py squeezenet [--looks 60 300] [--runs 3]
         [--stock FOLDER ... --trials 1000] [--donors resnet50 ... --donor-seconds 120] [--shuffled]
 
-Ours tunes once, and what it had after each number of seconds is built; with `--donors` it starts with
-a cache that those models were tuned into. Stock (`tune_relax` on the same prepared ONNX file, for the
-same target) runs `--trials` trials; folders that hold its database already (stock_model.py) are used as they
-are. All builds are then timed by the same code in fresh processes, in turn. Prints the table of
-docs/benchmarks.md. Models: the light ones by name, `transformer-N` by its sequence length.
+Ours tunes, and what it had after each number of seconds is built; with `--donors` it starts with a cache
+that those models were tuned into. Stock (`tune_relax` on the same prepared ONNX file, for the same target)
+runs `--trials` trials; folders that hold its database already (stock_model.py) are used as they are. All
+builds are then timed by the same code in fresh processes, in turn. Prints the table of docs/benchmarks.md.
+Models: the light ones by name, `transformer-N` by its sequence length.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("model")
     parser.add_argument("--looks", type=float, nargs="+", default=[60, 300])
+    parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--stock", type=Path, nargs="+")
     parser.add_argument("--trials", type=int, default=1000)
     parser.add_argument("--donors", nargs="+", default=[])
@@ -51,19 +52,41 @@ def main() -> None:
             file, seconds = saved(name, scratch), options.donor_seconds
             trials = publish_donor(file, TARGET, seconds, scratch / "donors", scratch / f"d-{name}")
             print(f"donor {name}: {trials} trials in {seconds:g} s", flush=True)
-        ours = tune(model, TARGET, options.looks, scratch, donors=donors, shuffled=options.shuffled)
+        builds = our_builds(options, model, donors, scratch)
+        (like, *_) = next(iter(builds.values()))
+        folders = options.stock or [scratch / "stock"]
+        builds |= stock_builds(options, folders, model, like, scratch)
+        show(options.model, model, builds, scratch)
+
+
+def our_builds(
+    options: argparse.Namespace, model: Path, donors: Path | None, scratch: Path
+) -> dict[str, list[Path]]:
+    """By what they are called, one of each run."""
+    builds: dict[str, list[Path]] = {}
+    for number in range(options.runs):
+        place = scratch / f"run-{number}"
+        place.mkdir()
+        ours = tune(
+            model,
+            TARGET,
+            options.looks,
+            place,
+            donors=donors,
+            shuffled=options.shuffled,
+            seed=number + 1,
+        )
         print(f"ours: {ours.trials} trials; {ours.transfer} of {ours.tasks} tasks borrowed")
         for look, count in ours.unscheduled.items():
-            print(f"after {look:g} s: {count} tasks over 1 % on the default schedule")
-        builds = {f"ours, {look:g} s": path for look, path in ours.builds.items()}
-        folders = options.stock or [scratch / "stock"]
-        builds |= stock_builds(options, folders, model, next(iter(builds.values())), scratch)
-        show(options.model, model, builds, scratch)
+            print(f"after {look:g} s: {count} tasks over 1 % on the default schedule", flush=True)
+        for look, path in ours.builds.items():
+            builds.setdefault(f"ours, {look:g} s", []).append(path)
+    return builds
 
 
 def stock_builds(
     options: argparse.Namespace, folders: Sequence[Path], model: Path, like: Path, scratch: Path
-) -> dict[str, Path]:
+) -> dict[str, list[Path]]:
     """Of each of the folders, tuned now if it is not yet."""
     prepared = prepare(model, shapes={}, into=scratch / "prepared", path="m.onnx")
     builds = {}
@@ -72,7 +95,7 @@ def stock_builds(
         label = f"stock, {stock.trials} trials, {stock.seconds:.0f} s"
         if stock.trials:
             place = scratch / f"stock-build-{number}"
-            builds[label] = build(prepared.optimized, folder, place, like)
+            builds[label] = [build(prepared.optimized, folder, place, like)]
         else:
             print(f"{label}: nothing to build with")
     return builds
@@ -84,19 +107,23 @@ def saved(name: str, scratch: Path) -> Path:
     return file
 
 
-def show(name: str, model: Path, builds: dict[str, Path], scratch: Path) -> None:
+def show(name: str, model: Path, builds: dict[str, list[Path]], scratch: Path) -> None:
     bench = FreshProcesses(scratch / "bench")
-    times: dict[str, list[float]] = {}
+    times: dict[str, list[list[float]]] = {
+        label: [[] for _ in its] for label, its in builds.items()
+    }
+    references: list[float] = []
     for _ in range(ROUNDS):
-        for label, directory in builds.items():
-            times.setdefault(label, []).append(bench.single_ms(directory))
-        reference = bench.reference_ms(model, shapes={}, threads=TARGET.threads)
-        times.setdefault("ONNX Runtime", []).append(reference)
-    print(f"| {name}, {TARGET.threads} thread | ms (median of {ROUNDS}) | all |")
+        for label, directories in builds.items():
+            for found, directory in zip(times[label], directories, strict=True):
+                found.append(bench.single_ms(directory))
+        references.append(bench.reference_ms(model, shapes={}, threads=TARGET.threads))
+    print(f"| {name}, {TARGET.threads} thread | ms | of each run, median of {ROUNDS} |")
     print("|---|--:|---|")
-    for label, found in times.items():
-        every = ", ".join(f"{t:.2f}" for t in found)
-        print(f"| {label} | {statistics.median(found):.2f} | {every} |")
+    for label, runs in {**times, "ONNX Runtime": [references]}.items():
+        medians = [statistics.median(found) for found in runs]
+        every = ", ".join(f"{ms:.2f}" for ms in medians)
+        print(f"| {label} | {statistics.median(medians):.2f} | {every} |")
 
 
 if __name__ == "__main__":

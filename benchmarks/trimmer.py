@@ -1,11 +1,11 @@
 """What each mechanism that saves tuning time is worth, by switching it off: one model, equal seconds.
 
-    PYTHONPATH=.:benchmarks python benchmarks/trimmer.py squeezenet [--seconds 120]
+    PYTHONPATH=.:benchmarks python benchmarks/trimmer.py squeezenet [--seconds 120] [--rounds 3]
 
 Every variant tunes the model from nothing for the same time. Compared is when the end-to-end estimate
 (weight x best so far, over all tasks; a task without a measurement counts with the default schedule's
-time of that task) first comes within 2 % of what the run without any of the mechanisms has at its end.
-Prints the table of docs/benchmarks.md.
+time of that task) first comes within 2 % of what the run without any of the mechanisms has at its end,
+in the same round. Prints the table of docs/benchmarks.md: medians of the rounds, audits added up.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ from __future__ import annotations
 import argparse
 import itertools
 import logging
+import math
 import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import median
 from unittest.mock import patch
 
 import msgspec
@@ -64,10 +66,24 @@ class Run(msgspec.Struct, frozen=True):
     outcomes: dict[WorkloadKey, TaskOutcome]
 
 
+class Row(msgspec.Struct, frozen=True):
+    """Of one variant in one round. `reached` and `saved` are infinite and without meaning where it never came within
+    2 % of the end of none."""
+
+    trials: int
+    end_ms: float
+    reached: float
+    saved: float
+    wasted: float
+    audited: int
+    wrong: int
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("model")
     parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     logging.disable(logging.INFO)
@@ -76,14 +92,39 @@ def main() -> None:
         model = scratch / "m.onnx"
         onnx.save(named_model(options.model), model)
         tasks = tasks_of(model, TARGET, scratch)
-        runs = {}
-        for number, variant in enumerate(VARIANTS):
-            with switched(variant):
-                place = scratch / str(number)
-                runs[variant] = run(model, tasks, options.seconds, variant, place)
-            ended = curve(tasks, runs[variant], defaults(runs.values()))[-1][1]
-            print(f"{variant.name}: {trials(runs[variant])} trials, {ended:.2f} ms", flush=True)
-        show(options.model, tasks, runs, options.seconds)
+        rounds = []
+        for number in range(options.rounds):
+            place = scratch / f"round-{number}"
+            rounds.append(one_round(model, tasks, options.seconds, number + 1, place))
+        show(f"{options.model}, {options.seconds:g} s", rounds)
+
+
+def one_round(
+    model: Path, tasks: Sequence[TuningTask], seconds: float, seed: int, scratch: Path
+) -> dict[Variant, Row]:
+    runs = {}
+    for number, variant in enumerate(VARIANTS):
+        with switched(variant):
+            runs[variant] = run(model, tasks, seconds, variant, seed, scratch / str(number))
+    known = defaults(runs.values())
+    curves = {variant: curve(tasks, its, known) for variant, its in runs.items()}
+    goal = LOSS * curves[VARIANTS[0]][-1][1]
+    end = next(at for at, ms in curves[VARIANTS[0]] if ms <= goal)
+    rows = {}
+    for variant, points in curves.items():
+        reached = next((at for at, ms in points if ms <= goal), math.inf)
+        looked, wrong = audit(runs[variant])
+        rows[variant] = Row(
+            trials=trials(runs[variant]),
+            end_ms=points[-1][1],
+            reached=reached,
+            saved=1 - reached / end,
+            wasted=wasted(runs[variant]),
+            audited=looked,
+            wrong=wrong,
+        )
+        print(f"{variant.name}: {rows[variant]}", flush=True)
+    return rows
 
 
 @contextmanager
@@ -101,7 +142,12 @@ def switched(variant: Variant) -> Iterator[None]:
 
 
 def run(
-    model: Path, tasks: Sequence[TuningTask], seconds: float, variant: Variant, scratch: Path
+    model: Path,
+    tasks: Sequence[TuningTask],
+    seconds: float,
+    variant: Variant,
+    seed: int,
+    scratch: Path,
 ) -> Run:
     found: list[tuple[float, TuningRecord]] = []
     started = time.monotonic()
@@ -112,7 +158,15 @@ def run(
 
     answers = dict.fromkeys((task.key for task in tasks), Miss("absent"))
     outcomes = tuned(
-        model, TARGET, tasks, answers, seconds, publish, scratch, filters=variant.filters
+        model,
+        TARGET,
+        tasks,
+        answers,
+        seconds,
+        publish,
+        scratch,
+        filters=variant.filters,
+        seed=seed,
     )
     return Run(tuple(found), outcomes)
 
@@ -140,26 +194,22 @@ def curve(
     return points
 
 
-def show(
-    name: str, tasks: Sequence[TuningTask], runs: Mapping[Variant, Run], seconds: float
-) -> None:
-    known = defaults(runs.values())
-    curves = {variant: curve(tasks, run, known) for variant, run in runs.items()}
-    goal = LOSS * curves[VARIANTS[0]][-1][1]
+def show(title: str, rounds: Sequence[Mapping[Variant, Row]]) -> None:
     print(
-        f"| {name}, {seconds:g} s | trials | estimate at the end, ms | seconds to within 2 % of the end "
+        f"| {title} | trials | estimate at the end, ms | seconds to within 2 % of the end "
         "of none | saved | worker seconds that improved nothing | audited, of them wrongly rejected |"
     )
     print("|---|--:|--:|--:|--:|--:|--:|")
-    for variant, points in curves.items():
-        reached = next((at for at, ms in points if ms <= goal), None)
-        end = next(at for at, ms in curves[VARIANTS[0]] if ms <= goal)
-        told = "never" if reached is None else f"{reached:.0f}"
-        saved = "" if reached is None else f"{100 * (1 - reached / end):.0f} %"
-        looked, wrong = audit(runs[variant])
+    for variant in VARIANTS:
+        rows = [found[variant] for found in rounds]
+        reached = median(row.reached for row in rows)
+        came = math.isfinite(reached)
+        told = f"{reached:.0f}" if came else "never"
+        saved = f"{100 * median(row.saved for row in rows):.0f} %" if came else ""
         print(
-            f"| {variant.name} | {trials(runs[variant])} | {points[-1][1]:.2f} | {told} | {saved} | "
-            f"{100 * wasted(runs[variant]):.0f} % | {looked}, {wrong} |"
+            f"| {variant.name} | {median(row.trials for row in rows):.0f} | {median(row.end_ms for row in rows):.2f} "
+            f"| {told} | {saved} | {100 * median(row.wasted for row in rows):.0f} % "
+            f"| {sum(row.audited for row in rows)}, {sum(row.wrong for row in rows)} |"
         )
 
 
