@@ -67,8 +67,8 @@ class Run(msgspec.Struct, frozen=True):
 
 
 class Row(msgspec.Struct, frozen=True):
-    """Of one variant in one round. `reached` and `saved` are infinite and without meaning where it never came within
-    2 % of the end of none."""
+    """Of one variant in one round. `reached` is infinite, and `saved` says nothing, where it never came within 2 % of
+    the end of none."""
 
     trials: int
     end_ms: float

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.hand_clock import HandClock
 from tunegate.artifacts.measurements import Histogram, Launch
 from tunegate.config import GateConfig
 from tunegate.edges.terminal import Log
@@ -14,25 +15,12 @@ from tunegate.ports import Shapes
 from tunegate.stages.qualify import INJECTED_PERCENT, Qualification, qualify
 
 
-class Clockwork:
-    """Two seconds pass with every launch."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def time(self) -> float:
-        return self.now
-
-
 class MadeUpMachine:
     """Launch effects of a known spread; a `deaf` one does not show what is put in."""
 
     within_spread, start_seconds, pair_seconds = 0.01, 1.0, 0.1
 
-    def __init__(self, spread: float, clock: Clockwork, *, deaf: bool = False) -> None:
+    def __init__(self, spread: float, clock: HandClock, *, deaf: bool = False) -> None:
         self.spread, self.clock, self.deaf = spread, clock, deaf
         self.slowdown = 0.0
         self.chance = random.Random(2)
@@ -69,7 +57,7 @@ class MadeUpMachine:
 
 
 def qualified(tmp_path: Path, spread: float, *, deaf: bool = False) -> Qualification:
-    clock = Clockwork()
+    clock = HandClock()
     with (tmp_path / "log").open("w") as log:
         return qualify(
             tmp_path,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.hand_clock import HandClock
 from tests.support.tuning_tasks import (
     DEVICE,
     exact,
@@ -33,23 +34,10 @@ from tunegate_cache.records import (
 Step = TaskOutcome | BaseException
 
 
-class SteppingClock:
-    """Ten seconds pass with each outcome."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def time(self) -> float:
-        return self.now
-
-
 class ScriptedTuner:
     """Publishes one record and yields one outcome per step, or raises it."""
 
-    def __init__(self, clock: SteppingClock, steps: Sequence[Step]) -> None:
+    def __init__(self, clock: HandClock, steps: Sequence[Step]) -> None:
         self._clock, self._steps = clock, steps
         self.is_closed = False
         self.notes = ("the clocks float",)
@@ -143,7 +131,7 @@ def tuned(
         budget=budget or Budget(seconds=600, trials=None, usd_per_hour=3.6),
         predicted_seconds=60,
     )
-    clock = SteppingClock()
+    clock = HandClock(1000.0)
     tuner = ScriptedTuner(clock, steps)
     outcome = tune(
         shard,

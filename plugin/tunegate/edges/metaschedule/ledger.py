@@ -154,9 +154,13 @@ class TaskLedger:
 
     def note_batch(self, trials: int, seconds: float, default_seconds: float = 0.0) -> None:
         """One batch is finished: a point of the improvement history."""
-        best_ms = self.best_ms
         self._history.append(
-            Batch(trials=trials, seconds=seconds, best_ms=best_ms, default_seconds=default_seconds)
+            Batch(
+                trials=trials,
+                seconds=seconds,
+                best_ms=self.best_ms,
+                default_seconds=default_seconds,
+            )
         )
         kept = {DEFAULT, *list(self._ranked())[:MOST]}
         self._candidates = {s: c for s, c in self._candidates.items() if s in kept}

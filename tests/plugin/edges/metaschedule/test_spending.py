@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
+from tests.support.hand_clock import HandClock
 from tunegate.artifacts.plans import Budget
 from tunegate.edges.metaschedule.spending import Spending
 from tunegate.tuning.next_task import Left
 
 
-class Watch:
-    """A clock that is set by hand."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def time(self) -> float:
-        return self.now
-
-
 def test_a_budget_of_seconds_is_spent_by_the_clock() -> None:
-    watch = Watch()
+    watch = HandClock(100.0)
     spending = Spending(Budget(seconds=60.0, trials=None), watch)
     watch.now += 50.0
     assert spending.seconds_left == 10.0
@@ -34,7 +22,7 @@ def test_a_budget_of_seconds_is_spent_by_the_clock() -> None:
 
 
 def test_a_budget_of_trials_is_spent_by_what_is_used() -> None:
-    watch = Watch()
+    watch = HandClock(100.0)
     spending = Spending(Budget(seconds=None, trials=20), watch)
     watch.now += 1e6
     assert (spending.trials_left(12), spending.trials_left(30)) == (8, 0)
@@ -43,7 +31,7 @@ def test_a_budget_of_trials_is_spent_by_what_is_used() -> None:
 
 
 def test_winners_are_given_a_second_each_and_never_more_than_a_part_of_it_all() -> None:
-    watch = Watch()
+    watch = HandClock(100.0)
     assert Spending(Budget(seconds=600.0, trials=None), watch).confirmation_seconds(30) == 32.0
     assert Spending(Budget(seconds=60.0, trials=None), watch).confirmation_seconds(30) == 9.0
     assert Spending(Budget(seconds=None, trials=9), watch).confirmation_seconds(30) == 0.0
