@@ -10,9 +10,9 @@ from pathlib import Path
 
 import msgspec
 import onnx
-import onnxruntime
 from onnx.external_data_helper import load_external_data_for_model, uses_external_data
 
+from tunegate.edges.onnx_runtime import onnxruntime
 from tunegate.errors import ModelError
 from tunegate.ports import Shapes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import onnxruntime
+from tunegate.edges.onnx_runtime import onnxruntime
 
 
 def opened(model: Path, threads: int, profile: Path | None = None) -> Any:

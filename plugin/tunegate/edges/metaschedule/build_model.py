@@ -22,6 +22,7 @@ from tunegate.artifacts.builds import Source as Origin
 from tunegate.edges.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.edges.metaschedule.borrowed import expectation, likeliest
 from tunegate.edges.metaschedule.default_schedule import with_default_schedule
+from tunegate.edges.metaschedule.elementary_functions import vectorize_elementary_functions
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.in_model import slower_in_model
 from tunegate.edges.metaschedule.loader import device_exists
@@ -183,6 +184,7 @@ def record_id(key: WorkloadKey, record: TuningRecord) -> str:
 
 
 def _export(module: Any, target: ResolvedTarget, directory: Path, request: BuildModel) -> int:
+    vectorize_elementary_functions()
     # Without a GPU the pass finds nothing to capture.
     graphs = {"relax.backend.use_cuda_graph": request.cuda_graphs}
     with target.target, tvm.transform.PassContext(opt_level=3, config=graphs):

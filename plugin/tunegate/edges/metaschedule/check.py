@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 
 from tunegate.artifacts.builds import OutputError
 from tunegate.edges.artifact_file import ArtifactFile
@@ -14,6 +13,7 @@ from tunegate.edges.metaschedule.check_messages import CheckArtifact, Checked, C
 from tunegate.edges.metaschedule.loader import device_exists, load
 from tunegate.edges.metaschedule.messages import Failed
 from tunegate.edges.metaschedule.tolerance import differs, errors, tolerance
+from tunegate.edges.onnx_runtime import onnxruntime
 from tunegate.edges.seeded_inputs import seeded_inputs
 
 _SEEDS = (1, 2)

@@ -17,6 +17,7 @@ import numpy as np
 import tvm
 from tvm.driver import build
 
+from tunegate.edges.metaschedule.elementary_functions import vectorize_elementary_functions
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.messages import Argument, Measure, Measured
 from tunegate.edges.metaschedule.prepacking import MAIN, PREPACK, SplitKernel, split_kernel
@@ -134,6 +135,7 @@ def _watched(request: Measure) -> Iterator[None]:
 def _build(request: Measure) -> _Built:
     target = _target_of(request)
     load_intrinsics(str(target.kind.name))
+    vectorize_elementary_functions()
     # The module was serialized by this run's own searcher, a moment ago.
     module = tvm.ir.load_json(request.candidate.module)
     kernel = split_kernel(module)

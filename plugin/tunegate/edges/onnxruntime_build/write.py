@@ -12,10 +12,10 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import onnx
-import onnxruntime
 
 from tunegate.edges.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.edges.onnx_prepare import PreparedModel, prepare, save
+from tunegate.edges.onnx_runtime import onnxruntime
 from tunegate.edges.onnxruntime_build.messages import Refused, WriteArtifact, WriteReply, Written
 from tunegate.edges.seeded_inputs import seeded_inputs
 from tunegate.errors import ModelError
