@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,6 +22,8 @@ def write(path: Path, artifact: msgspec.Struct) -> None:
         partial.write_bytes(body + b"\n")
         partial.replace(path)
     except OSError as error:
+        with suppress(OSError):  # what a full disk has left of it
+            partial.unlink(missing_ok=True)
         message = (
             f"{path}: cannot be written ({error.strerror}). Choose another directory with --out."
         )
