@@ -1,0 +1,193 @@
+"""exp, log, tanh and erf of float32 as expressions that LLVM can keep in vectors.
+
+They take and give a TVM expression of one number or of several lanes. Infinities and NaN come out as the C library has
+them; subnormal numbers count as 0. exp and log are those of Cephes (`expf.c`, `logf.c`: ln 2 in two parts, polynomials
+of degree 5 and 8); tanh and erf are odd rational functions of degrees 13/6 and 13/8, with the coefficients of Eigen's
+`ptanh` and of its `erf` before version 3.5.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tvm import tirx
+
+_LARGEST = 88.3762626647950
+_SMALLEST = -87.3365447504
+_LOG2_E = 1.44269504088896341
+_LN2_HIGH, _LN2_LOW = 0.693359375, -2.12194440e-4
+_EXPONENT_BIAS, _MANTISSA_BITS = 127, 23
+_EXP = (
+    1.9875691500e-4,
+    1.3981999507e-3,
+    8.3334519073e-3,
+    4.1665795894e-2,
+    1.6666665459e-1,
+    5.0000001201e-1,
+)
+
+_SQRT_HALF = 0.707106781186547524
+_SMALLEST_NORMAL = 1.17549435e-38
+_LARGEST_FLOAT = 3.4028234663852886e38
+_MANTISSA, _MANTISSA_OF_HALF = 0x007FFFFF, 0x3F000000
+_LOG = (
+    7.0376836292e-2,
+    -1.1514610310e-1,
+    1.1676998740e-1,
+    -1.2420140846e-1,
+    1.4249322787e-1,
+    -1.6668057665e-1,
+    2.0000714765e-1,
+    -2.4999993993e-1,
+    3.3333331174e-1,
+)
+
+_TANH_IS_ONE = 7.90531110763549805
+_TANH_OVER = (
+    -2.76076847742355e-16,
+    2.00018790482477e-13,
+    -8.60467152213735e-11,
+    5.12229709037114e-08,
+    1.48572235717979e-05,
+    6.37261928875436e-04,
+    4.89352455891786e-03,
+)
+_TANH_UNDER = (
+    1.19825839466702e-06,
+    1.18534705686654e-04,
+    2.26843463243900e-03,
+    4.89352518554385e-03,
+)
+
+_ERF_IS_ONE = 4.0
+_ERF_OVER = (
+    -2.72614225801306e-10,
+    2.77068142495902e-08,
+    -2.10102402082508e-06,
+    -5.69250639462346e-05,
+    -7.34990630326855e-04,
+    -2.95459980854025e-03,
+    -1.60960333262415e-02,
+)
+_ERF_UNDER = (
+    -1.45660718464996e-05,
+    -2.13374055278905e-04,
+    -1.68282697438203e-03,
+    -7.37332916720468e-03,
+    -1.42647390514189e-02,
+)
+
+
+def exp(x: Any) -> Any:
+    """2 to the n by the bits of the exponent, times e to a rest between -ln 2 / 2 and ln 2 / 2."""
+
+    def scaled(near: Any, n: Any) -> Any:
+        rest = near - n * _number(_LN2_HIGH) - n * _number(_LN2_LOW)
+        return let(
+            rest, lambda r: _power_of_two(n) * (_polynomial(r, _EXP) * r * r + r + _number(1))
+        )
+
+    def rounded(near: Any) -> Any:
+        whole = tirx.floor(near * _number(_LOG2_E) + _number(0.5))
+        return let(whole, lambda n: scaled(near, n))
+
+    value = let(_clamped(x, _SMALLEST, _LARGEST), rounded)
+    value = tirx.Select(x > _like(x, _LARGEST), _like(x, math.inf), value)
+    return tirx.Select(x < _like(x, _SMALLEST), _like(x, 0.0), value)
+
+
+def _power_of_two(n: Any) -> Any:
+    biased = n.astype(_integer(n)) + _whole(_EXPONENT_BIAS)
+    return tirx.reinterpret(str(n.ty), biased << _whole(_MANTISSA_BITS))
+
+
+def log(x: Any) -> Any:
+    """Of the mantissa, brought between the square roots of 1/2 and 2, and ln 2 times the exponent."""
+    return let(tirx.max(_like(x, _SMALLEST_NORMAL), x), lambda normal: _log_of_normal(x, normal))
+
+
+def _log_of_normal(x: Any, normal: Any) -> Any:
+    bits = tirx.reinterpret(_integer(x), normal)
+    mantissa = tirx.reinterpret(str(x.ty), (bits & _whole(_MANTISSA)) | _whole(_MANTISSA_OF_HALF))
+    exponent = ((bits >> _whole(_MANTISSA_BITS)) - _whole(_EXPONENT_BIAS - 1)).astype(str(x.ty))
+
+    def near_one(m: Any, n: Any) -> Any:
+        """Both for a mantissa from 1/2 to 1: what is under the root of 1/2 is doubled."""
+        is_small = m < _like(m, _SQRT_HALF)
+        rest = tirx.Select(is_small, m + m, m) - _number(1)
+        doubled = tirx.Select(is_small, n - _number(1), n)
+        return let(rest, lambda r: let(doubled, lambda e: _log_series(r, e)))
+
+    value = let(mantissa, lambda m: let(exponent, lambda n: near_one(m, n)))
+    value = tirx.Select(x < _like(x, _SMALLEST_NORMAL), _like(x, -math.inf), value)
+    value = tirx.Select(x < _like(x, 0.0), _like(x, math.nan), value)
+    return tirx.Select(x <= _like(x, _LARGEST_FLOAT), value, x)
+
+
+def _log_series(rest: Any, exponent: Any) -> Any:
+    """Of 1 + `rest`, smallest summands first."""
+
+    def summed(square: Any) -> Any:
+        small = _polynomial(rest, _LOG) * rest * square + exponent * _number(_LN2_LOW)
+        return rest + (small - square * _number(0.5)) + exponent * _number(_LN2_HIGH)
+
+    return let(rest * rest, summed)
+
+
+def tanh(x: Any) -> Any:
+    return _odd_rational(x, one_from=_TANH_IS_ONE, over=_TANH_OVER, under=_TANH_UNDER)
+
+
+def erf(x: Any) -> Any:
+    return _odd_rational(x, one_from=_ERF_IS_ONE, over=_ERF_OVER, under=_ERF_UNDER)
+
+
+def _odd_rational(x: Any, *, one_from: float, over: Sequence[float], under: Sequence[float]) -> Any:
+    def ratio(near: Any) -> Any:
+        return let(
+            near * near,
+            lambda square: near * _polynomial(square, over) / _polynomial(square, under),
+        )
+
+    return let(_clamped(x, -one_from, one_from), ratio)
+
+
+def let(value: Any, body: Callable[[Any], Any]) -> Any:
+    """What is used more than once is computed once."""
+    name = tirx.Var("t", value.ty)
+    return tirx.Let(name, value, body(name))
+
+
+def _clamped(x: Any, least: float, most: float) -> Any:
+    """NaN stays NaN: LLVM gives the second of two that it cannot compare."""
+    return tirx.max(_like(x, least), tirx.min(_like(x, most), x))
+
+
+def _polynomial(x: Any, coefficients: Sequence[float]) -> Any:
+    """Horner's scheme, the highest power first."""
+    first, *others = coefficients
+    value = _like(x, first)
+    for coefficient in others:
+        value = value * x + _number(coefficient)
+    return value
+
+
+def _number(value: float) -> Any:
+    return tirx.const(value, "float32")
+
+
+def _like(x: Any, value: float) -> Any:
+    """As many of it as `x` has lanes."""
+    _, _, lanes = str(x.ty).partition("x")
+    return tirx.Broadcast(_number(value), int(lanes)) if lanes else _number(value)
+
+
+def _whole(value: int) -> Any:
+    return tirx.const(value, "int32")
+
+
+def _integer(x: Any) -> str:
+    """The type of as many integers."""
+    return str(x.ty).replace("float", "int")
