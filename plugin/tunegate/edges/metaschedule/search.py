@@ -16,7 +16,7 @@ import tvm
 from tvm.s_tir import meta_schedule as ms
 
 from tunegate.artifacts.builds import Source as Origin
-from tunegate.edges.metaschedule.borrowed import MOST, borrowed, expectation
+from tunegate.edges.metaschedule.borrowed import MOST, Expect, borrowed, expectation
 from tunegate.edges.metaschedule.default_schedule import with_default_schedule
 from tunegate.edges.metaschedule.forms import DIRECT
 from tunegate.edges.metaschedule.messages import (
@@ -93,19 +93,19 @@ class TaskSearch:
 
     def propose(self, count: int, seeds: Sequence[tuple[Origin, Schedule]]) -> Proposed:
         """At most `count` candidates that this task has not seen: of the seeds those that are worth it, the
-        likeliest first, then what the search finds; the other seeds wait for the next batch. A `count` of 0 takes all
+        likeliest first, and what the search finds; the other seeds wait for the next batch. A `count` of 0 takes all
         seeds and searches nothing. The default schedule does not count."""
         candidates: list[Candidate] = []
         if self._needs_default:
             self._needs_default = False
             candidates.append(self._default())
         misfits = self._queue(seeds, all_of_them=not count)
-        seeded = self._take_seeds(count or None)
-        candidates.extend(seeded)
-        wanted = count - len(seeded)
-        searched = list(self._search(wanted)) if wanted > 0 else []
-        candidates.extend(searched)
-        self._empty = self._empty + 1 if wanted > 0 and not searched else 0
+        seeded = self._take_seeds(self._seats(count) if count else None)
+        wanted = max(0, count - len(seeded))
+        searched = list(self._search(wanted)) if wanted else []
+        instead = self._take_seeds(wanted - len(searched))
+        candidates += [*seeded, *searched, *instead]
+        self._empty = self._empty + 1 if wanted and not (searched or instead) else 0
         exhausted = self._empty == _EMPTY_BATCHES or (self._empty > 0 and self._is_small)
         return Proposed(self._workload.digest, tuple(candidates), exhausted, misfits)
 
@@ -116,10 +116,20 @@ class TaskSearch:
         self._seeds.extend(("exact", each) for each in replayed if each is not None)
         found = [schedule for origin, schedule in seeds if origin == "transfer"]
         most = len(found) if all_of_them else MOST
-        expect = expectation(self._features, self._surrogate.prior if self._filters else None)
-        fitting, misfits = borrowed(found, self.space, expect, most)
+        fitting, misfits = borrowed(found, self.space, self._expect(), most)
         self._seeds.extend(("transfer", each) for each in fitting)
         return misfits + replayed.count(None)
+
+    def _seats(self, count: int) -> int:
+        """Of the seeds, in a batch of so many. Where a prior picks drafts, what is borrowed gets half of it: neither is always
+        the better one, and the first of each finds most (docs/benchmarks.md)."""
+        exact = sum(origin == "exact" for origin, _ in self._seeds)
+        if self._expect() is None:
+            return count
+        return min(count, max(exact, (count + 1) // 2))
+
+    def _expect(self) -> Expect | None:
+        return expectation(self._features, self._surrogate.prior if self._filters else None)
 
     def _take_seeds(self, most: int | None) -> list[Candidate]:
         found: list[Candidate] = []

@@ -158,6 +158,27 @@ def test_of_many_neighbours_the_likeliest_few_are_tried_and_not_the_nearest() ->
     assert len([c for c in first if c.origin == "search"]) == 8
 
 
+def test_what_is_borrowed_and_what_is_expected_share_a_batch() -> None:
+    offered = [c.schedule for c in search().propose(6, ()).candidates if c.origin == "search"]
+    workload = canonical_workload(product(128, 128, 128))
+    informed = TaskSearch(workload, CPU, seed=2, prior=prior_of("llvm"))
+    first = informed.propose(3, [("transfer", schedule) for schedule in offered]).candidates
+    assert [c.origin for c in first] == ["default", "transfer", "transfer", "search"]
+    assert first[-1].reason == "predicted"
+    alone = informed.propose(1, ()).candidates
+    assert [c.origin for c in alone] == ["transfer"]
+    uninformed = search().propose(3, [("transfer", schedule) for schedule in offered]).candidates
+    assert [c.origin for c in uninformed] == ["default", *["transfer"] * 3]
+
+
+def test_what_was_measured_elsewhere_comes_before_all_else() -> None:
+    offered = [c.schedule for c in search().propose(4, ()).candidates if c.origin == "search"]
+    workload = canonical_workload(product(128, 128, 128))
+    informed = TaskSearch(workload, CPU, seed=2, prior=prior_of("llvm"))
+    first = informed.propose(4, [("exact", schedule) for schedule in offered]).candidates
+    assert [c.origin for c in first] == ["default", *["exact"] * 4]
+
+
 def test_without_a_search_all_seeds_are_taken() -> None:
     sampled = [c.schedule for c in search().propose(6, ()).candidates if c.origin == "search"]
     proposed = search().propose(0, [("exact", schedule) for schedule in sampled])
