@@ -40,6 +40,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _written_to(asked: Invocation | None) -> list[Path]:
+    """`tempfile` would name another place where this one is full."""
     out = [asked.settings.out] if asked else []
     return [*out, Path(os.environ.get("TMPDIR") or "/tmp")]  # noqa: S108 -- only its room is asked
 

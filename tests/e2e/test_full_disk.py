@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.support.small_disk import mounted_disk
 from tests.support.workspace import Workspace
 
 pytestmark = pytest.mark.e2e
@@ -16,13 +16,8 @@ pytestmark = pytest.mark.e2e
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    place = tmp_path / "small"
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)]
-    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("no disk can be mounted here")
-    yield place
-    subprocess.run(["umount", "--lazy", str(place)], check=True)
+    with mounted_disk(tmp_path / "small") as place:
+        yield place
 
 
 @pytest.mark.parametrize("free_bytes", [0, 8 * 1024, 24 * 1024])

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 import errno
-import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.support.small_disk import mounted_disk
 from tunegate.edges.full_disk import as_full_disk
 from tunegate.errors import (
     CancelledError,
@@ -20,13 +19,8 @@ from tunegate.errors import (
 
 @pytest.fixture
 def full_disk(tmp_path: Path) -> Iterator[Path]:
-    place = tmp_path / "full"
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)]
-    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("no disk can be mounted here")
-    yield place
-    subprocess.run(["umount", str(place)], check=True)
+    with mounted_disk(tmp_path / "full") as place:
+        yield place
 
 
 def test_a_write_that_found_no_room_is_told_from_its_cause(tmp_path: Path) -> None:

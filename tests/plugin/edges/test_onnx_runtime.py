@@ -5,8 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import onnx
-from onnx import TensorProto, helper
+from tests.support.small_onnx import one_node_model, save
 
 _PROGRAM = """
 import sys
@@ -17,11 +16,7 @@ print(session.get_inputs()[0].name)
 
 
 def test_nothing_is_kept_to_be_told_to_its_maker(tmp_path: Path) -> None:
-    model = tmp_path / "m.onnx"
-    opsets = [helper.make_opsetid("", 17)]
-    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in ("x", "y")]
-    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", values[:1], values[1:])
-    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=10), model)
+    model = save(one_node_model("Relu"), tmp_path / "m.onnx")
     home = tmp_path / "home"
     home.mkdir()
     variables = {**os.environ, "HOME": str(home), "ORT_DISABLE_TELEMETRY": "0"}

@@ -123,9 +123,9 @@ class TaskSearch:
     def _seats(self, count: int) -> int:
         """Of the seeds, in a batch of so many. Where a prior picks drafts, what is borrowed gets half of it: neither is always
         the better one, and the first of each finds most (docs/benchmarks.md)."""
-        exact = sum(origin == "exact" for origin, _ in self._seeds)
         if self._expect() is None:
             return count
+        exact = sum(origin == "exact" for origin, _ in self._seeds)
         return min(count, max(exact, (count + 1) // 2))
 
     def _expect(self) -> Expect | None:
