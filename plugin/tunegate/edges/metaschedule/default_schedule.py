@@ -6,12 +6,14 @@ from typing import Any
 
 from tvm.s_tir import dlight
 
+from tunegate.edges.metaschedule.choices import with_split_choices
+
 
 def with_default_schedule(module: Any, target: Any) -> Any:
-    """On CPUs the loops stay as they are written. On a GPU they would not run at all: TVM's own rules for
-    any kernel (DLight) bind what has no schedule yet to its threads."""
+    """On CPUs the loops stay as they are written, but for choices along the innermost one. On a GPU they would not run
+    at all: TVM's own rules for any kernel (DLight) bind what has no schedule yet to its threads."""
     if str(target.kind.name) != "cuda":
-        return module
+        return with_split_choices(module)
     with target:
         return dlight.ApplyDefaultSchedule(
             dlight.gpu.Matmul(),
