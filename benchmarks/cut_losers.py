@@ -16,9 +16,9 @@ import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import onnx
 from our_model import tasks_of
-from stock_model import TARGET, named_model
+from quality import saved
+from stock_model import TARGET
 from trimmer import Run, Variant, run, switched, trials, weighted
 
 from tunegate.artifacts.tasks import TuningTask
@@ -42,8 +42,7 @@ def main() -> None:
     cut: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
-        model = scratch / "m.onnx"
-        onnx.save(named_model(options.model), model)
+        model = saved(options.model, scratch)
         tasks = tasks_of(model, TARGET, scratch)
         for number in range(options.rounds):
             for variant in (ALL, WITHOUT) if number % 2 == 0 else (WITHOUT, ALL):

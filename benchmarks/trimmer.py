@@ -25,10 +25,10 @@ from statistics import median
 from unittest.mock import patch
 
 import msgspec
-import onnx
 from our_model import tasks_of, tuned
 from paper_rule import paper_rule
-from stock_model import TARGET, named_model
+from quality import saved
+from stock_model import TARGET
 from turns import in_turn
 
 from tunegate.artifacts.outcomes import TaskOutcome
@@ -90,8 +90,7 @@ def main() -> None:
     logging.disable(logging.INFO)
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
-        model = scratch / "m.onnx"
-        onnx.save(named_model(options.model), model)
+        model = saved(options.model, scratch)
         tasks = tasks_of(model, TARGET, scratch)
         rounds = []
         for number in range(options.rounds):

@@ -21,6 +21,7 @@ from tvm import relax
 from tunegate.artifacts.builds import Source as Origin
 from tunegate.edges.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.edges.metaschedule.borrowed import expectation, likeliest
+from tunegate.edges.metaschedule.choices import IS_SCHEDULED
 from tunegate.edges.metaschedule.default_schedule import with_default_schedule
 from tunegate.edges.metaschedule.elementary_functions import vectorize_elementary_functions
 from tunegate.edges.metaschedule.functions import ModelFunction
@@ -140,7 +141,7 @@ def _best_that_replays(
         if schedule is not None:
             main = schedule.mod["main"].without_attr("global_symbol")
             used = msgspec.structs.replace(record, decisions=wanted.decisions)
-            return main.with_attr("tirx.is_scheduled", True), used
+            return main.with_attr(IS_SCHEDULED, True), used
     return None, None
 
 

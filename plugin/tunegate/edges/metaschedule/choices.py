@@ -16,8 +16,9 @@ from tvm.s_tir import Schedule
 from tvm.tirx import IntImm, IterVar, PrimFunc, Select, Var
 from tvm_ffi import structural_walk
 
+IS_SCHEDULED = "tirx.is_scheduled"
+"""The compiler's own mark of a function that its default schedules leave alone."""
 _MAIN = "main"
-_IS_SCHEDULED = "tirx.is_scheduled"
 _IF_THEN_ELSE = Op.get("prim.if_then_else")
 _FEWEST = 4
 """A loop over less is not worth its own overhead."""
@@ -28,7 +29,7 @@ def with_split_choices(module: Any) -> Any:
     split = {
         variable: function
         for variable, written in module.functions.items()
-        if isinstance(written, PrimFunc) and _IS_SCHEDULED not in (written.attrs or {})
+        if isinstance(written, PrimFunc) and IS_SCHEDULED not in (written.attrs or {})
         if (function := _split(written)) is not None
     }
     if not split:
