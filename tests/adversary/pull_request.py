@@ -1,0 +1,92 @@
+"""A pull request against a repository that requires tunegate, judged by the real command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+from tests.support.small_onnx import chain_model, save
+from tests.support.workspace import Workspace
+
+GATED = """\
+models:
+  - path: models/*.onnx
+targets:
+  - name: cpu
+    runtime: onnxruntime
+    threads: 1
+cache:
+  url: cache
+budget:
+  trials: 0
+gate:
+  pairs: 4
+  seconds: 30
+"""
+"""What the base requires. Nothing is compiled: a whole gate takes some ten seconds."""
+MODEL = "models/m.onnx"
+USUAL_LAYERS, SLOW_LAYERS = 8, 16
+WIDTH = 256
+
+
+class PullRequest:
+    """The base, on `main`, has one model. Whatever is written after that is the attacker's: `judge`
+    commits it on a branch of its own and runs the gate in the checkout of that branch."""
+
+    def __init__(self, directory: Path, config: str = GATED) -> None:
+        self.workspace = Workspace(directory / "checkout", config)
+        self.root = self.workspace.root
+        save(chain_model(layers=USUAL_LAYERS, width=WIDTH), self.root / MODEL)
+        self.commit_base()
+
+    def commit_base(self) -> None:
+        """What was written so far belongs to the base."""
+        self.workspace.commit()
+        self.workspace.git("switch", "-q", "-C", "pull-request")
+
+    def make_twice_as_slow(self, path: str = MODEL) -> None:
+        save(chain_model(layers=SLOW_LAYERS, width=WIDTH), self.root / path)
+
+    def write(self, name: str, text: str) -> Path:
+        file = self.root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        return file
+
+    def edit_config(self, old: str, new: str) -> None:
+        config = self.root / "tunegate.yaml"
+        text = config.read_text()
+        assert old in text
+        config.write_text(text.replace(old, new))
+
+    def judge(self, *arguments: str, **variables: str) -> Judged:
+        """Commits what is there, and gates it against `main`."""
+        self.workspace.commit()
+        done = self.workspace.tunegate("run", "--base", "main", *arguments, **variables)
+        return Judged(self.root, done)
+
+
+class Judged:
+    """What the command said, and what it left in `.tunegate`."""
+
+    def __init__(self, root: Path, done: CompletedProcess[str]) -> None:
+        self.exit_code: int = done.returncode
+        self.out, self.err = done.stdout, done.stderr
+        self._results = root / ".tunegate"
+
+    @property
+    def verdict(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self._results / "verdict.json").read_text())
+        return found
+
+    @property
+    def report(self) -> str:
+        return (self._results / "report.md").read_text()
+
+    def status(self, model: str = MODEL) -> str:
+        """Of the model's one finding."""
+        (found,) = [each for each in self.verdict["findings"] if each["model"] == model]
+        status: str = found["status"]
+        return status
