@@ -4,13 +4,21 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed-$(shell cat requirements/*.lock pyproject.toml | cksum | cut -d' ' -f1)
 
-.PHONY: demo test check lock format clean
+FUZZ_MINUTES ?= 10
+
+.PHONY: demo test fuzz check lock format clean
 
 demo: $(STAMP)
 	$(BIN)/tunegate demo
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
+
+# Property tests with new seeds, again and again until the minutes are over or one fails.
+fuzz: $(STAMP)
+	end=$$(( $$(date +%s) + 60 * $(FUZZ_MINUTES) )); while [ $$(date +%s) -lt $$end ]; do \
+	  $(BIN)/python -m pytest -q -n auto --maxprocesses 4 -m "hypothesis and not e2e" \
+	    --hypothesis-profile=fuzz --hypothesis-seed=random || exit 1; done
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -7,12 +7,18 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from tests.support.golden import Golden
 from tests.support.moto_server import BUCKET, CREDENTIALS, moto_server
 from tunegate_cache.s3 import S3Store
 
 _prefixes = itertools.count()
+
+# `make test` is the same in every run; `make fuzz` looks for new examples.
+settings.register_profile("repeatable", derandomize=True, database=None, deadline=None)
+settings.register_profile("fuzz", max_examples=2_000, deadline=None, print_blob=True)
+settings.load_profile("repeatable")
 
 FOREIGN = ("AWS_", "GITHUB_", "RUNNER_", "CI_", "TUNEGATE_", "XDG_", "BUILDKITE", "GITLAB_")
 

@@ -31,7 +31,8 @@ _WINDOW = 64
 
 
 class Compaction(msgspec.Struct, frozen=True, kw_only=True):
-    """`moved` means that another compaction was faster: what this one gathered is not lost."""
+    """`moved` means that another compaction was faster: what this one gathered is not lost. `adopted`
+    is the number of archives of earlier compactions that no HEAD referred to."""
 
     group: Group
     status: Literal["compacted", "nothing new", "moved"]
@@ -91,7 +92,7 @@ class Compactor:
         archives, gathered = self._gather(fresh, hot, revoked)
         if not (gathered or orphans or is_asked):
             return self._report("nothing new", old.version if old else 0)
-        return self._publish(current, listing, hot, revoked, (*orphans, *archives), gathered)
+        return self._publish(current, listing, hot, revoked, orphans, archives, gathered)
 
     def _orphans(self, listing: Listing, old: Head | None) -> list[str]:
         """Archives that no HEAD refers to, unless all they hold is in archives that it does."""
@@ -194,6 +195,7 @@ class Compactor:
         listing: Listing,
         hot: HotRecords,
         revoked: tuple[Revocation, ...],
+        orphans: Sequence[str],
         archives: Sequence[str],
         gathered: Sequence[str],
     ) -> Compaction:
@@ -205,7 +207,7 @@ class Compactor:
             version=version,
             parent=current.digest,
             snapshot=snapshot,
-            archives=self._readable(old, archives),
+            archives=self._readable(old, (*orphans, *archives)),
             covers=tuple(sorted({*gathered, *(set(old.covers if old else ()) & standing)})),
             revoked=revoked,
             kept=heads.kept_for_pins((*old.kept, old.snapshot), now) if old else (),
@@ -216,9 +218,8 @@ class Compactor:
             self._store.move_pointer(self._group.head, body, current.tag)
         except PointerMovedError:
             return self._report("moved", version)
-        return self._report(
-            "compacted", version, len(gathered), hot.added, workloads, len(archives)
-        )
+        adopted = len(set(orphans) - self._lost)
+        return self._report("compacted", version, len(gathered), hot.added, workloads, adopted)
 
     def _readable(self, old: Head | None, new: Sequence[str]) -> tuple[str, ...]:
         """Without those that turned out to be lost when everything was read."""
@@ -243,7 +244,7 @@ class Compactor:
         segments: int = 0,
         records: int = 0,
         workloads: int = 0,
-        archives: int = 0,
+        adopted: int = 0,
     ) -> Compaction:
         return Compaction(
             group=self._group,
@@ -252,6 +253,6 @@ class Compactor:
             segments=segments,
             records=records,
             workloads=workloads,
-            adopted=max(0, archives - (1 if segments else 0)),
+            adopted=adopted,
             problems=tuple(self._problems),
         )

@@ -8,21 +8,21 @@ import math
 
 def positive(text: str) -> float:
     """A number above zero."""
-    return _number(text, lowest=math.ulp(0.0))
+    return _number(text, lowest=math.ulp(0.0), wanted="a number above zero")
 
 
 def not_negative(text: str) -> float:
     """A number, zero included."""
-    return _number(text, lowest=0.0)
+    return _number(text, lowest=0.0, wanted="zero or a number above it")
 
 
-def _number(text: str, *, lowest: float) -> float:
+def _number(text: str, *, lowest: float, wanted: str) -> float:
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     if not (lowest <= value < math.inf):
-        raise argparse.ArgumentTypeError(f'"{text}" is not a number above zero without a unit')
+        raise argparse.ArgumentTypeError(f'"{text}" is not {wanted}, without a unit')
     return value
 
 

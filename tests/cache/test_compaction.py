@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.compacted_place import MAIN, NOBODY, Place, numbered
 from tests.support.tuning_records import make_key, make_record, make_shape
-from tunegate_cache import group_state
+from tunegate_cache import archive, group_state
 from tunegate_cache.names import Group
 from tunegate_cache.records import ExactHit, TransferHit
 from tunegate_cache.tuning_cache import TuningCache, Zones
@@ -143,9 +143,19 @@ def test_an_archive_whose_head_was_overwritten_is_adopted(place: Place) -> None:
     place.collect()
     place.store.move_pointer(MAIN.head, before.body, place.store.read_pointer(MAIN.head).tag)
     done = place.compact()
-    assert done.status == "compacted"
+    assert (done.status, done.adopted) == ("compacted", 1)
     place.seen.forget(MAIN)
     assert (place.best("a"), place.best("b")) == (make_record("a"), make_record("b"))
+
+
+def test_archives_of_its_own_are_not_adopted(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of the four segments is over the limit of an archive."""
+    monkeypatch.setattr(archive, "LARGEST_BYTES", 1)
+    for number in range(4):
+        place.publish(make_record(f"w{number}"))
+    done = place.compact()
+    assert (done.segments, done.adopted) == (4, 0)
+    assert place.objects("cold") == 4
 
 
 @pytest.mark.parametrize("kind", ["pack", "idx", "cold"])

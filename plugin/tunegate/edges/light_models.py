@@ -7,6 +7,7 @@ equal and nothing to change; here they become seeded random initializers instead
 from __future__ import annotations
 
 import math
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -53,9 +54,19 @@ def _replace(
     for node in nodes:
         named = next((name for name in node.input if name in initialized), None)
         node.name = node.output[0] if named is None else _layer(named)
+    _make_names_unique(nodes)
     for field, items in ((graph.node, nodes), (graph.initializer, kept), (graph.input, inputs)):
         del field[:]
         field.extend(items)
+
+
+def _make_names_unique(nodes: list[onnx.NodeProto]) -> None:
+    """Nodes that share a weight are numbered from the second on: ONNX Runtime refuses one name twice."""
+    seen: Counter[str] = Counter()
+    for node in nodes:
+        seen[node.name] += 1
+        if seen[node.name] > 1:
+            node.name = f"{node.name}#{seen[node.name]}"
 
 
 def _layer(weight: str) -> str:

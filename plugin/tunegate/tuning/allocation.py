@@ -62,6 +62,8 @@ def divide(
     floors = [0] * len(pulls) if at_least is None else list(at_least)
     if not any(pulls):
         return tuple(floors)
+    largest = max(pulls)
+    pulls = [pull / largest for pull in pulls]  # quotients of tiny pulls would lose their digits
     parts = _just_below(pulls, total, floors)
     heap = [
         (-pull / (part + 1), i)

@@ -22,10 +22,19 @@ def behind(works: Sequence[Work]) -> list[float]:
     operations per millisecond of any of them, and the most bytes. Ansor (OSDI 2020, its appendix on
     the task scheduler) bounds a task by the rates of similar ones to the same end.
     """
-    timed = [(work, work.best_ms) for work in works if work.best_ms]
+    whole = [_whole(work) for work in works]
+    timed = [(work, work.best_ms) for work in whole if work.best_ms]
     flops_per_ms = max((work.flops / ms for work, ms in timed), default=0.0)
     bytes_per_ms = max((work.bytes_moved / ms for work, ms in timed), default=0.0)
-    return [_behind(work, flops_per_ms, bytes_per_ms) for work in works]
+    return [_behind(work, flops_per_ms, bytes_per_ms) for work in whole]
+
+
+def _whole(work: Work) -> Work:
+    """Drops fractions of one operation or byte: their quotients overflow."""
+    return work._replace(
+        flops=work.flops if work.flops >= 1 else 0.0,
+        bytes_moved=work.bytes_moved if work.bytes_moved >= 1 else 0.0,
+    )
 
 
 def _behind(work: Work, flops_per_ms: float, bytes_per_ms: float) -> float:

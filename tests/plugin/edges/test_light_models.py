@@ -42,8 +42,9 @@ def test_no_weight_is_constant_or_endless(squeezenet: onnx.ModelProto) -> None:
     assert all(np.isfinite(weight).all() and weight.std() > 0 for weight in floats)
 
 
-def test_every_node_has_a_name_of_its_own(squeezenet: onnx.ModelProto) -> None:
-    names = [node.name for node in squeezenet.graph.node]
+@pytest.mark.parametrize("name", ["squeezenet", "shufflenet", "densenet121", "inception_v2"])
+def test_every_node_has_a_name_of_its_own(name: str) -> None:
+    names = [node.name for node in seeded_light(name, 1).graph.node]
     assert all(names)
     assert len(names) == len(set(names))
 

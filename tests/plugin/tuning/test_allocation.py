@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from tunegate.tuning.allocation import FIRST_BATCH, MATTERS, Demand, divide, share_trials
@@ -109,6 +109,7 @@ def test_four_times_the_gain_is_twice_the_share() -> None:
 
 
 @given(st.lists(st.floats(0, 1e6), max_size=30), st.integers(0, 10**6))
+@example([5e-324, 5e-324], 5)
 def test_dividing_gives_each_the_floor_of_its_quota_at_least(
     pulls: list[float], total: int
 ) -> None:

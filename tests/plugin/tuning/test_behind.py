@@ -38,6 +38,15 @@ def test_of_a_task_without_a_time_nothing_is_known() -> None:
     assert behind([Work(1e9, 0, None), Work(1e9, 0, 1.0)]) == [0.0, 0.0]
 
 
+def test_a_fraction_of_an_operation_is_no_infinite_gap() -> None:
+    assert behind([Work(5e-324, 0, 1.0), Work(1e9, 0, 1.0)]) == [0.0, 0.0]
+
+
+@given(works)
+def test_no_gap_is_infinite(tasks: list[Work]) -> None:
+    assert all(math.isfinite(gap) for gap in behind(tasks))
+
+
 @given(works)
 def test_somebody_is_always_in_front(tasks: list[Work]) -> None:
     gaps = behind(tasks)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 import msgspec
 
@@ -124,7 +125,7 @@ class Crew:
         if own_limit is not None and _busy_seconds(worker) >= own_limit:
             self._lose(worker, "timeout", f"no result in {own_limit:.0f} s")
         else:
-            self._lose(worker, "runtime", f"the worker was {obituary}")
+            self._lose(worker, "runtime", f"the worker ended ({obituary})", has_killed_worker=True)
 
     def _try_elsewhere(self, worker: Worker, reason: str) -> None:
         number = self._busy[worker].candidate.number
@@ -135,13 +136,21 @@ class Crew:
         self._queue.appendleft(self._busy.pop(worker))
         self._replace(worker)
 
-    def _lose(self, worker: Worker, status: str, detail: str) -> None:
+    def _lose(
+        self,
+        worker: Worker,
+        status: Literal["timeout", "runtime"],
+        detail: str,
+        *,
+        has_killed_worker: bool = False,
+    ) -> None:
         request = self._busy.pop(worker)
         measured = Measured(
             number=request.candidate.number,
-            status="timeout" if status == "timeout" else "runtime",
+            status=status,
             detail=detail,
             run_seconds=_busy_seconds(worker),
+            has_killed_worker=has_killed_worker,
         )
         self._lost.append((request, measured))
         self._replace(worker)

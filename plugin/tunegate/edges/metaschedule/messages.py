@@ -54,7 +54,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a candidate. `nanoseconds` is empty unless `status` is `ok`; `unfit` is why the
     machine, and not the candidate, is at fault. Of `run_seconds` it waited `waited_seconds` for the
-    device."""
+    device. `has_killed_worker` is set where the worker's process ended on its own over it."""
 
     number: int
     status: RecordStatus
@@ -64,6 +64,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     waited_seconds: float = 0.0
     detail: str = ""
     unfit: str = ""
+    has_killed_worker: bool = False
 
     @property
     def median_ms(self) -> float:

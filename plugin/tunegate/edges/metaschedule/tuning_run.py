@@ -223,7 +223,7 @@ class TuningRun:
     def _watch_for_a_broken_machine(self, measured: Measured) -> None:
         """Workers that die before anything has run say something about this machine."""
         self._measured += measured.status == "ok"
-        self._deaths += measured.detail.startswith("the worker was exited")
+        self._deaths += measured.has_killed_worker
         if not self._measured and self._deaths >= _DEATHS_OF_A_BROKEN_MACHINE:
             log = self._directory / WORKERS_LOG
             last = log.read_text(errors="replace").strip().splitlines()[-1:]

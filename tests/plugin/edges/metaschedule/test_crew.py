@@ -66,13 +66,16 @@ def test_a_crash_and_a_hang_cost_one_candidate_each_and_the_rest_is_measured(cre
     results = finish(crew)
     assert results[1].status == "runtime"
     assert "SIGABRT" in results[1].detail
+    assert [results[n].has_killed_worker for n in (1, 2, 3)] == [True, False, False]
     assert results[2].status == "timeout"
     assert [results[n].status for n in range(3, 9)] == ["ok"] * 6
 
 
 def test_a_worker_that_exits_says_its_code(crew: Crew) -> None:
     crew.add([request(1, "exit")])
-    assert "exited with 1" in finish(crew)[1].detail
+    measured = finish(crew)[1]
+    assert "exited with 1" in measured.detail
+    assert measured.has_killed_worker
 
 
 def test_a_worker_that_ended_itself_for_lack_of_patience_was_too_late(crew: Crew) -> None:
