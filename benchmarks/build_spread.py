@@ -32,7 +32,7 @@ def main() -> None:
             built(f"cnn-{options.runtime}-idle", Path(folder) / str(number))
             for number in range(options.builds)
         ]
-        bench = FreshProcesses(Path(folder) / "bench")
+        bench = FreshProcesses(Path(folder) / "bench", 1)
         effects = []
         for build in builds[1:]:
             pair = bench.pair(builds[0], build)

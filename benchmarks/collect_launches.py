@@ -110,7 +110,7 @@ def block_of(artifact: Path, scratch: Path) -> int:
 
 
 def opened(artifact: Path, scratch: Path, stack: contextlib.ExitStack) -> Process:
-    process = Process(Start(str(artifact), "", 1, WARM_UP_SECONDS), scratch / "bench.log", {})
+    process = Process(Start(str(artifact), "", 1, WARM_UP_SECONDS, 1), scratch / "bench.log", {})
     stack.callback(process.close)
     return process
 
@@ -127,9 +127,9 @@ def built(name: str, directory: Path) -> Path:
         directory=directory / "artifact",
     )
     builder: Builder = (
-        OnnxRuntimeBuilder(directory / "o")
+        OnnxRuntimeBuilder(directory / "o", seed=1)
         if runtime == "ort"
-        else MetaScheduleCompiler(directory / "c")
+        else MetaScheduleCompiler(directory / "c", seed=1)
     )
     (build,) = builder.build([job])
     assert build.error is None, build.error

@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def built(model: Path, target: TargetConfig, scratch: Path, name: str) -> Path:
-    compiler = MetaScheduleCompiler(scratch / f"compile-{name}")
+    compiler = MetaScheduleCompiler(scratch / f"compile-{name}", seed=1)
     job = ModelJob(file=model, path="m.onnx", shapes={}, target=target)
     work = BuildJob(model=job, records={}, sources={}, directory=scratch / name)
     (found,) = compiler.build([work])
@@ -54,7 +54,7 @@ def built(model: Path, target: TargetConfig, scratch: Path, name: str) -> Path:
 
 
 def show(name: str, base: Path, head: Path, scratch: Path, count: int) -> None:
-    bench = FreshProcesses(scratch / "bench", GPU).pair(base, head)
+    bench = FreshProcesses(scratch / "bench", 1, GPU).pair(base, head)
     launches = [bench.launch(8) for _ in range(count)]
     effects = [100 * launch.effect for launch in launches]
     clocks = [launch.clocks for launch in launches if launch.clocks]

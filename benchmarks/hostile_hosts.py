@@ -80,7 +80,7 @@ def main() -> None:
     print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
     with tempfile.TemporaryDirectory() as folder:
         artifact = built("cnn-ort-busy", Path(folder) / "model")
-        bench = FreshProcesses(Path(folder) / "bench")
+        bench = FreshProcesses(Path(folder) / "bench", 1)
         for host in options.host:
             for percent in SLOWER_PERCENT:
                 with HOSTS[host]():

@@ -39,7 +39,7 @@ def main() -> None:
     seconds: dict[float, list[float]] = {percent: [] for percent in SLOWDOWNS}
     with tempfile.TemporaryDirectory() as folder, beside(True):
         artifact = built("cnn-ort-busy", Path(folder) / "model")
-        bench = FreshProcesses(Path(folder) / "bench")
+        bench = FreshProcesses(Path(folder) / "bench", 1)
         for run in range(options.runs):
             percent = SLOWDOWNS[run % len(SLOWDOWNS)]
             started = time.monotonic()

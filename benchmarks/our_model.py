@@ -56,7 +56,7 @@ def tune(
 ) -> Tuned:
     """Tune for as long as the last of `looks`, with what the cache in `donors` offers."""
     job = ModelJob(file=model, path="m.onnx", shapes={}, target=target)
-    compiler = MetaScheduleCompiler(scratch / "compiler")
+    compiler = MetaScheduleCompiler(scratch / "compiler", seed=1)
     tasks = imported(compiler, job)
     found = answers(tasks, donors, scratch)
     if shuffled:
@@ -165,7 +165,7 @@ def records_at(
 
 
 def tasks_of(model: Path, target: TargetConfig, scratch: Path) -> Sequence[TuningTask]:
-    compiler = MetaScheduleCompiler(scratch / "compiler")
+    compiler = MetaScheduleCompiler(scratch / "compiler", seed=1)
     tasks = imported(compiler, ModelJob(file=model, path="m.onnx", shapes={}, target=target))
     compiler.close()
     return tasks
@@ -249,6 +249,7 @@ def tuner_of(
         clock=time,
         scratch=scratch / "tuner",
         filters=filters,
-        seed=seed,
+        seed=1,
+        search_seed=seed,
         on_ray=on_ray,
     )

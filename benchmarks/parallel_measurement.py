@@ -108,6 +108,7 @@ def asked(candidate: Candidate, target_json: str, scratch: Path) -> Measure:
         reference=str(scratch / "none.npy"),
         writes_reference=False,
         loser_ms=float("inf"),
+        seed=1,
         repeats=REPEATS,
         repeat_ms=REPEAT_MS,
     )

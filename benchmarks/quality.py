@@ -108,7 +108,7 @@ def saved(name: str, scratch: Path) -> Path:
 
 
 def show(name: str, model: Path, builds: dict[str, list[Path]], scratch: Path) -> None:
-    bench = FreshProcesses(scratch / "bench")
+    bench = FreshProcesses(scratch / "bench", 1)
     times: dict[str, list[list[float]]] = {
         label: [[] for _ in its] for label, its in builds.items()
     }

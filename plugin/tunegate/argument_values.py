@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import math
 
+_SEED_BITS = 64
+
 
 def positive(text: str) -> float:
     """A number above zero."""
@@ -38,6 +40,14 @@ def count(text: str) -> int:
     value = whole(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f'"{text}" is not 1 or more')
+    return value
+
+
+def seed(text: str) -> int:
+    """Of 64 bits at most."""
+    value = whole(text)
+    if value >= 2**_SEED_BITS:
+        raise argparse.ArgumentTypeError(f'"{text}" is not a number of 64 bits')
     return value
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from tunegate.argument_values import not_negative, positive, shape
+from tunegate.argument_values import not_negative, positive, seed, shape
 
 
 def add_gate_options(command: str, options: argparse.ArgumentParser) -> None:
@@ -16,6 +16,12 @@ def add_gate_options(command: str, options: argparse.ArgumentParser) -> None:
         )
     if command in {"run", "gate", "compare"}:
         _add_metric(options)
+        options.add_argument(
+            "--seed",
+            type=seed,
+            metavar="N",
+            help="of an earlier report: the same inputs in the same order; default: new ones",
+        )
     if command == "selftest":
         _add_selftest(options)
     if command == "confirm":

@@ -13,6 +13,7 @@ import msgspec
 from tunegate import wire
 from tunegate.artifacts.builds import CellBuilds, Runtime
 from tunegate.artifacts.changes import ChangeSet, ModelPath
+from tunegate.artifacts.measurements import MeasurementRun
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import Shard, TuningPlan
 from tunegate.artifacts.tasks import TaskSet
@@ -55,7 +56,7 @@ from tunegate.stages.tune import tune
 
 @dataclass(frozen=True, kw_only=True)
 class Measuring:
-    """What is needed to gate builds that exist."""
+    """What is needed to gate builds that exist. `seed` is the benchmarker's."""
 
     gate: GateConfig
     benchmarker: Benchmarker
@@ -63,6 +64,7 @@ class Measuring:
     clock: Clock
     progress: Progress
     out: Path
+    seed: int
     policies: Policies = NO_POLICIES
     scorer: Scorer | None = None
 
@@ -70,7 +72,7 @@ class Measuring:
 @dataclass(frozen=True, kw_only=True)
 class Tools:
     """What a run works with. `out` is for files that stay, `workdir` for those that need not.
-    `threads` is what the artifacts of this machine's targets run with."""
+    `threads` is what the artifacts of this machine's targets run with, `seed` what all chance came from."""
 
     config: Config
     repository: Repository
@@ -86,6 +88,7 @@ class Tools:
     threads: int
     out: Path
     workdir: Path
+    seed: int
     policies: Policies = NO_POLICIES
     scorer: Scorer | None = None
     reader: ModelReader | None = None
@@ -99,6 +102,7 @@ class Tools:
             clock=self.clock,
             progress=self.progress,
             out=self.out,
+            seed=self.seed,
             policies=self.policies,
             scorer=self.scorer,
         )
@@ -184,20 +188,7 @@ def judge(
     outcomes: Sequence[TuningOutcome] = (),
 ) -> Report:
     """Measures what is built, and decides. Writes measurements.json and verdict.json."""
-    measured = measure(
-        builds,
-        out=measuring.out,
-        references=references or {},
-        benchmarker=measuring.benchmarker,
-        device=measuring.device,
-        gate=measuring.gate,
-        clock=measuring.clock,
-        progress=measuring.progress,
-        inferences={
-            path: inferences_needed(wanted.percentile)
-            for path, wanted in measuring.policies.objectives.items()
-        },
-    )
+    measured = _measured(measuring, builds, references or {})
     out, shown = measuring.out, measuring.progress
     measured = scored(measured, out=out, scorer=measuring.scorer, progress=shown)
     wire.write(out / "measurements.json", measured)
@@ -214,6 +205,26 @@ def judge(
         comparisons=comparisons,
         cache=planned.resolution.cache if planned else None,
         warnings=(*changes.notes, *_told_of(planned, outcomes), *verdict.notes),
+    )
+
+
+def _measured(
+    measuring: Measuring, builds: Sequence[CellBuilds], references: Mapping[ModelPath, Reference]
+) -> MeasurementRun:
+    return measure(
+        builds,
+        out=measuring.out,
+        references=references,
+        benchmarker=measuring.benchmarker,
+        device=measuring.device,
+        gate=measuring.gate,
+        clock=measuring.clock,
+        progress=measuring.progress,
+        inferences={
+            path: inferences_needed(wanted.percentile)
+            for path, wanted in measuring.policies.objectives.items()
+        },
+        seed=str(measuring.seed),
     )
 
 

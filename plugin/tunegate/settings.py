@@ -26,7 +26,7 @@ class Overrides(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one invocation. `config` None is `tunegate.yaml` of the repository."""
+    """Of one invocation. `config` None is `tunegate.yaml` of the repository, `seed` None a new one."""
 
     repository: Path = Path()
     config: Path | None = None
@@ -38,6 +38,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     overrides: Overrides = Overrides()
     metric_command: str = ""
     metric_margin: float = 0.0
+    seed: int | None = None
     as_json: bool = False
     verbose: bool = False
 

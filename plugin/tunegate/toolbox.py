@@ -25,6 +25,7 @@ from tunegate.edges.metaschedule.tuner import MetaScheduleTuner
 from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.model_reader import GitModelReader
 from tunegate.edges.onnxruntime_build.builder import OnnxRuntimeBuilder
+from tunegate.edges.run_seed import new_seed
 from tunegate.edges.shared_cache import STATE, SharedCache
 from tunegate.edges.shipping import BuildDirectories
 from tunegate.edges.terminal import progress
@@ -114,7 +115,8 @@ def opened_tools(
     kinds = {target.kind for target in config.targets}
     device = ThisMachine("cuda" if kinds == {"cuda"} else "llvm")
     clock = SystemClock()
-    compiler = MetaScheduleCompiler(workdir / "compile")
+    seed = _seed(settings)
+    compiler = MetaScheduleCompiler(workdir / "compile", seed=seed)
     try:
         yield Tools(
             config=config,
@@ -123,17 +125,18 @@ def opened_tools(
             compiler=compiler,
             builders={
                 "tvm": compiler,
-                "onnxruntime": OnnxRuntimeBuilder(workdir / "onnxruntime"),
+                "onnxruntime": OnnxRuntimeBuilder(workdir / "onnxruntime", seed=seed),
             },
             shipping=BuildDirectories(),
-            tuner=_tuner(config, device, clock, _source(root, revisions.head), workdir),
-            benchmarker=FreshProcesses(workdir / "bench", _cuda_target(config)),
+            tuner=_tuner(config, device, clock, _source(root, revisions.head), workdir, seed),
+            benchmarker=FreshProcesses(workdir / "bench", seed, _cuda_target(config)),
             device=device,
             clock=clock,
             progress=shown,
             threads=max(target.threads or default_threads() for target in config.targets),
             out=out,
             workdir=workdir,
+            seed=seed,
             policies=_policies(repository, revisions, config, clock, settings),
             scorer=_scorer(settings),
             reader=GitModelReader(repository) if isinstance(repository, GitRepository) else None,
@@ -146,26 +149,32 @@ def opened_tools(
 
 @contextmanager
 def opened_measuring(
-    settings: Settings, config: Config, benchmarker: Callable[[Path], Benchmarker]
+    settings: Settings, config: Config, benchmarker: Callable[[Path, int], Benchmarker]
 ) -> Iterator[Measuring]:
-    """What gates builds that exist; `benchmarker` gets a directory of its own."""
+    """What gates builds that exist; `benchmarker` gets a directory of its own, and the seed."""
     out = prepared_out(settings)
     workdir = _empty_workdir(out)
     shown = progress()
+    seed = _seed(settings)
     try:
         yield Measuring(
             gate=config.gate,
-            benchmarker=benchmarker(workdir / "bench"),
+            benchmarker=benchmarker(workdir / "bench", seed),
             device=ThisMachine(config.targets[0].kind),
             clock=SystemClock(),
             progress=shown,
             out=out,
+            seed=seed,
             policies=Policies(metric_margin=settings.metric_margin),
             scorer=_scorer(settings),
         )
     finally:
         shown.close()
     _keep_logs(workdir)
+
+
+def _seed(settings: Settings) -> int:
+    return new_seed() if settings.seed is None else settings.seed
 
 
 def _cuda_target(config: Config) -> TargetConfig | None:
@@ -216,7 +225,12 @@ def _keep_logs(workdir: Path) -> None:
 
 
 def _tuner(
-    config: Config, device: ThisMachine, clock: Clock, source: Provenance, workdir: Path
+    config: Config,
+    device: ThisMachine,
+    clock: Clock,
+    source: Provenance,
+    workdir: Path,
+    seed: int,
 ) -> MetaScheduleTuner:
     return MetaScheduleTuner(
         targets={target.name: target for target in config.targets},
@@ -225,6 +239,7 @@ def _tuner(
         toolchain=toolchain(),
         source=source,
         clock=clock,
+        seed=seed,
         scratch=workdir / "tune",
         on_ray=config.executor == "ray",
     )

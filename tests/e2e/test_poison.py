@@ -44,7 +44,7 @@ class Shop:
 
     def __init__(self, directory: Path) -> None:
         self.model = save(conv_model(channels=16, out=32, size=14), directory / "m.onnx")
-        self.compiler = MetaScheduleCompiler(directory / "compiler")
+        self.compiler = MetaScheduleCompiler(directory / "compiler", seed=1)
         self.job = ModelJob(file=self.model, path="m.onnx", shapes={}, target=TARGET)
         (tasks,) = self.compiler.tasks([self.job])
         self.compiler.close()
@@ -55,6 +55,7 @@ class Shop:
 
     def _learn(self, directory: Path) -> list[TuningRecord]:
         tuner = MetaScheduleTuner(
+            seed=1,
             targets={"cpu": TARGET},
             shapes={"m.onnx": {}},
             device=DEVICE,

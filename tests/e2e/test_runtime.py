@@ -46,8 +46,8 @@ def test_the_documented_loader_runs_the_artifacts_of_both_runtimes(tmp_path: Pat
     file = save(conv_model(), tmp_path / "m.onnx")
     target = TargetConfig(name="cpu", threads=1)
     model = ModelJob(file=file, path="m.onnx", shapes={}, target=target)
-    compiler = MetaScheduleCompiler(tmp_path / "c")
-    builders: dict[str, Builder] = {"a": compiler, "b": OnnxRuntimeBuilder(tmp_path / "o")}
+    compiler = MetaScheduleCompiler(tmp_path / "c", seed=1)
+    builders: dict[str, Builder] = {"a": compiler, "b": OnnxRuntimeBuilder(tmp_path / "o", seed=1)}
     for name, builder in builders.items():
         job = BuildJob(model=model, records={}, sources={}, directory=tmp_path / name)
         (build,) = builder.build([job])

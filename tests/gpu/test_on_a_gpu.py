@@ -49,7 +49,7 @@ class Workshop:
     def __init__(self, directory: Path, model: onnx.ModelProto) -> None:
         self.directory = directory
         self.file = save(model, directory / NAME)
-        self.compiler = MetaScheduleCompiler(directory / "compiler")
+        self.compiler = MetaScheduleCompiler(directory / "compiler", seed=1)
         self.job = ModelJob(file=self.file, path=NAME, shapes={}, target=TARGET)
         self.published: list[TuningRecord] = []
 
@@ -57,6 +57,7 @@ class Workshop:
         (tasks,) = self.compiler.tasks([self.job])
         assert not isinstance(tasks, ModelError)
         tuner = MetaScheduleTuner(
+            seed=1,
             targets={"gpu": TARGET},
             shapes={NAME: {}},
             device=fingerprint_of(visible_gpus()[0]),
@@ -125,7 +126,7 @@ def test_a_transformer_built_for_the_device_computes_what_it_should(tmp_path: Pa
 
 def test_a_build_against_itself_shows_no_change_and_how_the_clock_was(product: Workshop) -> None:
     built = product.build((), "out")
-    launch = FreshProcesses(product.directory / "bench", TARGET).pair(built, built).launch(8)
+    launch = FreshProcesses(product.directory / "bench", 1, TARGET).pair(built, built).launch(8)
     assert abs(launch.effect) < 0.1
     assert launch.clocks is not None
     assert (launch.clocks.base_mhz or 0) > 100
@@ -155,6 +156,7 @@ def test_kernels_take_as_long_by_their_own_clock_as_by_events(tmp_path: Path) ->
         reference=str(tmp_path / "reference.npy"),
         writes_reference=True,
         loser_ms=float("inf"),
+        seed=1,
         repeats=5,
     )
     place = Place(slots=(), limit_seconds=60.0, has_kernel_clock=True)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tunegate.config import Config, ModelConfig
@@ -34,3 +35,14 @@ def test_after_an_exception_everything_stays(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
         broken(Settings(repository=tmp_path, out=tmp_path / "out"))
     assert (tmp_path / "out" / "work" / "kept.bin").exists()
+
+
+def seed_of(settings: Settings) -> int:
+    with opened_measuring(settings, CONFIG, FreshProcesses) as measuring:
+        return measuring.seed
+
+
+def test_every_run_has_a_seed_of_its_own_but_for_one_that_is_repeated(tmp_path: Path) -> None:
+    settings = Settings(repository=tmp_path, out=tmp_path / "out")
+    assert len({seed_of(settings) for _ in range(3)}) == 3
+    assert seed_of(msgspec.structs.replace(settings, seed=7)) == 7

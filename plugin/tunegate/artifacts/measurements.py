@@ -93,13 +93,15 @@ class CellMeasurement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MeasurementRun(msgspec.Struct, frozen=True, kw_only=True):
-    """`measurements.json`."""
+    """`measurements.json`. `seed` is what the inputs and the order of all measurements came from, in digits: JSON numbers
+    of 64 bits are rounded by many who read them."""
 
     schema: Literal[1] = 1
     device: DeviceFingerprint
     builds: tuple[CellBuilds, ...]
     cells: tuple[CellMeasurement, ...]
     environment: dict[str, str] = {}
+    seed: str = ""
 
 
 class Interval(msgspec.Struct, frozen=True, kw_only=True):

@@ -42,7 +42,7 @@ class TuningSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """`verdict.json`."""
+    """`verdict.json`. `seed` is that of the measurements, '' where there are none."""
 
     schema: Literal[1] = 1
     status: Status
@@ -52,6 +52,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     margin_percent: float
     revisions: Revisions
     notes: tuple[str, ...] = ()
+    seed: str = ""
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):

@@ -32,7 +32,7 @@ def compare_commands(settings: Settings, config: Config, base: str, head: str) -
     """The lines are run as they are, without a shell."""
     lines = {settings.out / "base": base, settings.out / "head": head}
     builds = _command("base"), _command("head")
-    with opened_measuring(settings, config, lambda _: Commands(lines)) as measuring:
+    with opened_measuring(settings, config, lambda _, seed: Commands(lines, seed)) as measuring:
         changes = _changes("command", "here", base, head)
         return pipeline.judge(measuring, changes, _one("command", "here", *builds))
 

@@ -28,7 +28,9 @@ def run(settings: Settings, *, model: Path | None, shapes: Shapes, minutes: floa
     compiler: the model runs under ONNX Runtime. Raises ModelError, MeasurementError."""
     config = _config(settings)
     with opened_measuring(settings, config, FreshProcesses) as measuring:
-        artifact = _artifact(settings.out / "work", model, shapes, config.targets[0])
+        artifact = _artifact(
+            settings.out / "work", model, shapes, config.targets[0], measuring.seed
+        )
         found = qualify(
             artifact,
             benchmarker=measuring.benchmarker,
@@ -51,7 +53,9 @@ def _config(settings: Settings) -> Config:
     return config_file.load(path)
 
 
-def _artifact(workdir: Path, model: Path | None, shapes: Shapes, target: TargetConfig) -> Path:
+def _artifact(
+    workdir: Path, model: Path | None, shapes: Shapes, target: TargetConfig, seed: int
+) -> Path:
     file = model
     if file is None:
         file = workdir / f"{_MODEL}.onnx"
@@ -62,7 +66,7 @@ def _artifact(workdir: Path, model: Path | None, shapes: Shapes, target: TargetC
         sources={},
         directory=workdir / "artifact",
     )
-    (build,) = OnnxRuntimeBuilder(workdir / "onnxruntime").build([job])
+    (build,) = OnnxRuntimeBuilder(workdir / "onnxruntime", seed=seed).build([job])
     if build.error is not None:
         raise ModelError(build.error)
     return workdir / "artifact"

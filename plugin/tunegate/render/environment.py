@@ -47,4 +47,6 @@ def _machine(report: Report) -> Iterator[tuple[str, str]]:
     yield "Clocks", device.clocks
     if device.driver:
         yield "Driver", device.driver
+    if report.run.seed:
+        yield "Seed", report.run.seed
     yield from sorted(report.run.environment.items())

@@ -77,6 +77,7 @@ def decide(
         tuning=tuning,
         margin_percent=gate.margin_percent,
         revisions=changes.revisions,
+        seed="" if run is None else run.seed,
         notes=tuple(notes(policies.waivers, used, policies.today)),
     )
 

@@ -42,8 +42,9 @@ def measure(
     clock: Clock,
     progress: Progress,
     inferences: Mapping[ModelPath, int] | None = None,
+    seed: str = "",
 ) -> MeasurementRun:
-    """`inferences` are how many an objective needs of a model without a base. A trouble with one cell is that cell's `error`; the others are measured all the same."""
+    """`seed` is the benchmarker's. `inferences` are how many an objective needs of a model without a base. A trouble with one cell is that cell's `error`; the others are measured all the same."""
     compared = sum(map(_is_compared, builds))
     cells = []
     for built in builds:
@@ -64,6 +65,7 @@ def measure(
         builds=tuple(builds),
         cells=tuple(cells),
         environment=dict(device.environment()),
+        seed=seed,
     )
 
 

@@ -14,7 +14,9 @@ from tests.support.simulated_gpus import gpu, simulated
 from tests.support.small_onnx import conv_model, matmul_model, save
 from tunegate.edges.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.edges.bench import driver
-from tunegate.edges.bench.driver import FreshProcesses, block_size
+from tunegate.edges.bench.devices import Devices
+from tunegate.edges.bench.driver import FreshProcesses, PairBench, block_size
+from tunegate.edges.bench.messages import Start
 from tunegate.edges.light_models import seeded_light
 from tunegate.errors import MeasurementError
 
@@ -45,7 +47,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_four_times_the_work_shows_in_one_launch(tmp_path: Path, small: Path, large: Path) -> None:
-    launch = FreshProcesses(tmp_path).pair(small, large).launch(4)
+    launch = FreshProcesses(tmp_path, 1).pair(small, large).launch(4)
     assert launch.effect > 0.5
     assert launch.head_ms > launch.base_ms > 0
     assert launch.pairs == 4
@@ -60,20 +62,20 @@ def test_a_launch_on_a_gpu_says_how_its_clock_was(
     on_gpu = tmp_path / "on-gpu"
     shutil.copytree(small, on_gpu)
     msgspec.structs.replace(ArtifactFile.read(on_gpu), device="cuda").write(on_gpu)
-    launch = FreshProcesses(tmp_path).pair(on_gpu, on_gpu).launch(4)
+    launch = FreshProcesses(tmp_path, 1).pair(on_gpu, on_gpu).launch(4)
     assert launch.clocks is not None
     assert (launch.clocks.base_mhz, launch.clocks.head_mhz) == (2040, 2040)
     assert (launch.pairs, launch.clocks.dropped) == (4, dropped)
 
 
 def test_a_wait_that_is_put_in_shows_as_what_it_is(tmp_path: Path, small: Path) -> None:
-    bench = FreshProcesses(tmp_path).pair(small, small, slowdown_percent=50.0)
+    bench = FreshProcesses(tmp_path, 1).pair(small, small, slowdown_percent=50.0)
     assert 0.2 < bench.launch(4).effect < 0.8  # ln 1.5 is 0.41; the machine may be busy
 
 
 def test_the_operators_of_an_artifact_are_timed_by_the_names_of_its_layers(tmp_path: Path) -> None:
     directory = artifact(tmp_path / "a", seeded_light("squeezenet", seed=1), IMAGE, "data_0")
-    times = FreshProcesses(tmp_path).operators_ms(directory)
+    times = FreshProcesses(tmp_path, 1).operators_ms(directory)
     assert {"conv1", "fire5/expand3x3"} <= set(times)  # not r1 and r33, the fused activations
     assert all(milliseconds > 0 for milliseconds in times.values())
 
@@ -82,7 +84,7 @@ def test_an_artifact_that_does_not_run_says_why(tmp_path: Path, small: Path) -> 
     broken = artifact(tmp_path / "broken", matmul_model(), (16, 16))
     (broken / "model.onnx").write_bytes(b"nonsense")
     with pytest.raises(MeasurementError, match=r"(?i)model|protobuf"):
-        FreshProcesses(tmp_path / "scratch").pair(small, broken).launch(4)
+        FreshProcesses(tmp_path / "scratch", 1).pair(small, broken).launch(4)
 
 
 def test_a_process_that_hangs_is_given_up(
@@ -91,11 +93,13 @@ def test_a_process_that_hangs_is_given_up(
     monkeypatch.setattr(driver, "_LIMIT_SECONDS", 1.0)
     monkeypatch.setattr(driver, "_MODULE", "tests.support.hanging_bench")
     with pytest.raises(MeasurementError, match="no answer in 1 s"):
-        FreshProcesses(tmp_path).pair(small, small).launch(4)
+        FreshProcesses(tmp_path, 1).pair(small, small).launch(4)
 
 
 def test_the_reference_is_measured_from_the_onnx_file(tmp_path: Path, small: Path) -> None:
-    milliseconds = FreshProcesses(tmp_path).reference_ms(small / "model.onnx", shapes={}, threads=1)
+    milliseconds = FreshProcesses(tmp_path, 1).reference_ms(
+        small / "model.onnx", shapes={}, threads=1
+    )
     assert 0 < milliseconds < 1000
 
 
@@ -116,8 +120,32 @@ def test_a_block_of_a_side_that_is_much_slower_stays_short(
     assert block_size(faster_ms, slower_ms) == inferences
 
 
+def test_nothing_around_a_process_tells_the_head_from_the_base(small: Path, tmp_path: Path) -> None:
+    sides = [driver.Process(start, tmp_path / "bench.log", {}) for start in both(small)]
+    try:
+        assert len({process.start() > 0 for process in sides}) == 1
+        around = [Path(f"/proc/{process.pid}") for process in sides]
+        for name in ("environ", "cmdline"):
+            base, head = ((place / name).read_bytes() for place in around)
+            assert base == head, name
+        assert len({(place / "cwd").resolve() for place in around}) == 1
+    finally:
+        for process in sides:
+            process.close()
+
+
+def both(artifact: Path) -> tuple[Start, Start]:
+    return PairBench(artifact, artifact, Path(), 1, Devices(None))._starts(7)
+
+
+def test_both_sides_of_a_launch_are_asked_the_same(small: Path) -> None:
+    base, head = both(small)
+    assert base == head
+    assert base.seed == 7
+
+
 def test_a_block_ends_when_its_time_is_over(small: Path, tmp_path: Path) -> None:
-    process = driver.Process(driver._start_of(small), tmp_path / "bench.log", {})
+    process = driver.Process(driver._start_of(small, 1), tmp_path / "bench.log", {})
     try:
         process.start()
         started = time.monotonic()

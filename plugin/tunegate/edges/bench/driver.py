@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import selectors
 import statistics
 import tempfile
@@ -17,6 +16,7 @@ from tunegate.config import TargetConfig
 from tunegate.edges.artifact_file import ArtifactFile
 from tunegate.edges.bench.blocks import Blocks
 from tunegate.edges.bench.devices import Devices, Lent
+from tunegate.edges.bench.launch_order import LaunchOrder, launch_order
 from tunegate.edges.bench.messages import (
     BenchReply,
     Block,
@@ -30,6 +30,7 @@ from tunegate.edges.bench.messages import (
 from tunegate.edges.child import Child, ChildDiedError
 from tunegate.edges.nvidia.state import Look
 from tunegate.edges.onnx_prepare import prepare
+from tunegate.edges.run_seed import derived
 from tunegate.errors import MeasurementError
 from tunegate.gate.effect import launch_effect, launch_noise, within_spread
 from tunegate.gate.histogram import histogram
@@ -77,8 +78,12 @@ class Process:
         return tuple(n / 1e6 for n in timed.nanoseconds)
 
     def operators_ms(self, inferences: int) -> dict[str, float]:
-        request = Profile(self._start.artifact, self._start.threads, inferences)
+        request = Profile(self._start.artifact, self._start.threads, inferences, self._start.seed)
         return self._ask(request, Profiled).milliseconds
+
+    @property
+    def pid(self) -> int:
+        return self._child.pid
 
     def close(self) -> None:
         self._child.kill()
@@ -104,20 +109,22 @@ class Process:
 
 
 class PairBench:
-    """Two artifacts, measured launch by launch; the block size is calibrated by the first."""
+    """Two artifacts, measured launch by launch; the block size is calibrated by the first. Both sides of a
+    launch have the same inputs."""
 
     def __init__(
         self,
         base: Path,
         head: Path,
         scratch: Path,
-        chance: random.Random,
+        seed: int,
         devices: Devices,
         slowdown_percent: float = 0.0,
     ) -> None:
-        self._starts = (_start_of(base), _start_of(head, slowdown_percent))
-        self._scratch, self._chance = scratch, chance
+        self._slowdowns = (0.0, slowdown_percent)
+        self._scratch, self._seed = scratch, seed
         self._devices, self._artifacts = devices, (base, head)
+        self._launches = 0
         self._inferences: int | None = None
         self.within_spread = 0.0
         self.start_seconds = 0.0
@@ -131,11 +138,13 @@ class PairBench:
 
     def _launch(self, pairs: int, device: Lent) -> Launch:
         started = time.monotonic()
+        self._launches += 1
+        order = launch_order(self._seed, self._launches, pairs)
         with ExitStack() as stack:
-            processes = self._started(stack, device.variables)
+            processes = self._started(stack, order, device.variables)
             self.start_seconds = time.monotonic() - started
             blocks_started = time.monotonic()
-            taken = self._blocks(processes, pairs, device.look)
+            taken = self._blocks(processes, order, device.look)
             self.pair_seconds = (time.monotonic() - blocks_started) / pairs
         medians = taken.counted_medians()
         self.within_spread = within_spread(*medians)
@@ -156,26 +165,32 @@ class PairBench:
             clocks=taken.clocks(),
         )
 
-    def _blocks(self, processes: Sequence[Process], pairs: int, look: Look) -> Blocks:
+    def _starts(self, seed: int) -> tuple[Start, Start]:
+        base, head = (
+            _start_of(artifact, seed, slowdown)
+            for artifact, slowdown in zip(self._artifacts, self._slowdowns, strict=True)
+        )
+        return base, head
+
+    def _blocks(self, processes: Sequence[Process], order: LaunchOrder, look: Look) -> Blocks:
         """The device is looked at between blocks only: asking it while it works disturbs it."""
         taken = Blocks()
-        first = 0
-        for pair in range(pairs):
-            first = self._chance.randrange(2) if pair % 2 == 0 else 1 - first
+        for first in order.blocks:
             for side in (first, 1 - first):
                 times = processes[side].block_ms(self._block_size())
                 taken.add(side, times, look())
         return taken
 
-    def _started(self, stack: ExitStack, variables: Mapping[str, str]) -> list[Process]:
-        order = [0, 1]
-        self._chance.shuffle(order)
+    def _started(
+        self, stack: ExitStack, order: LaunchOrder, variables: Mapping[str, str]
+    ) -> list[Process]:
+        starts = self._starts(order.inputs)
         processes: dict[int, Process] = {}
-        for side in order:
-            process = Process(self._starts[side], self._scratch / "bench.log", variables)
+        for side in order.processes:
+            process = Process(starts[side], self._scratch / "bench.log", variables)
             stack.callback(process.close)
             processes[side] = process
-        milliseconds = {side: processes[side].start() for side in order}
+        milliseconds = {side: processes[side].start() for side in order.processes}
         if self._inferences is None:
             self._inferences = block_size(min(milliseconds.values()), max(milliseconds.values()))
         return [processes[0], processes[1]]
@@ -185,17 +200,21 @@ class PairBench:
 
 
 class FreshProcesses:
-    """Measures on this machine; artifacts for GPUs on that of the target `cuda`. `seed` chooses the
-    orders."""
+    """Measures on this machine; artifacts for GPUs on that of the target `cuda`. Inputs and orders
+    come from `seed`."""
 
-    def __init__(self, scratch: Path, cuda: TargetConfig | None = None, seed: int = 1) -> None:
+    def __init__(self, scratch: Path, seed: int, cuda: TargetConfig | None = None) -> None:
         scratch.mkdir(parents=True, exist_ok=True)
         self._scratch = scratch
         self._devices = Devices(cuda)
-        self._chance = random.Random(seed)  # noqa: S311 -- an order of measuring, not a secret
+        self._seed = seed
+        self._alone = derived(seed, "alone")
+        self._pairs = 0
 
     def pair(self, base: Path, head: Path, *, slowdown_percent: float = 0.0) -> Bench:
-        return PairBench(base, head, self._scratch, self._chance, self._devices, slowdown_percent)
+        self._pairs += 1
+        seed = derived(self._seed, "pair", self._pairs)
+        return PairBench(base, head, self._scratch, seed, self._devices, slowdown_percent)
 
     def single_ms(self, artifact: Path) -> float:
         with self._process(artifact) as process:
@@ -214,14 +233,15 @@ class FreshProcesses:
         """ONNX Runtime on the model with its shapes fixed."""
         with tempfile.TemporaryDirectory(dir=self._scratch) as into:
             prepared = prepare(model, shapes=shapes, into=Path(into), path=model.name)
-            start = Start("", str(prepared.fixed), threads, _WARM_UP_SECONDS)
+            start = Start("", str(prepared.fixed), threads, _WARM_UP_SECONDS, self._alone)
             with closing(Process(start, self._scratch / "bench.log", {})) as process:
                 return _median_ms(process)
 
     @contextmanager
     def _process(self, artifact: Path) -> Iterator[Process]:
         with self._devices.of(artifact) as device:
-            process = Process(_start_of(artifact), self._scratch / "bench.log", device.variables)
+            start = _start_of(artifact, self._alone)
+            process = Process(start, self._scratch / "bench.log", device.variables)
             with closing(process):
                 yield process
 
@@ -240,9 +260,9 @@ def block_size(faster_ms: float, slower_ms: float) -> int:
     return max(_FEWEST, int(min(wanted, _LONGEST_BLOCK_MS / max(slower_ms, 1e-4))))
 
 
-def _start_of(artifact: Path, slowdown_percent: float = 0.0) -> Start:
+def _start_of(artifact: Path, seed: int, slowdown_percent: float = 0.0) -> Start:
     threads = ArtifactFile.read(artifact).threads
-    return Start(str(artifact), "", threads, _WARM_UP_SECONDS, slowdown_percent)
+    return Start(str(artifact), "", threads, _WARM_UP_SECONDS, seed, slowdown_percent)
 
 
 _: type[Benchmarker] = FreshProcesses

@@ -6,13 +6,14 @@ import msgspec
 
 
 class Start(msgspec.Struct, frozen=True, tag="start"):
-    """Load the artifact (or the ONNX file `model`) and warm up for at least this long. Every inference
-    is made slower by `slowdown_percent`, busily waiting."""
+    """Load the artifact (or the ONNX file `model`) and warm up for at least this long, on the inputs of
+    `seed`. Every inference is made slower by `slowdown_percent`, busily waiting."""
 
     artifact: str
     model: str
     threads: int
     warm_up_seconds: float
+    seed: int
     slowdown_percent: float = 0.0
 
 
@@ -25,11 +26,12 @@ class Block(msgspec.Struct, frozen=True, tag="block"):
 
 
 class Profile(msgspec.Struct, frozen=True, tag="profile"):
-    """Time every operator of the artifact inside the model."""
+    """Time every operator of the artifact inside the model, on the inputs of `seed`."""
 
     artifact: str
     threads: int
     inferences: int
+    seed: int
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):

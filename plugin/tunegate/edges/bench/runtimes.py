@@ -11,7 +11,6 @@ from tunegate.edges.bench.onnxruntime_session import opened
 from tunegate.edges.seeded_inputs import seeded_inputs
 
 Inference = Callable[[], object]
-_SEED = 1
 _NUMPY_NAMES = {"float": "float32", "double": "float64"}
 """Of the types that ONNX Runtime calls otherwise."""
 
@@ -27,35 +26,35 @@ class NodeArg(Protocol):
     def shape(self) -> Sequence[int | str | None]: ...
 
 
-def load_artifact(directory: Path) -> Inference:
-    """One synchronous inference on fixed seeded inputs, which are bound beforehand."""
+def load_artifact(directory: Path, seed: int) -> Inference:
+    """One synchronous inference on the inputs of `seed`, which are bound beforehand."""
     artifact = ArtifactFile.read(directory)
     if artifact.runtime == "onnxruntime":
-        return load_onnx(directory / artifact.file, artifact.threads)
+        return load_onnx(directory / artifact.file, artifact.threads, seed)
     # TVM takes a second to import, and teams that only use ONNX Runtime do not have it.
     from tunegate.edges.metaschedule.loader import bound_inference  # noqa: PLC0415
 
-    return bound_inference(directory, seeded_inputs(artifact.inputs, _SEED))
+    return bound_inference(directory, seeded_inputs(artifact.inputs, seed))
 
 
-def operators_ms(directory: Path, inferences: int) -> dict[str, float]:
+def operators_ms(directory: Path, inferences: int, seed: int) -> dict[str, float]:
     """What each operator takes in one inference of the whole model: medians."""
     artifact = ArtifactFile.read(directory)
     if artifact.runtime == "onnxruntime":
         # Reads the graph with the `onnx` package, which would double the time a launch takes to start.
         from tunegate.edges.bench.onnxruntime_profile import profiled_ms  # noqa: PLC0415
 
-        feed = seeded_inputs(artifact.inputs, _SEED)
+        feed = seeded_inputs(artifact.inputs, seed)
         return profiled_ms(directory / artifact.file, feed, artifact.threads, inferences)
     from tunegate.edges.metaschedule.in_model import kernels_ms  # noqa: PLC0415 -- as above
 
-    return kernels_ms(directory, inferences)
+    return kernels_ms(directory, inferences, seed)
 
 
-def load_onnx(model: Path, threads: int) -> Inference:
+def load_onnx(model: Path, threads: int, seed: int) -> Inference:
     """ONNX Runtime with all its optimizations, one inference at a time."""
     session = opened(model, threads)
-    feed = seeded_inputs([_input(each) for each in session.get_inputs()], _SEED)
+    feed = seeded_inputs([_input(each) for each in session.get_inputs()], seed)
     return lambda: session.run(None, feed)
 
 

@@ -58,7 +58,8 @@ def _answer(request: BenchRequest) -> BenchReply:
                 return Timed(_time(_loaded[0], request.inferences, request.most_seconds))
             case Profile():
                 _pin(request.threads)
-                return Profiled(operators_ms(Path(request.artifact), request.inferences))
+                artifact, inferences = Path(request.artifact), request.inferences
+                return Profiled(operators_ms(artifact, inferences, request.seed))
     except Exception as error:  # noqa: BLE001 -- the runtimes' errors have no common base class
         lines = str(error).strip().splitlines() or [type(error).__name__]
         return Broken(lines[-1][:300])
@@ -67,9 +68,9 @@ def _answer(request: BenchRequest) -> BenchReply:
 def _start(request: Start) -> Ready:
     _pin(request.threads)
     if request.model:
-        run = load_onnx(Path(request.model), request.threads)
+        run = load_onnx(Path(request.model), request.threads, request.seed)
     else:
-        run = load_artifact(Path(request.artifact))
+        run = load_artifact(Path(request.artifact), request.seed)
     if request.slowdown_percent:
         run = _slowed(run, request.slowdown_percent / 100)
     _loaded.append(run)

@@ -124,6 +124,7 @@ def _slower_ones(
         inputs=_tensors(opened.prepared),
         kernels=borrowed,
         kind=request.target.kind,
+        seed=request.seed,
     )
 
 

@@ -9,11 +9,12 @@ from tunegate.edges.metaschedule.messages import Failed
 
 
 class CheckArtifact(msgspec.Struct, frozen=True, tag="check", kw_only=True):
-    """`reference` is the ONNX file that ONNX Runtime runs; `kind` is the target's."""
+    """`reference` is the ONNX file that ONNX Runtime runs; `kind` is the target's; `seeds` make the inputs."""
 
     directory: str
     reference: str
     kind: str
+    seeds: tuple[int, ...]
 
 
 class Checked(msgspec.Struct, frozen=True, tag="checked", kw_only=True):

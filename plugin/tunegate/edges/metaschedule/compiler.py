@@ -36,12 +36,15 @@ from tunegate.edges.metaschedule.messages import (
     ModelFile,
     Tasks,
 )
+from tunegate.edges.run_seed import derived
 from tunegate.errors import EnvironmentUnfitError, ModelError, UnsupportedModelError
 from tunegate.ports import BuildJob, Compiler, Export, ModelJob
 from tunegate_cache.records import WorkloadKey
 
 _CHILD = "tunegate.edges.metaschedule.compile"
 _LIMIT_SECONDS = 900.0
+_CHECKS = 2
+"""Inputs that a build must compute right."""
 _KEPT_BYTES = 512 * 1024 * 1024
 """Of model files whose children stay: an open model takes several times its file in memory."""
 
@@ -53,11 +56,11 @@ Opened = tuple[str, tuple[tuple[str, tuple[int, ...]], ...], TargetConfig]
 
 class MetaScheduleCompiler:
     """Every model has a child of its own; each request has a time limit. `scratch` is a private
-    directory. Use as a context manager, or `close` at the end."""
+    directory; builds are run on inputs of `seed`. Use as a context manager, or `close` at the end."""
 
-    def __init__(self, scratch: Path) -> None:
+    def __init__(self, scratch: Path, *, seed: int) -> None:
         scratch.mkdir(parents=True, exist_ok=True)
-        self._scratch = scratch
+        self._scratch, self._seed = scratch, seed
         self._count = 0
         self._kept: dict[Opened, Child[Reply]] = {}
         self._kept_bytes = 0
@@ -152,6 +155,7 @@ class MetaScheduleCompiler:
                 directory=request.directory,
                 reference=reply.reference,
                 kind=job.model.target.kind,
+                seeds=tuple(derived(self._seed, "check", n) for n in range(_CHECKS)),
             )
 
         return Conversation(self._child(job.model), request, check)
@@ -168,6 +172,7 @@ class MetaScheduleCompiler:
             directory=str(job.directory.resolve()),
             scratch=self._fresh(),
             cuda_graphs=cuda_graphs,
+            seed=derived(self._seed, "in-model"),
         )
 
     def _child(self, job: ModelJob) -> Callable[[], Child[Reply]]:

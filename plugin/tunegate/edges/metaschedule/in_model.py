@@ -19,7 +19,6 @@ from tunegate.edges.seeded_inputs import seeded_inputs
 NOISE = 1.03
 """A kernel counts as slower from this ratio on."""
 _ROUNDS = 5
-_SEED = 1
 _PACKED = "_prepacked"
 
 
@@ -30,11 +29,12 @@ def slower_in_model(
     inputs: Iterable[ArtifactTensor],
     kernels: Collection[str],
     kind: str,
+    seed: int,
 ) -> frozenset[str]:
     """Those of the kernels that take longer in `library` than in `beside`, by the medians of
-    inferences of each in turn."""
+    inferences of each in turn, on the inputs of `seed`."""
     device = tvm.cuda() if kind == "cuda" else tvm.cpu()
-    arguments = _arguments(inputs, device)
+    arguments = _arguments(inputs, device, seed)
     watched = [_Watched(path, device) for path in (library, beside)]
     for _ in range(_ROUNDS):
         for each in watched:
@@ -45,12 +45,12 @@ def slower_in_model(
     )
 
 
-def kernels_ms(directory: Path, runs: int) -> dict[str, float]:
+def kernels_ms(directory: Path, runs: int, seed: int) -> dict[str, float]:
     """What the kernels of an artifact take in one inference, by the names of their layers: medians."""
     artifact = ArtifactFile.read(directory)
     device = tvm.cuda() if artifact.device == "cuda" else tvm.cpu()
     watched = _Watched(directory / artifact.file, device)
-    arguments = _arguments(artifact.inputs, device)
+    arguments = _arguments(artifact.inputs, device, seed)
     for _ in range(runs + 1):
         watched.run(arguments)
     labels = {task["function"]: task["name"] for task in artifact.tasks}
@@ -60,9 +60,9 @@ def kernels_ms(directory: Path, runs: int) -> dict[str, float]:
     return dict(found)
 
 
-def _arguments(inputs: Iterable[ArtifactTensor], device: Any) -> list[Any]:
+def _arguments(inputs: Iterable[ArtifactTensor], device: Any, seed: int) -> list[Any]:
     inputs = list(inputs)
-    feed = seeded_inputs(inputs, _SEED)
+    feed = seeded_inputs(inputs, seed)
     return [tvm.runtime.tensor(feed[tensor.name], device) for tensor in inputs]
 
 

@@ -30,10 +30,13 @@ class Taken(NamedTuple):
 
 
 class Measuring:
-    """The measurements of one run. `target_json` is known once the models are open."""
+    """The measurements of one run, on inputs of `seed`. `target_json` is known once the models are open."""
 
-    def __init__(self, batches: OpenBatches, directory: Path, parallelism: Parallelism) -> None:
+    def __init__(
+        self, batches: OpenBatches, directory: Path, parallelism: Parallelism, seed: int
+    ) -> None:
         self._batches, self._directory, self._parallelism = batches, directory, parallelism
+        self._seed = seed
         self._chance = random.Random(1)  # noqa: S311 -- a sample, not a secret
         self.target_json = ""
 
@@ -100,6 +103,7 @@ class Measuring:
             writes_reference=candidate.origin == "default",
             loser_ms=float("inf") if best is None else _LOSER_FACTOR * best,
             repeats=SURE_REPEATS if is_careful else _REPEATS,
+            seed=self._seed,
             repeat_ms=_CAREFUL_REPEAT_MS if is_careful else _REPEAT_MS,
             at_once=at_once,
             alone=alone,

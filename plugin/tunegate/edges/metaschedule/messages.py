@@ -136,7 +136,8 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
     the default schedule and compared by the others. `loser_ms`: slower than this, one repeat is
     enough. At most `at_once` candidates are timed beside each other on the device of the worker; with
     `alone` none is, in any slot. Building, and measuring once the device is ours, may each take
-    `patience_seconds`. `place` is the worker's, filled in by the crew."""
+    `patience_seconds`. `place` is the worker's, filled in by the crew. Inputs come from `seed`, the same for all
+    candidates of a run."""
 
     candidate: Candidate
     target_json: str
@@ -144,6 +145,7 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
     writes_reference: bool
     loser_ms: float
     repeats: int
+    seed: int
     repeat_ms: int = 30
     at_once: int = 1
     alone: bool = False
@@ -168,7 +170,8 @@ class ListTasks(msgspec.Struct, frozen=True, tag="tasks", kw_only=True):
 
 
 class BuildModel(msgspec.Struct, frozen=True, tag="build", kw_only=True):
-    """With `cuda_graphs` the kernels between input and output of a GPU are launched as one."""
+    """With `cuda_graphs` the kernels between input and output of a GPU are launched as one. Borrowed
+    schedules are tried in the model on the inputs of `seed`."""
 
     model: ModelFile
     target: TargetConfig
@@ -176,6 +179,7 @@ class BuildModel(msgspec.Struct, frozen=True, tag="build", kw_only=True):
     sources: dict[str, str]
     directory: str
     scratch: str
+    seed: int
     cuda_graphs: bool = False
 
 

@@ -1,4 +1,4 @@
-"""What candidates are run on: for all of a task the same values, made once in each worker."""
+"""What candidates are run on: for all of a task in one run the same values, made once in each worker."""
 
 from __future__ import annotations
 
@@ -9,20 +9,23 @@ import numpy as np
 import tvm
 
 from tunegate.edges.metaschedule.messages import Argument
+from tunegate.edges.run_seed import derived
 
 
 @lru_cache(maxsize=1)
-def sample_inputs(wanted: tuple[Argument, ...], device: Any) -> tuple[Any, ...]:
+def sample_inputs(wanted: tuple[Argument, ...], device: Any, seed: int) -> tuple[Any, ...]:
     """Tensors on the device. A layer can have hundreds of megabytes of weights, and making them take longer than
     building and timing its candidate; so those of the last task are kept, until `sample_inputs.cache_clear()`."""
-    return tuple(sample(argument, device) for argument in wanted)
+    return tuple(
+        sample(argument, device, derived(seed, place)) for place, argument in enumerate(wanted)
+    )
 
 
-def sample(argument: Argument, device: Any) -> Any:
-    """Between -1 and 1, always the same of one shape; integers are 0: any other index could be out of range."""
+def sample(argument: Argument, device: Any, seed: int) -> Any:
+    """Between -1 and 1; integers are 0: any other index could be out of range."""
     if np.dtype(argument.dtype).kind != "f":
         return tvm.runtime.tensor(np.zeros(argument.shape, argument.dtype), device)
-    random = np.random.default_rng(len(argument.shape) + sum(argument.shape))
+    random = np.random.default_rng(seed)
     values = random.random(argument.shape, dtype=np.float32)
     values *= 2
     values -= 1

@@ -20,13 +20,15 @@ from tunegate.edges.metaschedule.tuning_run import TuningRun
 from tunegate.edges.nvidia.session import gpus_of, held_together, prepared
 from tunegate.edges.ray_cluster.cluster import RayCluster
 from tunegate.edges.ray_cluster.door import Ray
+from tunegate.edges.run_seed import derived
 from tunegate.ports import Clock, Publish, Shapes, Tuner
 from tunegate_cache.records import DeviceFingerprint, Provenance, Toolchain
 
 
 class MetaScheduleTuner:
     """Tunes shards with MetaSchedule on this machine, or `on_ray` on a cluster; `source` goes on every
-    record. Without `filters` nothing is picked: for comparison."""
+    record, and candidates are run on inputs of `seed`. Without `filters` nothing is picked: for
+    comparison."""
 
     def __init__(
         self,
@@ -38,13 +40,15 @@ class MetaScheduleTuner:
         source: Provenance,
         clock: Clock,
         scratch: Path,
-        seed: int = 1,
+        seed: int,
+        search_seed: int = 1,
         filters: bool = True,
         on_ray: bool = False,
     ) -> None:
         self._targets, self._shapes = targets, shapes
         self._device, self._toolchain, self._source = device, toolchain, source
-        self._clock, self._scratch, self._seed = clock, scratch, seed
+        self._clock, self._scratch = clock, scratch
+        self._seed, self._search_seed = derived(seed, "candidates"), search_seed
         self._filters, self._on_ray = filters, on_ray
         self.notes: tuple[str, ...] = ()
 
@@ -87,10 +91,12 @@ class MetaScheduleTuner:
                 models=self._files(ledgers, models),
                 target=target,
                 directory=str(directory),
-                seed=self._seed,
+                seed=self._search_seed,
                 filters=self._filters,
             )
-            run = TuningRun(request, ledgers, shard.budget, self._clock, publish, executor)
+            run = TuningRun(
+                request, ledgers, shard.budget, self._clock, publish, executor, self._seed
+            )
             try:
                 yield run
             finally:

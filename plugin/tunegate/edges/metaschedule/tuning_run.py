@@ -58,7 +58,9 @@ class TuningRun:
         clock: Clock,
         publish: Publish,
         executor: Executor,
+        seed: int,
     ) -> None:
+        """Candidates are run on inputs of `seed`."""
         self._request, self._budget, self._clock, self._publish = request, budget, clock, publish
         self._spending = Spending(budget, clock)
         self._executor = executor
@@ -78,7 +80,7 @@ class TuningRun:
             min_gain_percent_per_minute=budget.min_gain_percent_per_minute,
         )
         self._parallelism = Parallelism(self._crew.slots)
-        self._measuring = Measuring(self._batches, self._directory, self._parallelism)
+        self._measuring = Measuring(self._batches, self._directory, self._parallelism, seed)
 
     def outcomes(self) -> Iterator[TaskOutcome]:
         """An outcome-so-far of a task after each of its batches; the last one is final."""

@@ -19,12 +19,13 @@ from tvm.driver import build
 
 from tunegate.edges.metaschedule.elementary_functions import vectorize_elementary_functions
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.messages import Argument, Measure, Measured
+from tunegate.edges.metaschedule.messages import Measure, Measured
 from tunegate.edges.metaschedule.prepacking import MAIN, PREPACK, SplitKernel, split_kernel
 from tunegate.edges.metaschedule.sample_inputs import sample, sample_inputs
 from tunegate.edges.metaschedule.slots import in_slot
 from tunegate.edges.metaschedule.tolerance import differs
 from tunegate.edges.nvidia.kernel_clock import kernel_clock
+from tunegate.edges.run_seed import derived
 from tunegate.errors import EnvironmentUnfitError
 from tunegate_cache.records import SURE_MS, SURE_REPEATS
 
@@ -89,7 +90,7 @@ def _measured(request: Measure, built: _Built, build_seconds: float) -> Measured
     started = time.monotonic()
     waited_seconds = 0.0
     try:
-        arguments = _arguments(request.candidate.arguments, built)
+        arguments = _arguments(request, built)
         ready = time.monotonic()
         with in_slot(request), _watched(request):
             waited_seconds = time.monotonic() - ready
@@ -97,7 +98,7 @@ def _measured(request: Measure, built: _Built, build_seconds: float) -> Measured
             if measured.status == "wrong":
                 # An earlier candidate may have written where it must not: into what is kept.
                 sample_inputs.cache_clear()
-                arguments = _arguments(request.candidate.arguments, built)
+                arguments = _arguments(request, built)
                 measured = _run(request, built, arguments)
     except EnvironmentUnfitError as error:
         measured = Measured(number=number, status="runtime", unfit=str(error))
@@ -150,12 +151,13 @@ def _device(target: Any) -> Any:
     return tvm.cuda() if str(target.kind.name) == "cuda" else tvm.cpu()
 
 
-def _arguments(wanted: Sequence[Argument], built: _Built) -> list[Any]:
+def _arguments(request: Measure, built: _Built) -> list[Any]:
     """Of `main`: its constants packed, as they are in a build."""
     kernel, device = built.kernel, built.device
-    *inputs, output = wanted
+    *inputs, output = request.candidate.arguments
     # What an earlier candidate has put out must not stand in for what this one does not.
-    given = [*sample_inputs(tuple(inputs), device), sample(output, device)]
+    known = sample_inputs(tuple(inputs), device, request.seed)
+    given = [*known, sample(output, device, derived(request.seed, "output"))]
     found = {"argument": given, "packed": _packed(built, [given[n] for n in kernel.packs])}
     return [found[source.kind][source.place] for source in kernel.sources]
 

@@ -12,6 +12,7 @@ from tunegate.edges.child import Child
 from tunegate.edges.conversations import Conversation, converse
 from tunegate.edges.cores import default_threads, usable_cores
 from tunegate.edges.onnxruntime_build.messages import Refused, WriteArtifact, WriteReply, Written
+from tunegate.edges.run_seed import derived
 from tunegate.ports import Builder, BuildJob
 
 _CHILD = "tunegate.edges.onnxruntime_build.write"
@@ -19,11 +20,11 @@ _LIMIT_SECONDS = 300.0
 
 
 class OnnxRuntimeBuilder:
-    """`scratch` is a private directory."""
+    """`scratch` is a private directory; models are run on inputs of `seed`."""
 
-    def __init__(self, scratch: Path) -> None:
+    def __init__(self, scratch: Path, *, seed: int) -> None:
         scratch.mkdir(parents=True, exist_ok=True)
-        self._scratch = scratch
+        self._scratch, self._seed = scratch, seed
         self._count = 0
 
     def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]:
@@ -49,6 +50,7 @@ class OnnxRuntimeBuilder:
             threads=job.model.target.threads or default_threads(),
             directory=str(job.directory.resolve()),
             scratch=str((self._scratch / f"model-{self._count}").resolve()),
+            seed=derived(self._seed, "check", 0),
         )
 
     def _finish(self, job: BuildJob, talk: Conversation[WriteReply]) -> Build:

@@ -6,7 +6,8 @@ import msgspec
 
 
 class WriteArtifact(msgspec.Struct, frozen=True, tag="write", kw_only=True):
-    """`path` is what messages call the model in `file`; `scratch` is private to the request."""
+    """`path` is what messages call the model in `file`; `scratch` is private to the request; the model
+    is run on the inputs of `seed`."""
 
     file: str
     path: str
@@ -14,6 +15,7 @@ class WriteArtifact(msgspec.Struct, frozen=True, tag="write", kw_only=True):
     threads: int
     directory: str
     scratch: str
+    seed: int
 
 
 class Written(msgspec.Struct, frozen=True, tag="written", kw_only=True):

@@ -24,7 +24,6 @@ Request = WriteArtifact
 
 MODEL = "model.onnx"
 _DATA = "model.data"
-_SEED = 1
 
 
 def answer(request: WriteArtifact) -> WriteReply:
@@ -47,7 +46,7 @@ def _write(request: WriteArtifact) -> Written:
     directory.mkdir(parents=True, exist_ok=True)
     save(onnx.load(prepared.fixed), directory / MODEL)
     inputs = tuple(ArtifactTensor(t.name, t.shape, t.dtype) for t in prepared.inputs)
-    outputs = _outputs(directory / MODEL, prepared, inputs, request.path)
+    outputs = _outputs(directory / MODEL, prepared, inputs, request)
     key = _key(directory, request.threads)
     ArtifactFile(
         runtime="onnxruntime",
@@ -64,12 +63,16 @@ def _write(request: WriteArtifact) -> Written:
 
 
 def _outputs(
-    model: Path, prepared: PreparedModel, inputs: tuple[ArtifactTensor, ...], path: str
+    model: Path,
+    prepared: PreparedModel,
+    inputs: tuple[ArtifactTensor, ...],
+    request: WriteArtifact,
 ) -> tuple[ArtifactTensor, ...]:
     """One inference shows that it runs, and what comes out: a graph need not say its shapes."""
+    path = request.path
     try:
         session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
-        found = session.run(list(prepared.outputs), seeded_inputs(inputs, _SEED))
+        found = session.run(list(prepared.outputs), seeded_inputs(inputs, request.seed))
     except Exception as error:
         # onnxruntime's exceptions have no common base class
         reason = str(error).strip().splitlines() or [type(error).__name__]

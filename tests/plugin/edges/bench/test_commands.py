@@ -46,7 +46,7 @@ def test_a_command_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_launch_runs_both_and_compares_their_medians(tmp_path: Path) -> None:
     base, head = tmp_path / "base", tmp_path / "head"
     lines = {base: program("print(10); print(11); print(12)"), head: program("print(22)")}
-    launch = Commands(lines).pair(base, head).launch(12)
+    launch = Commands(lines, 1).pair(base, head).launch(12)
     assert (launch.base_ms, launch.head_ms) == (11.0, 22.0)
     assert launch.effect == pytest.approx(math.log(2))
 

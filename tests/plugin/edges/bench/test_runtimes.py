@@ -38,13 +38,20 @@ def test_inputs_of_every_usual_type_are_made_up(tmp_path: Path, kind: int) -> No
     opset = [helper.make_opsetid("", 17)]
     file = tmp_path / "m.onnx"
     onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=8), file)
-    (made,) = outputs(load_onnx(file, 1))
+    (made,) = outputs(load_onnx(file, 1, seed=1))
     assert made.dtype == helper.tensor_dtype_to_np_dtype(kind)
     assert made.shape == (2, 3)
 
 
+def test_the_seed_decides_the_inputs(tmp_path: Path) -> None:
+    file = save(conv_model(channels=4, out=8, size=6), tmp_path / "m.onnx")
+    first, again, other = (outputs(load_onnx(file, 1, seed))[0] for seed in (1, 1, 2))
+    assert (first == again).all()
+    assert not (first == other).all()
+
+
 def test_one_inference_gives_what_the_model_gives(tmp_path: Path) -> None:
-    run = load_onnx(save(conv_model(channels=4, out=8, size=6), tmp_path / "m.onnx"), 1)
+    run = load_onnx(save(conv_model(channels=4, out=8, size=6), tmp_path / "m.onnx"), 1, seed=1)
     (output,) = outputs(run)
     assert output.shape[:2] == (1, 8)
 

@@ -1,14 +1,20 @@
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from tests.support.small_onnx import save
+from tunegate.artifacts.builds import Build
 from tunegate.config import TargetConfig
+from tunegate.edges.artifact_file import ArtifactTensor
+from tunegate.edges.metaschedule.check import check
+from tunegate.edges.metaschedule.check_messages import CheckArtifact, Checked
 from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
+from tunegate.edges.seeded_inputs import seeded_inputs
 from tunegate.ports import BuildJob, ModelJob
 
 
@@ -25,15 +31,64 @@ def two_outputs() -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
 
 
-def test_every_output_has_errors_of_its_own_and_the_worst_are_the_builds(tmp_path: Path) -> None:
+def built(directory: Path, seed: int = 1) -> Build:
     target = TargetConfig(name="cpu", threads=1)
-    model = ModelJob(
-        file=save(two_outputs(), tmp_path / "m.onnx"), path="m.onnx", shapes={}, target=target
+    file = save(two_outputs(), directory / "m.onnx")
+    model = ModelJob(file=file, path="m.onnx", shapes={}, target=target)
+    compiler = MetaScheduleCompiler(directory / "c", seed=seed)
+    job = BuildJob(model=model, records={}, sources={}, directory=directory / "b")
+    with closing(compiler):
+        (build,) = compiler.build([job])
+    return build
+
+
+def equal_to_the_build_only_on(inputs_of: int) -> onnx.ModelProto:
+    """Else its first output is off by one."""
+    model = two_outputs()
+    known = seeded_inputs([ArtifactTensor("x", (2, 8), "float32")], inputs_of)["x"]
+    model.graph.initializer.append(numpy_helper.from_array(known, "known"))
+    model.graph.node[0].output[0] = "right"
+    node = helper.make_node
+    model.graph.node.extend(
+        [
+            node("Equal", ["x", "known"], ["same"]),
+            node("Not", ["same"], ["other"]),
+            node("Cast", ["other"], ["error"], to=TensorProto.FLOAT),
+            node("Add", ["right", "error"], ["y"]),
+        ]
     )
-    compiler = MetaScheduleCompiler(tmp_path / "c")
-    job = BuildJob(model=model, records={}, sources={}, directory=tmp_path / "b")
-    (build,) = compiler.build([job])
-    compiler.close()
+    return model
+
+
+def test_what_computes_right_on_one_seed_only_is_found_out(tmp_path: Path) -> None:
+    assert built(tmp_path).error is None
+    reference = save(equal_to_the_build_only_on(1), tmp_path / "reference.onnx")
+
+    def checked(*seeds: int) -> str:
+        reply = check(
+            CheckArtifact(
+                directory=str(tmp_path / "b"), reference=str(reference), kind="llvm", seeds=seeds
+            )
+        )
+        assert isinstance(reply, Checked)
+        return reply.detail
+
+    assert checked(1) == ""
+    assert "output y is off by" in checked(1, 2)
+
+
+def test_the_seed_of_a_run_is_in_no_build(tmp_path: Path) -> None:
+    first, second = (built(tmp_path / str(seed), seed) for seed in (1, 2))
+    assert (first.key, first.tasks) == (second.key, second.tasks)
+    files = [
+        {file.name: file.read_bytes() for file in (tmp_path / seed / "b").iterdir()}
+        for seed in ("1", "2")
+    ]
+    assert files[0] == files[1]
+
+
+def test_every_output_has_errors_of_its_own_and_the_worst_are_the_builds(tmp_path: Path) -> None:
+    build = built(tmp_path)
     assert build.check is not None
     assert build.check.passed
     assert [output.name for output in build.check.outputs] == ["y", "z"]

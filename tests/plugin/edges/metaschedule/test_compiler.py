@@ -38,6 +38,7 @@ def built(directory: Path, *, cuda_graphs: bool) -> tuple[Built, bytes]:
         sources={},
         directory=str(directory / "out"),
         scratch=str(directory),
+        seed=1,
         cuda_graphs=cuda_graphs,
     )
     found = build_model(request, OpenModel(prepared, module, functions_of(module)), target)
@@ -80,13 +81,13 @@ def job(directory: Path, target: TargetConfig) -> BuildJob:
 
 
 def test_a_build_that_does_not_run_with_graphs_is_made_without(tmp_path: Path) -> None:
-    found = Device(tmp_path).build([job(tmp_path, CPU), job(tmp_path, GPU)])
+    found = Device(tmp_path, seed=1).build([job(tmp_path, CPU), job(tmp_path, GPU)])
     assert [each.error for each in found] == [None, None]
     assert [each.without_graphs for each in found] == ["", "capture failed"]
 
 
 def test_a_build_that_runs_in_no_way_says_why_without_graphs(tmp_path: Path) -> None:
-    device = Device(tmp_path)
+    device = Device(tmp_path, seed=1)
     device.is_broken = True
     (found,) = device.build([job(tmp_path, GPU)])
     assert found.error == "broken"

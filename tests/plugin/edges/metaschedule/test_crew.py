@@ -43,6 +43,7 @@ def request(number: int, behaviour: str) -> Measure:
         reference="",
         writes_reference=False,
         loser_ms=1.0,
+        seed=1,
         repeats=1,
     )
 

@@ -20,7 +20,7 @@ class Run:
         self.task: TaskLedger = ledger()
         self.parallelism = Parallelism(4, first)
         self.batches = OpenBatches([self.task.workload])
-        self.measuring = Measuring(self.batches, directory, self.parallelism)
+        self.measuring = Measuring(self.batches, directory, self.parallelism, 1)
 
     def start(self, count: int) -> list[Measure]:
         return self.measuring.start(self.task, [candidate(self.task, n) for n in range(count)])

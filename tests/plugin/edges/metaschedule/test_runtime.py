@@ -56,7 +56,7 @@ def artifact(tmp_path_factory: pytest.TempPathFactory) -> Path:
         sources={},
         directory=directory / "artifact",
     )
-    with closing(MetaScheduleCompiler(directory / "compiler")) as compiler:
+    with closing(MetaScheduleCompiler(directory / "compiler", seed=1)) as compiler:
         (build,) = compiler.build([job])
     assert build.error is None, build.error
     return directory / "artifact"
@@ -77,6 +77,6 @@ def test_the_numbers_are_the_same_with_the_compiler_and_without(artifact: Path, 
 
 
 def test_a_launch_and_the_times_of_kernels_need_no_compiler(artifact: Path, tmp_path: Path) -> None:
-    bench = FreshProcesses(tmp_path)
+    bench = FreshProcesses(tmp_path, 1)
     assert bench.pair(artifact, artifact).launch(4).base_ms > 0
     assert sum(bench.operators_ms(artifact).values()) > 0

@@ -10,10 +10,10 @@ IMAGE, WEIGHTS = Argument((1, 3, 8, 8), "float32"), Argument((4, 3, 3, 3), "floa
 
 
 def test_the_inputs_of_a_task_are_made_once_and_those_of_the_next_take_their_place() -> None:
-    first = sample_inputs((IMAGE, WEIGHTS), tvm.cpu())
-    assert sample_inputs((IMAGE, WEIGHTS), tvm.cpu()) is first
-    other = sample_inputs((WEIGHTS,), tvm.cpu())
-    again = sample_inputs((IMAGE, WEIGHTS), tvm.cpu())
+    first = sample_inputs((IMAGE, WEIGHTS), tvm.cpu(), 1)
+    assert sample_inputs((IMAGE, WEIGHTS), tvm.cpu(), 1) is first
+    other = sample_inputs((WEIGHTS,), tvm.cpu(), 1)
+    again = sample_inputs((IMAGE, WEIGHTS), tvm.cpu(), 1)
     assert again is not first
     assert [t.shape for t in other] == [WEIGHTS.shape]
     assert all(
@@ -21,9 +21,16 @@ def test_the_inputs_of_a_task_are_made_once_and_those_of_the_next_take_their_pla
     )  # another worker, too, has these values
 
 
+def test_the_seed_and_the_place_decide_the_values() -> None:
+    first, second = (t.numpy() for t in sample_inputs((IMAGE, IMAGE), tvm.cpu(), 1))
+    (other, _) = (t.numpy() for t in sample_inputs((IMAGE, IMAGE), tvm.cpu(), 2))
+    assert not (first == second).any()
+    assert not (first == other).any()
+
+
 def test_values_are_spread_between_minus_one_and_one() -> None:
     for dtype in ("float32", "float16", "float64"):
-        values = sample(Argument((1000,), dtype), tvm.cpu()).numpy()
+        values = sample(Argument((1000,), dtype), tvm.cpu(), 1).numpy()
         assert values.dtype == dtype
         assert -1 <= values.min() < -0.9
         assert 0.9 < values.max() <= 1
@@ -31,5 +38,5 @@ def test_values_are_spread_between_minus_one_and_one() -> None:
 
 
 def test_integers_are_zero_because_they_may_be_indices() -> None:
-    values = sample(Argument((5,), "int64"), tvm.cpu()).numpy()
+    values = sample(Argument((5,), "int64"), tvm.cpu(), 1).numpy()
     assert values.tolist() == [0] * 5

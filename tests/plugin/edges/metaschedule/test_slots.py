@@ -49,6 +49,7 @@ def asked(directory: Path, *, at_once: int = 2, alone: bool = False, slots: int 
         reference="",
         writes_reference=False,
         loser_ms=1.0,
+        seed=1,
         repeats=1,
         at_once=at_once,
         alone=alone,

@@ -40,8 +40,9 @@ class Workshop:
     def __init__(self, directory: Path, model: Path, *, on_ray: bool = False) -> None:
         self.model = model
         self.published: list[TuningRecord] = []
-        self.compiler = MetaScheduleCompiler(directory / "compiler")
+        self.compiler = MetaScheduleCompiler(directory / "compiler", seed=1)
         self.tuner = MetaScheduleTuner(
+            seed=1,
             targets={"cpu": TARGET},
             shapes={"m.onnx": {}},
             device=DEVICE,

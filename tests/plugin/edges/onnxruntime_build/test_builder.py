@@ -18,14 +18,16 @@ from tunegate.ports import BuildJob, ModelJob, Shapes
 TARGET = TargetConfig(name="cpu", threads=1, runtime="onnxruntime")
 
 
-def built(tmp_path: Path, model: Path, shapes: Shapes | None = None, name: str = "b") -> Build:
+def built(
+    tmp_path: Path, model: Path, shapes: Shapes | None = None, name: str = "b", seed: int = 1
+) -> Build:
     job = BuildJob(
         model=ModelJob(file=model, path="models/m.onnx", shapes=shapes or {}, target=TARGET),
         records={},
         sources={},
         directory=tmp_path / name,
     )
-    (build,) = OnnxRuntimeBuilder(tmp_path / "scratch").build([job])
+    (build,) = OnnxRuntimeBuilder(tmp_path / "scratch", seed=seed).build([job])
     return build
 
 
@@ -37,14 +39,14 @@ def test_the_artifact_is_the_model_with_its_shapes_fixed(tmp_path: Path) -> None
     assert (artifact.runtime, artifact.file, artifact.threads) == ("onnxruntime", "model.onnx", 1)
     assert artifact.inputs[0].shape == (5, 16)
     assert artifact.outputs[0].shape[0] == 5
-    out = cast("list[np.ndarray[Any, Any]]", load_artifact(tmp_path / "b")())[0]
+    out = cast("list[np.ndarray[Any, Any]]", load_artifact(tmp_path / "b", seed=1)())[0]
     assert out.shape == artifact.outputs[0].shape
 
 
 def test_weights_decide_the_key_and_nothing_else_of_the_file_does(tmp_path: Path) -> None:
     model = conv_model()
     first = built(tmp_path, save(model, tmp_path / "1.onnx"), name="b1")
-    again = built(tmp_path, save(model, tmp_path / "2.onnx"), name="b2")
+    again = built(tmp_path, save(model, tmp_path / "2.onnx"), name="b2", seed=2)
     weights = onnx.numpy_helper.to_array(model.graph.initializer[0]) * 2
     name = model.graph.initializer[0].name
     model.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(weights, name))
@@ -59,7 +61,7 @@ def test_external_data_comes_into_the_one_file(tmp_path: Path) -> None:
     build = built(tmp_path, file)
     assert build.error is None
     assert sorted(p.name for p in (tmp_path / "b").iterdir()) == ["artifact.json", "model.onnx"]
-    load_artifact(tmp_path / "b")()
+    load_artifact(tmp_path / "b", seed=1)()
 
 
 @pytest.mark.parametrize(
