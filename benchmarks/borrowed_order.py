@@ -26,14 +26,14 @@ from prior_knowledge import geometric
 from quality import saved
 from stock_model import TARGET, named_model, one_thread
 
+from tunegate.cost_model.draft_features import DraftFeatures
+from tunegate.cost_model.prior import prior_of
 from tunegate.edges.metaschedule.borrowed import expectation
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.messages import Candidate, Schedule
-from tunegate.edges.metaschedule.prior import prior_of
 from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.space import DesignSpace
-from tunegate.tuning.draft_features import DraftFeatures
+from tunegate.engine.protocol import Candidate, Schedule
 from tunegate_cache.records import TransferHit
 
 LOOKS = (1, 2, 3, 4, 6, 8)

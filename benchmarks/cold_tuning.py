@@ -33,11 +33,11 @@ from tunegate.artifacts.plans import Budget
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.functions import ModelFunction, functions_of
 from tunegate.edges.metaschedule.import_onnx import import_model
-from tunegate.edges.metaschedule.messages import Schedule
-from tunegate.edges.metaschedule.prepacking import split_kernel
+from tunegate.edges.metaschedule.passes.prepacking import split_kernel
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.onnx_prepare import prepare
+from tunegate.engine.protocol import Schedule
 
 TARGET = TargetConfig(name="cpu", layout="nchw", threads=1)
 """The same tasks for all: stock does not know how to turn a layout."""

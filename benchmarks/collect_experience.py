@@ -6,7 +6,7 @@ Operators are drawn from what image networks and transformers use (the prior ove
 Tuner, CC 2022), none of them an operator of a model that the benchmarks tune. Of each the search tries
 `--trials` candidates: the first at random, then half of them by what it has learned (its exploration-biased
 sampling). FILE gets one line for each operator. Several parts can run beside each other, each on a core of its
-own; their lines together are `plugin/tunegate/edges/metaschedule/experience/llvm.jsonl`.
+own; their lines together are `plugin/tunegate/cost_model/data/llvm.jsonl`.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from in_process import RESOLVED, imported, measured
 from onnx import TensorProto, helper, numpy_helper
 from stock_model import named_model, one_thread
 
+from tunegate.cost_model.experience import TaskExperience
+from tunegate.cost_model.loop_nest import Decided
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.search import TaskSearch
-from tunegate.tuning.experience import TaskExperience
-from tunegate.tuning.loop_nest import Decided
 
 KEPT_OUT = ("squeezenet", "resnet50", "transformer-128", "transformer-96", "zfnet512")
 BATCH = 8

@@ -19,7 +19,7 @@ from in_process import RESOLVED, imported
 from stock_model import named_model, one_thread
 from tvm.s_tir.meta_schedule.arg_info import ArgInfo
 
-from tunegate.edges.metaschedule.choices import with_split_choices
+from tunegate.edges.metaschedule.passes.split_concatenations import with_split_choices
 
 
 def main() -> None:

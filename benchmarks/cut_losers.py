@@ -22,7 +22,7 @@ from stock_model import TARGET
 from trimmer import Run, Variant, run, switched, trials, weighted
 
 from tunegate.artifacts.tasks import TuningTask
-from tunegate.edges.metaschedule.measuring import _LOSER_FACTOR, _REPEATS
+from tunegate.engine.measuring import _LOSER_FACTOR, _REPEATS
 from tunegate_cache.records import SURE_REPEATS, TuningRecord, WorkloadKey
 
 ALL, WITHOUT = Variant("losers cut short"), Variant("without", cuts_losers=False)

@@ -18,7 +18,7 @@ import tvm
 from stock_model import TARGET, one_thread
 from tvm import relax
 
-from tunegate.edges.metaschedule.elementary_functions import vectorize_elementary_functions
+from tunegate.edges.metaschedule.passes.elementary_functions import vectorize_elementary_functions
 from tunegate.edges.metaschedule.targets import tvm_target
 
 SHAPE = (128, 1024)

@@ -7,12 +7,13 @@ from pathlib import Path
 import onnx
 from stock_model import TARGET
 
-from tunegate.edges.metaschedule import measuring, worker
+from tunegate.edges.metaschedule import worker
 from tunegate.edges.metaschedule.functions import ModelFunction, functions_of
 from tunegate.edges.metaschedule.import_onnx import import_model
-from tunegate.edges.metaschedule.messages import Candidate, Measure, Measured
 from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
 from tunegate.edges.onnx_prepare import prepare
+from tunegate.engine import measuring
+from tunegate.engine.protocol import Candidate, Measure, Measured
 
 RESOLVED = tvm_target(TARGET)
 

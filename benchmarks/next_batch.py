@@ -27,7 +27,7 @@ from our_model import tasks_of, tuned
 from stock_model import TARGET, named_model
 from turns import next_in_turn
 
-from tunegate.edges.metaschedule import tuning_run
+from tunegate.engine import tuning_run
 from tunegate.tuning.behind import Work, behind
 from tunegate.tuning.next_task import Choice, TaskState
 from tunegate_cache.records import Miss

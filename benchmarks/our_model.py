@@ -15,9 +15,10 @@ from tunegate.artifacts.plans import Budget, PlannedTask, Shard
 from tunegate.artifacts.tasks import ResolvedTask, TuningTask
 from tunegate.config import CacheConfig, TargetConfig
 from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
-from tunegate.edges.metaschedule.tuner import MetaScheduleTuner
+from tunegate.edges.metaschedule.programs import PROGRAMS
 from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.shared_cache import SharedCache
+from tunegate.engine.tuner import EngineTuner
 from tunegate.errors import ModelError
 from tunegate.ports import BuildJob, ModelJob, Publish
 from tunegate_cache.records import (
@@ -239,14 +240,15 @@ def tuner_of(
     filters: bool = True,
     seed: int = 1,
     on_ray: bool = False,
-) -> MetaScheduleTuner:
-    return MetaScheduleTuner(
+) -> EngineTuner:
+    return EngineTuner(
         targets={target.name: target},
         shapes={"m.onnx": {}},
         device=DEVICE,
         toolchain=toolchain(),
         source=Provenance(),
         clock=time,
+        programs=PROGRAMS,
         scratch=scratch / "tuner",
         filters=filters,
         seed=1,

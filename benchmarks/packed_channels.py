@@ -25,11 +25,11 @@ from stock_model import named_model, one_thread
 from tvm.s_tir import Schedule
 from tvm.tirx import IndexMap
 
+from tunegate.cost_model.prior import prior_of
 from tunegate.edges.metaschedule import space
 from tunegate.edges.metaschedule.forms import _convolution, forms_of
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.prior import prior_of
 from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.workload import Workload, canonical_workload
 

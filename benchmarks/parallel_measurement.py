@@ -29,14 +29,15 @@ import onnx
 from scipy.stats import kendalltau
 from stock_model import TARGET, named_model
 
-from tunegate.edges.metaschedule import measuring, worker
+from tunegate.edges.metaschedule import worker
 from tunegate.edges.metaschedule.functions import functions_of
 from tunegate.edges.metaschedule.import_onnx import import_model
-from tunegate.edges.metaschedule.messages import Candidate, Measure, Measured
-from tunegate.edges.metaschedule.parallel_check import believed, to_check
 from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.onnx_prepare import prepare
+from tunegate.engine import measuring
+from tunegate.engine.parallel_check import believed, to_check
+from tunegate.engine.protocol import Candidate, Measure, Measured
 from tunegate.tuning.parallel_degree import Degree, adjusted
 
 TASKS = 4

@@ -26,13 +26,13 @@ import numpy as np
 from in_process import imported, measured
 from stock_model import TARGET, named_model, one_thread
 
+from tunegate.cost_model.experience import TaskExperience, nest_columns
+from tunegate.cost_model.prior import Prior, experience_of, prior_of, ratios_of
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.prior import Prior, experience_of, prior_of, ratios_of
 from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
 from tunegate.edges.metaschedule.workload import Workload
 from tunegate.tuning.candidate_filter import rank_correlation
-from tunegate.tuning.experience import TaskExperience, nest_columns
 
 BATCH = 8
 LOOKS = (8, 16, 32, 48)

@@ -25,10 +25,10 @@ from tvm import ir
 
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.messages import Schedule
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.metaschedule.workload import canonical_workload
+from tunegate.engine.protocol import Schedule
 
 TARGETS = {
     "llvm": TargetConfig(name="cpu", kind="llvm", cpu="skylake-avx512", threads=2),

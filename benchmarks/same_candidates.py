@@ -30,10 +30,11 @@ from parallel_measurement import RANKED, Slots, by_task, candidates, ranked, reg
 from stock_model import one_thread, patient_builder
 from tvm.s_tir import meta_schedule as ms
 
-from tunegate.edges.metaschedule import measuring
-from tunegate.edges.metaschedule.hiring import hire
-from tunegate.edges.metaschedule.messages import Measure
-from tunegate.edges.metaschedule.prepacking import split_kernel
+from tunegate.edges.metaschedule.passes.prepacking import split_kernel
+from tunegate.edges.metaschedule.programs import PROGRAMS
+from tunegate.engine import measuring
+from tunegate.engine.protocol import Measure
+from tunegate.engine.workers.spawning import hire
 
 STOCK_BATCH = 64
 STOCK_MS = 100
@@ -112,7 +113,9 @@ def ours(requests: Mapping[int, Measure], *, workers: int, cuts: bool = False) -
     best: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as directory:
         started = time.monotonic()
-        crew = hire(workers, threads=1, kind="llvm", gpus=(), directory=Path(directory))
+        crew = hire(
+            workers, PROGRAMS.worker, threads=1, kind="llvm", gpus=(), directory=Path(directory)
+        )
         while waiting or crew.pending:
             if waiting and not crew.waiting:
                 crew.add([timed_as(waiting.pop(0), best, cuts)])

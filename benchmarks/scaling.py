@@ -31,10 +31,10 @@ from tunegate.artifacts.plans import Budget
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.edges.child import Child
 from tunegate.edges.device_lock import Claim
-from tunegate.edges.metaschedule import tuner as tuner_module
-from tunegate.edges.metaschedule.crew import Crew
-from tunegate.edges.metaschedule.messages import Measured
-from tunegate.edges.metaschedule.places import Place, Slot
+from tunegate.engine import tuner as tuner_module
+from tunegate.engine.protocol import Measured
+from tunegate.engine.workers.device_slots import Place, Slot
+from tunegate.engine.workers.worker_pool import Crew
 from tunegate_cache.records import TuningRecord
 
 LEAST_TRIALS = 40

@@ -25,12 +25,12 @@ from in_process import RESOLVED, imported, measured
 from prior_knowledge import geometric
 from stock_model import named_model, one_thread
 
+from tunegate.cost_model.prior import prior_of
 from tunegate.edges.metaschedule import search as search_module
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.messages import Candidate, Schedule
-from tunegate.edges.metaschedule.prior import prior_of
 from tunegate.edges.metaschedule.search import TaskSearch
+from tunegate.engine.protocol import Candidate, Schedule
 
 
 class Effort(NamedTuple):

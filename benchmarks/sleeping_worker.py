@@ -8,7 +8,7 @@ import time
 
 import msgspec
 
-from tunegate.edges.metaschedule.messages import Measure, Measured
+from tunegate.engine.protocol import Measure, Measured
 
 Request = Measure
 BUILDING_SHARE = 0.8

@@ -33,7 +33,7 @@ from turns import in_turn
 
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.tasks import TuningTask
-from tunegate.edges.metaschedule import measuring, tuning_run
+from tunegate.engine import measuring, tuning_run
 from tunegate.tuning import next_task
 from tunegate.tuning.next_task import Choice
 from tunegate_cache.records import Miss, TuningRecord, WorkloadKey

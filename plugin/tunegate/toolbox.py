@@ -21,7 +21,7 @@ from tunegate.edges.cores import default_threads
 from tunegate.edges.device import ThisMachine
 from tunegate.edges.git import GitRepository
 from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
-from tunegate.edges.metaschedule.tuner import MetaScheduleTuner
+from tunegate.edges.metaschedule.programs import PROGRAMS
 from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.model_reader import GitModelReader
 from tunegate.edges.onnxruntime_build.builder import OnnxRuntimeBuilder
@@ -29,6 +29,7 @@ from tunegate.edges.run_seed import new_seed
 from tunegate.edges.shared_cache import STATE, SharedCache
 from tunegate.edges.shipping import BuildDirectories
 from tunegate.edges.terminal import progress
+from tunegate.engine.tuner import EngineTuner
 from tunegate.errors import ConfigError, OutputError, RevisionError
 from tunegate.pipeline import Measuring, Tools
 from tunegate.ports import Benchmarker, Clock, Repository, Scorer
@@ -231,8 +232,8 @@ def _tuner(
     source: Provenance,
     workdir: Path,
     seed: int,
-) -> MetaScheduleTuner:
-    return MetaScheduleTuner(
+) -> EngineTuner:
+    return EngineTuner(
         targets={target.name: target for target in config.targets},
         shapes=_Shapes(config),
         device=device.fingerprint(),
@@ -240,6 +241,7 @@ def _tuner(
         source=source,
         clock=clock,
         seed=seed,
+        programs=PROGRAMS,
         scratch=workdir / "tune",
         on_ray=config.executor == "ray",
     )

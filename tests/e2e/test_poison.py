@@ -16,9 +16,10 @@ from tunegate.artifacts.plans import Budget, PlannedTask, Shard
 from tunegate.artifacts.tasks import ResolvedTask, TuningTask
 from tunegate.config import CacheConfig, TargetConfig
 from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
-from tunegate.edges.metaschedule.tuner import MetaScheduleTuner
+from tunegate.edges.metaschedule.programs import PROGRAMS
 from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.shared_cache import SharedCache
+from tunegate.engine.tuner import EngineTuner
 from tunegate.errors import ModelError
 from tunegate.ports import BuildJob, ModelJob
 from tunegate_cache.records import (
@@ -54,7 +55,7 @@ class Shop:
         self.records.sort(key=lambda record: record.median_ms)
 
     def _learn(self, directory: Path) -> list[TuningRecord]:
-        tuner = MetaScheduleTuner(
+        tuner = EngineTuner(
             seed=1,
             targets={"cpu": TARGET},
             shapes={"m.onnx": {}},
@@ -62,6 +63,7 @@ class Shop:
             toolchain=toolchain(),
             source=Provenance(repository="org/x", ref="refs/heads/main"),
             clock=time,
+            programs=PROGRAMS,
             scratch=directory / "tuner",
         )
         task = PlannedTask(resolved=ResolvedTask(self.task, Miss("absent")), trials=8, gain_ms=1.0)

@@ -24,16 +24,17 @@ from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
 from tunegate.edges.metaschedule.functions import functions_of
 from tunegate.edges.metaschedule.import_onnx import import_model
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.messages import Measure
-from tunegate.edges.metaschedule.places import Place
+from tunegate.edges.metaschedule.programs import PROGRAMS
 from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.targets import tvm_target
-from tunegate.edges.metaschedule.tuner import MetaScheduleTuner
 from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.nvidia.gpus import fingerprint_of, visible_gpus
 from tunegate.edges.nvidia.kernel_clock import kernel_clock
 from tunegate.edges.nvidia.state import state_of
 from tunegate.edges.onnx_prepare import prepare
+from tunegate.engine.protocol import Measure
+from tunegate.engine.tuner import EngineTuner
+from tunegate.engine.workers.device_slots import Place
 from tunegate.errors import ModelError
 from tunegate.ports import BuildJob, ModelJob
 from tunegate_cache.records import Miss, Provenance, TuningRecord
@@ -56,7 +57,7 @@ class Workshop:
     def tune(self, budget: Budget) -> list[TaskOutcome]:
         (tasks,) = self.compiler.tasks([self.job])
         assert not isinstance(tasks, ModelError)
-        tuner = MetaScheduleTuner(
+        tuner = EngineTuner(
             seed=1,
             targets={"gpu": TARGET},
             shapes={NAME: {}},
@@ -64,6 +65,7 @@ class Workshop:
             toolchain=toolchain(),
             source=Provenance(),
             clock=time,
+            programs=PROGRAMS,
             scratch=self.directory / "tuner",
         )
         shard = Shard(

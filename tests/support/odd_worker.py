@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from tunegate.edges.metaschedule.messages import Measure, Measured
+from tunegate.engine.protocol import Measure, Measured
 
 Request = Measure
 

@@ -14,7 +14,7 @@ import msgspec
 
 from tunegate.config import CacheConfig
 from tunegate.edges.cores import default_threads, usable_cores
-from tunegate.edges.metaschedule.cuda_toolkit import cuda_variables
+from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
 from tunegate.edges.nvidia.gpus import visible_gpus
 from tunegate.edges.nvidia.kernel_clock import permits_kernel_clock
 from tunegate.edges.shared_cache import open_store

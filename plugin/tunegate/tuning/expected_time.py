@@ -47,7 +47,7 @@ TRANSFER_ROOM = 0.25
 """What a search still finds over a neighbour's schedule (3-15 % seen, for matrix products)."""
 TRANSFER_ROOM_PER_DISTANCE = 0.05
 PACES: dict[TargetKind, Pace] = {"llvm": INFORMED, "cuda": FROM_NOTHING}
-"""There is experience from before for CPUs (`edges/metaschedule/experience`)."""
+"""There is experience from before for CPUs (`cost_model/data`)."""
 SECONDS_PER_TRIAL: dict[TargetKind, float] = {"llvm": 0.4, "cuda": 0.8}
 """Search, build and overheads of one candidate, with all workers at work."""
 RUNS_PER_TRIAL = 20

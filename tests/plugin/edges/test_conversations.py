@@ -7,7 +7,7 @@ import msgspec
 
 from tunegate.edges.child import Child
 from tunegate.edges.conversations import Conversation, converse
-from tunegate.edges.metaschedule.messages import Argument, Candidate, Measure, Measured, Schedule
+from tunegate.engine.protocol import Argument, Candidate, Measure, Measured, Schedule
 
 
 def question(number: int, does: str) -> Measure:

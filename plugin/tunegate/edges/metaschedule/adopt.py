@@ -14,10 +14,10 @@ from tvm.s_tir import meta_schedule as ms
 from tunegate.artifacts.foreign_schedules import AdoptedSchedule, ForeignSchedule
 from tunegate.edges.metaschedule.forms import DIRECT
 from tunegate.edges.metaschedule.functions import ModelFunction
-from tunegate.edges.metaschedule.messages import Schedule
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import ResolvedTarget
 from tunegate.edges.metaschedule.trace_form import form
+from tunegate.engine.protocol import Schedule
 from tunegate_cache.records import WorkloadKey
 
 _MOST_OF_EACH = 4

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from tunegate.edges.metaschedule.messages import Schedule
-from tunegate.edges.metaschedule.prior import Prior
+from tunegate.cost_model.draft_features import DraftFeatures
+from tunegate.cost_model.prior import Prior
 from tunegate.edges.metaschedule.space import DesignSpace
-from tunegate.tuning.draft_features import DraftFeatures
+from tunegate.engine.protocol import Schedule
 from tunegate.tuning.drafts import Draft
 
 MOST = 8

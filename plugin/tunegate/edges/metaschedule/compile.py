@@ -7,14 +7,16 @@ from pathlib import Path
 from tunegate.artifacts.tasks import TaskUse, TuningTask
 from tunegate.edges.metaschedule.adopt import adopt
 from tunegate.edges.metaschedule.build_model import OpenModel, build_model
-from tunegate.edges.metaschedule.check import check
-from tunegate.edges.metaschedule.check_messages import CheckArtifact, CheckReply
+from tunegate.edges.metaschedule.checks.check import check
+from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact, CheckReply
 from tunegate.edges.metaschedule.export_database import export_database
 from tunegate.edges.metaschedule.functions import ModelFunction, functions_of, layer_names
 from tunegate.edges.metaschedule.import_onnx import import_model
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.layout import is_channels_last
-from tunegate.edges.metaschedule.messages import (
+from tunegate.edges.metaschedule.passes.layout import is_channels_last
+from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
+from tunegate.edges.onnx_prepare import prepare
+from tunegate.engine.protocol import (
     Adopted,
     AdoptSchedules,
     BuildModel,
@@ -28,8 +30,6 @@ from tunegate.edges.metaschedule.messages import (
     ModelFile,
     Tasks,
 )
-from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
-from tunegate.edges.onnx_prepare import prepare
 from tunegate.errors import TunegateError, UnsupportedModelError
 from tunegate_cache.records import WorkloadKey
 

@@ -20,9 +20,10 @@ from tunegate.config import TargetConfig
 from tunegate.edges.child import Child, ChildDiedError
 from tunegate.edges.conversations import Conversation, converse
 from tunegate.edges.cores import usable_cores
-from tunegate.edges.metaschedule.check_messages import CheckArtifact, Checked
-from tunegate.edges.metaschedule.cuda_toolkit import cuda_variables
-from tunegate.edges.metaschedule.messages import (
+from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact, Checked
+from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
+from tunegate.edges.run_seed import derived
+from tunegate.engine.protocol import (
     Adopted,
     AdoptSchedules,
     BuildModel,
@@ -36,7 +37,6 @@ from tunegate.edges.metaschedule.messages import (
     ModelFile,
     Tasks,
 )
-from tunegate.edges.run_seed import derived
 from tunegate.errors import EnvironmentUnfitError, ModelError, UnsupportedModelError
 from tunegate.ports import BuildJob, Compiler, Export, ModelJob
 from tunegate_cache.records import WorkloadKey

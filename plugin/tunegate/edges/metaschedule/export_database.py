@@ -11,9 +11,9 @@ from tvm.s_tir import meta_schedule as ms
 
 from tunegate.edges.metaschedule.forms import DIRECT
 from tunegate.edges.metaschedule.functions import ModelFunction
-from tunegate.edges.metaschedule.messages import Exported, Schedule
-from tunegate.edges.metaschedule.prepacking import unmarked
+from tunegate.edges.metaschedule.passes.prepacking import unmarked
 from tunegate.edges.metaschedule.space import DesignSpace
+from tunegate.engine.protocol import Exported, Schedule
 from tunegate_cache.records import TuningRecord
 
 WORKLOADS, RECORDS = "database_workload.json", "database_tuning_record.json"

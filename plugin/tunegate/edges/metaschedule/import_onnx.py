@@ -12,9 +12,9 @@ import onnx
 from tvm import relax
 from tvm.relax.frontend.onnx import from_onnx
 
-from tunegate.edges.metaschedule import layout
-from tunegate.edges.metaschedule.prepacking import marked
-from tunegate.edges.metaschedule.weight_layout import with_moved_constants
+from tunegate.edges.metaschedule.passes import layout
+from tunegate.edges.metaschedule.passes.prepacking import marked
+from tunegate.edges.metaschedule.passes.weight_layout import with_moved_constants
 from tunegate.edges.onnx_prepare import PreparedModel, unsupported
 from tunegate.errors import UnsupportedModelError
 

@@ -16,10 +16,15 @@ import tvm
 from tvm.s_tir import meta_schedule as ms
 
 from tunegate.artifacts.builds import Source as Origin
+from tunegate.cost_model.draft_features import DraftFeatures
+from tunegate.cost_model.prior import Prior
+from tunegate.cost_model.surrogate import Score, Surrogate
 from tunegate.edges.metaschedule.borrowed import MOST, Expect, borrowed, expectation
-from tunegate.edges.metaschedule.default_schedule import with_default_schedule
 from tunegate.edges.metaschedule.forms import DIRECT
-from tunegate.edges.metaschedule.messages import (
+from tunegate.edges.metaschedule.passes.default_schedule import with_default_schedule
+from tunegate.edges.metaschedule.space import DesignSpace
+from tunegate.edges.metaschedule.workload import Workload
+from tunegate.engine.protocol import (
     DEFAULT,
     Argument,
     Candidate,
@@ -27,12 +32,7 @@ from tunegate.edges.metaschedule.messages import (
     Proposed,
     Schedule,
 )
-from tunegate.edges.metaschedule.prior import Prior
-from tunegate.edges.metaschedule.space import DesignSpace
-from tunegate.edges.metaschedule.surrogate import Score, Surrogate
-from tunegate.edges.metaschedule.workload import Workload
 from tunegate.tuning.candidate_filter import Pick, Reason, picks
-from tunegate.tuning.draft_features import DraftFeatures
 from tunegate.tuning.drafts import Draft, DraftSpace
 
 _POOL = 512

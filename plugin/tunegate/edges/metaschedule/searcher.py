@@ -7,11 +7,16 @@ from pathlib import Path
 
 import msgspec
 
+from tunegate.cost_model.prior import Prior, prior_of
 from tunegate.edges.metaschedule.functions import functions_of
 from tunegate.edges.metaschedule.import_onnx import import_model
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.layout import is_channels_last
-from tunegate.edges.metaschedule.messages import (
+from tunegate.edges.metaschedule.passes.layout import is_channels_last
+from tunegate.edges.metaschedule.search import TaskSearch
+from tunegate.edges.metaschedule.targets import tvm_target
+from tunegate.edges.metaschedule.workload import Workload
+from tunegate.edges.onnx_prepare import prepare
+from tunegate.engine.protocol import (
     Failed,
     Opened,
     OpenModels,
@@ -20,11 +25,6 @@ from tunegate.edges.metaschedule.messages import (
     SearchReply,
     SearchRequest,
 )
-from tunegate.edges.metaschedule.prior import Prior, prior_of
-from tunegate.edges.metaschedule.search import TaskSearch
-from tunegate.edges.metaschedule.targets import tvm_target
-from tunegate.edges.metaschedule.workload import Workload
-from tunegate.edges.onnx_prepare import prepare
 from tunegate.errors import TunegateError
 
 Request = SearchRequest

@@ -16,12 +16,12 @@ import msgspec
 import tvm
 from tvm.s_tir import meta_schedule as ms
 
+from tunegate.cost_model.experience import Sketch
+from tunegate.cost_model.loop_nest import nest_of
 from tunegate.edges.metaschedule.forms import DIRECT, Form, forms_of
-from tunegate.edges.metaschedule.messages import Schedule
 from tunegate.edges.metaschedule.trace_form import form
 from tunegate.edges.metaschedule.workload import Workload
-from tunegate.tuning.experience import Sketch
-from tunegate.tuning.loop_nest import nest_of
+from tunegate.engine.protocol import Schedule
 from tunegate.tuning.refit import adapt
 from tunegate_cache.decisions import SamplingInstruction, SamplingKind, check_decisions
 from tunegate_cache.records import Decision

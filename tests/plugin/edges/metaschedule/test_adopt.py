@@ -14,11 +14,11 @@ from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.adopt import adopt
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.messages import Schedule
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.metaschedule.workload import canonical_workload
 from tunegate.edges.stock_database import read_database
+from tunegate.engine.protocol import Schedule
 
 load_intrinsics("llvm")
 TARGET = tvm_target(TargetConfig(name="cpu", kind="llvm"))

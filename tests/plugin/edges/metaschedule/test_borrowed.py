@@ -11,9 +11,9 @@ import tvm
 from tests.plugin.edges.metaschedule.test_workload import product
 from tunegate.edges.metaschedule.borrowed import MOST, borrowed
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.messages import Schedule
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.workload import canonical_workload
+from tunegate.engine.protocol import Schedule
 
 load_intrinsics("llvm")
 CPU = tvm.target.Target({"kind": "llvm", "mcpu": "haswell", "num-cores": 2})

@@ -18,11 +18,11 @@ from tunegate.edges.metaschedule.functions import ModelFunction, functions_of
 from tunegate.edges.metaschedule.import_onnx import import_model
 from tunegate.edges.metaschedule.in_model import slower_in_model
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.messages import BuildModel, Built, ModelFile, Schedule
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
 from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.onnx_prepare import prepare
+from tunegate.engine.protocol import BuildModel, Built, ModelFile, Schedule
 from tunegate_cache.records import DeviceFingerprint, TuningRecord, WorkloadKey
 
 TARGET = TargetConfig(name="cpu", threads=1)

@@ -12,12 +12,12 @@ from tunegate.artifacts.builds import Build
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.build_model import LIBRARY, OpenModel, build_model
 from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
-from tunegate.edges.metaschedule.cuda_toolkit import cuda_variables
 from tunegate.edges.metaschedule.functions import functions_of
 from tunegate.edges.metaschedule.import_onnx import import_model
-from tunegate.edges.metaschedule.messages import BuildModel, Built, ModelFile
 from tunegate.edges.metaschedule.targets import tvm_target
+from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
 from tunegate.edges.onnx_prepare import prepare
+from tunegate.engine.protocol import BuildModel, Built, ModelFile
 from tunegate.ports import BuildJob, ModelJob
 
 GPU = TargetConfig(name="gpu", kind="cuda", arch="sm_80")

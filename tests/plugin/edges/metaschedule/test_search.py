@@ -10,11 +10,11 @@ from tvm import te
 
 from tests.plugin.edges.metaschedule.test_workload import product
 from tests.support.cuda_intrinsics import load_cuda_intrinsics
+from tunegate.cost_model.prior import prior_of
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.messages import Candidate, Measured, Schedule
-from tunegate.edges.metaschedule.prior import prior_of
 from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.workload import canonical_workload
+from tunegate.engine.protocol import Candidate, Measured, Schedule
 from tunegate.tuning.drafts import Draft
 
 load_intrinsics("llvm")

@@ -10,9 +10,9 @@ import tvm_ffi
 
 from tests.plugin.edges.metaschedule.test_workload import product
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.messages import Schedule
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.workload import Workload, canonical_workload
+from tunegate.engine.protocol import Schedule
 
 load_intrinsics("llvm")
 TARGET = tvm.target.Target({"kind": "llvm", "mcpu": "haswell", "num-cores": 2})

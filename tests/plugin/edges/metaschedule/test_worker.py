@@ -16,16 +16,16 @@ from tests.support.small_onnx import conv_model, save
 from tunegate.config import TargetConfig
 from tunegate.edges.device_lock import Claim, held
 from tunegate.edges.metaschedule import worker
+from tunegate.edges.metaschedule.checks.sample_inputs import sample_inputs
 from tunegate.edges.metaschedule.functions import functions_of
 from tunegate.edges.metaschedule.import_onnx import import_model
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.messages import Measure
-from tunegate.edges.metaschedule.places import Place, Slot
-from tunegate.edges.metaschedule.sample_inputs import sample_inputs
 from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.nvidia.gpus import visible_gpus
 from tunegate.edges.onnx_prepare import prepare
+from tunegate.engine.protocol import Measure
+from tunegate.engine.workers.device_slots import Place, Slot
 from tunegate_cache.records import SURE_REPEATS
 
 load_intrinsics("llvm")
@@ -33,7 +33,7 @@ HANGS = """
 import sys, time
 import msgspec
 from tunegate.edges.metaschedule import worker
-from tunegate.edges.metaschedule.messages import Measure
+from tunegate.engine.protocol import Measure
 worker._build = lambda request: time.sleep(60)
 worker.answer(msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Measure))
 """

@@ -1,0 +1,106 @@
+"""What was measured of other tasks, in words that are the same for all of them.
+
+Knowledge from before the first trial: One-Shot Tuner (CC 2022) and MetaTune (2021) train a cost model on many
+tasks, and let it choose for a task that it has never seen. Here a row says what the decisions of a sketch make
+of its loop nest, not what they are, so that it means the same for any shape.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from tunegate.cost_model.loop_nest import Decided, LoopNest
+
+_LANES = (8, 16)
+"""Vectors of 32-bit numbers in 256 and in 512 bits."""
+
+
+class Sketch(msgspec.Struct, frozen=True):
+    """What of a template is the same for any task; `form` is that of the workload. Without a loop nest it says
+    nothing."""
+
+    form: str
+    nest: LoopNest | None
+
+
+class TaskExperience(msgspec.Struct, frozen=True):
+    """`rows` are (which sketch, milliseconds, decisions)."""
+
+    name: str
+    sketches: tuple[Sketch, ...]
+    rows: tuple[tuple[int, float, Decided], ...]
+
+
+class _Tile(NamedTuple):
+    """Iterations of loops of one kind and level, in logarithms to 2."""
+
+    lanes: float
+    second: float
+    inner: float
+    middle: float
+    middle_last: float
+    outer: float
+    reduced_inner: float
+    reduced_outer: float
+    axis: float
+
+
+def nest_columns(sketch: Sketch, decided: Decided) -> list[float]:
+    """What a cost model sees of the loops; `NEST_COLUMNS` of them, all unknown without a loop nest."""
+    if sketch.nest is None:
+        return [math.nan] * NEST_COLUMNS
+    tile = _tile(sketch.nest, decided)
+    lanes = 2**tile.lanes
+    unroll = _log([sketch.nest.unrolled_steps(decided)])
+    body = tile.inner - tile.lanes + tile.reduced_inner
+    return [
+        *tile,
+        *(float(round(lanes) % width == 0) for width in _LANES),
+        tile.inner - tile.lanes,
+        tile.inner + tile.middle,
+        tile.reduced_inner + tile.reduced_outer,
+        unroll,
+        body,
+        float(body <= unroll),
+        float(body + tile.middle <= unroll),
+        -1.0 if sketch.nest.copied_at is None else float(sketch.nest.copied_at),
+        float(sketch.form != "direct"),
+    ]
+
+
+NEST_COLUMNS = len(_Tile._fields) + len(_LANES) + 9
+
+
+def innermost(sketch: Sketch, decided: Decided) -> Decided:
+    """What decides most of a time: how much of each axis the innermost loops do. All decisions without a loop
+    nest."""
+    if sketch.nest is None:
+        return decided
+    return ((*(decided[place][-1] for place in sketch.nest.spatial),),)
+
+
+def _tile(nest: LoopNest, decided: Decided) -> _Tile:
+    spatial = nest.spatial
+    deepest = len(decided[spatial[0]])
+    inner = [decided[p][level] for p, level in nest.order if p in spatial and level == deepest - 1]
+    middle = [decided[p][level] for p, level in nest.order if p in spatial and level == deepest - 2]
+    last = nest.order[-1][0]
+    return _Tile(
+        lanes=_log(inner[-1:]),
+        second=_log(inner[-2:-1]),
+        inner=_log(inner),
+        middle=_log(middle),
+        middle_last=_log(middle[-1:]),
+        outer=sum(_log(decided[p][:-2]) for p in spatial),
+        reduced_inner=sum(_log(decided[p][-1:]) for p in nest.reduced),
+        reduced_outer=sum(_log(decided[p][:-1]) for p in nest.reduced),
+        axis=_log(decided[last]),
+    )
+
+
+def _log(factors: Sequence[int]) -> float:
+    return math.log2(math.prod(factors))

@@ -1,0 +1,111 @@
+"""A cheap score for drafts: boosted trees on what one task has measured so far, on top of what is known
+from before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tunegate.cost_model.boosted_trees import BoostedTrees
+from tunegate.cost_model.prior import Prior
+from tunegate.tuning.candidate_filter import LEAST_CORRELATION, LEAST_EVIDENCE, rank_correlation
+
+_ENOUGH_TO_DOUBT = 2 * LEAST_EVIDENCE
+_ROUNDS = 40
+_FOLDS = 4
+_PARAMETERS = {
+    "max_depth": 5,
+    "eta": 0.2,
+    "min_child_weight": 0.5,
+    "subsample": 0.8,
+    "colsample_bytree": 0.7,
+}
+
+
+Score = Callable[[Sequence[Sequence[float]]], np.ndarray]
+"""Of rows of features; more is better."""
+
+
+class _Known(NamedTuple):
+    """Rows, their labels, and what is expected of them without looking at these labels one by one."""
+
+    features: np.ndarray
+    labels: np.ndarray
+    expected: np.ndarray
+
+    def only(self, chosen: np.ndarray) -> _Known:
+        return _Known(*(part[chosen] for part in self))
+
+
+class Surrogate:
+    """Learns time ratios, best / time, so that it is most exact where it matters; what failed
+    counts as infinitely slow: to learn that a region fails is to learn something.
+
+    Before a task has evidence of its own the prior decides, from then on the trees that correct it; where
+    these are better without the prior, they go without it. Where they know nothing, the prior goes on, unless
+    what was measured contradicts it.
+    """
+
+    def __init__(self, prior: Prior | None = None) -> None:
+        self.prior = prior
+        self._rows: list[list[float]] = []
+        self._milliseconds: list[float | None] = []
+        self.evidence = 0.0
+
+    def add(self, row: list[float], milliseconds: float | None) -> None:
+        """None for a candidate that did not build, run or compute right."""
+        self._rows.append(row)
+        self._milliseconds.append(milliseconds)
+
+    def score(self) -> Score | None:
+        """Fit, and say what tells good drafts from others; None until there is evidence that it means
+        anything. `evidence` is the rank correlation of predictions with measurements that they were not
+        fitted to."""
+        times = [t for t in self._milliseconds if t is not None]
+        if len(self._rows) < LEAST_EVIDENCE or not times:
+            return None if self.prior is None else self.prior.ratios
+        best = min(times)
+        labels = np.array([0.0 if t is None else best / t for t in self._milliseconds])
+        features = np.array(self._rows, dtype=np.float32)
+        tried = []
+        for expect in self._expectations(float(np.mean(labels))):
+            known = _Known(features, labels, expect(self._rows))
+            tried.append((_evidence(known), known, expect))
+        self.evidence, known, expect = max(tried, key=lambda one: one[0])
+        if self.evidence < LEAST_CORRELATION:
+            prior = self.prior
+            return prior.ratios if prior and self._is_credible(prior, labels) else None
+        trees = _fitted(known)
+        return lambda rows: trees.predicted(np.array(rows, dtype=np.float32), expect(rows))
+
+    def _is_credible(self, prior: Prior, labels: np.ndarray) -> bool:
+        """Whether the prior may go on where the task's own trees know nothing. What it picks is alike, so a few of
+        them say little of its ranks; with more there are some among them that it would have rejected."""
+        if len(self._rows) < _ENOUGH_TO_DOUBT:
+            return True
+        expected = prior.ratios(self._rows).tolist()
+        return rank_correlation(expected, labels.tolist()) > 0
+
+    def _expectations(self, average: float) -> Iterator[Score]:
+        """What the trees may correct: the average of the task, and the prior."""
+        yield lambda rows: np.full(len(rows), average)
+        if self.prior is not None:
+            yield self.prior.ratios
+
+
+def _evidence(known: _Known) -> float:
+    fold = np.arange(len(known.labels)) % _FOLDS
+    predicted = np.zeros(len(known.labels))
+    for number in range(_FOLDS):
+        held = fold == number
+        trees = _fitted(known.only(~held))
+        predicted[held] = trees.predicted(known.features[held], known.expected[held])
+    return rank_correlation(predicted.tolist(), known.labels.tolist())
+
+
+def _fitted(known: _Known) -> BoostedTrees:
+    return BoostedTrees(
+        known.features, known.labels, _PARAMETERS, rounds=_ROUNDS, expected=known.expected
+    )

@@ -1,0 +1,31 @@
+"""What is asked of the child that checks a compiled model, and what it answers."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tunegate.artifacts.builds import OutputError
+from tunegate.engine.protocol import Failed
+
+
+class CheckArtifact(msgspec.Struct, frozen=True, tag="check", kw_only=True):
+    """`reference` is the ONNX file that ONNX Runtime runs; `kind` is the target's; `seeds` make the inputs."""
+
+    directory: str
+    reference: str
+    kind: str
+    seeds: tuple[int, ...]
+
+
+class Checked(msgspec.Struct, frozen=True, tag="checked", kw_only=True):
+    """`ran` is False where this machine has no device to run it on; `detail` says what is wrong."""
+
+    ran: bool
+    max_absolute: float = 0.0
+    max_relative: float = 0.0
+    tolerance: float = 0.0
+    detail: str = ""
+    outputs: tuple[OutputError, ...] = ()
+
+
+CheckReply = Checked | Failed

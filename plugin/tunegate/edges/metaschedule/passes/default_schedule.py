@@ -1,0 +1,24 @@
+"""What a kernel is scheduled like where no record says better."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.s_tir import dlight
+
+from tunegate.edges.metaschedule.passes.split_concatenations import with_split_choices
+
+
+def with_default_schedule(module: Any, target: Any) -> Any:
+    """On CPUs the loops stay as they are written, but for choices along the innermost one. On a GPU they would not run
+    at all: TVM's own rules for any kernel (DLight) bind what has no schedule yet to its threads."""
+    if str(target.kind.name) != "cuda":
+        return with_split_choices(module)
+    with target:
+        return dlight.ApplyDefaultSchedule(
+            dlight.gpu.Matmul(),
+            dlight.gpu.GEMV(),
+            dlight.gpu.Reduction(),
+            dlight.gpu.GeneralReduction(),
+            dlight.gpu.Fallback(),
+        )(module.clone())  # it changes the module that it is given

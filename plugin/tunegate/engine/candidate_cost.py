@@ -1,0 +1,41 @@
+"""What one measured candidate adds to the ledger of its task, and what the next ones may take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from tunegate.artifacts.outcomes import CandidateCost
+from tunegate.engine.protocol import Candidate, Measured
+
+_ENOUGH_SEEN = 4
+_TIMES_THE_SLOWEST, _LEAST_SECONDS = 3.0, 5.0
+
+
+def cost_of(
+    stage: Literal["look", "confirm"], candidate: Candidate, measured: Measured, *, improved: bool
+) -> CandidateCost:
+    return CandidateCost(
+        stage=stage,
+        origin=candidate.origin,
+        pick=candidate.reason if candidate.origin == "search" else "given",
+        status=measured.status,
+        build_seconds=measured.build_seconds,
+        run_seconds=measured.run_seconds,
+        milliseconds=measured.median_ms if measured.status == "ok" else None,
+        improved=improved,
+    )
+
+
+def patience_seconds(costs: Sequence[CandidateCost]) -> float | None:
+    """What building, or measuring, may take, by what the candidates of the task took so far; None before there are
+    enough of them. What takes several times the longest of the others is hardly the best. (DOPpler's limit adapts to
+    the load, IEEE TPDS 2023; that of Helion's autotuner to what was seen, as here.)"""
+    taken = [
+        max(cost.build_seconds, cost.run_seconds)
+        for cost in costs
+        if cost.status == "ok" and cost.origin != "default"
+    ]
+    if len(taken) < _ENOUGH_SEEN:
+        return None
+    return max(_LEAST_SECONDS, _TIMES_THE_SLOWEST * max(taken))

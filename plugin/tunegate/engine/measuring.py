@@ -1,0 +1,114 @@
+"""Candidates to requests, and results to finished batches: how often and beside whom each is timed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import NamedTuple
+
+from tunegate.engine.batches import Batch, OpenBatches
+from tunegate.engine.parallel_check import believed, to_check
+from tunegate.engine.parallelism import Parallelism
+from tunegate.engine.protocol import Candidate, Measure, Measured
+from tunegate.engine.task_history import TaskLedger
+from tunegate_cache.records import SURE_REPEATS
+
+_REPEATS = 3
+_REPEAT_MS, _CAREFUL_REPEAT_MS = 10, 30
+_LOSER_FACTOR = 1.5
+"""Slower than this many times the best: one repeat was enough. On machines that others share one of 10 ms may be 1.3
+times off, and what could have won must not be lost by that."""
+
+
+class Taken(NamedTuple):
+    """After a result: requests that follow from it, and the batch that it finished."""
+
+    again: list[Measure]
+    finished: Batch | None
+
+
+class Measuring:
+    """The measurements of one run, on inputs of `seed`. `target_json` is known once the models are open."""
+
+    def __init__(
+        self, batches: OpenBatches, directory: Path, parallelism: Parallelism, seed: int
+    ) -> None:
+        self._batches, self._directory, self._parallelism = batches, directory, parallelism
+        self._seed = seed
+        self._chance = random.Random(1)  # noqa: S311 -- a sample, not a secret
+        self.target_json = ""
+
+    def start(self, ledger: TaskLedger, candidates: Sequence[Candidate]) -> list[Measure]:
+        """Of a new batch, with as many at once as the device has shown to bear with this task."""
+        at_once = self._parallelism.at_once(ledger.workload)
+        self._batches.start(ledger, candidates, at_once=at_once)
+        return [self._request(ledger, candidate, at_once=at_once) for candidate in candidates]
+
+    def careful_in_turn(
+        self, chosen: Sequence[tuple[TaskLedger, Sequence[Candidate]]]
+    ) -> list[Measure]:
+        """The first of each task, then the second of each: should the budget end, most tasks have an answer."""
+        turns = zip_longest(*([(ledger, c) for c in candidates] for ledger, candidates in chosen))
+        return [self.careful(*one) for turn in turns for one in turn if one is not None]
+
+    def careful(self, ledger: TaskLedger, candidate: Candidate) -> Measure:
+        """For what may win: with all the repeats, and nobody beside it."""
+        return self._request(ledger, candidate, is_careful=True, alone=True)
+
+    def take(self, request: Measure, measured: Measured, now: int) -> Taken:
+        batch = self._batches.come_back(request.candidate, measured, now)
+        return self._after(batch, now) if batch.is_back else Taken([], None)
+
+    def give_up(self, request: Measure, now: int) -> Batch | None:
+        """The batch if that was all it waited for; what it knows counts without a further check."""
+        batch = self._batches.give_up(request.candidate)
+        return self._finished(batch, now) if batch.is_back else None
+
+    def _after(self, batch: Batch, now: int) -> Taken:
+        if batch.held_back and batch.alone is None:
+            numbers = to_check(batch.held_back, self._chance)
+            if numbers:
+                ledger = batch.ledger
+                again = self._batches.check(batch, numbers)
+                return Taken([self._request(ledger, c, alone=True) for c in again], None)
+        return Taken([], self._finished(batch, now))
+
+    def _finished(self, batch: Batch, now: int) -> Batch:
+        workload = batch.ledger.workload
+        if batch.at_once == 1:
+            self._parallelism.note_alone(workload, batch.results)
+        elif batch.held_back:
+            found = believed(batch.held_back, batch.alone or {})
+            self._batches.settle(batch, found.results, now)
+            self._parallelism.note_beside(workload, found)
+        self._batches.close(batch)
+        return batch
+
+    def _request(
+        self,
+        ledger: TaskLedger,
+        candidate: Candidate,
+        *,
+        is_careful: bool = False,
+        at_once: int = 1,
+        alone: bool = False,
+    ) -> Measure:
+        best = ledger.best_ms
+        return Measure(
+            candidate=candidate,
+            target_json=self.target_json,
+            reference=str(self._directory / f"{candidate.workload[:32]}.npy"),
+            writes_reference=candidate.origin == "default",
+            loser_ms=float("inf") if best is None else _LOSER_FACTOR * best,
+            repeats=SURE_REPEATS if is_careful else _REPEATS,
+            seed=self._seed,
+            repeat_ms=_CAREFUL_REPEAT_MS if is_careful else _REPEAT_MS,
+            at_once=at_once,
+            alone=alone,
+            # The default schedule is the reference of all, and what is measured again was in time before.
+            patience_seconds=None
+            if alone or candidate.origin == "default"
+            else ledger.patience_seconds,
+        )

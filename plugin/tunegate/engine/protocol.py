@@ -1,0 +1,246 @@
+"""What the coordinator asks its children, and what they answer. No TVM here."""
+
+from __future__ import annotations
+
+import statistics
+
+import msgspec
+
+from tunegate.artifacts.builds import Source
+from tunegate.artifacts.foreign_schedules import AdoptedSchedule, ForeignSchedule
+from tunegate.artifacts.tasks import TuningTask
+from tunegate.config import TargetConfig
+from tunegate.engine.workers.device_slots import Place
+from tunegate.tuning.candidate_filter import Reason
+from tunegate_cache.records import Decision, RecordStatus, TuningRecord, WorkloadKey
+
+
+class ModelFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A model to open: the file, what to call it, and the shapes of its dynamic inputs."""
+
+    file: str
+    path: str
+    shapes: dict[str, tuple[int, ...]]
+
+
+class Schedule(msgspec.Struct, frozen=True):
+    """The decisions of one candidate under the template they belong to; the default schedule has
+    neither."""
+
+    template: str
+    decisions: tuple[Decision, ...]
+
+
+DEFAULT = Schedule("", ())
+
+
+class Argument(msgspec.Struct, frozen=True):
+    shape: tuple[int, ...]
+    dtype: str
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """One scheduled module, serialized for the workers of this run only."""
+
+    number: int
+    workload: str
+    origin: Source
+    reason: Reason = "random"
+    schedule: Schedule
+    module: str
+    arguments: tuple[Argument, ...]
+
+
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a candidate. `nanoseconds` is empty unless `status` is `ok`; `unfit` is why the
+    machine, and not the candidate, is at fault. Of `run_seconds` it waited `waited_seconds` for the
+    device. `has_killed_worker` is set where the worker's process ended on its own over it."""
+
+    number: int
+    status: RecordStatus
+    nanoseconds: tuple[int, ...] = ()
+    build_seconds: float = 0.0
+    run_seconds: float = 0.0
+    waited_seconds: float = 0.0
+    detail: str = ""
+    unfit: str = ""
+    has_killed_worker: bool = False
+
+    @property
+    def median_ms(self) -> float:
+        """Of one that ran."""
+        return statistics.median(self.nanoseconds) / 1e6
+
+
+# to the searcher ------------------------------------------------------------
+
+
+class OpenModels(msgspec.Struct, frozen=True, tag="open"):
+    """Candidates are numbered from `first_number` on: those of an earlier child may still be out."""
+
+    models: tuple[ModelFile, ...]
+    target: TargetConfig
+    directory: str
+    seed: int
+    filters: bool = True
+    first_number: int = 1
+
+
+class Propose(msgspec.Struct, frozen=True, tag="propose", kw_only=True):
+    """`results` are of earlier candidates of this task; `seeds` are tried before any search, once;
+    `failed` are schedules that are known not to work here, and need not be tried. `known` are those that
+    this run has measured while another child searched, with their milliseconds."""
+
+    workload: str
+    count: int
+    seeds: tuple[tuple[Source, Schedule], ...] = ()
+    failed: tuple[Schedule, ...] = ()
+    known: tuple[tuple[Schedule, float], ...] = ()
+    results: tuple[Measured, ...] = ()
+
+
+class Opened(msgspec.Struct, frozen=True, tag="opened"):
+    workloads: tuple[str, ...]
+    target_json: str
+
+
+class Proposed(msgspec.Struct, frozen=True, tag="proposed"):
+    """`exhausted` means that the search has nothing new for this task; `misfits` are seeds that this
+    workload cannot have, however they are refitted; `seconds` were spent on it."""
+
+    workload: str
+    candidates: tuple[Candidate, ...]
+    exhausted: bool
+    misfits: int = 0
+    seconds: float = 0.0
+
+
+class Failed(msgspec.Struct, frozen=True, tag="failed"):
+    """`model` is set when the model, not the machine, is at fault; `compiler` when the model is a
+    valid one."""
+
+    reason: str
+    model: bool
+    compiler: bool = False
+
+
+SearchRequest = OpenModels | Propose
+SearchReply = Opened | Proposed | Failed
+
+
+# to a worker ----------------------------------------------------------------
+
+
+class Measure(msgspec.Struct, frozen=True, kw_only=True):
+    """Build and time one candidate. `reference` is a file of the expected output: it is written by
+    the default schedule and compared by the others. `loser_ms`: slower than this, one repeat is
+    enough. At most `at_once` candidates are timed beside each other on the device of the worker; with
+    `alone` none is, in any slot. Building, and measuring once the device is ours, may each take
+    `patience_seconds`. `place` is the worker's, filled in by the crew. Inputs come from `seed`, the same for all
+    candidates of a run."""
+
+    candidate: Candidate
+    target_json: str
+    reference: str
+    writes_reference: bool
+    loser_ms: float
+    repeats: int
+    seed: int
+    repeat_ms: int = 30
+    at_once: int = 1
+    alone: bool = False
+    patience_seconds: float | None = None
+    place: Place | None = None
+
+    @property
+    def watched_seconds(self) -> float | None:
+        """After which the worker ends itself: the shorter of the candidate's patience and its place's."""
+        place = None if self.place is None else self.place.measuring_seconds
+        limits = [limit for limit in (self.patience_seconds, place) if limit is not None]
+        return min(limits, default=None)
+
+
+# to the compiler ------------------------------------------------------------
+
+
+class ListTasks(msgspec.Struct, frozen=True, tag="tasks", kw_only=True):
+    model: ModelFile
+    target: TargetConfig
+    scratch: str
+
+
+class BuildModel(msgspec.Struct, frozen=True, tag="build", kw_only=True):
+    """With `cuda_graphs` the kernels between input and output of a GPU are launched as one. Borrowed
+    schedules are tried in the model on the inputs of `seed`."""
+
+    model: ModelFile
+    target: TargetConfig
+    records: dict[str, tuple[TuningRecord, ...]]
+    sources: dict[str, str]
+    directory: str
+    scratch: str
+    seed: int
+    cuda_graphs: bool = False
+
+
+class ExportDatabase(msgspec.Struct, frozen=True, tag="export", kw_only=True):
+    """Append the best records that replay to a stock database in `directory`."""
+
+    model: ModelFile
+    target: TargetConfig
+    records: dict[str, tuple[TuningRecord, ...]]
+    directory: str
+    scratch: str
+
+
+class AdoptSchedules(msgspec.Struct, frozen=True, tag="adopt", kw_only=True):
+    """Find the foreign schedules that fit a template of one of the model's functions."""
+
+    model: ModelFile
+    target: TargetConfig
+    foreign: tuple[ForeignSchedule, ...]
+    scratch: str
+
+
+class Tasks(msgspec.Struct, frozen=True, tag="tasks"):
+    tasks: tuple[TuningTask, ...]
+
+
+class BuiltFunction(msgspec.Struct, frozen=True, kw_only=True):
+    """`name` is what reports call it, `function` what the module does."""
+
+    key: WorkloadKey
+    name: str
+    function: str
+    weight: int
+    source: Source
+    rid: str
+    ms: float | None
+    verified: bool = True
+
+
+class Built(msgspec.Struct, frozen=True, tag="built", kw_only=True):
+    """`reference` is the ONNX file whose outputs the build must have; `dropped` are labels of kernels
+    whose borrowed schedule was slower inside the model than the default one."""
+
+    key: str
+    reference: str
+    functions: tuple[BuiltFunction, ...]
+    size_bytes: int
+    seconds: float
+    dropped: tuple[str, ...] = ()
+
+
+class Exported(msgspec.Struct, frozen=True, tag="exported", kw_only=True):
+    """`misfits` are labels of functions none of whose records replays."""
+
+    written: int
+    misfits: tuple[str, ...]
+
+
+class Adopted(msgspec.Struct, frozen=True, tag="adopted"):
+    schedules: tuple[AdoptedSchedule, ...]
+
+
+CompileRequest = ListTasks | BuildModel | ExportDatabase | AdoptSchedules
+CompileReply = Tasks | Built | Exported | Adopted | Failed

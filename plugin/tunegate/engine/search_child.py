@@ -1,0 +1,119 @@
+"""The searcher as the run sees it: restarted when it dies, given up on for a task that kills it twice."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from pathlib import Path
+from typing import cast
+
+import msgspec
+
+from tunegate.edges.child import Child, ChildDiedError
+from tunegate.engine.protocol import (
+    Failed,
+    Opened,
+    OpenModels,
+    Propose,
+    Proposed,
+    SearchReply,
+)
+from tunegate.errors import EnvironmentUnfitError, ModelError
+
+_LIMIT_SECONDS = 60.0
+_RESTARTS = 3
+_NUMBERS_OF_ONE = 1_000_000
+
+
+class SearchChild:
+    """Opens the models at once; until they are open it is busy. `target_json` is known after. `program`
+    is the module that it runs."""
+
+    def __init__(self, request: OpenModels, log: Path, program: str) -> None:
+        self._request, self._log, self._program = request, log, program
+        self._restarts = 0
+        self._asked: Propose | None = None
+        self._suspects: set[str] = set()
+        self._introduced: set[str] = set()
+        self.target_json = ""
+        self._is_open = False
+        self._child = self._start()
+
+    @property
+    def is_idle(self) -> bool:
+        return self._is_open and self._asked is None
+
+    @property
+    def pid(self) -> int:
+        return self._child.pid
+
+    def knows(self, workload: str) -> bool:
+        """Whether this task has been asked for, of this very process."""
+        return workload in self._introduced
+
+    def fileno(self) -> int:
+        return self._child.fileno()
+
+    def propose(self, request: Propose) -> None:
+        """Only when it is idle."""
+        self._asked = request
+        self._introduced.add(request.workload)
+        with contextlib.suppress(ChildDiedError):  # the next `receive` says so
+            self._child.send(request)
+
+    def receive(self) -> list[Proposed]:
+        """The answer if it has come. Raises ModelError, EnvironmentUnfitError."""
+        try:
+            reply = self._child.receive()
+        except ChildDiedError as error:
+            return self._restart(str(error))
+        match reply:
+            case None:
+                return self._restart("hangs") if self._is_late() else []
+            case Opened(target_json=target_json):
+                self.target_json, self._is_open = target_json, True
+                return []
+            case Proposed():
+                self._asked = None
+                return [reply]
+            case Failed(reason=reason, model=model):
+                raise ModelError(reason) if model else EnvironmentUnfitError(reason)
+
+    def close(self) -> None:
+        self._child.kill()
+
+    def _start(self) -> Child[SearchReply]:
+        kind = cast("type[SearchReply]", SearchReply)
+        child = Child(self._program, kind, variables={"OMP_NUM_THREADS": "1"}, log=self._log)
+        # What the last child was asked for may still be out, under its numbers.
+        generation = msgspec.structs.replace(
+            self._request,
+            seed=self._request.seed + self._restarts,
+            first_number=1 + self._restarts * _NUMBERS_OF_ONE,
+        )
+        child.send(generation)
+        return child
+
+    def _is_late(self) -> bool:
+        since = self._child.busy_since
+        return since is not None and time.monotonic() - since > _LIMIT_SECONDS
+
+    def _restart(self, how: str) -> list[Proposed]:
+        """With a new child, which may be asked the same once more: something outside may have killed
+        the old one. The task that two of them die of, or that one hangs with, is given up."""
+        self._child.kill()
+        self._restarts += 1
+        # What has never started and was not killed from outside would not start again either.
+        can_start = bool(self.target_json) or how.startswith("killed by")
+        if not can_start or self._restarts > _RESTARTS:
+            last = " ".join(self._log.read_text(errors="replace").strip().splitlines()[-1:])
+            message = f"the search process {how} ({last[:300]}). Run tunegate doctor; its log is {self._log}."
+            raise EnvironmentUnfitError(message)
+        self._is_open, self._child = False, self._start()
+        self._introduced.clear()
+        asked, self._asked = self._asked, None
+        if asked is None:
+            return []
+        is_given_up = how == "hangs" or asked.workload in self._suspects
+        self._suspects.add(asked.workload)
+        return [Proposed(asked.workload, (), exhausted=is_given_up)]

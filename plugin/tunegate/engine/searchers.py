@@ -1,0 +1,76 @@
+"""The search of a tuning run: one child for each two dozen workers, every task always with the same one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from tunegate.edges.cores import usable_cores
+from tunegate.engine.protocol import OpenModels, Propose, Proposed
+from tunegate.engine.search_child import SearchChild
+
+_WORKERS_OF_ONE = 24
+"""A candidate is found in 0.03 s of CPU and takes a worker a second or more."""
+
+
+class Searchers:
+    """What a task has learned stays in its child; the tasks are dealt out one after the other."""
+
+    def __init__(
+        self,
+        request: OpenModels,
+        workloads: Sequence[str],
+        workers: int,
+        directory: Path,
+        program: str,
+    ) -> None:
+        count = searchers_for(workers, usable_cores())
+        self.children = tuple(
+            SearchChild(_apart(request, number), directory / f"searcher-{number}.log", program)
+            for number in range(count)
+        )
+        self._of = {
+            workload: self.children[number % count] for number, workload in enumerate(workloads)
+        }
+
+    @property
+    def are_idle(self) -> bool:
+        return all(child.is_idle for child in self.children)
+
+    @property
+    def target_json(self) -> str:
+        """Empty before the models are open."""
+        return next((child.target_json for child in self.children if child.target_json), "")
+
+    def is_idle(self, workload: str) -> bool:
+        """Whether this task can be searched now."""
+        return self._of[workload].is_idle
+
+    def knows(self, workload: str) -> bool:
+        """Whether its child has this task's schedules and results already."""
+        return self._of[workload].knows(workload)
+
+    def propose(self, request: Propose) -> None:
+        self._of[request.workload].propose(request)
+
+    def receive(self) -> list[Proposed]:
+        """What has come. Raises ModelError, EnvironmentUnfitError."""
+        return [proposed for child in self.children for proposed in child.receive()]
+
+    def close(self) -> None:
+        for child in self.children:
+            child.close()
+
+
+def _apart(request: OpenModels, number: int) -> OpenModels:
+    """With a folder of its own: each child prepares the models, and would read what another has half written."""
+    own = Path(request.directory) / f"searcher-{number}"
+    own.mkdir(parents=True, exist_ok=True)
+    return msgspec.structs.replace(request, directory=str(own))
+
+
+def searchers_for(workers: int, cores: int) -> int:
+    """How many children search for so many workers, on a machine with so many cores."""
+    return max(1, min(cores, -(-workers // _WORKERS_OF_ONE)))

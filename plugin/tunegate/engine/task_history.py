@@ -1,0 +1,299 @@
+"""What a tuning run knows of each task: results so far, as records and as an outcome."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import msgspec
+
+from tunegate.artifacts.builds import Source as Origin
+from tunegate.artifacts.outcomes import CandidateCost, Stopped, TaskOutcome
+from tunegate.artifacts.plans import PlannedTask
+from tunegate.engine.candidate_cost import cost_of, patience_seconds
+from tunegate.engine.protocol import DEFAULT, Candidate, Measured, Schedule
+from tunegate.tuning.contenders import MOST, contending, rivals
+from tunegate.tuning.expected_time import starting_state
+from tunegate.tuning.improvement import Batch
+from tunegate.tuning.next_task import TaskState
+from tunegate_cache.records import (
+    DeviceFingerprint,
+    ExactHit,
+    Provenance,
+    Toolchain,
+    TransferHit,
+    TuningRecord,
+)
+
+_KEPT_IN_OUTCOME = 4
+_NEAR = 1.5
+"""As far as two looks at one schedule may be apart on a machine that others share."""
+_LASTING_FAILURES = frozenset({"compile", "runtime", "wrong", "constraint"})
+
+
+class TaskLedger:
+    """One task's books. Records are made for every scheduled candidate, failures included."""
+
+    def __init__(
+        self,
+        planned: PlannedTask,
+        *,
+        device: DeviceFingerprint,
+        toolchain: Toolchain,
+        source: Provenance,
+    ) -> None:
+        self.planned = planned
+        self._prior = starting_state(planned, "cuda" if device.kind == "cuda" else "llvm")
+        self.task = planned.resolved.task
+        self._device, self._toolchain, self._source = device, toolchain, source
+        self.trials = 0
+        self.seconds = 0.0
+        self.search_seconds = 0.0
+        # A task that is too small to search has its default schedule measured, no more.
+        self.exhausted = not planned.trials
+        self.is_started = False
+        self.in_flight = 0
+        self.default_ms: float | None = None
+        self.best: TuningRecord | None = None
+        self.best_origin: Origin = "default"
+        self._history: list[Batch] = []
+        self._candidates: dict[Schedule, Candidate] = {}
+        self._ok: dict[Schedule, tuple[TuningRecord, Origin]] = {}
+        self._failures: Counter[str] = Counter()
+        self._misfits = 0
+        self._detail = ""
+        self._costs: list[CandidateCost] = []
+        self._confirmed: set[Schedule] = set()
+
+    @property
+    def is_served(self) -> bool:
+        """The cache answers this task as it is: nothing is run for it."""
+        return isinstance(self.planned.resolved.lookup, ExactHit) and not self.is_foreign
+
+    @property
+    def is_foreign(self) -> bool:
+        """The cache has records of this very task, but its times are of another device or compiler:
+        the best of them is measured here, and nothing is searched."""
+        lookup = self.planned.resolved.lookup
+        if not isinstance(lookup, ExactHit) or not lookup.records:
+            return False
+        best = lookup.records[0]
+        return best.device.name != self._device.name or best.toolchain != self._toolchain
+
+    @property
+    def now_ms(self) -> float:
+        """Of one call: measured, or what is expected."""
+        return self._prior.prior_ms if self.best_ms is None else self.best_ms
+
+    @property
+    def needs_default(self) -> bool:
+        """Too small to search, and not measured yet: one measurement makes it known for ever."""
+        return not self.planned.trials and not self.is_started
+
+    @property
+    def workload(self) -> str:
+        return self.task.key.workload
+
+    @property
+    def best_ms(self) -> float | None:
+        times = [t for t in (self.default_ms, self._best_record_ms()) if t is not None]
+        return min(times) if times else None
+
+    @property
+    def patience_seconds(self) -> float | None:
+        """What building, or measuring, the next candidate may take."""
+        return patience_seconds(self._costs)
+
+    def seeds(self) -> tuple[tuple[Origin, Schedule], ...]:
+        """Schedules of the cache to try before any search."""
+        lookup = self.planned.resolved.lookup
+        match lookup:
+            case TransferHit(records=records):
+                return tuple(("transfer", _schedule(r)) for r in records if r.template)
+            case ExactHit(records=records):
+                return tuple(("exact", _schedule(r)) for r in records[:1] if r.template)
+            case _:
+                return ()
+
+    def failed(self) -> tuple[Schedule, ...]:
+        """Schedules that did not build, run or compute right when they were last tried with this
+        compiler. One that was only too slow then may be in time today."""
+        return tuple(
+            _schedule(record)
+            for record in self.planned.resolved.lookup.failures
+            if record.template
+            and record.status in _LASTING_FAILURES
+            and record.toolchain == self._toolchain
+        )
+
+    def known(self) -> tuple[tuple[Schedule, float], ...]:
+        """What this run has measured of the task, with its milliseconds."""
+        return tuple((schedule, record.median_ms) for schedule, (record, _) in self._ok.items())
+
+    def enter(self, candidate: Candidate, measured: Measured, now: int) -> TuningRecord:
+        """Book a result and give the record to publish. The default schedule is a candidate like
+        any other, with an empty template."""
+        before = self.best_ms
+        self.seconds += measured.build_seconds + measured.run_seconds
+        if measured.status != "ok":
+            self._failures[measured.status] += 1
+            self._detail = self._detail or measured.detail
+        elif candidate.origin == "default":
+            self.default_ms = measured.median_ms
+        self.trials += candidate.origin != "default"
+        record = self._record(candidate.schedule, measured, now)
+        if measured.status == "ok":
+            self._accept(candidate, record)
+        improved = self.best_ms is not None and (before is None or self.best_ms < before)
+        self._costs.append(cost_of("look", candidate, measured, improved=improved))
+        return record
+
+    def note_proposal(self, seconds: float, misfits: int) -> None:
+        """What finding candidates took, and how many seeds could not be applied."""
+        self.search_seconds += seconds
+        self._misfits += misfits
+
+    def note_batch(self, trials: int, seconds: float, default_seconds: float = 0.0) -> None:
+        """One batch is finished: a point of the improvement history."""
+        self._history.append(
+            Batch(
+                trials=trials,
+                seconds=seconds,
+                best_ms=self.best_ms,
+                default_seconds=default_seconds,
+            )
+        )
+        kept = {DEFAULT, *list(self._ranked())[:MOST]}
+        self._candidates = {s: c for s, c in self._candidates.items() if s in kept}
+
+    def state(self) -> TaskState:
+        """The task as the scheduler sees it."""
+        return msgspec.structs.replace(
+            self._prior,
+            best_ms=self.best_ms,
+            history=tuple(self._history),
+            in_flight=self.in_flight,
+            exhausted=self.exhausted,
+        )
+
+    def contenders(self) -> list[Candidate]:
+        """The best candidates so far, to be measured again before one is believed; and the default
+        schedule where it is not far behind: nothing may replace it by luck."""
+        times = self._ranked()
+        schedules = list(times)[: contending(list(times.values()), self.trials)]
+        is_near = self.default_ms is not None and self.default_ms < _NEAR * self.now_ms
+        if is_near and DEFAULT not in schedules:
+            schedules.append(DEFAULT)
+        return [self._candidates[s] for s in schedules if s in self._candidates]
+
+    def rivals(self) -> list[Candidate]:
+        """Those of them that have been measured again, and that this has not told apart."""
+        times = {s: ms for s, ms in self._ranked().items() if s in self._confirmed}
+        schedules = list(times)[: rivals(list(times.values()))]
+        return [self._candidates[s] for s in schedules if s in self._candidates]
+
+    def _ranked(self) -> dict[Schedule, float]:
+        """Milliseconds, the best first."""
+        times = {schedule: record.median_ms for schedule, (record, _) in self._ok.items()}
+        return dict(sorted(times.items(), key=lambda one: one[1]))
+
+    def stopped(self, run: Stopped) -> Stopped:
+        """Why this task stopped, in a run that stopped for `run`."""
+        if not self.is_started or not (self._ok or self._failures):
+            return "not-started"
+        if not self._ok:
+            return "failed"
+        return "finished" if self.exhausted else run
+
+    def confirm(self, candidate: Candidate, measured: Measured, now: int) -> TuningRecord:
+        """Book a careful measurement; it replaces the look, and is put to earlier ones like it."""
+        schedule = candidate.schedule
+        self._costs.append(cost_of("confirm", candidate, measured, improved=False))
+        if schedule in self._confirmed and schedule in self._ok:
+            every = (*self._ok[schedule][0].run_nanoseconds, *measured.nanoseconds)
+            measured = msgspec.structs.replace(measured, nanoseconds=every)
+        if measured.status != "ok":
+            self._ok.pop(schedule, None)
+            self.best = None
+            return self._record(schedule, measured, now)
+        origin = self._ok[schedule][1]
+        record = self._record(schedule, measured, now)
+        self._ok[schedule] = (record, origin)
+        self._confirmed.add(schedule)
+        if candidate.origin == "default":
+            self.default_ms = record.median_ms
+        confirmed = [self._ok[s] for s in self._confirmed if s in self._ok]
+        self.best, self.best_origin = min(confirmed, key=lambda found: found[0].median_ms)
+        return record
+
+    def served_outcome(self) -> TaskOutcome:
+        """The outcome of a task that the cache answers: nothing is run."""
+        lookup = self.planned.resolved.lookup
+        records = lookup.records if isinstance(lookup, (ExactHit, TransferHit)) else ()
+        known = isinstance(lookup, ExactHit) and bool(records)
+        best_ms = records[0].median_ms if known else None
+        return TaskOutcome(
+            key=self.task.key,
+            target=self.task.target,
+            name=self.task.uses[0].name,
+            source="exact" if known else "transfer" if records else "default",
+            records=records[:_KEPT_IN_OUTCOME],
+            trials=0,
+            before_ms=best_ms,
+            best_ms=best_ms,
+            seconds=0.0,
+            stopped="exact" if known else "not-started",
+        )
+
+    def outcome(self, stopped: Stopped) -> TaskOutcome:
+        """Of what was measured; a foreign record that there was no time for is used as it is."""
+        if self.is_foreign and not self._ok:
+            return self.served_outcome()
+        ranked = sorted(self._ok.values(), key=lambda found: found[0].median_ms)
+        confirmed = [found for found in ranked if _schedule(found[0]) in self._confirmed]
+        best = [record for record, _ in (confirmed or ranked)[:_KEPT_IN_OUTCOME]]
+        return TaskOutcome(
+            key=self.task.key,
+            target=self.task.target,
+            name=self.task.uses[0].name,
+            source=self._origin_of(best),
+            records=tuple(best),
+            trials=self.trials,
+            before_ms=self.default_ms,
+            best_ms=best[0].median_ms if best else self.default_ms,
+            seconds=self.seconds,
+            stopped=stopped,
+            failures=dict(self._failures + Counter(misfit=self._misfits)),
+            detail=self._detail,
+            search_seconds=self.search_seconds,
+            ledger=tuple(self._costs),
+        )
+
+    def _origin_of(self, best: list[TuningRecord]) -> Origin:
+        return self._ok[_schedule(best[0])][1] if best else "default"
+
+    def _accept(self, candidate: Candidate, record: TuningRecord) -> None:
+        self._ok[candidate.schedule] = (record, candidate.origin)
+        self._candidates[candidate.schedule] = candidate
+        if self.best is None or record.median_ms < self.best.median_ms:
+            self.best, self.best_origin = record, candidate.origin
+
+    def _best_record_ms(self) -> float | None:
+        return None if self.best is None else self.best.median_ms
+
+    def _record(self, schedule: Schedule, measured: Measured, now: int) -> TuningRecord:
+        return TuningRecord(
+            key=self.task.key,
+            shape=self.task.shape,
+            template=schedule.template,
+            decisions=schedule.decisions,
+            run_nanoseconds=measured.nanoseconds,
+            status=measured.status,
+            device=self._device,
+            toolchain=self._toolchain,
+            measured_at=now,
+            source=self._source,
+        )
+
+
+def _schedule(record: TuningRecord) -> Schedule:
+    return Schedule(record.template, record.decisions)

@@ -1,0 +1,55 @@
+"""A worker's turn on its device: alone, or in a slot beside others."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import msgspec
+
+from tunegate.edges.device_lock import Claim, held
+from tunegate.engine.protocol import Measure
+from tunegate.engine.workers.device_slots import Slot
+
+
+@contextmanager
+def in_slot(request: Measure) -> Iterator[None]:
+    """Raises EnvironmentUnfitError when the turn does not come in time."""
+    slots = request.place.slots if request.place is not None else ()
+    if len(slots) < 2:  # noqa: PLR2004
+        with held(slots[0].claim) if slots else ExitStack():
+            yield
+        return
+    with ExitStack() as stack:
+        # Who wants the device alone closes the door behind the others, and waits until they are gone.
+        with held(_door(slots[0].claim)):
+            if _is_exclusive(request):
+                taken = [stack.enter_context(held(slot.claim)) for slot in slots]
+            else:
+                open_to_us = (slot.claim for slot in slots[: request.at_once])
+                taken = [stack.enter_context(held(*open_to_us))]
+        if not _is_exclusive(request):
+            stack.enter_context(_pinned(next(s for s in slots if s.claim == taken[0])))
+        yield
+
+
+def _is_exclusive(request: Measure) -> bool:
+    """What is to be timed one at a time is not checked later, so that no candidate of another task may run beside it."""
+    return request.alone or request.at_once == 1
+
+
+def _door(claim: Claim) -> Claim:
+    return msgspec.structs.replace(claim, uuid=f"{claim.uuid}-door")
+
+
+@contextmanager
+def _pinned(slot: Slot) -> Iterator[None]:
+    """Candidates beside each other must not share a core. One that has the device to itself runs wherever
+    the kernel finds most room."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, slot.cores or before)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)

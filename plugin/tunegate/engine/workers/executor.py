@@ -1,0 +1,57 @@
+"""Where the workers of a tuning run are: on this machine, or on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from tunegate.edges.cores import usable_cores
+from tunegate.edges.nvidia.session import MeasuredGpu
+from tunegate.engine.workers.spawning import hire
+from tunegate.engine.workers.worker_pool import Crew
+from tunegate.tuning.expected_time import TargetKind
+
+
+class Executor(Protocol):
+    """Hires crews. A candidate runs with one thread while tuning; `careful_crew` is for the end, when a
+    winner is measured with all the threads it will have, or None where one worker of the crew will do."""
+
+    def crew(self) -> Crew: ...
+    def careful_crew(self, threads: int) -> Crew | None: ...
+
+
+class LocalExecutor:
+    """On this machine: a worker for each core, and one for each GPU at least; each runs `program`."""
+
+    def __init__(
+        self,
+        kind: TargetKind,
+        gpus: Sequence[MeasuredGpu],
+        directory: Path,
+        program: str,
+        *,
+        are_held: bool = False,
+    ) -> None:
+        self._kind, self._gpus, self._directory = kind, gpus, directory
+        self._program, self._are_held = program, are_held
+
+    def crew(self) -> Crew:
+        return self._hire(usable_cores(), threads=1)
+
+    def careful_crew(self, threads: int) -> Crew | None:
+        return None if threads == 1 or self._gpus else self._hire(1, threads=threads)
+
+    def _hire(self, size: int, *, threads: int) -> Crew:
+        return hire(
+            size,
+            self._program,
+            threads=threads,
+            kind=self._kind,
+            gpus=self._gpus,
+            directory=self._directory,
+            are_held=self._are_held,
+        )
+
+
+_: type[Executor] = LocalExecutor

@@ -1,0 +1,119 @@
+"""What runs on the nodes of a cluster. Requests and answers are the bytes that a child process would get.
+
+Ray moves its own arguments by pickle, between the driver and the nodes of one cluster of the user's; no
+byte of a pull request or of the cache is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from contextlib import ExitStack
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from tunegate.config import TargetConfig
+from tunegate.edges.device import ThisMachine
+from tunegate.edges.nvidia.session import gpus_of, prepared
+from tunegate.engine.protocol import Measure, Measured
+from tunegate.engine.workers.device_slots import Place, Slot, on_cpu
+from tunegate_cache.records import DeviceFingerprint
+
+
+class Answer(NamedTuple):
+    """`reference` is what the default schedule computed, where this request was to find out."""
+
+    measured: bytes
+    reference: bytes
+
+
+class Started(NamedTuple):
+    """`node` is Ray's name of the machine, `device` the fingerprint of what is measured on."""
+
+    node: str
+    device: bytes
+
+
+class BuildingWorker:
+    """On a CPU of some node: builds candidates, and measures them there where the target is a CPU."""
+
+    def __init__(self, program: str, variables: Mapping[str, str]) -> None:
+        os.environ.update(variables)
+        self._worker = import_module(program)  # a compiler reads its variables when it is loaded
+        self._directory = _directory()
+        (self._place,) = on_cpu(1, self._directory, limit_seconds=0.0)  # the driver keeps the time
+
+    def started(self) -> Started:
+        device = ThisMachine("llvm").fingerprint()
+        return Started(_node(), msgspec.msgpack.encode(device))
+
+    def answer(self, request: bytes, reference: bytes) -> Answer:
+        asked = _local(request, reference, self._directory, self._place)
+        return _answer(asked, self._worker.answer(asked))
+
+    def library(self, request: bytes) -> bytes:
+        """Built for another node to measure, or why it does not build; that node tells them apart."""
+        library: bytes = self._worker.library_of(msgspec.msgpack.decode(request, type=Measure))
+        return library
+
+
+class MeasuringWorker:
+    """On a GPU of its own: measures what was built elsewhere."""
+
+    def __init__(self, program: str, variables: Mapping[str, str], target: bytes) -> None:
+        os.environ.update(variables)
+        self._worker = import_module(program)  # a compiler reads its variables when it is loaded
+        self._directory = _directory()
+        wanted = msgspec.msgpack.decode(target, type=TargetConfig)
+        gpu = gpus_of(wanted)[0]
+        self._place = Place(slots=(Slot(claim=gpu.claim),), limit_seconds=0.0)
+        self._kept = ExitStack()  # the clocks are free again when this process ends
+        self._kept.enter_context(prepared([gpu], wanted))
+
+    def started(self) -> Started:
+        device = ThisMachine("cuda").fingerprint()
+        return Started(_node(), msgspec.msgpack.encode(device))
+
+    def answer(self, request: bytes, reference: bytes, library: bytes) -> Answer:
+        asked = _local(request, reference, self._directory, self._place)
+        return _answer(asked, self._worker.answer_with(library, asked))
+
+
+def device_of(started: Started) -> DeviceFingerprint:
+    return msgspec.msgpack.decode(started.device, type=DeviceFingerprint)
+
+
+def _node() -> str:
+    import ray  # noqa: PLC0415 -- this runs on a node of a cluster, where it is
+
+    return str(ray.get_runtime_context().get_node_id())
+
+
+def _directory() -> Path:
+    """Of this node, for everybody who measures on it."""
+    directory = Path(tempfile.gettempdir()) / "tunegate-ray"
+    directory.mkdir(exist_ok=True)
+    return directory
+
+
+def _local(request: bytes, reference: bytes, directory: Path, place: Place) -> Measure:
+    """With files of this node in the place of the driver's."""
+    asked = msgspec.msgpack.decode(request, type=Measure)
+    run = Path(asked.reference)
+    file = directory / run.parent.name / run.name
+    file.parent.mkdir(exist_ok=True)
+    if reference and not file.exists():
+        partial = file.with_name(f"{file.name}-{os.getpid()}")
+        partial.write_bytes(reference)
+        partial.rename(file)
+    return msgspec.structs.replace(asked, reference=str(file), place=place)
+
+
+def _answer(asked: Measure, measured: Measured) -> Answer:
+    file = Path(asked.reference)
+    reference = file.read_bytes() if asked.writes_reference and file.exists() else b""
+    return Answer(msgspec.msgpack.encode(measured), reference)

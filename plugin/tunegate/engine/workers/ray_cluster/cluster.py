@@ -1,0 +1,105 @@
+"""Executor on a Ray cluster: builders on its CPUs, and measuring workers where the target is."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from tunegate.config import TargetConfig
+from tunegate.edges.device_lock import Claim
+from tunegate.engine.workers.device_slots import Place, Slot
+from tunegate.engine.workers.executor import Executor
+from tunegate.engine.workers.ray_cluster.actors import BuildingWorker, MeasuringWorker, device_of
+from tunegate.engine.workers.ray_cluster.door import Ray
+from tunegate.engine.workers.ray_cluster.references import References
+from tunegate.engine.workers.ray_cluster.remote_worker import RemoteWorker
+from tunegate.engine.workers.spawning import worker_variables
+from tunegate.engine.workers.worker import Worker
+from tunegate.engine.workers.worker_pool import Crew
+from tunegate.errors import EnvironmentUnfitError
+from tunegate_cache.records import DeviceFingerprint
+
+_LIMIT_SECONDS = 60.0
+"""Building, the turn on the node's device, measuring, and the way there and back."""
+_FIRST_WORKER_SECONDS = 120.0
+_PER_GPU = 2
+"""While one measures, the other one's candidate is loaded and its arguments are made."""
+_ON_THE_CLUSTER = Claim(uuid="cluster", directory="", wait_seconds=0.0)
+
+
+class RayCluster:
+    """For one target; workers run `program`. The devices of all nodes must be alike: records name one."""
+
+    def __init__(self, ray: Ray, target: TargetConfig, program: str) -> None:
+        self._ray, self._target, self._program = ray, target, program
+        self._references = References(ray)
+        self._first: RemoteWorker | None = None
+
+    def device(self) -> DeviceFingerprint:
+        """Of the first worker that starts. Raises EnvironmentUnfitError where none does."""
+        worker = self._worker(threads=1)
+        try:
+            if self._ray.first_of([worker.started], _FIRST_WORKER_SECONDS) is None:
+                message = (
+                    f"executor: ray, but no worker started in {_FIRST_WORKER_SECONDS:.0f} s: the cluster "
+                    f"has {self._ray.resources()}. target {self._target.name} needs "
+                    f"{'a GPU' if self._is_cuda else 'a CPU'}."
+                )
+                raise EnvironmentUnfitError(message)
+            found = device_of(self._ray.value(worker.started))
+        except self._ray.errors as error:
+            reason = str(error).strip().splitlines()[-1][:300]
+            message = f"executor: ray, but its workers do not start ({reason})."
+            raise EnvironmentUnfitError(message) from error
+        self._first = worker
+        return found
+
+    def crew(self) -> Crew:
+        """As many as the cluster has room for now."""
+        found = self._ray.resources()
+        cpus = int(found.get("CPU", 0))
+        workers = min(cpus, _PER_GPU * int(found.get("GPU", 0))) if self._is_cuda else cpus
+        return self._hire(max(1, workers), threads=1)
+
+    def careful_crew(self, threads: int) -> Crew | None:
+        return None if threads == 1 or self._is_cuda else self._hire(1, threads=threads)
+
+    def close(self) -> None:
+        self._ray.close()
+
+    @property
+    def _is_cuda(self) -> bool:
+        return self._target.kind == "cuda"
+
+    def _hire(self, size: int, *, threads: int) -> Crew:
+        # Every node has a lock of its own; for the crew the cluster is one device.
+        place = Place(slots=(Slot(claim=_ON_THE_CLUSTER),), limit_seconds=_LIMIT_SECONDS)
+        return Crew([place] * size, partial(self._begin, threads))
+
+    def _begin(self, threads: int, _: Place) -> Worker:
+        """The one that told its device is the first of the crew."""
+        worker, self._first = self._first, None
+        return worker or self._worker(threads=threads)
+
+    def _worker(self, *, threads: int) -> RemoteWorker:
+        variables = worker_variables(threads, self._target.kind)
+        builder = self._ray.actor(BuildingWorker, self._program, variables, cpus=threads)
+        if not self._is_cuda:
+            return self._remote([builder], builder.answer.remote, builder.started.remote())
+        target = msgspec.msgpack.encode(self._target)
+        measurer = self._ray.actor(
+            MeasuringWorker, self._program, variables, target, cpus=0, gpus=1 / _PER_GPU
+        )
+
+        def build_and_measure(request: bytes, reference: Any) -> Any:
+            return measurer.answer.remote(request, reference, builder.library.remote(request))
+
+        return self._remote([builder, measurer], build_and_measure, measurer.started.remote())
+
+    def _remote(self, actors: list[Any], call: Any, started: Any) -> RemoteWorker:
+        return RemoteWorker(self._ray, actors, call, started, self._references)
+
+
+_: type[Executor] = RayCluster

@@ -1,0 +1,23 @@
+"""What the default schedules computed, for the workers of all nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tunegate.engine.protocol import Measure
+from tunegate.engine.workers.ray_cluster.door import Ray
+
+
+class References:
+    """Each is stored once in the cluster, and fetched once by every node that needs it."""
+
+    def __init__(self, ray: Ray) -> None:
+        self._ray = ray
+        self._stored: dict[str, Any] = {}
+
+    def keep(self, request: Measure, reference: bytes) -> None:
+        self._stored[request.reference] = self._ray.stored(reference)
+
+    def of(self, request: Measure) -> Any:
+        """Empty where nobody knows it yet: the candidate is not compared then."""
+        return self._stored.get(request.reference, b"")

@@ -1,0 +1,57 @@
+"""The crew for a tuning run on the devices that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from tunegate.edges.child import Child
+from tunegate.edges.memory_limit import memory_limit
+from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
+from tunegate.edges.nvidia.session import MeasuredGpu
+from tunegate.engine.protocol import Measured
+from tunegate.engine.workers.device_slots import Place, on_cpu, on_gpus, on_held_gpus
+from tunegate.engine.workers.worker import Worker
+from tunegate.engine.workers.worker_pool import Crew
+from tunegate.tuning.expected_time import TargetKind
+
+_CANDIDATE_LIMIT_SECONDS = 20.0
+WORKERS_LOG = "workers.log"
+
+
+def hire(
+    size: int,
+    program: str,
+    *,
+    threads: int,
+    kind: TargetKind,
+    gpus: Sequence[MeasuredGpu],
+    directory: Path,
+    are_held: bool = False,
+) -> Crew:
+    """So many workers that run `program`, or one for each GPU if those are more; candidates run with so many threads. GPUs that
+    `are_held` by this run measure several candidates at once."""
+    if gpus and are_held:
+        places = on_held_gpus(size, gpus, directory, _CANDIDATE_LIMIT_SECONDS)
+    elif gpus:
+        places = on_gpus(size, gpus, _CANDIDATE_LIMIT_SECONDS)
+    else:
+        places = on_cpu(size, directory, _CANDIDATE_LIMIT_SECONDS)
+    variables = worker_variables(threads, kind) | memory_limit(kind)
+    return Crew(places, partial(begin_child, program, variables, directory / WORKERS_LOG))
+
+
+def worker_variables(threads: int, kind: TargetKind) -> dict[str, str]:
+    """Of every process that builds or measures candidates, wherever it is."""
+    return {
+        "TVM_NUM_THREADS": str(threads),
+        "TVM_BIND_THREADS": "0",
+        "OMP_NUM_THREADS": "1",
+        **(cuda_variables() if kind == "cuda" else {}),
+    }
+
+
+def begin_child(program: str, variables: Mapping[str, str], log: Path, place: Place) -> Worker:
+    """On this machine."""
+    return Child(program, Measured, variables={**variables, **place.variables}, log=log)

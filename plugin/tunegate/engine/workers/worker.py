@@ -1,0 +1,35 @@
+"""What a crew expects of a worker, wherever it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from tunegate.engine.protocol import Measure, Measured
+from tunegate.engine.workers.device_slots import Place
+
+
+class LostWorkerError(Exception):
+    """The machine that it was on is gone: what it had to do is no candidate's fault."""
+
+
+class Worker(Protocol):
+    """Takes one request at a time. `send` and `receive` raise ChildDiedError when the worker is gone, and
+    LostWorkerError when its machine is. `busy_since` is on the monotonic clock."""
+
+    busy_since: float | None
+
+    @property
+    def is_ready(self) -> bool:
+        """False while it is still being started somewhere."""
+        ...
+
+    def fileno(self) -> int: ...
+    def send(self, request: Measure) -> None: ...
+    def receive(self) -> Measured | None: ...
+    def resident_bytes(self) -> int: ...
+    def kill(self) -> None: ...
+
+
+Begin = Callable[[Place], Worker]
+"""Starts a worker at a place."""

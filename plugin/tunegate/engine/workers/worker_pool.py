@@ -1,0 +1,178 @@
+"""The workers of one tuning run: who measures what, who hangs, who is replaced."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+import msgspec
+
+from tunegate.edges.child import ChildDiedError
+from tunegate.edges.device_lock import Claim
+from tunegate.engine.protocol import Measure, Measured
+from tunegate.engine.workers.device_slots import Place
+from tunegate.engine.workers.worker import Begin, LostWorkerError, Worker
+
+_MOST_MOVES = 2
+_MOST_BYTES = 2 * 1024**3
+"""LLVM and TVM keep what they compiled; a worker that has grown to this is replaced."""
+_LOOK_EVERY = 8
+
+
+class Crew:
+    """Hands queued candidates to idle workers, one at each of the places. A worker that dies or outlasts
+    the limit of its place costs the candidate it had, and is replaced; what was on a machine that is gone
+    is tried elsewhere."""
+
+    def __init__(self, places: Sequence[Place], begin: Begin) -> None:
+        self._begin = begin
+        self._queue: deque[Measure] = deque()
+        self._busy: dict[Worker, Measure] = {}
+        self._served: dict[Worker, int] = {}
+        self._places: dict[Worker, Place] = {}
+        self._lost: list[tuple[Measure, Measured]] = []
+        self._moves: Counter[int] = Counter()
+        for place in places:
+            self._hire(place)
+
+    @property
+    def children(self) -> tuple[Worker, ...]:
+        return tuple(self._served)
+
+    @property
+    def slots(self) -> int:
+        """How many candidates can be timed at once on one device."""
+        return min(len(place.slots) for place in self._places.values())
+
+    @property
+    def waiting(self) -> int:
+        return len(self._queue)
+
+    @property
+    def pending(self) -> int:
+        return len(self._queue) + len(self._busy) + len(self._lost)
+
+    def add(self, requests: Iterator[Measure] | list[Measure]) -> None:
+        self._queue.extend(requests)
+
+    def drop_waiting(self) -> list[Measure]:
+        """What no worker has begun is given up, and returned."""
+        dropped = list(self._queue)
+        self._queue.clear()
+        return dropped
+
+    def dispatch(self) -> None:
+        """Give every idle worker a candidate."""
+        for worker in list(self._served):
+            if not self._queue:
+                return
+            if worker in self._busy or not worker.is_ready:
+                continue
+            request = msgspec.structs.replace(self._queue.popleft(), place=self._places[worker])
+            self._busy[worker] = request
+            try:
+                worker.send(request)
+            except ChildDiedError as error:
+                self._lose(worker, "runtime", str(error))
+            except LostWorkerError as error:
+                self._try_elsewhere(worker, str(error))
+
+    def collect(self) -> list[tuple[Measure, Measured]]:
+        """What has finished, died or hung since the last call."""
+        finished = []
+        for worker, request in list(self._busy.items()):
+            try:
+                measured = worker.receive()
+            except ChildDiedError as error:
+                self._bury(worker, str(error))
+                continue
+            except LostWorkerError as error:
+                self._try_elsewhere(worker, str(error))
+                continue
+            if measured is not None:
+                del self._busy[worker]
+                finished.append((request, measured))
+                self._retire(worker)
+            elif self._is_late(worker):
+                limit_seconds = self._places[worker].limit_seconds
+                self._lose(worker, "timeout", f"no result in {limit_seconds:.0f} s")
+        lost, self._lost = self._lost, []
+        return finished + lost
+
+    def keep_one_each(self) -> None:
+        """Let all but one worker for each device go, the busy ones first: what they were at is given
+        up."""
+        kept: set[Claim] = set()
+        for worker in sorted(self._served, key=lambda worker: worker in self._busy):
+            device = self._places[worker].device
+            if device in kept:
+                self._busy.pop(worker, None)
+                self._dismiss(worker)
+            kept.add(device)
+
+    def close(self) -> None:
+        for worker in tuple(self._served):
+            self._dismiss(worker)
+
+    def _is_late(self, worker: Worker) -> bool:
+        return _busy_seconds(worker) > self._places[worker].limit_seconds
+
+    def _bury(self, worker: Worker, obituary: str) -> None:
+        """A worker that has watched its own time, and ended itself, was too late like any other."""
+        own_limit = self._busy[worker].watched_seconds
+        if own_limit is not None and _busy_seconds(worker) >= own_limit:
+            self._lose(worker, "timeout", f"no result in {own_limit:.0f} s")
+        else:
+            self._lose(worker, "runtime", f"the worker ended ({obituary})", has_killed_worker=True)
+
+    def _try_elsewhere(self, worker: Worker, reason: str) -> None:
+        number = self._busy[worker].candidate.number
+        self._moves[number] += 1
+        if self._moves[number] > _MOST_MOVES:
+            self._lose(worker, "runtime", f"its machine was lost {_MOST_MOVES + 1} times: {reason}")
+            return
+        self._queue.appendleft(self._busy.pop(worker))
+        self._replace(worker)
+
+    def _lose(
+        self,
+        worker: Worker,
+        status: Literal["timeout", "runtime"],
+        detail: str,
+        *,
+        has_killed_worker: bool = False,
+    ) -> None:
+        request = self._busy.pop(worker)
+        measured = Measured(
+            number=request.candidate.number,
+            status=status,
+            detail=detail,
+            run_seconds=_busy_seconds(worker),
+            has_killed_worker=has_killed_worker,
+        )
+        self._lost.append((request, measured))
+        self._replace(worker)
+
+    def _retire(self, worker: Worker) -> None:
+        self._served[worker] += 1
+        if self._served[worker] % _LOOK_EVERY == 0 and worker.resident_bytes() > _MOST_BYTES:
+            self._replace(worker)
+
+    def _replace(self, worker: Worker) -> None:
+        self._hire(self._dismiss(worker))
+
+    def _dismiss(self, worker: Worker) -> Place:
+        worker.kill()
+        del self._served[worker]
+        return self._places.pop(worker)
+
+    def _hire(self, place: Place) -> None:
+        worker = self._begin(place)
+        self._served[worker] = 0
+        self._places[worker] = place
+
+
+def _busy_seconds(worker: Worker) -> float:
+    return 0.0 if worker.busy_since is None else time.monotonic() - worker.busy_since

@@ -1,0 +1,80 @@
+"""What decisions make of a loop nest, in words that are the same for every task."""
+
+from __future__ import annotations
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tunegate.cost_model.experience import (
+    NEST_COLUMNS,
+    Sketch,
+    TaskExperience,
+    innermost,
+    nest_columns,
+)
+from tunegate.cost_model.loop_nest import Decided, LoopNest
+
+ORDER = ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (0, 2), (1, 2), (2, 1), (0, 3), (1, 3))
+"""Of a product: rows, columns, and what is summed."""
+SKETCH = Sketch("direct", LoopNest(ORDER, copied_at=1, unrolled_by=3, unrolls=(0, 16, 64, 512)))
+
+
+def decided(lanes: int, rows: int = 4, unroll: int = 1) -> Decided:
+    return ((2, 1, 8, rows), (4, 1, 64 // lanes, lanes), (32, 8), (unroll,))
+
+
+def experience() -> TaskExperience:
+    """Wide innermost loops are fast."""
+    rows = tuple(
+        (0, 16.0 / lanes + 0.01 * rows, decided(lanes, rows))
+        for lanes in (1, 2, 4, 8, 16)
+        for rows in (1, 2, 3, 4, 5, 7)
+    )
+    return TaskExperience("product", (SKETCH,), rows)
+
+
+def test_the_columns_are_the_sizes_of_the_loops() -> None:
+    columns = nest_columns(SKETCH, decided(16))
+    lanes, second, inner, middle, middle_last, outer, reduced_inner, reduced_outer, axis = columns[
+        :9
+    ]
+    assert (lanes, second, inner) == (4, 2, 6)
+    assert (middle, middle_last, outer) == (5, 2, 3)
+    assert (reduced_inner, reduced_outer, axis) == (3, 5, 8)
+    assert columns[9:11] == [1.0, 1.0]  # whole vectors of 256 bits, and of 512
+    assert len(columns) == NEST_COLUMNS
+
+
+def test_half_a_vector_is_told_from_a_whole_one() -> None:
+    assert nest_columns(SKETCH, decided(8))[9:11] == [1.0, 0.0]
+    assert nest_columns(SKETCH, decided(4))[9:11] == [0.0, 0.0]
+
+
+def test_whether_the_innermost_loops_are_unrolled_is_seen() -> None:
+    """32 statements: 4 rows of one vector, 8 times."""
+    fits = 16
+    assert nest_columns(SKETCH, decided(16, unroll=2))[fits] == 1.0
+    assert nest_columns(SKETCH, decided(16, unroll=1))[fits] == 0.0
+
+
+def test_without_a_loop_nest_nothing_is_known() -> None:
+    columns = nest_columns(Sketch("direct", None), ((3,),))
+    assert len(columns) == NEST_COLUMNS
+    assert all(math.isnan(column) for column in columns)
+
+
+def test_what_the_innermost_loops_do_is_what_makes_drafts_alike() -> None:
+    assert innermost(SKETCH, decided(16)) == ((4, 16),)
+    assert innermost(SKETCH, decided(16, unroll=3)) == innermost(SKETCH, decided(16))
+    assert innermost(Sketch("direct", None), ((3,),)) == ((3,),)
+
+
+@given(st.integers(1, 64), st.integers(1, 64), st.integers(0, 3))
+def test_every_draft_has_as_many_columns_and_none_unknown(
+    lanes: int, rows: int, unroll: int
+) -> None:
+    columns = nest_columns(SKETCH, decided(lanes, rows, unroll)) if 64 % lanes == 0 else []
+    assert len(columns) in {0, NEST_COLUMNS}
+    assert all(math.isfinite(column) for column in columns)

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from tests.support.small_onnx import save
+from tunegate.artifacts.builds import Build
+from tunegate.config import TargetConfig
+from tunegate.edges.artifact_file import ArtifactTensor
+from tunegate.edges.metaschedule.checks.check import check
+from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact, Checked
+from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
+from tunegate.edges.seeded_inputs import seeded_inputs
+from tunegate.ports import BuildJob, ModelJob
+
+
+def two_outputs() -> onnx.ModelProto:
+    shape = [2, 8]
+    value = helper.make_tensor_value_info
+    nodes = [helper.make_node("Sigmoid", ["x"], ["y"]), helper.make_node("Exp", ["x"], ["z"])]
+    graph = helper.make_graph(
+        nodes,
+        "two",
+        [value("x", TensorProto.FLOAT, shape)],
+        [value("y", TensorProto.FLOAT, shape), value("z", TensorProto.FLOAT, shape)],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+
+
+def built(directory: Path, seed: int = 1) -> Build:
+    target = TargetConfig(name="cpu", threads=1)
+    file = save(two_outputs(), directory / "m.onnx")
+    model = ModelJob(file=file, path="m.onnx", shapes={}, target=target)
+    compiler = MetaScheduleCompiler(directory / "c", seed=seed)
+    job = BuildJob(model=model, records={}, sources={}, directory=directory / "b")
+    with closing(compiler):
+        (build,) = compiler.build([job])
+    return build
+
+
+def equal_to_the_build_only_on(inputs_of: int) -> onnx.ModelProto:
+    """Else its first output is off by one."""
+    model = two_outputs()
+    known = seeded_inputs([ArtifactTensor("x", (2, 8), "float32")], inputs_of)["x"]
+    model.graph.initializer.append(numpy_helper.from_array(known, "known"))
+    model.graph.node[0].output[0] = "right"
+    node = helper.make_node
+    model.graph.node.extend(
+        [
+            node("Equal", ["x", "known"], ["same"]),
+            node("Not", ["same"], ["other"]),
+            node("Cast", ["other"], ["error"], to=TensorProto.FLOAT),
+            node("Add", ["right", "error"], ["y"]),
+        ]
+    )
+    return model
+
+
+def test_what_computes_right_on_one_seed_only_is_found_out(tmp_path: Path) -> None:
+    assert built(tmp_path).error is None
+    reference = save(equal_to_the_build_only_on(1), tmp_path / "reference.onnx")
+
+    def checked(*seeds: int) -> str:
+        reply = check(
+            CheckArtifact(
+                directory=str(tmp_path / "b"), reference=str(reference), kind="llvm", seeds=seeds
+            )
+        )
+        assert isinstance(reply, Checked)
+        return reply.detail
+
+    assert checked(1) == ""
+    assert "output y is off by" in checked(1, 2)
+
+
+def test_the_seed_of_a_run_is_in_no_build(tmp_path: Path) -> None:
+    first, second = (built(tmp_path / str(seed), seed) for seed in (1, 2))
+    assert (first.key, first.tasks) == (second.key, second.tasks)
+    files = [
+        {file.name: file.read_bytes() for file in (tmp_path / seed / "b").iterdir()}
+        for seed in ("1", "2")
+    ]
+    assert files[0] == files[1]
+
+
+def test_every_output_has_errors_of_its_own_and_the_worst_are_the_builds(tmp_path: Path) -> None:
+    build = built(tmp_path)
+    assert build.check is not None
+    assert build.check.passed
+    assert [output.name for output in build.check.outputs] == ["y", "z"]
+    worst = max(output.max_relative for output in build.check.outputs)
+    assert build.check.max_relative == pytest.approx(worst)
+    assert 0 <= worst <= build.check.tolerance

@@ -1,0 +1,31 @@
+"""What has no schedule must run on a GPU, too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.plugin.edges.metaschedule.test_workload import product
+from tunegate.config import TargetConfig
+from tunegate.edges.metaschedule.passes.default_schedule import with_default_schedule
+from tunegate.edges.metaschedule.targets import tvm_target
+from tunegate.edges.metaschedule.workload import canonical_workload
+
+
+@pytest.fixture(scope="module")
+def module() -> Any:
+    return canonical_workload(product(64, 64, 64)).module
+
+
+def test_on_a_cpu_loops_stay_as_they_are_written(module: Any) -> None:
+    target = tvm_target(TargetConfig(name="cpu")).target
+    assert with_default_schedule(module, target) is module
+
+
+def test_on_a_gpu_every_loop_nest_is_bound_to_threads(module: Any) -> None:
+    target = tvm_target(TargetConfig(name="gpu", kind="cuda", arch="sm_80")).target
+    scheduled = str(with_default_schedule(module, target))
+    assert "threadIdx.x" not in str(module)
+    assert "threadIdx.x" in scheduled
+    assert "blockIdx.x" in scheduled

@@ -1,0 +1,103 @@
+"""Channels last inside a model changes nothing but its speed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from tests.support.small_onnx import save
+from tunegate.artifacts.builds import Build
+from tunegate.config import TargetConfig
+from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
+from tunegate.edges.metaschedule.passes.layout import is_channels_last
+from tunegate.ports import BuildJob, ModelJob
+
+WEIGHTS = {
+    "plain": (8, 3, 3, 3),
+    "strided": (16, 8, 3, 3),
+    "depthwise": (16, 1, 3, 3),
+    "grouped": (16, 4, 3, 3),
+    "up": (16, 8, 2, 2),
+    "one": (8, 24, 1, 1),
+    "dense": (8 * 12 * 12, 5),
+}
+NODES = [
+    helper.make_node("Conv", ["x", "plain"], ["a"], pads=[1, 1, 1, 1]),
+    helper.make_node("Relu", ["a"], ["b"]),
+    helper.make_node("Conv", ["b", "strided"], ["c"], strides=[2, 2], pads=[0, 0, 1, 1]),
+    helper.make_node("Conv", ["c", "depthwise"], ["d"], group=16, pads=[1, 1, 1, 1]),
+    helper.make_node("Conv", ["d", "grouped"], ["e"], group=4, pads=[1, 1, 1, 1]),
+    helper.make_node("ConvTranspose", ["e", "up"], ["f"], strides=[2, 2]),
+    helper.make_node("MaxPool", ["f"], ["g"], kernel_shape=[2, 2], strides=[2, 2]),
+    helper.make_node("Concat", ["g", "e"], ["h"], axis=1),
+    helper.make_node("Conv", ["h", "one"], ["i"]),
+    helper.make_node("MaxPool", ["a"], ["j"], kernel_shape=[2, 2], strides=[2, 2]),
+    helper.make_node("Add", ["i", "j"], ["k"]),
+    helper.make_node("Flatten", ["k"], ["l"]),
+    helper.make_node("MatMul", ["l", "dense"], ["m"]),
+]
+
+
+def all_kinds_of_convolutions() -> onnx.ModelProto:
+    """Plain, strided with uneven padding, depthwise, grouped, transposed; joined and flattened."""
+    random = np.random.default_rng(1)
+    tensors = {
+        name: random.normal(0, 0.2, shape).astype("float32") for name, shape in WEIGHTS.items()
+    }
+    graph = helper.make_graph(
+        NODES,
+        "kinds",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, 3, 24, 24))],
+        [
+            helper.make_tensor_value_info("m", TensorProto.FLOAT, (1, 5)),
+            helper.make_tensor_value_info("k", TensorProto.FLOAT, (1, 8, 12, 12)),
+        ],
+        [numpy_helper.from_array(array, name) for name, array in tensors.items()],
+    )
+    opset = [helper.make_opsetid("", 17)]
+    return helper.make_model(graph, opset_imports=opset, ir_version=8)
+
+
+def built(directory: Path, model: onnx.ModelProto, layout: str) -> Build:
+    file = save(model, directory / "m.onnx")
+    target = TargetConfig(name="cpu", threads=1, layout=layout)  # type: ignore[arg-type]
+    job = ModelJob(file=file, path="m.onnx", shapes={}, target=target)
+    compiler = MetaScheduleCompiler(directory / "c", seed=1)
+    try:
+        (build,) = compiler.build(
+            [BuildJob(model=job, records={}, sources={}, directory=directory / "b")]
+        )
+    finally:
+        compiler.close()
+    return build
+
+
+@pytest.mark.parametrize("layout", ["nhwc", "nchw"])
+def test_every_kind_of_convolution_computes_what_it_did(tmp_path: Path, layout: str) -> None:
+    build = built(tmp_path, all_kinds_of_convolutions(), layout)
+    assert build.error is None
+    assert build.check is not None
+    assert build.check.passed
+    assert {"a", "c", "i"} <= {task.name for task in build.tasks}
+
+
+def test_a_model_with_an_operator_that_cannot_be_turned_stays_as_it_is(tmp_path: Path) -> None:
+    """ONNX's Max becomes a maximum over a fifth dimension."""
+    model = all_kinds_of_convolutions()
+    (add,) = [node for node in model.graph.node if node.op_type == "Add"]
+    add.op_type = "Max"
+    build = built(tmp_path, model, "auto")
+    assert build.error is None
+    assert build.check is not None
+    assert build.check.passed
+
+
+def test_channels_are_last_on_a_cpu_unless_told_otherwise() -> None:
+    assert is_channels_last(TargetConfig(name="a"))
+    assert is_channels_last(TargetConfig(name="a", layout="nhwc", kind="cuda"))
+    assert not is_channels_last(TargetConfig(name="a", kind="cuda"))
+    assert not is_channels_last(TargetConfig(name="a", layout="nchw"))

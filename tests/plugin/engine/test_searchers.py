@@ -1,0 +1,84 @@
+"""Several children search, each for tasks of its own."""
+
+from __future__ import annotations
+
+import selectors
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.support.small_onnx import conv_model, save
+from tunegate.config import TargetConfig
+from tunegate.edges.metaschedule.functions import functions_of
+from tunegate.edges.metaschedule.import_onnx import import_model
+from tunegate.edges.metaschedule.programs import PROGRAMS
+from tunegate.edges.metaschedule.targets import tvm_target
+from tunegate.edges.onnx_prepare import prepare
+from tunegate.engine import searchers
+from tunegate.engine.protocol import ModelFile, OpenModels, Propose, Proposed
+from tunegate.engine.searchers import Searchers, searchers_for
+
+TARGET = TargetConfig(name="cpu", threads=1, layout="nchw")
+
+
+@pytest.mark.parametrize(
+    ("workers", "cores", "children"),
+    [(1, 2, 1), (2, 2, 1), (24, 16, 1), (25, 16, 2), (64, 16, 3), (64, 2, 2), (64, 1, 1)],
+)
+def test_one_child_searches_for_two_dozen_workers(workers: int, cores: int, children: int) -> None:
+    assert searchers_for(workers, cores) == children
+
+
+def two_models(directory: Path) -> tuple[tuple[ModelFile, ...], list[str]]:
+    """Files, and what the search calls the convolution of each."""
+    files, workloads = [], []
+    for channels in (4, 8):
+        path = f"{channels}.onnx"
+        model = save(conv_model(channels=channels, out=4, size=8), directory / path)
+        files.append(ModelFile(file=str(model), path=path, shapes={}))
+        prepared = prepare(model, shapes={}, into=directory / "prepared", path=path)
+        module = import_model(prepared, tvm_target(TARGET).target, path)
+        conv = next(each for each in functions_of(module) if "conv" in each.operator)
+        workloads.append(conv.workload.digest)
+    return tuple(files), workloads
+
+
+def received(found: Searchers, wanted: int) -> Iterator[Proposed]:
+    deadline = time.monotonic() + 90
+    while wanted and time.monotonic() < deadline:
+        with selectors.DefaultSelector() as selector:
+            for child in found.children:
+                selector.register(child, selectors.EVENT_READ)
+            selector.select(timeout=1.0)
+        for proposed in found.receive():
+            wanted -= 1
+            yield proposed
+
+
+def test_two_children_search_two_tasks_at_the_same_time(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(searchers, "_WORKERS_OF_ONE", 1)
+    monkeypatch.setattr(searchers, "usable_cores", lambda: 2)
+    models, workloads = two_models(tmp_path)
+    request = OpenModels(models=models, target=TARGET, directory=str(tmp_path), seed=1)
+    with closing(Searchers(request, workloads, 2, tmp_path, PROGRAMS.searcher)) as found:
+        assert len(found.children) == 2
+        first, second = workloads
+        assert not found.is_idle(first)  # it opens the models
+        while not found.are_idle:
+            assert found.receive() == []
+            time.sleep(0.05)
+        assert found.target_json
+        # Each has prepared the models for itself: none reads what another has half written.
+        prepared = sorted(p.relative_to(tmp_path).parts[0] for p in tmp_path.rglob("model-0"))
+        assert prepared == ["searcher-0", "searcher-1"]
+        found.propose(Propose(workload=first, count=1))
+        assert (found.is_idle(first), found.is_idle(second)) == (False, True)
+        found.propose(Propose(workload=second, count=1))
+        answers = {each.workload: len(each.candidates) for each in received(found, 2)}
+        assert answers == {first: 2, second: 2}  # the default schedule, and one more
+        assert found.are_idle

@@ -1,0 +1,37 @@
+"""Seconds and trials that are left, and what is kept of them for the end."""
+
+from __future__ import annotations
+
+from tests.support.hand_clock import HandClock
+from tunegate.artifacts.plans import Budget
+from tunegate.engine.spending import Spending
+from tunegate.tuning.next_task import Left
+
+
+def test_a_budget_of_seconds_is_spent_by_the_clock() -> None:
+    watch = HandClock(100.0)
+    spending = Spending(Budget(seconds=60.0, trials=None), watch)
+    watch.now += 50.0
+    assert spending.seconds_left == 10.0
+    assert spending.left(12, reserve=4.0) == Left(trials=None, seconds=6.0, spent_seconds=50.0)
+    assert not spending.is_out()
+    assert spending.is_out(reserve=10.0)
+    watch.now += 11.0
+    assert spending.is_out()
+    assert spending.left(12, reserve=4.0).seconds == 0.0
+
+
+def test_a_budget_of_trials_is_spent_by_what_is_used() -> None:
+    watch = HandClock(100.0)
+    spending = Spending(Budget(seconds=None, trials=20), watch)
+    watch.now += 1e6
+    assert (spending.trials_left(12), spending.trials_left(30)) == (8, 0)
+    assert spending.seconds_left is None
+    assert not spending.is_out()
+
+
+def test_winners_are_given_a_second_each_and_never_more_than_a_part_of_it_all() -> None:
+    watch = HandClock(100.0)
+    assert Spending(Budget(seconds=600.0, trials=None), watch).confirmation_seconds(30) == 32.0
+    assert Spending(Budget(seconds=60.0, trials=None), watch).confirmation_seconds(30) == 9.0
+    assert Spending(Budget(seconds=None, trials=9), watch).confirmation_seconds(30) == 0.0

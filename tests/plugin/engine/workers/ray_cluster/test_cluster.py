@@ -1,0 +1,54 @@
+"""Real tuning on a real cluster of several processes, one node of which is killed in the middle."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.plugin.engine.test_tuner import DEVICE, Workshop
+from tests.support.small_onnx import conv_model, save
+from tunegate.artifacts.plans import Budget
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from ray.cluster_utils import Cluster
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # of Ray's, and not ours to mend
+TRIALS = 16
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    monkeypatch.setenv("RAY_ADDRESS", made.address)
+    yield made
+    made.shutdown()
+
+
+def test_a_node_that_is_killed_costs_no_candidate(cluster: Cluster, tmp_path: Path) -> None:
+    doomed = cluster.add_node(num_cpus=1)
+    model = save(conv_model(channels=8, out=8, size=8), tmp_path / "m.onnx")
+    job = Workshop(tmp_path, model, on_ray=True)
+    started = time.monotonic()
+    budget = Budget(seconds=120.0, trials=TRIALS, min_gain_percent_per_minute=0.0)
+    with closing(job.compiler):
+        outcomes = job.outcomes(budget, trials=8)
+        found = [next(outcomes)]
+        assert len(job.published) > 0
+        cluster.remove_node(doomed, allow_graceful=False)
+        found += outcomes
+    outcome = found[-1]
+    assert time.monotonic() - started < 120
+    assert (outcome.trials, outcome.failures) == (TRIALS, {})
+    assert outcome.best_ms is not None
+    statuses = {record.status for record in job.published}
+    assert statuses == {"ok"}
+    assert len({(r.template, r.decisions) for r in job.published}) == TRIALS + 1
+    # The device is that of the nodes, whatever the driver's is.
+    assert DEVICE.name not in {record.device.name for record in job.published}

@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from tests.plugin.engine.workers.test_worker_pool import request
+from tunegate.engine.workers.ray_cluster.door import Ray
+from tunegate.engine.workers.ray_cluster.references import References
+
+
+class Shelf(Ray):
+    """Stores nothing anywhere."""
+
+    def __init__(self) -> None:
+        self.stored_count = 0
+
+    def stored(self, value: bytes) -> object:
+        self.stored_count += 1
+        return ("stored", value)
+
+
+def test_a_reference_is_known_to_all_requests_of_its_task() -> None:
+    references = References(Shelf())
+    assert references.of(request(1, "")) == b""
+    references.keep(request(1, ""), b"numbers")
+    assert references.of(request(2, "")) == ("stored", b"numbers")

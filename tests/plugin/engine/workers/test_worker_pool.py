@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tunegate.edges.child import Child
+from tunegate.edges.run_child import MEMORY_VARIABLE
+from tunegate.engine.protocol import Candidate, Measure, Measured, Schedule
+from tunegate.engine.workers.device_slots import on_cpu
+from tunegate.engine.workers.worker import Begin, LostWorkerError
+from tunegate.engine.workers.worker_pool import Crew
+
+
+def odd_worker(directory: Path, variables: Mapping[str, str] | None = None) -> Begin:
+    return lambda _: Child(
+        "tests.support.odd_worker", Measured, variables=variables or {}, log=directory / "log"
+    )
+
+
+@pytest.fixture
+def crew(tmp_path: Path) -> Iterator[Crew]:
+    made = Crew(on_cpu(2, tmp_path, 3.0), odd_worker(tmp_path))
+    yield made
+    made.close()
+
+
+def request(number: int, behaviour: str) -> Measure:
+    candidate = Candidate(
+        number=number,
+        workload="w",
+        origin="search",
+        schedule=Schedule("t", ()),
+        module=behaviour,
+        arguments=(),
+    )
+    return Measure(
+        candidate=candidate,
+        target_json="{}",
+        reference="",
+        writes_reference=False,
+        loser_ms=1.0,
+        seed=1,
+        repeats=1,
+    )
+
+
+def pids_of(crew: Crew) -> list[int]:
+    return [child.pid for child in crew.children if isinstance(child, Child)]
+
+
+def finish(crew: Crew) -> dict[int, Measured]:
+    results = {}
+    deadline = time.monotonic() + 30
+    while crew.pending and time.monotonic() < deadline:
+        crew.dispatch()
+        time.sleep(0.02)
+        results.update({m.candidate.number: measured for m, measured in crew.collect()})
+    return results
+
+
+def test_a_crash_and_a_hang_cost_one_candidate_each_and_the_rest_is_measured(crew: Crew) -> None:
+    crew.add([request(1, "crash"), request(2, "hang"), *(request(n, "") for n in range(3, 9))])
+    results = finish(crew)
+    assert results[1].status == "runtime"
+    assert "SIGABRT" in results[1].detail
+    assert [results[n].has_killed_worker for n in (1, 2, 3)] == [True, False, False]
+    assert results[2].status == "timeout"
+    assert [results[n].status for n in range(3, 9)] == ["ok"] * 6
+
+
+def test_a_worker_that_exits_says_its_code(crew: Crew) -> None:
+    crew.add([request(1, "exit")])
+    measured = finish(crew)[1]
+    assert "exited with 1" in measured.detail
+    assert measured.has_killed_worker
+
+
+def test_a_worker_that_ended_itself_for_lack_of_patience_was_too_late(crew: Crew) -> None:
+    hasty = msgspec.structs.replace(request(1, "exit"), patience_seconds=0.0)
+    crew.add([hasty])
+    measured = finish(crew)[1]
+    assert (measured.status, measured.detail) == ("timeout", "no result in 0 s")
+
+
+def test_closing_frees_the_machine_while_work_is_in_flight(crew: Crew) -> None:
+    crew.add([request(1, "hang"), request(2, "hang")])
+    crew.dispatch()
+    pids = pids_of(crew)
+    crew.close()
+    assert all(not Path(f"/proc/{pid}").exists() for pid in pids)
+
+
+def test_a_candidate_that_asks_for_too_much_memory_costs_itself(tmp_path: Path) -> None:
+    crew = Crew(on_cpu(1, tmp_path, 10.0), odd_worker(tmp_path, {MEMORY_VARIABLE: str(2**31)}))
+    try:
+        crew.add([request(1, "hoard"), request(2, "")])
+        results = finish(crew)
+    finally:
+        crew.close()
+    assert (results[1].status, results[2].status) == ("runtime", "ok")
+    assert "MemoryError" in (tmp_path / "log").read_text()
+
+
+def test_a_crew_of_one_each_keeps_the_idle_worker_of_a_device(crew: Crew) -> None:
+    crew.add([request(1, "hang"), request(2, "")])
+    deadline = time.monotonic() + 30
+    while not crew.collect() and time.monotonic() < deadline:
+        crew.dispatch()
+        time.sleep(0.02)
+    idle = next(child for child in crew.children if child.busy_since is None)
+    crew.keep_one_each()
+    assert crew.children == (idle,)
+    assert crew.pending == 0
+    crew.add([request(3, "")])
+    assert finish(crew)[3].status == "ok"
+
+
+def test_a_worker_that_has_grown_is_replaced(crew: Crew, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = set(pids_of(crew))
+    crew.add([request(n, "") for n in range(16)])
+    finish(crew)
+    assert set(pids_of(crew)) == before
+    monkeypatch.setattr("tunegate.engine.workers.worker_pool._MOST_BYTES", 1)
+    crew.add([request(n, "") for n in range(16, 48)])
+    finish(crew)
+    assert before - set(pids_of(crew))
+
+
+class OnLostMachine:
+    """The first `losses` workers are on machines that vanish with what they had to do."""
+
+    losses = 0
+    busy_since: float | None = None
+    is_ready = True
+
+    def __init__(self) -> None:
+        self._request: Measure | None = None
+
+    def fileno(self) -> int:
+        raise NotImplementedError
+
+    def send(self, request: Measure) -> None:
+        self._request = request
+
+    def receive(self) -> Measured | None:
+        if OnLostMachine.losses > 0:
+            OnLostMachine.losses -= 1
+            raise LostWorkerError("node 7 is gone")
+        assert self._request is not None
+        return Measured(number=self._request.candidate.number, status="ok", nanoseconds=(5,))
+
+    def resident_bytes(self) -> int:
+        return 0
+
+    def kill(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(("losses", "status"), [(2, "ok"), (3, "runtime")])
+def test_what_was_on_a_lost_machine_is_tried_elsewhere(
+    tmp_path: Path, losses: int, status: str
+) -> None:
+    OnLostMachine.losses = losses
+    crew = Crew(on_cpu(1, tmp_path, 3.0), lambda _: OnLostMachine())
+    crew.add([request(1, "")])
+    assert finish(crew)[1].status == status
+
+
+def test_a_worker_that_is_being_started_gets_nothing_yet(tmp_path: Path) -> None:
+    worker = OnLostMachine()
+    worker.is_ready = False
+    crew = Crew(on_cpu(1, tmp_path, 3.0), lambda _: worker)
+    crew.add([request(1, "")])
+    crew.dispatch()
+    assert crew.waiting == 1
+    worker.is_ready = True
+    assert finish(crew)[1].status == "ok"
