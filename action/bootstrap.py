@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 OLDEST = (3, 11)
 SOURCES = ("action", "plugin", "cache")
+ISOLATED = ("-P", "-s")
+"""Nothing is imported from the workspace. `-I` would forget where our sources are."""
+LISTS = {"PATH": ":", "LD_LIBRARY_PATH": ":;", "LD_PRELOAD": ": ", "LD_AUDIT": ":"}
 USAGE, UNFIT = 2, 4
 DRIVER = Path("/proc/driver/nvidia/version")
 
@@ -37,7 +41,7 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
         return fail(f"the environment could not be installed: {last_line(error.stderr)}", UNFIT)
     except OSError as error:
         return fail(f"the environment could not be written: {error}", UNFIT)
-    os.execve(python, [str(python), "-P", "-m", "tunegate_action"], with_sources(environment))
+    os.execve(python, [str(python), *ISOLATED, "-m", "tunegate_action"], our_own(environment))
     return UNFIT
 
 
@@ -64,15 +68,24 @@ def environment_for(lock: Path, cache: Path, environment: Mapping[str, str]) -> 
 
 def install(lock: Path, directory: Path, environment: Mapping[str, str]) -> None:
     """A virtual environment knows its own path, so it is made in place; `.complete` comes last."""
-    quiet("-m", "venv", str(directory), python=sys.executable)
+    quiet(environment, sys.executable, "-m", "venv", str(directory))
     wheelhouse = environment.get("TUNEGATE_WHEELHOUSE", "")
-    source = ["--no-index", "--find-links", wheelhouse] if wheelhouse else []
+    source = ["--no-index", "--find-links", str(Path(wheelhouse).resolve())] if wheelhouse else []
     pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
-    quiet(*pip, *source, "-r", str(lock), python=str(directory / "bin" / "python"))
+    python = str(directory / "bin" / "python")
+    quiet(environment, python, *pip, *source, "-r", str(lock.resolve()))
 
 
-def quiet(*arguments: str, python: str) -> None:
-    subprocess.run([python, "-I", *arguments], check=True, stderr=subprocess.PIPE, text=True)
+def quiet(environment: Mapping[str, str], python: str, *arguments: str) -> None:
+    """In a directory of nobody's: what it starts may look around where it is."""
+    subprocess.run(
+        [python, "-I", *arguments],
+        check=True,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd="/",
+        env=absolute_only(environment),
+    )
 
 
 def key_of(lock: Path) -> str:
@@ -83,13 +96,26 @@ def key_of(lock: Path) -> str:
 def cache_directory(environment: Mapping[str, str]) -> Path:
     base = environment.get("RUNNER_TOOL_CACHE") or environment.get("XDG_CACHE_HOME")
     home = environment.get("HOME") or tempfile.gettempdir()
-    return (Path(base) if base else Path(home) / ".cache") / "tunegate" / "env"
+    return (Path(base) if base else Path(home) / ".cache").resolve() / "tunegate" / "env"
 
 
-def with_sources(environment: Mapping[str, str]) -> dict[str, str]:
+def our_own(environment: Mapping[str, str]) -> dict[str, str]:
     """Our own code comes from the action's checkout, never from the workspace."""
     paths = os.pathsep.join(str(ROOT / source) for source in SOURCES)
-    return {**environment, "PYTHONPATH": paths, "PYTHONUTF8": "1", "PYTHONUNBUFFERED": "1"}
+    named = {"PYTHONPATH": paths, "PYTHONUTF8": "1", "PYTHONUNBUFFERED": "1"}
+    kept = absolute_only(environment)
+    return {**{name: kept[name] for name in kept if not name.startswith("PYTHON")}, **named}
+
+
+def absolute_only(environment: Mapping[str, str]) -> dict[str, str]:
+    """With no place to look for programs or libraries that depends on the working directory: an empty
+    entry means it. The environment is trusted; what it says by accident is not."""
+    kept = dict(environment)
+    for name, separators in LISTS.items():
+        entries = re.split(f"[{separators}]", kept.pop(name, ""))
+        if absolute := ":".join(entry for entry in entries if Path(entry).is_absolute()):
+            kept[name] = absolute
+    return kept
 
 
 def clean_up(out: Path) -> int:

@@ -33,7 +33,7 @@ from unittest.mock import patch
 from collect_launches import built
 
 from tunegate.config import GateConfig
-from tunegate.edges import child
+from tunegate.edges import interpreter
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.errors import MeasurementError
 from tunegate.gate.decision import bounds, decide
@@ -189,7 +189,7 @@ def deadly() -> Iterator[None]:
 @contextmanager
 def jumping() -> Iterator[None]:
     """For the measuring processes by a library, for this one by another `time.time`."""
-    passed_on, own = (*child._PASSED_ON, "LD_PRELOAD"), time.time
+    passed_on, own = (*interpreter._PASSED_ON, "LD_PRELOAD"), time.time
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder) / "jump.so"
         source = library.with_suffix(".c")
@@ -198,7 +198,7 @@ def jumping() -> Iterator[None]:
         subprocess.run(line, check=True)
         with (
             patch.dict(os.environ, {"LD_PRELOAD": str(library)}),
-            patch.object(child, "_PASSED_ON", passed_on),
+            patch.object(interpreter, "_PASSED_ON", passed_on),
             patch.object(
                 time,
                 "time",

@@ -1,8 +1,15 @@
 """`python -m tunegate_action` is the action."""
 
-from __future__ import annotations
+from tunegate.isolation import isolate
 
-from tunegate_action.main import entry
+
+def entry() -> None:
+    """Isolates the process before it imports anything that could lie in the checkout."""
+    isolate()
+    from tunegate_action.main import entry as run  # noqa: PLC0415 -- the first that could lie there
+
+    run()
+
 
 if __name__ == "__main__":
     entry()

@@ -1,8 +1,15 @@
-"""`python -m tunegate` is the `tunegate` command."""
+"""The `tunegate` command, and `python -m tunegate`, which begins with the checkout on its path."""
 
-from __future__ import annotations
+from tunegate.isolation import isolate
 
-from tunegate.cli import entry
+
+def entry() -> None:
+    """Isolates the process before it imports anything that could lie in the checkout."""
+    isolate()
+    from tunegate.cli import entry as run  # noqa: PLC0415 -- the first import that leaves this package
+
+    run()
+
 
 if __name__ == "__main__":
     entry()

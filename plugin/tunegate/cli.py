@@ -17,6 +17,7 @@ from tunegate.dispatch import COMMANDS
 from tunegate.edges.full_disk import as_full_disk
 from tunegate.edges.signals import cancellable
 from tunegate.errors import BUG, CANCELLED, PASS, USAGE, TunegateError
+from tunegate.isolation import keep_out
 
 
 def entry() -> None:
@@ -30,6 +31,8 @@ def main(arguments: Sequence[str]) -> int:
     try:
         with cancellable():
             asked = parse(arguments)
+            if asked.settings.repository != Path():  # isolate() keeps the working directory out
+                keep_out(str(asked.settings.repository))
             return COMMANDS[asked.command](asked)
     except SystemExit as stop:  # argparse, after --help or --version
         return PASS if not stop.code else USAGE

@@ -41,8 +41,11 @@ class Workspace:
         self.git("commit", "-q", "--allow-empty", "-m", "x")
 
     def start(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
+        return self.started(sys.executable, "-m", "tunegate", *arguments, **variables)
+
+    def started(self, *line: str, **variables: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-m", "tunegate", *arguments],
+            line,
             cwd=self.root,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

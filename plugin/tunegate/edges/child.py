@@ -6,7 +6,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,13 +13,13 @@ from typing import BinaryIO, Generic, TypeVar, cast
 
 import msgspec
 
+from tunegate.edges import interpreter
 from tunegate.edges.frames import FrameBuffer, write_frame
 from tunegate.edges.memory_limit import resident_bytes
 
 Reply = TypeVar("Reply")
 
-_PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_HOME")
-_PASSED_ON_PREFIXES = ("NVIDIA_", "CUDA_VISIBLE_", "PYTHON")
+_START = "tunegate.edges.run_child"
 
 
 class ChildDiedError(Exception):
@@ -28,8 +27,8 @@ class ChildDiedError(Exception):
 
 
 class Child(Generic[Reply]):
-    """One child running `python -m module`. It leads a process group of its own, dies with its
-    parent, and inherits no variable that could hold a secret."""
+    """One child that answers with `module`. It is isolated (see interpreter.py), leads a process group
+    of its own, and dies with its parent. Paths in its requests are absolute."""
 
     def __init__(
         self, module: str, replies: type[Reply], *, variables: Mapping[str, str], log: Path
@@ -38,13 +37,8 @@ class Child(Generic[Reply]):
         self._buffer = FrameBuffer()
         self.log = log
         with log.open("ab") as errors:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "tunegate.edges.run_child", str(os.getpid()), module],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                env=child_environment(variables),
-                start_new_session=True,
+            self._process = interpreter.begin(
+                _START, str(os.getpid()), module, variables=variables, errors=errors
             )
         self._input = cast("BinaryIO", self._process.stdin)
         self._output = cast("BinaryIO", self._process.stdout)
@@ -108,13 +102,3 @@ class Child(Generic[Reply]):
         if code < 0:
             return f"killed by {signal.Signals(-code).name}"
         return f"exited with {code}"
-
-
-def child_environment(variables: Mapping[str, str]) -> dict[str, str]:
-    """These, and of our own those that can hold no secret."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if name in _PASSED_ON or name.startswith(_PASSED_ON_PREFIXES)
-    }
-    return {**kept, **variables}

@@ -55,8 +55,9 @@ def claim_on(uuid: str, *, wait_seconds: float, variables: Mapping[str, str] = o
     """The file lies where every job of the host finds it: for a job in a container `TUNEGATE_LOCK_DIR`
     must be a directory of the host's."""
     usual = _USUAL if os.access(_USUAL, os.W_OK) else Path(tempfile.gettempdir())
-    directory = variables.get(DIRECTORY) or str(usual)
-    return Claim(uuid=uuid, directory=directory, wait_seconds=wait_seconds, run=_run_of(variables))
+    directory = Path(variables.get(DIRECTORY) or usual).absolute()
+    run = _run_of(variables)
+    return Claim(uuid=uuid, directory=str(directory), wait_seconds=wait_seconds, run=run)
 
 
 @contextmanager

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import platform
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -13,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from tunegate.config import CacheConfig
+from tunegate.edges import interpreter
 from tunegate.edges.cores import default_threads, usable_cores
 from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
 from tunegate.edges.nvidia.gpus import visible_gpus
@@ -89,14 +88,8 @@ def _pinned(distribution: str, wanted: str) -> Check:
 
 def _self_test() -> Check:
     """In a child: a compiler whose parts do not fit ends the process."""
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", _SELF_TEST],
-            capture_output=True,
-            timeout=_SELF_TEST_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
+    done = interpreter.ask(_SELF_TEST, variables={}, limit_seconds=_SELF_TEST_SECONDS)
+    if done is None:
         return Check("compiler self-test", ok=False, detail=f"hangs ({_SELF_TEST_SECONDS} s)")
     if done.returncode == 0:
         return Check("compiler self-test", ok=True, detail="wrote a database, built a function")

@@ -85,7 +85,7 @@ class EngineTuner:
         publish: Publish,
     ) -> Iterator[TuningRun]:
         self._scratch.mkdir(parents=True, exist_ok=True)
-        directory = Path(tempfile.mkdtemp(prefix="tune-", dir=self._scratch))
+        directory = Path(tempfile.mkdtemp(prefix="tune-", dir=self._scratch.absolute()))
         target = self._targets[shard.target]
         with self._measured_on(target, directory) as (executor, device):
             ledgers = self._ledgers(shard, device)

@@ -5,12 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
-
 from tunegate.artifacts.measurements import Histogram, Launch
 from tunegate.gate.histogram import merged, quantile_ms, total
+from tunegate.render.drawing import Axes, Figure, MaxNLocator
 from tunegate.render.svg import BASE, HEAD, MUTED, styled, svg
 from tunegate.render.units import count
 

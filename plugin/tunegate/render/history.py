@@ -8,11 +8,9 @@ from collections.abc import Sequence
 
 import msgspec
 from markupsafe import Markup
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from tunegate.artifacts.history import HistoryEntry
+from tunegate.render.drawing import Axes, Figure, MaxNLocator
 from tunegate.render.escape import visible
 from tunegate.render.page import page_environment
 from tunegate.render.svg import HEAD, INK, MUTED, SLOWER, styled, svg

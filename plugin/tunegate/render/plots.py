@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
-
 from tunegate.artifacts.measurements import Comparison, Interval, Launch
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.verdicts import Finding
+from tunegate.render.drawing import Axes, Figure, MaxNLocator
 from tunegate.render.escape import visible
 from tunegate.render.operators import Part, parts
 from tunegate.render.svg import (

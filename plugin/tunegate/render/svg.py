@@ -12,8 +12,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import matplotlib as mpl
-from matplotlib.figure import Figure
+from tunegate.render.drawing import Figure, mpl
 
 INK = "#010203"
 MUTED = "#020304"

@@ -233,7 +233,9 @@ class FreshProcesses:
         """ONNX Runtime on the model with its shapes fixed."""
         with tempfile.TemporaryDirectory(dir=self._scratch) as into:
             prepared = prepare(model, shapes=shapes, into=Path(into), path=model.name)
-            start = Start("", str(prepared.fixed), threads, _WARM_UP_SECONDS, self._alone)
+            start = Start(
+                "", str(prepared.fixed.absolute()), threads, _WARM_UP_SECONDS, self._alone
+            )
             with closing(Process(start, self._scratch / "bench.log", {})) as process:
                 return _median_ms(process)
 
@@ -262,7 +264,7 @@ def block_size(faster_ms: float, slower_ms: float) -> int:
 
 def _start_of(artifact: Path, seed: int, slowdown_percent: float = 0.0) -> Start:
     threads = ArtifactFile.read(artifact).threads
-    return Start(str(artifact), "", threads, _WARM_UP_SECONDS, seed, slowdown_percent)
+    return Start(str(artifact.absolute()), "", threads, _WARM_UP_SECONDS, seed, slowdown_percent)
 
 
 _: type[Benchmarker] = FreshProcesses

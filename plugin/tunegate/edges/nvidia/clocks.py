@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,11 +19,11 @@ import msgspec
 import psutil
 
 from tunegate.artifacts.gpus import Gpu
+from tunegate.edges import interpreter
 from tunegate.edges.nvidia.nvml import nvml
 
 _GUARD = "tunegate.edges.nvidia.clock_guard"
 _READY = b"locked\n"
-_PASSED_ON = ("PATH", "HOME", "LD_LIBRARY_PATH", "PYTHONPATH")
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,14 +39,11 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
 @contextmanager
 def locked_clocks(gpu: Gpu, mhz: int, directory: Path) -> Iterator[bool]:
     """False where this machine does not let us: then the clocks float as before."""
-    with subprocess.Popen(
-        [sys.executable, "-m", _GUARD, gpu.uuid, str(mhz), str(directory)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={name: os.environ[name] for name in os.environ if _is_passed_on(name)},
-        # A signal to our group, or its killing, must not take the guard with it.
-        start_new_session=True,
+    # Its process group is its own: a signal to ours, or its killing, must not take the guard with it.
+    with interpreter.begin(
+        *(_GUARD, gpu.uuid, str(mhz), str(directory.absolute())),
+        variables={},
+        errors=subprocess.DEVNULL,
     ) as guard:
         try:
             yield guard.stdout is not None and guard.stdout.readline() == _READY
@@ -119,7 +115,3 @@ def _lives(note: Note) -> bool:
     except psutil.Error:
         return True
     return abs(started - note.started) < 1
-
-
-def _is_passed_on(name: str) -> bool:
-    return name in _PASSED_ON or name.startswith("NVIDIA_")

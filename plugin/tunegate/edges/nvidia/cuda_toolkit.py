@@ -45,7 +45,8 @@ def cuda_variables(
 
 def _roots(variables: Mapping[str, str], usual: Path, packages: Sequence[str]) -> Iterator[Path]:
     """The machine's own toolkit first: it fits the machine's driver."""
-    yield from (Path(variables[name]) for name in _PLACES if variables.get(name))
+    named = (Path(variables.get(name, "")) for name in _PLACES)
+    yield from (place for place in named if place.is_absolute())  # else: of the checkout
     compiler = shutil.which("nvcc", path=variables.get("PATH"))
     if compiler is not None:
         yield Path(compiler).resolve().parent.parent

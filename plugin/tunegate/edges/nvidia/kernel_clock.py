@@ -9,13 +9,12 @@ program it says by its exit code whether this one permits it.
 from __future__ import annotations
 
 import math
-import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from tunegate.edges.child import child_environment
+from tunegate.edges import interpreter
 from tunegate.errors import EnvironmentUnfitError
 
 _BUFFER_BYTES = 8 * 1024 * 1024
@@ -78,17 +77,8 @@ def kernel_clock() -> KernelClock | None:
 
 def permits_kernel_clock(variables: Mapping[str, str]) -> bool:
     """Asked in a process of its own with these variables: this one need not load a CUDA driver for it."""
-    try:
-        asked = subprocess.run(
-            [sys.executable, "-m", __name__],
-            env=child_environment(variables),
-            capture_output=True,
-            timeout=_PROBE_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return False
-    return asked.returncode == 0
+    asked = interpreter.ask(__name__, variables=variables, limit_seconds=_PROBE_SECONDS)
+    return asked is not None and asked.returncode == 0
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -63,11 +62,12 @@ def test_a_kernel_that_is_missed_is_no_fast_one(clock: KernelClock) -> None:
 def test_a_machine_without_a_driver_has_none() -> None:
     """Asked of the real library."""
     assert kernel_clock() is None
-    assert not permits_kernel_clock(os.environ)
+    assert not permits_kernel_clock({})
 
 
-def test_a_host_that_permits_it_says_so() -> None:
-    assert permits_kernel_clock({**os.environ, "PYTHONPATH": str(CUPTI)})
+def test_a_host_that_permits_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(CUPTI))
+    assert permits_kernel_clock({})
 
 
 def test_the_simulation_has_the_names_of_the_real_library() -> None:

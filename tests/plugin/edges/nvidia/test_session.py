@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -136,7 +135,7 @@ def test_a_device_whose_kernels_can_be_timed_is_kept_for_the_whole_run(
     gpus = gpus_of(target())
     with held_together(gpus) as are_held, held(gpus[0].claim):
         assert not are_held  # the real library finds no driver here
-    monkeypatch.setenv("PYTHONPATH", f"{CUPTI}:{os.environ['PYTHONPATH']}")
+    monkeypatch.syspath_prepend(str(CUPTI))
     with held_together(gpus) as are_held:
         assert are_held
         for each in gpus:

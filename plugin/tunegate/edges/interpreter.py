@@ -1,0 +1,85 @@
+"""The only place that starts a Python of ours. Nothing of the checkout is imported or loaded there.
+
+Such a process imports from where this one does, works in no directory of anybody's, and inherits no
+variable that could hold a secret or name code to load.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO
+
+from tunegate.isolation import absolute_only
+
+_START = Path(__file__).with_name("isolated_start.py")
+_FLAGS = ("-P", "-s")
+"""Neither the working directory nor the user's site directory is searched. With the variables that are
+passed on, this is `-I`, but for PYTHONHASHSEED, which that would ignore."""
+_NOWHERE = "/"
+"""Libraries and compilers read settings from their working directory."""
+_PASSED_ON = (
+    *("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_HOME"),
+    *("PYTHONUTF8", "PYTHONDONTWRITEBYTECODE"),
+)
+_PASSED_ON_PREFIXES = ("NVIDIA_", "CUDA_VISIBLE_")
+_PLACES = ("HOME", "TMPDIR", "CUDA_HOME")
+"""A relative one would be another place there."""
+
+
+def begin(
+    module: str,
+    *arguments: str,
+    variables: Mapping[str, str],
+    errors: int | IO[bytes],
+) -> subprocess.Popen[bytes]:
+    """`python -m module`, leading a process group of its own, with pipes to it and from it."""
+    return subprocess.Popen(
+        _command_line(module, arguments),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        env=environment(variables),
+        cwd=_NOWHERE,
+        start_new_session=True,
+    )
+
+
+def ask(
+    module: str, *, variables: Mapping[str, str], limit_seconds: float
+) -> subprocess.CompletedProcess[bytes] | None:
+    """How `python -m module` ends; None where it does not in this time."""
+    try:
+        return subprocess.run(
+            _command_line(module, ()),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env=environment(variables),
+            cwd=_NOWHERE,
+            timeout=limit_seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def environment(variables: Mapping[str, str]) -> dict[str, str]:
+    """These, and of our own those that can hold no secret."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name in _PASSED_ON or name.startswith(_PASSED_ON_PREFIXES)
+    }
+    for name in _PLACES:
+        if not Path(kept.get(name, "")).is_absolute():
+            kept.pop(name, None)
+    return absolute_only({**kept, **variables})
+
+
+def _command_line(module: str, arguments: tuple[str, ...]) -> list[str]:
+    searched = json.dumps([entry for entry in sys.path if Path(entry).is_absolute()])
+    return [sys.executable, *_FLAGS, str(_START), searched, module, *arguments]

@@ -1,0 +1,100 @@
+"""Keeps a checkout out of this process: no module, program or library is taken from it.
+
+It runs before anything else is imported, so it imports only what every Python has loaded already.
+"""
+
+import os
+import sys
+
+_DIRECTORIES = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH")
+"""Where to look. An entry that is empty or relative means the working directory."""
+_LIBRARIES = ("LD_PRELOAD", "LD_AUDIT")
+_READ_BY_LOADER = ("LD_LIBRARY_PATH", *_LIBRARIES)
+"""Read once, when a process begins."""
+_OURS = ("action", "plugin", "cache")
+
+
+def isolate() -> None:
+    """The first thing that a command does. Starts the process anew where its loader was told to look
+    into the working directory."""
+    keep_out(os.getcwd())
+    before = dict(os.environ)
+    os.environ.clear()
+    os.environ.update(absolute_only(before))
+    if any(before.get(name, "") != os.environ.get(name, "") for name in _READ_BY_LOADER):
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+
+
+def keep_out(directory: str) -> None:
+    """From now on nothing is imported from this directory, nor from the checkout that it is in."""
+    place = os.path.realpath(directory)
+    checkout = _checkout_of(place)
+    sys.path[:] = [
+        entry
+        for entry in sys.path
+        if _is_of_the_environment(entry) or not _is_refused(entry, place, checkout)
+    ]
+
+
+def absolute_only(variables: dict[str, str]) -> dict[str, str]:
+    """The variables, naming no place that depends on the working directory."""
+    kept = dict(variables)
+    for name in _DIRECTORIES:
+        entries = _entries(name, kept.pop(name, ""))
+        if absolute := ":".join(entry for entry in entries if os.path.isabs(entry)):
+            kept[name] = absolute
+    for name in _LIBRARIES:
+        # One without a slash is looked for where the system keeps its libraries.
+        files = kept.pop(name, "").replace(":", " ").split()
+        if safe := " ".join(file for file in files if "/" not in file or os.path.isabs(file)):
+            kept[name] = safe
+    return kept
+
+
+def _entries(name: str, listed: str) -> list[str]:
+    """The loader takes a semicolon for a colon."""
+    return (listed.replace(";", ":") if name == "LD_LIBRARY_PATH" else listed).split(":")
+
+
+def _checkout_of(place: str) -> str | None:
+    """The nearest directory, upwards, that has a `.git`: nobody can commit one."""
+    while not os.path.lexists(os.path.join(place, ".git")):
+        above = os.path.dirname(place)
+        if above == place:
+            return None
+        place = above
+    return place
+
+
+def _is_of_the_environment(entry: str) -> bool:
+    """Whether it is Python's own, or what is installed there, or the sources of ours that run now: an
+    environment may lie in a checkout."""
+    libraries = [
+        os.path.join(prefix, folder, "")
+        for prefix in (sys.prefix, sys.base_prefix, sys.exec_prefix)
+        for folder in ("lib", sys.platlibdir)
+    ]
+    return entry in _own_sources() or entry.startswith(tuple(libraries))
+
+
+def _own_sources() -> list[str]:
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    above, name = os.path.split(root)
+    return [os.path.join(above, each) for each in _OURS] if name in _OURS else [root]
+
+
+def _is_refused(entry: str, place: str, checkout: str | None) -> bool:
+    """Whether it is the place, or lies in the checkout. A link in a checkout is the checkout's, wherever
+    it leads."""
+    if not os.path.isabs(entry) or os.path.realpath(entry) == place:
+        return True
+    return checkout in _above(entry) or checkout in _above(os.path.realpath(entry))
+
+
+def _above(entry: str) -> list[str]:
+    """The real paths of the entry and of all directories above it as it is written."""
+    found = [os.path.realpath(entry)]
+    while (above := os.path.dirname(entry)) != entry:
+        entry = above
+        found.append(os.path.realpath(entry))
+    return found

@@ -1,0 +1,118 @@
+"""Every place in the product that starts a process, found in the syntax tree: none is forgotten."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+STARTERS = {
+    "action/bootstrap.py": {"subprocess.run", "os.execve", "sys.executable"},
+    "plugin/tunegate/isolation.py": {"os.execv", "sys.executable"},
+    "plugin/tunegate/edges/interpreter.py": {
+        "subprocess.Popen",
+        "subprocess.run",
+        "sys.executable",
+    },
+    "plugin/tunegate/edges/bench/command_output.py": {"subprocess.run"},
+}
+"""The doors: the environment of the Action, the same process again, our own Python, git, and a command
+line of the user's, which runs where the user is."""
+OF_SUBPROCESS = {
+    "DEVNULL",
+    "PIPE",
+    "STDOUT",
+    "TimeoutExpired",
+    "CalledProcessError",
+    "CompletedProcess",
+}
+STARTING = ("exec", "spawn", "posix_spawn", "fork", "popen", "system", "startfile")
+OTHER_STARTERS = {"multiprocessing", "pty", "asyncio", "runpy", "sh", "pexpect"}
+ALLOWED_ELSEWHERE = {("plugin/tunegate/edges/isolated_start.py", "runpy")}
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def test_processes_are_started_at_the_doors_only() -> None:
+    found = {name_of(path): set(starts(tree)) for path, tree in trees()}
+    assert {name: kinds for name, kinds in found.items() if kinds} == STARTERS
+
+
+def test_nothing_else_that_could_start_one_is_imported() -> None:
+    found = {(name_of(path), module) for path, tree in trees() for module in modules(tree)}
+    assert {each for each in found if each[1] in OTHER_STARTERS} == ALLOWED_ELSEWHERE
+
+
+def test_no_starter_hides_behind_another_name() -> None:
+    for path, tree in trees():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom):
+                assert node.module not in {"subprocess", "os", "sys"}, path
+            if isinstance(node, ast.Import):
+                assert not [
+                    a for a in node.names if a.asname and a.name in {"subprocess", "os", "sys"}
+                ]
+
+
+def test_a_python_of_ours_gets_flags_an_environment_and_a_directory() -> None:
+    tree = ast.parse((ROOT / "plugin/tunegate/edges/interpreter.py").read_text())
+    calls = [
+        n
+        for n in ast.walk(tree)
+        if isinstance(n, ast.Call) and dotted(n.func) in {"subprocess.Popen", "subprocess.run"}
+    ]
+    assert len(calls) == 2
+    for call in calls:
+        assert ast.unparse(call.args[0]).startswith("_command_line(")
+        given = {word.arg: ast.unparse(word.value) for word in call.keywords}
+        assert given["env"] == "environment(variables)"
+        assert given["cwd"] == "_NOWHERE"
+
+
+def test_the_action_isolates_every_python_that_it_starts() -> None:
+    source = (ROOT / "action" / "bootstrap.py").read_text()
+    assert '[python, "-I", *arguments]' in source
+    assert '[str(python), *ISOLATED, "-m", "tunegate_action"], our_own(environment)' in source
+    lines = [
+        line for line in (ROOT / "action.yml").read_text().splitlines() if "bootstrap.py" in line
+    ]
+    assert len(lines) == 2
+    assert all('exec "$PY" -I ' in line for line in lines)
+
+
+def trees() -> Iterator[tuple[Path, ast.AST]]:
+    for part in ("action", "plugin", "cache"):
+        for path in (ROOT / part).rglob("*.py"):
+            yield path, ast.parse(path.read_text())
+
+
+def starts(tree: ast.AST) -> Iterator[str]:
+    """What starts a process, or says which Python to start."""
+    for node in ast.walk(tree):
+        name = dotted(node)
+        module, _, attribute = name.partition(".")
+        if (
+            name == "sys.executable"
+            or (module == "subprocess" and attribute and attribute not in OF_SUBPROCESS)
+            or (module == "os" and attribute.startswith(STARTING))
+        ):
+            yield name
+
+
+def dotted(node: ast.AST) -> str:
+    match node:
+        case ast.Attribute(value=ast.Name(id=module), attr=attribute):
+            return f"{module}.{attribute}"
+        case _:
+            return ""
+
+
+def modules(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield (node.module or "").partition(".")[0]
