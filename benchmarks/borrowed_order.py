@@ -34,7 +34,7 @@ from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.engine.protocol import Candidate, Schedule
-from tunegate_cache.records import TransferHit
+from tunegate_cache.format.records import TransferHit
 
 LOOKS = (1, 2, 3, 4, 6, 8)
 LEAST_FLOPS = 1e5

@@ -13,14 +13,14 @@ from pathlib import Path
 
 from tests.support.tuning_records import TARGET, make_key, make_record, make_shape
 
-from tunegate_cache.collection import collect
-from tunegate_cache.compaction import Compactor
-from tunegate_cache.memory import MemoryStore
-from tunegate_cache.names import group_of
-from tunegate_cache.request_prices import usd_of
-from tunegate_cache.signing import TrustedKeys
-from tunegate_cache.tuning_cache import TuningCache, Zones
-from tunegate_cache.write_ahead import WriteAhead
+from tunegate_cache.format.names import group_of
+from tunegate_cache.format.signing import TrustedKeys
+from tunegate_cache.maintenance.collection import collect
+from tunegate_cache.maintenance.compaction import Compactor
+from tunegate_cache.maintenance.request_prices import usd_of
+from tunegate_cache.protocol.tuning_cache import TuningCache, Zones
+from tunegate_cache.protocol.write_ahead import WriteAhead
+from tunegate_cache.stores.memory import MemoryStore
 
 USD_PER_GB_MONTH, USD_PER_GB_TO_INTERNET = 0.023, 0.09
 JOBS_A_DAY, DAYS, TASKS, BATCHES = 10_000, 30, 100, 20

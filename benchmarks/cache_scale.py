@@ -25,11 +25,9 @@ from tests.support.moto_server import BUCKET, CREDENTIALS, moto_server
 from tests.support.slow_proxy import slow_proxy
 from tests.support.tuning_records import TARGET, hexdigest, make_record
 
-from tunegate_cache import names, segment
-from tunegate_cache.collection import collect
-from tunegate_cache.compaction import Compactor
-from tunegate_cache.names import group_of
-from tunegate_cache.records import (
+from tunegate_cache.format import names, segment
+from tunegate_cache.format.names import group_of
+from tunegate_cache.format.records import (
     DeviceFingerprint,
     ExactHit,
     TransferHit,
@@ -37,10 +35,12 @@ from tunegate_cache.records import (
     WorkloadKey,
     WorkloadShape,
 )
-from tunegate_cache.s3 import S3Store
-from tunegate_cache.signing import TrustedKeys
-from tunegate_cache.tuning_cache import TuningCache, Zones
-from tunegate_cache.write_ahead import WriteAhead
+from tunegate_cache.format.signing import TrustedKeys
+from tunegate_cache.maintenance.collection import collect
+from tunegate_cache.maintenance.compaction import Compactor
+from tunegate_cache.protocol.tuning_cache import TuningCache, Zones
+from tunegate_cache.protocol.write_ahead import WriteAhead
+from tunegate_cache.stores.s3 import S3Store
 
 SKELETONS, BATCH, WANTED, NEW_SHAPES = 50, 2000, 100, 20
 LATENCY_SECONDS = 0.005

@@ -30,10 +30,10 @@ from tests.support.workspace import CONFIG, Workspace
 
 from tunegate.config import TargetConfig
 from tunegate.tuning.budget import budget_of
-from tunegate_cache.files import FileStore
-from tunegate_cache.names import parse_segment
-from tunegate_cache.segments_of_group import opened
-from tunegate_cache.signing import TrustedKeys
+from tunegate_cache.format.names import parse_segment
+from tunegate_cache.format.signing import TrustedKeys
+from tunegate_cache.protocol.segments_of_group import opened
+from tunegate_cache.stores.files import FileStore
 
 TARGET = TargetConfig(name="cpu")
 USD_PER_HOUR = 3.6

@@ -34,7 +34,7 @@ from tests.support.small_onnx import conv_model, save
 from tests.support.workspace import CONFIG, Workspace
 
 from tunegate.artifacts.plans import Budget
-from tunegate_cache.records import TuningRecord
+from tunegate_cache.format.records import TuningRecord
 
 CAP_SECONDS = 180.0
 UNDISTURBED = 4

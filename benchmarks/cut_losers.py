@@ -23,7 +23,7 @@ from trimmer import Run, Variant, run, switched, trials, weighted
 
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.engine.measuring import _LOSER_FACTOR, _REPEATS
-from tunegate_cache.records import SURE_REPEATS, TuningRecord, WorkloadKey
+from tunegate_cache.format.records import SURE_REPEATS, TuningRecord, WorkloadKey
 
 ALL, WITHOUT = Variant("losers cut short"), Variant("without", cuts_losers=False)
 NEAR = 1.15

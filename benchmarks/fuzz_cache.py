@@ -21,10 +21,11 @@ from typing import get_args
 import psutil
 from fuzz_cases import line_case, name_case, segment_case, values_case
 
-from tunegate_cache import names, segment, wire
-from tunegate_cache.decisions import SamplingInstruction, SamplingKind, check_decisions
-from tunegate_cache.validate import MAX_RECORD_BYTES, refusal, refusal_of_text
-from tunegate_cache.wire import Refused
+from tunegate_cache.format import names, segment
+from tunegate_cache.format import record_codec as wire
+from tunegate_cache.format.decisions import SamplingInstruction, SamplingKind, check_decisions
+from tunegate_cache.format.record_codec import Refused
+from tunegate_cache.format.validate import MAX_RECORD_BYTES, refusal, refusal_of_text
 
 MOST_MS = 100.0
 MOST_GROWTH_BYTES = 32 << 20

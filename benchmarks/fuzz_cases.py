@@ -11,8 +11,9 @@ import re
 import msgspec
 import zstandard
 
-from tunegate_cache import names, segment, wire
-from tunegate_cache.records import (
+from tunegate_cache.format import names, segment
+from tunegate_cache.format import record_codec as wire
+from tunegate_cache.format.records import (
     DeviceFingerprint,
     Provenance,
     Toolchain,

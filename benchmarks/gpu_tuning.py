@@ -18,7 +18,7 @@ from our_model import tasks_of, tuned
 from stock_model import named_model
 
 from tunegate.config import TargetConfig
-from tunegate_cache.records import Miss
+from tunegate_cache.format.records import Miss
 
 GPU = TargetConfig(name="gpu", kind="cuda", device_wait_seconds=60.0)
 

@@ -30,7 +30,7 @@ from turns import next_in_turn
 from tunegate.engine import tuning_run
 from tunegate.tuning.behind import Work, behind
 from tunegate.tuning.next_task import Choice, TaskState
-from tunegate_cache.records import Miss
+from tunegate_cache.format.records import Miss
 
 FIRST, LATER = 3, 8
 LEAST_FLOPS = 1e6

@@ -21,7 +21,7 @@ from tunegate.edges.shared_cache import SharedCache
 from tunegate.engine.tuner import EngineTuner
 from tunegate.errors import ModelError
 from tunegate.ports import BuildJob, ModelJob, Publish
-from tunegate_cache.records import (
+from tunegate_cache.format.records import (
     DeviceFingerprint,
     Lookup,
     Miss,

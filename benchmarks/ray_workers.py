@@ -26,7 +26,7 @@ from stock_model import TARGET, named_model
 
 from tunegate.artifacts.changes import Side
 from tunegate.artifacts.tasks import TuningTask
-from tunegate_cache.records import TuningRecord
+from tunegate_cache.format.records import TuningRecord
 
 
 def main() -> None:

@@ -35,7 +35,7 @@ from tunegate.engine import tuner as tuner_module
 from tunegate.engine.protocol import Measured
 from tunegate.engine.workers.device_slots import Place, Slot
 from tunegate.engine.workers.worker_pool import Crew
-from tunegate_cache.records import TuningRecord
+from tunegate_cache.format.records import TuningRecord
 
 LEAST_TRIALS = 40
 ENDLESS = Budget(seconds=None, trials=100_000, min_gain_percent_per_minute=0.0)

@@ -25,7 +25,7 @@ from quality import saved
 from stock_model import TARGET
 
 from tunegate.artifacts.outcomes import TaskOutcome
-from tunegate_cache.records import Lookup, Miss, TransferHit, TuningRecord, WorkloadKey
+from tunegate_cache.format.records import Lookup, Miss, TransferHit, TuningRecord, WorkloadKey
 
 TENTH = 0.1
 LEAST = 1.05

@@ -36,7 +36,7 @@ from tunegate.artifacts.tasks import TuningTask
 from tunegate.engine import measuring, tuning_run
 from tunegate.tuning import next_task
 from tunegate.tuning.next_task import Choice
-from tunegate_cache.records import Miss, TuningRecord, WorkloadKey
+from tunegate_cache.format.records import Miss, TuningRecord, WorkloadKey
 
 LOSS = 1.02
 

@@ -11,7 +11,7 @@ from hypothesis import settings
 
 from tests.support.golden import Golden
 from tests.support.moto_server import BUCKET, CREDENTIALS, moto_server
-from tunegate_cache.s3 import S3Store
+from tunegate_cache.stores.s3 import S3Store
 
 _prefixes = itertools.count()
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from tunegate_cache.revocation import Revocation
+from tunegate_cache.format.revocation import Revocation
 
 
 class CacheOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,11 +16,11 @@ from tunegate.edges.shared_cache import open_store
 from tunegate.edges.signing_key import signing_key
 from tunegate.errors import ConfigError, EnvironmentUnfitError, RevisionError
 from tunegate.settings import Settings, overridden
-from tunegate_cache import group_state
-from tunegate_cache.compaction import Compactor
-from tunegate_cache.names import Group
-from tunegate_cache.signing import BadKeyError, Signer, TrustedKeys
-from tunegate_cache.store import MaintainedStore, StoreUnavailableError
+from tunegate_cache.format.names import Group
+from tunegate_cache.format.signing import BadKeyError, Signer, TrustedKeys
+from tunegate_cache.maintenance.compaction import Compactor
+from tunegate_cache.protocol import group_state
+from tunegate_cache.stores.store import MaintainedStore, StoreUnavailableError
 
 
 class CachePlace(msgspec.Struct, frozen=True, kw_only=True):

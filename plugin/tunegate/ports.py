@@ -17,7 +17,7 @@ from tunegate.artifacts.plans import Shard
 from tunegate.artifacts.tasks import CacheUse, TuningTask
 from tunegate.config import TargetConfig
 from tunegate.errors import ModelError
-from tunegate_cache.records import (
+from tunegate_cache.format.records import (
     DeviceFingerprint,
     Lookup,
     TuningRecord,

@@ -37,7 +37,7 @@ from tunegate.selection import shapes_for
 from tunegate.settings import Settings, overridden
 from tunegate.stages.detect import detect
 from tunegate.stages.judgements import Policies
-from tunegate_cache.records import Provenance
+from tunegate_cache.format.records import Provenance
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,8 +17,8 @@ from tunegate.artifacts.tasks import CacheUse, Resolution, ResolvedTask, TaskUse
 from tunegate.cli import main
 from tunegate.config import CacheConfig
 from tunegate.edges.shared_cache import SharedCache
-from tunegate_cache.files import FileStore
-from tunegate_cache.records import Miss, WorkloadKey
+from tunegate_cache.format.records import Miss, WorkloadKey
+from tunegate_cache.stores.files import FileStore
 
 
 class Shell:

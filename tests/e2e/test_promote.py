@@ -11,11 +11,11 @@ import pytest
 from tests.support.workspace import CONFIG, Workspace
 from tunegate.config import CacheConfig
 from tunegate.edges.shared_cache import SharedCache
-from tunegate_cache.files import FileStore
-from tunegate_cache.names import parse_segment
-from tunegate_cache.records import TuningRecord
-from tunegate_cache.segments_of_group import opened
-from tunegate_cache.signing import TrustedKeys
+from tunegate_cache.format.names import parse_segment
+from tunegate_cache.format.records import TuningRecord
+from tunegate_cache.format.signing import TrustedKeys
+from tunegate_cache.protocol.segments_of_group import opened
+from tunegate_cache.stores.files import FileStore
 
 pytestmark = pytest.mark.e2e
 

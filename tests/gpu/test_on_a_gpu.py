@@ -37,7 +37,7 @@ from tunegate.engine.tuner import EngineTuner
 from tunegate.engine.workers.device_slots import Place
 from tunegate.errors import ModelError
 from tunegate.ports import BuildJob, ModelJob
-from tunegate_cache.records import Miss, Provenance, TuningRecord
+from tunegate_cache.format.records import Miss, Provenance, TuningRecord
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 TARGET = TargetConfig(name="gpu", kind="cuda", device_wait_seconds=60.0)

@@ -16,7 +16,7 @@ import tvm
 
 from tests.support.workload_corpus import primitive, workloads
 from tunegate.edges.metaschedule.workload import canonical_workload, is_reference
-from tunegate_cache.workload_digest import digest
+from tunegate_cache.format.workload_digest import digest
 
 Graph = dict[str, Any]
 NARROW = {"int8", "uint8", "int16", "uint16"}

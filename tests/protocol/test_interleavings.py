@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 
 from tests.protocol.turns import Process, TurnStore, in_turn
 from tests.support.tuning_records import TARGET, make_key, make_record, make_shape
-from tunegate_cache import archive, group_reader, snapshot_reader, tuning_cache
-from tunegate_cache.collection import collect
-from tunegate_cache.compaction import Compactor
-from tunegate_cache.memory import MemoryStore
-from tunegate_cache.names import group_of, parse_segment
-from tunegate_cache.records import ExactHit
-from tunegate_cache.signing import TrustedKeys
-from tunegate_cache.store import MaintainedStore, ObjectStore, StoreUnavailableError
-from tunegate_cache.tuning_cache import TuningCache, Zones
-from tunegate_cache.write_ahead import WriteAhead
+from tunegate_cache.format.names import group_of, parse_segment
+from tunegate_cache.format.records import ExactHit
+from tunegate_cache.format.signing import TrustedKeys
+from tunegate_cache.maintenance.collection import collect
+from tunegate_cache.maintenance.compaction import Compactor
+from tunegate_cache.protocol import archive, group_reader, snapshot_reader, tuning_cache
+from tunegate_cache.protocol.tuning_cache import TuningCache, Zones
+from tunegate_cache.protocol.write_ahead import WriteAhead
+from tunegate_cache.stores.memory import MemoryStore
+from tunegate_cache.stores.store import MaintainedStore, ObjectStore, StoreUnavailableError
 
 MAIN = group_of("main", TARGET)
 KEYS = TrustedKeys()

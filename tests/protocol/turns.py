@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from tunegate_cache.memory import MemoryStore
-from tunegate_cache.store import (
+from tunegate_cache.stores.memory import MemoryStore
+from tunegate_cache.stores.store import (
     ObjectConflictError,
     ObjectNotFoundError,
     Pointer,

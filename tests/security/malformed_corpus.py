@@ -8,7 +8,7 @@ import json
 import msgspec
 
 from tests.support.tuning_records import hexdigest, make_record
-from tunegate_cache import wire
+from tunegate_cache.format import record_codec as wire
 
 GOOD = wire.encode(make_record())
 PRAGMA = ["Annotate", ["l24", '"int f(void){return 1;}"'], ["pragma_import_c"], []]

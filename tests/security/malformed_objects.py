@@ -7,8 +7,8 @@ import zstandard
 
 from tests.security.malformed_corpus import GOOD
 from tests.support.tuning_records import TARGET, hexdigest, make_record
-from tunegate_cache import segment
-from tunegate_cache.names import segment_name
+from tunegate_cache.format import segment
+from tunegate_cache.format.names import segment_name
 
 
 class CorruptBody(msgspec.Struct, frozen=True):

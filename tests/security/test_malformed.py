@@ -13,14 +13,15 @@ import pytest
 from tests.security.malformed_corpus import CORPUS, GOOD, SMUGGLED
 from tests.security.malformed_objects import BODIES, NAMES, ODD_LINES, squeezed
 from tests.support.tuning_records import TARGET, make_key, make_record, make_shape
-from tunegate_cache import names, segment, wire
-from tunegate_cache.decisions import SamplingInstruction, check_decisions
-from tunegate_cache.memory import MemoryStore
-from tunegate_cache.records import Decision, ExactHit, Miss, TuningRecord
-from tunegate_cache.segment import CorruptSegmentError
-from tunegate_cache.tuning_cache import TuningCache, Zones
-from tunegate_cache.wire import Refused
-from tunegate_cache.write_ahead import WriteAhead
+from tunegate_cache.format import names, segment
+from tunegate_cache.format import record_codec as wire
+from tunegate_cache.format.decisions import SamplingInstruction, check_decisions
+from tunegate_cache.format.record_codec import Refused
+from tunegate_cache.format.records import Decision, ExactHit, Miss, TuningRecord
+from tunegate_cache.format.segment import CorruptSegmentError
+from tunegate_cache.protocol.tuning_cache import TuningCache, Zones
+from tunegate_cache.protocol.write_ahead import WriteAhead
+from tunegate_cache.stores.memory import MemoryStore
 
 SLOWEST_SECONDS = 0.1
 TEMPLATE = (
@@ -133,7 +134,7 @@ def test_no_case_needs_the_compiler() -> None:
 import sys
 sys.modules["tvm"] = sys.modules["tvm_ffi"] = None  # an import of it fails
 from tests.security.malformed_corpus import CORPUS
-from tunegate_cache import wire
+from tunegate_cache.format import record_codec as wire
 assert all(isinstance(wire.decode(case.line), wire.Refused) for case in CORPUS.values())
 print(len(CORPUS))
 """

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.cache.store_contract import MaintainedStoreContract
+from tests.cache.stores.store_contract import MaintainedStoreContract
 from tests.support.ceph import ceph_gateway, missing_programs
 from tests.support.moto_server import BUCKET
 from tests.support.two_runs import KNOWN, NEW, Place
-from tunegate_cache.records import ExactHit
-from tunegate_cache.s3 import S3Store
-from tunegate_cache.store import MaintainedStore, StoreUnavailableError
-from tunegate_cache.tuning_cache import Seconds
+from tunegate_cache.format.records import ExactHit
+from tunegate_cache.protocol.tuning_cache import Seconds
+from tunegate_cache.stores.s3 import S3Store
+from tunegate_cache.stores.store import MaintainedStore, StoreUnavailableError
 
 _prefixes = itertools.count()
 

@@ -14,9 +14,9 @@ from tests.support.faults import FAULTS
 from tests.support.listing_faults import LISTING_FAULTS
 from tests.support.moto_server import BUCKET, CREDENTIALS, free_port
 from tests.support.two_runs import KNOWN, NEW, Outcome, Place
-from tunegate_cache.records import ExactHit, Miss
-from tunegate_cache.s3 import S3Store
-from tunegate_cache.tuning_cache import Seconds
+from tunegate_cache.format.records import ExactHit, Miss
+from tunegate_cache.protocol.tuning_cache import Seconds
+from tunegate_cache.stores.s3 import S3Store
 
 pytestmark = pytest.mark.usefixtures("credentials")
 

@@ -7,7 +7,7 @@ from typing import get_args
 from hypothesis import strategies as st
 
 from tests.support.tuning_records import hexdigest, make_record
-from tunegate_cache.records import (
+from tunegate_cache.format.records import (
     DeviceFingerprint,
     Provenance,
     RecordStatus,

@@ -13,15 +13,15 @@ from pathlib import Path
 import msgspec
 
 from tests.support.tuning_records import TARGET, make_key, make_record, make_shape
-from tunegate_cache.collection import collect
-from tunegate_cache.compaction import Compactor
-from tunegate_cache.names import group_of
-from tunegate_cache.records import ExactHit, Miss
-from tunegate_cache.s3 import S3Store
-from tunegate_cache.signing import TrustedKeys
-from tunegate_cache.store import StoreUnavailableError
-from tunegate_cache.tuning_cache import TuningCache, Zones
-from tunegate_cache.write_ahead import WriteAhead
+from tunegate_cache.format.names import group_of
+from tunegate_cache.format.records import ExactHit, Miss
+from tunegate_cache.format.signing import TrustedKeys
+from tunegate_cache.maintenance.collection import collect
+from tunegate_cache.maintenance.compaction import Compactor
+from tunegate_cache.protocol.tuning_cache import TuningCache, Zones
+from tunegate_cache.protocol.write_ahead import WriteAhead
+from tunegate_cache.stores.s3 import S3Store
+from tunegate_cache.stores.store import StoreUnavailableError
 
 ROLES = ("write", "write", "write", "write", "compact", "compact", "collect", "read")
 MAIN = group_of("main", TARGET)

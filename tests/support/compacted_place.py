@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.support.tuning_records import TARGET, make_key, make_record, make_shape
-from tunegate_cache.collection import Collection, collect
-from tunegate_cache.compaction import Compaction, Compactor
-from tunegate_cache.memory import MemoryStore
-from tunegate_cache.names import group_of
-from tunegate_cache.records import ExactHit, TuningRecord
-from tunegate_cache.revocation import Revocation
-from tunegate_cache.seen_heads import SeenHeads
-from tunegate_cache.signing import Signer, TrustedKeys
-from tunegate_cache.tuning_cache import Trust, TuningCache, Zones
-from tunegate_cache.write_ahead import WriteAhead
+from tunegate_cache.format.names import group_of
+from tunegate_cache.format.records import ExactHit, TuningRecord
+from tunegate_cache.format.revocation import Revocation
+from tunegate_cache.format.signing import Signer, TrustedKeys
+from tunegate_cache.maintenance.collection import Collection, collect
+from tunegate_cache.maintenance.compaction import Compaction, Compactor
+from tunegate_cache.protocol.rollback_guard import SeenHeads
+from tunegate_cache.protocol.tuning_cache import Trust, TuningCache, Zones
+from tunegate_cache.protocol.write_ahead import WriteAhead
+from tunegate_cache.stores.memory import MemoryStore
 
 MAIN = group_of("main", TARGET)
 NOBODY = TrustedKeys()

@@ -8,7 +8,7 @@ from tests.support.tuning_records import make_key
 from tunegate.artifacts.builds import Build, BuiltTask, Cell, CellBuilds, Source
 from tunegate.artifacts.changes import ChangeSet, ModelChange, ModelVersion, Revisions
 from tunegate.artifacts.measurements import CellMeasurement, Launch, MeasurementRun
-from tunegate_cache.records import DeviceFingerprint
+from tunegate_cache.format.records import DeviceFingerprint
 
 MODEL, TARGET = "models/m.onnx", "cpu"
 CELL = Cell(model=MODEL, target=TARGET)

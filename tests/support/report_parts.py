@@ -18,7 +18,7 @@ from tunegate.artifacts.measurements import (
 from tunegate.artifacts.plans import Budget, Cost, PlannedTask, Shard, TuningPlan
 from tunegate.artifacts.tasks import CacheUse, Resolution, ResolvedTask, TaskUse, TuningTask
 from tunegate.artifacts.verdicts import Finding, Status, TuningSummary, Verdict
-from tunegate_cache.records import DeviceFingerprint, ExactHit, Miss, WorkloadShape
+from tunegate_cache.format.records import DeviceFingerprint, ExactHit, Miss, WorkloadShape
 
 MODEL = "models/squeezenet.onnx"
 REVISIONS = Revisions(

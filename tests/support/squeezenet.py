@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from tunegate_cache.records import WorkloadKey
+from tunegate_cache.format.records import WorkloadKey
 
 Source = Literal["exact", "transfer", "search", "default"]
 Stopped = Literal["exact", "finished", "converged", "budget", "failed", "cancelled", "not-started"]

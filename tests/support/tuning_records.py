@@ -6,7 +6,7 @@ import hashlib
 
 import msgspec
 
-from tunegate_cache.records import (
+from tunegate_cache.format.records import (
     DeviceFingerprint,
     Toolchain,
     TuningRecord,

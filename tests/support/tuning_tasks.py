@@ -16,7 +16,7 @@ from tunegate.artifacts.tasks import (
     TaskUse,
     TuningTask,
 )
-from tunegate_cache.records import (
+from tunegate_cache.format.records import (
     SURE_REPEATS,
     DeviceFingerprint,
     ExactHit,

@@ -10,12 +10,12 @@ from pathlib import Path
 import msgspec
 
 from tests.support.tuning_records import make_record, make_shape
-from tunegate_cache import names, segment
-from tunegate_cache.files import FileStore
-from tunegate_cache.records import Lookup, MissReason, TuningRecord, WorkloadKey
-from tunegate_cache.store import ObjectStore
-from tunegate_cache.tuning_cache import Seconds, TuningCache, Zones
-from tunegate_cache.write_ahead import WriteAhead
+from tunegate_cache.format import names, segment
+from tunegate_cache.format.records import Lookup, MissReason, TuningRecord, WorkloadKey
+from tunegate_cache.protocol.tuning_cache import Seconds, TuningCache, Zones
+from tunegate_cache.protocol.write_ahead import WriteAhead
+from tunegate_cache.stores.files import FileStore
+from tunegate_cache.stores.store import ObjectStore
 
 KNOWN = [make_record(name, shape=make_shape(name)) for name in ("first", "second")]
 NEW = make_record("new", shape=make_shape("new"))

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from tunegate.artifacts.changes import ModelPath
-from tunegate_cache.records import WorkloadKey
+from tunegate_cache.format.records import WorkloadKey
 
 Source = Literal["exact", "transfer", "search", "default"]
 """Where a schedule came from."""

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from tunegate_cache.records import Decision, WorkloadKey
+from tunegate_cache.format.records import Decision, WorkloadKey
 
 Instruction = tuple[str, list[Any], list[Any], list[str]]
 """(kind, inputs, attributes, outputs), as TVM's `Trace.as_json` writes it."""

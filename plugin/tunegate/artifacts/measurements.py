@@ -8,7 +8,7 @@ import msgspec
 
 from tunegate.artifacts.builds import Cell, CellBuilds
 from tunegate.artifacts.changes import Side
-from tunegate_cache.records import DeviceFingerprint
+from tunegate_cache.format.records import DeviceFingerprint
 
 
 class Histogram(msgspec.Struct, frozen=True, kw_only=True):

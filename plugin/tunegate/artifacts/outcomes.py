@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from tunegate.artifacts.plans import Cost
-from tunegate_cache.records import DeviceFingerprint, RecordStatus, TuningRecord, WorkloadKey
+from tunegate_cache.format.records import DeviceFingerprint, RecordStatus, TuningRecord, WorkloadKey
 
 Source = Literal["exact", "transfer", "search", "default"]
 Stopped = Literal[

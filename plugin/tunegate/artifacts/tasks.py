@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from tunegate.artifacts.changes import ChangeSet, ModelPath, Side
-from tunegate_cache.records import Lookup, WorkloadKey, WorkloadShape
+from tunegate_cache.format.records import Lookup, WorkloadKey, WorkloadShape
 
 
 class TaskUse(msgspec.Struct, frozen=True, kw_only=True):

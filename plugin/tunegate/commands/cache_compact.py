@@ -9,7 +9,7 @@ from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines, show_table
 from tunegate.errors import PASS
 from tunegate.settings import Settings
-from tunegate_cache.compaction import Compaction
+from tunegate_cache.maintenance.compaction import Compaction
 
 
 class Compactions(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,8 +12,8 @@ from tunegate.commands.table import show_lines
 from tunegate.edges.shared_cache import undelivered_store
 from tunegate.errors import PASS, UNFIT, ConfigError
 from tunegate.settings import Settings
-from tunegate_cache.copying import Copied, pull, push
-from tunegate_cache.files import FileStore
+from tunegate_cache.maintenance.copying import Copied, pull, push
+from tunegate_cache.stores.files import FileStore
 
 
 class Copy(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,10 +15,10 @@ from tunegate.edges.signing_key import VARIABLE
 from tunegate.edges.snapshot_pins import NAME, read_pins
 from tunegate.errors import PASS, UNFIT
 from tunegate.settings import Settings
-from tunegate_cache.conformance import probe
-from tunegate_cache.locate import is_remote
-from tunegate_cache.store import StoreUnavailableError
-from tunegate_cache.summary import PlaceSummary, summary
+from tunegate_cache.maintenance.summary import PlaceSummary, summary
+from tunegate_cache.stores.conformance import probe
+from tunegate_cache.stores.open_store import is_remote
+from tunegate_cache.stores.store import StoreUnavailableError
 
 _MANY_SEGMENTS = 50
 

@@ -19,7 +19,7 @@ from tunegate.settings import Settings
 from tunegate.stages.export_models import ModelFiles, export_models
 from tunegate.stages.extract import extract
 from tunegate.toolbox import Workplace, open_workplace, opened_tools
-from tunegate_cache.records import ExactHit, TuningRecord, WorkloadKey
+from tunegate_cache.format.records import ExactHit, TuningRecord, WorkloadKey
 
 Records = dict[WorkloadKey, tuple[TuningRecord, ...]]
 

@@ -9,8 +9,8 @@ from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines, show_table
 from tunegate.errors import FAIL, PASS
 from tunegate.settings import Settings
-from tunegate_cache.compaction import Compaction
-from tunegate_cache.consistency import Flaw, broken_segments, flaws
+from tunegate_cache.maintenance.compaction import Compaction
+from tunegate_cache.maintenance.consistency import Flaw, broken_segments, flaws
 
 
 class Inspection(msgspec.Struct, frozen=True, kw_only=True):

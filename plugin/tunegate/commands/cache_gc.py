@@ -11,7 +11,7 @@ from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines, show_table
 from tunegate.errors import PASS
 from tunegate.settings import Settings
-from tunegate_cache.collection import Collection, collect
+from tunegate_cache.maintenance.collection import Collection, collect
 
 
 class Collections(msgspec.Struct, frozen=True, kw_only=True):

@@ -29,7 +29,7 @@ from tunegate.stages.election import Candidacy, Elected, candidacies
 from tunegate.stages.export_models import ModelFiles, export_models
 from tunegate.stages.extract import extract
 from tunegate.toolbox import Workplace, open_workplace, opened_tools
-from tunegate_cache.records import (
+from tunegate_cache.format.records import (
     DeviceFingerprint,
     ExactHit,
     Lookup,

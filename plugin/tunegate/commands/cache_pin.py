@@ -10,7 +10,7 @@ from tunegate.commands.table import show_lines, show_table
 from tunegate.edges.snapshot_pins import NAME, Pin, write_pins
 from tunegate.errors import PASS, ConfigError
 from tunegate.settings import Settings
-from tunegate_cache import group_state
+from tunegate_cache.protocol import group_state
 
 
 class Pinned(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_table
 from tunegate.errors import PASS, UNFIT
 from tunegate.settings import Settings
-from tunegate_cache.conformance import Finding, probe
+from tunegate_cache.stores.conformance import Finding, probe
 
 
 class Probe(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,8 +16,8 @@ from tunegate.stages.election import Candidacy, Elected, candidacies
 from tunegate.stages.export_models import export_models
 from tunegate.stages.extract import extract
 from tunegate.toolbox import Workplace, open_workplace, opened_tools
-from tunegate_cache.names import zone_problem
-from tunegate_cache.records import TuningRecord
+from tunegate_cache.format.names import zone_problem
+from tunegate_cache.format.records import TuningRecord
 
 
 class Promotions(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from tunegate.cache_place import answering, open_place
 from tunegate.commands.cache_compact import show_compactions
 from tunegate.errors import PASS, ConfigError
 from tunegate.settings import Settings
-from tunegate_cache.revocation import Revocation
+from tunegate_cache.format.revocation import Revocation
 
 
 def run(settings: Settings, *, revocation: Revocation) -> int:

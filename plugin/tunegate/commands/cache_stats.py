@@ -9,7 +9,7 @@ from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_table
 from tunegate.errors import PASS
 from tunegate.settings import Settings
-from tunegate_cache.summary import PlaceSummary, summary
+from tunegate_cache.maintenance.summary import PlaceSummary, summary
 
 
 class Statistics(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,8 +13,8 @@ from tunegate.commands.table import show_lines
 from tunegate.errors import PASS, ConfigError
 from tunegate.settings import Settings
 from tunegate.tuning.unfinished import is_taken_up
-from tunegate_cache.explanation import Explanation, explain
-from tunegate_cache.records import Miss
+from tunegate_cache.format.records import Miss
+from tunegate_cache.maintenance.explanation import Explanation, explain
 
 _SHOWN = 8
 

@@ -12,7 +12,7 @@ from tunegate.cost_model.code_size import is_bloated
 from tunegate.cost_model.experience import Sketch, innermost, nest_columns
 from tunegate.cost_model.loop_nest import Decided
 from tunegate.tuning.drafts import Draft
-from tunegate_cache.decisions import SamplingInstruction
+from tunegate_cache.format.decisions import SamplingInstruction
 
 _LEVELS = 4
 

@@ -13,8 +13,8 @@ from tunegate.config import CacheConfig, Config
 from tunegate.edges.config_problem import problem_of
 from tunegate.edges.strict_yaml import read_yaml
 from tunegate.errors import ConfigError
-from tunegate_cache.names import zone_problem
-from tunegate_cache.signing import BadKeyError, TrustedKeys
+from tunegate_cache.format.names import zone_problem
+from tunegate_cache.format.signing import BadKeyError, TrustedKeys
 
 NAME = "tunegate.yaml"
 

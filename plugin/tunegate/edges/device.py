@@ -13,7 +13,7 @@ from tunegate.edges.cores import usable_cores
 from tunegate.edges.nvidia.gpus import fingerprint_of, visible_gpus
 from tunegate.edges.nvidia.state import state_of
 from tunegate.ports import Device
-from tunegate_cache.records import DeviceFingerprint
+from tunegate_cache.format.records import DeviceFingerprint
 
 _CPUINFO = Path("/proc/cpuinfo")
 _GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")

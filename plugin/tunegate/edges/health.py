@@ -18,7 +18,7 @@ from tunegate.edges.nvidia.gpus import visible_gpus
 from tunegate.edges.nvidia.kernel_clock import permits_kernel_clock
 from tunegate.edges.shared_cache import open_store
 from tunegate.errors import ConfigError
-from tunegate_cache.store import StoreUnavailableError
+from tunegate_cache.stores.store import StoreUnavailableError
 
 _PINNED = {"apache-tvm": "0.27.0.post1", "apache-tvm-ffi": "0.1.14.post1"}
 _LINKERS = ("g++", "gcc", "clang++", "c++")

@@ -10,9 +10,9 @@ import msgspec
 
 from tunegate.artifacts.history import HistoryEntry
 from tunegate.config import CacheConfig
-from tunegate_cache.history import HistoryTooLongError, recent, remember
-from tunegate_cache.in_time import in_time
-from tunegate_cache.store import ObjectStore
+from tunegate_cache.maintenance.history import HistoryTooLongError, recent, remember
+from tunegate_cache.stores.gather_with_deadline import in_time
+from tunegate_cache.stores.store import ObjectStore
 
 WRITE_SECONDS = 3.0
 

@@ -12,22 +12,22 @@ from tunegate.edges.signing_key import signing_key
 from tunegate.edges.snapshot_pins import read_pins
 from tunegate.errors import ConfigError
 from tunegate.ports import TaskIndex
-from tunegate_cache.files import FileStore
-from tunegate_cache.locate import UnknownAddressError, is_remote, locate, place_name
-from tunegate_cache.names import zone_problem
-from tunegate_cache.records import (
+from tunegate_cache.format.names import zone_problem
+from tunegate_cache.format.records import (
     DeviceFingerprint,
     Lookup,
     TuningRecord,
     WorkloadKey,
     WorkloadShape,
 )
-from tunegate_cache.request_prices import usd_of
-from tunegate_cache.seen_heads import SeenHeads
-from tunegate_cache.signing import TrustedKeys
-from tunegate_cache.store import MaintainedStore, StoreUnavailableError
-from tunegate_cache.tuning_cache import Trust, TuningCache, Zones
-from tunegate_cache.write_ahead import WriteAhead
+from tunegate_cache.format.signing import TrustedKeys
+from tunegate_cache.maintenance.request_prices import usd_of
+from tunegate_cache.protocol.rollback_guard import SeenHeads
+from tunegate_cache.protocol.tuning_cache import Trust, TuningCache, Zones
+from tunegate_cache.protocol.write_ahead import WriteAhead
+from tunegate_cache.stores.files import FileStore
+from tunegate_cache.stores.open_store import UnknownAddressError, is_remote, locate, place_name
+from tunegate_cache.stores.store import MaintainedStore, StoreUnavailableError
 
 STATE = Path("~/.cache/tunegate")
 """Local copies and what could not be delivered."""

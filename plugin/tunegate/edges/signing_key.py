@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from tunegate.errors import ConfigError
-from tunegate_cache.signing import BadKeyError, Signer, signer_from_pem
+from tunegate_cache.format.signing import BadKeyError, Signer, signer_from_pem
 
 VARIABLE = "TUNEGATE_SIGNING_KEY"
 

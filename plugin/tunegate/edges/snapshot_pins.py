@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from tunegate.errors import ConfigError
-from tunegate_cache.names import Group
+from tunegate_cache.format.names import Group
 
 NAME = "tunegate.lock"
 

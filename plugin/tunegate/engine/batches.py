@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tunegate.engine.protocol import Candidate, Measured
 from tunegate.engine.task_history import TaskLedger
-from tunegate_cache.records import TuningRecord
+from tunegate_cache.format.records import TuningRecord
 
 
 class Batch:

@@ -13,7 +13,7 @@ from tunegate.engine.parallel_check import believed, to_check
 from tunegate.engine.parallelism import Parallelism
 from tunegate.engine.protocol import Candidate, Measure, Measured
 from tunegate.engine.task_history import TaskLedger
-from tunegate_cache.records import SURE_REPEATS
+from tunegate_cache.format.records import SURE_REPEATS
 
 _REPEATS = 3
 _REPEAT_MS, _CAREFUL_REPEAT_MS = 10, 30

@@ -12,7 +12,7 @@ from tunegate.artifacts.tasks import TuningTask
 from tunegate.config import TargetConfig
 from tunegate.engine.workers.device_slots import Place
 from tunegate.tuning.candidate_filter import Reason
-from tunegate_cache.records import Decision, RecordStatus, TuningRecord, WorkloadKey
+from tunegate_cache.format.records import Decision, RecordStatus, TuningRecord, WorkloadKey
 
 
 class ModelFile(msgspec.Struct, frozen=True, kw_only=True):

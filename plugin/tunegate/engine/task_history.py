@@ -15,7 +15,7 @@ from tunegate.tuning.contenders import MOST, contending, rivals
 from tunegate.tuning.expected_time import starting_state
 from tunegate.tuning.improvement import Batch
 from tunegate.tuning.next_task import TaskState
-from tunegate_cache.records import (
+from tunegate_cache.format.records import (
     DeviceFingerprint,
     ExactHit,
     Provenance,

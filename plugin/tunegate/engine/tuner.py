@@ -23,7 +23,7 @@ from tunegate.engine.workers.executor import Executor, LocalExecutor
 from tunegate.engine.workers.ray_cluster.cluster import RayCluster
 from tunegate.engine.workers.ray_cluster.door import Ray
 from tunegate.ports import Clock, Publish, Shapes, Tuner
-from tunegate_cache.records import DeviceFingerprint, Provenance, Toolchain
+from tunegate_cache.format.records import DeviceFingerprint, Provenance, Toolchain
 
 
 class EngineTuner:

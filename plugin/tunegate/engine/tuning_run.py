@@ -36,7 +36,7 @@ from tunegate.ports import Clock, Publish
 from tunegate.tuning.estimate import end_to_end_ms
 from tunegate.tuning.next_task import TaskState, choose, policy_for
 from tunegate.tuning.objective import is_reached, model_ms
-from tunegate_cache.records import TuningRecord
+from tunegate_cache.format.records import TuningRecord
 
 _TICK_SECONDS = 0.5
 _LOOK_AHEAD = 4

@@ -8,7 +8,7 @@ from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.ports import Progress, Tuner
 from tunegate.stages.election import Candidacy, Elected, decided, election
 from tunegate.stages.export_models import ModelFiles
-from tunegate_cache.records import TuningRecord, WorkloadKey
+from tunegate_cache.format.records import TuningRecord, WorkloadKey
 
 _SECONDS_PER_MINUTE = 60
 

@@ -16,7 +16,7 @@ from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
 from tunegate.artifacts.tasks import ResolvedTask, TuningTask
 from tunegate.tuning.unfinished import as_start
-from tunegate_cache.records import ExactHit, Lookup, TransferHit, TuningRecord, WorkloadKey
+from tunegate_cache.format.records import ExactHit, Lookup, TransferHit, TuningRecord, WorkloadKey
 
 BEST_OF_EACH = 2
 NOISE = 0.03

@@ -14,7 +14,7 @@ from tunegate.errors import ModelError, UnsupportedModelError
 from tunegate.ports import Compiler, ModelJob, Progress, Repository
 from tunegate.selection import runtimes_of, shapes_for
 from tunegate.stages.export_models import ModelFiles, export_models
-from tunegate_cache.records import WorkloadKey
+from tunegate_cache.format.records import WorkloadKey
 
 
 def extract(

@@ -16,7 +16,7 @@ from tunegate.tuning.expected_time import known_ms, room, seconds_per_trial, wei
 from tunegate.tuning.objective import parts_of_target
 from tunegate.tuning.sharding import balanced
 from tunegate.tuning.target_parts import TargetPart, left_to_tune, target_parts
-from tunegate_cache.records import ExactHit, Miss
+from tunegate_cache.format.records import ExactHit, Miss
 
 MOST_SHARDS = 256
 """A CI run takes no more jobs than this from one matrix."""

@@ -7,7 +7,7 @@ import msgspec
 from tunegate.artifacts.plans import PlannedTask, Shard
 from tunegate.ports import TaskIndex
 from tunegate.tuning.unfinished import as_start
-from tunegate_cache.records import ExactHit, Lookup
+from tunegate_cache.format.records import ExactHit, Lookup
 
 
 def refreshed(shard: Shard, index: TaskIndex) -> Shard:

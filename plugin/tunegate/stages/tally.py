@@ -9,7 +9,7 @@ from typing import assert_never
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import Shard, TuningPlan
 from tunegate.artifacts.verdicts import TuningSummary
-from tunegate_cache.records import ExactHit, Lookup, Miss, TransferHit
+from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit
 
 _WORST_FIRST = ("cancelled", "failed", "lost", "usd", "seconds", "trials", "target-latency")
 """With several shards the reason that a reader must know; "finished" where none of these."""

@@ -15,7 +15,7 @@ from tunegate.stages.tuning_end import final_outcomes, why_ended
 from tunegate.tuning.budget import Spending
 from tunegate.tuning.estimate import CurvePoint, extended
 from tunegate.tuning.expected_time import TargetKind, known_ms, weight_of
-from tunegate_cache.records import TuningRecord, WorkloadKey
+from tunegate_cache.format.records import TuningRecord, WorkloadKey
 
 _SETTLE_SECONDS = 3.0
 """A cap is never overrun by 5; what is still on its way then is delivered by the next run."""

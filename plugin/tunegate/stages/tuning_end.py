@@ -10,7 +10,7 @@ import msgspec
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import PlannedTask
 from tunegate.tuning.budget import Limit, Spending, clock_limit
-from tunegate_cache.records import ExactHit, WorkloadKey
+from tunegate_cache.format.records import ExactHit, WorkloadKey
 
 RunEnd = Literal["finished", "target-latency", "seconds", "usd", "trials", "failed"]
 

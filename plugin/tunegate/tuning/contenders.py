@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tunegate_cache.records import LUCK
+from tunegate_cache.format.records import LUCK
 
 LEAST, MOST = 2, 8
 CLOSE = LUCK

@@ -13,8 +13,8 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from tunegate_cache.decisions import SamplingInstruction
-from tunegate_cache.records import Decision
+from tunegate_cache.format.decisions import SamplingInstruction
+from tunegate_cache.format.records import Decision
 
 RANDOM_SHARE, CROSSED_SHARE = 0.5, 0.2
 """Of a pool; the rest are changes of good schedules."""

@@ -17,7 +17,7 @@ from tunegate.artifacts.plans import PlannedTask
 from tunegate.artifacts.tasks import ResolvedTask, TuningTask
 from tunegate.tuning.improvement import FROM_NOTHING, INFORMED, Pace
 from tunegate.tuning.next_task import TaskState
-from tunegate_cache.records import ExactHit, Miss, TransferHit
+from tunegate_cache.format.records import ExactHit, Miss, TransferHit
 
 TargetKind = Literal["llvm", "cuda"]
 OperatorClass = Literal["contraction", "reduction", "elementwise"]

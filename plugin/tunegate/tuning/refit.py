@@ -10,8 +10,8 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 
-from tunegate_cache.decisions import SamplingInstruction
-from tunegate_cache.records import Decision
+from tunegate_cache.format.decisions import SamplingInstruction
+from tunegate_cache.format.records import Decision
 
 # Unrolling and vectorizing grow with the innermost factor; growing it costs more than shrinking it.
 INNERMOST_GROWTH_PENALTY = 0.25

@@ -11,7 +11,7 @@ from tunegate.config import Config, TargetConfig
 from tunegate.tuning.allocation import divide
 from tunegate.tuning.budget import SECONDS_PER_HOUR, least_gain, resolve_budget
 from tunegate.tuning.expected_time import seconds_per_trial
-from tunegate_cache.records import ExactHit
+from tunegate_cache.format.records import ExactHit
 
 
 class TargetPart(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ goes on from there.
 
 from __future__ import annotations
 
-from tunegate_cache.records import ExactHit, Lookup, TransferHit, WorkloadKey
+from tunegate_cache.format.records import ExactHit, Lookup, TransferHit, WorkloadKey
 
 
 def taken_up(key: WorkloadKey, lookup: Lookup) -> Lookup:

@@ -10,7 +10,7 @@ from tests.support.workspace import Workspace
 from tunegate.cli import main
 from tunegate.config import CacheConfig
 from tunegate.edges.history_log import write_history
-from tunegate_cache.files import FileStore
+from tunegate_cache.stores.files import FileStore
 
 
 def test_a_place_without_runs_is_led_to_its_first(

@@ -9,9 +9,9 @@ from tests.support.black_hole import black_hole
 from tests.support.history import history
 from tunegate.config import CacheConfig
 from tunegate.edges.history_log import read_history, write_history
-from tunegate_cache.files import FileStore
-from tunegate_cache.history import remember
-from tunegate_cache.s3 import S3Store
+from tunegate_cache.maintenance.history import remember
+from tunegate_cache.stores.files import FileStore
+from tunegate_cache.stores.s3 import S3Store
 
 CONFIG = CacheConfig(url="cache", zone="main")
 

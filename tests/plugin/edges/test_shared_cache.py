@@ -11,7 +11,7 @@ from tests.support.tuning_records import make_key, make_record, make_shape
 from tunegate.config import CacheConfig
 from tunegate.edges.shared_cache import SharedCache
 from tunegate.errors import ConfigError
-from tunegate_cache.records import DeviceFingerprint, ExactHit, Lookup, Miss
+from tunegate_cache.format.records import DeviceFingerprint, ExactHit, Lookup, Miss
 
 
 def opened(config: CacheConfig, tmp_path: Path, machine: str = "one") -> SharedCache:

@@ -4,7 +4,7 @@ from tests.support.tuning_tasks import make_planned, make_task
 from tunegate.engine.batches import OpenBatches
 from tunegate.engine.protocol import Candidate, Measured, Schedule
 from tunegate.engine.task_history import TaskLedger
-from tunegate_cache.records import Decision, DeviceFingerprint, Provenance, Toolchain
+from tunegate_cache.format.records import Decision, DeviceFingerprint, Provenance, Toolchain
 
 DEVICE = DeviceFingerprint(name="here", kind="cpu", units=1, memory_bytes=1)
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from tunegate.artifacts.builds import Source
 from tunegate.artifacts.outcomes import CandidateCost
 from tunegate.engine.candidate_cost import patience_seconds
-from tunegate_cache.records import RecordStatus
+from tunegate_cache.format.records import RecordStatus
 
 
 def cost(

@@ -10,7 +10,7 @@ from tunegate.engine.measuring import Measuring, Taken
 from tunegate.engine.parallelism import Parallelism
 from tunegate.engine.protocol import Measure, Measured
 from tunegate.engine.task_history import TaskLedger
-from tunegate_cache.records import SURE_REPEATS
+from tunegate_cache.format.records import SURE_REPEATS
 
 
 class Run:

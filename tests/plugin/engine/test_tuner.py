@@ -21,7 +21,7 @@ from tunegate.engine.parallelism import Parallelism
 from tunegate.engine.tuner import EngineTuner
 from tunegate.errors import ModelError
 from tunegate.ports import BuildJob, ModelJob
-from tunegate_cache.records import (
+from tunegate_cache.format.records import (
     DeviceFingerprint,
     ExactHit,
     Lookup,

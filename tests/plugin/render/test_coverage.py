@@ -7,7 +7,7 @@ from tests.support.reports import KINDS
 from tunegate.artifacts.builds import BuiltTask, Source
 from tunegate.artifacts.verdicts import Report
 from tunegate.render.coverage import coverage
-from tunegate_cache.records import WorkloadKey
+from tunegate_cache.format.records import WorkloadKey
 
 
 def task(source: Source, ms: float | None, weight: int = 1) -> BuiltTask:

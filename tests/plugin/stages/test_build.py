@@ -12,7 +12,7 @@ from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
 from tunegate.artifacts.plans import Budget, Cost, TuningPlan
 from tunegate.artifacts.tasks import CacheUse, Resolution, ResolvedTask, TaskUse, TuningTask
 from tunegate.stages.build import best_records, build_directory
-from tunegate_cache.records import ExactHit, Lookup, Miss, TransferHit, TuningRecord
+from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit, TuningRecord
 
 SLOW = make_record(run_nanoseconds=(9_000,))
 FAST = make_record(run_nanoseconds=(1_000,), decisions=((3, (8, 8)), (5, (0,))))

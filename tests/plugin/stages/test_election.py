@@ -6,7 +6,7 @@ import pytest
 from tests.support.tuning_tasks import key_of, make_outcome, make_record, make_task
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.stages.election import Candidacy, candidacies, decided, election
-from tunegate_cache.records import DeviceFingerprint, ExactHit, Miss, TuningRecord
+from tunegate_cache.format.records import DeviceFingerprint, ExactHit, Miss, TuningRecord
 
 TASK = make_task()
 

@@ -15,7 +15,7 @@ from tunegate.errors import MeasurementError
 from tunegate.gate.histogram import histogram, total
 from tunegate.ports import Shapes
 from tunegate.stages.measure import Reference, measure
-from tunegate_cache.records import DeviceFingerprint
+from tunegate_cache.format.records import DeviceFingerprint
 
 
 class ScriptedBench:

@@ -21,7 +21,7 @@ from tunegate.artifacts.tasks import Resolution, TuningTask
 from tunegate.config import BudgetConfig, Config, ModelConfig, TargetConfig
 from tunegate.errors import ConfigError
 from tunegate.stages.plan import matrix, plan
-from tunegate_cache.records import ExactHit, Lookup, Miss
+from tunegate_cache.format.records import ExactHit, Lookup, Miss
 
 CPU = TargetConfig(name="cpu", runner=("self-hosted", "linux"), usd_per_hour=1.0)
 GPU = TargetConfig(name="gpu", kind="cuda", runner=("self-hosted", "gpu"), usd_per_hour=4.0)

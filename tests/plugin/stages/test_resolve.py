@@ -11,7 +11,7 @@ from tunegate.artifacts.tasks import Resolution
 from tunegate.config import CacheConfig, Config, ModelConfig
 from tunegate.edges.shared_cache import SharedCache
 from tunegate.stages.resolve import resolve
-from tunegate_cache.records import ExactHit, Miss, TransferHit, WorkloadShape
+from tunegate_cache.format.records import ExactHit, Miss, TransferHit, WorkloadShape
 
 CONFIG = Config(models=(ModelConfig(path="m.onnx"),))
 KNOWN = make_record("known")

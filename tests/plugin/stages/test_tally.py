@@ -16,7 +16,7 @@ from tests.support.tuning_tasks import (
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import Budget, Cost, PlannedTask, Shard, TuningPlan
 from tunegate.stages.tally import lost_shards, tally, told_as_lost
-from tunegate_cache.records import Lookup, Miss
+from tunegate_cache.format.records import Lookup, Miss
 
 REASONS = ["finished", "seconds", "usd", "trials", "cancelled", "failed"]
 

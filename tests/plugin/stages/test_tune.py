@@ -23,7 +23,7 @@ from tunegate.artifacts.tasks import CacheUse
 from tunegate.errors import CancelledError, EnvironmentUnfitError
 from tunegate.ports import Publish
 from tunegate.stages.tune import tune
-from tunegate_cache.records import (
+from tunegate_cache.format.records import (
     DeviceFingerprint,
     Lookup,
     TuningRecord,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tunegate.tuning.drafts import SELDOM, Draft, DraftSpace, primes
-from tunegate_cache.decisions import SamplingInstruction, check_decisions
+from tunegate_cache.format.decisions import SamplingInstruction, check_decisions
 
 Templates = dict[str, tuple[SamplingInstruction, ...]]
 

@@ -18,7 +18,7 @@ from tunegate.tuning.expected_time import (
     starting_state,
     weight_of,
 )
-from tunegate_cache.records import ExactHit, Lookup, Miss
+from tunegate_cache.format.records import ExactHit, Lookup, Miss
 
 KINDS = st.sampled_from(["llvm", "cuda"])
 MISS = Miss("absent")

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tunegate.tuning.refit import adapt, nearest_factors
-from tunegate_cache.decisions import SamplingInstruction, check_decisions
+from tunegate_cache.format.decisions import SamplingInstruction, check_decisions
 
 donors = st.lists(st.integers(1, 64), min_size=1, max_size=5).map(tuple)
 

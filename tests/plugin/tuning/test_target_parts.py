@@ -8,7 +8,7 @@ from tests.support.tuning_tasks import exact, make_task
 from tunegate.artifacts.tasks import ResolvedTask
 from tunegate.config import BudgetConfig, Config, ModelConfig, TargetConfig
 from tunegate.tuning.target_parts import TargetPart, target_parts
-from tunegate_cache.records import Miss
+from tunegate_cache.format.records import Miss
 
 CPU = TargetConfig(name="cpu", usd_per_hour=1.0)
 GPU = TargetConfig(name="gpu", kind="cuda", usd_per_hour=4.0)

@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 
 from tests.support.tuning_tasks import key_of, make_record, transfer
 from tunegate.tuning.unfinished import is_taken_up, is_unfinished, taken_up
-from tunegate_cache.records import SURE_REPEATS, DeviceFingerprint, ExactHit, Miss, TransferHit
+from tunegate_cache.format.records import (
+    SURE_REPEATS,
+    DeviceFingerprint,
+    ExactHit,
+    Miss,
+    TransferHit,
+)
 
 KEY = key_of("conv2d")
 OTHER = DeviceFingerprint(name="another", kind="cpu", units=2, memory_bytes=1)

@@ -18,7 +18,7 @@ from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import ResolvedTarget
 from tunegate.edges.metaschedule.trace_form import form
 from tunegate.engine.protocol import Schedule
-from tunegate_cache.records import WorkloadKey
+from tunegate_cache.format.records import WorkloadKey
 
 _MOST_OF_EACH = 4
 

@@ -35,7 +35,7 @@ from tunegate.edges.metaschedule.targets import ResolvedTarget
 from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.onnx_prepare import PreparedModel
 from tunegate.engine.protocol import BuildModel, Built, BuiltFunction, Schedule
-from tunegate_cache.records import TuningRecord, WorkloadKey
+from tunegate_cache.format.records import TuningRecord, WorkloadKey
 
 LIBRARY = "model.so"
 

@@ -31,7 +31,7 @@ from tunegate.engine.protocol import (
     Tasks,
 )
 from tunegate.errors import TunegateError, UnsupportedModelError
-from tunegate_cache.records import WorkloadKey
+from tunegate_cache.format.records import WorkloadKey
 
 Request = CompileRequest | CheckArtifact
 

@@ -39,7 +39,7 @@ from tunegate.engine.protocol import (
 )
 from tunegate.errors import EnvironmentUnfitError, ModelError, UnsupportedModelError
 from tunegate.ports import BuildJob, Compiler, Export, ModelJob
-from tunegate_cache.records import WorkloadKey
+from tunegate_cache.format.records import WorkloadKey
 
 _CHILD = "tunegate.edges.metaschedule.compile"
 _LIMIT_SECONDS = 900.0

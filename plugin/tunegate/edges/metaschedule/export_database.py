@@ -14,7 +14,7 @@ from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.passes.prepacking import unmarked
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.engine.protocol import Exported, Schedule
-from tunegate_cache.records import TuningRecord
+from tunegate_cache.format.records import TuningRecord
 
 WORKLOADS, RECORDS = "database_workload.json", "database_tuning_record.json"
 

@@ -23,8 +23,8 @@ from tunegate.edges.metaschedule.trace_form import form
 from tunegate.edges.metaschedule.workload import Workload
 from tunegate.engine.protocol import Schedule
 from tunegate.tuning.refit import adapt
-from tunegate_cache.decisions import SamplingInstruction, SamplingKind, check_decisions
-from tunegate_cache.records import Decision
+from tunegate_cache.format.decisions import SamplingInstruction, SamplingKind, check_decisions
+from tunegate_cache.format.records import Decision
 
 _LOOPS = 12
 """Compute locations are tried up to this loop; TVM takes the nearest that is possible."""

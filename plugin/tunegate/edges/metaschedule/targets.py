@@ -12,7 +12,7 @@ from tvm.target import codegen
 from tunegate.config import TargetConfig
 from tunegate.edges.cores import default_threads
 from tunegate.errors import ConfigError, EnvironmentUnfitError
-from tunegate_cache.target_key import target_key
+from tunegate_cache.format.target_key import target_key
 
 _CUDA_LIMITS = {"max_shared_memory_per_block": 49152, "max_threads_per_block": 1024}
 

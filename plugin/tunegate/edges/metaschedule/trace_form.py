@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tunegate.artifacts.foreign_schedules import Instruction
-from tunegate_cache.records import Decision
+from tunegate_cache.format.records import Decision
 
 _END_OF_SKETCH = "EnterPostproc"
 _NAMES_A_BLOCK = "GetSBlock"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
 
-from tunegate_cache.records import Toolchain
+from tunegate_cache.format.records import Toolchain
 
 
 def toolchain() -> Toolchain:

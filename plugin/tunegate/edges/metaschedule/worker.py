@@ -27,7 +27,7 @@ from tunegate.edges.run_seed import derived
 from tunegate.engine.protocol import Measure, Measured
 from tunegate.engine.workers.device_turn import in_slot
 from tunegate.errors import EnvironmentUnfitError
-from tunegate_cache.records import SURE_MS, SURE_REPEATS
+from tunegate_cache.format.records import SURE_MS, SURE_REPEATS
 
 Request = Measure
 

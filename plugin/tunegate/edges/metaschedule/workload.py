@@ -15,8 +15,8 @@ import msgspec
 import tvm
 from tvm_ffi import core
 
-from tunegate_cache.records import WorkloadShape
-from tunegate_cache.workload_digest import digest
+from tunegate_cache.format.records import WorkloadShape
+from tunegate_cache.format.workload_digest import digest
 
 _INLINE_KINDS = frozenset({"int", "bool", "float"})
 _CONTAINERS = frozenset({"ffi.Array", "ffi.List", "ffi.Map", "ffi.Dict"})

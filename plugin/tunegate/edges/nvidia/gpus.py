@@ -8,7 +8,7 @@ from typing import Any
 
 from tunegate.artifacts.gpus import Gpu
 from tunegate.edges.nvidia.nvml import asked, nvml, text
-from tunegate_cache.records import DeviceFingerprint
+from tunegate_cache.format.records import DeviceFingerprint
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 

@@ -23,7 +23,7 @@ from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
 from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.onnx_prepare import prepare
 from tunegate.engine.protocol import BuildModel, Built, ModelFile, Schedule
-from tunegate_cache.records import DeviceFingerprint, TuningRecord, WorkloadKey
+from tunegate_cache.format.records import DeviceFingerprint, TuningRecord, WorkloadKey
 
 TARGET = TargetConfig(name="cpu", threads=1)
 DEVICE = DeviceFingerprint(name="here", kind="cpu", units=1, memory_bytes=1)

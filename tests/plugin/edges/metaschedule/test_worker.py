@@ -26,7 +26,7 @@ from tunegate.edges.nvidia.gpus import visible_gpus
 from tunegate.edges.onnx_prepare import prepare
 from tunegate.engine.protocol import Measure
 from tunegate.engine.workers.device_slots import Place, Slot
-from tunegate_cache.records import SURE_REPEATS
+from tunegate_cache.format.records import SURE_REPEATS
 
 load_intrinsics("llvm")
 HANGS = """

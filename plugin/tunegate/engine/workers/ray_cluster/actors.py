@@ -21,7 +21,7 @@ from tunegate.edges.device import ThisMachine
 from tunegate.edges.nvidia.session import gpus_of, prepared
 from tunegate.engine.protocol import Measure, Measured
 from tunegate.engine.workers.device_slots import Place, Slot, on_cpu
-from tunegate_cache.records import DeviceFingerprint
+from tunegate_cache.format.records import DeviceFingerprint
 
 
 class Answer(NamedTuple):

@@ -19,7 +19,7 @@ from tunegate.engine.workers.spawning import worker_variables
 from tunegate.engine.workers.worker import Worker
 from tunegate.engine.workers.worker_pool import Crew
 from tunegate.errors import EnvironmentUnfitError
-from tunegate_cache.records import DeviceFingerprint
+from tunegate_cache.format.records import DeviceFingerprint
 
 _LIMIT_SECONDS = 60.0
 """Building, the turn on the node's device, measuring, and the way there and back."""

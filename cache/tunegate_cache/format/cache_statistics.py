@@ -1,0 +1,36 @@
+"""What the cache did in one run, counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from tunegate_cache.format.records import MissReason
+
+
+class CacheStatistics:
+    """Requests by verb (`get`, `put`, `list`), answers, and the lines worth showing once each.
+
+    Requests and bytes are those that left for the store: a local copy costs none.
+    """
+
+    def __init__(self) -> None:
+        self.requests: Counter[str] = Counter()
+        self.misses: Counter[MissReason] = Counter()
+        self.refused: Counter[str] = Counter()
+        self.exact = 0
+        self.transfer = 0
+        self.bytes_read = 0
+        self.bytes_written = 0
+        self.records_written = 0
+        self.corrupt_segments = 0
+        self.untrusted = 0
+        self.breaker_opened = False
+        self.seconds = 0.0
+        self._notes: dict[str, None] = {}
+
+    def note(self, text: str) -> None:
+        self._notes.setdefault(text)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(self._notes)

@@ -1,0 +1,114 @@
+"""HEAD: what the last compaction of a group says there is. The only object that changes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+import msgspec
+
+from tunegate_cache.format.names import Group
+from tunegate_cache.format.revocation import Revocation
+from tunegate_cache.format.signing import Signature, Signer, TrustedKeys
+
+_VERSION = 1
+LATER = "HEAD is of a later version: update tunegate"
+"""Said of a HEAD that must be left alone."""
+_DAY_SECONDS = 24 * 3600
+_KEPT_DAYS = 30
+
+
+class CorruptHeadError(Exception):
+    """Not a HEAD, of a later version, or signed by nobody who is trusted."""
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """What a pinned build reads: an index and the packs it points into."""
+
+    version: int
+    index: str
+    packs: tuple[str, ...]
+    at: int
+
+
+class Unreferenced(msgspec.Struct, frozen=True, array_like=True):
+    """An object that nothing refers to, and since when (seconds since 1970): of a compaction that
+    died, lost its race, or was followed by others."""
+
+    name: str
+    since: int
+
+
+class Head(msgspec.Struct, frozen=True, kw_only=True):
+    """`version` counts compactions; `parent` is the digest of the HEAD before.
+
+    `archives` hold every segment there ever was, `snapshot` the best of them. `covers` are the file
+    names of those segments that still stand beside: they need not be read. `kept` are earlier
+    snapshots that pinned builds may still read.
+    """
+
+    v: int = _VERSION
+    version: int
+    parent: str
+    snapshot: Snapshot
+    archives: tuple[str, ...]
+    covers: tuple[str, ...]
+    revoked: tuple[Revocation, ...] = ()
+    kept: tuple[Snapshot, ...] = ()
+    unreferenced: tuple[Unreferenced, ...] = ()
+
+    def referenced(self, group: Group) -> Iterator[str]:
+        """Names of all objects that must not go."""
+        for snapshot in (self.snapshot, *self.kept):
+            yield group.content("idx", snapshot.index)
+            yield from (group.content("pack", pack) for pack in snapshot.packs)
+        yield from (group.content("cold", archive) for archive in self.archives)
+
+
+class _Signed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    head: msgspec.Raw
+    key: str = ""
+    signature: str = ""
+
+
+def encode(head: Head, group: Group, signer: Signer | None) -> bytes:
+    body = msgspec.json.encode(head, order="deterministic")
+    if signer is None:
+        return msgspec.json.encode(_Signed(head=msgspec.Raw(body)))
+    signature = signer.sign(group.head, hashlib.sha256(body).hexdigest())
+    return msgspec.json.encode(
+        _Signed(head=msgspec.Raw(body), key=signature.key, signature=signature.value.hex())
+    )
+
+
+def decode(body: bytes, group: Group, keys: TrustedKeys) -> Head:
+    """Raises CorruptHeadError."""
+    try:
+        envelope = msgspec.json.decode(body, type=_Signed)
+        text = bytes(envelope.head)
+        head = msgspec.json.decode(text, type=Head)
+        signature = Signature(envelope.key, bytes.fromhex(envelope.signature))
+    except (msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError) as error:
+        message = "HEAD cannot be read"
+        raise CorruptHeadError(message) from error
+    if head.v > _VERSION:
+        raise CorruptHeadError(LATER)
+    if not keys.accepts(group.zone, group.head, hashlib.sha256(text).hexdigest(), signature):
+        message = "HEAD is not signed by a trusted key"
+        raise CorruptHeadError(message)
+    return head
+
+
+def digest(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()
+
+
+def kept_for_pins(snapshots: tuple[Snapshot, ...], now: int) -> tuple[Snapshot, ...]:
+    """All of the last day, then the last of each day for a month."""
+    by_day: dict[int, Snapshot] = {}
+    for snapshot in sorted(snapshots, key=lambda s: s.version):
+        if now - snapshot.at <= _KEPT_DAYS * _DAY_SECONDS:
+            by_day[snapshot.at // _DAY_SECONDS] = snapshot
+    chosen = {s.version: s for s in by_day.values()}
+    chosen |= {s.version: s for s in snapshots if now - s.at <= _DAY_SECONDS}
+    return tuple(chosen[version] for version in sorted(chosen))

@@ -1,0 +1,79 @@
+"""The best records of many workloads in compressed blocks, each of which can be read alone."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+
+import msgspec
+import zstandard
+
+from tunegate_cache.format import segment
+from tunegate_cache.format.segment import StoredRecord
+
+_BLOCK_BYTES = 64 * 1024
+"""Of text. One block is one range request, and most of what it holds was not asked for."""
+_LEVEL = 9
+_NOBODY = b"-"
+
+
+class Block(msgspec.Struct, frozen=True, array_like=True):
+    """Where a block lies and what it must be: a part of a pack has no name to prove it."""
+
+    pack: int
+    start: int
+    size: int
+    digest: bytes
+
+
+class CorruptBlockError(Exception):
+    """The bytes are not what the index says, or no block."""
+
+
+def blocks(
+    workloads: Iterable[tuple[str, list[StoredRecord]]],
+) -> Iterator[tuple[list[str], bytes]]:
+    """Which workloads are in a block, and its bytes. All records of a workload are in one."""
+    names: list[str] = []
+    lines: list[bytes] = []
+    size = 0
+    for workload, records in workloads:
+        text = [_line(stored) for stored in records]
+        length = sum(map(len, text))
+        if names and size + length > _BLOCK_BYTES:
+            yield names, _compressed(lines)
+            names, lines, size = [], [], 0
+        names.append(workload)
+        lines += text
+        size += length
+    if names:
+        yield names, _compressed(lines)
+
+
+def described(pack: int, start: int, body: bytes) -> Block:
+    return Block(pack, start, len(body), hashlib.sha256(body).digest())
+
+
+def records(body: bytes, block: Block) -> Iterator[StoredRecord]:
+    """Raises CorruptBlockError; a line that is no usable record is left out."""
+    if hashlib.sha256(body).digest() != block.digest:
+        message = "a block is not what the index says"
+        raise CorruptBlockError(message)
+    try:
+        text = segment.decompress(body)
+    except segment.CorruptSegmentError as error:
+        raise CorruptBlockError(str(error)) from error
+    for line in text.split(b"\n"):
+        signer, _, record = line.partition(b" ")
+        by = "" if signer == _NOBODY else signer.decode("ascii", "replace")
+        found = segment.stored(record, by)
+        if isinstance(found, StoredRecord):
+            yield found
+
+
+def _line(stored: StoredRecord) -> bytes:
+    return (stored.signer.encode() or _NOBODY) + b" " + stored.text
+
+
+def _compressed(lines: list[bytes]) -> bytes:
+    return zstandard.ZstdCompressor(level=_LEVEL).compress(b"\n".join(lines))

@@ -1,0 +1,154 @@
+"""Records as bytes: one JSON object a line, flat, short names, no floats. Remote bytes are read
+here and nowhere else. Unknown fields are tolerated: later versions may say more."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from tunegate_cache.format.records import (
+    Decision,
+    DeviceFingerprint,
+    Provenance,
+    RecordStatus,
+    Toolchain,
+    TuningRecord,
+    WorkloadKey,
+    WorkloadShape,
+)
+from tunegate_cache.format.validate import MAX_RECORD_BYTES, refusal, refusal_of_text
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """A line that is no usable record; `workload` says whose it was where that can be read."""
+
+    reason: str
+    workload: str = ""
+
+
+class _Device(msgspec.Struct):
+    name: str
+    kind: Literal["cpu", "cuda"]
+    units: int
+    mem: int
+    drv: str = ""
+    uuid: str = ""
+    clk: Literal["locked", "floating", "unknown"] = "unknown"
+
+
+class _Measurement(msgspec.Struct):
+    ts: int
+
+
+class _Source(msgspec.Struct):
+    repo: str = ""
+    ref: str = ""
+    sha: str = ""
+    run: str = ""
+
+
+class _Line(msgspec.Struct):
+    """Workload, skeleton, extents, target, template, decisions, times, status, ..."""
+
+    v: int
+    wk: str
+    sk: str
+    ext: tuple[int, ...]
+    tk: str
+    th: str
+    dec: tuple[Decision, ...]
+    ns: tuple[int, ...]
+    st: RecordStatus
+    dev: _Device
+    env: Toolchain
+    meas: _Measurement
+    src: _Source
+
+
+class _Owner(msgspec.Struct):
+    wk: str
+
+
+_NOT_A_RECORD = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_encoder = msgspec.json.Encoder(order="sorted")
+_lines = msgspec.json.Decoder(_Line)
+_owners = msgspec.json.Decoder(_Owner)
+
+
+def encode(record: TuningRecord) -> bytes:
+    return _encoder.encode(_line(record))
+
+
+def decode(text: bytes) -> TuningRecord | Refused:
+    """A record that satisfies every rule, or why this line is none."""
+    if len(text) > MAX_RECORD_BYTES:
+        return Refused("too large")
+    try:
+        record = _record(_lines.decode(text))
+    except _NOT_A_RECORD:
+        return Refused("not a record", _owner(text))
+    # What this module wrote has no duplicate key, no depth and no foreign number in it.
+    reason = refusal(record) or (None if encode(record) == text else refusal_of_text(text))
+    return record if reason is None else Refused(reason, record.key.workload)
+
+
+def _owner(text: bytes) -> str:
+    try:
+        return _owners.decode(text).wk
+    except _NOT_A_RECORD:
+        return ""
+
+
+def _line(record: TuningRecord) -> _Line:
+    device, source = record.device, record.source
+    return _Line(
+        v=record.version,
+        wk=record.key.workload,
+        sk=record.shape.skeleton,
+        ext=record.shape.extents,
+        tk=record.key.target,
+        th=record.template,
+        dec=record.decisions,
+        ns=record.run_nanoseconds,
+        st=record.status,
+        dev=_Device(
+            name=device.name,
+            kind=device.kind,
+            units=device.units,
+            mem=device.memory_bytes,
+            drv=device.driver,
+            uuid=device.uuid,
+            clk=device.clocks,
+        ),
+        env=record.toolchain,
+        meas=_Measurement(record.measured_at),
+        src=_Source(source.repository, source.ref, source.commit, source.run),
+    )
+
+
+def _record(line: _Line) -> TuningRecord:
+    device, source = line.dev, line.src
+    return TuningRecord(
+        version=line.v,
+        key=WorkloadKey(line.wk, line.tk),
+        shape=WorkloadShape(line.sk, line.ext),
+        template=line.th,
+        decisions=line.dec,
+        run_nanoseconds=line.ns,
+        status=line.st,
+        device=DeviceFingerprint(
+            name=device.name,
+            kind=device.kind,
+            units=device.units,
+            memory_bytes=device.mem,
+            driver=device.drv,
+            uuid=device.uuid,
+            clocks=device.clk,
+        ),
+        toolchain=line.env,
+        measured_at=line.meas.ts,
+        source=Provenance(
+            repository=source.repo, ref=source.ref, commit=source.sha, run=source.run
+        ),
+    )

@@ -1,0 +1,33 @@
+"""Which records are believed no longer. Pure."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tunegate_cache.format.segment import StoredRecord
+
+
+class Revocation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A record is revoked when everything that is given here fits it: the id of the key that signed
+    it, the repository or the CI run it came from, when it was measured (seconds since 1970)."""
+
+    key: str = ""
+    repository: str = ""
+    run: str = ""
+    since: int = 0
+    until: int = 0
+
+    def covers(self, stored: StoredRecord) -> bool:
+        source, measured_at = stored.record.source, stored.record.measured_at
+        return (
+            self != Revocation()
+            and self.key in {"", stored.signer}
+            and self.repository in {"", source.repository}
+            and self.run in {"", source.run}
+            and self.since <= measured_at
+            and (not self.until or measured_at <= self.until)
+        )
+
+
+def is_revoked(stored: StoredRecord, revocations: tuple[Revocation, ...]) -> bool:
+    return any(revocation.covers(stored) for revocation in revocations)

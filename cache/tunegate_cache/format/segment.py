@@ -1,0 +1,147 @@
+"""A batch of records as one immutable object, named by its content.
+
+A signature follows the content in a skippable frame of zstandard, so that a signed segment is read
+by what knows nothing of signatures. The digest in the name is of the content alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+
+import msgspec
+import zstandard
+
+from tunegate_cache.format import record_codec as wire
+from tunegate_cache.format.record_codec import Refused
+from tunegate_cache.format.records import TuningRecord
+from tunegate_cache.format.signing import KEY_ID_BYTES, SIGNATURE_BYTES, Signature
+
+_LEVEL = 6
+_MAX_BYTES = 16 * 1024 * 1024
+"""Of text: sixteen times what a run puts into one segment, and no reader's memory."""
+_MAX_LINES = 20_000
+_MAX_RATIO = 64
+_SMALL = 1024 * 1024
+"""Below this a high ratio is no bomb, only a short text that repeats itself."""
+_CHUNK = 1024 * 1024
+_MAX_WINDOW = 2**23
+_FRAME = (0x184D2A5E).to_bytes(4, "little") + (KEY_ID_BYTES + SIGNATURE_BYTES).to_bytes(4, "little")
+_TRAILER_BYTES = len(_FRAME) + KEY_ID_BYTES + SIGNATURE_BYTES
+
+
+class StoredRecord(msgspec.Struct, frozen=True):
+    """`text` is the line as it was written: later versions may say more than this one knows.
+    `signer` is the id of the key that signed the segment it came in, or empty."""
+
+    record: TuningRecord
+    text: bytes
+    signer: str = ""
+
+
+class Contents(msgspec.Struct, frozen=True):
+    """The usable records of a segment, and what became of the other lines."""
+
+    stored: tuple[StoredRecord, ...]
+    refused: tuple[Refused, ...]
+
+    @property
+    def records(self) -> tuple[TuningRecord, ...]:
+        return tuple(stored.record for stored in self.stored)
+
+
+class CorruptSegmentError(Exception):
+    """The bytes are not what their name says, or not a segment at all."""
+
+
+def pack(records: Sequence[TuningRecord]) -> bytes:
+    """The body of a segment. Equal records in equal order give equal bytes."""
+    text = b"\n".join(wire.encode(record) for record in records)
+    return zstandard.ZstdCompressor(level=_LEVEL).compress(text)
+
+
+def batches(records: Sequence[TuningRecord]) -> Iterator[tuple[TuningRecord, ...]]:
+    """The records in pieces so small that no reader takes their segment for a bomb."""
+    batch: list[TuningRecord] = []
+    size = 0
+    for record in records:
+        line_bytes = len(wire.encode(record)) + 1
+        if batch and size + line_bytes > _SMALL:
+            yield tuple(batch)
+            batch, size = [], 0
+        batch.append(record)
+        size += line_bytes
+    if batch:
+        yield tuple(batch)
+
+
+def digest(body: bytes) -> str:
+    """Of the content, whoever signed it."""
+    return hashlib.sha256(without_signature(body)).hexdigest()
+
+
+def without_signature(body: bytes) -> bytes:
+    return body[:-_TRAILER_BYTES] if _is_signed(body) else body
+
+
+def signed(body: bytes, signature: Signature) -> bytes:
+    """The body of a segment with a signature behind it."""
+    return body + _FRAME + bytes.fromhex(signature.key) + signature.value
+
+
+def signature_of(body: bytes) -> Signature | None:
+    if not _is_signed(body):
+        return None
+    start = len(body) - KEY_ID_BYTES - SIGNATURE_BYTES
+    return Signature(body[start : start + KEY_ID_BYTES].hex(), body[start + KEY_ID_BYTES :])
+
+
+def unpack(body: bytes, expected_digest: str) -> Contents:
+    """Raises CorruptSegmentError; a bad line inside a good segment costs that line only."""
+    parsed = list(lines(body, expected_digest))
+    return Contents(
+        stored=tuple(line for line in parsed if isinstance(line, StoredRecord)),
+        refused=tuple(line for line in parsed if isinstance(line, Refused)),
+    )
+
+
+def lines(body: bytes, expected_digest: str) -> Iterator[StoredRecord | Refused]:
+    """The same one by one, for who has little time: lines made to be slow take seconds. Raises
+    CorruptSegmentError at once."""
+    if digest(body) != expected_digest:
+        message = "the content is not what its name says"
+        raise CorruptSegmentError(message)
+    text = decompress(body)
+    if text.count(b"\n") >= _MAX_LINES:
+        message = f"holds more than {_MAX_LINES} records"
+        raise CorruptSegmentError(message)
+    signature = signature_of(body)
+    signer = "" if signature is None else signature.key
+    return (stored(line, signer) for line in text.split(b"\n") if line)
+
+
+def stored(line: bytes, signer: str) -> StoredRecord | Refused:
+    """A line of JSON as a record."""
+    decoded = wire.decode(line)
+    return decoded if isinstance(decoded, Refused) else StoredRecord(decoded, line, signer)
+
+
+def _is_signed(body: bytes) -> bool:
+    return len(body) > _TRAILER_BYTES and body[-_TRAILER_BYTES:].startswith(_FRAME)
+
+
+def decompress(body: bytes, most_bytes: int = _MAX_BYTES) -> bytes:
+    """Within limits. Raises CorruptSegmentError."""
+    limit = min(most_bytes, max(_SMALL, _MAX_RATIO * len(body)))
+    text = bytearray()
+    try:
+        with zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW).stream_reader(body) as reader:
+            while len(text) <= limit and (chunk := reader.read(_CHUNK)):
+                text += chunk
+    except zstandard.ZstdError as error:
+        message = "not zstandard data"
+        raise CorruptSegmentError(message) from error
+    if len(text) > limit:
+        message = "unpacks to more than is allowed"
+        raise CorruptSegmentError(message)
+    return bytes(text)

@@ -1,0 +1,103 @@
+"""Which block of which pack holds a workload, and which workloads have the same skeleton."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+import zstandard
+
+from tunegate_cache.format import segment
+from tunegate_cache.format.nearest import nearest
+from tunegate_cache.format.pack import Block
+from tunegate_cache.format.records import WorkloadShape
+
+_LEVEL = 9
+_VERSION = 1
+_MAX_BYTES = 256 * 1024 * 1024
+
+
+class CorruptIndexError(Exception):
+    """The bytes are not what their name says, or no index."""
+
+
+class Row(msgspec.Struct, frozen=True, array_like=True):
+    workload: bytes
+    block: int
+
+
+class Member(msgspec.Struct, frozen=True, array_like=True):
+    """A workload of a skeleton that has a schedule to teach."""
+
+    extents: tuple[int, ...]
+    row: int
+
+
+class SnapshotIndex(msgspec.Struct, frozen=True, kw_only=True):
+    """`packs` are digests, which blocks name by their place; `serial` makes every index, and with
+    it every HEAD, different from all before."""
+
+    v: int = _VERSION
+    serial: int
+    packs: tuple[str, ...]
+    blocks: tuple[Block, ...]
+    rows: tuple[Row, ...]
+    skeletons: dict[str, tuple[Member, ...]]
+
+    def block_of(self) -> Mapping[str, int]:
+        """Number of the block of every workload."""
+        return {row.workload.hex(): row.block for row in self.rows}
+
+    def neighbours(self, shape: WorkloadShape) -> Sequence[str]:
+        """Workloads of the nearest shapes with this skeleton, nearest first."""
+        members = self.skeletons.get(shape.skeleton, ())
+        candidates = ((self.rows[m.row].workload.hex(), m.extents) for m in members)
+        return [workload for _, workload in nearest(shape.extents, candidates)]
+
+
+def encode(index: SnapshotIndex) -> bytes:
+    return zstandard.ZstdCompressor(level=_LEVEL).compress(msgspec.msgpack.encode(index))
+
+
+def decode(body: bytes, digest: str) -> SnapshotIndex:
+    """Raises CorruptIndexError."""
+    if hashlib.sha256(body).hexdigest() != digest:
+        message = "the content is not what its name says"
+        raise CorruptIndexError(message)
+    try:
+        index = msgspec.msgpack.decode(segment.decompress(body, _MAX_BYTES), type=SnapshotIndex)
+    except (segment.CorruptSegmentError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        message = "not an index"
+        raise CorruptIndexError(message) from error
+    if index.v > _VERSION:
+        message = "of a later version"
+        raise CorruptIndexError(message)
+    if not _is_consistent(index):
+        message = "it points outside of itself"
+        raise CorruptIndexError(message)
+    return index
+
+
+def skeletons(
+    workloads: Iterable[tuple[int, WorkloadShape | None]],
+) -> dict[str, tuple[Member, ...]]:
+    """Members by skeleton, of (row, shape); no shape means that there is nothing to teach."""
+    found: dict[str, list[Member]] = {}
+    for row, shape in workloads:
+        if shape is not None:
+            found.setdefault(shape.skeleton, []).append(Member(shape.extents, row))
+    return {skeleton: tuple(members) for skeleton, members in sorted(found.items())}
+
+
+def _is_consistent(index: SnapshotIndex) -> bool:
+    return (
+        all(0 <= block.pack < len(index.packs) for block in index.blocks)
+        and all(block.start >= 0 and block.size >= 0 for block in index.blocks)
+        and all(0 <= row.block < len(index.blocks) for row in index.rows)
+        and all(
+            0 <= member.row < len(index.rows)
+            for members in index.skeletons.values()
+            for member in members
+        )
+    )

@@ -1,0 +1,89 @@
+"""Delete what is not needed any more: only what a HEAD that was just read holds in another place.
+
+A segment goes when the HEAD covers it and an archive of that HEAD holds it, byte for byte. Packs,
+indexes and archives go when that HEAD has known them as unreferenced for `grace_seconds`: a
+compaction that made one of them cannot refer to it any more, because HEAD has moved since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from tunegate_cache.format import segment
+from tunegate_cache.format.head import Head
+from tunegate_cache.format.names import Group, SegmentName
+from tunegate_cache.format.signing import TrustedKeys
+from tunegate_cache.protocol import archive, group_state
+from tunegate_cache.protocol.group_state import Listing
+from tunegate_cache.protocol.segments_of_group import archived
+from tunegate_cache.stores.store import MaintainedStore
+
+GRACE_SECONDS = 24 * 3600
+
+
+class Collection(msgspec.Struct, frozen=True, kw_only=True):
+    """What was deleted, or would be."""
+
+    group: Group
+    segments: int
+    others: int
+    problems: tuple[str, ...] = ()
+
+
+def collect(
+    store: MaintainedStore,
+    group: Group,
+    *,
+    keys: TrustedKeys,
+    now: int,
+    grace_seconds: int = GRACE_SECONDS,
+    dry_run: bool = False,
+) -> Collection:
+    """Raises StoreUnavailableError."""
+    listing = group_state.listing(store, group)
+    current = group_state.current_head(store, group, keys)
+    if current.head is None:
+        problems = (current.problem,) if current.problem else ()
+        return Collection(group=group, segments=0, others=0, problems=problems)
+    problems_found: list[str] = []
+    segments = list(_archived_segments(store, group, listing, current.head, problems_found))
+    others = _long_unreferenced(group, listing, current.head, now - grace_seconds)
+    if not dry_run:
+        for name in (*(segment_name.name for segment_name in segments), *others):
+            store.delete(name)
+    return Collection(
+        group=group,
+        segments=len(segments),
+        others=len(others),
+        problems=tuple(problems_found),
+    )
+
+
+def _archived_segments(
+    store: MaintainedStore, group: Group, listing: Listing, head: Head, problems: list[str]
+) -> Iterator[SegmentName]:
+    """Those that stand beside an archive that holds them; archives are read latest first, and only
+    until all are found."""
+    covered = set(head.covers)
+    wanted = {name.file: name for name in listing.segments if name.file in covered}
+    for digest in reversed(head.archives):
+        if not wanted:
+            return
+        try:
+            for name, body in archived(store, group, digest):
+                if name.file in wanted and segment.digest(body) == name.digest:
+                    yield wanted.pop(name.file)
+        except archive.CorruptArchiveError as error:
+            problems.append(f"archive {digest[:16]}: {error}")
+
+
+def _long_unreferenced(group: Group, listing: Listing, head: Head, oldest: int) -> Sequence[str]:
+    referenced = set(head.referenced(group))
+    standing = {*listing.packs, *listing.indexes, *listing.archives}
+    return [
+        gone.name
+        for gone in head.unreferenced
+        if gone.since <= oldest and gone.name in standing and gone.name not in referenced
+    ]

@@ -1,0 +1,259 @@
+"""Gather the segments of a group into archives, and the best of them into a snapshot.
+
+Any number may run, anywhere, at any time, and die at any step: objects are immutable, HEAD is moved
+by compare-and-swap, and an archive whose HEAD was lost is adopted by the next compaction, so that
+the protocol is right even on a store whose conditions do not work. Nothing is deleted here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Literal
+
+import msgspec
+
+from tunegate_cache.format import head as heads
+from tunegate_cache.format import pack, snapshot_index
+from tunegate_cache.format.head import Head, Unreferenced
+from tunegate_cache.format.names import Group, SegmentName, parse_content
+from tunegate_cache.format.revocation import Revocation, is_revoked
+from tunegate_cache.format.signing import Signer, TrustedKeys
+from tunegate_cache.protocol import archive, group_state
+from tunegate_cache.protocol.group_state import CurrentHead, Listing
+from tunegate_cache.protocol.hot_records import HotRecords
+from tunegate_cache.protocol.segments_of_group import archived, opened
+from tunegate_cache.protocol.snapshot_records import snapshot_records
+from tunegate_cache.protocol.snapshot_writer import write_content, write_snapshot
+from tunegate_cache.stores.store import MaintainedStore, ObjectNotFoundError, PointerMovedError
+
+_WINDOW = 64
+"""Segments in memory at once."""
+
+
+class Compaction(msgspec.Struct, frozen=True, kw_only=True):
+    """`moved` means that another compaction was faster: what this one gathered is not lost. `adopted`
+    is the number of archives of earlier compactions that no HEAD referred to."""
+
+    group: Group
+    status: Literal["compacted", "nothing new", "moved"]
+    version: int = 0
+    segments: int = 0
+    records: int = 0
+    workloads: int = 0
+    adopted: int = 0
+    problems: tuple[str, ...] = ()
+
+
+class Compactor:
+    """Compacts one group. `seconds` is the clock (since 1970), `at_once` how many segments are read
+    side by side."""
+
+    def __init__(
+        self,
+        store: MaintainedStore,
+        group: Group,
+        *,
+        keys: TrustedKeys,
+        signer: Signer | None,
+        seconds: Callable[[], int],
+        at_once: int = 16,
+    ) -> None:
+        self._store, self._group = store, group
+        self._keys, self._signer, self._seconds = keys, signer, seconds
+        self._at_once = at_once
+        self._problems: list[str] = []
+        self._lost: set[str] = set()
+
+    def run(self, *, revoke: Sequence[Revocation] = (), rebuild: bool = False) -> Compaction:
+        """`rebuild` makes the snapshot anew from all archives; a new revocation does, too. Raises
+        StoreUnavailableError."""
+        listing = group_state.listing(self._store, self._group)
+        current = group_state.current_head(self._store, self._group, self._keys)
+        if current.problem:
+            self._problems.append(current.problem)
+        if current.problem == heads.LATER:
+            return self._report("nothing new", 0)
+        old = current.head
+        covered = set(old.covers) if old else set()
+        fresh = [name for name in listing.segments if name.file not in covered]
+        orphans = self._orphans(listing, old)
+        revoked = tuple(dict.fromkeys((*(old.revoked if old else ()), *revoke)))
+        is_asked = rebuild or bool(old and revoked != old.revoked)
+        if not (fresh or orphans or is_asked):
+            return self._report("nothing new", old.version if old else 0)
+        # A workload whose best were revoked needs its next best, which only the archives have.
+        whole = rebuild or old is None or revoked != old.revoked
+        hot = HotRecords()
+        if old is not None and not (whole or self._add_snapshot(hot, old, revoked)):
+            whole, hot = True, HotRecords()
+        known = (*(old.archives if old and whole else ()), *orphans)
+        for digest in known:
+            self._add_archive(hot, digest, revoked)
+        archives, gathered = self._gather(fresh, hot, revoked)
+        if not (gathered or orphans or is_asked):
+            return self._report("nothing new", old.version if old else 0)
+        return self._publish(current, listing, hot, revoked, orphans, archives, gathered)
+
+    def _orphans(self, listing: Listing, old: Head | None) -> list[str]:
+        """Archives that no HEAD refers to, unless all they hold is in archives that it does."""
+        found = [content.digest for name in listing.archives if (content := parse_content(name))]
+        unknown = [digest for digest in found if old is None or digest not in old.archives]
+        if not unknown or old is None:
+            return unknown
+        try:
+            held = frozenset().union(*(self._files(digest) for digest in old.archives))
+        except archive.CorruptArchiveError:
+            held = frozenset()
+        return [digest for digest in unknown if not self._safe_files(digest) <= held]
+
+    def _files(self, digest: str) -> frozenset[str]:
+        try:
+            return archive.files(self._store, self._group.content("cold", digest))
+        except ObjectNotFoundError:
+            message = "it is missing"
+            raise archive.CorruptArchiveError(message) from None
+
+    def _safe_files(self, digest: str) -> frozenset[str]:
+        try:
+            return self._files(digest)
+        except archive.CorruptArchiveError as error:
+            self._problems.append(f"archive {digest[:16]}: {error}")
+            return frozenset()
+
+    def _add_snapshot(self, hot: HotRecords, old: Head, revoked: tuple[Revocation, ...]) -> bool:
+        """False where the last snapshot cannot be read whole."""
+        try:
+            for stored in snapshot_records(self._store, self._group, old.snapshot):
+                if not is_revoked(stored, revoked):
+                    hot.add([stored])
+        except (snapshot_index.CorruptIndexError, pack.CorruptBlockError) as error:
+            self._problems.append(f"snapshot {old.version}: {error}; made anew")
+            return False
+        return True
+
+    def _add_archive(self, hot: HotRecords, digest: str, revoked: tuple[Revocation, ...]) -> None:
+        try:
+            for name, body in archived(self._store, self._group, digest):
+                self._add_segment(hot, name, body, revoked)
+        except archive.CorruptArchiveError as error:
+            self._lost.add(digest)
+            self._problems.append(f"archive {digest[:16]}: {error}")
+
+    def _add_segment(
+        self, hot: HotRecords, name: SegmentName, body: bytes, revoked: tuple[Revocation, ...]
+    ) -> bool:
+        contents = opened(name, body, self._keys)
+        if isinstance(contents, str):
+            self._problems.append(f"segment {name.file}: {contents}")
+            return False
+        hot.add(stored for stored in contents.stored if not is_revoked(stored, revoked))
+        return True
+
+    def _gather(
+        self, fresh: Sequence[SegmentName], hot: HotRecords, revoked: tuple[Revocation, ...]
+    ) -> tuple[list[str], list[str]]:
+        """Digests of new archives, and the files of the segments in them."""
+        archives: list[str] = []
+        gathered: list[str] = []
+        batch: list[tuple[SegmentName, bytes]] = []
+        size = 0
+        for name, body in self._bodies(sorted(fresh, key=lambda segment: segment.file)):
+            if not self._add_segment(hot, name, body, revoked):
+                continue
+            if batch and size + len(body) > archive.LARGEST_BYTES:
+                archives.append(
+                    write_content(self._store, self._group, "cold", archive.pack(batch))
+                )
+                batch, size = [], 0
+            batch.append((name, body))
+            size += len(body)
+            gathered.append(name.file)
+        if batch:
+            archives.append(write_content(self._store, self._group, "cold", archive.pack(batch)))
+        return archives, gathered
+
+    def _bodies(self, fresh: Sequence[SegmentName]) -> Iterator[tuple[SegmentName, bytes]]:
+        """What still stands, in order. Those that others have compacted and collected since are in
+        an archive."""
+        if self._at_once == 1:
+            yield from (pair for pair in map(self._body, fresh) if pair is not None)
+            return
+        with ThreadPoolExecutor(self._at_once) as pool:
+            for first in range(0, len(fresh), _WINDOW):
+                bodies = pool.map(self._body, fresh[first : first + _WINDOW])
+                yield from (pair for pair in bodies if pair is not None)
+
+    def _body(self, name: SegmentName) -> tuple[SegmentName, bytes] | None:
+        try:
+            return name, self._store.read(name.name)
+        except ObjectNotFoundError:
+            return None
+
+    def _publish(
+        self,
+        current: CurrentHead,
+        listing: Listing,
+        hot: HotRecords,
+        revoked: tuple[Revocation, ...],
+        orphans: Sequence[str],
+        archives: Sequence[str],
+        gathered: Sequence[str],
+    ) -> Compaction:
+        old, now = current.head, self._seconds()
+        version = (old.version if old else 0) + 1
+        snapshot, workloads = write_snapshot(self._store, self._group, hot, version, now)
+        standing = {name.file for name in listing.segments}
+        head = Head(
+            version=version,
+            parent=current.digest,
+            snapshot=snapshot,
+            archives=self._readable(old, (*orphans, *archives)),
+            covers=tuple(sorted({*gathered, *(set(old.covers if old else ()) & standing)})),
+            revoked=revoked,
+            kept=heads.kept_for_pins((*old.kept, old.snapshot), now) if old else (),
+        )
+        head = msgspec.structs.replace(head, unreferenced=self._unreferenced(listing, head, old))
+        body = heads.encode(head, self._group, self._signer)
+        try:
+            self._store.move_pointer(self._group.head, body, current.tag)
+        except PointerMovedError:
+            return self._report("moved", version)
+        adopted = len(set(orphans) - self._lost)
+        return self._report("compacted", version, len(gathered), hot.added, workloads, adopted)
+
+    def _readable(self, old: Head | None, new: Sequence[str]) -> tuple[str, ...]:
+        """Without those that turned out to be lost when everything was read."""
+        known = dict.fromkeys((*(old.archives if old else ()), *new))
+        return tuple(digest for digest in known if digest not in self._lost)
+
+    def _unreferenced(
+        self, listing: Listing, head: Head, old: Head | None
+    ) -> tuple[Unreferenced, ...]:
+        """What the next collections may delete; those that are known keep their date."""
+        known = {gone.name: gone.since for gone in (old.unreferenced if old else ())}
+        referenced, now = set(head.referenced(self._group)), self._seconds()
+        names = (*listing.packs, *listing.indexes, *listing.archives)
+        return tuple(
+            Unreferenced(name, known.get(name, now)) for name in names if name not in referenced
+        )
+
+    def _report(
+        self,
+        status: Literal["compacted", "nothing new", "moved"],
+        version: int,
+        segments: int = 0,
+        records: int = 0,
+        workloads: int = 0,
+        adopted: int = 0,
+    ) -> Compaction:
+        return Compaction(
+            group=self._group,
+            status=status,
+            version=version,
+            segments=segments,
+            records=records,
+            workloads=workloads,
+            adopted=adopted,
+            problems=tuple(self._problems),
+        )

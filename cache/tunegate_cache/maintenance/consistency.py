@@ -1,0 +1,100 @@
+"""Is all that a group refers to there, and is it what it should be? Reads everything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+
+from tunegate_cache.format import pack, snapshot_index
+from tunegate_cache.format.head import Head
+from tunegate_cache.format.names import Group, SegmentName
+from tunegate_cache.format.signing import TrustedKeys
+from tunegate_cache.protocol import archive, group_state
+from tunegate_cache.protocol.group_state import Listing
+from tunegate_cache.protocol.segments_of_group import archived, opened
+from tunegate_cache.protocol.snapshot_records import snapshot_records
+from tunegate_cache.stores.store import MaintainedStore, ObjectNotFoundError
+
+Kind = Literal["head", "snapshot", "archive", "segment", "unarchived", "orphan"]
+
+
+class Flaw(msgspec.Struct, frozen=True, kw_only=True):
+    """`head`, `snapshot` and `orphan` are healed by a compaction that starts anew; a broken
+    `archive` or `segment` is lost; `unarchived` is a segment that HEAD covers and no archive holds,
+    which would be a broken promise."""
+
+    group: Group
+    kind: Kind
+    name: str
+    what: str
+
+
+def flaws(store: MaintainedStore, group: Group, keys: TrustedKeys) -> Iterator[Flaw]:
+    """Raises StoreUnavailableError."""
+    listing = group_state.listing(store, group)
+    current = group_state.current_head(store, group, keys)
+    if current.problem:
+        yield Flaw(group=group, kind="head", name=group.head, what=current.problem)
+    held: set[str] = set()
+    if current.head is not None:
+        yield from _snapshot_flaws(store, group, current.head)
+        yield from _archive_flaws(store, group, current.head, held)
+        yield from _orphans(group, listing, current.head)
+    covered = set(current.head.covers) if current.head else set()
+    for name in listing.segments:
+        yield from _segment_flaws(store, group, name, keys)
+        if name.file in covered and name.file not in held:
+            yield Flaw(
+                group=group,
+                kind="unarchived",
+                name=name.name,
+                what="HEAD covers it, and no archive holds it",
+            )
+
+
+def broken_segments(found: list[Flaw]) -> Iterator[str]:
+    """Names of segments whose content is not what their name says: nothing of them can be used."""
+    for flaw in found:
+        if flaw.kind == "segment" and "signed" not in flaw.what:
+            yield flaw.name
+
+
+def _snapshot_flaws(store: MaintainedStore, group: Group, head: Head) -> Iterator[Flaw]:
+    try:
+        for _ in snapshot_records(store, group, head.snapshot):
+            pass
+    except (snapshot_index.CorruptIndexError, pack.CorruptBlockError) as error:
+        name = group.content("idx", head.snapshot.index)
+        yield Flaw(group=group, kind="snapshot", name=name, what=str(error))
+
+
+def _archive_flaws(
+    store: MaintainedStore, group: Group, head: Head, held: set[str]
+) -> Iterator[Flaw]:
+    for digest in head.archives:
+        try:
+            held.update(name.file for name, _ in archived(store, group, digest))
+        except archive.CorruptArchiveError as error:
+            name = group.content("cold", digest)
+            yield Flaw(group=group, kind="archive", name=name, what=str(error))
+
+
+def _orphans(group: Group, listing: Listing, head: Head) -> Iterator[Flaw]:
+    referenced = {*head.referenced(group), *(gone.name for gone in head.unreferenced)}
+    for name in listing.archives:
+        if name not in referenced:
+            what = "no HEAD refers to it; the next compaction adopts it"
+            yield Flaw(group=group, kind="orphan", name=name, what=what)
+
+
+def _segment_flaws(
+    store: MaintainedStore, group: Group, name: SegmentName, keys: TrustedKeys
+) -> Iterator[Flaw]:
+    try:
+        contents = opened(name, store.read(name.name), keys)
+    except ObjectNotFoundError:
+        return  # collected since it was listed
+    if isinstance(contents, str):
+        yield Flaw(group=group, kind="segment", name=name.name, what=contents)

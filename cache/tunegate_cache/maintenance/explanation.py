@@ -1,0 +1,170 @@
+"""Why a task was not found: the first of its keys that differs from everything there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+import msgspec
+
+from tunegate_cache.format import segment
+from tunegate_cache.format.names import Group, group_of
+from tunegate_cache.format.nearest import distance
+from tunegate_cache.format.records import WorkloadKey, WorkloadShape
+from tunegate_cache.format.signing import TrustedKeys
+from tunegate_cache.format.snapshot_index import CorruptIndexError
+from tunegate_cache.protocol import group_state
+from tunegate_cache.protocol.segments_of_group import opened
+from tunegate_cache.protocol.snapshot_records import read_index
+from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore
+
+Differs = Literal["nothing", "status", "zone", "target", "extents", "skeleton"]
+
+
+class Neighbour(msgspec.Struct, frozen=True, kw_only=True):
+    """The nearest shape of the same operation that there is."""
+
+    workload: str
+    zone: str
+    target: str
+    extents: tuple[int, ...]
+    distance: float
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    """`differs` is the first key that no record shares with the task: `nothing` is an exact hit,
+    `status` means that only failures are known, `extents` that shapes can be borrowed from."""
+
+    differs: Differs
+    detail: str
+    neighbour: Neighbour | None = None
+
+
+class _Known(msgspec.Struct, frozen=True):
+    """What a group knows: whether a workload has a record that can be used, and its shapes."""
+
+    group: Group
+    workloads: dict[str, bool]
+    shapes: dict[str, WorkloadShape]
+
+
+def explain(
+    store: ObjectStore,
+    zones: Sequence[str],
+    key: WorkloadKey,
+    shape: WorkloadShape,
+    keys: TrustedKeys,
+) -> Explanation:
+    """`zones` are those that a run reads. Raises StoreUnavailableError."""
+    known = [_known(store, group, keys) for group in group_state.groups(store)]
+    target = group_of("", key.target).target
+    having = [k for k in known if key.workload in k.workloads]
+    neighbour = _neighbour(known, zones, target, key, shape)
+    readable = [k for k in having if k.group.zone in zones and k.group.target == target]
+    if any(k.workloads[key.workload] for k in readable):
+        detail = f"there are records in zone {_zones(readable)}"
+        return Explanation(differs="nothing", detail=detail, neighbour=neighbour)
+    if readable:
+        detail = f"only failures are known, in zone {_zones(readable)}"
+        return Explanation(differs="status", detail=detail, neighbour=neighbour)
+    elsewhere = [k for k in having if k.group.target == target]
+    if elsewhere:
+        detail = f"the records are in zone {_zones(elsewhere)}; this run reads {', '.join(zones)}"
+        return Explanation(differs="zone", detail=detail, neighbour=neighbour)
+    if having:
+        targets = ", ".join(sorted({k.group.target for k in having}))
+        detail = f"recorded for target {targets}; this run's is {target}"
+        return Explanation(differs="target", detail=detail, neighbour=neighbour)
+    if neighbour is not None:
+        detail = f"the nearest recorded shape is {_difference(shape, neighbour)}"
+        return Explanation(differs="extents", detail=detail, neighbour=neighbour)
+    return Explanation(
+        differs="skeleton",
+        detail="no operation of this kind, with these data types, was ever recorded",
+    )
+
+
+def _known(store: ObjectStore, group: Group, keys: TrustedKeys) -> _Known:
+    known = _Known(group, {}, {})
+    head = group_state.current_head(store, group, keys).head
+    if head is not None:
+        _add_index(known, store, head.snapshot.index)
+    covered = set(head.covers) if head else set()
+    for name in group_state.listing(store, group).segments:
+        if name.file in covered:
+            continue
+        try:
+            contents = opened(name, store.read(name.name), keys)
+        except ObjectNotFoundError:
+            continue  # collected since it was listed
+        if isinstance(contents, segment.Contents):
+            _add_records(known, contents)
+    return known
+
+
+def _add_index(known: _Known, store: ObjectStore, digest: str) -> None:
+    try:
+        index = read_index(store, known.group, digest)
+    except CorruptIndexError:
+        return
+    for row in index.rows:
+        known.workloads[row.workload.hex()] = False
+    for skeleton, members in index.skeletons.items():
+        for member in members:
+            workload = index.rows[member.row].workload.hex()
+            known.workloads[workload] = True
+            known.shapes[workload] = WorkloadShape(skeleton, member.extents)
+
+
+def _add_records(known: _Known, contents: segment.Contents) -> None:
+    for record in contents.records:
+        workload, is_ok = record.key.workload, record.status == "ok"
+        known.workloads[workload] = known.workloads.get(workload, False) or is_ok
+        if is_ok and record.template:
+            known.shapes[workload] = record.shape
+
+
+def _neighbour(
+    known: Iterable[_Known],
+    zones: Sequence[str],
+    target: str,
+    key: WorkloadKey,
+    shape: WorkloadShape,
+) -> Neighbour | None:
+    """Of the same target in a zone that is read, if there is one; else anywhere."""
+    found = [
+        (
+            (k.group.target != target or k.group.zone not in zones),
+            distance(shape.extents, other.extents),
+            workload,
+            k.group,
+            other,
+        )
+        for k in known
+        for workload, other in k.shapes.items()
+        if other.skeleton == shape.skeleton and workload != key.workload
+    ]
+    if not found:
+        return None
+    _, far, workload, group, other = min(found, key=lambda f: (f[0], f[1], f[2], f[3]))
+    return Neighbour(
+        workload=workload,
+        zone=group.zone,
+        target=group.target,
+        extents=other.extents,
+        distance=far,
+    )
+
+
+def _difference(shape: WorkloadShape, neighbour: Neighbour) -> str:
+    changed = [
+        f"{ours} instead of {theirs}"
+        for ours, theirs in zip(shape.extents, neighbour.extents, strict=False)
+        if ours != theirs
+    ]
+    shown = ", ".join(dict.fromkeys(changed[:4]))
+    return f"{neighbour.workload[:16]} in zone {neighbour.zone} (here {shown})"
+
+
+def _zones(known: Iterable[_Known]) -> str:
+    return ", ".join(sorted({k.group.zone for k in known}))

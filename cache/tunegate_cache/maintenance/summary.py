@@ -1,0 +1,98 @@
+"""What a store holds, counted by zone and target."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tunegate_cache.format import pack, segment, snapshot_index
+from tunegate_cache.format.head import Snapshot
+from tunegate_cache.format.names import Group
+from tunegate_cache.format.records import TuningRecord
+from tunegate_cache.format.signing import TrustedKeys
+from tunegate_cache.protocol import archive, group_state
+from tunegate_cache.protocol.snapshot_records import snapshot_records
+from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore
+
+
+class PlaceSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """`target` is the start of the target key; `version` that of the last compaction, 0 before the
+    first. `segments` stand by themselves, `archived` are in archives; `records` can be served.
+    `failures` are records of failed candidates, `refused` lines that are no usable records,
+    `corrupt` objects that cannot be read."""
+
+    zone: str
+    target: str
+    version: int
+    segments: int
+    archived: int
+    records: int
+    workloads: int
+    failures: int
+    refused: int
+    corrupt: int
+    size_bytes: int
+
+
+def summary(store: ObjectStore) -> tuple[PlaceSummary, ...]:
+    """Reads snapshots, directories of archives, and the segments beside them. Whose signature they
+    bear does not matter here. Raises StoreUnavailableError."""
+    return tuple(_Count(store, group).summary() for group in group_state.groups(store))
+
+
+class _Count:
+    def __init__(self, store: ObjectStore, group: Group) -> None:
+        self._store, self._group = store, group
+        self._records: set[TuningRecord] = set()
+        self._refused = self._corrupt = self._bytes = 0
+
+    def summary(self) -> PlaceSummary:
+        listing = group_state.listing(self._store, self._group)
+        head = group_state.current_head(self._store, self._group, TrustedKeys()).head
+        archived: set[str] = set()
+        if head is not None:
+            self._add_snapshot(head.snapshot)
+            for digest in head.archives:
+                archived |= self._files(digest)
+        covered = set(head.covers) if head else set()
+        fresh = [name for name in listing.segments if name.file not in covered]
+        for name in fresh:
+            self._add_segment(name.name, name.digest)
+        return PlaceSummary(
+            zone=self._group.zone,
+            target=self._group.target,
+            version=head.version if head else 0,
+            segments=len(fresh),
+            archived=len(archived),
+            records=len(self._records),
+            workloads=len({record.key.workload for record in self._records}),
+            failures=sum(record.status != "ok" for record in self._records),
+            refused=self._refused,
+            corrupt=self._corrupt,
+            size_bytes=self._bytes,
+        )
+
+    def _add_snapshot(self, snapshot: Snapshot) -> None:
+        try:
+            for stored in snapshot_records(self._store, self._group, snapshot):
+                self._records.add(stored.record)
+                self._bytes += len(stored.text)
+        except (snapshot_index.CorruptIndexError, pack.CorruptBlockError):
+            self._corrupt += 1
+
+    def _files(self, digest: str) -> frozenset[str]:
+        try:
+            return archive.files(self._store, self._group.content("cold", digest))
+        except (archive.CorruptArchiveError, ObjectNotFoundError):
+            self._corrupt += 1
+            return frozenset()
+
+    def _add_segment(self, name: str, digest: str) -> None:
+        try:
+            body = self._store.read(name)
+            self._bytes += len(body)
+            contents = segment.unpack(body, digest)
+        except (ObjectNotFoundError, segment.CorruptSegmentError):
+            self._corrupt += 1
+            return
+        self._records.update(contents.records)
+        self._refused += len(contents.refused)

@@ -1,0 +1,86 @@
+"""Whole segments gathered in one object: nothing that was acknowledged is only in a digest of it.
+
+An archive begins with its directory, so that what it holds can be seen without reading all of it.
+Signatures stay with their segments.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from tunegate_cache.format.names import Group, SegmentName
+from tunegate_cache.stores.store import ObjectStore
+
+LARGEST_BYTES = 32 * 1024 * 1024
+"""A compaction begins another archive beyond this."""
+_MAGIC = b"tunegate archive 1\n"
+_LENGTH_BYTES = 8
+_FIRST_READ_BYTES = 64 * 1024
+_MAX_DIRECTORY_BYTES = 16 * 1024 * 1024
+
+
+class Entry(msgspec.Struct, frozen=True, array_like=True):
+    """`file` is the segment's file name; `start` counts from the end of the directory."""
+
+    file: str
+    start: int
+    size: int
+
+
+class CorruptArchiveError(Exception):
+    """The bytes are not what their name says, or not an archive at all."""
+
+
+def pack(segments: Sequence[tuple[SegmentName, bytes]]) -> bytes:
+    """Equal segments in equal order give equal bytes."""
+    entries, start = [], 0
+    for name, body in segments:
+        entries.append(Entry(name.file, start, len(body)))
+        start += len(body)
+    directory = msgspec.json.encode(entries)
+    length = len(directory).to_bytes(_LENGTH_BYTES, "big")
+    return b"".join([_MAGIC, length, directory, *(body for _, body in segments)])
+
+
+def unpack(body: bytes, digest: str, group: Group) -> Iterator[tuple[SegmentName, bytes]]:
+    """Every segment with its body, which its own name still has to prove. Raises
+    CorruptArchiveError."""
+    if hashlib.sha256(body).hexdigest() != digest:
+        message = "the content is not what its name says"
+        raise CorruptArchiveError(message)
+    begin = len(_MAGIC) + _LENGTH_BYTES + _directory_bytes(body)
+    for entry in _entries(body[len(_MAGIC) + _LENGTH_BYTES : begin]):
+        name = group.segment(entry.file)
+        if name is not None:
+            yield name, body[begin + entry.start : begin + entry.start + entry.size]
+
+
+def files(store: ObjectStore, name: str) -> frozenset[str]:
+    """File names of the segments an archive says it holds, from its first bytes. Raises
+    CorruptArchiveError, and what the store raises."""
+    begin = len(_MAGIC) + _LENGTH_BYTES
+    first = store.read_part(name, 0, _FIRST_READ_BYTES)
+    length = _directory_bytes(first)
+    if len(first) < begin + length:
+        first = store.read_part(name, 0, begin + length)
+    return frozenset(entry.file for entry in _entries(first[begin : begin + length]))
+
+
+def _directory_bytes(first: bytes) -> int:
+    begin = len(_MAGIC)
+    length = int.from_bytes(first[begin : begin + _LENGTH_BYTES], "big")
+    if not first.startswith(_MAGIC) or length > _MAX_DIRECTORY_BYTES:
+        message = "not an archive"
+        raise CorruptArchiveError(message)
+    return length
+
+
+def _entries(directory: bytes) -> list[Entry]:
+    try:
+        return msgspec.json.decode(directory, type=list[Entry])
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        message = "its directory cannot be read"
+        raise CorruptArchiveError(message) from error

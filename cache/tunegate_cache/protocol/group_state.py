@@ -1,0 +1,74 @@
+"""What stands in the store for one group, read for its maintenance."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tunegate_cache.format import head as heads
+from tunegate_cache.format import names
+from tunegate_cache.format.head import Head
+from tunegate_cache.format.names import ContentKind, Group, SegmentName
+from tunegate_cache.format.signing import TrustedKeys
+from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore
+
+
+class Listing(msgspec.Struct, frozen=True):
+    """Names of the objects of a group, by kind."""
+
+    segments: tuple[SegmentName, ...]
+    packs: tuple[str, ...]
+    indexes: tuple[str, ...]
+    archives: tuple[str, ...]
+
+
+class CurrentHead(msgspec.Struct, frozen=True):
+    """`head` is None where there is none, or where `problem` says why it cannot be used; `tag` is
+    needed to replace it all the same."""
+
+    head: Head | None
+    tag: str | None
+    digest: str = ""
+    problem: str = ""
+
+
+def listing(store: ObjectStore, group: Group) -> Listing:
+    """Raises StoreUnavailableError."""
+    segments: list[SegmentName] = []
+    contents: dict[ContentKind, list[str]] = {"pack": [], "idx": [], "cold": []}
+    for name in dict.fromkeys(store.names(group.prefix)):
+        segment, content = names.parse_segment(name), names.parse_content(name)
+        if segment is not None and segment.group == group:
+            segments.append(segment)
+        elif content is not None and content.group == group:
+            contents[content.kind].append(name)
+    return Listing(
+        segments=tuple(segments),
+        packs=tuple(contents["pack"]),
+        indexes=tuple(contents["idx"]),
+        archives=tuple(contents["cold"]),
+    )
+
+
+def groups(store: ObjectStore, zone: str | None = None) -> tuple[Group, ...]:
+    """Every group that has an object. Raises StoreUnavailableError."""
+    found = set()
+    prefix = f"{names.ROOT}/z/" if zone is None else f"{names.ROOT}/z/{zone}/"
+    for name in store.names(prefix):
+        segment, content = names.parse_segment(name), names.parse_content(name)
+        group = segment.group if segment else content.group if content else names.parse_head(name)
+        if group is not None and zone in {None, group.zone}:
+            found.add(group)
+    return tuple(sorted(found))
+
+
+def current_head(store: ObjectStore, group: Group, keys: TrustedKeys) -> CurrentHead:
+    """Raises StoreUnavailableError."""
+    try:
+        pointer = store.read_pointer(group.head)
+    except ObjectNotFoundError:
+        return CurrentHead(None, None)
+    digest = heads.digest(pointer.body)
+    try:
+        return CurrentHead(heads.decode(pointer.body, group, keys), pointer.tag, digest)
+    except heads.CorruptHeadError as error:
+        return CurrentHead(None, pointer.tag, digest, str(error))

@@ -1,0 +1,110 @@
+"""Records in memory, and the best answer they give for a task. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from tunegate_cache.format.nearest import RECORDS_OF_EACH, nearest
+from tunegate_cache.format.records import (
+    DeviceFingerprint,
+    ExactHit,
+    TransferHit,
+    TuningRecord,
+    WorkloadKey,
+    WorkloadShape,
+)
+
+_EXACT_RECORDS = 8
+_FAILURES = 32
+
+Candidate = tuple[str, tuple[object, ...]]
+
+
+class RecordIndex:
+    """Union of record sets: neither the order nor the number of additions matters.
+
+    Results from `device` (of the same name and number of units) come before all others.
+    """
+
+    def __init__(self, device: DeviceFingerprint | None = None) -> None:
+        self._device = device
+        self._records: dict[WorkloadKey, set[TuningRecord]] = defaultdict(set)
+        self._shapes: dict[tuple[str, str], dict[str, WorkloadShape]] = defaultdict(dict)
+
+    def add(self, records: Iterable[TuningRecord]) -> None:
+        for record in records:
+            self._records[record.key].add(record)
+            if record.status == "ok" and record.template:
+                kind = (record.shape.skeleton, record.key.target)
+                self._shapes[kind][record.key.workload] = record.shape
+
+    def discard_faster(self, key: WorkloadKey, nanoseconds: int) -> int:
+        """Drops the records of a workload that claim less time, and says how many they were."""
+        known = self._records.get(key, set())
+        lies = {r for r in known if min(r.run_nanoseconds, default=nanoseconds) < nanoseconds}
+        known -= lies
+        return len(lies)
+
+    def exact(self, key: WorkloadKey) -> ExactHit | None:
+        found = self._best(key, _EXACT_RECORDS)
+        return ExactHit(found, self.failures(key)) if found else None
+
+    def transfer(self, key: WorkloadKey, shape: WorkloadShape) -> TransferHit | None:
+        """The best records of the nearest shapes; none are from the default schedule, which
+        teaches nothing."""
+        others = self._shapes.get((shape.skeleton, key.target), {}).items()
+        candidates = ((workload, other.extents) for workload, other in others)
+        donors = [
+            (distance, donor, records)
+            for distance, workload in nearest(shape.extents, candidates)
+            if (donor := WorkloadKey(workload, key.target)) != key
+            and (records := self._best(donor, RECORDS_OF_EACH, with_default=False))
+        ]
+        if not donors:
+            return None
+        return TransferHit(
+            donors=tuple(donor for _, donor, _ in donors),
+            distance=donors[0][0],
+            records=tuple(record for _, _, records in donors for record in records),
+            failures=self.failures(key),
+        )
+
+    def failures(self, key: WorkloadKey) -> tuple[TuningRecord, ...]:
+        failed = [record for record in self._latest(key) if record.status != "ok"]
+        return tuple(sorted(failed, key=_latest_first)[:_FAILURES])
+
+    def _best(
+        self, key: WorkloadKey, count: int, *, with_default: bool = True
+    ) -> tuple[TuningRecord, ...]:
+        usable = [
+            record
+            for record in self._latest(key)
+            if record.status == "ok" and (record.template or with_default)
+        ]
+        return tuple(sorted(usable, key=self._fastest_first)[:count])
+
+    def _latest(self, key: WorkloadKey) -> Iterable[TuningRecord]:
+        """One record for each candidate: its latest measurement, if possible on our device."""
+        latest: dict[Candidate, TuningRecord] = {}
+        for record in self._records.get(key, ()):
+            candidate = (record.template, record.decisions)
+            known = latest.get(candidate)
+            if known is None or self._currency(record) > self._currency(known):
+                latest[candidate] = record
+        return latest.values()
+
+    def _currency(self, record: TuningRecord) -> tuple[bool, int, tuple[object, ...]]:
+        tie = (record.status, record.run_nanoseconds, str(record.device), str(record.source))
+        return self._is_ours(record), record.measured_at, tie
+
+    def _fastest_first(self, record: TuningRecord) -> tuple[object, ...]:
+        return not self._is_ours(record), record.believed_ms, record.template, record.decisions
+
+    def _is_ours(self, record: TuningRecord) -> bool:
+        ours, theirs = self._device, record.device
+        return ours is not None and (ours.name, ours.units) == (theirs.name, theirs.units)
+
+
+def _latest_first(record: TuningRecord) -> tuple[object, ...]:
+    return -record.measured_at, record.template, record.decisions

@@ -1,0 +1,50 @@
+"""The latest version of every HEAD that this machine has seen: an older one is not believed."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from tunegate_cache.format.names import Group
+
+
+class SeenHeads:
+    """A small file of the local state; without one, what this process has seen."""
+
+    def __init__(self, file: Path | None = None) -> None:
+        self._file = file
+        self._versions = _read(file)
+
+    def is_older(self, group: Group, version: int) -> bool:
+        """Whether a later version was seen before; remembers this one otherwise."""
+        seen = self._versions.get(group.prefix, 0)
+        if version > seen:
+            self._versions[group.prefix] = version
+            self._write()
+        return version < seen
+
+    def forget(self, group: Group) -> None:
+        """After a cache was restored on purpose."""
+        if self._versions.pop(group.prefix, None) is not None:
+            self._write()
+
+    def _write(self) -> None:
+        if self._file is None:
+            return
+        # Without it a roll-back goes unnoticed on this machine: no reason to stop a run.
+        with suppress(OSError):
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            partial = self._file.with_suffix(".partial")
+            partial.write_bytes(msgspec.json.encode(self._versions))
+            partial.replace(self._file)
+
+
+def _read(file: Path | None) -> dict[str, int]:
+    if file is None:
+        return {}
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=dict[str, int])
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return {}

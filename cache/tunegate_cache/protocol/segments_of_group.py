@@ -1,0 +1,36 @@
+"""Every segment of a group that can be believed, from archives and from its own object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tunegate_cache.format import segment
+from tunegate_cache.format.names import Group, SegmentName
+from tunegate_cache.format.segment import Contents
+from tunegate_cache.format.signing import TrustedKeys
+from tunegate_cache.protocol import archive
+from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore
+
+
+def is_trusted(name: SegmentName, body: bytes, keys: TrustedKeys) -> bool:
+    """Signed as its zone demands."""
+    return keys.accepts(name.zone, name.name, segment.digest(body), segment.signature_of(body))
+
+
+def opened(name: SegmentName, body: bytes, keys: TrustedKeys) -> Contents | str:
+    """What a segment holds, or why it must not be used."""
+    try:
+        contents = segment.unpack(body, name.digest)
+    except segment.CorruptSegmentError as error:
+        return str(error)
+    return contents if is_trusted(name, body, keys) else "not signed by a trusted key"
+
+
+def archived(store: ObjectStore, group: Group, digest: str) -> Iterator[tuple[SegmentName, bytes]]:
+    """Raises CorruptArchiveError, also for a missing one, and StoreUnavailableError."""
+    try:
+        body = store.read(group.content("cold", digest))
+    except ObjectNotFoundError:
+        message = "it is missing"
+        raise archive.CorruptArchiveError(message) from None
+    yield from archive.unpack(body, digest, group)

@@ -1,0 +1,138 @@
+"""The few blocks of a snapshot that hold what a run asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+
+import msgspec
+
+from tunegate_cache.format import pack
+from tunegate_cache.format.pack import Block
+from tunegate_cache.format.records import TuningRecord, WorkloadKey, WorkloadShape
+from tunegate_cache.format.revocation import is_revoked
+from tunegate_cache.protocol.group_reader import OpenSnapshot
+from tunegate_cache.protocol.read_trouble import ReadTrouble
+from tunegate_cache.stores.gather_with_deadline import in_time
+from tunegate_cache.stores.store import ObjectStore
+
+_MOST_REQUESTS = 32
+_FIRST_GAP_BYTES = 64 * 1024
+_LARGEST_BYTES = 8 * 1024 * 1024
+
+
+class _Span(msgspec.Struct, frozen=True):
+    """Neighbouring blocks of one pack, read with one request."""
+
+    name: str
+    start: int
+    size: int
+    blocks: tuple[Block, ...]
+
+
+class SnapshotReader:
+    """Blocks that were read before are not read again."""
+
+    def __init__(
+        self, store: ObjectStore, trouble: ReadTrouble, monotonic: Callable[[], float]
+    ) -> None:
+        self._store, self._trouble, self._monotonic = store, trouble, monotonic
+        self._read: set[tuple[str, int]] = set()
+
+    def read(
+        self,
+        snapshots: Iterable[OpenSnapshot],
+        wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
+        deadline: float,
+    ) -> Iterator[TuningRecord]:
+        """Everything known of the wanted workloads, and of the nearest shapes of those that no
+        snapshot knows. All of `wanted` have one target."""
+        opened = list(snapshots)
+        known = {key for key, _ in wanted if any(key.workload in s.block_of for s in opened)}
+        target = wanted[0][0].target
+        asked = {}
+        for snapshot in opened:
+            blocks = self._blocks(snapshot, wanted, known)
+            for span in _spans(snapshot, blocks):
+                asked[span] = partial(self._store.read_part, span.name, span.start, span.size)
+        by_name = {s.group.content("pack", p): s for s in opened for p in s.index.packs}
+        answered = 0
+        for span, body in in_time(asked, deadline=deadline, monotonic=self._monotonic):
+            answered += 1
+            if isinstance(body, Exception):
+                self._trouble.unavailable(target)
+            else:
+                yield from self._records(by_name[span.name], span, body, target)
+        if answered < len(asked):
+            self._trouble.late(target)
+
+    def _blocks(
+        self,
+        snapshot: OpenSnapshot,
+        wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
+        known: set[WorkloadKey],
+    ) -> list[Block]:
+        workloads: set[str] = set()
+        for key, shape in wanted:
+            if key in known:
+                workloads.add(key.workload)
+            else:
+                workloads.update(snapshot.index.neighbours(shape))
+        numbers = {snapshot.block_of[w] for w in workloads if w in snapshot.block_of}
+        place = snapshot.group.prefix
+        new = sorted(number for number in numbers if (place, number) not in self._read)
+        self._read.update((place, number) for number in new)
+        return [snapshot.index.blocks[number] for number in new]
+
+    def _records(
+        self, snapshot: OpenSnapshot, span: _Span, body: bytes, target: str
+    ) -> Iterator[TuningRecord]:
+        for block in span.blocks:
+            start = block.start - span.start
+            try:
+                found = list(pack.records(body[start : start + block.size], block))
+            except pack.CorruptBlockError as error:
+                self._trouble.corrupt(target, f"a block of {span.name}", str(error))
+                continue
+            for stored in found:
+                if stored.record.key.target == target and not is_revoked(stored, snapshot.revoked):
+                    yield stored.record
+
+
+def _spans(snapshot: OpenSnapshot, blocks: Sequence[Block]) -> list[_Span]:
+    """Few requests rather than few bytes: blocks with a small gap between them are read together,
+    and the gap grows until the requests are few."""
+    gap = _FIRST_GAP_BYTES
+    spans = _joined(snapshot, blocks, gap)
+    while len(spans) > _MOST_REQUESTS and gap < _LARGEST_BYTES:
+        gap *= 2
+        spans = _joined(snapshot, blocks, gap)
+    return spans
+
+
+def _joined(snapshot: OpenSnapshot, blocks: Sequence[Block], gap: int) -> list[_Span]:
+    groups: list[list[Block]] = []
+    for block in sorted(blocks, key=lambda b: (b.pack, b.start)):
+        last = groups[-1] if groups else None
+        if last is not None and _is_near(last, block, gap):
+            last.append(block)
+        else:
+            groups.append([block])
+    return [
+        _Span(
+            snapshot.group.content("pack", snapshot.index.packs[group[0].pack]),
+            group[0].start,
+            group[-1].start + group[-1].size - group[0].start,
+            tuple(group),
+        )
+        for group in groups
+    ]
+
+
+def _is_near(group: Sequence[Block], block: Block, gap: int) -> bool:
+    first, last = group[0], group[-1]
+    return (
+        block.pack == last.pack
+        and block.start - (last.start + last.size) <= gap
+        and block.start + block.size - first.start <= _LARGEST_BYTES
+    )

@@ -1,0 +1,65 @@
+"""The best records of a group as packs and their index."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+from tunegate_cache.format import pack, snapshot_index
+from tunegate_cache.format.head import Snapshot
+from tunegate_cache.format.names import ContentKind, Group
+from tunegate_cache.format.pack import Block
+from tunegate_cache.format.records import WorkloadShape
+from tunegate_cache.format.segment import StoredRecord
+from tunegate_cache.format.snapshot_index import Row, SnapshotIndex
+from tunegate_cache.protocol.hot_records import HotRecords, shape_to_teach
+from tunegate_cache.stores.store import ObjectStore
+
+_PACK_BYTES = 32 * 1024 * 1024
+
+_Shapes = dict[str, WorkloadShape | None]
+
+
+def write_snapshot(
+    store: ObjectStore, group: Group, hot: HotRecords, version: int, now: int
+) -> tuple[Snapshot, int]:
+    """The snapshot, and how many workloads it holds. Raises StoreUnavailableError."""
+    packs: list[str] = []
+    content = bytearray()
+    blocks: list[Block] = []
+    rows: list[Row] = []
+    shapes: _Shapes = {}
+    for workloads, body in pack.blocks(_noted(hot, shapes)):
+        if content and len(content) + len(body) > _PACK_BYTES:
+            packs.append(write_content(store, group, "pack", bytes(content)))
+            content = bytearray()
+        rows += [Row(bytes.fromhex(workload), len(blocks)) for workload in workloads]
+        blocks.append(pack.described(len(packs), len(content), body))
+        content += body
+    if content:
+        packs.append(write_content(store, group, "pack", bytes(content)))
+    index = SnapshotIndex(
+        serial=version,
+        packs=tuple(packs),
+        blocks=tuple(blocks),
+        rows=tuple(rows),
+        skeletons=snapshot_index.skeletons(
+            (number, shapes[row.workload.hex()]) for number, row in enumerate(rows)
+        ),
+    )
+    written = write_content(store, group, "idx", snapshot_index.encode(index))
+    return Snapshot(version=version, index=written, packs=tuple(packs), at=now), len(rows)
+
+
+def write_content(store: ObjectStore, group: Group, kind: ContentKind, body: bytes) -> str:
+    """Store an object under its digest, which is returned."""
+    digest = hashlib.sha256(body).hexdigest()
+    store.write(group.content(kind, digest), body)
+    return digest
+
+
+def _noted(hot: HotRecords, shapes: _Shapes) -> Iterator[tuple[str, list[StoredRecord]]]:
+    """The workloads of `hot`, the shape of each noted as it passes."""
+    for workload, records in hot.workloads():
+        shapes[workload] = shape_to_teach(records)
+        yield workload, records

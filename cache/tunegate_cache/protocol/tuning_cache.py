@@ -1,0 +1,277 @@
+"""The shared cache as a run uses it: look up many tasks at once, publish what was learned.
+
+Trouble never comes out of here as an exception: it is a counted miss, or records that wait in the
+write-ahead directory for the next run.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Literal
+
+import msgspec
+
+from tunegate_cache.format import names, segment
+from tunegate_cache.format.cache_statistics import CacheStatistics
+from tunegate_cache.format.names import SegmentName
+from tunegate_cache.format.record_codec import Refused
+from tunegate_cache.format.records import (
+    DeviceFingerprint,
+    ExactHit,
+    Lookup,
+    Miss,
+    TransferHit,
+    TuningRecord,
+    WorkloadKey,
+    WorkloadShape,
+)
+from tunegate_cache.format.signing import Signer, TrustedKeys
+from tunegate_cache.protocol.group_reader import GroupReader, OpenSnapshot, Pins
+from tunegate_cache.protocol.read_trouble import ReadTrouble
+from tunegate_cache.protocol.record_index import RecordIndex
+from tunegate_cache.protocol.rollback_guard import SeenHeads
+from tunegate_cache.protocol.snapshot_reader import SnapshotReader
+from tunegate_cache.protocol.upload_queue import Deliveries
+from tunegate_cache.protocol.write_ahead import Pending, WriteAhead
+from tunegate_cache.stores.circuit_breaking_store import GuardedStore
+from tunegate_cache.stores.files import FileStore
+from tunegate_cache.stores.gather_with_deadline import in_time
+from tunegate_cache.stores.read_through import ReadThroughStore
+from tunegate_cache.stores.store import ObjectStore
+
+Mode = Literal["off", "ro", "rw"]
+
+
+class Zones(msgspec.Struct, frozen=True):
+    """Where a run writes, and where else it reads."""
+
+    write: str
+    read: tuple[str, ...]
+
+    def readable(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((self.write, *self.read)))
+
+
+class Seconds(msgspec.Struct, frozen=True):
+    """What the cache may cost: one look-up, one publication."""
+
+    lookup: float = 5.0
+    publish: float = 10.0
+
+
+class Trust(msgspec.Struct, frozen=True):
+    """Whom a run believes, and with which key it signs what it writes."""
+
+    keys: TrustedKeys = TrustedKeys()
+    signer: Signer | None = None
+
+
+MOST_RECORDS_OF_A_RUN = 20_000
+_BUDGET = Seconds()
+_TRUST = Trust()
+
+
+class TuningCache:
+    """One run's view. Segments are read once; what is published is seen by later look-ups."""
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        *,
+        zones: Zones,
+        mode: Mode,
+        write_ahead: WriteAhead,
+        monotonic: Callable[[], float],
+        milliseconds: Callable[[], int],
+        tier: FileStore | None = None,
+        device: DeviceFingerprint | None = None,
+        budget: Seconds = _BUDGET,
+        trust: Trust = _TRUST,
+        pins: Pins | None = None,
+        seen: SeenHeads | None = None,
+    ) -> None:
+        """`tier` keeps local copies of a remote store; results from `device` are served first. Of a
+        pinned group only the snapshot it is pinned to is read."""
+        self.statistics = CacheStatistics()
+        guarded: ObjectStore = GuardedStore(store, self.statistics, monotonic)
+        self._store = guarded if tier is None else ReadThroughStore(tier, guarded)
+        self._zones, self._mode, self._write_ahead = zones, mode, write_ahead
+        self._monotonic, self._milliseconds, self._budget = monotonic, milliseconds, budget
+        self._writer = secrets.token_hex(4)
+        self._index = RecordIndex(device)
+        self._signer = trust.signer
+        self._offered = self._handed_in = 0
+        self._deliveries = Deliveries(lambda pending: self._write(pending.name, pending.body))
+        self._trouble = ReadTrouble(self.statistics)
+        self._groups = GroupReader(
+            self._store,
+            zones.readable(),
+            keys=trust.keys,
+            pins=pins or {},
+            seen=seen or SeenHeads(),
+            trouble=self._trouble,
+            monotonic=monotonic,
+        )
+        self._blocks = SnapshotReader(self._store, self._trouble, monotonic)
+        self._snapshots: dict[str, tuple[OpenSnapshot, ...]] = {}
+
+    def lookup(
+        self,
+        wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
+        fastest: Mapping[WorkloadKey, int] | None = None,
+    ) -> Mapping[WorkloadKey, Lookup]:
+        """An answer for every key, within the time budget. `fastest` is the least time in
+        nanoseconds that a workload can take: records that claim less are refused."""
+        started = self._monotonic()
+        if self._mode != "off":
+            self._load(wanted, started + self._budget.lookup)
+        self._refuse_faster(fastest or {})
+        answers = {key: self._answer(key, shape) for key, shape in dict(wanted).items()}
+        self.statistics.seconds += self._monotonic() - started
+        return answers
+
+    def publish(self, records: Sequence[TuningRecord]) -> bool:
+        """Store records as one segment for each target (several when they are very many); False
+        when they are not stored, or only wait on this machine."""
+        if not self._takes(records):
+            return not records
+        started = self._monotonic()
+        packed = self._kept(records)
+        stored = self._deliver(packed, started + self._budget.publish)
+        self.statistics.seconds += self._monotonic() - started
+        self._count(len(records) if stored else 0, is_all=stored)
+        return stored
+
+    def hand_in(self, records: Sequence[TuningRecord]) -> bool:
+        """As `publish`, without waiting for the store: when this returns, the records are safe on this
+        machine and on their way. False where they will not be stored. `settle` in the end."""
+        if not self._takes(records):
+            return not records
+        for pending in self._kept(records):
+            self._deliveries.start(pending)
+        self._handed_in += len(records)
+        return True
+
+    def settle(self, seconds: float) -> int:
+        """How many of the records that were handed in are not stored after so long: they wait on this
+        machine for the next run."""
+        started = self._monotonic()
+        is_all = self._deliveries.came_through(started + seconds, self._monotonic)
+        self.statistics.seconds += self._monotonic() - started
+        handed_in, self._handed_in = self._handed_in, 0
+        self._count(handed_in if is_all else 0, is_all=is_all)
+        return 0 if is_all else handed_in
+
+    def _takes(self, records: Sequence[TuningRecord]) -> bool:
+        if self._mode == "off" or not records:
+            return False
+        self._index.add(records)
+        return self._mode == "rw" and not self._is_too_much(records)
+
+    def _kept(self, records: Sequence[TuningRecord]) -> list[Pending]:
+        """As segments, which are on this machine's disk."""
+        packed = self._packed(records)
+        for pending in packed:
+            if not self._write_ahead.keep(pending.name, pending.body):
+                self.statistics.note("cache: no room on this machine for records that must wait")
+        return packed
+
+    def _count(self, records: int, *, is_all: bool) -> None:
+        self.statistics.records_written += records
+        if not is_all:
+            self.statistics.note("cache: new records wait on this machine for the next run")
+
+    def _is_too_much(self, records: Sequence[TuningRecord]) -> bool:
+        """A run that writes without end would crowd out everybody else's."""
+        self._offered += len(records)
+        if self._offered <= MOST_RECORDS_OF_A_RUN:
+            return False
+        self.statistics.note(
+            f"cache: this run has more than {MOST_RECORDS_OF_A_RUN} records; the others are not stored"
+        )
+        return True
+
+    def _load(self, wanted: Sequence[tuple[WorkloadKey, WorkloadShape]], deadline: float) -> None:
+        """Segments and indexes of a target once, then what the snapshots know of `wanted`."""
+        by_target: dict[str, list[tuple[WorkloadKey, WorkloadShape]]] = defaultdict(list)
+        for key, shape in wanted:
+            by_target[key.target].append((key, shape))
+        new = by_target.keys() - self._snapshots.keys()
+        waiting = list(self._write_ahead.pending(self._zones.write)) if new else []
+        for target, asked in sorted(by_target.items()):
+            if target in new:
+                contents = self._groups.read(target, deadline)
+                self._snapshots[target] = contents.snapshots
+                self._index.add(contents.records)
+                for pending in waiting:
+                    self._index.add(
+                        self._groups.unpacked(pending.name, pending.body, target, deadline)
+                    )
+            self._index.add(self._blocks.read(self._snapshots[target], asked, deadline))
+        if self._mode == "rw":
+            self._deliver(waiting, deadline)
+
+    def _refuse_faster(self, fastest: Mapping[WorkloadKey, int]) -> None:
+        for key, nanoseconds in fastest.items():
+            refused = self._index.discard_faster(key, nanoseconds)
+            if refused:
+                self._trouble.rejected(Refused("faster than any hardware", key.workload), refused)
+
+    def _packed(self, records: Sequence[TuningRecord]) -> list[Pending]:
+        by_target: dict[str, list[TuningRecord]] = defaultdict(list)
+        for record in records:
+            by_target[record.key.target].append(record)
+        return [
+            self._segment(target, batch)
+            for target, found in by_target.items()
+            for batch in segment.batches(found)
+        ]
+
+    def _segment(self, target: str, records: Sequence[TuningRecord]) -> Pending:
+        body = segment.pack(records)
+        name = names.segment_name(
+            self._zones.write,
+            target,
+            milliseconds=self._milliseconds(),
+            writer=self._writer,
+            digest=segment.digest(body),
+        )
+        if self._signer is not None:
+            body = segment.signed(body, self._signer.sign(name.name, name.digest))
+        return Pending(name, body)
+
+    def _deliver(self, waiting: Sequence[Pending], deadline: float) -> bool:
+        requests = {p.name: partial(self._write, p.name, p.body) for p in waiting}
+        answers = in_time(requests, deadline=deadline, monotonic=self._monotonic)
+        return sum(answer is None for _, answer in answers) == len(requests)
+
+    def _write(self, name: SegmentName, body: bytes) -> None:
+        """Forgets what is stored even if the answer comes after the budget."""
+        self._store.write(name.name, body)
+        self._write_ahead.forget(name)
+
+    def _answer(self, key: WorkloadKey, shape: WorkloadShape) -> Lookup:
+        if self._mode == "off":
+            found: ExactHit | TransferHit | None = None
+        else:
+            found = self._index.exact(key) or self._index.transfer(key, shape)
+        match found:
+            case ExactHit():
+                self.statistics.exact += 1
+                return found
+            case TransferHit():
+                self.statistics.transfer += 1
+                return found
+            case None:
+                return self._missed(key)
+
+    def _missed(self, key: WorkloadKey) -> Miss:
+        if self._mode == "off":
+            self.statistics.misses["off"] += 1
+            return Miss("off")
+        reason = self._trouble.miss_reason(key.workload, key.target)
+        self.statistics.misses[reason] += 1
+        return Miss(reason, self._index.failures(key))

@@ -1,0 +1,66 @@
+"""Segments on their way to the store, each in a thread of its own: a slow store keeps nobody waiting, not
+even the end of the process."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+
+from tunegate_cache.protocol.write_ahead import Pending
+from tunegate_cache.stores.store import StoreUnavailableError
+
+_AT_ONCE = 8
+
+
+class Deliveries:
+    """`write` stores one segment. What does not come through stays where it was kept."""
+
+    def __init__(self, write: Callable[[Pending], None]) -> None:
+        self._write = write
+        self._ended: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[Pending] = queue.SimpleQueue()
+        self._open = 0
+        self._at_work = 0
+        self._lock = threading.Lock()
+
+    def start(self, pending: Pending) -> None:
+        self._open += 1
+        self._waiting.put(pending)
+        with self._lock:
+            if self._at_work == _AT_ONCE:
+                return
+            self._at_work += 1
+        threading.Thread(target=self._work, daemon=True).start()
+
+    def came_through(self, deadline: float, monotonic: Callable[[], float]) -> bool:
+        """Whether all have, of those that ended since the last call and those that are still on their
+        way; waits for them until the deadline. Raises what is no trouble of the store."""
+        troubles = 0
+        while self._open:
+            try:
+                problem = self._ended.get(timeout=max(0.0, deadline - monotonic()))
+            except queue.Empty:
+                return False
+            self._open -= 1
+            if problem is not None and not isinstance(problem, StoreUnavailableError):
+                raise problem
+            troubles += problem is not None
+        return not troubles
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                try:
+                    pending = self._waiting.get_nowait()
+                except queue.Empty:
+                    self._at_work -= 1
+                    return
+            self._ended.put(self._outcome(pending))
+
+    def _outcome(self, pending: Pending) -> Exception | None:
+        try:
+            self._write(pending)
+        except Exception as error:  # noqa: BLE001 -- it must not end with its thread: it is raised again
+            return error
+        return None

@@ -1,0 +1,112 @@
+"""A store behind a circuit breaker: requests that only meet trouble are not sent any more."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Literal, TypeVar
+
+from tunegate_cache.format.cache_statistics import CacheStatistics
+from tunegate_cache.stores.breaker import OPEN_SECONDS, Breaker, Outcome
+from tunegate_cache.stores.store import (
+    AccessDeniedError,
+    ObjectConflictError,
+    ObjectNotFoundError,
+    ObjectStore,
+    Pointer,
+    StoreBusyError,
+    StoreTimedOutError,
+    StoreUnavailableError,
+)
+
+Answer = TypeVar("Answer")
+Verb = Literal["get", "put", "list"]
+_WORDS: dict[Verb, str] = {"get": "read", "put": "write", "list": "list"}
+
+
+class GuardedStore:
+    """Counts every request. Each verb has its breaker; a verb that was refused for want of
+    permission is not asked again in this run, and the other verbs are."""
+
+    def __init__(
+        self, store: ObjectStore, statistics: CacheStatistics, monotonic: Callable[[], float]
+    ) -> None:
+        self._store, self._statistics = store, statistics
+        self._breakers: dict[Verb, Breaker] = {verb: Breaker(monotonic) for verb in _WORDS}
+        self._refused: set[Verb] = set()
+        self._lock = threading.Lock()
+
+    def read(self, name: str) -> bytes:
+        body = self._ask("get", lambda: self._store.read(name))
+        self._statistics.bytes_read += len(body)
+        return body
+
+    def write(self, name: str, body: bytes) -> None:
+        self._ask("put", lambda: self._store.write(name, body))
+        self._statistics.bytes_written += len(body)
+
+    def names(self, prefix: str) -> Sequence[str]:
+        return self._ask("list", lambda: self._store.names(prefix))
+
+    def read_part(self, name: str, start: int, size: int) -> bytes:
+        body = self._ask("get", lambda: self._store.read_part(name, start, size))
+        self._statistics.bytes_read += len(body)
+        return body
+
+    def read_pointer(self, name: str) -> Pointer:
+        return self._ask("get", lambda: self._store.read_pointer(name))
+
+    def _ask(self, verb: Verb, request: Callable[[], Answer]) -> Answer:
+        ticket = self._begin(verb)
+        try:
+            answer = request()
+        except (ObjectNotFoundError, ObjectConflictError):
+            self._end(verb, ticket, "answered")
+            raise
+        except AccessDeniedError as error:
+            self._refuse(verb, error)
+            raise
+        except StoreUnavailableError as error:
+            self._statistics.note(f"cache: {error}")
+            self._end(verb, ticket, _outcome(error))
+            raise
+        self._end(verb, ticket, "answered")
+        return answer
+
+    def _begin(self, verb: Verb) -> int:
+        with self._lock:
+            if verb in self._refused:
+                message = f"to {_WORDS[verb]} was refused before and is not tried again"
+                raise StoreUnavailableError(message)
+            ticket = self._breakers[verb].admit()
+            if ticket is None:
+                message = f"to {_WORDS[verb]} failed too often and is not tried for now"
+                raise StoreUnavailableError(message)
+            self._statistics.requests[verb] += 1
+            return ticket
+
+    def _end(self, verb: Verb, ticket: int, outcome: Outcome) -> None:
+        with self._lock:
+            if self._breakers[verb].record(ticket, outcome):
+                self._statistics.breaker_opened = True
+                self._statistics.note(
+                    f"cache: to {_WORDS[verb]} failed too often and is left for "
+                    f"{OPEN_SECONDS:.0f} s at a time"
+                )
+
+    def _refuse(self, verb: Verb, error: AccessDeniedError) -> None:
+        with self._lock:
+            if verb not in self._refused:
+                self._refused.add(verb)
+                self._statistics.note(
+                    f"cache: {error}; to {_WORDS[verb]} is not tried again in this run"
+                )
+
+
+def _outcome(error: StoreUnavailableError) -> Outcome:
+    if isinstance(error, StoreTimedOutError):
+        return "timed out"
+    return "busy" if isinstance(error, StoreBusyError) else "failed"
+
+
+_: type[ObjectStore] = GuardedStore

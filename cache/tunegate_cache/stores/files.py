@@ -1,0 +1,188 @@
+"""A store in a directory: the embedded default, safe for many processes and for kill -9."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import secrets
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tunegate_cache.stores.store import (
+    MAX_OBJECT_BYTES,
+    MaintainedStore,
+    ObjectConflictError,
+    ObjectNotFoundError,
+    Pointer,
+    PointerMovedError,
+    StoreUnavailableError,
+)
+
+_PARTIAL_FOLDER = ".partial"
+_ABANDONED_SECONDS = 24 * 3600
+_WITHOUT_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}
+
+
+class FileStore:
+    """Objects are files under `root`. A name appears only when its whole body is on the disk."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._partials = root / _PARTIAL_FOLDER
+
+    def read(self, name: str) -> bytes:
+        path = self._path(name)
+        try:
+            if path.stat().st_size > MAX_OBJECT_BYTES:
+                raise StoreUnavailableError(f"{path}: larger than {MAX_OBJECT_BYTES} bytes")
+            return path.read_bytes()
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            raise ObjectNotFoundError(name) from None
+        except OSError as error:
+            raise self._fault(error) from error
+
+    def write(self, name: str, body: bytes) -> None:
+        path = self._path(name)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            partial = self._partial()
+            try:
+                _write_through(partial, body)
+                _publish(partial, path)
+            finally:
+                partial.unlink(missing_ok=True)
+            _sync_folder(path.parent)
+        except FileExistsError:
+            if self.read(name) != body:
+                raise ObjectConflictError(f"{path}: holds another body") from None
+        except OSError as error:
+            raise self._fault(error) from error
+
+    def names(self, prefix: str) -> Sequence[str]:
+        folder = prefix.rpartition("/")[0]
+        start = self._path(folder) if folder else self._root
+        try:
+            found = [path.relative_to(self._root).as_posix() for path in _files(start)]
+        except OSError as error:
+            raise self._fault(error) from error
+        return sorted(name for name in found if name.startswith(prefix))
+
+    def read_part(self, name: str, start: int, size: int) -> bytes:
+        try:
+            with self._path(name).open("rb") as file:
+                file.seek(start)
+                return file.read(min(size, MAX_OBJECT_BYTES))
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            raise ObjectNotFoundError(name) from None
+        except OSError as error:
+            raise self._fault(error) from error
+
+    def read_pointer(self, name: str) -> Pointer:
+        body = self.read(name)
+        return Pointer(body, _tag(body))
+
+    def move_pointer(self, name: str, body: bytes, expected: str | None) -> None:
+        path = self._path(name)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with self._alone(name):
+                known = _tag(path.read_bytes()) if path.exists() else None
+                if known != expected:
+                    raise PointerMovedError(name)
+                partial = self._partial()
+                _write_through(partial, body)
+                partial.replace(path)
+                _sync_folder(path.parent)
+        except OSError as error:
+            raise self._fault(error) from error
+
+    def delete(self, name: str) -> None:
+        try:
+            self._path(name).unlink(missing_ok=True)
+        except OSError as error:
+            raise self._fault(error) from error
+
+    @contextmanager
+    def _alone(self, name: str) -> Iterator[None]:
+        """Among the processes of all machines that share the directory, where it locks at all."""
+        self._partials.mkdir(parents=True, exist_ok=True)
+        with (self._partials / f"{_tag(name.encode())}.lock").open("ab") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def _path(self, name: str) -> Path:
+        parts = name.split("/")
+        if "\0" in name or any(part in {"", ".", "..", _PARTIAL_FOLDER} for part in parts):
+            raise StoreUnavailableError(f"{self._root}: {name!r} cannot be the name of an object")
+        return self._root.joinpath(*parts)
+
+    def _partial(self) -> Path:
+        """A name that nobody reads."""
+        self._partials.mkdir(parents=True, exist_ok=True)
+        self._remove_abandoned()
+        return self._partials / secrets.token_hex(16)
+
+    def _remove_abandoned(self) -> None:
+        """What writers left that were killed a day ago."""
+        oldest = time.time() - _ABANDONED_SECONDS
+        for path in self._partials.iterdir():
+            with suppress(OSError):
+                if path.stat().st_mtime < oldest:
+                    path.unlink()
+
+    def _fault(self, error: OSError) -> StoreUnavailableError:
+        return StoreUnavailableError(f"{self._root}: {error.strerror or error}")
+
+
+def _tag(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()
+
+
+def _write_through(path: Path, body: bytes) -> None:
+    with path.open("xb") as file:
+        file.write(body)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _publish(partial: Path, path: Path) -> None:
+    """Raises FileExistsError where the name is taken."""
+    try:
+        path.hardlink_to(partial)
+    except OSError as error:
+        if error.errno not in _WITHOUT_LINKS:
+            raise
+        # A file system without links: names say the content, so a race here replaces equals.
+        if path.exists():
+            raise FileExistsError(path) from error
+        partial.rename(path)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Or a power cut could take the name away again."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _files(start: Path) -> Iterator[Path]:
+    try:
+        entries = list(os.scandir(start))
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for entry in entries:
+        if entry.name == _PARTIAL_FOLDER:
+            continue
+        if entry.is_dir():
+            yield from _files(Path(entry.path))
+        elif entry.is_file():
+            yield Path(entry.path)
+
+
+_: type[MaintainedStore] = FileStore

@@ -1,0 +1,82 @@
+"""Requests side by side, until all are answered or the time is over."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from typing import Generic, TypeVar
+
+from tunegate_cache.stores.store import ObjectNotFoundError, StoreBusyError, StoreUnavailableError
+
+Name = TypeVar("Name")
+Answer = TypeVar("Answer")
+Trouble = ObjectNotFoundError | StoreUnavailableError
+
+_THREADS = 16
+
+
+def in_time(
+    requests: Mapping[Name, Callable[[], Answer]],
+    *,
+    deadline: float,
+    monotonic: Callable[[], float],
+) -> Iterator[tuple[Name, Answer | Trouble]]:
+    """Each answer as it comes, trouble of the store as a value. What is not answered by the
+    deadline is left out, and left alone: a server that hangs keeps nobody waiting, not even the
+    end of the process. When a server asks for less, half of those that are at work go on."""
+    answers: queue.SimpleQueue[tuple[Name, Answer | Exception]] = queue.SimpleQueue()
+    threads = min(_THREADS, len(requests))
+    waiting = _Waiting(requests, threads)
+    for _ in range(threads):
+        threading.Thread(target=waiting.work, args=(answers.put,), daemon=True).start()
+    try:
+        for _ in requests:
+            name, answer = answers.get(timeout=max(0.0, deadline - monotonic()))
+            if isinstance(answer, Exception) and not isinstance(answer, Trouble):
+                raise answer
+            yield name, answer
+    except queue.Empty:
+        return
+    finally:
+        waiting.drop()
+
+
+class _Waiting(Generic[Name, Answer]):
+    """Requests that no thread has begun."""
+
+    def __init__(self, requests: Mapping[Name, Callable[[], Answer]], threads: int) -> None:
+        self._requests = deque(requests.items())
+        self._lock = threading.Lock()
+        self._working = self._wanted = threads
+
+    def work(self, answered: Callable[[tuple[Name, Answer | Exception]], None]) -> None:
+        while True:
+            try:
+                name, request = self._requests.popleft()
+            except IndexError:
+                return
+            answer = _answer(request)
+            answered((name, answer))
+            if self._is_one_too_many(is_busy=isinstance(answer, StoreBusyError)):
+                return
+
+    def _is_one_too_many(self, *, is_busy: bool) -> bool:
+        with self._lock:
+            if is_busy:
+                self._wanted = max(1, self._working // 2)
+            if self._working <= self._wanted:
+                return False
+            self._working -= 1
+            return True
+
+    def drop(self) -> None:
+        self._requests.clear()
+
+
+def _answer(request: Callable[[], Answer]) -> Answer | Exception:
+    try:
+        return request()
+    except Exception as error:  # noqa: BLE001 - it must not end with its thread: it is raised again
+        return error

@@ -1,0 +1,78 @@
+"""A local copy of what a remote store holds and its name proves: such a copy is never stale."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from contextlib import suppress
+
+from tunegate_cache.format.names import parse_content, parse_segment
+from tunegate_cache.format.segment import digest
+from tunegate_cache.stores.files import FileStore
+from tunegate_cache.stores.store import (
+    ObjectConflictError,
+    ObjectNotFoundError,
+    ObjectStore,
+    Pointer,
+    StoreUnavailableError,
+)
+
+
+class ReadThroughStore:
+    """Reads `near` first and keeps there what it had to fetch; lists and writes go to `far`.
+
+    Only what its name proves is kept and only what its name proves is served: a damaged copy is
+    fetched again. Parts and pointers prove nothing and are not copied.
+    """
+
+    def __init__(self, near: FileStore, far: ObjectStore) -> None:
+        self._near, self._far = near, far
+
+    def read(self, name: str) -> bytes:
+        copy = self._copy(name)
+        if copy is not None:
+            return copy
+        body = self._far.read(name)
+        self._keep(name, body)
+        return body
+
+    def write(self, name: str, body: bytes) -> None:
+        self._far.write(name, body)
+        self._keep(name, body)
+
+    def names(self, prefix: str) -> Sequence[str]:
+        return self._far.names(prefix)
+
+    def read_part(self, name: str, start: int, size: int) -> bytes:
+        return self._far.read_part(name, start, size)
+
+    def read_pointer(self, name: str) -> Pointer:
+        return self._far.read_pointer(name)
+
+    def _copy(self, name: str) -> bytes | None:
+        try:
+            body = self._near.read(name)
+        except (ObjectNotFoundError, StoreUnavailableError):
+            return None
+        if _is_proven(name, body):
+            return body
+        with suppress(StoreUnavailableError):
+            self._near.delete(name)
+        return None
+
+    def _keep(self, name: str, body: bytes) -> None:
+        if not _is_proven(name, body):
+            return
+        # A full local disk costs the copy, not the run.
+        with suppress(StoreUnavailableError, ObjectConflictError):
+            self._near.write(name, body)
+
+
+def _is_proven(name: str, body: bytes) -> bool:
+    segment, content = parse_segment(name), parse_content(name)
+    if segment is not None:
+        return segment.digest == digest(body)
+    return content is not None and content.digest == hashlib.sha256(body).hexdigest()
+
+
+_: type[ObjectStore] = ReadThroughStore

@@ -1,0 +1,95 @@
+"""Batches of records as bytes, whole and damaged."""
+
+from __future__ import annotations
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.any_record import RECORDS
+from tests.support.tuning_records import hexdigest, make_record
+from tunegate_cache.format import record_codec as wire
+from tunegate_cache.format import segment
+from tunegate_cache.format.record_codec import Refused
+from tunegate_cache.format.records import TuningRecord
+from tunegate_cache.format.segment import Contents, CorruptSegmentError
+
+
+def unpacked(body: bytes) -> Contents:
+    return segment.unpack(body, segment.digest(body))
+
+
+@given(st.lists(RECORDS, max_size=20))
+def test_a_segment_gives_back_its_records_in_order(records: list[TuningRecord]) -> None:
+    contents = unpacked(segment.pack(records))
+    assert (contents.records, contents.refused) == (tuple(records), ())
+
+
+def test_equal_records_give_equal_names() -> None:
+    assert segment.pack([make_record()]) == segment.pack([make_record()])
+
+
+def test_a_bad_line_costs_itself_only() -> None:
+    lines = [wire.encode(make_record("a")), b"nonsense", wire.encode(make_record("b"))]
+    contents = unpacked(zstandard.ZstdCompressor().compress(b"\n".join(lines)))
+    assert contents.records == (make_record("a"), make_record("b"))
+    assert contents.refused == (Refused("not a record"),)
+
+
+def test_a_body_under_another_name_is_refused() -> None:
+    with pytest.raises(CorruptSegmentError, match="not what its name says"):
+        segment.unpack(segment.pack([make_record()]), hexdigest("another"))
+
+
+@pytest.mark.parametrize("megabytes", [2, 300])
+def test_a_bomb_is_refused(megabytes: int) -> None:
+    body = zstandard.ZstdCompressor().compress(b"\n" * (megabytes << 20))
+    with pytest.raises(CorruptSegmentError, match="more than is allowed"):
+        unpacked(body)
+
+
+def test_a_window_that_needs_gigabytes_is_refused() -> None:
+    wide = zstandard.ZstdCompressionParameters(window_log=27)
+    compressor = zstandard.ZstdCompressor(compression_params=wide).compressobj()
+    with pytest.raises(CorruptSegmentError, match="not zstandard data"):
+        unpacked(compressor.compress(b"x" * 100) + compressor.flush())
+
+
+@given(st.binary(max_size=100))
+def test_any_bytes_are_contents_or_corrupt(body: bytes) -> None:
+    try:
+        contents = unpacked(body)
+    except CorruptSegmentError:
+        return
+    assert contents.records == ()
+
+
+@given(st.integers(0, 2000))
+def test_a_truncated_body_never_gives_a_record_that_was_not_there(length: int) -> None:
+    records = tuple(make_record(run_nanoseconds=(time,)) for time in range(1, 30))
+    try:
+        contents = unpacked(segment.pack(records)[:length])
+    except CorruptSegmentError:
+        return
+    assert contents.records == records[: len(contents.records)]
+
+
+def test_very_many_equal_records_are_split_so_that_none_is_taken_for_a_bomb() -> None:
+    records = (make_record(),) * 5000
+    found = list(segment.batches(records))
+    assert len(found) > 1
+    assert sum(found, ()) == records
+    assert all(unpacked(segment.pack(batch)).records == batch for batch in found)
+
+
+def test_more_lines_than_a_job_may_write_are_refused_before_any_is_read() -> None:
+    body = zstandard.ZstdCompressor().compress(b"1\n" * 20_000)
+    with pytest.raises(CorruptSegmentError, match="more than 20000 records"):
+        unpacked(body)
+    most = unpacked(zstandard.ZstdCompressor().compress(b"1\n" * 19_999 + b"1"))
+    assert len(most.refused) == 20_000
+
+
+def test_no_records_are_no_segment() -> None:
+    assert list(segment.batches([])) == []

@@ -1,0 +1,244 @@
+"""Compaction and collection on the real code: what was acknowledged stays readable, always."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+from tests.support.compacted_place import MAIN, NOBODY, Place, numbered
+from tests.support.tuning_records import make_key, make_record, make_shape
+from tunegate_cache.format.names import Group
+from tunegate_cache.format.records import ExactHit, TransferHit
+from tunegate_cache.protocol import archive, group_state
+from tunegate_cache.protocol.tuning_cache import TuningCache, Zones
+from tunegate_cache.protocol.write_ahead import WriteAhead
+
+_now = itertools.count(1)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def test_everything_is_found_after_compaction_and_collection(place: Place) -> None:
+    for record in numbered(5):
+        place.publish(record)
+    done = place.compact()
+    assert (done.status, done.segments, done.workloads, done.problems) == ("compacted", 5, 5, ())
+    assert place.collect().segments == 5
+    assert place.objects("seg") == 0
+    assert [place.best(f"w{n}") for n in range(5)] == numbered(5)
+
+
+def test_a_second_compaction_has_nothing_to_do(place: Place) -> None:
+    place.publish(make_record())
+    place.compact()
+    assert place.compact().status == "nothing new"
+    place.collect()
+    assert place.compact().status == "nothing new"
+
+
+def test_new_segments_are_merged_with_the_snapshot_before(place: Place) -> None:
+    slow = make_record(run_nanoseconds=(9_000_000,))
+    fast = make_record(run_nanoseconds=(1_000_000,), decisions=((3, (8, 8)), (5, (1,))))
+    place.publish(slow)
+    place.compact()
+    place.collect()
+    place.publish(fast)
+    assert place.best() == fast
+    place.compact()
+    place.collect()
+    key = make_key()
+    assert place.cache().lookup([(key, make_shape())])[key] == ExactHit((fast, slow))
+
+
+def test_the_nearest_shapes_come_from_the_snapshot_too(place: Place) -> None:
+    near = make_record("near", shape=make_shape(extents=(64, 128)))
+    far = make_record("far", shape=make_shape(extents=(64, 4096)))
+    place.publish(near, far, make_record("other", shape=make_shape("other")))
+    place.compact()
+    place.collect()
+    key = make_key("new")
+    hit = place.cache().lookup([(key, make_shape(extents=(64, 64)))])[key]
+    assert isinstance(hit, TransferHit)
+    assert hit.records == (near, far)
+
+
+def test_a_look_up_of_one_task_reads_few_objects(place: Place) -> None:
+    for first in range(0, 300, 30):
+        place.publish(*numbered(30, first))
+    place.compact()
+    place.collect()
+    cache = place.cache()
+    key = make_key("w7")
+    assert isinstance(cache.lookup([(key, make_shape())])[key], ExactHit)
+    assert cache.statistics.requests == {"list": 1, "get": 3}  # HEAD, the index, one block
+
+
+def test_only_the_best_few_and_the_latest_failures_are_hot_and_all_stay_archived(
+    place: Place,
+) -> None:
+    tried = [
+        make_record(run_nanoseconds=(1000 + n,), decisions=((3, (n + 1, 1)),)) for n in range(50)
+    ]
+    default = make_record(template="", decisions=(), run_nanoseconds=(10**9,))
+    place.publish(*tried, default)
+    place.compact()
+    place.collect()
+    key = make_key()
+    hit = place.cache().lookup([(key, make_shape())])[key]
+    assert isinstance(hit, ExactHit)
+    assert hit.records[:8] == tuple(tried[:8])
+    assert place.compact(rebuild=True).records == 51
+
+
+def test_a_collection_without_compaction_deletes_nothing(place: Place) -> None:
+    place.publish(make_record())
+    assert place.collect().segments == 0
+    assert place.best() == make_record()
+
+
+def test_a_dry_run_only_counts(place: Place) -> None:
+    place.publish(make_record())
+    place.compact()
+    assert place.collect(dry_run=True).segments == 1
+    assert place.objects("seg") == 1
+
+
+def test_snapshots_stay_for_pins_and_go_when_their_day_is_over(place: Place) -> None:
+    for record in numbered(3):
+        place.publish(record)
+        place.compact()
+        place.seconds += 40 * 24 * 3600
+    assert place.objects("idx") == 3
+    place.publish(make_record("last"))
+    place.compact()
+    assert place.collect(grace_seconds=0).others == 6
+    assert place.objects("idx") == place.objects("pack") == 1
+    assert [place.best(f"w{n}") for n in range(3)] == numbered(3)
+
+
+def test_a_lost_head_is_made_anew_from_what_stands_there(place: Place) -> None:
+    place.publish(make_record("a"))
+    place.compact()
+    place.collect()
+    place.publish(make_record("b"))
+    place.store.delete(MAIN.head)
+    done = place.compact()
+    assert (done.status, done.version) == ("compacted", 1)
+    place.seen.forget(MAIN)
+    assert (place.best("a"), place.best("b")) == (make_record("a"), make_record("b"))
+
+
+def test_an_archive_whose_head_was_overwritten_is_adopted(place: Place) -> None:
+    """As on a store that ignores conditions: two compactions, and the later HEAD knows only one."""
+    place.publish(make_record("a"))
+    place.compact()
+    before = place.store.read_pointer(MAIN.head)
+    place.publish(make_record("b"))
+    place.compact()
+    place.collect()
+    place.store.move_pointer(MAIN.head, before.body, place.store.read_pointer(MAIN.head).tag)
+    done = place.compact()
+    assert (done.status, done.adopted) == ("compacted", 1)
+    place.seen.forget(MAIN)
+    assert (place.best("a"), place.best("b")) == (make_record("a"), make_record("b"))
+
+
+def test_archives_of_its_own_are_not_adopted(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of the four segments is over the limit of an archive."""
+    monkeypatch.setattr(archive, "LARGEST_BYTES", 1)
+    for number in range(4):
+        place.publish(make_record(f"w{number}"))
+    done = place.compact()
+    assert (done.segments, done.adopted) == (4, 0)
+    assert place.objects("cold") == 4
+
+
+@pytest.mark.parametrize("kind", ["pack", "idx", "cold"])
+def test_a_damaged_object_costs_no_acknowledged_record_that_is_held_elsewhere(
+    place: Place, kind: str
+) -> None:
+    place.publish(make_record("a"))
+    place.compact()
+    place.collect()
+    damaged = next(name for name in place.store.names("") if f"/{kind}/" in name)
+    place.store.delete(damaged)
+    place.store.write(damaged, b"garbage")
+    place.publish(make_record("b"))
+    done = place.compact()
+    assert done.status == "compacted"
+    assert bool(done.problems) == (kind != "cold")
+    assert place.best("b") == make_record("b")
+    assert place.best("a") == make_record("a")
+
+
+def test_a_damaged_snapshot_is_a_counted_miss_until_it_is_made_anew(place: Place) -> None:
+    place.publish(make_record())
+    place.compact()
+    place.collect()
+    damaged = next(name for name in place.store.names("") if "/idx/" in name)
+    place.store.delete(damaged)
+    place.store.write(damaged, b"garbage")
+    assert place.best() is None
+    assert place.compact(rebuild=True).status == "compacted"
+    assert place.best() == make_record()
+
+
+def test_a_head_of_a_later_version_is_left_alone(place: Place) -> None:
+    place.publish(make_record())
+    later = b'{"head":{"v":9,"version":1,"parent":"","snapshot":{"version":1,"index":"","packs":[],"at":0},"archives":[],"covers":[]}}'
+    place.store.move_pointer(MAIN.head, later, None)
+    done = place.compact()
+    assert done.status == "nothing new"
+    assert "update tunegate" in done.problems[0]
+    assert place.store.read_pointer(MAIN.head).body == later
+    assert place.best() == make_record()
+
+
+def test_an_older_head_than_one_that_was_seen_is_not_believed(place: Place) -> None:
+    place.publish(make_record("a"))
+    place.compact()
+    old = place.store.read_pointer(MAIN.head)
+    place.publish(make_record("b"))
+    place.compact()
+    assert place.best("b") == make_record("b")
+    place.store.move_pointer(MAIN.head, old.body, place.store.read_pointer(MAIN.head).tag)
+    cache = place.cache()
+    cache.lookup([(make_key("b"), make_shape())])
+    assert any("older than one seen before" in note for note in cache.statistics.notes)
+
+
+def test_groups_are_found_by_any_object_they_have(place: Place) -> None:
+    place.publish(make_record())
+    place.compact()
+    place.collect()
+    assert group_state.groups(place.store) == (MAIN,)
+    assert group_state.groups(place.store, "pr") == ()
+    assert isinstance(MAIN, Group)
+
+
+def test_a_pinned_build_reads_its_snapshot_and_nothing_later(place: Place, tmp_path: Path) -> None:
+    place.publish(make_record("a"))
+    place.compact()
+    current = group_state.current_head(place.store, MAIN, NOBODY).head
+    assert current is not None
+    place.publish(make_record("b"))
+    place.compact()
+    place.collect()
+    pinned = TuningCache(
+        place.store,
+        zones=Zones("main", ()),
+        mode="ro",
+        write_ahead=WriteAhead(tmp_path / "none"),
+        monotonic=lambda: 0.0,
+        milliseconds=lambda: next(_now),
+        pins={MAIN: current.snapshot.index},
+    )
+    found = pinned.lookup([(make_key(name), make_shape()) for name in ("a", "b")])
+    assert isinstance(found[make_key("a")], ExactHit)
+    assert not isinstance(found[make_key("b")], ExactHit)
+    assert pinned.statistics.requests["list"] == 0

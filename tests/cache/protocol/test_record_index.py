@@ -1,0 +1,176 @@
+"""Which records answer for a task, and in which order."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.tuning_records import make_key, make_record, make_shape
+from tunegate_cache.format.records import (
+    SURE_REPEATS,
+    DeviceFingerprint,
+    ExactHit,
+    TransferHit,
+    TuningRecord,
+)
+from tunegate_cache.protocol.record_index import RecordIndex
+
+OURS = DeviceFingerprint(name="ours", kind="cpu", units=2, memory_bytes=8)
+THEIRS = DeviceFingerprint(name="theirs", kind="cpu", units=2, memory_bytes=8)
+RECORDS = st.lists(
+    st.builds(
+        lambda workload, tile, ns, at, ok, device: make_record(
+            workload,
+            decisions=((3, (tile,)),),
+            run_nanoseconds=(ns,) if ok else (),
+            status="ok" if ok else "timeout",
+            measured_at=at,
+            device=device,
+        ),
+        st.sampled_from(["w", "near", "far"]),
+        st.integers(1, 4),
+        st.integers(1, 9),
+        st.integers(0, 3),
+        st.booleans(),
+        st.sampled_from([OURS, THEIRS]),
+    ),
+    max_size=12,
+)
+
+
+def exact(*records: TuningRecord) -> ExactHit | None:
+    index = RecordIndex(OURS)
+    index.add(records)
+    return index.exact(make_key())
+
+
+def transfer(*records: TuningRecord) -> TransferHit | None:
+    index = RecordIndex()
+    index.add(records)
+    return index.transfer(make_key("new"), make_shape(extents=(64, 64)))
+
+
+def candidate(tile: int, nanoseconds: int, **changes: object) -> TuningRecord:
+    fields: dict[str, object] = {
+        "decisions": ((3, (tile,)),),
+        "run_nanoseconds": (nanoseconds,),
+        **changes,
+    }
+    return make_record("w", **fields)
+
+
+def test_the_fastest_comes_first_and_eight_are_enough() -> None:
+    found = exact(*(candidate(tile, 100 - tile) for tile in range(20)))
+    assert found is not None
+    assert [record.run_nanoseconds[0] for record in found.records] == list(range(81, 89))
+
+
+def test_a_brief_look_must_be_faster_than_a_careful_measurement_by_more_than_luck() -> None:
+    careful = candidate(1, 0, run_nanoseconds=(1000,) * SURE_REPEATS)
+    lucky, better = candidate(2, 950), candidate(3, 900)
+    assert exact(lucky, careful) == ExactHit((careful, lucky))
+    assert exact(careful, better) == ExactHit((better, careful))
+
+
+def test_results_of_our_own_device_come_before_faster_ones_of_others() -> None:
+    slow, fast = candidate(1, 900, device=OURS), candidate(2, 100, device=THEIRS)
+    assert exact(fast, slow) == ExactHit((slow, fast))
+
+
+def test_of_two_measurements_of_a_candidate_the_later_counts_if_possible_on_our_device() -> None:
+    ours = candidate(1, 900, device=OURS, measured_at=1)
+    older = candidate(1, 800, device=OURS, measured_at=0)
+    theirs = candidate(1, 100, device=THEIRS, measured_at=2)
+    assert exact(theirs, older, ours) == ExactHit((ours,))
+
+
+def test_what_failed_last_is_kept_apart() -> None:
+    good = candidate(1, 100)
+    bad = candidate(2, 0, status="compile", run_nanoseconds=())
+    recovered = [
+        candidate(3, 0, status="timeout", run_nanoseconds=(), measured_at=1),
+        candidate(3, 300, measured_at=2),
+    ]
+    assert exact(good, bad, *recovered) == ExactHit((good, recovered[1]), (bad,))
+
+
+def test_the_default_schedule_is_an_answer_but_teaches_nothing() -> None:
+    default = make_record(template="", decisions=())
+    assert exact(default) == ExactHit((default,))
+    assert transfer(default) is None
+
+
+def test_a_donor_whose_candidates_all_failed_takes_no_place() -> None:
+    failed = make_record("near", status="wrong", run_nanoseconds=())
+    good = make_record("far", shape=make_shape(extents=(64, 4096)))
+    found = transfer(failed, good)
+    assert found is not None
+    assert found.donors == (good.key,)
+
+
+def test_eight_neighbours_give_four_records_each_nearest_first() -> None:
+    records = [
+        make_record(f"n{extent}", shape=make_shape(extents=(64, extent)), decisions=((3, (tile,)),))
+        for extent in range(65, 77)
+        for tile in range(1, 7)
+    ]
+    found = transfer(*records)
+    assert found is not None
+    assert found.donors == tuple(make_key(f"n{extent}") for extent in range(65, 73))
+    assert len(found.records) == 8 * 4
+
+
+def test_another_target_or_skeleton_is_no_neighbour() -> None:
+    other_target = make_record("x", key=make_key("x", "f" * 64))
+    assert transfer(other_target, make_record("y", shape=make_shape("other"))) is None
+
+
+@given(RECORDS, st.randoms(use_true_random=False))
+def test_neither_order_nor_repetition_matters(
+    records: list[TuningRecord], chance: random.Random
+) -> None:
+    shuffled = [*records, *records]
+    chance.shuffle(shuffled)
+    assert exact(*shuffled) == exact(*records)
+    assert transfer(*shuffled) == transfer(*records)
+
+
+@given(RECORDS)
+def test_no_candidate_is_both_offered_and_known_to_fail(records: list[TuningRecord]) -> None:
+    found = exact(*records)
+    if found is not None:
+        offered = {record.decisions for record in found.records}
+        assert not offered & {record.decisions for record in found.failures}
+
+
+def test_what_claims_less_than_the_least_time_is_dropped_and_counted() -> None:
+    index = RecordIndex()
+    honest, lie = candidate(1, 900), candidate(2, 899)
+    failed = candidate(3, 0, status="timeout", run_nanoseconds=())
+    index.add([honest, lie, failed])
+    assert index.discard_faster(make_key("unknown"), 900) == 0
+    assert index.discard_faster(make_key(), 900) == 1
+    assert index.exact(make_key()) == ExactHit((honest,), (failed,))
+
+
+@given(RECORDS, RECORDS, RECORDS)
+def test_a_union_of_record_sets_may_be_built_in_any_grouping(
+    one: list[TuningRecord], two: list[TuningRecord], three: list[TuningRecord]
+) -> None:
+    """Commutative, associative and idempotent, down to every answer."""
+    expected = answers([one, two, three])
+    assert answers([three, one, two]) == expected
+    assert answers([[*one, *two], three]) == expected
+    assert answers([one, [*two, *three]]) == expected
+    assert answers([one, two, three, two, one]) == expected
+
+
+def answers(additions: list[list[TuningRecord]]) -> list[object]:
+    index = RecordIndex(OURS)
+    for records in additions:
+        index.add(records)
+    keys = [make_key(name) for name in ("w", "near", "far", "new")]
+    shape = make_shape(extents=(64, 64))
+    return [(index.exact(key), index.transfer(key, shape), index.failures(key)) for key in keys]

@@ -1,0 +1,294 @@
+"""Look-up and publication over every kind of store and trouble."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.support.black_hole import black_hole
+from tests.support.moto_server import BUCKET
+from tests.support.tuning_records import hexdigest, make_key, make_record, make_shape
+from tunegate_cache.format import names, segment
+from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit
+from tunegate_cache.protocol.tuning_cache import (
+    MOST_RECORDS_OF_A_RUN,
+    Mode,
+    Seconds,
+    TuningCache,
+    Zones,
+)
+from tunegate_cache.protocol.write_ahead import WriteAhead
+from tunegate_cache.stores.files import FileStore
+from tunegate_cache.stores.memory import MemoryStore
+from tunegate_cache.stores.s3 import S3Store
+from tunegate_cache.stores.store import ObjectStore, Pointer, StoreUnavailableError
+
+
+class BrokenStore:
+    """A store that refuses everything, as one whose credentials have run out."""
+
+    def read(self, name: str) -> bytes:
+        raise StoreUnavailableError("s3://b: AccessDenied")
+
+    def write(self, name: str, body: bytes) -> None:
+        raise StoreUnavailableError("s3://b: AccessDenied")
+
+    def names(self, prefix: str) -> Sequence[str]:
+        raise StoreUnavailableError("s3://b: AccessDenied")
+
+    def read_part(self, name: str, start: int, size: int) -> bytes:
+        raise StoreUnavailableError("s3://b: AccessDenied")
+
+    def read_pointer(self, name: str) -> Pointer:
+        raise StoreUnavailableError("s3://b: AccessDenied")
+
+
+def cache_over(
+    store: ObjectStore,
+    tmp_path: Path,
+    *,
+    mode: Mode = "rw",
+    zone: str = "main",
+    tier: FileStore | None = None,
+    budget: Seconds = Seconds(),  # noqa: B008 - frozen
+) -> TuningCache:
+    return TuningCache(
+        store,
+        zones=Zones(zone, ("main",)),
+        mode=mode,
+        write_ahead=WriteAhead(tmp_path / "wal"),
+        monotonic=time.monotonic,
+        milliseconds=lambda: int(time.time() * 1000),
+        tier=tier,
+        budget=budget,
+    )
+
+
+def answer(cache: TuningCache, workload: str = "w", extents: tuple[int, ...] = (64, 64)) -> Lookup:
+    key = make_key(workload)
+    return cache.lookup([(key, make_shape(extents=extents))])[key]
+
+
+def test_what_one_run_publishes_another_finds_best_first(tmp_path: Path) -> None:
+    store = MemoryStore()
+    slow = make_record(run_nanoseconds=(9_000_000,))
+    fast = make_record(run_nanoseconds=(1_000_000,), decisions=((3, (8, 8)), (5, (0,))))
+    assert cache_over(store, tmp_path).publish([slow, fast])
+    assert answer(cache_over(store, tmp_path)) == ExactHit((fast, slow))
+
+
+def test_the_nearest_shape_of_the_same_kind_is_a_transfer(tmp_path: Path) -> None:
+    store = MemoryStore()
+    near = make_record("near", shape=make_shape(extents=(64, 128)))
+    far = make_record("far", shape=make_shape(extents=(64, 4096)))
+    cache_over(store, tmp_path).publish([far, near])
+    hit = answer(cache_over(store, tmp_path), "new", (64, 64))
+    assert isinstance(hit, TransferHit)
+    assert (hit.donors[0], hit.distance) == (near.key, 1.0)
+    assert hit.records[0] == near
+
+
+def test_another_skeleton_or_nothing_is_a_counted_miss(tmp_path: Path) -> None:
+    store = MemoryStore()
+    cache_over(store, tmp_path).publish([make_record("x", shape=make_shape("other"))])
+    cache = cache_over(store, tmp_path)
+    assert answer(cache) == Miss("absent")
+    assert cache.statistics.misses == {"absent": 1}
+
+
+def test_a_failed_candidate_is_kept_but_never_served(tmp_path: Path) -> None:
+    store = MemoryStore()
+    failed = make_record(status="wrong", run_nanoseconds=())
+    cache_over(store, tmp_path).publish([failed])
+    assert answer(cache_over(store, tmp_path)) == Miss("absent", (failed,))
+
+
+def test_the_latest_measurement_of_a_candidate_counts(tmp_path: Path) -> None:
+    lucky = make_record(run_nanoseconds=(1_000,), measured_at=1)
+    careful = make_record(run_nanoseconds=(5_000,), measured_at=2)
+    cache = cache_over(MemoryStore(), tmp_path)
+    cache.publish([careful, lucky])
+    assert answer(cache) == ExactHit((careful,))
+
+
+def test_a_pull_request_writes_only_its_own_zone_and_main_never_reads_it(tmp_path: Path) -> None:
+    store = MemoryStore()
+    cache_over(store, tmp_path, zone="pr/o/r/7").publish([make_record()])
+    assert all(name.startswith("ms1/z/pr/o/r/7/") for name in store.names(""))
+    assert answer(cache_over(store, tmp_path)) == Miss("absent")
+    assert isinstance(answer(cache_over(store, tmp_path, zone="pr/o/r/7")), ExactHit)
+
+
+def test_a_broken_store_is_a_miss_and_one_line_and_the_records_wait(tmp_path: Path) -> None:
+    cache = cache_over(BrokenStore(), tmp_path)
+    assert answer(cache) == Miss("store-unavailable")
+    assert not cache.publish([make_record()])
+    assert "cache: s3://b: AccessDenied" in cache.statistics.notes
+    later = MemoryStore()
+    assert isinstance(answer(cache_over(later, tmp_path)), ExactHit)
+    assert list(WriteAhead(tmp_path / "wal").pending("main")) == []
+
+
+def test_after_eight_failures_the_store_is_left_alone(tmp_path: Path) -> None:
+    cache = cache_over(BrokenStore(), tmp_path)
+    for number in range(11):
+        cache.publish([make_record(str(number))])
+    assert cache.statistics.requests == {"put": 8}
+    assert cache.statistics.breaker_opened
+
+
+@pytest.mark.parametrize("mode", ["ro", "off"])
+def test_only_a_writing_run_writes(tmp_path: Path, mode: Mode) -> None:
+    store = MemoryStore()
+    assert not cache_over(store, tmp_path, mode=mode).publish([make_record()])
+    assert list(store.names("")) == []
+
+
+def test_a_corrupt_segment_is_a_miss_and_costs_no_other(tmp_path: Path) -> None:
+    store = MemoryStore()
+    cache_over(store, tmp_path).publish([make_record()])
+    wrong = names.segment_name(
+        "main", make_key().target, milliseconds=1, writer="0" * 8, digest=hexdigest("x")
+    )
+    store.write(wrong.name, b"not what the name says")
+    cache = cache_over(store, tmp_path)
+    assert isinstance(answer(cache), ExactHit)
+    assert cache.statistics.corrupt_segments == 1
+
+
+def test_a_bad_record_in_a_good_segment_costs_itself_only(tmp_path: Path) -> None:
+    store = MemoryStore()
+    body = segment.pack([make_record(), make_record(run_nanoseconds=(-1,))])
+    name = names.segment_name(
+        "main", make_key().target, milliseconds=1, writer="0" * 8, digest=segment.digest(body)
+    )
+    store.write(name.name, body)
+    cache = cache_over(store, tmp_path)
+    assert answer(cache) == ExactHit((make_record(),))
+    assert cache.statistics.refused == {"impossible time": 1}
+
+
+def test_records_that_could_not_be_delivered_are_found_again_on_this_machine(
+    tmp_path: Path,
+) -> None:
+    cache_over(BrokenStore(), tmp_path).publish([make_record()])
+    again = cache_over(BrokenStore(), tmp_path)
+    assert answer(again) == ExactHit((make_record(),))
+
+
+def test_a_run_that_may_not_write_still_finds_what_it_learned(tmp_path: Path) -> None:
+    cache = cache_over(MemoryStore(), tmp_path, mode="ro")
+    cache.publish([make_record()])
+    assert answer(cache) == ExactHit((make_record(),))
+
+
+def test_the_words_of_a_miss_tell_what_stood_in_the_way(tmp_path: Path) -> None:
+    store = MemoryStore()
+    cache_over(store, tmp_path).publish([make_record(run_nanoseconds=(0,))])
+    assert answer(cache_over(store, tmp_path)) == Miss("rejected")
+    assert answer(cache_over(store, tmp_path), "other") == Miss("absent")
+    store.write(
+        names.segment_name(
+            "main", make_key().target, milliseconds=1, writer="0" * 8, digest=hexdigest("x")
+        ).name,
+        b"damaged",
+    )
+    assert answer(cache_over(store, tmp_path), "other") == Miss("corrupt")
+
+
+def test_a_record_of_another_target_in_the_wrong_place_is_not_served(tmp_path: Path) -> None:
+    store = MemoryStore()
+    stray = make_record(key=make_key(target="f" * 64))
+    body = segment.pack([stray])
+    name = names.segment_name(
+        "main", make_key().target, milliseconds=1, writer="0" * 8, digest=segment.digest(body)
+    )
+    store.write(name.name, body)
+    assert answer(cache_over(store, tmp_path)) == Miss("rejected")
+
+
+def test_one_look_up_lists_each_zone_once_and_reads_each_segment_once(tmp_path: Path) -> None:
+    store = MemoryStore()
+    for number in range(3):
+        cache_over(store, tmp_path).publish([make_record(str(number))])
+    cache = cache_over(store, tmp_path, zone="dev/me")
+    wanted = [(make_key(str(number)), make_shape()) for number in range(5)]
+    cache.lookup(wanted)
+    cache.lookup(wanted)
+    assert cache.statistics.requests == {"list": 2, "get": 3}  # three segments, no HEAD yet
+
+
+def test_a_server_that_never_answers_costs_the_budget_and_no_more(
+    tmp_path: Path, credentials: None
+) -> None:
+    with black_hole() as url:
+        store = S3Store(BUCKET, "", endpoint_url=url, region="us-east-1")
+        budget = Seconds(lookup=0.6, publish=0.6)
+        cache = cache_over(store, tmp_path, budget=budget)
+        started = time.monotonic()
+        assert answer(cache) == Miss("store-unavailable")
+        assert not cache.publish([make_record()])
+        assert time.monotonic() - started < 3
+    assert answer(cache_over(MemoryStore(), tmp_path)) == ExactHit((make_record(),))
+
+
+def test_the_same_run_works_against_a_bucket_and_the_second_reads_from_disk(
+    tmp_path: Path, bucket: S3Store
+) -> None:
+    assert cache_over(bucket, tmp_path / "a").publish([make_record()])
+    tier = FileStore(tmp_path / "tier")
+    first = cache_over(bucket, tmp_path / "b", tier=tier)
+    assert answer(first) == ExactHit((make_record(),))
+    assert first.statistics.requests == {"list": 1, "get": 1}
+    second = cache_over(bucket, tmp_path / "b", tier=tier)
+    assert answer(second) == ExactHit((make_record(),))
+    assert second.statistics.requests == {"list": 1}
+
+
+PUBLISH_FOR_EVER = """
+import itertools, sys, time
+from pathlib import Path
+from tests.support.tuning_records import make_record
+from tunegate_cache.stores.files import FileStore
+from tunegate_cache.protocol.tuning_cache import TuningCache, Zones
+from tunegate_cache.protocol.write_ahead import WriteAhead
+root = Path(sys.argv[1])
+cache = TuningCache(FileStore(root / "store"), zones=Zones("main", ()), mode="rw",
+    write_ahead=WriteAhead(root / "wal"), monotonic=time.monotonic,
+    milliseconds=lambda: int(time.time() * 1000))
+for number in itertools.count():
+    assert cache.publish([make_record(sys.argv[2] + str(number))])
+    print(number, flush=True)
+"""
+
+
+def test_no_acknowledged_record_is_lost_when_the_writers_are_killed(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", PUBLISH_FOR_EVER, str(tmp_path)]
+    writers = [subprocess.Popen([*command, w], stdout=subprocess.PIPE, text=True) for w in "ab"]
+    acknowledged = []
+    for delay_seconds, letter, writer in zip((0.1, 0.3), "ab", writers, strict=True):
+        with writer:
+            assert writer.stdout is not None
+            acknowledged.append(letter + writer.stdout.readline().strip())
+            time.sleep(delay_seconds)
+            writer.kill()
+            acknowledged += [letter + line.strip() for line in writer.stdout]
+    cache = cache_over(FileStore(tmp_path / "store"), tmp_path)
+    found = cache.lookup([(make_key(workload), make_shape()) for workload in acknowledged])
+    assert all(isinstance(lookup, ExactHit) for lookup in found.values())
+    assert len(found) >= 2
+
+
+def test_a_run_that_writes_without_end_is_stopped(tmp_path: Path) -> None:
+    store = MemoryStore()
+    cache = cache_over(store, tmp_path)
+    assert cache.publish([make_record(run_nanoseconds=(n + 1,)) for n in range(2000)])
+    assert not cache.publish([make_record("more")] * MOST_RECORDS_OF_A_RUN)
+    assert any("are not stored" in note for note in cache.statistics.notes)
+    assert isinstance(answer(cache_over(store, tmp_path)), ExactHit)
+    assert not isinstance(answer(cache_over(store, tmp_path), "more"), ExactHit)

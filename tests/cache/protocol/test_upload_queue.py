@@ -1,0 +1,117 @@
+"""Segments are delivered beside the run, whatever the store is doing."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cache.protocol.test_tuning_cache import answer, cache_over
+from tests.support.tuning_records import hexdigest, make_record
+from tunegate_cache.format import names
+from tunegate_cache.format.records import ExactHit
+from tunegate_cache.protocol.tuning_cache import Mode
+from tunegate_cache.protocol.upload_queue import Deliveries
+from tunegate_cache.protocol.write_ahead import Pending, WriteAhead
+from tunegate_cache.stores.memory import MemoryStore
+from tunegate_cache.stores.store import StoreBusyError, StoreUnavailableError
+
+
+def pending(number: int = 0) -> Pending:
+    name = names.segment_name(
+        "main", "a" * 64, milliseconds=number, writer="00000000", digest=hexdigest(str(number))
+    )
+    return Pending(name, b"")
+
+
+def settled(deliveries: Deliveries, seconds: float = 5.0) -> bool:
+    return deliveries.came_through(time.monotonic() + seconds, time.monotonic)
+
+
+def test_nothing_to_deliver_has_come_through() -> None:
+    assert settled(Deliveries(lambda _: None), seconds=0.0)
+
+
+def test_starting_one_waits_for_nothing_and_settling_waits_for_all() -> None:
+    written: list[Pending] = []
+    gate = threading.Event()
+
+    def write(each: Pending) -> None:
+        gate.wait(10)
+        written.append(each)
+
+    deliveries = Deliveries(write)
+    started = time.monotonic()
+    for number in range(30):
+        deliveries.start(pending(number))
+    assert time.monotonic() - started < 5
+    assert not settled(deliveries, seconds=0.05)
+    gate.set()
+    assert settled(deliveries)
+    assert {each.name.milliseconds for each in written} == set(range(30))
+
+
+@pytest.mark.parametrize("trouble", [StoreUnavailableError("down"), StoreBusyError("slow down")])
+def test_trouble_of_the_store_is_told_once(trouble: Exception) -> None:
+    troubles = [trouble]
+
+    def write(_: Pending) -> None:
+        if troubles:
+            raise troubles.pop()
+
+    deliveries = Deliveries(write)
+    deliveries.start(pending())
+    assert not settled(deliveries)
+    deliveries.start(pending())
+    assert settled(deliveries)
+
+
+def test_what_is_no_trouble_of_the_store_is_raised() -> None:
+    def write(_: Pending) -> None:
+        raise ZeroDivisionError
+
+    deliveries = Deliveries(write)
+    deliveries.start(pending())
+    with pytest.raises(ZeroDivisionError):
+        settled(deliveries)
+
+
+class SlowStore(MemoryStore):
+    """Writes only when it is let."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_open = threading.Event()
+
+    def write(self, name: str, body: bytes) -> None:
+        self.is_open.wait(10)
+        super().write(name, body)
+
+
+def test_what_is_handed_in_is_safe_at_once_and_stored_when_the_store_is_ready(
+    tmp_path: Path,
+) -> None:
+    store = SlowStore()
+    cache = cache_over(store, tmp_path)
+    started = time.monotonic()
+    assert cache.hand_in([make_record()])
+    assert time.monotonic() - started < 5
+    assert len(list(WriteAhead(tmp_path / "wal").pending("main"))) == 1  # a kill loses nothing now
+    assert cache.settle(0.05) == 1
+    assert "cache: new records wait on this machine for the next run" in cache.statistics.notes
+    store.is_open.set()
+    assert cache.hand_in([make_record("other")])
+    assert cache.settle(5.0) == 0
+    assert list(WriteAhead(tmp_path / "wal").pending("main")) == []
+    fresh = cache_over(store, tmp_path)
+    assert isinstance(answer(fresh), ExactHit)
+    assert isinstance(answer(fresh, "other"), ExactHit)
+
+
+@pytest.mark.parametrize("mode", ["ro", "off"])
+def test_who_may_not_write_hands_nothing_in(tmp_path: Path, mode: Mode) -> None:
+    cache = cache_over(MemoryStore(), tmp_path, mode=mode)
+    assert not cache.hand_in([make_record()])
+    assert cache.settle(1.0) == 0
