@@ -97,7 +97,8 @@ class GateConfig(_Section, frozen=True, kw_only=True):
     `inconclusive` what an undecided gate does. More of an artifact's bytes, of the peak memory of the
     process that runs it, or of what running adds to it, fails where it has a margin of its own.
     Everything since the last tag like `release-tags` together may cost `release-margin-percent`. With
-    `waiver-trailers` commits may hold waivers."""
+    `waiver-trailers` commits may hold waivers; `waivers-from` is the side whose waivers file counts.
+    `policy-changes` is what a change does that loosens its own gate."""
 
     margin_percent: Annotated[float, msgspec.Meta(gt=0, le=100)] = 3.0
     waiver_trailers: bool = False
@@ -105,6 +106,8 @@ class GateConfig(_Section, frozen=True, kw_only=True):
     extend: bool = True
     absolute_floor_us: NotNegative = 0.5
     inconclusive: Literal["fail", "warn"] = "fail"
+    policy_changes: Literal["report", "fail"] = "report"
+    waivers_from: Literal["base", "head"] = "base"
     pairs: Annotated[int, msgspec.Meta(ge=4, le=24)] = 12
     size_margin_percent: NotNegative | None = None
     memory_margin_percent: NotNegative | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -13,6 +13,7 @@ from tunegate.artifacts.changes import ModelPath, ModelVersion, Revisions, Side
 from tunegate.artifacts.foreign_schedules import AdoptedSchedule, ForeignSchedule
 from tunegate.artifacts.measurements import Histogram, Launch
 from tunegate.artifacts.outcomes import TaskOutcome
+from tunegate.artifacts.outlines import ModelOutline
 from tunegate.artifacts.plans import Shard
 from tunegate.artifacts.tasks import CacheUse, TuningTask
 from tunegate.config import TargetConfig
@@ -38,10 +39,11 @@ class Clock(Protocol):
 
 
 class TreeEntry(msgspec.Struct, frozen=True):
-    """One file of a revision; `blob` is git's id of its content."""
+    """One entry of a revision; `blob` is git's id of its content, of a submodule the commit."""
 
     path: str
     blob: str
+    kind: Literal["file", "link", "submodule"] = "file"
 
 
 class Trailer(msgspec.Struct, frozen=True):
@@ -74,11 +76,15 @@ class ModelReader(Protocol):
     that may be a model's data. `opened` reads the bytes: it gives the version with its graph digest
     and its real data files, or without them and the reason, never an exception. `earlier` is the
     version before the last change of its file, and how many commits back that is from its revision.
+    `outline` reads the bytes too; it is None where they cannot be read. `obstacle` says what stands at
+    a path where no file is: a submodule, a link or a directory; an empty string is nothing.
     """
 
     def models(self, revision: str) -> Mapping[ModelPath, ModelVersion]: ...
     def earlier(self, version: ModelVersion) -> tuple[ModelVersion, int] | None: ...
     def opened(self, version: ModelVersion) -> tuple[ModelVersion, str]: ...
+    def outline(self, version: ModelVersion) -> ModelOutline | None: ...
+    def obstacle(self, revision: str, path: ModelPath) -> str: ...
 
 
 class TaskIndex(Protocol):

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import datetime
 import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
-from tunegate.agreements import agreed_waivers
-from tunegate.artifacts.changes import ChangeSet, Revisions
+from tunegate.artifacts.builds import Runtime
+from tunegate.artifacts.changes import Revisions
 from tunegate.config import Config, TargetConfig
-from tunegate.edges import config_file
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.bench.scoring_command import ScoringCommand
-from tunegate.edges.clock import SystemClock
+from tunegate.edges.clock import SystemClock, today
 from tunegate.edges.cores import default_threads
 from tunegate.edges.device import ThisMachine
 from tunegate.edges.git import GitRepository
@@ -30,64 +27,14 @@ from tunegate.edges.shared_cache import STATE, SharedCache
 from tunegate.edges.shipping import BuildDirectories
 from tunegate.edges.terminal import progress
 from tunegate.engine.tuner import EngineTuner
-from tunegate.errors import ConfigError, OutputError, RevisionError
+from tunegate.errors import OutputError
 from tunegate.pipeline import Measuring, Tools
-from tunegate.ports import Benchmarker, Clock, Repository, Scorer
+from tunegate.policy.waivers import NO_WAIVERS, Waivers
+from tunegate.ports import Benchmarker, Builder, Clock, Repository, Scorer
 from tunegate.selection import shapes_for
-from tunegate.settings import Settings, overridden
-from tunegate.stages.detect import detect
+from tunegate.settings import Settings
 from tunegate.stages.judgements import Policies
 from tunegate_cache.format.records import Provenance
-
-
-@dataclass(frozen=True, kw_only=True)
-class Workplace:
-    """A repository with its configuration; what every command that reads git starts from."""
-
-    repository: GitRepository
-    config_path: Path
-    config: Config
-
-    def changes(self, settings: Settings) -> ChangeSet:
-        revisions = self._revisions(settings)
-        reader = GitModelReader(self.repository)
-        return detect(
-            reader,
-            revisions,
-            self.config,
-            self._config_at_base(revisions),
-            config_name=str(self.config_path),
-        )
-
-    def _revisions(self, settings: Settings) -> Revisions:
-        if settings.since_release:
-            return self.repository.since_release(settings.head, self.config.gate.release_tags)
-        return self.repository.revisions(settings.base, settings.head)
-
-    def all_models(self) -> ChangeSet:
-        """Every configured model of the head, as if it were new."""
-        head = self.repository.revisions(None, None).head
-        revisions = Revisions(base=None, head=head, reason="every model")
-        reader = GitModelReader(self.repository)
-        return detect(reader, revisions, self.config, None, config_name=str(self.config_path))
-
-    def _config_at_base(self, revisions: Revisions) -> Config | None:
-        if revisions.base is None:
-            return None
-        try:
-            path = self.config_path.resolve().relative_to(self.repository.root.resolve())
-            text = self.repository.read(revisions.base, path.as_posix()).decode()
-            return config_file.parse(text, f"{path} at {revisions.base[:12]}")
-        except (ValueError, RevisionError, ConfigError):
-            return None
-
-
-def open_workplace(settings: Settings) -> Workplace:
-    """Raises RevisionError where there is no repository, ConfigError for its configuration."""
-    repository = GitRepository(settings.repository)
-    path = settings.config or repository.root / config_file.NAME
-    config = overridden(config_file.load(path), settings.overrides)
-    return Workplace(repository=repository, config_path=path, config=config)
 
 
 def prepared_out(settings: Settings) -> Path:
@@ -106,15 +53,19 @@ def prepared_out(settings: Settings) -> Path:
 
 @contextmanager
 def opened_tools(
-    settings: Settings, config: Config, repository: Repository, root: Path, revisions: Revisions
+    settings: Settings,
+    config: Config,
+    repository: Repository,
+    root: Path,
+    revisions: Revisions,
+    waivers: Waivers = NO_WAIVERS,
 ) -> Iterator[Tools]:
     """The real tools of one run. When it ends, only the logs of the working directory stay: errors in
     the report name them. After an exception all of it does."""
     out = prepared_out(settings)
     workdir = _empty_workdir(out)
     shown = progress()
-    kinds = {target.kind for target in config.targets}
-    device = ThisMachine("cuda" if kinds == {"cuda"} else "llvm")
+    device = _device(config)
     clock = SystemClock()
     seed = _seed(settings)
     compiler = MetaScheduleCompiler(workdir / "compile", seed=seed)
@@ -124,10 +75,7 @@ def opened_tools(
             repository=repository,
             index=_index(config, device, root),
             compiler=compiler,
-            builders={
-                "tvm": compiler,
-                "onnxruntime": OnnxRuntimeBuilder(workdir / "onnxruntime", seed=seed),
-            },
+            builders=_builders(compiler, workdir, seed),
             shipping=BuildDirectories(),
             tuner=_tuner(config, device, clock, _source(root, revisions.head), workdir, seed),
             benchmarker=FreshProcesses(workdir / "bench", seed, _cuda_target(config)),
@@ -138,7 +86,7 @@ def opened_tools(
             out=out,
             workdir=workdir,
             seed=seed,
-            policies=_policies(repository, revisions, config, clock, settings),
+            policies=_policies(waivers, clock, settings),
             scorer=_scorer(settings),
             reader=GitModelReader(repository) if isinstance(repository, GitRepository) else None,
         )
@@ -178,6 +126,16 @@ def _seed(settings: Settings) -> int:
     return new_seed() if settings.seed is None else settings.seed
 
 
+def _device(config: Config) -> ThisMachine:
+    kinds = {target.kind for target in config.targets}
+    return ThisMachine("cuda" if kinds == {"cuda"} else "llvm")
+
+
+def _builders(compiler: MetaScheduleCompiler, workdir: Path, seed: int) -> dict[Runtime, Builder]:
+    onnxruntime = OnnxRuntimeBuilder(workdir / "onnxruntime", seed=seed)
+    return {"tvm": compiler, "onnxruntime": onnxruntime}
+
+
 def _cuda_target(config: Config) -> TargetConfig | None:
     """The first: one machine measures one kind of GPU."""
     return next((target for target in config.targets if target.kind == "cuda"), None)
@@ -196,15 +154,11 @@ def _scorer(settings: Settings) -> Scorer | None:
     return ScoringCommand(settings.metric_command) if settings.metric_command else None
 
 
-def _policies(
-    repository: Repository, revisions: Revisions, config: Config, clock: Clock, settings: Settings
-) -> Policies:
-    """Raises ConfigError."""
-    today = datetime.datetime.fromtimestamp(clock.time(), tz=datetime.UTC).date()
-    with_trailers = config.gate.waiver_trailers
+def _policies(waivers: Waivers, clock: Clock, settings: Settings) -> Policies:
     return Policies(
-        waivers=agreed_waivers(repository, revisions, today, with_trailers=with_trailers),
-        today=today,
+        waivers=waivers.counting,
+        pending_waivers=waivers.pending,
+        today=today(clock),
         metric_margin=settings.metric_margin,
     )
 

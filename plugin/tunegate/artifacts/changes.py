@@ -6,6 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from tunegate.artifacts.policy_changes import PolicyChange
+
 ModelPath = str
 Side = Literal["base", "head"]
 SIDES: tuple[Side, Side] = ("base", "head")
@@ -14,12 +16,19 @@ SIDES: tuple[Side, Side] = ("base", "head")
 class Revisions(msgspec.Struct, frozen=True, kw_only=True):
     """Full commit ids. `base` is None when there is nothing to compare with; `reason` says how
     the two were chosen, in words for the report. `release` is the tag of the base where everything
-    since a release is judged together."""
+    since a release is judged together. `policy` is the commit whose configuration judges, where
+    that is not the base."""
 
     base: str | None
     head: str
     reason: str = ""
     release: str = ""
+    policy: str = ""
+
+    @property
+    def judged_by(self) -> str | None:
+        """The commit whose configuration judges, if there is one."""
+        return self.policy or self.base
 
 
 class ExternalFile(msgspec.Struct, frozen=True):
@@ -33,7 +42,7 @@ class ModelVersion(msgspec.Struct, frozen=True, kw_only=True):
     """One model at one revision.
 
     `content_digest` names the bytes (for LFS and DVC it comes from the pointer, nothing is
-    downloaded); `graph_digest` is the sha-256 of the graph without tensor data, None where the
+    downloaded); a `link` is a symbolic link, which nobody follows. `graph_digest` is the sha-256 of the graph without tensor data, None where the
     bytes are not at hand.
     """
 
@@ -41,7 +50,7 @@ class ModelVersion(msgspec.Struct, frozen=True, kw_only=True):
     path: ModelPath
     content_digest: str
     graph_digest: str | None
-    storage: Literal["git", "lfs", "dvc"]
+    storage: Literal["git", "lfs", "dvc", "link"]
     size_bytes: int
     external: tuple[ExternalFile, ...] = ()
 
@@ -56,10 +65,11 @@ class Ancestor(msgspec.Struct, frozen=True, kw_only=True):
 
 class ModelChange(msgspec.Struct, frozen=True, kw_only=True):
     """How one configured model differs. `change` is set for `modified`: weights only, the graph,
-    what the config asks of it, or unknown (treated as structural)."""
+    what the config asks of it, or unknown (treated as structural). An `unreadable` model has turned into
+    something that is no file: it is an error."""
 
     path: ModelPath
-    kind: Literal["added", "modified", "renamed", "deleted"]
+    kind: Literal["added", "modified", "renamed", "deleted", "unreadable"]
     change: Literal["weights-only", "structural", "config", "unknown"] | None
     base: ModelVersion | None
     head: ModelVersion | None
@@ -69,10 +79,13 @@ class ModelChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChangeSet(msgspec.Struct, frozen=True, kw_only=True):
-    """`changes.json`. `unchanged` are the configured models the change does not touch."""
+    """`changes.json`. `unchanged` are the configured models the change does not touch, `uncovered` the
+    model files of the head that no rule covers."""
 
     schema: Literal[1] = 1
     revisions: Revisions
     models: tuple[ModelChange, ...]
     unchanged: tuple[ModelPath, ...] = ()
     notes: tuple[str, ...] = ()
+    policy_changes: tuple[PolicyChange, ...] = ()
+    uncovered: tuple[ModelPath, ...] = ()

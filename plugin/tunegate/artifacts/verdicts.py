@@ -10,6 +10,7 @@ from tunegate.artifacts.changes import ChangeSet, ModelPath, Revisions
 from tunegate.artifacts.measurements import Comparison, Interval, MeasurementRun, TaskDifference
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
+from tunegate.artifacts.policy_changes import PolicyChange
 from tunegate.artifacts.tasks import CacheUse
 
 Status = Literal[
@@ -42,7 +43,8 @@ class TuningSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """`verdict.json`. `seed` is that of the measurements, '' where there are none."""
+    """`verdict.json`. `seed` is that of the measurements, '' where there are none. `policy_changes` are what
+    the change does to the rules of its own gate, and `policy_fails` whether it fails for that."""
 
     schema: Literal[1] = 1
     status: Status
@@ -53,6 +55,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     revisions: Revisions
     notes: tuple[str, ...] = ()
     seed: str = ""
+    policy_changes: tuple[PolicyChange, ...] = ()
+    policy_fails: bool = False
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):

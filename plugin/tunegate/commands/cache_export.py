@@ -14,11 +14,12 @@ from tunegate.config import TargetConfig
 from tunegate.errors import PASS, ConfigError
 from tunegate.pipeline import Tools
 from tunegate.ports import BuildJob, Export, ModelJob
+from tunegate.project import Project, open_project
 from tunegate.selection import shapes_for
 from tunegate.settings import Settings
 from tunegate.stages.export_models import ModelFiles, export_models
 from tunegate.stages.extract import extract
-from tunegate.toolbox import Workplace, open_workplace, opened_tools
+from tunegate.toolbox import opened_tools
 from tunegate_cache.format.records import ExactHit, TuningRecord, WorkloadKey
 
 Records = dict[WorkloadKey, tuple[TuningRecord, ...]]
@@ -40,7 +41,7 @@ class Exports(msgspec.Struct, frozen=True, kw_only=True):
 def run(settings: Settings, *, directory: Path) -> int:
     """One database for each target, in a folder of its name. Raises ConfigError for a folder that
     holds a database already."""
-    place = open_workplace(settings)
+    place = open_project(settings)
     for target in place.config.targets:
         if (directory / target.name / "database_workload.json").exists():
             taken = directory / target.name
@@ -56,7 +57,7 @@ def run(settings: Settings, *, directory: Path) -> int:
 
 
 def _exports(
-    place: Workplace, changes: ChangeSet, tools: Tools, directory: Path
+    place: Project, changes: ChangeSet, tools: Tools, directory: Path
 ) -> tuple[ModelExport, ...]:
     parts = (place.config, tools.repository, tools.compiler, tools.workdir, tools.progress)
     tasks = extract(changes, *parts).tasks
@@ -76,7 +77,7 @@ def _exports(
 
 
 def _job(
-    place: Workplace,
+    place: Project,
     files: ModelFiles,
     change: ModelChange,
     target: TargetConfig,

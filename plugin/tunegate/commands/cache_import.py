@@ -22,13 +22,14 @@ from tunegate.edges.stock_database import StockDatabase, read_database
 from tunegate.errors import PASS, UNFIT
 from tunegate.pipeline import Tools
 from tunegate.ports import ModelJob
+from tunegate.project import Project, open_project
 from tunegate.selection import shapes_for
 from tunegate.settings import Settings
 from tunegate.stages.elect import elect
 from tunegate.stages.election import Candidacy, Elected, candidacies
 from tunegate.stages.export_models import ModelFiles, export_models
 from tunegate.stages.extract import extract
-from tunegate.toolbox import Workplace, open_workplace, opened_tools
+from tunegate.toolbox import opened_tools
 from tunegate_cache.format.records import (
     DeviceFingerprint,
     ExactHit,
@@ -58,7 +59,7 @@ class Imports(msgspec.Struct, frozen=True, kw_only=True):
 
 def run(settings: Settings, *, directory: Path) -> int:
     """For the tasks of the models at HEAD. Within `budget.minutes`. Raises ConfigError."""
-    place = open_workplace(settings)
+    place = open_project(settings)
     database = read_database(directory)
     root, changes = place.repository.root, place.all_models()
     with opened_tools(settings, place.config, place.repository, root, changes.revisions) as tools:
@@ -84,7 +85,7 @@ def run(settings: Settings, *, directory: Path) -> int:
 
 
 def _standing(
-    place: Workplace,
+    place: Project,
     changes: ChangeSet,
     tools: Tools,
     files: ModelFiles,
@@ -98,7 +99,7 @@ def _standing(
     return adopted, candidacies(tasks, theirs, known)
 
 
-def _jobs(place: Workplace, changes: ChangeSet, files: ModelFiles) -> list[ModelJob]:
+def _jobs(place: Project, changes: ChangeSet, files: ModelFiles) -> list[ModelJob]:
     targets = {target.name: target for target in place.config.targets}
     return [
         ModelJob(

@@ -10,12 +10,13 @@ from tunegate.commands.standard_output import write_json
 from tunegate.edges.shared_cache import SharedCache
 from tunegate.errors import PASS, UNFIT, ConfigError
 from tunegate.pipeline import Tools
+from tunegate.project import Project, open_project
 from tunegate.settings import Settings
 from tunegate.stages.elect import elect
 from tunegate.stages.election import Candidacy, Elected, candidacies
 from tunegate.stages.export_models import export_models
 from tunegate.stages.extract import extract
-from tunegate.toolbox import Workplace, open_workplace, opened_tools
+from tunegate.toolbox import opened_tools
 from tunegate_cache.format.names import zone_problem
 from tunegate_cache.format.records import TuningRecord
 
@@ -33,7 +34,7 @@ class Promotions(msgspec.Struct, frozen=True, kw_only=True):
 def run(settings: Settings, *, from_zone: str) -> int:
     """For the tasks of the models at HEAD. Within `budget.minutes`. Raises ConfigError."""
     problem = zone_problem(from_zone)
-    place = open_workplace(settings)
+    place = open_project(settings)
     if problem is not None:
         raise ConfigError(f"--from-zone: {problem}.")
     if from_zone == place.config.cache.zone:
@@ -59,7 +60,7 @@ def run(settings: Settings, *, from_zone: str) -> int:
 
 
 def _standing(
-    place: Workplace, changes: ChangeSet, tools: Tools, from_zone: str
+    place: Project, changes: ChangeSet, tools: Tools, from_zone: str
 ) -> tuple[Candidacy, ...]:
     parts = (place.config, tools.repository, tools.compiler, tools.workdir, tools.progress)
     tasks = extract(changes, *parts).tasks

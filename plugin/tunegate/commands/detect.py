@@ -6,14 +6,16 @@ from tunegate import wire
 from tunegate.artifacts.changes import ChangeSet
 from tunegate.commands.standard_output import write_json, write_line
 from tunegate.errors import PASS
+from tunegate.project import open_project
+from tunegate.render.policy import described, uncovered_line
 from tunegate.settings import Settings
-from tunegate.toolbox import open_workplace, prepared_out
+from tunegate.toolbox import prepared_out
 
 
 def run(settings: Settings) -> int:
     """Writes changes.json."""
     out = prepared_out(settings)
-    changes = open_workplace(settings).changes(settings)
+    changes = open_project(settings).review(settings).changes
     wire.write(out / "changes.json", changes)
     if settings.as_json:
         write_json(changes)
@@ -26,9 +28,14 @@ def _show(changes: ChangeSet) -> None:
     revisions = changes.revisions
     base = revisions.base[:12] if revisions.base else "nothing"
     write_line(f"{revisions.head[:12]} against {base} ({revisions.reason})")
+    for policy_change in changes.policy_changes:
+        write_line(f"  {described(policy_change)}")
     for change in changes.models:
         kind = f"{change.kind}, {change.change}" if change.change else change.kind
         write_line(f"  {change.path}: {kind}: {change.reason}")
     write_line(f"  {len(changes.unchanged)} unchanged")
+    uncovered = uncovered_line(changes.uncovered)
+    if uncovered:
+        write_line(f"  {uncovered}")
     for note in changes.notes:
         write_line(f"  note: {note}")

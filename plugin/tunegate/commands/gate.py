@@ -8,10 +8,10 @@ from tunegate.artifacts.plans import TuningPlan
 from tunegate.commands.remembering import remember
 from tunegate.commands.reporting import finish
 from tunegate.edges.earlier_results import forget_results
-from tunegate.selection import judged_as
+from tunegate.project import open_project
 from tunegate.settings import Settings
 from tunegate.stages.export_models import versions
-from tunegate.toolbox import open_workplace, opened_tools, prepared_out
+from tunegate.toolbox import opened_tools, prepared_out
 from tunegate.tuning.merge import merge
 
 
@@ -19,15 +19,16 @@ def run(settings: Settings) -> int:
     """A shard without an outcome costs its tasks only."""
     forget_results(prepared_out(settings), since="gate")
     planned = wire.read(settings.out / "plan.json", TuningPlan)
-    place = open_workplace(settings)
-    changes = planned.changes
-    config = judged_as(place.config, changes.revisions)
+    project = open_project(settings)
+    review = project.review_of(planned.changes)
+    changes, config = review.changes, review.config
     if not any(versions(change) for change in changes.models):
         return finish(pipeline.nothing_to_do(config, changes, settings.out), settings)
     found = sorted(settings.out.glob("outcome-*.json"))
     outcomes = merge(wire.read(path, TuningOutcome) for path in found)
-    root = place.repository.root
-    with opened_tools(settings, config, place.repository, root, changes.revisions) as tools:
+    repository, root = project.repository, project.repository.root
+    revisions, waivers = changes.revisions, review.waivers
+    with opened_tools(settings, config, repository, root, revisions, waivers) as tools:
         report = pipeline.gate(tools, planned, outcomes)
-    remember(report, place)
+    remember(report, config.cache, repository)
     return finish(report, settings)

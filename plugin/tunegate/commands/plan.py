@@ -9,10 +9,10 @@ from tunegate.artifacts.plans import TuningPlan
 from tunegate.commands.standard_output import write_json, write_line
 from tunegate.edges.earlier_results import forget_results
 from tunegate.errors import PASS
-from tunegate.selection import judged_as
+from tunegate.project import open_project
 from tunegate.settings import Settings
 from tunegate.stages.plan import matrix
-from tunegate.toolbox import open_workplace, opened_tools, prepared_out
+from tunegate.toolbox import opened_tools, prepared_out
 
 
 def run(settings: Settings) -> int:
@@ -21,12 +21,12 @@ def run(settings: Settings) -> int:
     The shards run side by side, so without `--shards` there is one for each target.
     """
     forget_results(prepared_out(settings), since="plan")
-    place = open_workplace(settings)
-    changes = place.changes(settings)
-    config = judged_as(place.config, changes.revisions)
-    root = place.repository.root
+    project = open_project(settings)
+    review = project.review(settings)
+    changes, config = review.changes, review.config
+    repository, root = project.repository, project.repository.root
     shards = settings.shards or len(config.targets)
-    with opened_tools(settings, config, place.repository, root, changes.revisions) as tools:
+    with opened_tools(settings, config, repository, root, changes.revisions) as tools:
         planned = pipeline.make_plan(tools, changes, shards=shards)
         (tools.out / "matrix.json").write_text(json.dumps(matrix(planned)) + "\n")
     if settings.as_json:

@@ -6,23 +6,24 @@ from tunegate import pipeline
 from tunegate.commands.remembering import remember
 from tunegate.commands.reporting import finish
 from tunegate.edges.earlier_results import forget_results
-from tunegate.selection import judged_as
+from tunegate.project import open_project
 from tunegate.settings import Settings
 from tunegate.stages.export_models import versions
-from tunegate.toolbox import open_workplace, opened_tools, prepared_out
+from tunegate.toolbox import opened_tools, prepared_out
 
 
 def run(settings: Settings) -> int:
     """Nothing of the compiler is started for a change that touches no model."""
     out = prepared_out(settings)
     forget_results(out, since="plan")
-    place = open_workplace(settings)
-    changes = place.changes(settings)
-    config = judged_as(place.config, changes.revisions)
+    project = open_project(settings)
+    review = project.review(settings)
+    changes, config = review.changes, review.config
     if not any(versions(change) for change in changes.models):
         return finish(pipeline.nothing_to_do(config, changes, out), settings)
-    root = place.repository.root
-    with opened_tools(settings, config, place.repository, root, changes.revisions) as tools:
+    repository, root = project.repository, project.repository.root
+    revisions, waivers = changes.revisions, review.waivers
+    with opened_tools(settings, config, repository, root, revisions, waivers) as tools:
         report = pipeline.run(tools, changes)
-    remember(report, place)
+    remember(report, config.cache, repository)
     return finish(report, settings)

@@ -6,9 +6,10 @@ from tunegate import pipeline, wire
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.commands.standard_output import write_json
 from tunegate.errors import PASS, ConfigError
+from tunegate.project import open_project
 from tunegate.settings import Settings
 from tunegate.stages.refresh import refreshed
-from tunegate.toolbox import open_workplace, opened_tools
+from tunegate.toolbox import opened_tools
 
 
 def run(settings: Settings, *, shard: int) -> int:
@@ -19,9 +20,10 @@ def run(settings: Settings, *, shard: int) -> int:
         known = ", ".join(str(s.index) for s in planned.shards) or "none"
         message = f"--shard {shard}: not in {settings.out / 'plan.json'}, which has {known}."
         raise ConfigError(message)
-    place = open_workplace(settings)
-    root, revisions = place.repository.root, planned.changes.revisions
-    with opened_tools(settings, place.config, place.repository, root, revisions) as tools:
+    project = open_project(settings)
+    config = project.review_of(planned.changes).config
+    repository, revisions = project.repository, planned.changes.revisions
+    with opened_tools(settings, config, repository, repository.root, revisions) as tools:
         outcome = pipeline.tune_shard(tools, planned, refreshed(chosen, tools.index))
     if settings.as_json:
         write_json(outcome)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import time
 
 from tunegate.ports import Clock
@@ -13,6 +14,11 @@ class SystemClock:
 
     def time(self) -> float:
         return time.time()
+
+
+def today(clock: Clock) -> datetime.date:
+    """The day by which waivers expire, in UTC."""
+    return datetime.datetime.fromtimestamp(clock.time(), tz=datetime.UTC).date()
 
 
 _: type[Clock] = SystemClock

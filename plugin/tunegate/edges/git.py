@@ -14,6 +14,11 @@ from tunegate.edges.onnx_graph import external_files
 from tunegate.errors import ModelError, RevisionError
 from tunegate.ports import Repository, Trailer, TreeEntry
 
+_KINDS: dict[bytes, Literal["file", "link", "submodule"]] = {
+    b"120000": "link",
+    b"160000": "submodule",
+}
+
 
 class GitRepository(GitHistory):
     """One repository: which revisions to compare, and what is in them."""
@@ -24,8 +29,14 @@ class GitRepository(GitHistory):
         if listed is None:
             message = f"{revision}: its files cannot be listed. Fetch the whole commit."
             raise RevisionError(message)
-        entries = [_entry(line) for line in listed.split(b"\0") if line]
-        return tuple(entry for entry in entries if entry is not None)
+        return tuple(_entry(line) for line in listed.split(b"\0") if line)
+
+    def entry(self, revision: str, path: str) -> TreeEntry | None:
+        """What the revision has at this very path, without its content. Raises RevisionError."""
+        listed = self._git.output("ls-tree", "-z", "--full-tree", revision, "--", path)
+        if listed is None:
+            raise RevisionError(f"{revision}: it cannot be read. Fetch the whole commit.")
+        return next((_entry(line) for line in listed.split(b"\0") if line), None)
 
     def read(self, revision: str, path: str) -> bytes:
         content = self._git.output("cat-file", "blob", f"{revision}:{path}")
@@ -84,13 +95,12 @@ class GitRepository(GitHistory):
         raise ModelError(message)
 
 
-def _entry(line: bytes) -> TreeEntry | None:
+def _entry(line: bytes) -> TreeEntry:
     """A name that is not UTF-8 cannot be written into JSON: it is shown with its bytes escaped."""
     meta, _, path = line.partition(b"\t")
-    _, kind, blob = meta.split()
-    if kind != b"blob":
-        return None
-    return TreeEntry(path.decode("utf-8", "backslashreplace"), blob.decode())
+    mode, _, blob = meta.split()
+    name = path.decode("utf-8", "backslashreplace")
+    return TreeEntry(name, blob.decode(), _KINDS.get(mode, "file"))
 
 
 def _beside(version: ModelVersion, path: str, storage: Literal["git", "dvc"]) -> ModelVersion:

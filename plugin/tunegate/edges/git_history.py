@@ -83,6 +83,14 @@ class GitHistory:
             release=release.tag,
         )
 
+    def merged_before(self, head: str | None) -> str | None:
+        """The newest ancestor of the head, or the head itself, that the default branch has; None where
+        there is no such branch."""
+        branch = self._default_branch()
+        if branch is None:
+            return None
+        return self._merge_base(branch, self._commit(head or "HEAD", "--head"))
+
     def merge_commit_revisions(self, base_tip: str = "", head_tip: str = "") -> Revisions:
         """Of a pull request's merge commit: against its first parent, which a shallow checkout
         does not have but the commit itself names.

@@ -18,6 +18,9 @@ _MD5 = "md5:"
 
 def read_content(git: GitProcess, read: Read, version: ModelVersion) -> bytes:
     """Raises ModelError naming the pointer that is not hydrated, and what to run."""
+    if version.storage == "link":
+        message = f"{version.path}: a symbolic link, which is not followed. Commit the file itself."
+        raise ModelError(message)
     if version.storage == "dvc":
         return _from_dvc(git, read, version)
     content = read(version.revision, version.path)

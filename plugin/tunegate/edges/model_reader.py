@@ -10,8 +10,10 @@ from pathlib import PurePosixPath
 import msgspec
 
 from tunegate.artifacts.changes import ExternalFile, ModelPath, ModelVersion
+from tunegate.artifacts.outlines import ModelOutline
 from tunegate.edges.git import GitRepository
 from tunegate.edges.onnx_graph import external_files, graph_digest
+from tunegate.edges.onnx_outline import outline_of
 from tunegate.edges.pointers import LARGEST_POINTER_BYTES, dvc_output, lfs_pointer
 from tunegate.errors import ModelError, RevisionError
 from tunegate.ports import ModelReader, TreeEntry
@@ -34,10 +36,10 @@ class GitModelReader:
         self._files = cache(repository.files)
 
     def models(self, revision: str) -> Mapping[ModelPath, ModelVersion]:
-        entries = self._files(revision)
-        stored = [entry for entry in entries if entry.path.endswith(_MODEL)]
+        entries = [entry for entry in self._files(revision) if entry.kind != "submodule"]
+        stored = [entry for entry in entries if entry.path.casefold().endswith(_MODEL)]
         sizes = self._repository.sizes([entry.blob for entry in stored])
-        tracked = [entry for entry in entries if entry.path.endswith(_MODEL + _DVC)]
+        tracked = [entry for entry in entries if entry.path.casefold().endswith(_MODEL + _DVC)]
         versions = [
             *(self._tracked(revision, entry) for entry in tracked),
             *(self._stored(revision, entry, sizes.get(entry.blob)) for entry in stored),
@@ -59,6 +61,21 @@ class GitModelReader:
         external = self._external(version, names)
         return msgspec.structs.replace(version, graph_digest=digest, external=external), ""
 
+    def outline(self, version: ModelVersion) -> ModelOutline | None:
+        try:
+            return outline_of(self._repository.content(version))
+        except (ModelError, RevisionError):
+            return None
+
+    def obstacle(self, revision: str, path: ModelPath) -> str:
+        entries = self._files(revision)
+        odd = {entry.path: entry.kind for entry in entries if entry.kind != "file"}
+        for each in (path, *map(str, PurePosixPath(path).parents)):
+            if each in odd:
+                return f"{each} is a {'submodule' if odd[each] == 'submodule' else 'symbolic link'}"
+        is_directory = any(entry.path.startswith(f"{path}/") for entry in entries)
+        return f"{path} is a directory" if is_directory else ""
+
     def earlier(self, version: ModelVersion) -> tuple[ModelVersion, int] | None:
         """None where the file is new, or the history here does not reach further back."""
         paths = (version.path, version.path + _DVC)
@@ -71,6 +88,8 @@ class GitModelReader:
 
     def _stored(self, revision: str, entry: TreeEntry, size_bytes: int | None) -> ModelVersion:
         """Of unknown size is a blob that cannot be fetched: opening it will say so."""
+        if entry.kind == "link":
+            return _linked(revision, entry)
         is_small = size_bytes is not None and size_bytes <= LARGEST_POINTER_BYTES
         pointer = lfs_pointer(self._repository.read(revision, entry.path)) if is_small else None
         return ModelVersion(
@@ -90,7 +109,7 @@ class GitModelReader:
             output = None
         return ModelVersion(
             revision=revision,
-            path=entry.path.removesuffix(_DVC),
+            path=entry.path[: -len(_DVC)],
             content_digest=f"git:{entry.blob}" if output is None else f"md5:{output[1].digest}",
             graph_digest=None,
             storage="dvc",
@@ -108,6 +127,18 @@ class GitModelReader:
             ExternalFile(path, f"git:{blobs.get(path) or blobs.get(path + _DVC, 'missing')}")
             for path in paths
         )
+
+
+def _linked(revision: str, entry: TreeEntry) -> ModelVersion:
+    """A symbolic link in a model's place. It may point anywhere, and is not followed."""
+    return ModelVersion(
+        revision=revision,
+        path=entry.path,
+        content_digest=f"git:{entry.blob}",
+        graph_digest=None,
+        storage="link",
+        size_bytes=0,
+    )
 
 
 class _Beside:

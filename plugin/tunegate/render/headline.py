@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tunegate.artifacts.verdicts import Finding, Report, Status, Verdict
+from tunegate.render.policy import summed_up
 from tunegate.render.units import count, interval, percent
 
 WORDS: dict[Status, str] = {
@@ -58,16 +59,20 @@ def headline(
     verdict = report.verdict
     word = WORDS[verdict.status]
     deciding = [each for each in worst_first(verdict) if each.status == verdict.status]
+    told = summed_up(verdict)
+    policy = f"; {told}" if told else ""
     if not deciding:
-        return f"{word}: {prose(_nothing_checked(report))}"
+        said = _nothing_checked(report) if not verdict.findings else "no check failed"
+        return f"{word}: {prose(said)}{policy}"
     first = deciding[0]
     where = f"{name(first.model)} on {name(first.target)}"
     if len(deciding) == 1 and len(verdict.findings) == 1:
-        return f"{word}: {where}: {prose(reason(first, verdict))}"
+        return f"{word}: {where}: {prose(reason(first, verdict))}{policy}"
     counted = f"{len(deciding)} of {count(len(verdict.findings), 'check')}"
     if verdict.status in ("pass", "new"):
-        return f"{word}: {counted} {COUNTED[verdict.status]}, none is slower than the margin allows"
-    return f"{word}: {counted} {COUNTED[verdict.status]}; {where}: {prose(reason(first, verdict))}"
+        return f"{word}: {counted} {COUNTED[verdict.status]}, none is slower than allowed{policy}"
+    why = prose(reason(first, verdict))
+    return f"{word}: {counted} {COUNTED[verdict.status]}; {where}: {why}{policy}"
 
 
 def worst_first(verdict: Verdict) -> tuple[Finding, ...]:

@@ -13,6 +13,7 @@ from tunegate.render.escape import code, prose
 from tunegate.render.headline import MARKS, WORDS, headline, reason, worst_first
 from tunegate.render.ledger import audit, spending
 from tunegate.render.operators import TunedRow, parts, tuned_rows
+from tunegate.render.policy import policy_lines, uncovered_line
 from tunegate.render.shipped import shipped
 from tunegate.render.stopped import stopped_words, tuning_ended
 from tunegate.render.units import (
@@ -41,6 +42,7 @@ def render(report: Report, *, limit_chars: int = 60_000) -> str:
     """
     sections = (
         _verdict(report),
+        _policy(report),
         _models(report),
         _shipped(report),
         *_slowdowns(report),
@@ -57,6 +59,11 @@ def render(report: Report, *, limit_chars: int = 60_000) -> str:
 
 def _verdict(report: Report) -> str:
     return f"### {MARKS[report.verdict.status]} {headline(report, code, prose)}"
+
+
+def _policy(report: Report) -> str:
+    lines = [f"- {line}" for line in policy_lines(report.verdict, code)]
+    return "\n".join(["#### Changes to the rules of this gate", "", *lines]) if lines else ""
 
 
 def _models(report: Report) -> str:
@@ -190,6 +197,11 @@ def _saved(saved: Cost | None) -> str:
 
 
 def _warnings(report: Report) -> str:
+    uncovered = uncovered_line(report.changes.uncovered, code)
+    return "\n\n".join(filter(None, (_told(report), uncovered)))
+
+
+def _told(report: Report) -> str:
     return "\n".join(f"> ⚠️ {prose(warning)}\n>" for warning in report.warnings).removesuffix("\n>")
 
 

@@ -14,6 +14,7 @@ from tunegate.artifacts.verdicts import Finding, Report, Status
 from tunegate.render.escape import visible
 from tunegate.render.headline import WORDS, headline, worst_first
 from tunegate.render.operators import parts
+from tunegate.render.policy import policy_lines, uncovered_line
 from tunegate.render.shipped import shipped
 from tunegate.render.stopped import tuning_ended
 from tunegate.render.units import (
@@ -55,6 +56,8 @@ def render(report: Report, *, width: int = 100, colour: bool = False) -> str:
     )
     status = report.verdict.status
     console.print(Text(headline(report, visible, visible), style=f"bold {COLOURS[status]}"))
+    for line in policy_lines(report.verdict, visible):
+        console.print(_indented(f"→ {line}"))
     if report.verdict.findings:
         console.print(_checks(report))
     for finding in worst_first(report.verdict):
@@ -63,6 +66,9 @@ def render(report: Report, *, width: int = 100, colour: bool = False) -> str:
     for sentence in list(shipped(report, visible))[:SHOWN_CHECKS]:
         console.print(_indented(sentence))
     console.print(_indented(_tuning(report)))
+    uncovered = uncovered_line(report.changes.uncovered, visible)
+    if uncovered:
+        console.print(_indented(uncovered))
     for line in (*report.warnings, *report.next_steps):
         console.print(_indented(f"→ {visible(line, 600)}"))
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"

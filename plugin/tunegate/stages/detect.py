@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+import msgspec
+
 from tunegate.artifacts.changes import ChangeSet, ModelChange, ModelPath, ModelVersion, Revisions
+from tunegate.artifacts.policy_changes import PolicyChange
 from tunegate.config import Config
 from tunegate.errors import ConfigError
+from tunegate.policy.effective import told_in_order
 from tunegate.ports import ModelReader
 from tunegate.selection import matches, needs_of, selected, targets_for
+from tunegate.stages.judging import judged_by
+from tunegate.stages.pair_models import pair_models
 
 Change = Literal["weights-only", "structural", "config", "unknown"]
 Found = Mapping[ModelPath, ModelVersion]
@@ -25,34 +31,34 @@ def detect(
 ) -> ChangeSet:
     """Only models whose stored bytes differ, or what may be their data, are opened.
 
-    `base_config` None: unreadable or absent. Raises ConfigError, naming the configuration, for a
-    glob that matches nothing on either side.
+    `config` is the head's; `base_config` None: there is none. What is asked of a model that the base
+    covers is the base's to say. Raises ConfigError, naming the configuration, for a glob that matches
+    nothing on either side.
     """
     head = reader.models(revisions.head)
     base = {} if revisions.base is None else reader.models(revisions.base)
     _check_globs(config, config_name, [*head, *base])
-    old_config = base_config or config
-    head_paths = set(selected(config, head))
-    base_paths = set(selected(old_config, base))
-    renamed = _renames(
-        {p: base[p] for p in base_paths - head_paths if p not in head},
-        {p: head[p] for p in head_paths - base_paths if p not in base},
-    )
-    changes, unchanged = [], []
-    for path in sorted(head_paths):
-        before = renamed.get(path) or base.get(path)
-        change = _change(reader, config, old_config, path, before, head[path])
-        if change is None:
-            unchanged.append(path)
-        else:
-            changes.append(change)
-    gone = base_paths - head_paths - {version.path for version in renamed.values()}
-    changes += [_deleted(base[path], old_config) for path in sorted(gone) if path not in head]
+    old = base_config or config
+    pairs = pair_models(reader, base, head, selected(old, base), revisions.head)
+    judging = judged_by(base_config, config, head, pairs.before, reader)
+    covered = selected(judging.config, head)
+    found = {
+        path: _change(reader, judging.config, old, head[path], pairs.before.get(path))
+        for path in covered
+    }
+    changes = [
+        _told_as_moved(change, pairs.moved.get(path)) for path, change in found.items() if change
+    ]
+    changes += [_unreadable(path, base[path], old, what) for path, what in pairs.blocked.items()]
+    changes += [_deleted(base[path], old) for path in pairs.lost]
+    lost = pairs.lost if base_config is not None else ()
     return ChangeSet(
         revisions=revisions,
         models=tuple(changes),
-        unchanged=tuple(unchanged),
+        unchanged=tuple(path for path, change in found.items() if change is None),
         notes=_notes(revisions, base_config),
+        policy_changes=told_in_order([*map(_no_longer_covered, lost), *judging.changes]),
+        uncovered=tuple(sorted(set(head) - set(covered))),
     )
 
 
@@ -60,11 +66,12 @@ def _change(
     reader: ModelReader,
     config: Config,
     old_config: Config,
-    path: ModelPath,
-    before: ModelVersion | None,
     after: ModelVersion,
+    before: ModelVersion | None,
 ) -> ModelChange | None:
-    targets = targets_for(config, path)
+    path, targets = after.path, targets_for(config, after.path)
+    if after.storage == "link" and (before is None or _identity(before) != _identity(after)):
+        return _unreadable(path, before, config, f"{path} is a symbolic link")
     if before is None:
         return ModelChange(
             path=path,
@@ -146,16 +153,32 @@ def _deleted(version: ModelVersion, old_config: Config) -> ModelChange:
     )
 
 
-def _renames(gone: Found, new: Found) -> dict[ModelPath, ModelVersion]:
-    """New path -> the vanished model with the same bytes; each vanished one is found once."""
-    left = [gone[path] for path in sorted(gone)]
-    renamed: dict[ModelPath, ModelVersion] = {}
-    for path, version in sorted(new.items()):
-        same = [old for old in left if old.content_digest == version.content_digest]
-        if same:
-            renamed[path] = same[0]
-            left.remove(same[0])
-    return renamed
+def _unreadable(
+    path: ModelPath, before: ModelVersion | None, config: Config, what: str
+) -> ModelChange:
+    """What stands in the model's place is no model: nobody can say that it got no slower."""
+    return ModelChange(
+        path=path,
+        kind="unreadable",
+        change=None,
+        base=before,
+        head=None,
+        targets=targets_for(config, path),
+        reason=f"{what} in the head, so the model cannot be checked: commit it as a file",
+    )
+
+
+def _told_as_moved(change: ModelChange, was: ModelPath | None) -> ModelChange:
+    if was is None or change.kind == "unreadable":
+        return change
+    reason = f"{change.reason}; compared with {was}, which it replaces"
+    return msgspec.structs.replace(change, reason=reason)
+
+
+def _no_longer_covered(path: ModelPath) -> PolicyChange:
+    return PolicyChange(
+        key="models", old="gated", new="deleted", effect="loosened", counts="now", model=path
+    )
 
 
 def _identity(version: ModelVersion) -> tuple[str, ...]:
@@ -176,5 +199,5 @@ def _notes(revisions: Revisions, base_config: Config | None) -> tuple[str, ...]:
     if revisions.base is None:
         return (f"no base to compare with ({revisions.reason}): every model counts as added",)
     if base_config is None:
-        return ("the base has no readable configuration: the head's is used for both",)
+        return ("the base has no configuration that can be read: the head's judges this change",)
     return ()

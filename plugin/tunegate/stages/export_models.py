@@ -54,8 +54,8 @@ def _identity(version: ModelVersion) -> str:
 
 
 def versions(change: ModelChange) -> dict[Side, ModelVersion]:
-    """The sides of a change that must be compiled: none of a deleted or merely renamed model."""
-    if change.kind in {"deleted", "renamed"}:
+    """The sides of a change that must be compiled: none of a model that is gone or merely renamed."""
+    if change.kind in {"deleted", "renamed", "unreadable"}:
         return {}
     sides: dict[Side, ModelVersion] = {}
     if change.base is not None:

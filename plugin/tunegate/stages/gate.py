@@ -13,6 +13,7 @@ from tunegate.config import GateConfig
 from tunegate.gate.waiving import notes
 from tunegate.stages.judgements import (
     NO_POLICIES,
+    Judgement,
     Policies,
     absolute,
     latency,
@@ -66,20 +67,33 @@ def decide(
         for cell in expected_cells(change)
     }
     status = worst([finding.status for finding in findings.values()])
-    code = EXIT_CODES[status]
-    if status == "inconclusive" and gate.inconclusive == "warn":
-        code = errors.PASS
+    policy_fails = _policy_fails(changes, gate)
+    if policy_fails:
+        status = worst([status, "fail"])
     used = {cell: finding.status in {"waived", "fail"} for cell, finding in findings.items()}
     return Verdict(
         status=status,
-        exit_code=code,
+        exit_code=_exit_code(status, gate),
         findings=tuple(findings.values()),
         tuning=tuning,
         margin_percent=gate.margin_percent,
         revisions=changes.revisions,
         seed="" if run is None else run.seed,
+        policy_changes=changes.policy_changes,
+        policy_fails=policy_fails,
         notes=tuple(notes(policies.waivers, used, policies.today)),
     )
+
+
+def _policy_fails(changes: ChangeSet, gate: GateConfig) -> bool:
+    weakened = any(change.weakens for change in changes.policy_changes)
+    return weakened and gate.policy_changes == "fail"
+
+
+def _exit_code(status: Status, gate: GateConfig) -> int:
+    if status == "inconclusive" and gate.inconclusive == "warn":
+        return errors.PASS
+    return EXIT_CODES[status]
 
 
 def expected_cells(change: ModelChange) -> tuple[Cell, ...]:
@@ -102,7 +116,10 @@ def _judge(
     gate: GateConfig,
     policies: Policies,
 ) -> Finding:
-    first = latency(change, comparison, measured, built, gate)
+    if change.kind == "unreadable":
+        first = Judgement("error", change.reason)
+    else:
+        first = latency(change, comparison, measured, built, gate)
     first = waived(first, comparison, cell, policies)
     others = (
         absolute(measured, policies.objectives.get(cell.model)),

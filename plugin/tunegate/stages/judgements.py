@@ -10,7 +10,7 @@ import msgspec
 
 from tunegate.artifacts.builds import Build, Cell, CellBuilds
 from tunegate.artifacts.changes import ModelChange, ModelPath
-from tunegate.artifacts.measurements import CellMeasurement, Comparison
+from tunegate.artifacts.measurements import CellMeasurement, Comparison, Interval
 from tunegate.artifacts.verdicts import Status
 from tunegate.artifacts.waivers import Waiver
 from tunegate.config import GateConfig, ObjectiveConfig
@@ -21,9 +21,10 @@ from tunegate.gate.waiving import standing, waiver_of
 
 class Policies(msgspec.Struct, frozen=True, kw_only=True):
     """What was agreed on beside the margin; `today` is what waivers expire by,
-    `metric_margin` how much less of the user's metric is no fault."""
+    `pending_waivers` count once they are merged, `metric_margin` how much less of the user's metric is no fault."""
 
     waivers: tuple[Waiver, ...] = ()
+    pending_waivers: tuple[Waiver, ...] = ()
     today: datetime.date = datetime.date.min
     objectives: Mapping[ModelPath, ObjectiveConfig] = {}
     metric_margin: float = 0.0
@@ -67,12 +68,25 @@ def waived(
     judged: Judgement, comparison: Comparison | None, cell: Cell, policies: Policies
 ) -> Judgement:
     """A proven slowdown under its waiver, if it has one."""
+    if judged.status != "fail":
+        return judged
     waiver = waiver_of(policies.waivers, cell)
-    if judged.status != "fail" or waiver is None:
+    change = comparison.change_percent if comparison else None
+    judged = _with_waiver(judged, waiver, change, policies.today)
+    pending = waiver_of(policies.pending_waivers, cell)
+    if judged.status == "fail" and standing(pending, change, policies.today) == "covers":
+        why = "this change brings a waiver that covers it: merge the waiver first, it counts then"
+        return Judgement("fail", f"{judged.reason}; {why}")
+    return judged
+
+
+def _with_waiver(
+    judged: Judgement, waiver: Waiver | None, change: Interval | None, today: datetime.date
+) -> Judgement:
+    if waiver is None:
         return judged
     ceiling = f"+{waiver.ceiling_percent:g} %"
-    change = comparison.change_percent if comparison else None
-    match standing(waiver, change, policies.today):
+    match standing(waiver, change, today):
         case "covers":
             why = f"waived up to {ceiling} until {waiver.expires}: {waiver.reason} ({waiver.issue})"
             return Judgement("waived", f"{judged.reason}; {why}")
@@ -210,6 +224,9 @@ def _by_interval(comparison: Comparison, gate: GateConfig) -> Judgement:
     margin = f"{gate.margin_percent:g} % margin"
     if comparison.decision == "fail":
         return Judgement("fail", f"slower by {text}, over the {margin}")
+    if comparison.decision == "pass" and change.low > gate.margin_percent:
+        floor = f"the absolute floor of {gate.absolute_floor_us:g} us"
+        return Judgement("pass", f"slower by {text}, over the {margin}, but under {floor}")
     if comparison.decision == "pass":
         return Judgement("pass", f"{text}, within the {margin}")
     return Judgement("inconclusive", f"{text} spans the {margin}; {_wanted(comparison)}")

@@ -104,8 +104,8 @@ def test_a_submodule_is_no_file(origin: Checkout, tmp_path: Path) -> None:
     allow = ("-c", "protocol.file.allow=always")
     origin.git(*allow, "submodule", "-q", "add", str(other.path), "sub")
     origin.commit({})
-    listed = {entry.path for entry in GitRepository(origin.path).files("HEAD")}
-    assert listed == {".gitmodules", "a.onnx"}
+    listed = {entry.path: entry.kind for entry in GitRepository(origin.path).files("HEAD")}
+    assert listed == {".gitmodules": "file", "a.onnx": "file", "sub": "submodule"}
 
 
 def test_a_submodule_is_a_repository_of_its_own(origin: Checkout, tmp_path: Path) -> None:

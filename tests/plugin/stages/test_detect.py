@@ -28,22 +28,16 @@ from tunegate.stages.detect import detect
 CONFIG = Config(models=(ModelConfig(path="models/**/*.onnx"),))
 
 
-class CountingReader:
+class CountingReader(GitModelReader):
     """Remembers which models were opened."""
 
-    def __init__(self, reader: GitModelReader) -> None:
-        self._reader = reader
+    def __init__(self, repository: GitRepository) -> None:
+        super().__init__(repository)
         self.opened_paths: list[str] = []
-
-    def earlier(self, version: ModelVersion) -> tuple[ModelVersion, int] | None:
-        return None
-
-    def models(self, revision: str) -> Mapping[str, ModelVersion]:
-        return self._reader.models(revision)
 
     def opened(self, version: ModelVersion) -> tuple[ModelVersion, str]:
         self.opened_paths.append(version.path)
-        return self._reader.opened(version)
+        return super().opened(version)
 
 
 @pytest.fixture
@@ -117,10 +111,17 @@ def test_a_renamed_model_has_nothing_to_do(project: Checkout) -> None:
     assert opened == []
 
 
-def test_a_renamed_and_changed_model_is_another_one(project: Checkout) -> None:
+def test_a_renamed_and_changed_model_is_compared_with_what_it_was(project: Checkout) -> None:
     moved = {"models/conv.onnx": None, "models/b.onnx": content(conv_model(seed=1))}
-    changes, _ = after(project, moved)
-    assert kinds(changes) == {"models/b.onnx": "added", "models/conv.onnx": "deleted"}
+    (change,) = after(project, moved)[0].models
+    assert (change.path, change.kind, change.change) == (
+        "models/b.onnx",
+        "modified",
+        "weights-only",
+    )
+    assert change.base is not None
+    assert change.base.path == "models/conv.onnx"
+    assert "compared with models/conv.onnx, which it replaces" in change.reason
 
 
 def test_a_copy_is_added_and_the_original_unchanged(project: Checkout) -> None:
@@ -140,11 +141,12 @@ def test_of_two_equal_models_each_is_renamed_once(project: Checkout) -> None:
     ]
 
 
-def test_a_model_that_moves_out_of_the_configuration_is_no_longer_checked(
-    project: Checkout,
-) -> None:
-    moved = {"models/conv.onnx": None, "attic/conv.onnx": content(conv_model())}
-    assert kinds(after(project, moved)[0]) == {"models/conv.onnx": "deleted"}
+def test_a_model_that_moves_out_of_the_configuration_is_still_checked(project: Checkout) -> None:
+    moved = {"models/conv.onnx": None, "attic/conv.onnx": content(conv_model(out=16))}
+    changes = after(project, moved)[0]
+    assert kinds(changes) == {"attic/conv.onnx": "modified"}
+    (told,) = changes.policy_changes
+    assert (told.model, told.new) == ("attic/conv.onnx", "no entry matches it")
 
 
 # data files ----------------------------------------------------------------------
@@ -196,12 +198,12 @@ def test_a_model_that_moves_to_other_data_is_modified(project: Checkout) -> None
 # the configuration ---------------------------------------------------------------
 
 
-def test_a_change_of_what_a_model_needs_is_a_change_of_the_model(project: Checkout) -> None:
+def test_other_shapes_have_no_effect_while_those_of_the_base_fit(project: Checkout) -> None:
     entry = ModelConfig(path="models/**/*.onnx", inputs={"x": (1, 8)})
     changes, opened = after(project, {}, Config(models=(entry,)))
-    assert {change.change for change in changes.models} == {"config"}
-    assert changes.models[0].reason == "its inputs or targets changed in the configuration"
-    assert opened == []
+    assert (changes.models, opened) == ((), [])
+    (told,) = changes.policy_changes
+    assert (told.key, told.counts) == ("models[].inputs", "once merged")
 
 
 def test_a_new_target_concerns_every_model_that_uses_it(project: Checkout) -> None:
@@ -226,7 +228,9 @@ def test_a_comment_in_the_configuration_changes_nothing(project: Checkout) -> No
 def test_an_unreadable_configuration_of_the_base_is_noted(project: Checkout) -> None:
     head = project.git("rev-parse", "HEAD")
     changes = detect(reader_of(project), Revisions(base=head, head=head), CONFIG, None)
-    assert changes.notes == ("the base has no readable configuration: the head's is used for both",)
+    assert changes.notes == (
+        "the base has no configuration that can be read: the head's judges this change",
+    )
 
 
 def test_without_a_base_every_model_is_added_and_it_is_said_why(project: Checkout) -> None:
@@ -273,7 +277,7 @@ def after(
 
 
 def reader_of(project: Checkout) -> CountingReader:
-    return CountingReader(GitModelReader(GitRepository(project.path)))
+    return CountingReader(GitRepository(project.path))
 
 
 def kinds(changes: ChangeSet) -> dict[str, str]:

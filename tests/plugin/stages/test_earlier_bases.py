@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from tests.support.measured_cells import MODEL, make_changes, make_version
 from tunegate.artifacts.changes import Ancestor, ModelPath, ModelVersion
+from tunegate.artifacts.outlines import ModelOutline
 from tunegate.stages.earlier_bases import with_earlier_bases
 
 BROKEN = {MODEL: "m.onnx: not a valid ONNX model"}
@@ -17,6 +18,12 @@ class History:
 
     def models(self, revision: str) -> Mapping[ModelPath, ModelVersion]:
         return {}
+
+    def outline(self, version: ModelVersion) -> ModelOutline | None:
+        return None
+
+    def obstacle(self, revision: str, path: str) -> str:
+        return ""
 
     def opened(self, version: ModelVersion) -> tuple[ModelVersion, str]:
         return version, ""

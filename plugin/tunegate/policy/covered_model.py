@@ -1,0 +1,113 @@
+"""What is asked of one model that the base covers."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Callable, Iterator
+from typing import Literal, NamedTuple
+
+from tunegate.artifacts.changes import ModelPath
+from tunegate.artifacts.outlines import ModelInput
+from tunegate.artifacts.policy_changes import Effect, PolicyChange
+from tunegate.config import Config, ModelConfig, ObjectiveConfig
+from tunegate.policy.rules import OBJECTIVE
+from tunegate.policy.sections import differences, merged
+from tunegate.policy.shapes import fit
+from tunegate.policy.targets import names
+from tunegate.policy.written import written
+
+InputsOf = Callable[[ModelPath], tuple[ModelInput, ...] | None]
+"""The inputs of a model of the head; None where it cannot be read."""
+
+
+class CoveredModel(NamedTuple):
+    """A model with the base's entry for it, and the head's where that has one."""
+
+    path: ModelPath
+    old: ModelConfig
+    new: ModelConfig | None
+
+
+class Asked(NamedTuple):
+    """The entry that judges the model, and how it differs from the base's."""
+
+    entry: ModelConfig
+    changes: tuple[PolicyChange, ...]
+
+
+def asked_of(model: CoveredModel, base: Config, head: Config, inputs_of: InputsOf) -> Asked:
+    """The base's shapes where they still fit, its objective or a stricter one, its targets and more."""
+    shapes, shape_changes = _shapes(model, inputs_of)
+    objective, objective_changes = _objective(model)
+    targets, target_changes = _targets(model, base, head)
+    entry = ModelConfig(
+        path=glob.escape(model.path), inputs=shapes, targets=targets, objective=objective
+    )
+    changes = (*_coverage(model), *shape_changes, *objective_changes, *target_changes)
+    return Asked(entry, changes)
+
+
+def _coverage(model: CoveredModel) -> Iterator[PolicyChange]:
+    if model.new is None:
+        yield _change(model, "path", model.old.path, "no entry matches it", "loosened")
+
+
+def _shapes(
+    model: CoveredModel, inputs_of: InputsOf
+) -> tuple[dict[str, tuple[int, ...]], list[PolicyChange]]:
+    old = model.old.inputs
+    if model.new is None or model.new.inputs == old:
+        return old, []
+    inputs = inputs_of(model.path)
+    fits = inputs is None or fit(old, inputs)
+    changed = _change(
+        model,
+        "inputs",
+        written(old),
+        written(model.new.inputs),
+        "changed",
+        "once merged" if fits else "now",
+    )
+    return (old if fits else model.new.inputs), [changed]
+
+
+def _objective(model: CoveredModel) -> tuple[ObjectiveConfig | None, list[PolicyChange]]:
+    old, new = model.old.objective, model.new.objective if model.new else None
+    if model.new is None or old == new:
+        return old, []
+    if old is None:
+        return new, [_change(model, "objective", "not set", written(new), "tightened", "now")]
+    if new is None:
+        return old, [_change(model, "objective", written(old), "not set", "loosened")]
+    found = differences(old, new, OBJECTIVE, "models[].objective", model=model.path)
+    return merged(old, new, OBJECTIVE), list(found)
+
+
+def _targets(
+    model: CoveredModel, base: Config, head: Config
+) -> tuple[tuple[str, ...], list[PolicyChange]]:
+    """Targets that are gone from the file, or new in it, are said once, and not of every model."""
+    old = model.old.targets or names(base)
+    new = (model.new.targets or names(head)) if model.new else old
+    lost = [name for name in old if name not in new and name in names(head)]
+    gained = [name for name in new if name not in old and name in names(base)]
+    all_of_them = (*old, *(name for name in new if name not in old))
+    changes = []
+    if lost:
+        changes.append(_change(model, "targets", written(old), written(new), "loosened"))
+    elif gained:
+        changes.append(_change(model, "targets", written(old), written(new), "tightened", "now"))
+    return all_of_them, changes
+
+
+def _change(
+    model: CoveredModel,
+    key: str,
+    old: str,
+    new: str,
+    effect: Effect,
+    counts: Literal["now", "once merged"] = "once merged",
+) -> PolicyChange:
+    return PolicyChange(
+        key=f"models[].{key}", old=old, new=new, effect=effect, counts=counts, model=model.path
+    )

@@ -1,0 +1,96 @@
+"""The configuration that judges a change: the base's, made stricter by the head's.
+
+What the head loosens has no effect on its own verdict. It is told as a policy change and counts once
+it is merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from typing import NamedTuple
+
+import msgspec
+
+from tunegate.artifacts.changes import ModelPath
+from tunegate.artifacts.policy_changes import PolicyChange
+from tunegate.config import Config
+from tunegate.policy.covered_model import Asked, CoveredModel, InputsOf, asked_of
+from tunegate.policy.rules import BUDGET, CACHE, GATE
+from tunegate.policy.sections import differences, merged
+from tunegate.policy.targets import merged_targets, names, target_changes
+from tunegate.policy.written import written
+from tunegate.selection import entry_for
+
+
+class Effective(NamedTuple):
+    config: Config
+    changes: tuple[PolicyChange, ...]
+
+
+def effective(
+    base: Config, head: Config, models: Mapping[ModelPath, ModelPath], inputs_of: InputsOf
+) -> Effective:
+    """`models` are the models of the head, each with its path at the base, which is its own for one
+    that is new. The head's rules hold for those that the base does not cover."""
+    merged_config = msgspec.structs.replace(
+        base,
+        targets=merged_targets(base, head),
+        cache=merged(base.cache, head.cache, CACHE),
+        budget=merged(base.budget, head.budget, BUDGET),
+        gate=merged(base.gate, head.gate, GATE),
+    )
+    covered = [
+        CoveredModel(path, old, entry_for(head, path))
+        for path, before in sorted(models.items())
+        if (old := entry_for(base, before)) is not None
+    ]
+    asked = [(model, asked_of(model, base, head, inputs_of)) for model in covered]
+    own = [found.entry for model, found in asked if not _is_head_s(model, found, merged_config)]
+    config = msgspec.structs.replace(merged_config, models=(*own, *head.models))
+    changes = (*_of_sections(base, head), *target_changes(base, head), *_of_models(asked))
+    return Effective(config, told_in_order(changes))
+
+
+def told_in_order(changes: Iterable[PolicyChange]) -> tuple[PolicyChange, ...]:
+    """What somebody has to agree to comes first."""
+    return tuple(sorted(changes, key=lambda change: not change.weakens))
+
+
+def _is_head_s(model: CoveredModel, found: Asked, config: Config) -> bool:
+    """Whether the head's own entry already asks for the same."""
+    if model.new is None:
+        return False
+    asked = set(model.new.targets or names(config))
+    return (
+        asked == set(found.entry.targets)
+        and model.new.inputs == found.entry.inputs
+        and model.new.objective == found.entry.objective
+    )
+
+
+def _of_sections(base: Config, head: Config) -> Iterator[PolicyChange]:
+    yield from differences(base.gate, head.gate, GATE, "gate")
+    yield from differences(base.budget, head.budget, BUDGET, "budget")
+    yield from differences(base.cache, head.cache, CACHE, "cache")
+    if base.executor != head.executor:
+        yield PolicyChange(
+            key="executor",
+            old=written(base.executor),
+            new=written(head.executor),
+            effect="changed",
+            counts="once merged",
+        )
+
+
+def _of_models(asked: Iterable[tuple[CoveredModel, Asked]]) -> Iterator[PolicyChange]:
+    """One change for all models of an entry that it is the same for."""
+    found = [(model.old.path, change) for model, each in asked for change in each.changes]
+    found.sort(key=lambda pair: (pair[0], msgspec.structs.astuple(_anywhere(pair[1]))))
+    for (glob, _), same in groupby(found, key=lambda pair: (pair[0], _anywhere(pair[1]))):
+        group = [change for _, change in same]
+        yield group[0] if len(group) == 1 else msgspec.structs.replace(group[0], model=glob)
+
+
+def _anywhere(change: PolicyChange) -> PolicyChange:
+    return msgspec.structs.replace(change, model="")

@@ -1,0 +1,61 @@
+"""Which of two values counts, for each key of the configuration.
+
+A key that is named here has an order: the stricter value counts, whoever wrote it. Every other key has
+none: the base's value counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+Strictness = Callable[[Any], float]
+"""The larger the number, the stricter the value."""
+
+
+class Rules(msgspec.Struct, frozen=True, kw_only=True):
+    """Of one section. `ordered` are keys with an order; `filled` are keys that the head may set where
+    the base has none."""
+
+    ordered: Mapping[str, Strictness] = {}
+    filled: frozenset[str] = frozenset()
+
+
+def smaller(value: float | None) -> float:
+    """The smaller, the stricter; no value at all is no limit."""
+    return -math.inf if value is None else -value
+
+
+def larger(value: float) -> float:
+    return value
+
+
+def later(*values: str) -> Strictness:
+    """The values from the loosest to the strictest."""
+    return values.index
+
+
+GATE = Rules(
+    ordered={
+        "margin_percent": smaller,
+        "release_margin_percent": smaller,
+        "size_margin_percent": smaller,
+        "memory_margin_percent": smaller,
+        "workspace_margin_percent": smaller,
+        "absolute_floor_us": smaller,
+        "inconclusive": later("warn", "fail"),
+        "policy_changes": later("report", "fail"),
+        "waivers_from": later("head", "base"),
+        "waiver_trailers": smaller,
+    }
+)
+BUDGET = Rules(
+    ordered={"minutes": smaller, "usd": smaller, "trials": smaller},
+    filled=frozenset({"usd_per_hour"}),
+)
+CACHE = Rules()
+TARGET = Rules(filled=frozenset({"usd_per_hour", "expect_gpu"}))
+OBJECTIVE = Rules(ordered={"ms": smaller, "percentile": larger})

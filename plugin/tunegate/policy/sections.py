@@ -1,0 +1,60 @@
+"""Two versions of one section of the configuration, merged into the one that judges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+import msgspec
+
+from tunegate.artifacts.policy_changes import PolicyChange
+from tunegate.policy.rules import Rules
+from tunegate.policy.written import written
+
+Section = TypeVar("Section", bound=msgspec.Struct)
+
+
+def merged(base: Section, head: Section, rules: Rules) -> Section:
+    """The section that judges: the stricter value of an ordered key, else the base's."""
+    values = {
+        field.name: _counting(field.name, base, head, rules)
+        for field in msgspec.structs.fields(base)
+    }
+    return msgspec.structs.replace(base, **values)
+
+
+def differences(
+    base: Section, head: Section, rules: Rules, section: str, **place: str
+) -> Iterator[PolicyChange]:
+    """A change for every key whose values differ. `place` is the model or target."""
+    for field in msgspec.structs.fields(base):
+        old, new = getattr(base, field.name), getattr(head, field.name)
+        if old != new:
+            yield _difference(field.name, old, new, rules, f"{section}.{field.encode_name}", place)
+
+
+def _difference(
+    name: str, old: object, new: object, rules: Rules, key: str, place: dict[str, str]
+) -> PolicyChange:
+    weight = rules.ordered.get(name)
+    if weight is not None:
+        is_stricter = weight(new) > weight(old)
+    else:
+        is_stricter = name in rules.filled and old is None
+    has_order = weight is not None or (name in rules.filled and new is None)
+    return PolicyChange(
+        key=key,
+        old=written(old),
+        new=written(new),
+        effect="tightened" if is_stricter else "loosened" if has_order else "changed",
+        counts="now" if is_stricter else "once merged",
+        **place,
+    )
+
+
+def _counting(name: str, base: Section, head: Section, rules: Rules) -> object:
+    old, new = getattr(base, name), getattr(head, name)
+    weight = rules.ordered.get(name)
+    if weight is not None:
+        return max(old, new, key=weight)
+    return new if old is None and name in rules.filled else old

@@ -1,0 +1,73 @@
+"""Which waivers count: those of the base, as far as the head still wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from tunegate.artifacts.builds import Cell
+from tunegate.artifacts.policy_changes import PolicyChange
+from tunegate.artifacts.waivers import Waiver
+
+
+class Waivers(msgspec.Struct, frozen=True, kw_only=True):
+    """`counting` are those that this verdict knows. `pending` are those of the head that it does not:
+    they count once they are merged."""
+
+    counting: tuple[Waiver, ...] = ()
+    pending: tuple[Waiver, ...] = ()
+    changes: tuple[PolicyChange, ...] = ()
+
+
+NO_WAIVERS = Waivers()
+
+
+def merged_waivers(base: Sequence[Waiver], head: Sequence[Waiver], file: str) -> Waivers:
+    """`file` is what the two versions are called. A waiver that the head removes, lowers or shortens
+    counts as the head has it."""
+    before = {waiver.cell: waiver for waiver in base}
+    after = {waiver.cell: waiver for waiver in head}
+    return Waivers(
+        counting=tuple(
+            _narrower(waiver, after[waiver.cell]) for waiver in base if waiver.cell in after
+        ),
+        pending=tuple(each for each in head if _is_wider(each, before.get(each.cell))),
+        changes=tuple(_changes(before, after, file)),
+    )
+
+
+def _narrower(old: Waiver, new: Waiver) -> Waiver:
+    return msgspec.structs.replace(
+        old,
+        ceiling_percent=min(old.ceiling_percent, new.ceiling_percent),
+        expires=min(old.expires, new.expires),
+    )
+
+
+def _is_wider(new: Waiver, old: Waiver | None) -> bool:
+    return old is None or new.ceiling_percent > old.ceiling_percent or new.expires > old.expires
+
+
+def _changes(
+    before: dict[Cell, Waiver], after: dict[Cell, Waiver], file: str
+) -> Iterator[PolicyChange]:
+    for cell in dict.fromkeys([*before, *after]):
+        old, new = before.get(cell), after.get(cell)
+        if _terms(old) != _terms(new):
+            is_wider = new is not None and _is_wider(new, old)
+            yield PolicyChange(
+                key=file,
+                old=_terms(old),
+                new=_terms(new),
+                effect="loosened" if is_wider else "tightened",
+                counts="once merged" if is_wider else "now",
+                model=cell.model,
+                target=cell.target,
+            )
+
+
+def _terms(waiver: Waiver | None) -> str:
+    if waiver is None:
+        return "no waiver"
+    return f"up to +{waiver.ceiling_percent:g} % until {waiver.expires}"

@@ -1,0 +1,144 @@
+"""A repository with its configuration: what is checked in it, and by which rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from tunegate.artifacts.changes import ChangeSet, Revisions
+from tunegate.artifacts.policy_changes import PolicyChange
+from tunegate.config import Config
+from tunegate.edges import config_file
+from tunegate.edges.clock import SystemClock, today
+from tunegate.edges.config_revision import FoundConfig, config_at, path_inside
+from tunegate.edges.git import GitRepository
+from tunegate.edges.model_reader import GitModelReader
+from tunegate.policy.effective import told_in_order
+from tunegate.policy.waivers import Waivers
+from tunegate.selection import judged_as
+from tunegate.settings import Overrides, Settings, overridden
+from tunegate.stages.detect import detect
+from tunegate.stages.judging import judging_config
+from tunegate.waivers import read_waivers
+
+
+class Review(msgspec.Struct, frozen=True, kw_only=True):
+    """What a change touches, and the rules that judge it: `config` is base's and head's together."""
+
+    changes: ChangeSet
+    config: Config
+    waivers: Waivers
+
+
+@dataclass(frozen=True, kw_only=True)
+class Project:
+    """`own` is the configuration of the checkout, None where it has none. `path` is that file's in the
+    repository, None for one outside: that is nobody's to change, and judges base and head."""
+
+    repository: GitRepository
+    config_path: Path
+    path: str | None
+    own: Config | None
+    overrides: Overrides
+
+    @property
+    def config(self) -> Config:
+        """The checkout's, for commands without a base. Raises ConfigError where there is none."""
+        return self.own or config_file.load(self.config_path)
+
+    def review(self, settings: Settings) -> Review:
+        """Raises RevisionError, and ConfigError where neither side has a configuration."""
+        revisions = self._revisions(settings)
+        before = self._before(revisions)
+        changes = detect(
+            GitModelReader(self.repository),
+            revisions,
+            self.own or before.config or self.config,
+            before.config,
+            config_name=str(self.config_path),
+        )
+        review = self._judged(changes, before)
+        told = (*self._told(before), *changes.policy_changes, *review.waivers.changes)
+        return msgspec.structs.replace(
+            review, changes=msgspec.structs.replace(changes, policy_changes=told_in_order(told))
+        )
+
+    def review_of(self, changes: ChangeSet) -> Review:
+        """The rules for what an earlier job found. They are read again: nothing that was handed on
+        says what judges."""
+        return self._judged(changes, self._before(changes.revisions))
+
+    def all_models(self) -> ChangeSet:
+        """Every configured model of the head, as if it were new."""
+        head = self.repository.revisions(None, None).head
+        revisions = Revisions(base=None, head=head, reason="every model")
+        reader = GitModelReader(self.repository)
+        return detect(reader, revisions, self.config, None, config_name=str(self.config_path))
+
+    def _judged(self, changes: ChangeSet, before: FoundConfig) -> Review:
+        own = self.own or before.config or self.config
+        config = judging_config(before.config, own, changes, GitModelReader(self.repository))
+        day = today(SystemClock())
+        return Review(
+            changes=changes,
+            config=judged_as(config, changes.revisions),
+            waivers=read_waivers(self.repository, changes.revisions, config.gate, day),
+        )
+
+    def _revisions(self, settings: Settings) -> Revisions:
+        if not settings.since_release:
+            return self.repository.revisions(settings.base, settings.head)
+        policy = self.repository.merged_before(settings.head)
+        found = FoundConfig() if policy is None else self._at(policy)
+        tags = (found.config or self.own or self.config).gate.release_tags
+        revisions = self.repository.since_release(settings.head, tags)
+        return msgspec.structs.replace(revisions, policy=policy or "")
+
+    def _before(self, revisions: Revisions) -> FoundConfig:
+        """The configuration that judges."""
+        return FoundConfig() if revisions.judged_by is None else self._at(revisions.judged_by)
+
+    def _at(self, revision: str) -> FoundConfig:
+        if self.path is None:
+            return FoundConfig(self.own)
+        found = config_at(self.repository, revision, self.path)
+        if found.config is None:
+            return found
+        return FoundConfig(overridden(found.config, self.overrides))
+
+    def _told(self, before: FoundConfig) -> list[PolicyChange]:
+        """A whole configuration that is gone, or that could not be read."""
+        if before.problem:
+            return [_whole(self.path, before.problem, "the head's, which judges", counts_now=True)]
+        if self.own is None and before.config is not None:
+            return [_whole(self.path, "a configuration", "deleted", counts_now=False)]
+        return []
+
+
+def open_project(settings: Settings) -> Project:
+    """Raises RevisionError where there is no repository, ConfigError for its configuration."""
+    repository = GitRepository(settings.repository)
+    path = settings.config or repository.root / config_file.NAME
+    inside = path_inside(repository.root, path)
+    own = None
+    if inside is None or path.exists():
+        own = overridden(config_file.load(path), settings.overrides)
+    return Project(
+        repository=repository,
+        config_path=path,
+        path=inside,
+        own=own,
+        overrides=settings.overrides,
+    )
+
+
+def _whole(path: str | None, old: str, new: str, *, counts_now: bool) -> PolicyChange:
+    return PolicyChange(
+        key=path or config_file.NAME,
+        old=old,
+        new=new,
+        effect="changed" if counts_now else "loosened",
+        counts="now" if counts_now else "once merged",
+    )

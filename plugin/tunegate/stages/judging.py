@@ -1,0 +1,40 @@
+"""The configuration that judges these models, made of base's and head's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tunegate.artifacts.changes import ChangeSet, ModelPath, ModelVersion
+from tunegate.artifacts.outlines import ModelInput
+from tunegate.config import Config
+from tunegate.policy.effective import Effective, effective
+from tunegate.ports import ModelReader
+
+
+def judging_config(
+    base: Config | None, head: Config, changes: ChangeSet, reader: ModelReader
+) -> Config:
+    """For the models of these changes: a later job finds it again, whatever it was handed."""
+    found = {change.path: change.head for change in changes.models if change.head is not None}
+    before = {change.path: change.base for change in changes.models if change.base is not None}
+    return judged_by(base, head, found, before, reader).config
+
+
+def judged_by(
+    base: Config | None,
+    head: Config,
+    found: Mapping[ModelPath, ModelVersion],
+    before: Mapping[ModelPath, ModelVersion],
+    reader: ModelReader,
+) -> Effective:
+    """`found` are models of the head, `before` what they were at the base. Without a configuration of
+    the base it is the head's."""
+    if base is None:
+        return Effective(head, ())
+
+    def inputs_of(path: ModelPath) -> tuple[ModelInput, ...] | None:
+        outline = reader.outline(found[path])
+        return None if outline is None else outline.inputs
+
+    paths = {path: before[path].path if path in before else path for path in found}
+    return effective(base, head, paths, inputs_of)

@@ -1,0 +1,112 @@
+"""Say which model of the base each model of the head is to be compared with.
+
+A model is itself where its path is the same. One that is gone is looked for among the new files: by its
+bytes, then by its graph, its name and its parts. Nothing that the base covers disappears unseen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from functools import cache
+from pathlib import PurePosixPath
+
+import msgspec
+
+from tunegate.artifacts.changes import ModelPath, ModelVersion
+from tunegate.artifacts.outlines import ModelOutline
+from tunegate.ports import ModelReader
+
+ALIKE = 0.5
+"""The share of equal parts from which on two models are taken for versions of one."""
+_SAME_NAME, _SAME_GRAPH = 1.0, 2.0
+
+Found = Mapping[ModelPath, ModelVersion]
+
+
+class Pairs(msgspec.Struct, frozen=True, kw_only=True):
+    """`before` has the base's version for models of the head. `moved` are those among them that had
+    another path and other bytes, with the path. `blocked` are covered models of the base where
+    something else stands now, with what; `lost` are those that are gone."""
+
+    before: dict[ModelPath, ModelVersion]
+    moved: dict[ModelPath, ModelPath]
+    blocked: dict[ModelPath, str]
+    lost: tuple[ModelPath, ...]
+
+
+def pair_models(
+    reader: ModelReader, base: Found, head: Found, covered: Collection[ModelPath], revision: str
+) -> Pairs:
+    """`covered` are the paths of the base that its policy covers, `revision` is the head's."""
+    before = {path: base[path] for path in head if path in base}
+    gone = {path: base[path] for path in sorted(covered) if path not in head}
+    blocked = {path: what for path in gone if (what := reader.obstacle(revision, path))}
+    gone = {path: version for path, version in gone.items() if path not in blocked}
+    new = {path: version for path, version in sorted(head.items()) if path not in base}
+    same = _same_bytes(gone, new)
+    moved = _moved(reader, _without(gone, same.values()), _without(new, same))
+    known = {*same.values(), *moved.values()}
+    return Pairs(
+        before=before | {path: base[was] for path, was in (same | moved).items()},
+        moved=moved,
+        blocked=blocked,
+        lost=tuple(path for path in gone if path not in known),
+    )
+
+
+def _without(found: Found, paths: Collection[ModelPath]) -> dict[ModelPath, ModelVersion]:
+    return {path: version for path, version in found.items() if path not in paths}
+
+
+def _same_bytes(gone: Found, new: Found) -> dict[ModelPath, ModelPath]:
+    """New path -> old one; each is found once."""
+    left = dict(gone)
+    pairs: dict[ModelPath, ModelPath] = {}
+    for path, version in new.items():
+        same = [was for was in left if left[was].content_digest == version.content_digest]
+        if same:
+            pairs[path] = same[0]
+            del left[same[0]]
+    return pairs
+
+
+def _moved(reader: ModelReader, gone: Found, new: Found) -> dict[ModelPath, ModelPath]:
+    """New path -> old one: the most alike first, and in the end the only two that are left."""
+    if not gone or not new:
+        return {}
+    outline = cache(reader.outline)
+    likeness = {
+        (path, was): alike(path, outline(new[path]), was, outline(gone[was]))
+        for path in new
+        for was in gone
+    }
+    pairs: dict[ModelPath, ModelPath] = {}
+    for path, was in sorted(likeness, key=lambda pair: (-likeness[pair], *pair)):
+        if likeness[path, was] >= ALIKE and path not in pairs and was not in pairs.values():
+            pairs[path] = was
+    return pairs | dict(_only_two(_without(new, pairs), _without(gone, pairs.values())))
+
+
+def _only_two(new: Found, gone: Found) -> Iterator[tuple[ModelPath, ModelPath]]:
+    if len(new) == 1 and len(gone) == 1:
+        yield from zip(new, gone, strict=True)
+
+
+def alike(
+    path: ModelPath, now: ModelOutline | None, was_path: ModelPath, was: ModelOutline | None
+) -> float:
+    """How alike two models are. The same graph counts more than the same name, and both more than
+    any share of equal parts."""
+    one, other = PurePosixPath(path), PurePosixPath(was_path)
+    name = _SAME_NAME if one.stem.casefold() == other.stem.casefold() else 0.0
+    if now is None or was is None:
+        return name
+    graph = _SAME_GRAPH if now.graph_digest == was.graph_digest else 0.0
+    return name + graph + _shared(now.parts, was.parts)
+
+
+def _shared(one: Mapping[str, int], other: Mapping[str, int]) -> float:
+    kinds = {*one, *other}
+    both = sum(min(one.get(kind, 0), other.get(kind, 0)) for kind in kinds)
+    either = sum(max(one.get(kind, 0), other.get(kind, 0)) for kind in kinds)
+    return both / either if either else 0.0

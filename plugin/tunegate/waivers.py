@@ -1,0 +1,75 @@
+"""Which slowdowns are waived, read from the revisions that are compared."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+
+import msgspec
+
+from tunegate.artifacts.changes import Revisions
+from tunegate.artifacts.waivers import Waiver
+from tunegate.config import GateConfig
+from tunegate.edges import waiver_trailers, waivers_file
+from tunegate.errors import ConfigError, RevisionError
+from tunegate.policy.waivers import Waivers, merged_waivers
+from tunegate.ports import Repository, Trailer
+
+
+def read_waivers(
+    repository: Repository, revisions: Revisions, gate: GateConfig, today: datetime.date
+) -> Waivers:
+    """`gate` is what judges: its `waivers-from` says whose file counts, its `waiver-trailers` whether
+    the commits between base and head do. A commit's waiver goes before the file's.
+
+    Raises ConfigError for waivers of the head that cannot be understood. Those of the base then waive
+    nothing: who repairs them must not be blocked by them.
+    """
+    of_head = _filed(repository, revisions.head, today)
+    found = Waivers(counting=of_head)
+    if gate.waivers_from == "base" and revisions.judged_by is not None:
+        of_base = _filed_before(repository, revisions.judged_by, today)
+        found = merged_waivers(of_base, of_head, waivers_file.NAME)
+    if revisions.base is None:
+        return found
+    trailers = repository.trailers(revisions.base, revisions.head, waiver_trailers.KEY)
+    return _with_trailers(found, trailers, today, do_count=gate.waiver_trailers)
+
+
+def _with_trailers(
+    found: Waivers, trailers: Sequence[Trailer], today: datetime.date, *, do_count: bool
+) -> Waivers:
+    """Where trailers do not count, nobody has to write them well."""
+    try:
+        signed = waiver_trailers.parse_trailers(trailers, today)
+    except ConfigError:
+        if do_count:
+            raise
+        return found
+    if not do_count:
+        return msgspec.structs.replace(found, pending=(*found.pending, *signed))
+    cells = {waiver.cell for waiver in signed}
+    rest = (waiver for waiver in found.counting if waiver.cell not in cells)
+    return msgspec.structs.replace(found, counting=(*signed, *rest))
+
+
+def _filed_before(
+    repository: Repository, revision: str, today: datetime.date
+) -> tuple[Waiver, ...]:
+    try:
+        return _filed(repository, revision, today)
+    except ConfigError:
+        return ()
+
+
+def _filed(repository: Repository, revision: str, today: datetime.date) -> tuple[Waiver, ...]:
+    return waivers_file.parse_waivers(_text(repository, revision), waivers_file.NAME, today)
+
+
+def _text(repository: Repository, revision: str) -> str:
+    try:
+        return repository.read(revision, waivers_file.NAME).decode() if revision else ""
+    except RevisionError:
+        return ""
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{waivers_file.NAME}: not UTF-8 ({error}). Save it as text.") from error
