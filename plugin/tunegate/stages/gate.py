@@ -50,22 +50,7 @@ def decide(
     policies: Policies = NO_POLICIES,
 ) -> Verdict:
     """A finding for every cell that the changes call for; a cell without a result is an error."""
-    compared = {comparison.cell: comparison for comparison in comparisons}
-    measured = {cell.cell: cell for cell in run.cells} if run is not None else {}
-    builds = {built.cell: built for built in run.builds} if run is not None else {}
-    findings = {
-        cell: _judge(
-            change,
-            cell,
-            compared.get(cell),
-            measured.get(cell),
-            builds.get(cell),
-            gate,
-            policies,
-        )
-        for change in changes.models
-        for cell in expected_cells(change)
-    }
+    findings = _findings(comparisons, run, changes, gate, policies)
     status = worst([finding.status for finding in findings.values()])
     policy_fails = _policy_fails(changes, gate)
     if policy_fails:
@@ -83,6 +68,31 @@ def decide(
         policy_fails=policy_fails,
         notes=tuple(notes(policies.waivers, used, policies.today)),
     )
+
+
+def _findings(
+    comparisons: Sequence[Comparison],
+    run: MeasurementRun | None,
+    changes: ChangeSet,
+    gate: GateConfig,
+    policies: Policies,
+) -> dict[Cell, Finding]:
+    compared = {comparison.cell: comparison for comparison in comparisons}
+    measured = {cell.cell: cell for cell in run.cells} if run is not None else {}
+    builds = {built.cell: built for built in run.builds} if run is not None else {}
+    return {
+        cell: _judge(
+            change,
+            cell,
+            compared.get(cell),
+            measured.get(cell),
+            builds.get(cell),
+            gate,
+            policies,
+        )
+        for change in changes.models
+        for cell in expected_cells(change)
+    }
 
 
 def _policy_fails(changes: ChangeSet, gate: GateConfig) -> bool:
