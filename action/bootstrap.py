@@ -6,7 +6,7 @@ reach the process that does the work. `clean-up` is the step that always runs.
 
 from __future__ import annotations
 
-import fcntl
+import csv
 import hashlib
 import os
 import platform
@@ -15,34 +15,85 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-OLDEST = (3, 11)
 SOURCES = ("action", "plugin", "cache")
 ISOLATED = ("-P", "-s")
 """Nothing is imported from the workspace. `-I` would forget where our sources are."""
 LISTS = {"PATH": ":", "LD_LIBRARY_PATH": ":;", "LD_PRELOAD": ": ", "LD_AUDIT": ":"}
-USAGE, UNFIT = 2, 4
+UNFIT, BUG, CANCELLED = 4, 70, 130
+RECORD_COLUMNS = 3
 DRIVER = Path("/proc/driver/nvidia/version")
 
 
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
-    if arguments == ["clean-up"]:
-        return clean_up(Path(environment.get("TUNEGATE_OUT", ".tunegate")))
-    if sys.version_info < OLDEST:
-        found = platform.python_version()
-        return fail(f"Python {found} is too old; 3.11 is needed. Set the input python.", USAGE)
-    lock = lock_for(environment)
+    """`check`: whether `run` can. `act`: what `run` execs in the environment that it found."""
+    programs: dict[str, Callable[[Mapping[str, str]], int]] = {
+        "check": check,
+        "run": run,
+        "act": act,
+        "clean-up": lambda its: clean_up(Path(its.get("TUNEGATE_OUT", ".tunegate"))),
+    }
     try:
-        python = environment_for(lock, cache_directory(environment), environment)
+        return programs[arguments[0]](environment)
+    except BaseException as error:
+        # Python itself would end with 1, and that means a regression.
+        return fail(*explained(error))
+
+
+def check(environment: Mapping[str, str]) -> int:
+    """Before the shell execs: an interpreter that cannot read this file ends with 1 too."""
+    problem = unsupported_machine()
+    return fail(problem, UNFIT) if problem else 0
+
+
+def run(environment: Mapping[str, str]) -> int:
+    problem = unsupported_machine()
+    if problem:
+        return fail(problem, UNFIT)
+    try:
+        python = environment_for(lock_for(environment), cache_directory(environment), environment)
     except subprocess.CalledProcessError as error:
         return fail(f"the environment could not be installed: {last_line(error.stderr)}", UNFIT)
     except OSError as error:
         return fail(f"the environment could not be written: {error}", UNFIT)
-    os.execve(python, [str(python), *ISOLATED, "-m", "tunegate_action"], our_own(environment))
-    return UNFIT
+    action = [str(python), *ISOLATED, str(Path(__file__).resolve()), "act"]
+    try:
+        os.execve(python, action, our_own(environment))
+    except OSError as error:
+        return fail(f"the environment's Python could not be started: {error}", UNFIT)
+
+
+def act(environment: Mapping[str, str]) -> int:
+    """In the environment: it may lack anything but what stands here."""
+    from tunegate_action.entry import entry
+
+    entry()
+
+
+def unsupported_machine() -> str:
+    """Empty where the product runs. Its own file decides, from the action's checkout."""
+    sys.path.insert(0, str(ROOT / "plugin"))
+    try:
+        from tunegate.supported_machine import this_machine, unsupported
+    finally:
+        del sys.path[0]
+    return unsupported(this_machine())
+
+
+def explained(error: BaseException) -> tuple[str, int]:
+    """One line and an exit code of the contract. SystemExit is what `act` ends with."""
+    if isinstance(error, SystemExit) and isinstance(error.code, int):
+        raise error
+    what = f"{type(error).__name__}: {last_line(str(error))}"
+    if isinstance(error, KeyboardInterrupt):
+        return "cancelled", CANCELLED
+    if isinstance(error, ImportError | SyntaxError | OSError | MemoryError):
+        return f"the action or its environment is damaged, or this machine refuses: {what}", UNFIT
+    return f"a bug of tunegate ({what})", BUG
 
 
 def lock_for(environment: Mapping[str, str], driver: Path = DRIVER) -> Path:
@@ -54,16 +105,33 @@ def lock_for(environment: Mapping[str, str], driver: Path = DRIVER) -> Path:
 def environment_for(lock: Path, cache: Path, environment: Mapping[str, str]) -> Path:
     """The interpreter of an environment that has exactly what the lock says; made once, by whoever
     comes first, under a name that says what is in it."""
+    import fcntl
+
     directory = cache / key_of(lock)
-    python = directory / "bin" / "python"
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / f"{directory.name}.lock").open("w") as guard:
         fcntl.flock(guard, fcntl.LOCK_EX)
-        if not (directory / ".complete").exists():
-            shutil.rmtree(directory, ignore_errors=True)
-            install(lock, directory, environment)
-            (directory / ".complete").touch()
-    return python
+        if (directory / ".complete").exists():
+            broken = next(damages(directory), "")
+            if not broken:
+                return directory / "bin" / "python"
+            print(f"::notice title=tunegate::the environment is made again: {broken}", flush=True)
+        shutil.rmtree(directory, ignore_errors=True)
+        install(lock, directory, environment)
+        (directory / ".complete").touch()
+    return directory / "bin" / "python"
+
+
+def damages(directory: Path) -> Iterator[str]:
+    """What an environment that was complete has lost: a file of its distributions, or its Python."""
+    if not os.access(directory / "bin" / "python", os.X_OK):
+        yield "its Python is missing"
+    for record in directory.glob("lib/python*/site-packages/*.dist-info/RECORD"):
+        with record.open(encoding="utf-8", newline="") as rows:
+            for name, _, size in (row for row in csv.reader(rows) if len(row) == RECORD_COLUMNS):
+                file = record.parent.parent / name
+                if size and (not file.is_file() or file.stat().st_size != int(size)):
+                    yield f"{name} is not what was installed"
 
 
 def install(lock: Path, directory: Path, environment: Mapping[str, str]) -> None:
@@ -128,7 +196,18 @@ def clean_up(out: Path) -> int:
 def fail(text: str, code: int) -> int:
     escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     print(f"::error title=tunegate::{escaped}")
+    say("GITHUB_STEP_SUMMARY", f"tunegate: no verdict (exit code {code}): {text}")
+    say("GITHUB_OUTPUT", "verdict=error")
     return code
+
+
+def say(variable: str, line: str) -> None:
+    """To one of GitHub's files; what cannot be written does not change the exit code."""
+    with (
+        suppress(OSError, KeyError),
+        Path(os.environ[variable]).open("a", encoding="utf-8") as file,
+    ):
+        file.write(f"{line}\n")
 
 
 def last_line(text: str | None) -> str:

@@ -42,7 +42,5 @@ def _compared(inputs: Inputs, revisions: Revisions | None) -> list[str]:
 
 
 def _trust(event: Event) -> list[str]:
-    """A fork reads and never writes; anybody else writes only the event's own zone."""
-    if event.is_fork:
-        return ["--cache-mode=ro"]
-    return [] if event.zone is None else [f"--zone={event.zone}"]
+    """Whoever may write no zone of the cache only reads, a fork for one."""
+    return ["--cache-mode=ro"] if event.zone is None else [f"--zone={event.zone}"]

@@ -1,80 +1,195 @@
-"""What GitHub's event means: which revisions, how much trust, where a comment goes. Pure."""
+"""What this run's event means: which commits, how much trust, which pull request. Pure.
+
+What the table of `events.py` does not have, or what contradicts itself, is refused: a verdict is
+never about commits that the event does not mean.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import msgspec
 
-Strategy = Literal["merge-commit", "push", "range", "default"]
+from tunegate.errors import ConfigError
+from tunegate.revisions import Strategy
+from tunegate_action.events import EVENTS, Judged, Refused
+from tunegate_action.inputs import Inputs
+
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_GIVEN = "Or give the inputs base and head."
+Payload = Mapping[str, Any]
+Environment = Mapping[str, str]
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """`first` and `second` are the two revisions that a strategy needs. `zone` is the part of the
-    cache this event may write; a fork may write none. `pull_request` is its number, if it is one."""
+    """`first` and `second` are the two revisions that a strategy needs; `checked_out` is the commit
+    that must be checked out, '' where the strategy looks itself. `zone` is the part of the cache
+    that this event may write, None for none. `pull_request` is its number, `tip` its head commit."""
 
     strategy: Strategy
     first: str = ""
     second: str = ""
+    checked_out: str = ""
     zone: str | None = None
-    is_fork: bool = False
     pull_request: int | None = None
+    tip: str = ""
     repository: str = ""
 
 
-def read_event(environment: Mapping[str, str], payload: Mapping[str, Any]) -> Event:
-    """From GITHUB_* variables and the content of GITHUB_EVENT_PATH."""
+def read_event(environment: Environment, payload: Payload, inputs: Inputs) -> Event:
+    """From GITHUB_* variables and the content of GITHUB_EVENT_PATH. Raises ConfigError for an event
+    that is refused; whoever gives both base and head says what it means."""
+    name = environment.get("GITHUB_EVENT_NAME", "")
     repository = environment.get("GITHUB_REPOSITORY", "")
-    match environment.get("GITHUB_EVENT_NAME", ""):
-        case "pull_request" | "pull_request_target":
-            return _pull_request(payload, repository)
-        case "push":
-            return _push(payload, repository)
-        case "merge_group":
-            group = payload.get("merge_group", {})
-            return Event(
-                strategy="range",
-                first=str(group.get("base_sha", "")),
-                second=str(group.get("head_sha", "")),
-                zone=f"pr/{repository}/queue" if repository else None,
-                repository=repository,
-            )
-        case _:
-            return Event(strategy="default", repository=repository)
+    if inputs.base and inputs.head:
+        return _given(payload, repository)
+    row = EVENTS.get(name)
+    if not isinstance(row, Judged):
+        raise ConfigError(_refusal(name, row))
+    named = _named(payload, "repository", "full_name") or repository
+    if not repository or named != repository:
+        raise _contradiction(f"the event is of {named or 'no repository'}, not of {repository}")
+    found = _READERS[name](environment, payload, inputs)
+    zone = None if inputs.head and found.zone == "main" else found.zone
+    return msgspec.structs.replace(found, repository=repository, zone=zone)
 
 
-def _pull_request(payload: Mapping[str, Any], repository: str) -> Event:
-    """The default checkout is the merge commit, whose first parent is the base: the event's own
-    base may be older than that."""
-    pull = payload.get("pull_request", {})
-    number = int(payload.get("number") or pull.get("number") or 0)
-    head_repository = (pull.get("head", {}).get("repo") or {}).get("full_name")
+def _refusal(name: str, row: Refused | None) -> str:
+    if not name:
+        return "GITHUB_EVENT_NAME is not set: no event says what to compare. " + _GIVEN
+    if row is None:
+        return f"event {name}: it is not one that tunegate knows. Use pull_request. {_GIVEN}"
+    return f"event {name} is refused: {row.reason}. {row.instead}"
+
+
+def _given(payload: Payload, repository: str) -> Event:
+    """Nothing is written to the cache: nobody has said whose commits these are."""
+    number = _named(payload, "pull_request", "number")
+    return Event(
+        strategy="given",
+        pull_request=number if isinstance(number, int) else None,
+        tip=_text(payload, "pull_request", "head", "sha"),
+        repository=repository,
+    )
+
+
+def _pull_request(environment: Environment, payload: Payload, inputs: Inputs) -> Event:
+    number = _named(payload, "pull_request", "number")
+    if not isinstance(number, int) or number < 1:
+        raise _contradiction("it names no pull request")
+    is_closed = _text(payload, "pull_request", "state") == "closed"
+    if is_closed or payload.get("action") == "closed":
+        message = f"event pull_request: {number} is closed, nothing of it can be merged. Use push."
+        raise ConfigError(message)
+    repository = environment["GITHUB_REPOSITORY"]
+    is_fork = _text(payload, "pull_request", "head", "repo", "full_name") != repository
+    tip = _commit(payload, "pull_request", "head", "sha")
     return Event(
         strategy="merge-commit",
-        first=str(pull.get("base", {}).get("sha", "")),
-        second=str(pull.get("head", {}).get("sha", "")),
-        zone=f"pr/{repository}/{number}",
-        is_fork=head_repository != repository,
-        pull_request=number or None,
-        repository=repository,
+        first=_commit(payload, "pull_request", "base", "sha"),
+        second=tip,
+        zone=None if is_fork else f"pr/{repository}/{number}",
+        pull_request=number,
+        tip=tip,
     )
 
 
-def _push(payload: Mapping[str, Any], repository: str) -> Event:
-    default = (payload.get("repository") or {}).get("default_branch")
-    is_default = payload.get("ref") == f"refs/heads/{default}"
-    branch = str(payload.get("ref", "")).removeprefix("refs/heads/")
+def _merge_group(environment: Environment, payload: Payload, inputs: Inputs) -> Event:
+    head = _commit(payload, "merge_group", "head_sha")
+    return Event(
+        strategy="range",
+        first=_commit(payload, "merge_group", "base_sha"),
+        second=head,
+        checked_out=head,
+        zone=f"pr/{environment['GITHUB_REPOSITORY']}/queue",
+    )
+
+
+def _push(environment: Environment, payload: Payload, inputs: Inputs) -> Event:
+    ref, after = _text(payload, "ref"), _text(payload, "after")
+    if payload.get("deleted") is True or set(after) == {"0"}:
+        raise ConfigError(f"event push: {ref} was deleted, there is nothing to check.")
+    if not ref.startswith("refs/heads/"):
+        return _release(environment, payload, inputs)
+    after = _commit(payload, "after")
     return Event(
         strategy="push",
-        first=str(payload.get("before", "")),
-        second=str(payload.get("after", "")),
-        zone="main" if is_default else _branch_zone(repository, branch),
-        repository=repository,
+        first=_commit(payload, "before"),
+        second=after,
+        checked_out=after,
+        zone=_zone_of_branch(environment, payload, ref),
     )
 
 
-def _branch_zone(repository: str, branch: str) -> str | None:
-    """Other branches may not teach the main zone; a name that is no zone teaches nothing."""
+def _release(environment: Environment, payload: Payload, inputs: Inputs) -> Event:
+    if not inputs.since_release and not inputs.base:
+        message = (
+            "a tag says nothing of what to compare with. Set the input since-release to true, or "
+            "give the input base."
+        )
+        raise ConfigError(message)
+    return Event(strategy="default", checked_out=_sha(environment))
+
+
+def _schedule(environment: Environment, payload: Payload, inputs: Inputs) -> Event:
+    return Event(strategy="default", checked_out=_sha(environment), zone="main")
+
+
+def _workflow_dispatch(environment: Environment, payload: Payload, inputs: Inputs) -> Event:
+    ref = environment.get("GITHUB_REF", "")
+    zone = _zone_of_branch(environment, payload, ref)
+    return Event(strategy="default", checked_out=_sha(environment), zone=zone)
+
+
+_READERS: Mapping[str, Callable[[Environment, Payload, Inputs], Event]] = {
+    "pull_request": _pull_request,
+    "merge_group": _merge_group,
+    "push": _push,
+    "schedule": _schedule,
+    "workflow_dispatch": _workflow_dispatch,
+    "release": _release,
+}
+
+
+def _zone_of_branch(environment: Environment, payload: Payload, ref: str) -> str | None:
+    """Other branches may not teach the main zone; a tag, or a name that is no zone, teaches nothing."""
+    default = _text(payload, "repository", "default_branch")
+    if not ref.startswith("refs/heads/"):
+        return None
+    branch = ref.removeprefix("refs/heads/")
+    if branch == default:
+        return "main"
     plain = "".join(c if c.isalnum() and c.isascii() else "_" for c in branch)
-    return f"pr/{repository}/branch_{plain}" if repository and plain else None
+    return f"pr/{environment['GITHUB_REPOSITORY']}/branch_{plain}" if plain else None
+
+
+def _sha(environment: Environment) -> str:
+    commit = environment.get("GITHUB_SHA", "")
+    if not _COMMIT.fullmatch(commit):
+        raise _contradiction("GITHUB_SHA names no commit")
+    return commit
+
+
+def _commit(payload: Payload, *path: str) -> str:
+    found = _text(payload, *path)
+    if not _COMMIT.fullmatch(found):
+        raise _contradiction(f"{'.'.join(path)} is no commit")
+    return found
+
+
+def _text(payload: Payload, *path: str) -> str:
+    found = _named(payload, *path)
+    return found if isinstance(found, str) else ""
+
+
+def _named(payload: Payload, *path: str) -> object:
+    found: object = payload
+    for name in path:
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found
+
+
+def _contradiction(what: str) -> ConfigError:
+    return ConfigError(f"the event cannot be used: {what}. {_GIVEN}")

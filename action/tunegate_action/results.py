@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,10 +13,11 @@ import msgspec
 from tunegate import wire
 from tunegate.artifacts.changes import ChangeSet
 from tunegate.artifacts.verdicts import Finding, Verdict
-from tunegate.errors import ArtifactError
+from tunegate.errors import PASS, ArtifactError
 from tunegate_action.workflow import MOST_ANNOTATIONS, Level, annotation
 
 Artifact = TypeVar("Artifact", bound=msgspec.Struct)
+_FILES = ("verdict.json", "changes.json", "matrix.json", "report.md", "report.html")
 _EMPTY_MATRIX = '{"include": []}'
 _LEVELS: dict[str, Level] = {
     "fail": "error",
@@ -26,21 +29,23 @@ _LEVELS: dict[str, Level] = {
 
 
 class Results(msgspec.Struct, frozen=True, kw_only=True):
-    """Whatever the stage has written; the rest is None or empty."""
+    """Whatever the stage has written; the rest is None or empty. `status` is that of the verdict,
+    or `error` where a run ended without one."""
 
     out: Path
+    status: str
     verdict: Verdict | None
     changes: ChangeSet | None
     matrix: str
+    report: Path | None
     markdown: str
 
     def outputs(self) -> dict[str, str]:
         """Short words and compact JSON: GitHub drops a long output that contains a secret's text."""
-        report = self.out / "report.html"
         changed = [model.path for model in self.changes.models] if self.changes else []
         return {
-            "verdict": self.verdict.status if self.verdict else "",
-            "report": str(report) if report.exists() else "",
+            "verdict": self.status,
+            "report": str(self.report) if self.report else "",
             "matrix": self.matrix,
             "any": "true" if json.loads(self.matrix)["include"] else "false",
             "changed": json.dumps(changed, ensure_ascii=False),
@@ -54,15 +59,39 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
         return [_annotation(finding) for finding in shown[:MOST_ANNOTATIONS]]
 
 
-def read_results(out: Path) -> Results:
-    matrix, markdown = out / "matrix.json", out / "report.md"
+Stamps = Mapping[str, tuple[int, int]]
+"""Which files there are, and which content of each: a file that is written again is another one."""
+
+
+def stamps(out: Path) -> Stamps:
+    found = {}
+    for name in _FILES:
+        with suppress(OSError):
+            status = (out / name).stat()
+            found[name] = (status.st_ino, status.st_mtime_ns)
+    return found
+
+
+def read_results(out: Path, before: Stamps, exit_code: int) -> Results:
+    """Only of what was written since. A verdict with another exit code did not end this run."""
+    now = stamps(out)
+    written = {name for name in now if before.get(name) != now[name]}
+    verdict = _read(out / "verdict.json", Verdict) if "verdict.json" in written else None
+    if verdict is not None and verdict.exit_code != exit_code:
+        verdict = None
     return Results(
         out=out,
-        verdict=_read(out / "verdict.json", Verdict),
-        changes=_read(out / "changes.json", ChangeSet),
-        matrix=matrix.read_text("utf-8").strip() if matrix.exists() else _EMPTY_MATRIX,
-        markdown=markdown.read_text("utf-8") if markdown.exists() else "",
+        status=verdict.status if verdict else "error" if exit_code != PASS else "",
+        verdict=verdict,
+        changes=_read(out / "changes.json", ChangeSet) if "changes.json" in written else None,
+        matrix=_text(out / "matrix.json").strip() if "matrix.json" in written else _EMPTY_MATRIX,
+        report=out / "report.html" if verdict and "report.html" in written else None,
+        markdown=_text(out / "report.md") if verdict and "report.md" in written else "",
     )
+
+
+def _text(path: Path) -> str:
+    return path.read_text("utf-8")
 
 
 def _annotation(finding: Finding) -> str:

@@ -15,9 +15,10 @@ _MESSAGE_CHARACTERS = 4000
 Level = Literal["error", "warning", "notice"]
 
 
-def annotation(level: Level, title: str, text: str) -> str:
-    """One workflow command; shown beside the run."""
-    return f"::{level} title={_property(title)}::{_data(text[:_MESSAGE_CHARACTERS])}"
+def annotation(level: Level, title: str, text: str, *, file: str = "", line: int = 0) -> str:
+    """One workflow command; shown beside the run, and at the line of the file where one is named."""
+    where = f"file={_property(file)},line={line}," if file and line else ""
+    return f"::{level} {where}title={_property(title)}::{_data(text[:_MESSAGE_CHARACTERS])}"
 
 
 def output(name: str, value: str) -> str:

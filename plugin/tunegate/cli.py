@@ -1,6 +1,6 @@
 """The command line: what was asked, done, and turned into an exit code.
 
-The only place that catches everything. stdout carries the product, stderr the talk.
+What it cannot be imported for, `entry.py` says. stdout carries the product, stderr the talk.
 """
 
 from __future__ import annotations
@@ -16,30 +16,55 @@ from tunegate.arguments import Invocation, parse
 from tunegate.dispatch import COMMANDS
 from tunegate.edges.full_disk import as_full_disk
 from tunegate.edges.signals import cancellable
-from tunegate.errors import BUG, CANCELLED, PASS, USAGE, TunegateError
+from tunegate.errors import BUG, PASS, TunegateError
 from tunegate.isolation import keep_out
-
-
-def entry() -> None:
-    sys.exit(main(sys.argv[1:]))
+from tunegate.unexpected import Ending, explained
+from tunegate.written_verdict import as_written
 
 
 def main(arguments: Sequence[str]) -> int:
     """Do what the arguments ask; the exit code of the contract comes back."""
+    ended = carried_out(arguments)
+    if ended.problem:
+        sys.stderr.write(f"tunegate: error: {ended.problem}\n")
+    return ended.exit_code
+
+
+def carried_out(arguments: Sequence[str]) -> Ending:
+    """How it ended, with what went wrong in one line that nobody has said yet."""
     verbose = "-v" in arguments or "--verbose" in arguments
     asked: Invocation | None = None
     try:
         with cancellable():
-            asked = parse(arguments)
-            if asked.settings.repository != Path():  # isolate() keeps the working directory out
-                keep_out(str(asked.settings.repository))
-            return COMMANDS[asked.command](asked)
-    except SystemExit as stop:  # argparse, after --help or --version
-        return PASS if not stop.code else USAGE
-    except KeyboardInterrupt:
-        return _stopped("cancelled; what was finished is kept", CANCELLED, verbose=verbose)
-    except Exception as error:  # noqa: BLE001 -- whatever it is, the user gets one line
-        return _failed(as_full_disk(error, _written_to(asked)), verbose=verbose)
+            asked = _parsed(arguments)
+            return Ending(PASS if asked is None else _done(asked))
+    except (Exception, KeyboardInterrupt, SystemExit) as error:  # noqa: BLE001 -- one line, always
+        if verbose:
+            traceback.print_exc(file=sys.stderr)
+        return _stopped(error, asked)
+
+
+def _parsed(arguments: Sequence[str]) -> Invocation | None:
+    """None after --help or --version, the only ones that end a process: an error is a ConfigError."""
+    try:
+        return parse(arguments)
+    except SystemExit:
+        return None
+
+
+def _done(asked: Invocation) -> int:
+    if asked.settings.repository != Path():  # the working directory is kept out already
+        keep_out(str(asked.settings.repository))
+    return as_written(COMMANDS[asked.command](asked), asked)
+
+
+def _stopped(error: BaseException, asked: Invocation | None) -> Ending:
+    if isinstance(error, Exception):
+        error = as_full_disk(error, _written_to(asked))
+    if isinstance(error, TunegateError):
+        return Ending(error.exit_code, str(error))
+    ending = explained(error)
+    return _with_log(error, ending) if ending.exit_code == BUG else ending
 
 
 def _written_to(asked: Invocation | None) -> list[Path]:
@@ -48,26 +73,14 @@ def _written_to(asked: Invocation | None) -> list[Path]:
     return [*out, Path(os.environ.get("TMPDIR") or "/tmp")]  # noqa: S108 -- only its room is asked
 
 
-def _failed(error: Exception, *, verbose: bool) -> int:
-    if isinstance(error, TunegateError):
-        return _stopped(str(error), error.exit_code, verbose=verbose)
-    return _stopped(_bug(error), BUG, verbose=verbose)
-
-
-def _stopped(text: str, exit_code: int, *, verbose: bool) -> int:
-    if verbose:
-        traceback.print_exc(file=sys.stderr)
-    sys.stderr.write(f"tunegate: error: {text}\n")
-    return exit_code
-
-
-def _bug(error: Exception) -> str:
-    what = f"{type(error).__name__}: {error}".splitlines()[0]
+def _with_log(error: BaseException, ending: Ending) -> Ending:
     try:
         with tempfile.NamedTemporaryFile(
             "w", prefix="tunegate-", suffix=".log", delete=False, encoding="utf-8"
         ) as log:
-            traceback.print_exc(file=log)
+            traceback.print_exception(error, file=log)
     except OSError:
-        return f"a bug of tunegate ({what}). Please report it with what `--verbose` shows."
-    return f"a bug of tunegate ({what}). Please report it with the log {Path(log.name)}."
+        advice = "Please report it with what `--verbose` shows."
+    else:
+        advice = f"Please report it with the log {Path(log.name)}."
+    return Ending(BUG, f"{ending.problem}. {advice}")

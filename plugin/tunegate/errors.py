@@ -66,7 +66,13 @@ class MeasurementError(TunegateError):
     exit_code = UNFIT
 
 
+class NoBaselineError(TunegateError):
+    """There is nothing to compare with, though there should be."""
+
+    exit_code = NO_BASELINE
+
+
 class CancelledError(TunegateError):
-    """SIGINT or SIGTERM; what was finished is kept."""
+    """SIGINT, SIGTERM or SIGHUP; what was finished is kept."""
 
     exit_code = CANCELLED

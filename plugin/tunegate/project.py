@@ -72,7 +72,7 @@ class Project:
 
     def all_models(self) -> ChangeSet:
         """Every configured model of the head, as if it were new."""
-        head = self.repository.revisions(None, None).head
+        head = self.repository.head()
         revisions = Revisions(base=None, head=head, reason="every model")
         reader = GitModelReader(self.repository)
         return detect(reader, revisions, self.config, None, config_name=str(self.config_path))

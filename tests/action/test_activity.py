@@ -22,7 +22,7 @@ def test_a_whole_run_takes_both_revisions_and_the_zone() -> None:
 
 
 def test_a_fork_only_reads() -> None:
-    fork = Event(strategy="merge-commit", zone="pr/o/r/7", is_fork=True)
+    fork = Event(strategy="merge-commit", zone=None)
     asked = arguments.parse(command_line(read_inputs({}), fork, REVISIONS))
     assert (asked.settings.overrides.cache_mode, asked.settings.overrides.zone) == ("ro", None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import os
 import runpy
@@ -11,8 +12,10 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
+BOOTSTRAP = ROOT / "action" / "bootstrap.py"
 METADATA = "Metadata-Version: 2.1\nName: tinydep\nVersion: 1.0\n"
 WHEEL = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 
@@ -23,26 +26,33 @@ def wheelhouse(tmp_path: Path) -> Path:
     directory = tmp_path / "wheels"
     directory.mkdir()
     wheel = directory / "tinydep-1.0-py3-none-any.whl"
+    content = base64.urlsafe_b64encode(hashlib.sha256(b"VALUE = 1\n").digest()).decode()
+    hashed = f"sha256={content.rstrip('=')}"
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr("tinydep.py", "VALUE = 1\n")
         archive.writestr("tinydep-1.0.dist-info/METADATA", METADATA)
         archive.writestr("tinydep-1.0.dist-info/WHEEL", WHEEL)
-        archive.writestr("tinydep-1.0.dist-info/RECORD", "")
+        archive.writestr("tinydep-1.0.dist-info/RECORD", f"tinydep.py,{hashed},10\n")
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     (tmp_path / "tiny.lock").write_text(f"tinydep==1.0 --hash=sha256:{digest}\n")
     return directory
 
 
-def bootstrap(tmp_path: Path, wheelhouse: Path) -> subprocess.CompletedProcess[str]:
-    """Runs it as the action does; `tunegate_action` itself then lacks its dependencies."""
+def bootstrap(
+    tmp_path: Path, wheelhouse: Path, *, patch: str = "pass", step: str = "run"
+) -> subprocess.CompletedProcess[str]:
+    """Runs it as the action does, after `patch`; `tunegate_action` itself then lacks its
+    dependencies."""
+    script = f"import runpy; {patch}; runpy.run_path({str(BOOTSTRAP)!r}, run_name='__main__')"
     return subprocess.run(
-        [sys.executable, "-I", str(ROOT / "action" / "bootstrap.py"), "run"],
+        [sys.executable, "-I", "-c", script, step],
         env={
             "PATH": os.environ["PATH"],
             "HOME": str(tmp_path),
             "RUNNER_TOOL_CACHE": str(tmp_path / "tools"),
             "TUNEGATE_LOCK": str(tmp_path / "tiny.lock"),
             "TUNEGATE_WHEELHOUSE": str(wheelhouse),
+            "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
         },
         capture_output=True,
         text=True,
@@ -58,8 +68,9 @@ def environments(tmp_path: Path) -> list[Path]:
 def test_an_environment_is_made_once_and_reused(tmp_path: Path, wheelhouse: Path) -> None:
     first = bootstrap(tmp_path, wheelhouse)
     assert (
-        "No module named 'msgspec'" in first.stderr
+        "No module named 'msgspec'" in first.stdout
     )  # it reached our code, in the new environment
+    assert first.returncode == 4
     (made,) = environments(tmp_path)
     python = made / "bin" / "python"
     shown = subprocess.run(
@@ -93,9 +104,99 @@ def test_a_half_made_environment_is_made_again(tmp_path: Path, wheelhouse: Path)
     assert (made / ".complete").exists()
 
 
+def test_an_environment_that_lost_a_file_is_made_again(tmp_path: Path, wheelhouse: Path) -> None:
+    bootstrap(tmp_path, wheelhouse)
+    (made,) = environments(tmp_path)
+    (lost,) = made.glob("lib/*/site-packages/tinydep.py")
+    lost.write_text("")
+    done = bootstrap(tmp_path, wheelhouse)
+    assert "the environment is made again: tinydep.py is not what was installed" in done.stdout
+    assert lost.read_text() == "VALUE = 1\n"
+    python = made / "bin" / "python"
+    python.unlink()
+    python.write_bytes(b"\x7fELF")
+    python.chmod(0o755)
+    done = bootstrap(tmp_path, wheelhouse)
+    assert done.returncode == 4
+    assert "could not be started" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("patch", "said"),
+    [
+        ("import platform; platform.system = lambda: 'Darwin'", "macOS is not supported"),
+        ("import platform; platform.libc_ver = lambda: ('', '')", "without glibc"),
+        ("import platform; platform.machine = lambda: 'riscv64'", "the processor riscv64"),
+        ("import sys; sys.version_info = (3, 10, 1)", "Python 3.10 is not supported"),
+        ("import sys; sys.maxsize = 2**31 - 1", "a 32-bit Python"),
+    ],
+)
+@pytest.mark.parametrize("step", ["check", "run"])
+def test_a_machine_that_is_not_supported_is_told_so_in_one_line(
+    tmp_path: Path, wheelhouse: Path, patch: str, said: str, step: str
+) -> None:
+    done = bootstrap(tmp_path, wheelhouse, patch=patch, step=step)
+    assert (done.returncode, done.stderr) == (4, "")
+    (line,) = done.stdout.splitlines()
+    assert line.startswith("::error title=tunegate::")
+    assert said in line
+    assert "Linux with glibc on x86-64 or arm64" in line
+    assert said in (tmp_path / "summary").read_text()
+
+
+@pytest.mark.parametrize(
+    ("patch", "code"),
+    [
+        ("import sys; sys.modules['fcntl'] = None", 4),
+        ("import sys; sys.modules['tunegate'] = None", 4),
+        ("import hashlib; hashlib.sha256 = None", 70),
+        ("import hashlib; hashlib.sha256 = lambda _: int('x' * 9)", 70),
+        ("import os; os.environ['TUNEGATE_LOCK'] = '/nowhere/lock'", 4),
+        ("import hashlib, sys; hashlib.sha256 = lambda _: sys.exit('text')", 70),
+    ],
+)
+def test_whatever_breaks_it_is_one_line_and_never_a_regression(
+    tmp_path: Path, wheelhouse: Path, patch: str, code: int
+) -> None:
+    done = bootstrap(tmp_path, wheelhouse, patch=patch)
+    assert (done.returncode, done.stderr) == (code, "")
+    assert len([x for x in done.stdout.splitlines() if x.startswith("::error")]) == 1
+
+
+def test_a_machine_that_can_run_passes_the_check(tmp_path: Path, wheelhouse: Path) -> None:
+    assert bootstrap(tmp_path, wheelhouse, step="check").returncode == 0
+
+
+@pytest.mark.parametrize("body", ["exit 1", "exit 2", "kill -9 $$", "exec /nowhere/python"])
+def test_a_python_that_cannot_read_the_bootstrap_is_an_unfit_machine(
+    tmp_path: Path, body: str
+) -> None:
+    """As the shell of the action sees it: an old interpreter ends with 1."""
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\n{body}\n")
+    python.chmod(0o755)
+    action = yaml.safe_load((ROOT / "action.yml").read_text())
+    script = tmp_path / "step.sh"
+    script.write_text(action["runs"]["steps"][0]["run"])
+    for given in (str(python), "/nowhere/python"):
+        done = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", str(script)],
+            env={
+                "PATH": "/usr/bin:/bin",
+                "TUNEGATE_PYTHON": given,
+                "GITHUB_ACTION_PATH": str(ROOT),
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 4
+        assert done.stdout.startswith("::error title=tunegate::The action needs Python 3.11")
+
+
 def lock_for(environment: dict[str, str], *, driver: Path) -> Path:
     """The bootstrap is a script, and no module of ours."""
-    found = runpy.run_path(str(ROOT / "action" / "bootstrap.py"))["lock_for"](environment, driver)
+    found = runpy.run_path(str(BOOTSTRAP))["lock_for"](environment, driver)
     assert isinstance(found, Path)
     return found
 

@@ -4,67 +4,171 @@ from typing import Any
 
 import pytest
 
+from tunegate.errors import ConfigError
 from tunegate_action.event import Event, read_event
+from tunegate_action.events import EVENTS, Judged, Refused
+from tunegate_action.inputs import read_inputs
+
+BASE, HEAD = "b" * 40, "a" * 40
+REPOSITORY = {"full_name": "acme/models", "default_branch": "trunk"}
 
 
-def event(name: str, payload: dict[str, Any]) -> Event:
-    environment = {"GITHUB_EVENT_NAME": name, "GITHUB_REPOSITORY": "acme/models"}
-    return read_event(environment, payload)
+def event(name: str, payload: dict[str, Any], *, ref: str = "", **inputs: str) -> Event:
+    environment = {
+        "GITHUB_EVENT_NAME": name,
+        "GITHUB_REPOSITORY": "acme/models",
+        "GITHUB_SHA": HEAD,
+        "GITHUB_REF": ref,
+    }
+    given = {f"TUNEGATE_{key.upper()}": value for key, value in inputs.items()}
+    return read_event(environment, {"repository": REPOSITORY, **payload}, read_inputs(given))
 
 
-def pull_request(head_repository: str | None) -> dict[str, Any]:
+def pull_request(head_repository: str | None = "acme/models", **more: object) -> dict[str, Any]:
     repo = None if head_repository is None else {"full_name": head_repository}
     return {
         "number": 7,
         "pull_request": {
-            "base": {"sha": "b" * 40},
-            "head": {"sha": "a" * 40, "repo": repo},
+            "number": 7,
+            "state": "open",
+            "base": {"sha": BASE},
+            "head": {"sha": HEAD, "repo": repo},
+            **more,
         },
     }
 
 
+def push(ref: str = "refs/heads/trunk", before: str = BASE, after: str = HEAD) -> dict[str, Any]:
+    return {"ref": ref, "before": before, "after": after}
+
+
 def test_a_pull_request_of_the_repository_writes_its_own_zone() -> None:
-    found = event("pull_request", pull_request("acme/models"))
-    assert (found.strategy, found.zone, found.is_fork) == (
-        "merge-commit",
-        "pr/acme/models/7",
-        False,
-    )
-    assert (found.first, found.second, found.pull_request) == ("b" * 40, "a" * 40, 7)
+    found = event("pull_request", pull_request())
+    assert (found.strategy, found.zone) == ("merge-commit", "pr/acme/models/7")
+    assert (found.first, found.second, found.tip, found.pull_request) == (BASE, HEAD, HEAD, 7)
 
 
 @pytest.mark.parametrize("head", ["mallory/models", None])
-def test_a_fork_also_a_deleted_one_is_not_trusted(head: str | None) -> None:
-    assert event("pull_request", pull_request(head)).is_fork
+def test_a_fork_also_a_deleted_one_writes_nothing(head: str | None) -> None:
+    assert event("pull_request", pull_request(head)).zone is None
+
+
+@pytest.mark.parametrize("action", ["opened", "labeled", "edited", "converted_to_draft"])
+def test_whatever_happens_to_an_open_pull_request_it_is_the_same_question(action: str) -> None:
+    payload = {**pull_request(draft=True), "action": action}
+    assert event("pull_request", payload) == event("pull_request", pull_request())
+
+
+@pytest.mark.parametrize(
+    "payload", [{**pull_request(), "action": "closed"}, pull_request(state="closed")]
+)
+def test_a_closed_pull_request_is_refused(payload: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="7 is closed"):
+        event("pull_request", payload)
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {},
+        {"pull_request": None},
+        {"pull_request": {"number": 7}},
+        pull_request(base={"sha": "main"}),
+        pull_request(head={"sha": "--upload-pack=x"}),
+        pull_request(number="7"),
+        {**pull_request(), "repository": {"full_name": "acme/others"}},
+    ],
+)
+def test_a_payload_that_lacks_something_or_contradicts_the_job_is_refused(
+    payload: dict[str, Any],
+) -> None:
+    with pytest.raises(ConfigError, match="the event cannot be used"):
+        event("pull_request", payload)
 
 
 def test_a_push_to_the_default_branch_teaches_main() -> None:
-    payload = {
-        "ref": "refs/heads/trunk",
-        "before": "b" * 40,
-        "after": "a" * 40,
-        "repository": {"default_branch": "trunk"},
-    }
-    found = event("push", payload)
-    assert (found.strategy, found.first, found.second, found.zone) == (
-        "push",
-        "b" * 40,
-        "a" * 40,
+    found = event("push", push())
+    assert (found.strategy, found.first, found.second, found.checked_out, found.zone) == (
+        *("push", BASE, HEAD, HEAD),
         "main",
     )
 
 
 def test_a_push_to_another_branch_does_not() -> None:
-    payload = {"ref": "refs/heads/feat/é", "repository": {"default_branch": "main"}}
-    assert event("push", payload).zone == "pr/acme/models/branch_feat__"
+    assert event("push", push("refs/heads/feat/é")).zone == "pr/acme/models/branch_feat__"
+
+
+@pytest.mark.parametrize("payload", [push(after="0" * 40), {**push(), "deleted": True}])
+def test_a_push_that_deletes_is_refused(payload: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="was deleted"):
+        event("push", payload)
+
+
+@pytest.mark.parametrize(
+    ("name", "payload"), [("push", push("refs/tags/trunk")), ("release", {"action": "published"})]
+)
+def test_a_tag_is_compared_with_the_release_before_or_not_at_all(
+    name: str, payload: dict[str, Any]
+) -> None:
+    with pytest.raises(ConfigError, match="a tag says nothing of what to compare with"):
+        event(name, payload)
+    found = event(name, payload, since_release="true")
+    assert (found.strategy, found.checked_out, found.zone) == ("default", HEAD, None)
 
 
 def test_a_merge_queue_names_both_commits() -> None:
-    payload = {"merge_group": {"base_sha": "b" * 40, "head_sha": "a" * 40}}
-    found = event("merge_group", payload)
-    assert (found.strategy, found.first, found.second) == ("range", "b" * 40, "a" * 40)
+    found = event("merge_group", {"merge_group": {"base_sha": BASE, "head_sha": HEAD}})
+    assert (found.strategy, found.first, found.second) == ("range", BASE, HEAD)
+    assert (found.checked_out, found.zone) == (HEAD, "pr/acme/models/queue")
 
 
-@pytest.mark.parametrize("name", ["schedule", "workflow_dispatch", "release", ""])
-def test_any_other_event_compares_as_the_command_line_does(name: str) -> None:
-    assert event(name, {}) == Event(strategy="default", repository="acme/models")
+def test_a_schedule_is_about_the_default_branch() -> None:
+    found = event("schedule", {})
+    assert (found.strategy, found.checked_out, found.zone) == ("default", HEAD, "main")
+
+
+@pytest.mark.parametrize(
+    ("ref", "zone"),
+    [
+        ("refs/heads/trunk", "main"),
+        ("refs/heads/topic", "pr/acme/models/branch_topic"),
+        ("refs/tags/trunk", None),
+        ("", None),
+    ],
+)
+def test_what_is_started_by_hand_may_write_what_a_push_to_its_branch_may(
+    ref: str, zone: str | None
+) -> None:
+    assert event("workflow_dispatch", {}, ref=ref).zone == zone
+
+
+def test_a_head_that_somebody_gives_does_not_teach_main() -> None:
+    assert event("push", push(), head="c" * 40).zone is None
+    assert event("pull_request", pull_request(), head="c" * 40).zone == "pr/acme/models/7"
+
+
+REFUSED = [name for name, row in EVENTS.items() if isinstance(row, Refused)]
+
+
+@pytest.mark.parametrize("name", [*REFUSED, "", "invented"])
+def test_an_event_that_compares_nothing_is_refused_with_what_to_use_instead(name: str) -> None:
+    with pytest.raises(ConfigError, match=r"(Use|Call|use|give) .*\w") as caught:
+        event(name, pull_request())
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_whoever_gives_both_revisions_says_what_an_event_means_and_writes_nothing(
+    name: str,
+) -> None:
+    found = event(name, pull_request(), base=BASE, head=HEAD)
+    assert (found.strategy, found.zone, found.tip) == ("given", None, HEAD)
+    with pytest.raises(ConfigError):
+        event(name, pull_request(), head=HEAD)
+
+
+def test_every_event_that_is_judged_can_be_read() -> None:
+    judged = {name for name, row in EVENTS.items() if isinstance(row, Judged)}
+    assert judged == {
+        *("pull_request", "merge_group", "push", "schedule", "workflow_dispatch", "release"),
+    }

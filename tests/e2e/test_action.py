@@ -98,6 +98,9 @@ class Runner:
         result: dict[str, Any] = json.loads(done.stdout)
         return result
 
+    def head(self) -> str:
+        return self._git("rev-parse", "HEAD")
+
     def _tool_cache(self) -> Path:
         """The locked environment as an earlier job of this runner left it: that of these tests."""
         system = shutil.which("python3") or sys.executable
@@ -143,7 +146,7 @@ def push(before: str, after: str) -> dict[str, Any]:
 def test_a_new_model_goes_through_every_stage_and_comes_out_in_outputs_and_summary(
     runner: Runner,
 ) -> None:
-    before = runner._git("rev-parse", "HEAD")
+    before = runner.head()
     save(conv_model(), runner.workspace / "models" / "a b é.onnx")
     after = runner.commit({}, "Add a model")
     result = runner.run(push(before, after))
@@ -165,7 +168,7 @@ def test_a_change_that_touches_no_model_passes_without_a_compiler(runner: Runner
 
 
 def test_the_plan_stage_gives_a_matrix_for_the_tuning_jobs(runner: Runner) -> None:
-    before = runner._git("rev-parse", "HEAD")
+    before = runner.head()
     save(conv_model(), runner.workspace / "models" / "m.onnx")
     after = runner.commit({}, "Add a model")
     result = runner.run(push(before, after), stage="plan")
@@ -176,7 +179,7 @@ def test_the_plan_stage_gives_a_matrix_for_the_tuning_jobs(runner: Runner) -> No
 
 
 def test_an_input_is_never_run_as_shell(runner: Runner) -> None:
-    result = runner.run(push("0" * 40, "HEAD"), config="$(touch pwned)`touch pwned`")
+    result = runner.run(push("0" * 40, runner.head()), config="$(touch pwned)`touch pwned`")
     assert result["exitCode"] == 2
     assert not (runner.workspace / "pwned").exists()
     assert "not found" in result["log"]
@@ -193,7 +196,7 @@ def test_an_input_is_never_run_as_shell(runner: Runner) -> None:
 def test_a_bad_input_is_one_clear_error(
     runner: Runner, inputs: dict[str, str], message: str
 ) -> None:
-    result = runner.run(push("0" * 40, "HEAD"), **inputs)
+    result = runner.run(push("0" * 40, runner.head()), **inputs)
     assert result["exitCode"] == 2
     assert message in result["log"]
 

@@ -93,9 +93,9 @@ def test_damage_is_found_and_repaired(shell: Shell) -> None:
     shell.publish("c")
     segment = next(name for name in store.names("") if "/seg/" in name)
     (Path(shell.url) / segment).write_bytes(b"garbage")
-    kinds = [flaw["kind"] for flaw in shell.cache("fsck", code=1)["found"]]
+    kinds = [flaw["kind"] for flaw in shell.cache("fsck", code=4)["found"]]
     assert kinds == ["snapshot", "segment"]
-    assert "--repair" in shell.shown("fsck", code=1)
+    assert "--repair" in shell.shown("fsck", code=4)
     assert shell.cache("fsck", "--repair")["left"] == []
     assert shell.cache("stats")["contents"][0]["records"] == 2
 

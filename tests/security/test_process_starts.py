@@ -75,12 +75,13 @@ def test_a_python_of_ours_gets_flags_an_environment_and_a_directory() -> None:
 def test_the_action_isolates_every_python_that_it_starts() -> None:
     source = (ROOT / "action" / "bootstrap.py").read_text()
     assert '[python, "-I", *arguments]' in source
-    assert '[str(python), *ISOLATED, "-m", "tunegate_action"], our_own(environment)' in source
+    assert '[str(python), *ISOLATED, str(Path(__file__).resolve()), "act"]' in source
+    assert "os.execve(python, action, our_own(environment))" in source
     lines = [
         line for line in (ROOT / "action.yml").read_text().splitlines() if "bootstrap.py" in line
     ]
-    assert len(lines) == 2
-    assert all('exec "$PY" -I ' in line for line in lines)
+    assert len(lines) == 3
+    assert all(""" "$PY" -I """ in f" {line}" or '"${PY:-false}" -I ' in line for line in lines)
 
 
 def trees() -> Iterator[tuple[Path, ast.AST]]:

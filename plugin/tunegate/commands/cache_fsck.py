@@ -7,7 +7,7 @@ import msgspec
 from tunegate.cache_place import CachePlace, answering, open_place
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines, show_table
-from tunegate.errors import FAIL, PASS
+from tunegate.errors import PASS, UNFIT
 from tunegate.settings import Settings
 from tunegate_cache.maintenance.compaction import Compaction
 from tunegate_cache.maintenance.consistency import Flaw, broken_segments, flaws
@@ -23,7 +23,7 @@ class Inspection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run(settings: Settings, *, repair: bool) -> int:
-    """Exit code 1 when something is broken, and still is after a repair."""
+    """Exit code 4 when something is broken, and still is after a repair."""
     place = open_place(settings)
     with answering(place.config):
         found = _flaws(place, settings.overrides.zone)
@@ -33,7 +33,7 @@ def run(settings: Settings, *, repair: bool) -> int:
         write_json(Inspection(found=found, repairs=repairs, left=left))
     else:
         _show(place.config.url, left, repaired=len(found) - len(left), repair=repair)
-    return FAIL if left else PASS
+    return UNFIT if left else PASS
 
 
 def _flaws(place: CachePlace, zone: str | None) -> tuple[Flaw, ...]:

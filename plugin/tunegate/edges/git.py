@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from tunegate.artifacts.changes import ModelVersion
-from tunegate.edges.git_history import GitHistory
+from tunegate.edges.git_events import GitEvents
 from tunegate.edges.git_trailers import trailers_between
 from tunegate.edges.model_content import read_content
 from tunegate.edges.onnx_graph import external_files
@@ -20,7 +20,7 @@ _KINDS: dict[bytes, Literal["file", "link", "submodule"]] = {
 }
 
 
-class GitRepository(GitHistory):
+class GitRepository(GitEvents):
     """One repository: which revisions to compare, and what is in them."""
 
     def files(self, revision: str) -> Sequence[TreeEntry]:

@@ -13,14 +13,19 @@ from tunegate.edges.git_fetch import (
 )
 from tunegate.edges.git_process import GitProcess
 from tunegate.edges.git_releases import release_before
-from tunegate.errors import RevisionError
+from tunegate.errors import (
+    EnvironmentUnfitError,
+    NoBaselineError,
+    RevisionError,
+    TunegateError,
+)
 
-_EVERYTHING = "so every model is checked"
-_DEEPENINGS = (50, 500)
+REMEDY = "Check out with fetch-depth: 0, or fetch it before."
+DEEPENINGS = (50, 500)
 
 
 class GitHistory:
-    """The ways to find base and head are named after the event they fit."""
+    """The ways to find base and head that need no event."""
 
     def __init__(self, path: Path) -> None:
         """Raises RevisionError where there is no repository."""
@@ -38,6 +43,10 @@ class GitHistory:
         if uncommitted:
             parts.append(f"{uncommitted} uncommitted, which tunegate does not see")
         return ", ".join([*parts, self._git.text("version") or "git"])
+
+    def head(self) -> str:
+        """The commit that is checked out. Raises RevisionError."""
+        return self._commit("HEAD", "--head")
 
     def before_last_change(self, revision: str, *paths: str) -> tuple[str, int] | None:
         """The commit of the last change but one of any of these files, along first parents, and how
@@ -60,16 +69,18 @@ class GitHistory:
 
     def revisions(self, base: str | None, head: str | None) -> Revisions:
         """What was asked for, literally; without a base, the merge base with the default branch,
-        and on that branch the parent."""
+        and on that branch the parent. Raises RevisionError, NoBaselineError, EnvironmentUnfitError."""
+        for revision in filter(None, (base, head)):
+            ensure_here(self._git, revision)
         commit = self._commit(head or "HEAD", "--head")
         if base is not None:
             given = self._commit(base, "--base")
             return Revisions(base=given, head=commit, reason="given by --base")
-        branch = self._default_branch()
+        branch = self._default_branch() or fetch_default_branch(self._git)
         if branch is None:
             return self._against_parent(commit, "there is no default branch to compare with")
         return self._against_branch(branch, commit) or self._against_parent(
-            commit, f"the head is on {_short(branch)}"
+            commit, f"the head is on {short(branch)}"
         )
 
     def since_release(self, head: str | None, pattern: str) -> Revisions:
@@ -91,53 +102,6 @@ class GitHistory:
             return None
         return self._merge_base(branch, self._commit(head or "HEAD", "--head"))
 
-    def merge_commit_revisions(self, base_tip: str = "", head_tip: str = "") -> Revisions:
-        """Of a pull request's merge commit: against its first parent, which a shallow checkout
-        does not have but the commit itself names.
-
-        Where the pull request's own head is checked out instead, against its merge base with the
-        base branch's tip.
-        """
-        head = self._commit("HEAD", "--head")
-        if head == head_tip:
-            return self._from_merge_base(base_tip, head)
-        parents = self._parents(head)
-        if not parents:
-            return Revisions(base=None, head=head, reason="the commit has no parent")
-        if not ensure_here(self._git, parents[0]):
-            why = f"the parent {parents[0][:12]} could not be fetched, {_EVERYTHING}"
-            return Revisions(base=None, head=head, reason=why)
-        return Revisions(base=parents[0], head=head, reason="first parent of the merge commit")
-
-    def push_revisions(self, before: str, after: str) -> Revisions:
-        """Of a push. A new branch has nothing before it; a forced push may have lost it."""
-        head = self._commit(after, "--head")
-        if set(before) != {"0"} and ensure_here(self._git, before):
-            return Revisions(base=before, head=head, reason="the commit before the push")
-        branch = self._default_branch() or fetch_default_branch(self._git)
-        is_new = set(before) == {"0"}
-        why = "new branch" if is_new else f"{before[:12]} is gone (forced push)"
-        if branch is None:
-            reason = f"{why}: no default branch to compare with, {_EVERYTHING}"
-            return Revisions(base=None, head=head, reason=reason)
-        found = self._against_branch(branch, head, f"{why}: ")
-        if found is not None:
-            return found
-        if is_new:
-            return self._against_parent(head, f"{why}: the head is on {_short(branch)}")
-        # On the default branch nothing says how far back the push reached.
-        return Revisions(base=None, head=head, reason=f"{why}, {_EVERYTHING}")
-
-    def range_revisions(self, base: str, head: str) -> Revisions:
-        """Of two commits that the event names (merge queue): both fetched where they are missing."""
-        for commit in (base, head):
-            ensure_here(self._git, commit)
-        return Revisions(
-            base=self._commit(base, "--base"),
-            head=self._commit(head, "--head"),
-            reason="named by the event",
-        )
-
     # ---------------------------------------------------------------------------
 
     def _against_branch(self, branch: str, head: str, why: str = "") -> Revisions | None:
@@ -147,30 +111,32 @@ class GitHistory:
         if base == head:
             return None
         if base is None:
-            reason = f"{why}no merge base with {_short(branch)} was found, {_EVERYTHING}"
-            return Revisions(base=None, head=head, reason=reason)
-        return Revisions(base=base, head=head, reason=f"{why}merge base with {_short(branch)}")
+            raise self._no_merge_base(f"{why}no merge base with {short(branch)} was found")
+        return Revisions(base=base, head=head, reason=f"{why}merge base with {short(branch)}")
 
     def _against_parent(self, head: str, why: str) -> Revisions:
-        parents = self._parents(head)
-        if not parents:
+        if not self._parents(head):
             return Revisions(base=None, head=head, reason=f"{why}, and it has no parent")
-        if not ensure_here(self._git, parents[0]):
-            reason = f"{why}, and its parent could not be fetched"
-            return Revisions(base=None, head=head, reason=reason)
-        return Revisions(base=parents[0], head=head, reason=f"{why}: its parent")
+        return Revisions(base=self._fetched_parent(head), head=head, reason=f"{why}: its parent")
 
-    def _from_merge_base(self, tip: str, head: str) -> Revisions:
-        base = self._merge_base(tip, head) if ensure_here(self._git, tip) else None
-        if base is None:
-            why = f"no merge base with {tip[:12]} could be found, {_EVERYTHING}"
-            return Revisions(base=None, head=head, reason=why)
-        return Revisions(base=base, head=head, reason="merge base of the pull request")
+    def _fetched_parent(self, commit: str) -> str:
+        """Of a commit that has one."""
+        parent = self._parents(commit)[0]
+        if not ensure_here(self._git, parent):
+            message = f"the parent {parent[:12]} of {commit[:12]} could not be fetched. {REMEDY}"
+            raise EnvironmentUnfitError(message)
+        return parent
+
+    def _no_merge_base(self, what: str) -> TunegateError:
+        """A clone that lacks history cannot know that there is none."""
+        if is_shallow(self._git):
+            return EnvironmentUnfitError(f"{what} in this shallow clone. {REMEDY}")
+        return NoBaselineError(f"{what}: nothing to compare with. Name a base to compare with.")
 
     def _merge_base(self, branch: str, head: str) -> str | None:
         """An empty answer in a shallow clone means 'cannot walk', not 'no ancestor': deepen."""
         base = self._git.text("merge-base", branch, head)
-        for commits in _DEEPENINGS:
+        for commits in DEEPENINGS:
             if base is not None or not is_shallow(self._git):
                 break
             tip = self._commit(branch, "--base")
@@ -211,5 +177,5 @@ class GitHistory:
         return found
 
 
-def _short(ref: str) -> str:
+def short(ref: str) -> str:
     return ref.removeprefix("refs/remotes/").removeprefix("refs/heads/")

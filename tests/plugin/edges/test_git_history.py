@@ -1,4 +1,4 @@
-"""Base and head of every event, in real repositories and real shallow clones of them."""
+"""Base and head without an event, in real repositories and real shallow clones of them."""
 
 from __future__ import annotations
 
@@ -7,28 +7,14 @@ from pathlib import Path
 import pytest
 
 from tests.support.git_repository import Checkout, actions_checkout, clone, new_repository
-from tunegate.edges.git import GitRepository
+from tests.support.two_branches import commit_of, two_branches
 from tunegate.edges.git_history import GitHistory
-from tunegate.errors import RevisionError
-
-NOTHING = "0" * 40
+from tunegate.errors import EnvironmentUnfitError, NoBaselineError, RevisionError
 
 
 @pytest.fixture
 def origin(tmp_path: Path) -> Checkout:
-    """main: start, second. topic: one commit on start."""
-    checkout = new_repository(tmp_path / "origin")
-    checkout.commit({"a.onnx": b"a" * 2000, "b.onnx": b"b" * 2000}, "start")
-    checkout.git("branch", "topic")
-    checkout.commit({"readme": b"second"}, "second")
-    checkout.git("checkout", "-q", "topic")
-    checkout.commit({"a.onnx": b"A" * 2000}, "topic")
-    checkout.git("checkout", "-q", "main")
-    return checkout
-
-
-def commit_of(checkout: Checkout, revision: str) -> str:
-    return checkout.git("rev-parse", revision)
+    return two_branches(tmp_path / "origin")
 
 
 def test_base_and_head_are_taken_literally(origin: Checkout) -> None:
@@ -114,12 +100,22 @@ def test_a_repository_without_commits_says_so(tmp_path: Path) -> None:
         GitHistory(tmp_path / "new").revisions(None, None)
 
 
-def test_an_unrelated_branch_has_every_model_checked(origin: Checkout) -> None:
+def test_an_unrelated_branch_has_nothing_to_compare_with(origin: Checkout) -> None:
     origin.git("checkout", "-q", "--orphan", "unrelated")
     origin.commit({"c": b"c"})
-    found = GitHistory(origin.path).revisions(None, None)
-    assert found.base is None
-    assert found.reason == "no merge base with main was found, so every model is checked"
+    with pytest.raises(NoBaselineError, match="no merge base with main was found: nothing to"):
+        GitHistory(origin.path).revisions(None, None)
+
+
+def test_a_checkout_of_one_commit_fetches_the_default_branch(
+    origin: Checkout, tmp_path: Path
+) -> None:
+    origin.git("checkout", "-q", "topic")
+    origin.commit({"second": b"of the topic"})
+    here = actions_checkout(origin, tmp_path / "job", commit_of(origin, "topic"))
+    origin.git("checkout", "-q", "main")
+    found = GitHistory(here.path).revisions(None, None)
+    assert found.base == commit_of(origin, "main~1")
 
 
 def test_a_shallow_clone_on_the_default_branch_fetches_the_parent(
@@ -141,139 +137,22 @@ def test_a_shallow_clone_that_cannot_walk_to_the_merge_base_deepens(
     assert found.reason == "merge base with origin/main"
 
 
-def test_a_shallow_clone_without_its_remote_checks_every_model(
+def test_a_shallow_clone_without_its_remote_cannot_know_its_base(
     origin: Checkout, tmp_path: Path
 ) -> None:
     here = clone(origin, tmp_path / "clone", "--depth=1", "--no-single-branch", "--branch=topic")
     origin.path.rename(tmp_path / "moved")
-    found = GitHistory(here.path).revisions(None, None)
-    assert (found.base, found.reason) == (
-        None,
-        "no merge base with origin/main was found, so every model is checked",
-    )
+    with pytest.raises(EnvironmentUnfitError, match=r"in this shallow clone.*fetch-depth: 0"):
+        GitHistory(here.path).revisions(None, None)
 
 
-# pull requests -------------------------------------------------------------------
-
-
-def test_a_merge_commit_of_depth_one_fetches_its_first_parent_without_blobs(
+def test_a_parent_that_cannot_be_fetched_is_not_taken_for_none(
     origin: Checkout, tmp_path: Path
 ) -> None:
-    tip = commit_of(origin, "main")
-    merge = origin.merge("topic")
-    here = actions_checkout(origin, tmp_path / "job", merge)
-    found = GitHistory(here.path).merge_commit_revisions()
-    assert (found.base, found.head) == (tip, merge)
-    assert found.reason == "first parent of the merge commit"
-    assert not here.has_object(commit_of(origin, f"{tip}:a.onnx"))
-
-
-def test_only_the_blobs_that_are_read_are_fetched(origin: Checkout, tmp_path: Path) -> None:
-    origin.commit({"c.onnx": b"c" * 2000}, "to be removed by the topic")
-    origin.git("checkout", "-q", "topic")
-    origin.git("merge", "-q", "--no-ff", "-m", "again", "main")
-    origin.commit({"c.onnx": None})
-    origin.git("checkout", "-q", "main")
-    tip = commit_of(origin, "main")
-    here = actions_checkout(origin, tmp_path / "job", origin.merge("topic"))
-    repository = GitRepository(here.path)
-    repository.files(repository.merge_commit_revisions().base or "")
-    assert repository.read(tip, "a.onnx") == b"a" * 2000
-    assert here.has_object(commit_of(origin, f"{tip}:a.onnx"))
-    assert not here.has_object(commit_of(origin, f"{tip}:c.onnx"))
-
-
-def test_a_merge_commit_whose_parent_is_out_of_reach_checks_every_model(
-    origin: Checkout, tmp_path: Path
-) -> None:
-    here = actions_checkout(origin, tmp_path / "job", origin.merge("topic"))
+    here = clone(origin, tmp_path / "clone", "--depth=1")
     origin.path.rename(tmp_path / "moved")
-    found = GitHistory(here.path).merge_commit_revisions()
-    assert found.base is None
-    assert found.reason.endswith("could not be fetched, so every model is checked")
-
-
-def test_a_pull_requests_own_head_is_compared_with_the_merge_base(
-    origin: Checkout, tmp_path: Path
-) -> None:
-    start, tip, head = (commit_of(origin, name) for name in ("main~1", "main", "topic"))
-    # A fork's head is on no branch of the repository.
-    origin.git("update-ref", "refs/pull/1/head", head)
-    origin.git("branch", "-q", "-D", "topic")
-    here = actions_checkout(origin, tmp_path / "job", head)
-    found = GitHistory(here.path).merge_commit_revisions(tip, head)
-    assert (found.base, found.head) == (start, head)
-    assert found.reason == "merge base of the pull request"
-
-
-# pushes and the merge queue ------------------------------------------------------
-
-
-def test_a_push_is_compared_with_what_was_there_before(origin: Checkout, tmp_path: Path) -> None:
-    before, after = commit_of(origin, "main~1"), commit_of(origin, "main")
-    here = actions_checkout(origin, tmp_path / "job", after)
-    found = GitHistory(here.path).push_revisions(before, after)
-    assert (found.base, found.reason) == (before, "the commit before the push")
-
-
-@pytest.mark.parametrize("zeros", ["0" * 40, "0" * 64])
-def test_a_new_branch_is_compared_with_its_merge_base(
-    origin: Checkout, tmp_path: Path, zeros: str
-) -> None:
-    after = commit_of(origin, "topic")
-    here = actions_checkout(origin, tmp_path / "job", after)
-    found = GitHistory(here.path).push_revisions(zeros, after)
-    assert found.base == commit_of(origin, "main~1")
-    assert found.reason == "new branch: merge base with origin/main"
-
-
-def test_a_new_branch_without_a_remote_has_every_model_checked(
-    origin: Checkout, tmp_path: Path
-) -> None:
-    after = commit_of(origin, "topic")
-    here = actions_checkout(origin, tmp_path / "job", after)
-    origin.path.rename(tmp_path / "moved")
-    found = GitHistory(here.path).push_revisions(NOTHING, after)
-    assert found.base is None
-    assert found.reason == (
-        "new branch: no default branch to compare with, so every model is checked"
-    )
-
-
-def test_a_forced_push_that_lost_its_commit_is_compared_with_the_merge_base(
-    origin: Checkout,
-) -> None:
-    found = GitHistory(origin.path).push_revisions("f" * 40, commit_of(origin, "topic"))
-    assert found.base == commit_of(origin, "main~1")
-    assert found.reason == "ffffffffffff is gone (forced push): merge base with main"
-
-
-def test_a_forced_push_to_the_default_branch_has_every_model_checked(origin: Checkout) -> None:
-    found = GitHistory(origin.path).push_revisions("f" * 40, commit_of(origin, "main"))
-    assert found.base is None
-    assert found.reason == "ffffffffffff is gone (forced push), so every model is checked"
-
-
-def test_a_merge_queue_names_both_commits(origin: Checkout, tmp_path: Path) -> None:
-    base, head = commit_of(origin, "main"), commit_of(origin, "topic")
-    here = actions_checkout(origin, tmp_path / "job", head)
-    found = GitHistory(here.path).range_revisions(base, head)
-    assert (found.base, found.head, found.reason) == (base, head, "named by the event")
-
-
-def test_a_commit_of_an_event_is_never_an_option_of_git(origin: Checkout) -> None:
-    with pytest.raises(RevisionError, match="--base"):
-        GitHistory(origin.path).range_revisions("--upload-pack=touch pwned", "main")
-    assert not (origin.path / "pwned").exists()
-
-
-def test_fetching_into_a_full_clone_does_not_make_it_shallow(
-    origin: Checkout, tmp_path: Path
-) -> None:
-    here = clone(origin, tmp_path / "clone")
-    late = origin.commit({"late": b"late"})
-    assert GitHistory(here.path).push_revisions(late, commit_of(here, "HEAD")).base == late
-    assert here.git("rev-parse", "--is-shallow-repository") == "false"
+    with pytest.raises(EnvironmentUnfitError, match="could not be fetched"):
+        GitHistory(here.path).revisions(None, None)
 
 
 def test_a_release_is_the_latest_tag_of_a_commit(origin: Checkout) -> None:

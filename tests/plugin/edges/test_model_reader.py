@@ -181,9 +181,10 @@ def test_a_pull_request_fetches_the_changed_models_only(project: Checkout, tmp_p
         {"models/m.onnx": conv_model(seed=1).SerializeToString(), "models/labels.bin": b"L" * 2000}
     )
     project.git("checkout", "-q", "main")
+    tips = project.git("rev-parse", "main"), project.git("rev-parse", "topic")
     here = actions_checkout(project, tmp_path / "job", project.merge("topic"))
     repository = GitRepository(here.path)
-    found = repository.merge_commit_revisions()
+    found = repository.merge_commit_revisions(*tips)
     reader = GitModelReader(repository)
     base, head = reader.models(found.base or ""), reader.models(found.head)
     assert base["models/same.onnx"].content_digest == head["models/same.onnx"].content_digest

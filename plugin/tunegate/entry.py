@@ -1,0 +1,110 @@
+"""The outermost frame of a command. What is missing or broken behind it ends in one line and an exit
+code of the contract; Python itself would end with 1, a regression.
+
+It runs before anything else is imported, so it imports only what every Python has loaded already.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import NoReturn, TextIO
+
+_UNFIT = 4
+"""As in errors.py, which may be what is missing."""
+
+
+def entry() -> NoReturn:
+    """The console script, and `python -m tunegate`."""
+    leave(_command, _on_stderr)
+
+
+def leave(program: Callable[[], int], say: Callable[[str], None]) -> NoReturn:
+    """End this process with the program's exit code, or with that of whatever went wrong."""
+    _open_closed_streams()
+    sys.exit(_delivered(guarded(program, say)))
+
+
+def guarded(program: Callable[[], int], say: Callable[[str], None]) -> int:
+    """The program's exit code, in a process that takes nothing from the checkout. Whatever it raises
+    is said in one line, with an exit code that is never 1."""
+    try:
+        problem = _isolated() or _unsupported()
+        if not problem:
+            return program()
+        code = _UNFIT
+    except BaseException as error:  # noqa: BLE001 -- nothing may reach the interpreter
+        code, problem = _explained(error)
+    try:
+        say(problem)
+    except Exception:  # noqa: BLE001, S110 -- the exit code still tells
+        pass
+    return code
+
+
+def _command() -> int:
+    from tunegate.cli import main
+
+    return main(sys.argv[1:])
+
+
+def _on_stderr(problem: str) -> None:
+    sys.stderr.write(f"tunegate: error: {problem}\n")
+
+
+def _isolated() -> str:
+    """What is in the way. Nothing may be imported after it."""
+    try:
+        from tunegate.isolation import isolate
+
+        isolate()
+    except Exception as error:  # noqa: BLE001 -- whatever it is, no import is safe
+        return (
+            f"this directory or the installation cannot be used ({type(error).__name__}: {error})"
+        )
+    return ""
+
+
+def _unsupported() -> str:
+    from tunegate.supported_machine import this_machine, unsupported
+
+    return unsupported(this_machine())
+
+
+def _explained(error: BaseException) -> tuple[int, str]:
+    try:
+        from tunegate.unexpected import explained
+
+        return explained(error)
+    except BaseException:  # noqa: BLE001 -- it may be what is missing
+        return _UNFIT, f"the installation is damaged ({type(error).__name__}). Install it again."
+
+
+def _open_closed_streams() -> None:
+    """A file that got the number of a closed stream would be written to by whoever prints."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
+
+
+def _delivered(code: int) -> int:
+    """What was printed is written out. Standard output that could not be is no pass."""
+    lost = [stream for stream in (sys.stdout, sys.stderr) if not _flushed(stream)]
+    return _UNFIT if code == 0 and sys.stdout in lost else code
+
+
+def _flushed(stream: TextIO) -> bool:
+    try:
+        stream.flush()
+    except (OSError, ValueError):
+        # The interpreter tries again at its end, and would end with an exit code of its own.
+        try:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        except (OSError, ValueError):
+            return False
+        return False
+    return True

@@ -1,0 +1,52 @@
+"""What nobody raised on purpose, as an exit code and one line. Never 1, which means a regression.
+Imports only the standard library and the exit codes."""
+
+from __future__ import annotations
+
+import shutil
+from typing import NamedTuple
+
+from tunegate.errors import BUG, CANCELLED, UNFIT
+
+_AGAIN = "Install it again: python -m pip install --force-reinstall tunegate"
+_LONGEST = 300
+
+
+class Ending(NamedTuple):
+    exit_code: int
+    problem: str = ""
+
+
+def explained(error: BaseException) -> Ending:
+    """The machine's troubles are the environment; what is left is a bug of ours."""
+    if isinstance(error, KeyboardInterrupt):
+        return Ending(CANCELLED, "cancelled; what was finished is kept")
+    trouble = _trouble(error)
+    return Ending(UNFIT, trouble) if trouble else Ending(BUG, f"a bug of tunegate ({named(error)})")
+
+
+def _trouble(error: BaseException) -> str:
+    """Of the machine or the installation; empty where it is neither."""
+    match error:
+        case ImportError() | FileNotFoundError() if shutil.which("git") is None:
+            return "git is not on the PATH. Install it."
+        case ImportError() | SyntaxError():
+            return f"the installation is damaged ({named(error)}). {_AGAIN}"
+        case BrokenPipeError():
+            return "whoever reads the output has gone away"
+        case MemoryError():
+            return "out of memory. Use a machine with more, or a smaller model."
+        case OSError():
+            return f"this machine refuses: {named(error)}"
+        case _:
+            return ""
+
+
+def named(error: BaseException) -> str:
+    """Its type and the first line of its text; one that cannot be shown costs the text."""
+    try:
+        lines = str(error).strip().splitlines()
+    except Exception:  # noqa: BLE001 -- the text of a foreign exception may be code
+        lines = []
+    kind = type(error).__name__
+    return f"{kind}: {lines[0][:_LONGEST]}" if lines else kind

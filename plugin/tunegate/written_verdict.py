@@ -1,0 +1,31 @@
+"""The exit code of a command that judges is that of the verdict it wrote: nothing else can be green,
+and nothing else can be a regression."""
+
+from __future__ import annotations
+
+from tunegate import wire
+from tunegate.arguments import Invocation
+from tunegate.artifacts.verdicts import Verdict
+from tunegate.errors import FAIL, ArtifactError, TunegateError
+
+JUDGING = frozenset({"run", "gate", "compare", "confirm"})
+
+
+def as_written(exit_code: int, asked: Invocation) -> int:
+    """The same code. Raises TunegateError, a bug of ours, where no written verdict says it."""
+    if asked.command not in JUDGING:
+        if exit_code == FAIL:
+            raise TunegateError(_bug(exit_code, f"{asked.command} judges nothing"))
+        return exit_code
+    try:
+        verdict = wire.read(asked.settings.out / "verdict.json", Verdict)
+    except ArtifactError as error:
+        raise TunegateError(_bug(exit_code, str(error))) from error
+    if verdict.exit_code != exit_code or (exit_code == FAIL) != (verdict.status == "fail"):
+        said = f"the written verdict is {verdict.status}, exit code {verdict.exit_code}"
+        raise TunegateError(_bug(exit_code, said))
+    return exit_code
+
+
+def _bug(exit_code: int, why: str) -> str:
+    return f"a bug of tunegate (exit code {exit_code}, but {why}). Please report it."

@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from tunegate_action.events import EVENTS, as_markdown
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "github-action.md"
+OF_GITHUB = """
+branch_protection_rule check_run check_suite create delete deployment deployment_status discussion
+discussion_comment fork gollum image_version issue_comment issues label merge_group milestone
+page_build project project_card project_column public pull_request pull_request_comment
+pull_request_review pull_request_review_comment pull_request_target push registry_package release
+repository_dispatch schedule status watch workflow_call workflow_dispatch workflow_run
+"""
+
+
+def test_the_table_has_every_event_of_github() -> None:
+    assert set(EVENTS) == set(OF_GITHUB.split())
+
+
+def test_the_page_shows_the_table_as_it_is() -> None:
+    assert as_markdown() in PAGE.read_text()

@@ -1,0 +1,134 @@
+"""Events that mean no two commits, that contradict the checkout, or that have rights which a fork's code
+must not get: none of them ends in a verdict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.adversary.action_run import TOKEN, Job, fake_github
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.mark.parametrize(
+    "event",
+    ["pull_request_target", "workflow_run", "issue_comment", "invented"],
+)
+def test_an_event_that_is_not_of_a_pull_requests_own_code_is_refused(
+    tmp_path: Path, event: str
+) -> None:
+    job = Job(tmp_path)
+    job.checkout(job.base)
+    with fake_github() as server:
+        ended = job.run(event, job.pull_request(), GITHUB_SHA=job.base, GITHUB_API_URL=server.url)
+    assert ended.exit_code == 2, ended.log
+    assert not ended.is_green
+    assert not server.requests
+    assert "::error title=tunegate::" in ended.log
+    assert "no verdict" in ended.summary
+    assert not (tmp_path / "workspace" / ".tunegate").exists()
+
+
+def test_a_pull_request_is_judged_and_commented_on(tmp_path: Path) -> None:
+    job = Job(tmp_path)
+    job.checkout(job.merge)
+    with fake_github() as server:
+        ended = job.run("pull_request", job.pull_request(), GITHUB_API_URL=server.url)
+    assert ended.exit_code == 0, ended.log
+    assert "\npass\n" in ended.outputs
+    assert len(server.comments) == 1
+
+
+@pytest.mark.parametrize("what", ["base", "merge of another base", "the tip's parent"])
+def test_a_checkout_that_is_not_of_the_pull_request_is_not_judged(
+    tmp_path: Path, what: str
+) -> None:
+    job = Job(tmp_path)
+    payload = job.pull_request()
+    checked_out = job.base if what == "base" else job.merge
+    if what == "merge of another base":
+        payload = job.pull_request(base={"sha": job.origin.commit({"later": b"later"})})
+    if what == "the tip's parent":
+        payload["pull_request"]["head"]["sha"] = job.origin.commit({"pushed": b"after"})
+    job.checkout(checked_out)
+    with fake_github() as server:
+        ended = job.run("pull_request", payload, GITHUB_API_URL=server.url)
+    assert ended.exit_code == 2, ended.log
+    assert not ended.is_green
+    assert not server.requests
+
+
+@pytest.mark.parametrize("payload", ["{", [], {}], ids=["no JSON", "a list", "empty"])
+def test_an_event_that_cannot_be_read_is_not_judged(tmp_path: Path, payload: object) -> None:
+    job = Job(tmp_path)
+    job.checkout(job.merge)
+    ended = job.run("pull_request", payload)
+    assert ended.exit_code == 2, ended.log
+    assert not ended.is_green
+
+
+def test_a_push_of_other_commits_than_the_checkout_is_not_judged(tmp_path: Path) -> None:
+    job = Job(tmp_path)
+    job.checkout(job.start)
+    ended = job.run("push", job.push(job.start, job.base))
+    assert ended.exit_code == 2, ended.log
+
+
+def test_a_base_that_cannot_be_fetched_makes_no_model_new(tmp_path: Path) -> None:
+    job = Job(tmp_path)
+    job.checkout(job.merge)
+    job.origin.path.rename(tmp_path / "gone")
+    ended = job.run("pull_request", job.pull_request())
+    assert ended.exit_code == 4, ended.log
+    assert not ended.is_green
+
+
+def test_what_is_judged_of_another_commit_is_not_written_on_the_pull_request(
+    tmp_path: Path,
+) -> None:
+    job = Job(tmp_path)
+    job.checkout(job.base)
+    given = {"TUNEGATE_BASE": job.start, "TUNEGATE_HEAD": job.base}
+    with fake_github() as server:
+        ended = job.run(
+            "pull_request_target", job.pull_request(), GITHUB_API_URL=server.url, **given
+        )
+    assert ended.exit_code == 0, ended.log
+    assert not server.requests
+
+
+def test_a_report_of_an_earlier_run_is_not_this_runs(tmp_path: Path) -> None:
+    job = Job(tmp_path)
+    job.checkout(job.merge)
+    assert job.run("pull_request", job.pull_request()).exit_code == 0
+    for name in ("summary", "output"):
+        job.file(name).write_text("")
+    with fake_github() as server:
+        ended = job.run(
+            "pull_request",
+            job.pull_request(),
+            GITHUB_API_URL=server.url,
+            TUNEGATE_MINUTES="many",
+        )
+    assert ended.exit_code == 2, ended.log
+    assert not ended.is_green
+    assert not server.requests
+
+
+def test_an_error_of_the_configuration_stands_at_its_line_and_shows_no_secret(
+    tmp_path: Path,
+) -> None:
+    job = Job(tmp_path)
+    config = f"models:\n  - path: '*.onnx'\ncache:\n  url: https://x:{TOKEN}@host/{TOKEN}\n"
+    job.origin.git("switch", "-q", "-c", "broken")
+    commit = job.origin.commit({"tunegate.yaml": config.encode()})
+    job.checkout(commit)
+    ended = job.run("push", job.push(job.base, commit, "refs/heads/broken"))
+    assert ended.exit_code == 2
+    assert "::error file=tunegate.yaml,line=4,title=tunegate::" in ended.log
+    assert "exit code 2" in ended.summary
+    assert "cache.url" in ended.summary
+    shown = [line for line in ended.log.splitlines() if line.startswith("::error")]
+    assert TOKEN not in ended.summary + "".join(shown)

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import pytest
+
+from tunegate.supported_machine import Machine, this_machine, unsupported
+
+USUAL = Machine("Linux", "x86_64", "glibc", (3, 11), is_64_bit=True)
+
+
+def test_the_machine_of_these_tests_is_supported() -> None:
+    assert unsupported(this_machine()) == ""
+
+
+@pytest.mark.parametrize("processor", ["x86_64", "AMD64", "aarch64", "arm64"])
+def test_linux_on_both_processors_is_supported(processor: str) -> None:
+    assert unsupported(USUAL._replace(processor=processor, python=(3, 14))) == ""
+
+
+@pytest.mark.parametrize(
+    ("machine", "said"),
+    [
+        (USUAL._replace(system="Darwin", processor="arm64", libc=""), "macOS is not supported"),
+        (USUAL._replace(system="Windows", processor="AMD64"), "Windows is not supported"),
+        (USUAL._replace(system=""), "this system is not supported"),
+        (USUAL._replace(processor="riscv64"), "the processor riscv64 is not supported"),
+        (USUAL._replace(processor=""), "the processor of this machine is not supported"),
+        (USUAL._replace(processor="i686"), "the processor i686 is not supported"),
+        (USUAL._replace(libc=""), "a Linux without glibc (musl, as in Alpine) is not supported"),
+        (USUAL._replace(is_64_bit=False), "a 32-bit Python is not supported"),
+        (USUAL._replace(python=(3, 10)), "Python 3.10 is not supported"),
+    ],
+)
+def test_any_other_is_named_with_what_is_supported(machine: Machine, said: str) -> None:
+    problem = unsupported(machine)
+    assert problem.startswith(said)
+    assert "Linux with glibc on x86-64 or arm64, and a 64-bit Python 3.11 or newer" in problem
