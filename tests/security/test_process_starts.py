@@ -15,6 +15,7 @@ STARTERS = {
         "subprocess.run",
         "sys.executable",
     },
+    "plugin/tunegate/edges/git_process.py": {"subprocess.Popen"},
     "plugin/tunegate/edges/bench/command_output.py": {"subprocess.run"},
 }
 """The doors: the environment of the Action, the same process again, our own Python, git, and a command
@@ -28,7 +29,7 @@ OF_SUBPROCESS = {
     "CompletedProcess",
 }
 STARTING = ("exec", "spawn", "posix_spawn", "fork", "popen", "system", "startfile")
-OTHER_STARTERS = {"multiprocessing", "pty", "asyncio", "runpy", "sh", "pexpect"}
+OTHER_STARTERS = {"multiprocessing", "pty", "asyncio", "runpy", "git", "sh", "pexpect"}
 ALLOWED_ELSEWHERE = {("plugin/tunegate/edges/isolated_start.py", "runpy")}
 
 

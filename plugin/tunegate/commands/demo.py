@@ -44,7 +44,6 @@ def run_demo(settings: Settings, *, directory: Path) -> int:
     demo_repository.branch(repository, "wider-kernel")
     demo_repository.commit(repository, demo_repository.slowed(), "Try a 9x9 kernel in fire5")
     third = _play("c", "a much slower layer", directory, "main", _third_problem)
-    repository.close()
     acts = (first, second, third)
     if settings.as_json:
         write_json(Played(acts))

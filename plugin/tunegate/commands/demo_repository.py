@@ -5,16 +5,22 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import git
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from tunegate.edges.git_process import GitProcess, new_repository
 from tunegate.edges.light_models import seeded_light
 
 MODEL = Path("models/squeezenet.onnx")
 SLOWED_LAYER = "fire5/expand3x3"
 _KERNEL = 9
+_OWN_SETTINGS = {
+    "user.name": "tunegate demo",
+    "user.email": "demo@tunegate.invalid",
+    "core.hooksPath": "/dev/null",
+    "commit.gpgSign": "false",
+}
 _CONFIG = """\
 models:
   - path: models/*.onnx
@@ -31,30 +37,28 @@ gate:
 """
 
 
-def create(root: Path, *, cache: Path, minutes: float) -> git.Repo:
+def create(root: Path, *, cache: Path, minutes: float) -> GitProcess:
     """A repository on branch `main` with one commit."""
     shutil.rmtree(root, ignore_errors=True)
-    repository = git.Repo.init(root, initial_branch="main")
-    with repository.config_writer() as config:
-        config.set_value("user", "name", "tunegate demo")
-        config.set_value("user", "email", "demo@tunegate.invalid")
-        config.set_value("core", "hooksPath", "/dev/null")
+    repository = new_repository(root)
+    for name, value in _OWN_SETTINGS.items():
+        repository.text("config", name, value)
     (root / "tunegate.yaml").write_text(_CONFIG.format(cache=cache.resolve(), minutes=minutes))
     commit(repository, seeded_light("squeezenet", seed=0), "Add SqueezeNet")
     return repository
 
 
-def commit(repository: git.Repo, model: onnx.ModelProto, message: str) -> str:
-    file = Path(repository.working_dir) / MODEL
+def commit(repository: GitProcess, model: onnx.ModelProto, message: str) -> str:
+    file = repository.root / MODEL
     file.parent.mkdir(parents=True, exist_ok=True)
     onnx.save(model, file)
-    repository.git.add("--all")
-    repository.git.commit("-q", "-m", message)
-    return repository.head.commit.hexsha
+    repository.text("add", "--all")
+    repository.text("commit", "-q", "-m", message)
+    return repository.text("rev-parse", "HEAD") or ""
 
 
-def branch(repository: git.Repo, name: str) -> None:
-    repository.git.checkout("-q", "-B", name, "main")
+def branch(repository: GitProcess, name: str) -> None:
+    repository.text("checkout", "-q", "-B", name, "main")
 
 
 def retrained() -> onnx.ModelProto:

@@ -1,4 +1,4 @@
-"""ports.Repository over git, by GitPython: reads any revision, never touches the working tree."""
+"""ports.Repository over git: reads any revision, never touches the working tree."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class GitHistory:
         """Where the repository stands, in one line for people."""
         commit = self._git.text("rev-parse", "--short=12", "HEAD") or "no commit yet"
         branch = self._git.text("symbolic-ref", "--short", "-q", "HEAD") or "detached head"
-        uncommitted = len((self._git.text("status", "--porcelain") or "").splitlines())
+        uncommitted = len(self._status().splitlines())
         parts = [f"{branch} at {commit}"]
         if is_shallow(self._git):
             parts.append("shallow (what is missing is fetched)")
@@ -47,6 +47,10 @@ class GitHistory:
     def head(self) -> str:
         """The commit that is checked out. Raises RevisionError."""
         return self._commit("HEAD", "--head")
+
+    def _status(self) -> str:
+        line = ("status", "--porcelain", "--ignore-submodules=all")
+        return self._git.text(*line, settings=self._git.without_filters()) or ""
 
     def before_last_change(self, revision: str, *paths: str) -> tuple[str, int] | None:
         """The commit of the last change but one of any of these files, along first parents, and how

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 from tunegate.artifacts.changes import ModelVersion
 from tunegate.edges.git_process import GitProcess
+from tunegate.edges.lfs_download import lfs_download
 from tunegate.edges.pointers import Pointer, dvc_output, lfs_pointer
 from tunegate.errors import ModelError
 
@@ -33,8 +33,7 @@ def _from_lfs(git: GitProcess, content: bytes, pointer: Pointer, path: str) -> b
     stored = _common_dir(git) / "lfs" / "objects" / oid[:2] / oid[2:4] / oid
     if stored.is_file():
         return stored.read_bytes()
-    smudge = ("lfs", "smudge", "--", path)
-    pulled = (shutil.which("git-lfs") and git.output(*smudge, standard_input=content)) or b""
+    pulled = lfs_download(git, content, path)
     if len(pulled) == pointer.size_bytes and lfs_pointer(pulled) is None:
         return pulled
     message = (

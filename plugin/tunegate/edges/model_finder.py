@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import git
 import msgspec
 import onnx
 from google.protobuf.message import DecodeError
 
-from tunegate.errors import RevisionError
+from tunegate.edges.git_process import GitProcess
 
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 _LARGEST_READ_BYTES = 2**31 - 1
@@ -32,16 +31,9 @@ class FoundModel(msgspec.Struct, frozen=True):
 
 def find_models(repository: Path) -> tuple[FoundModel, ...]:
     """Every `.onnx` file in the index of the repository, by path. Raises RevisionError."""
-    try:
-        with git.Repo(repository, search_parent_directories=True) as repo:
-            listed = repo.git.ls_files("-z", "--", "*.onnx").split("\0")
-            root = Path(repo.working_dir)
-    except (git.InvalidGitRepositoryError, git.NoSuchPathError) as error:
-        message = (
-            f"{repository.resolve()}: not a git repository. Run git init, or pass --repository."
-        )
-        raise RevisionError(message) from error
-    return tuple(_found(root, path) for path in sorted(filter(None, listed)))
+    git = GitProcess(repository)
+    listed = (git.text("ls-files", "-z") or "").split("\0")
+    return tuple(_found(git.root, path) for path in sorted(listed) if path.endswith(".onnx"))
 
 
 def _found(root: Path, path: str) -> FoundModel:

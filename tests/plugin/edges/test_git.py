@@ -43,7 +43,8 @@ def test_a_directory_without_a_repository_is_one_clear_line(tmp_path: Path, plac
     with pytest.raises(RevisionError) as raised:
         GitRepository(tmp_path / place)
     assert str(raised.value) == (
-        f"{tmp_path / place}: not a git repository. Run inside one, or name it with --repository."
+        f"{tmp_path / place}: not a git repository with a working tree. "
+        "Run inside one, or name it with --repository."
     )
 
 
@@ -127,9 +128,11 @@ def test_a_worktree_has_its_own_head(origin: Checkout, tmp_path: Path) -> None:
     assert repository.revisions("main", None).head == origin.git("rev-parse", "main~1")
 
 
-def test_a_bare_repository_can_be_read(origin: Checkout, tmp_path: Path) -> None:
+def test_a_bare_repository_is_refused(origin: Checkout, tmp_path: Path) -> None:
+    """A directory of a checkout may have its shape, so nothing of that shape is taken."""
     bare = clone(origin, tmp_path / "bare.git", "--bare")
-    assert GitRepository(bare.path).read("HEAD", "a.onnx") == b"second"
+    with pytest.raises(RevisionError, match="not a git repository with a working tree"):
+        GitRepository(bare.path)
 
 
 def test_inside_a_hook_of_another_repository_ours_is_read(

@@ -57,5 +57,5 @@ def test_a_tracked_file_that_is_gone_is_listed_with_a_note(workspace: Workspace)
 
 
 def test_a_directory_that_is_no_repository_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(RevisionError, match=r"not a git repository\. Run git init"):
+    with pytest.raises(RevisionError, match=r"not a git repository with a working tree"):
         find_models(tmp_path)

@@ -1,0 +1,210 @@
+"""Git, really started, in repositories whose settings would start something else."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.support.git_repository import Checkout, clone, new_repository
+from tunegate.edges import git_process
+from tunegate.edges.git import GitRepository
+from tunegate.edges.git_fetch import ensure_here
+from tunegate.edges.git_process import GitProcess
+from tunegate.errors import EnvironmentUnfitError, RevisionError
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Checkout:
+    checkout = new_repository(tmp_path / "project")
+    checkout.commit({"a.onnx": b"first"})
+    checkout.commit({"a.onnx": b"second", ".gitattributes": b"* filter=planted diff=planted\n"})
+    return checkout
+
+
+@pytest.fixture
+def marking(tmp_path: Path) -> Path:
+    """A program that leaves `ran` beside itself, whatever it is asked."""
+    program = tmp_path / "marking"
+    program.write_text(f"#!/bin/sh\necho \"$0 $*\" >> '{tmp_path / 'ran'}'\nexit 1\n")
+    program.chmod(0o755)
+    return program
+
+
+def ran(marking: Path) -> str:
+    log = marking.with_name("ran")
+    return log.read_text() if log.exists() else ""
+
+
+def shaped_like_a_repository(origin: Checkout, at: Path, marking: Path) -> None:
+    """What a pull request can commit: every file of a bare repository, with its settings."""
+    clone(origin, at, "--bare")
+    settings = {
+        "remote.origin.url": f"ext::{marking} %S",
+        "protocol.ext.allow": "always",
+        "core.fsmonitor": str(marking),
+        "core.bare": "false",
+        "core.worktree": str(at.parent),
+    }
+    for key, value in settings.items():
+        origin.git("-C", str(at), "config", key, value)
+
+
+@pytest.mark.parametrize("inside", ["evil", "evil/refs", "evil/refs/heads"])
+def test_a_directory_with_the_shape_of_a_repository_is_a_directory(
+    project: Checkout, marking: Path, inside: str
+) -> None:
+    shaped_like_a_repository(project, project.path / "evil", marking)
+    repository = GitRepository(project.path / inside)
+    assert repository.root == project.path
+    assert not ensure_here(GitProcess(project.path / inside), "f" * 40)
+    repository.state()
+    assert ran(marking) == ""
+
+
+def test_outside_of_a_working_tree_such_a_directory_is_refused(
+    project: Checkout, marking: Path, tmp_path: Path
+) -> None:
+    shaped_like_a_repository(project, tmp_path / "evil", marking)
+    with pytest.raises(RevisionError, match="not a git repository with a working tree"):
+        GitProcess(tmp_path / "evil")
+    assert ran(marking) == ""
+
+
+def test_a_git_file_that_names_content_of_the_checkout_is_refused(
+    project: Checkout, marking: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / "extracted"
+    place.mkdir()
+    shaped_like_a_repository(project, place / "evil", marking)
+    project.git("-C", str(place / "evil"), "config", "core.worktree", str(place))
+    (place / ".git").write_text("gitdir: evil\n")
+    with pytest.raises(RevisionError, match="not a git repository with a working tree"):
+        GitProcess(place)
+    assert ran(marking) == ""
+
+
+@pytest.mark.parametrize("address", ["ext::{program} %S", "fd::0/x"])
+@pytest.mark.parametrize("allowed", [None, "ext:fd:file"])
+def test_an_address_that_is_a_command_is_not_fetched_from(
+    project: Checkout,
+    marking: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    address: str,
+    allowed: str | None,
+) -> None:
+    if allowed is not None:
+        monkeypatch.setenv("GIT_ALLOW_PROTOCOL", allowed)
+    project.git("remote", "add", "origin", address.format(program=marking))
+    for kind in ("ext", "fd"):
+        project.git("config", f"protocol.{kind}.allow", "always")
+    assert not ensure_here(GitProcess(project.path), "f" * 40)
+    assert ran(marking) == ""
+
+
+def test_a_narrower_choice_of_protocols_holds(
+    project: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = clone(project, tmp_path / "here", "--depth=1")
+    missing = project.git("rev-parse", "HEAD~1")
+    monkeypatch.setenv("GIT_ALLOW_PROTOCOL", "https")
+    assert not ensure_here(GitProcess(here.path), missing)
+    monkeypatch.delenv("GIT_ALLOW_PROTOCOL")
+    assert ensure_here(GitProcess(here.path), missing)
+
+
+def test_replaced_objects_are_read_as_they_were(project: Checkout) -> None:
+    parent = project.git("rev-parse", "HEAD~1")
+    project.git("replace", "HEAD:a.onnx", "HEAD~1:a.onnx")
+    project.git("replace", "HEAD", "HEAD~1")
+    repository = GitRepository(project.path)
+    assert repository.read("HEAD", "a.onnx") == b"second"
+    assert repository.revisions(None, None).base == parent
+
+
+def test_no_setting_starts_a_program(project: Checkout, marking: Path, tmp_path: Path) -> None:
+    """Where they are in the repository's own settings, or the user's, the checkout may say what they run
+    on: by attributes, or because they name a file of the checkout."""
+    here = clone(project, tmp_path / "here", "--depth=1")
+    hooks = tmp_path / "hooks"
+    hooks.mkdir()
+    for hook in ("reference-transaction", "post-index-change", "fsmonitor-watchman", "pre-auto-gc"):
+        (hooks / hook).symlink_to(marking)
+    settings = {
+        "core.hooksPath": str(hooks),
+        "core.fsmonitor": str(marking),
+        "core.pager": str(marking),
+        "core.editor": str(marking),
+        "core.alternateRefsCommand": str(marking),
+        "diff.external": str(marking),
+        "diff.planted.textconv": str(marking),
+        "diff.planted.command": str(marking),
+        "filter.planted.clean": str(marking),
+        "filter.planted.process": str(marking),
+        "filter.planted.required": "true",
+        "log.showSignature": "true",
+        "gpg.program": str(marking),
+    }
+    (here.path / "a.onnx").write_bytes(b"edited")
+    for key, value in settings.items():
+        here.git("config", key, value)
+    repository = GitRepository(here.path)
+    assert "1 uncommitted" in repository.state()
+    assert repository.read(project.git("rev-parse", "HEAD"), "a.onnx") == b"second"
+    assert ensure_here(GitProcess(here.path), project.git("rev-parse", "HEAD~1"))
+    assert repository.trailers("HEAD~1", "HEAD", "Waiver") == ()
+    repository.before_last_change("HEAD", "a.onnx")
+    assert ran(marking) == ""
+
+
+def test_what_a_fetch_needs_is_the_repositorys_own(project: Checkout, marking: Path) -> None:
+    """The checkout step wrote it, as actions/checkout does for a key; nobody can commit it."""
+    project.git("remote", "add", "origin", "ssh://git@host.invalid/r.git")
+    project.git("config", "core.sshCommand", str(marking))
+    assert not ensure_here(GitProcess(project.path), "f" * 40)
+    assert "git-upload-pack" in ran(marking)
+
+
+def test_a_program_beside_the_models_is_not_git(
+    project: Checkout, marking: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project.path / "git").symlink_to(marking)
+    monkeypatch.chdir(project.path)
+    monkeypatch.setenv("PATH", f":.:{os.environ['PATH']}")
+    assert GitRepository(project.path).read("HEAD", "a.onnx") == b"second"
+    assert ran(marking) == ""
+
+
+def test_a_machine_without_git_says_what_is_missing(
+    project: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(EnvironmentUnfitError, match="git: not found on the PATH"):
+        GitProcess(project.path)
+
+
+def test_an_interrupt_ends_git_and_what_it_has_started(
+    project: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sleeper = tmp_path / "sleeper"
+    sleeper.write_text("#!/bin/sh\nsleep 60\n")
+    sleeper.chmod(0o755)
+    project.git("remote", "add", "origin", "ssh://git@host.invalid/r.git")
+    project.git("config", "core.sshCommand", str(sleeper))
+    monkeypatch.setattr(git_process, "_LONGEST_SECONDS", 30)
+    git = GitProcess(project.path)
+    main = threading.get_ident()
+    timer = threading.Timer(1.0, lambda: signal.pthread_kill(main, signal.SIGINT))
+    timer.start()
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        ensure_here(git, "f" * 40)
+    timer.join()
+    assert time.monotonic() - started < 20
+    left = {child.name() for child in psutil.Process().children(recursive=True)}
+    assert not left & {"git", "sleep", "sleeper", "ssh"}
