@@ -73,15 +73,17 @@ class ModelReader(Protocol):
     """What a revision says of its models, without compiling any.
 
     **Cheap first.** `models` looks at names, sizes and pointers only; its `external` stands for all
-    that may be a model's data. `opened` reads the bytes: it gives the version with its graph digest
-    and its real data files, or without them and the reason, never an exception. `earlier` is the
-    version before the last change of its file, and how many commits back that is from its revision.
-    `outline` reads the bytes too; it is None where they cannot be read. `obstacle` says what stands at
-    a path where no file is: a submodule, a link or a directory; an empty string is nothing.
+    that may be a model's data. The others read the bytes: `with_data_files` gives the version with
+    the data files that it names, `opened` with its graph digest too, or both without them and the
+    reason, never an exception. `earlier` is the version before the last change of its file, and how
+    many commits back that is from its revision. `outline` is None where the bytes cannot be read.
+    `obstacle` says what stands at a path where no file is: a submodule, a link or a directory; an
+    empty string is nothing.
     """
 
     def models(self, revision: str) -> Mapping[ModelPath, ModelVersion]: ...
     def earlier(self, version: ModelVersion) -> tuple[ModelVersion, int] | None: ...
+    def with_data_files(self, version: ModelVersion) -> tuple[ModelVersion, str]: ...
     def opened(self, version: ModelVersion) -> tuple[ModelVersion, str]: ...
     def outline(self, version: ModelVersion) -> ModelOutline | None: ...
     def obstacle(self, revision: str, path: ModelPath) -> str: ...

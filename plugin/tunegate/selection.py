@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from functools import cache
 
 import msgspec
 
 from tunegate.artifacts.builds import Runtime
 from tunegate.artifacts.changes import Revisions
 from tunegate.config import Config, ModelConfig, TargetConfig
+from tunegate.globs import matches
 
 
 class Needs(msgspec.Struct, frozen=True):
@@ -72,48 +71,3 @@ def judged_as(config: Config, revisions: Revisions) -> Config:
 def selected(config: Config, paths: Iterable[str]) -> tuple[str, ...]:
     """The paths that some entry matches, in order."""
     return tuple(sorted(path for path in paths if entry_for(config, path) is not None))
-
-
-def matches(glob: str, path: str) -> bool:
-    """Shell globs over a whole path: `*` and `?` stay in one directory, `**` crosses them."""
-    return _pattern(glob.removeprefix("./")).fullmatch(path) is not None
-
-
-_WILDCARD = re.compile(r"(\*\*/|\*\*|\*|\?|\[[!^]?+(?:\][^\]]*|[^\]]+)\])")
-
-
-@cache
-def _pattern(glob: str) -> re.Pattern[str]:
-    parts = _WILDCARD.split(glob)
-    return re.compile("".join(_translated(part) for part in parts), re.DOTALL)
-
-
-def _translated(part: str) -> str:
-    match part:
-        case "**/":
-            return "(?:.*/)?"
-        case "**":
-            return ".*"
-        case "*":
-            return "[^/]*"
-        case "?":
-            return "[^/]"
-        case _ if _WILDCARD.fullmatch(part):
-            return _one_of(part[1:-1])
-        case _:
-            return re.escape(part)
-
-
-def _one_of(members: str) -> str:
-    """A bracket's inside. Built of escaped pieces: to `re`, a range may be an error, and `\\d` more
-    than two characters."""
-    excluded = members[0] in "!^"
-    pieces = []
-    for low, high, one in re.findall(r"(.)-(.)|(.)", members[excluded:], re.DOTALL):
-        if one:
-            pieces.append(re.escape(one))
-        elif low <= high:
-            pieces.append(f"{re.escape(low)}-{re.escape(high)}")
-    if excluded:
-        return f"[^/{''.join(pieces)}]"
-    return f"(?!/)[{''.join(pieces)}]" if pieces else "(?!)"

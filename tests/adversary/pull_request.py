@@ -45,6 +45,7 @@ class PullRequest:
         """What was written so far belongs to the base."""
         self.workspace.commit()
         self.workspace.git("switch", "-q", "-C", "pull-request")
+        self.workspace.git("branch", "-q", "-f", "main", "pull-request")
 
     def make_twice_as_slow(self, path: str = MODEL) -> None:
         save(chain_model(layers=SLOW_LAYERS, width=WIDTH), self.root / path)

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from onnx import TensorProto
+
 from tests.support.small_onnx import matmul_model
+
+
+def lay_out(tensor: TensorProto, location: str) -> TensorProto:
+    """The tensor without its numbers: they are in the file."""
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value=location)
+    return tensor
 
 
 def model_with_data(location: str) -> bytes:
     model = matmul_model(seed=9)
-    weight = model.graph.initializer[0]
-    weight.ClearField("raw_data")
-    weight.data_location = weight.EXTERNAL
-    weight.external_data.add(key="location", value=location)
+    lay_out(model.graph.initializer[0], location)
     content: bytes = model.SerializeToString()
     return content

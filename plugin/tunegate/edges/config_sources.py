@@ -9,6 +9,7 @@ import msgspec
 import yaml
 
 from tunegate.config import Config
+from tunegate.edges.strict_yaml import read_yaml
 
 Source = Literal["file", "default", "argument"]
 
@@ -24,7 +25,7 @@ class Setting(msgspec.Struct, frozen=True):
 def sources(path: Path, of_file: Config, effective: Config) -> tuple[Setting, ...]:
     """`of_file` is what the file gave, `effective` the same with the arguments laid over it."""
     try:
-        written = yaml.safe_load(path.read_text("utf-8"))
+        written = read_yaml(path.read_text("utf-8"))
     except (OSError, yaml.YAMLError):
         written = None
     before = dict(_leaves(msgspec.to_builtins(of_file)))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tunegate.artifacts.changes import ModelVersion, Revisions
-from tunegate.edges.onnx_graph import external_files
+from tunegate.edges.onnx_scan import data_files
 from tunegate.errors import ModelError
 from tunegate.ports import Repository, Trailer, TreeEntry
 
@@ -61,7 +61,7 @@ class FilePair:
 
     def _data_files(self, file: Path) -> tuple[str, ...]:
         try:
-            return external_files(file.read_bytes())
+            return data_files(file.read_bytes())
         except ModelError as error:
             message = f"{file}: {error}. Export it again."
             raise ModelError(message) from error

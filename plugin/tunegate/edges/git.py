@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from tunegate.artifacts.changes import ModelVersion
 from tunegate.edges.git_events import GitEvents
 from tunegate.edges.git_trailers import trailers_between
-from tunegate.edges.model_content import read_content
-from tunegate.edges.onnx_graph import external_files
+from tunegate.edges.model_content import copy_content
+from tunegate.edges.onnx_scan import LARGEST_BYTES, data_files, too_large
 from tunegate.errors import ModelError, RevisionError
 from tunegate.ports import Repository, Trailer, TreeEntry
 
@@ -38,6 +39,14 @@ class GitRepository(GitEvents):
             raise RevisionError(f"{revision}: it cannot be read. Fetch the whole commit.")
         return next((_entry(line) for line in listed.split(b"\0") if line), None)
 
+    def directories(self, revision: str) -> Mapping[str, str]:
+        """git's id of each, by path: equal ids are equal down to the last file. The root is `.`."""
+        listed = self._git.output("ls-tree", "-r", "-d", "-z", "--full-tree", revision) or b""
+        root = self._git.text("rev-parse", "--verify", "-q", f"{revision}^{{tree}}") or ""
+        lines = (line.partition(b"\t") for line in listed.split(b"\0") if line)
+        trees = {_text(path): meta.split()[2].decode() for meta, _, path in lines}
+        return {**trees, ".": root}
+
     def read(self, revision: str, path: str) -> bytes:
         content = self._git.output("cat-file", "blob", f"{revision}:{path}")
         if content is None:
@@ -57,7 +66,11 @@ class GitRepository(GitEvents):
 
     def content(self, version: ModelVersion) -> bytes:
         """The model's real bytes, through LFS or DVC. Raises ModelError where they are not here."""
-        return read_content(self._git, self.read, version)
+        if version.size_bytes > LARGEST_BYTES:
+            raise ModelError(f"{version.path}: {too_large(version.size_bytes)}.")
+        content = BytesIO()
+        copy_content(self._git, version, content)
+        return content.getvalue()
 
     def export_model(self, version: ModelVersion, into: Path) -> Path:
         """The model and its external data as files, laid out as in the repository."""
@@ -68,26 +81,35 @@ class GitRepository(GitEvents):
         for name in self._data_files(version, body):
             target = into / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(self._data(version, name))
+            with target.open("x+b") as file:
+                copy_content(self._git, self._data_file(version, name), file)
         return model
 
     def _data_files(self, version: ModelVersion, body: bytes) -> tuple[str, ...]:
         try:
-            return external_files(body)
+            return data_files(body)
         except ModelError as error:
             message = f"{version.path}: {error}. Export it again."
             raise ModelError(message) from error
 
-    def _data(self, version: ModelVersion, name: str) -> bytes:
-        """An external data file, wherever it is stored."""
+    def _data_file(self, version: ModelVersion, name: str) -> ModelVersion:
+        """An external data file, wherever it is stored. Raises ModelError for what is no file."""
         path = str(PurePosixPath(version.path).parent / name)
         storages: tuple[tuple[Literal["git", "dvc"], str], ...] = (
             ("git", path),
             ("dvc", f"{path}.dvc"),
         )
         for storage, stored in storages:
-            if self._git.text("rev-parse", "--verify", "-q", f"{version.revision}:{stored}"):
-                return self.content(_beside(version, path, storage))
+            entry = self.entry(version.revision, stored)
+            if entry is not None and entry.kind == "file":
+                return _beside(version, path, storage)
+            if entry is not None:
+                kind = "submodule" if entry.kind == "submodule" else "symbolic link"
+                message = (
+                    f"{version.path}: its data file {stored} is a {kind} in "
+                    f"{version.revision[:12]}, which is not followed. Commit the file itself."
+                )
+                raise ModelError(message)
         message = (
             f"{version.path}: its data file {path} is not in {version.revision[:12]}. "
             f"Commit it (also when it is stored by LFS or DVC)."
@@ -96,11 +118,14 @@ class GitRepository(GitEvents):
 
 
 def _entry(line: bytes) -> TreeEntry:
-    """A name that is not UTF-8 cannot be written into JSON: it is shown with its bytes escaped."""
     meta, _, path = line.partition(b"\t")
     mode, _, blob = meta.split()
-    name = path.decode("utf-8", "backslashreplace")
-    return TreeEntry(name, blob.decode(), _KINDS.get(mode, "file"))
+    return TreeEntry(_text(path), blob.decode(), _KINDS.get(mode, "file"))
+
+
+def _text(path: bytes) -> str:
+    """A name that is not UTF-8 cannot be written into JSON: it is shown with its bytes escaped."""
+    return path.decode("utf-8", "backslashreplace")
 
 
 def _beside(version: ModelVersion, path: str, storage: Literal["git", "dvc"]) -> ModelVersion:

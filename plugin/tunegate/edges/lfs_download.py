@@ -8,22 +8,22 @@ from __future__ import annotations
 import os
 import shutil
 
-from tunegate.edges.git_process import GitProcess
+from tunegate.edges.git_process import GitProcess, Writer
 
 _SERVER = "lfs.url"
 _OF_THE_CHECKOUT = ".lfsconfig"
 
 
-def lfs_download(git: GitProcess, pointer: bytes, path: str) -> bytes:
-    """What git-lfs answers; nothing where it cannot be had, or may not be asked."""
+def lfs_download(git: GitProcess, pointer: bytes, path: str, into: Writer) -> bool:
+    """What git-lfs answers, into a file; False where it cannot be had, or may not be asked."""
     if shutil.which("git-lfs") is None:
-        return b""
+        return False
     server = git.text("config", "--get", _SERVER)
     if server is None and names_a_server(git):
-        return b""
+        return False
     settings = {} if server is None else {_SERVER: server}
     smudge = ("lfs", "smudge", "--", path)
-    return git.output(*smudge, standard_input=pointer, settings=settings) or b""
+    return git.copy(*smudge, into=into, standard_input=pointer, settings=settings)
 
 
 def names_a_server(git: GitProcess) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import PurePosixPath
 
@@ -12,54 +12,67 @@ import msgspec
 from tunegate.artifacts.changes import ExternalFile, ModelPath, ModelVersion
 from tunegate.artifacts.outlines import ModelOutline
 from tunegate.edges.git import GitRepository
-from tunegate.edges.onnx_graph import external_files, graph_digest
+from tunegate.edges.onnx_graph import graph_digest
 from tunegate.edges.onnx_outline import outline_of
-from tunegate.edges.pointers import LARGEST_POINTER_BYTES, dvc_output, lfs_pointer
+from tunegate.edges.onnx_scan import data_files
+from tunegate.edges.pointers import (
+    LARGEST_DVC_BYTES,
+    LARGEST_POINTER_BYTES,
+    dvc_pointer,
+    lfs_pointer,
+)
 from tunegate.errors import ModelError, RevisionError
 from tunegate.ports import ModelReader, TreeEntry
 
 _MODEL = ".onnx"
 _DVC = ".dvc"
-_NO_DATA = (_MODEL, ".onnx.dvc", ".md", ".rst", ".py", ".yaml", ".yml", ".ipynb")
-"""Nobody keeps a model's tensors in files with such names."""
+_LOCATION = b"location"
+"""What every tensor that lies in another file has in the model's bytes."""
 
 
 class GitModelReader:
     """Looks at names and pointers first; bytes are read only when a model is opened.
 
-    Which data files a model has is written in it. Until it is opened, `external` is one digest of
-    everything beside it that may be its data: a change there means that it has to be opened.
+    Which data files a model has is written in it. Until it is opened, `external` is git's id of the
+    directory that it lies in, with all that is below: a change there means that it has to be opened.
     """
 
     def __init__(self, repository: GitRepository) -> None:
         self._repository = repository
-        self._files = cache(repository.files)
+        self._files = cache(self._list_files)
+        self._named: dict[str, tuple[str, ...]] = {}
 
     def models(self, revision: str) -> Mapping[ModelPath, ModelVersion]:
-        entries = [entry for entry in self._files(revision) if entry.kind != "submodule"]
+        entries = [e for e in self._files(revision).values() if e.kind != "submodule"]
         stored = [entry for entry in entries if entry.path.casefold().endswith(_MODEL)]
-        sizes = self._repository.sizes([entry.blob for entry in stored])
         tracked = [entry for entry in entries if entry.path.casefold().endswith(_MODEL + _DVC)]
+        sizes = self._repository.sizes([entry.blob for entry in (*stored, *tracked)])
         versions = [
-            *(self._tracked(revision, entry) for entry in tracked),
+            *(self._tracked(revision, entry, sizes.get(entry.blob)) for entry in tracked),
             *(self._stored(revision, entry, sizes.get(entry.blob)) for entry in stored),
         ]
-        beside = _Beside(entries)
-        return {
-            version.path: msgspec.structs.replace(version, external=beside.of(version.path))
-            for version in versions
-        }
+        trees = self._repository.directories(revision) if versions else {}
+        return {version.path: _beside(version, trees) for version in versions}
 
-    def opened(self, version: ModelVersion) -> tuple[ModelVersion, str]:
-        """The version with its graph digest and its data files; without them, and why, where it
-        cannot be read."""
+    def with_data_files(self, version: ModelVersion) -> tuple[ModelVersion, str]:
+        """The version with its data files; as it is, and why, where it cannot be read."""
         try:
-            content = self._repository.content(version)
-            digest, names = graph_digest(content), external_files(content)
+            return self._with_data(version, self._names(version)), ""
         except (ModelError, RevisionError) as error:
             return version, str(error)
-        external = self._external(version, names)
-        return msgspec.structs.replace(version, graph_digest=digest, external=external), ""
+
+    def opened(self, version: ModelVersion) -> tuple[ModelVersion, str]:
+        """The version with its graph digest and its data files; as it is, and why, where it cannot be
+        read."""
+        try:
+            content = self._repository.content(version)
+            names = data_files(content)
+            found = self._with_data(version, names)
+            blobs = {name: each.digest for name, each in zip(names, found.external, strict=True)}
+            digest = graph_digest(content, blobs)
+        except (ModelError, RevisionError) as error:
+            return version, str(error)
+        return msgspec.structs.replace(found, graph_digest=digest), ""
 
     def outline(self, version: ModelVersion) -> ModelOutline | None:
         try:
@@ -68,7 +81,7 @@ class GitModelReader:
             return None
 
     def obstacle(self, revision: str, path: ModelPath) -> str:
-        entries = self._files(revision)
+        entries = self._files(revision).values()
         odd = {entry.path: entry.kind for entry in entries if entry.kind != "file"}
         for each in (path, *map(str, PurePosixPath(path).parents)):
             if each in odd:
@@ -98,35 +111,41 @@ class GitModelReader:
             content_digest=f"git:{entry.blob}" if pointer is None else pointer.digest,
             graph_digest=None,
             storage="git" if pointer is None else "lfs",
-            size_bytes=(size_bytes or 0) if pointer is None else pointer.size_bytes,
+            size_bytes=(size_bytes or 0) if pointer is None else (pointer.size_bytes or 0),
         )
 
-    def _tracked(self, revision: str, entry: TreeEntry) -> ModelVersion:
+    def _tracked(self, revision: str, entry: TreeEntry, size_bytes: int | None) -> ModelVersion:
         """A .dvc file that says nothing still stands for its model: opening it tells what is wrong."""
-        try:
-            output = dvc_output(self._repository.read(revision, entry.path))
-        except RevisionError:
-            output = None
+        path = entry.path[: -len(_DVC)]
+        pointer = None
+        if size_bytes is not None and size_bytes <= LARGEST_DVC_BYTES:
+            with suppress(RevisionError, ModelError):
+                pointer = dvc_pointer(self._repository.read(revision, entry.path), path)
         return ModelVersion(
             revision=revision,
-            path=entry.path[: -len(_DVC)],
-            content_digest=f"git:{entry.blob}" if output is None else f"md5:{output[1].digest}",
+            path=path,
+            content_digest=f"git:{entry.blob}" if pointer is None else f"md5:{pointer.digest}",
             graph_digest=None,
             storage="dvc",
-            size_bytes=0 if output is None else output[1].size_bytes,
+            size_bytes=(pointer.size_bytes or 0) if pointer else 0,
         )
 
-    def _external(self, version: ModelVersion, names: Sequence[str]) -> tuple[ExternalFile, ...]:
-        """A DVC file's blob or an LFS pointer's changes whenever what it stands for does."""
-        if not names:
-            return ()
-        blobs = {entry.path: entry.blob for entry in self._files(version.revision)}
+    def _list_files(self, revision: str) -> Mapping[str, TreeEntry]:
+        return {entry.path: entry for entry in self._repository.files(revision)}
+
+    def _names(self, version: ModelVersion) -> tuple[str, ...]:
+        """Of its data files. The same content is read once, in whatever revisions it is."""
+        key = version.content_digest
+        if key not in self._named:
+            content = self._repository.content(version)
+            self._named[key] = data_files(content) if _LOCATION in content else ()
+        return self._named[key]
+
+    def _with_data(self, version: ModelVersion, names: Sequence[str]) -> ModelVersion:
         directory = PurePosixPath(version.path).parent
-        paths = [str(directory / name) for name in sorted(names)]
-        return tuple(
-            ExternalFile(path, f"git:{blobs.get(path) or blobs.get(path + _DVC, 'missing')}")
-            for path in paths
-        )
+        files = self._files(version.revision)
+        external = [_external(str(directory / name), files) for name in names]
+        return msgspec.structs.replace(version, external=tuple(external))
 
 
 def _linked(revision: str, entry: TreeEntry) -> ModelVersion:
@@ -141,30 +160,18 @@ def _linked(revision: str, entry: TreeEntry) -> ModelVersion:
     )
 
 
-class _Beside:
-    """What lies in a directory and below it, as one digest, made once for all models there."""
+def _beside(version: ModelVersion, trees: Mapping[str, str]) -> ModelVersion:
+    directory = str(PurePosixPath(version.path).parent)
+    tree = trees.get(directory, version.revision)
+    return msgspec.structs.replace(version, external=(ExternalFile(directory, f"tree:{tree}"),))
 
-    def __init__(self, entries: Sequence[TreeEntry]) -> None:
-        self._candidates = [
-            (PurePosixPath(entry.path), entry.blob)
-            for entry in entries
-            if not entry.path.endswith(_NO_DATA) and PurePosixPath(entry.path).name[0] != "."
-        ]
-        self.of_directory = cache(self._of_directory)
 
-    def of(self, path: ModelPath) -> tuple[ExternalFile, ...]:
-        return self.of_directory(PurePosixPath(path).parent)
-
-    def _of_directory(self, directory: PurePosixPath) -> tuple[ExternalFile, ...]:
-        inside = [
-            f"{path.relative_to(directory)}\0{blob}\0"
-            for path, blob in self._candidates
-            if directory in path.parents
-        ]
-        if not inside:
-            return ()
-        digest = hashlib.sha256("".join(inside).encode()).hexdigest()
-        return (ExternalFile(str(directory), f"beside:{digest}"),)
+def _external(path: str, files: Mapping[str, TreeEntry]) -> ExternalFile:
+    """A DVC file's blob or an LFS pointer's changes whenever what it stands for does."""
+    entry = files.get(path) or files.get(path + _DVC)
+    if entry is None:
+        return ExternalFile(path, "git:missing")
+    return ExternalFile(path, f"{'git' if entry.kind == 'file' else entry.kind}:{entry.blob}")
 
 
 _: type[ModelReader] = GitModelReader

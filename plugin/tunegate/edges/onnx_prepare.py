@@ -6,13 +6,14 @@ them TVM would tune a batch norm as a task of its own.
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import msgspec
 import onnx
-from onnx.external_data_helper import load_external_data_for_model, uses_external_data
 
 from tunegate.edges.onnx_runtime import onnxruntime
+from tunegate.edges.tensor_data import with_data
 from tunegate.errors import ModelError
 from tunegate.ports import Shapes
 
@@ -63,9 +64,7 @@ def _load(model: Path, path: str, *, is_checked: bool) -> tuple[onnx.ModelProto,
     """The model with all its data, and whether it is another than the file: its version had to be
     raised, or its data lie beside it, where the optimizer's output would not find them."""
     try:
-        proto = onnx.load(model, load_external_data=False)
-        has_files = any(map(uses_external_data, proto.graph.initializer))
-        load_external_data_for_model(proto, str(model.parent))
+        proto, has_files = with_data(model.read_bytes(), model.parent)
         # Before version 4 every initializer had to be an input too; exporters ignored that.
         is_raised = proto.ir_version < _OLDEST_IR_WITHOUT_INITIALIZERS_AS_INPUTS
         if is_raised:
@@ -74,8 +73,7 @@ def _load(model: Path, path: str, *, is_checked: bool) -> tuple[onnx.ModelProto,
             onnx.checker.check_model(proto)
         return proto, is_raised or has_files
     except FileNotFoundError as error:
-        missing = Path(error.filename or str(error)).name
-        message = f"{path}: its file {missing} is missing. Commit it, or pull it with Git LFS."
+        message = f"{path}: its file {model.name} is missing. Commit it, or pull it with Git LFS."
         raise ModelError(message) from error
     except Exception as error:
         # onnx raises DecodeError, ValidationError, ValueError and more, by version
@@ -88,7 +86,21 @@ def save(proto: onnx.ModelProto, file: Path) -> None:
     if proto.ByteSize() < _PROTOBUF_LIMIT_BYTES:
         onnx.save(proto, file)
     else:
-        onnx.save(proto, file, save_as_external_data=True, location=f"{file.stem}.data")
+        onnx.save(proto, file, save_as_external_data=True, location=_data_of(file).name)
+
+
+def file_digests(file: Path) -> dict[str, str]:
+    """sha-256 of a saved model and, where it has one, of the file with its weights."""
+    digests = {}
+    for saved in (file, _data_of(file)):
+        if saved.exists():
+            with saved.open("rb") as stream:
+                digests[saved.name] = hashlib.file_digest(stream, "sha256").hexdigest()
+    return digests
+
+
+def _data_of(file: Path) -> Path:
+    return file.with_suffix(".data")
 
 
 def _fix_shapes(proto: onnx.ModelProto, shapes: Shapes, path: str) -> None:

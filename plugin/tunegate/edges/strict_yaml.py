@@ -4,16 +4,25 @@ it lets pass, such as a key given twice, is refused with its line."""
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import Any
 
 import yaml
 
+LARGEST_CHARACTERS = 256 * 1024
+_MOST_VALUES = 50_000
+"""With everything that an alias repeats: a few lines of aliases can stand for billions of values."""
+_DEEPEST = 50
+_LARGEST_INTEGER = 2**63 - 1
+
 
 def read_yaml(text: str) -> Any:
     """Raises yaml.YAMLError, whose text is one line for who wrote the file."""
+    if len(text) > LARGEST_CHARACTERS:
+        message = f"larger than {LARGEST_CHARACTERS // 1024} KiB. Shorten it."
+        raise yaml.YAMLError(message)
     try:
-        return yaml.load(text, Loader=_Loader)  # noqa: S506 -- a SafeLoader
+        return _read(_Loader(text))
     except yaml.YAMLError as error:
         raise yaml.YAMLError(_problem(error)) from error
     except RecursionError as error:
@@ -22,6 +31,45 @@ def read_yaml(text: str) -> Any:
     except ValueError as error:
         message = f"{error}. Correct the value."
         raise yaml.YAMLError(message) from error
+
+
+def _read(loader: _Loader) -> Any:
+    """The values are counted before any is made."""
+    document = loader.get_single_node()
+    if document is None:
+        return None
+    _Extent().values(document, depth=1)
+    return loader.construct_document(document)
+
+
+class _Extent:
+    """Counts the values of a document; what has several aliases is counted for each."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, int | None] = {}
+
+    def values(self, node: yaml.Node, depth: int) -> int:
+        if id(node) not in self._known:
+            if depth > _DEEPEST:
+                raise _refused("nested too deeply", node)
+            self._known[id(node)] = None
+            inside = (self.values(part, depth + 1) for part in _parts(node))
+            self._known[id(node)] = 1 + sum(inside)
+        count = self._known[id(node)]
+        if count is None:
+            raise _refused("an alias of what it is part of", node)
+        if count > _MOST_VALUES:
+            raise _refused(f"more than {_MOST_VALUES} values, with what aliases repeat", node)
+        return count
+
+
+def _parts(node: yaml.Node) -> Iterator[yaml.Node]:
+    if isinstance(node, yaml.SequenceNode):
+        yield from node.value
+    elif isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            yield key
+            yield value
 
 
 class _Loader(yaml.SafeLoader):
@@ -50,7 +98,12 @@ def _truth(loader: _Loader, node: yaml.ScalarNode) -> bool | str:
 
 def _integer(loader: _Loader, node: yaml.ScalarNode) -> int | str:
     """`1:30` is not 90."""
-    return str(node.value) if ":" in node.value else loader.construct_yaml_int(node)
+    if ":" in node.value:
+        return str(node.value)
+    number = loader.construct_yaml_int(node)
+    if abs(number) > _LARGEST_INTEGER:
+        raise _no_number(node)
+    return number
 
 
 def _number(loader: _Loader, node: yaml.ScalarNode) -> float | str:
@@ -58,7 +111,7 @@ def _number(loader: _Loader, node: yaml.ScalarNode) -> float | str:
         return str(node.value)
     number = loader.construct_yaml_float(node)
     if not math.isfinite(number):
-        raise _refused(f"{node.value} is no number to work with", node)
+        raise _no_number(node)
     return number
 
 
@@ -69,6 +122,10 @@ for _tag, _constructor in {
     "float": _number,
 }.items():
     _Loader.add_constructor(f"tag:yaml.org,2002:{_tag}", _constructor)
+
+
+def _no_number(node: yaml.ScalarNode) -> yaml.MarkedYAMLError:
+    return _refused(f"{node.value[:40]} is no number to work with", node)
 
 
 def _refused(problem: str, node: yaml.Node) -> yaml.MarkedYAMLError:

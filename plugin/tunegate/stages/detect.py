@@ -11,9 +11,10 @@ from tunegate.artifacts.changes import ChangeSet, ModelChange, ModelPath, ModelV
 from tunegate.artifacts.policy_changes import PolicyChange
 from tunegate.config import Config
 from tunegate.errors import ConfigError
+from tunegate.globs import matches
 from tunegate.policy.effective import told_in_order
 from tunegate.ports import ModelReader
-from tunegate.selection import matches, needs_of, selected, targets_for
+from tunegate.selection import needs_of, selected, targets_for
 from tunegate.stages.judging import judged_by
 from tunegate.stages.pair_models import pair_models
 
@@ -109,6 +110,10 @@ def _looked_into(
     out to be the same: what changed beside them was not their data."""
     if _identity(before) == _identity(after):
         return before, after, ""
+    if before.content_digest == after.content_digest:
+        (old, old_problem), (new, new_problem) = map(reader.with_data_files, (before, after))
+        if not (old_problem or new_problem) and _identity(old) == _identity(new):
+            return old, new, ""
     old, old_problem = reader.opened(before)
     new, new_problem = reader.opened(after)
     return old, new, old_problem or new_problem
@@ -118,8 +123,8 @@ def _compare(old: ModelVersion, new: ModelVersion, problem: str) -> tuple[Change
     if old.graph_digest is None or new.graph_digest is None:
         return "unknown", f"treated as a change of structure: {problem}"
     if old.graph_digest == new.graph_digest:
-        return "weights-only", "the graph is the same, its tensor data is not"
-    return "structural", "the graph changed"
+        return "weights-only", "the graph is the same, its weights are not"
+    return "structural", "the graph changed, or a number that decides its shapes or counts"
 
 
 def _modified(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from tunegate.artifacts.changes import ChangeSet, ModelChange, ModelPath, Side
+from tunegate.artifacts.changes import ChangeSet, ModelPath, Side
 from tunegate.artifacts.tasks import TaskSet, TaskUse, TuningTask
 from tunegate.config import Config, TargetConfig
 from tunegate.errors import ModelError, UnsupportedModelError
@@ -25,7 +25,7 @@ def extract(
     workdir: Path,
     progress: Progress,
 ) -> TaskSet:
-    """Weights do not make tasks, so both sides of a weights-only change have the same ones.
+    """Both sides are always looked at: a change of weights alone rarely makes other tasks, but it can.
 
     Raises ModelError for a head model that cannot be compiled; it is a note, like a base model that
     cannot be, where it is a valid model and its target allows ONNX Runtime.
@@ -43,32 +43,20 @@ def extract(
 
 
 Wanted = tuple[ModelPath, Side, TargetConfig]
+_SIDES: tuple[Side, Side] = ("head", "base")
+"""What fails of a head is an error, and worth knowing first."""
 
 
 def _wanted(changes: ChangeSet, config: Config, files: ModelFiles) -> list[Wanted]:
-    """Head and base of a model in one file need one look each only where they differ."""
     targets = {target.name: target for target in config.targets}
     return [
         (change.path, side, targets[name])
         for change in changes.models
         for name in change.targets
         if "tvm" in runtimes_of(targets[name])
-        for side in _sides(change, files)
+        for side in _SIDES
+        if (change.path, side) in files
     ]
-
-
-def _sides(change: ModelChange, files: ModelFiles) -> list[Side]:
-    sides: list[Side] = []
-    if (change.path, "head") in files:
-        sides.append("head")
-    if (change.path, "base") in files and not _has_tasks_of_head(change):
-        sides.append("base")
-    return sides
-
-
-def _has_tasks_of_head(change: ModelChange) -> bool:
-    """Weights never change a task, so one look at such a model is enough for both sides."""
-    return change.change == "weights-only"
 
 
 def _job(
@@ -88,7 +76,6 @@ def merge(
     tasks: dict[tuple[WorkloadKey, str], TuningTask] = {}
     notes: list[str] = []
     broken: dict[ModelPath, str] = {}
-    retrained = {change.path for change in changes.models if _has_tasks_of_head(change)}
     for (path, side, target), answer in zip(wanted, answers, strict=True):
         if isinstance(answer, ModelError):
             notes.append(_untuned(path, side, target, answer))
@@ -98,8 +85,6 @@ def merge(
         for task in answer:
             use = msgspec.structs.replace(task.uses[0], model=path, side=side)
             _add(tasks, task, use)
-            if path in retrained:
-                _add(tasks, task, msgspec.structs.replace(use, side="base"))
     return TaskSet(
         changes=changes, tasks=tuple(tasks.values()), notes=tuple(notes), broken_bases=broken
     )

@@ -11,7 +11,13 @@ import pytest
 
 from tests.support.external_data import model_with_data
 from tests.support.git_repository import Checkout, new_repository
-from tests.support.pointer_files import dvc_file_of, keep_in_dvc, keep_in_lfs, lfs_pointer_to
+from tests.support.pointer_files import (
+    dvc_file_of,
+    keep_in_dvc,
+    keep_in_lfs,
+    lfs_pointer_to,
+    md5_of,
+)
 from tunegate.artifacts.changes import ModelVersion
 from tunegate.edges import git_process
 from tunegate.edges.git import GitRepository
@@ -92,7 +98,7 @@ def test_git_lfs_is_asked_for_what_is_not_here(
     assert content_at_head(project) == BODY
 
 
-@pytest.mark.parametrize("script", ["cat", "exit 2", "echo cut short"])
+@pytest.mark.parametrize("script", ["cat", "exit 2"])
 def test_what_git_lfs_could_not_get_says_what_to_run(
     project: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
 ) -> None:
@@ -134,14 +140,91 @@ def test_a_checked_out_file_of_another_content_is_not_taken(project: Checkout) -
     (project.path / PATH).write_bytes(b"an older model")
     with pytest.raises(ModelError) as raised:
         content_at_head(project)
-    assert str(raised.value) == f'{PATH}: only its .dvc file is here. Run: dvc pull "{PATH}.dvc"'
+    assert str(raised.value) == (
+        f"{PATH}: the working tree has 14 bytes, where the pointer says {len(BODY)}. "
+        f'Run: dvc pull --force "{PATH}.dvc"'
+    )
+
+
+def test_a_checked_out_link_is_not_followed(project: Checkout, tmp_path: Path) -> None:
+    project.commit({f"{PATH}.dvc": dvc_file_of(PATH, BODY)})
+    (tmp_path / "real").write_bytes(BODY)
+    (project.path / PATH).symlink_to(tmp_path / "real")
+    with pytest.raises(ModelError, match=r"only its \.dvc file is here"):
+        content_at_head(project)
+
+
+def test_a_directory_that_is_a_link_is_not_followed(project: Checkout, tmp_path: Path) -> None:
+    project.commit({f"{PATH}.dvc": dvc_file_of(PATH, BODY)})
+    elsewhere = Checkout(tmp_path / "elsewhere")
+    keep_in_dvc(elsewhere, BODY)
+    (project.path / ".dvc").symlink_to(elsewhere.path / ".dvc")
+    with pytest.raises(ModelError, match=r"only its \.dvc file is here"):
+        content_at_head(project)
+
+
+def test_a_pipe_in_the_cache_is_no_file_to_wait_for(project: Checkout) -> None:
+    project.commit({f"{PATH}.dvc": dvc_file_of(PATH, BODY)})
+    kept = keep_in_dvc(project, BODY)
+    kept.unlink()
+    os.mkfifo(kept)
+    with pytest.raises(ModelError, match=r"only its \.dvc file is here"):
+        content_at_head(project)
+
+
+@pytest.mark.parametrize("other", [BODY[:-1] + b"X", BODY[:-1], BODY + b"more"])
+def test_other_bytes_in_the_lfs_store_are_an_error(project: Checkout, other: bytes) -> None:
+    project.commit({PATH: lfs_pointer_to(BODY)})
+    keep_in_lfs(project, BODY).write_bytes(other)
+    with pytest.raises(ModelError, match=rf"^{PATH}: the Git LFS store has .* Run: git lfs fetch"):
+        content_at_head(project)
+
+
+@pytest.mark.parametrize("other", [BODY[:-1] + b"X", BODY[:-1], BODY + b"more"])
+def test_other_bytes_in_the_dvc_cache_are_an_error(project: Checkout, other: bytes) -> None:
+    project.commit({f"{PATH}.dvc": dvc_file_of(PATH, BODY)})
+    keep_in_dvc(project, BODY).write_bytes(other)
+    with pytest.raises(ModelError, match=rf"^{PATH}: the DVC cache has .* Run: dvc pull --force"):
+        content_at_head(project)
+
+
+def test_other_bytes_from_git_lfs_are_an_error(
+    project: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.commit({PATH: lfs_pointer_to(BODY)})
+    install_git_lfs(tmp_path / "bin", "echo cut short", monkeypatch)
+    with pytest.raises(ModelError) as raised:
+        content_at_head(project)
+    assert str(raised.value) == (
+        f"{PATH}: git lfs smudge has 10 bytes, where the pointer says {len(BODY)}. "
+        f'Run: git lfs pull --include="{PATH}"'
+    )
+
+
+@pytest.mark.parametrize("line_end", [b"\n", b"\r\n"])
+def test_an_old_dvc_file_may_have_the_md5_of_unix_line_ends(
+    project: Checkout, line_end: bytes
+) -> None:
+    body = line_end.join([b"words"] * 9)
+    md5 = md5_of(body.replace(b"\r\n", b"\n"))
+    name = Path(PATH).name
+    project.commit({f"{PATH}.dvc": f"outs:\n- md5: {md5}\n  path: {name}\n".encode()})
+    (project.path / PATH).write_bytes(body)
+    assert content_at_head(project) == body
+
+
+def test_a_newer_dvc_file_may_not(project: Checkout) -> None:
+    project.commit({f"{PATH}.dvc": dvc_file_of(PATH, b"a\nb")})
+    (project.path / PATH).write_bytes(b"a\r\n")
+    with pytest.raises(ModelError, match="has other bytes than the pointer says"):
+        content_at_head(project)
 
 
 def test_a_broken_dvc_file_is_said_to_be_one(project: Checkout) -> None:
     project.commit({f"{PATH}.dvc": b"outs: []"})
     with pytest.raises(ModelError) as raised:
         content_at_head(project)
-    assert str(raised.value) == f'{PATH}.dvc: not a DVC file of one output. Run: dvc add "{PATH}"'
+    assert str(raised.value) == f'{PATH}.dvc: not a DVC file of this name. Run: dvc add "{PATH}"'
 
 
 def test_data_files_come_from_lfs_and_dvc_too(project: Checkout, tmp_path: Path) -> None:

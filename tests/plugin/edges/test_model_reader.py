@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.support.external_data import model_with_data
@@ -146,7 +147,13 @@ def test_data_that_is_not_there_is_named_all_the_same(project: Checkout) -> None
     assert version.external == (ExternalFile("w.bin", "git:missing"),)
 
 
-@pytest.mark.parametrize("name", ["models/w.bin", "models/deep/er/w", "models/w.bin.dvc"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("models/w.bin", "models/deep/er/w", "models/w.bin.dvc", "models/README.md"),
+        *("models/.gitignore", "models/a.py", "models/.d/w"),
+    ],
+)
 def test_what_may_be_data_changes_the_unopened_model(project: Checkout, name: str) -> None:
     project.commit({"models/m.onnx": lfs_pointer_to(CONV), name: b"1"})
     before = only_model(project)
@@ -154,7 +161,7 @@ def test_what_may_be_data_changes_the_unopened_model(project: Checkout, name: st
     assert only_model(project).external != before.external
 
 
-@pytest.mark.parametrize("name", ["w.bin", "models/README.md", "models/.gitignore", "models/a.py"])
+@pytest.mark.parametrize("name", ["w.bin", "elsewhere/w.bin", "models.onnx/w"])
 def test_what_cannot_be_data_does_not(project: Checkout, name: str) -> None:
     project.commit({"models/m.onnx": lfs_pointer_to(CONV), name: b"1"})
     before = only_model(project)
@@ -162,9 +169,44 @@ def test_what_cannot_be_data_does_not(project: Checkout, name: str) -> None:
     assert only_model(project).external == before.external
 
 
-def test_a_neighbour_model_is_no_data(project: Checkout) -> None:
-    project.commit({"a.onnx": CONV, "b.onnx": CONV, "c.onnx.dvc": dvc_file_of("c.onnx", CONV)})
-    assert reader_of(project).models("HEAD")["a.onnx"].external == ()
+def test_a_model_at_the_root_may_have_its_data_anywhere(project: Checkout) -> None:
+    project.commit({"m.onnx": CONV, "deep/w": b"1"})
+    before = only_model(project)
+    project.commit({"deep/w": b"2"})
+    assert only_model(project).external != before.external
+
+
+def test_a_content_is_read_once_for_its_data_files(project: Checkout) -> None:
+    before = project.commit({"m.onnx": model_with_data("w"), "w": b"1"})
+    after = project.commit({"w": b"2"})
+    reader = reader_of(project)
+    old, _ = reader.with_data_files(reader.models(before)["m.onnx"])
+    project.path.rename(project.path.with_name("moved"))
+    project.path.mkdir()
+    new, problem = reader.with_data_files(msgspec.structs.replace(old, revision=before))
+    assert (new.external, problem) == (old.external, "")
+    assert after
+
+
+def test_a_model_without_data_files_has_none(project: Checkout) -> None:
+    project.commit({"m.onnx": CONV})
+    version, problem = reader_of(project).with_data_files(only_model(project))
+    assert (version.external, problem) == ((), "")
+
+
+def test_a_link_is_not_followed(project: Checkout) -> None:
+    (project.path / "real").write_bytes(CONV)
+    (project.path / "m.onnx").symlink_to("real")
+    project.commit({})
+    version, problem = reader_of(project).opened(only_model(project))
+    assert version.graph_digest is None
+    assert problem == "m.onnx: a symbolic link, which is not followed. Commit the file itself."
+
+
+def test_a_huge_dvc_file_is_not_read(project: Checkout) -> None:
+    project.commit({"m.onnx.dvc": dvc_file_of("m.onnx", CONV) + b"#" * 300_000})
+    assert only_model(project).content_digest.startswith("git:")
+    assert "not a DVC file of this name" in reader_of(project).opened(only_model(project))[1]
 
 
 # a shallow clone -----------------------------------------------------------------

@@ -9,23 +9,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.pointer_files import dvc_file_of, lfs_pointer_to, md5_of
-from tunegate.edges.pointers import Pointer, dvc_output, lfs_pointer
+from tunegate.edges.pointers import Pointer, dvc_pointer, lfs_pointer
+from tunegate.errors import ModelError
 
 
 @given(st.binary())
 def test_a_pointer_says_what_it_stands_for(content: bytes) -> None:
-    expected = Pointer(hashlib.sha256(content).hexdigest(), len(content))
+    expected = Pointer(hashlib.sha256(content).hexdigest(), len(content), "sha256")
     assert lfs_pointer(lfs_pointer_to(content)) == expected
-    assert dvc_output(dvc_file_of("models/m.onnx", content)) == (
-        "m.onnx",
-        Pointer(md5_of(content), len(content)),
-    )
+    told = dvc_pointer(dvc_file_of("models/m.onnx", content), "models/m.onnx")
+    assert told == Pointer(md5_of(content), len(content), "md5")
 
 
 @given(st.binary(max_size=2000))
 def test_any_other_content_is_no_pointer(content: bytes) -> None:
     assert lfs_pointer(content) is None
-    assert dvc_output(content) is None
+    with pytest.raises(ModelError, match=r"^m.onnx.dvc: not a DVC file of this name"):
+        dvc_pointer(content, "m.onnx")
 
 
 def test_a_pointer_with_extensions_is_one() -> None:
@@ -38,21 +38,56 @@ def test_a_pointer_with_something_behind_it_is_a_file_about_pointers() -> None:
     assert lfs_pointer(lfs_pointer_to(b"model") + b"and so on\n") is None
 
 
+@pytest.mark.parametrize("line", [b"anything", b"oid sha256:" + b"0" * 64, b""])
+def test_a_pointer_has_no_lines_of_another_kind(line: bytes) -> None:
+    version, *rest = lfs_pointer_to(b"model").splitlines()
+    assert lfs_pointer(b"\n".join([version, line, *rest, b""])) is None
+
+
+def test_of_several_files_that_with_the_name_counts() -> None:
+    other = dvc_file_of("other.onnx", b"other").removeprefix(b"outs:\n")
+    told = dvc_pointer(dvc_file_of("m.onnx", b"mine") + other, "d/m.onnx")
+    assert told.digest == md5_of(b"mine")
+
+
+def test_an_old_dvc_file_may_be_of_text_and_may_not_say_how_long_it_is() -> None:
+    text = f"outs:\n- md5: {md5_of(b'x')}\n  path: m.onnx\n"
+    assert dvc_pointer(text.encode(), "m.onnx") == Pointer(md5_of(b"x"), None, "md5-text")
+
+
+ALIASES = "".join(f"v{n}: &v{n} [{', '.join([f'*v{n - 1}'] * 9)}]\n" for n in range(1, 12))
+
+
 @pytest.mark.parametrize(
-    "text",
+    ("text", "problem"),
     [
-        "outs: []",
-        "outs: none",
-        "outs:\n- path: m.onnx\n",
-        "outs:\n- {md5: 0123456789abcdef0123456789abcdef.dir, path: models}",
-        "outs:\n- {md5: ../../../etc/passwd, path: m.onnx}",
-        "outs:\n- {md5: 0123456789abcdef0123456789abcdef, path: m.onnx, size: many}",
-        "{",
-        "[]",
-        "[" * 5000,
-        "!!python/object/apply:os.system [true]",
-        "\u2028: \x07",
+        ("outs: []", "not a DVC file of this name"),
+        ("outs: none", "not a DVC file of this name"),
+        ("outs:\n- path: m.onnx\n", "names no md5 of the file"),
+        ("outs:\n- {path: other.onnx}", "not a DVC file of this name"),
+        (
+            "outs:\n- {md5: 0123456789abcdef0123456789abcdef.dir, path: m.onnx}",
+            "of a directory, which is not read",
+        ),
+        ("outs:\n- {md5: ../../../etc/passwd, path: m.onnx}", "names no md5 of the file"),
+        (
+            "outs:\n- {md5: 0123456789abcdef0123456789abcdef, path: m.onnx, size: many}",
+            "names no md5 of the file",
+        ),
+        (
+            "outs:\n- {md5: 0123456789abcdef0123456789abcdef, path: m.onnx, hash: crc}",
+            "names no md5 of the file",
+        ),
+        ("{", "not a DVC file of this name"),
+        ("[]", "not a DVC file of this name"),
+        ("[" * 5000, "not a DVC file of this name"),
+        ("!!python/object/apply:os.system [true]", "not a DVC file of this name"),
+        ("\u2028: \x07", "not a DVC file of this name"),
+        (f"v0: &v0 [x]\n{ALIASES}outs: *v11", "not a DVC file of this name"),
+        ("#" * 300_000, "not a DVC file of this name"),
     ],
 )
-def test_what_dvc_would_not_write_for_one_file_is_none(text: str) -> None:
-    assert dvc_output(text.encode()) is None
+def test_what_dvc_would_not_write_for_one_file_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(ModelError) as raised:
+        dvc_pointer(text.encode(), "m.onnx")
+    assert str(raised.value) == f'm.onnx.dvc: {problem}. Run: dvc add "m.onnx"'

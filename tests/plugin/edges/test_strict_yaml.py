@@ -45,6 +45,10 @@ def test_a_value_is_what_it_looks_like(text: str, value: object) -> None:
         ("a: \x07", "special characters are not allowed. Fix the line."),
         ("a: !!int x", "invalid literal for int() with base 10: 'x'. Correct the value."),
         ("[" * 5000, "nested too deeply. Simplify it."),
+        ("[" * 60 + "]" * 60, "line 1: nested too deeply. Fix the line."),
+        ("a: &a [*a]", "line 1: an alias of what it is part of. Fix the line."),
+        ("x" * 300_000, "larger than 256 KiB. Shorten it."),
+        (f"a: 0x{'1' * 5000}", f"line 1: 0x{'1' * 38} is no number to work with. Fix the line."),
         (
             "a: 1\n---\nb: 2",
             (
@@ -65,6 +69,21 @@ def test_no_python_is_run() -> None:
         read_yaml("!!python/object/apply:os.system [exit]")
 
 
-@given(st.dictionaries(st.text(), st.integers() | st.text() | st.booleans() | st.none()))
+@given(
+    st.dictionaries(st.text(), st.integers(-(2**60), 2**60) | st.text() | st.booleans() | st.none())
+)
 def test_what_yaml_writes_is_read_back(content: dict[str, object]) -> None:
     assert read_yaml(yaml.safe_dump(content)) == content
+
+
+@pytest.mark.parametrize("repeated", ["[*{0}, *{0}, *{0}]", "{{<<: [*{0}, *{0}, *{0}]}}"])
+def test_aliases_that_stand_for_billions_of_values_are_refused_before_they_are_made(
+    repeated: str,
+) -> None:
+    """Each line has three times the values of the one before."""
+    lines = [
+        "v0: &v0 {a: 1}",
+        *(f"v{n}: &v{n} {repeated.format(f'v{n - 1}')}" for n in range(1, 25)),
+    ]
+    with pytest.raises(yaml.YAMLError, match="more than 50000 values, with what aliases repeat"):
+        read_yaml("\n".join(lines))

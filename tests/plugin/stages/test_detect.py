@@ -70,7 +70,7 @@ def test_only_the_changed_model_is_opened(project: Checkout) -> None:
 def test_other_weights_are_weights_only(project: Checkout) -> None:
     (change,) = after(project, {"models/conv.onnx": content(conv_model(seed=1))})[0].models
     assert (change.kind, change.change) == ("modified", "weights-only")
-    assert change.reason == "the graph is the same, its tensor data is not"
+    assert change.reason == "the graph is the same, its weights are not"
     assert digests(change)[0] == digests(change)[1]
 
 
@@ -161,7 +161,7 @@ def test_a_change_of_its_data_is_a_change_of_the_model(project: Checkout) -> Non
     assert (change.path, change.change) == ("models/big.onnx", "weights-only")
     assert change.head is not None
     assert [file.path for file in change.head.external] == ["models/big.onnx.data"]
-    assert set(opened) == {"models/big.onnx", "models/conv.onnx", "models/product.onnx"}
+    assert set(opened) == {"models/big.onnx"}
 
 
 def test_what_lies_beside_a_model_but_is_not_its_data_changes_nothing(project: Checkout) -> None:
@@ -170,8 +170,23 @@ def test_what_lies_beside_a_model_but_is_not_its_data_changes_nothing(project: C
     assert "models/conv.onnx" in changes.unchanged
 
 
-def test_a_page_beside_a_model_opens_none(project: Checkout) -> None:
+def test_a_page_beside_a_model_compares_no_graphs(project: Checkout) -> None:
     assert after(project, {"models/README.md": b"# Models", "models/.keep": b""})[1] == []
+
+
+@pytest.mark.parametrize("name", ["w.md", ".w", "w.onnx", "deep/w.py", ".hidden/w.yaml"])
+def test_a_data_file_may_have_any_name(project: Checkout, name: str) -> None:
+    project.commit({"models/big.onnx": model_with_data(name), f"models/{name}": b"1"})
+    changes, _ = after(project, {f"models/{name}": b"2"})
+    assert kinds(changes)["models/big.onnx"] == "modified"
+
+
+def test_a_data_file_that_becomes_a_link_is_a_change(project: Checkout) -> None:
+    project.commit({"models/big.onnx": model_with_data("w"), "models/w": b"x", "models/x": b"x"})
+    (project.path / "models/w").unlink()
+    (project.path / "models/w").symlink_to("x")
+    changes, _ = after(project, {})
+    assert kinds(changes) == {"models/big.onnx": "modified"}
 
 
 def test_a_model_moves_with_its_data(project: Checkout) -> None:

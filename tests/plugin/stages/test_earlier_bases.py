@@ -25,6 +25,9 @@ class History:
     def obstacle(self, revision: str, path: str) -> str:
         return ""
 
+    def with_data_files(self, version: ModelVersion) -> tuple[ModelVersion, str]:
+        return version, ""
+
     def opened(self, version: ModelVersion) -> tuple[ModelVersion, str]:
         return version, ""
 

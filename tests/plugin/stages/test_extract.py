@@ -46,12 +46,12 @@ def test_a_task_that_only_the_base_has_is_kept() -> None:
     assert [t.uses[0].side for t in found] == ["head", "base"]
 
 
-def test_a_retrained_model_is_looked_at_once_for_both_sides() -> None:
+def test_weights_are_trusted_to_leave_no_task_as_it_was() -> None:
     changes = make_changes()
     retrained = msgspec.structs.replace(changes.models[0], change="weights-only")
     changes = msgspec.structs.replace(changes, models=(retrained,))
-    (found,) = merge(changes, [HEAD], [[task("conv", 2)]]).tasks
-    assert [(u.side, u.weight) for u in found.uses] == [("head", 2), ("base", 2)]
+    found = merge(changes, [HEAD, BASE], [[task("twice", 2)], [task("once")]]).tasks
+    assert [(t.uses[0].side, t.uses[0].weight) for t in found] == [("head", 2), ("base", 1)]
 
 
 def test_a_head_that_does_not_compile_ends_the_run() -> None:

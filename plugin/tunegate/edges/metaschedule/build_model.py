@@ -33,7 +33,7 @@ from tunegate.edges.metaschedule.passes.split_concatenations import IS_SCHEDULED
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import ResolvedTarget
 from tunegate.edges.metaschedule.versions import toolchain
-from tunegate.edges.onnx_prepare import PreparedModel
+from tunegate.edges.onnx_prepare import PreparedModel, file_digests
 from tunegate.engine.protocol import BuildModel, Built, BuiltFunction, Schedule
 from tunegate_cache.format.records import TuningRecord, WorkloadKey
 
@@ -207,7 +207,7 @@ def _build_key(
 ) -> str:
     """Equal keys mean equal code and equal weights: such a pair needs no measuring."""
     parts = {
-        "model": hashlib.sha256(prepared.optimized.read_bytes()).hexdigest(),
+        "model": file_digests(prepared.optimized),
         "target": target.attributes,
         "toolchain": toolchain(),
         "schedules": sorted({(f.key.workload, f.rid) for f in built}),

@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 
 from tunegate.edges.artifact_file import ArtifactFile, ArtifactTensor
-from tunegate.edges.onnx_prepare import PreparedModel, prepare, save
+from tunegate.edges.onnx_prepare import PreparedModel, file_digests, prepare, save
 from tunegate.edges.onnx_runtime import onnxruntime
 from tunegate.edges.onnxruntime_build.messages import Refused, WriteArtifact, WriteReply, Written
 from tunegate.edges.seeded_inputs import seeded_inputs
@@ -90,11 +90,8 @@ def _outputs(
 
 def _key(directory: Path, threads: int) -> str:
     """Equal keys mean the same model run by the same runtime: such a pair needs no measuring."""
-    digests = {}
-    for file in _files(directory):
-        with file.open("rb") as stream:
-            digests[file.name] = hashlib.file_digest(stream, "sha256").hexdigest()
-    parts = {"files": digests, "onnxruntime": onnxruntime.__version__, "threads": threads}
+    files = file_digests(directory / MODEL)
+    parts = {"files": files, "onnxruntime": onnxruntime.__version__, "threads": threads}
     return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()
 
 

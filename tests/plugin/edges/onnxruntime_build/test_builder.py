@@ -6,7 +6,9 @@ from typing import Any, cast
 import numpy as np
 import onnx
 import pytest
+from onnx import TensorProto
 
+from tests.support.external_data import lay_out
 from tests.support.small_onnx import conv_model, matmul_model, save
 from tunegate.artifacts.builds import Build
 from tunegate.config import TargetConfig
@@ -52,6 +54,38 @@ def test_weights_decide_the_key_and_nothing_else_of_the_file_does(tmp_path: Path
     model.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(weights, name))
     other = built(tmp_path, save(model, tmp_path / "3.onnx"), name="b3")
     assert first.key == again.key != other.key
+
+
+def test_data_of_a_branch_come_into_the_one_file(tmp_path: Path) -> None:
+    made = onnx.helper.make_tensor_value_info("made", onnx.TensorProto.FLOAT, [2])
+    weight = lay_out(TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[2]), "w.bin")
+    add = onnx.helper.make_node("Add", ["x", "w"], ["made"])
+    same = onnx.helper.make_node("Identity", ["x"], ["made"])
+    branches = {
+        "then_branch": onnx.helper.make_graph([add], "then", [], [made], [weight]),
+        "else_branch": onnx.helper.make_graph([same], "else", [], [made]),
+    }
+    values = {
+        name: onnx.helper.make_tensor_value_info(name, kind, shape)
+        for name, kind, shape in (
+            ("x", TensorProto.FLOAT, [2]),
+            ("c", TensorProto.BOOL, []),
+            ("y", TensorProto.FLOAT, [2]),
+        )
+    }
+    node = onnx.helper.make_node("If", ["c"], ["y"], **branches)
+    graph = onnx.helper.make_graph([node], "g", [values["x"], values["c"]], [values["y"]])
+    opset = [onnx.helper.make_opsetid("", 17)]
+    file = save(
+        onnx.helper.make_model(graph, opset_imports=opset, ir_version=8), tmp_path / "big/m.onnx"
+    )
+    keys = []
+    for value in (1, 2):
+        (tmp_path / "big/w.bin").write_bytes(np.full(2, value, np.float32).tobytes())
+        build = built(tmp_path, file, name=f"b{value}")
+        assert build.error is None
+        keys.append(build.key)
+    assert keys[0] != keys[1]
 
 
 def test_external_data_comes_into_the_one_file(tmp_path: Path) -> None:

@@ -1,0 +1,99 @@
+"""Which values of a graph decide how much there is to compute: shapes, counts, conditions, and all that
+they are computed from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import onnx
+
+_DECIDING_INPUTS: dict[str, slice] = {
+    "AffineGrid": slice(1, 2),
+    "BlackmanWindow": slice(0, 1),
+    "CenterCropPad": slice(1, 2),
+    "Col2Im": slice(1, 3),
+    "ConstantOfShape": slice(0, 1),
+    "DFT": slice(1, 3),
+    "Expand": slice(1, 2),
+    "HammingWindow": slice(0, 1),
+    "HannWindow": slice(0, 1),
+    "If": slice(0, 1),
+    "Loop": slice(0, 2),
+    "MaxUnpool": slice(2, 3),
+    "MelWeightMatrix": slice(0, 5),
+    "NonMaxSuppression": slice(2, 5),
+    "OneHot": slice(1, 2),
+    "Pad": slice(1, 2),
+    "Range": slice(0, 3),
+    "Reshape": slice(1, 2),
+    "Resize": slice(1, 4),
+    "STFT": slice(1, 4),
+    "Slice": slice(1, 5),
+    "Split": slice(1, 2),
+    "Tile": slice(1, 3),
+    "TopK": slice(1, 2),
+    "Upsample": slice(1, 2),
+}
+_OF_SHAPES_ONLY = {"Shape", "Size"}
+"""What these give does not depend on what is in the tensor."""
+
+Sources = dict[str, list[Iterable[str]]]
+
+
+def deciding_values(model: onnx.ModelProto) -> set[str]:
+    """Names, of every graph and function: one name in two of them counts for both."""
+    sources: Sources = {}
+    functions = {(f.domain, f.name): f for f in model.functions}
+    found: set[str] = set()
+    waiting: list[str] = []
+    for node in nodes_of(model):
+        _add_sources(sources, node, functions.get((node.domain, node.op_type)))
+        waiting += node.input[_DECIDING_INPUTS.get(node.op_type, slice(0, 0))]
+        if node.op_type == "Loop":
+            waiting += [name for body in bodies_of(node) for name in _outputs(body)[:1]]
+    while waiting:
+        name = waiting.pop()
+        if name and name not in found:
+            found.add(name)
+            waiting += [source for names in sources.get(name, ()) for source in names]
+    return found
+
+
+def nodes_of(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
+    """Those of the graph, of all graphs inside it, and of the functions."""
+    waiting = [model.graph.node, *(function.node for function in model.functions)]
+    while waiting:
+        for node in waiting.pop():
+            yield node
+            waiting += [body.node for body in bodies_of(node)]
+
+
+def bodies_of(node: onnx.NodeProto) -> list[onnx.GraphProto]:
+    """The graphs inside a node."""
+    return [
+        body
+        for attribute in node.attribute
+        for body in (*((attribute.g,) if attribute.HasField("g") else ()), *attribute.graphs)
+    ]
+
+
+def _add_sources(
+    sources: Sources, node: onnx.NodeProto, function: onnx.FunctionProto | None
+) -> None:
+    if node.op_type in _OF_SHAPES_ONLY and not node.domain:
+        return
+    bodies = bodies_of(node)
+    made_inside = [name for body in bodies for name in _outputs(body)]
+    if function is not None:
+        made_inside += function.output
+        for formal in function.input:
+            sources.setdefault(formal, []).append(node.input)
+    for body in bodies:  # a loop hands what it made on to its next turn
+        for value in body.input:
+            sources.setdefault(value.name, []).append([*node.input, *made_inside])
+    for name in node.output:
+        sources.setdefault(name, []).append([*node.input, *made_inside])
+
+
+def _outputs(body: onnx.GraphProto) -> list[str]:
+    return [value.name for value in body.output]

@@ -1,0 +1,135 @@
+"""Shell globs over whole paths, matched in one pass: no glob makes a path expensive to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+
+def matches(glob: str, path: str) -> bool:
+    """Shell globs over a whole path: `*` and `?` stay in one directory, `**` crosses them."""
+    return _glob(glob.removeprefix("./")).fits(path)
+
+
+class _Glob:
+    """A glob as an automaton. A set of its states is an integer with one bit for each, so that a
+    character moves all of them at once and nothing is ever tried again."""
+
+    def __init__(self, glob: str) -> None:
+        self._parts: list[str] = []
+        self._any = self._name = self._skip_one = self._skip_two = 0
+        for part in _simplified(_parts(glob)):
+            self._add(part)
+        self._accepting: dict[str, int] = {}
+        self._first = self._with_skips(1)
+        self._last = 1 << len(self._parts)
+
+    def fits(self, path: str) -> bool:
+        states = self._first
+        for character in path:
+            stay = self._any if character == "/" else self._any | self._name
+            moved = (states & self._accepted(character)) << 1
+            states = self._with_skips(moved | (states & stay))
+            if not states:
+                return False
+        return bool(states & self._last)
+
+    def _add(self, part: str) -> None:
+        bit = 1 << len(self._parts)
+        match part:
+            case "**":
+                self._any |= bit
+                self._skip_one |= bit
+            case "*":
+                self._name |= bit
+                self._skip_one |= bit
+            case "**/":  # nothing, or anything with a slash behind it
+                self._skip_one |= bit
+                self._skip_two |= bit
+                self._any |= bit << 1
+                self._parts.append("")
+                part = "/"
+            case _:
+                pass
+        self._parts.append(part)
+
+    def _with_skips(self, states: int) -> int:
+        """With what is reached without a character; never more than three stars stand in a row."""
+        while True:
+            more = (states & self._skip_one) << 1 | (states & self._skip_two) << 2
+            if not more & ~states:
+                return states
+            states |= more
+
+    def _accepted(self, character: str) -> int:
+        """The states that this character moves on."""
+        if character not in self._accepting:
+            fitting = (
+                1 << place for place, part in enumerate(self._parts) if _takes(part, character)
+            )
+            self._accepting[character] = sum(fitting)
+        return self._accepting[character]
+
+
+_glob = cache(_Glob)
+
+
+def _parts(glob: str) -> Iterator[str]:
+    """Wildcards, brackets and single characters."""
+    place, last_bracket = 0, glob.rfind("]")
+    while place < len(glob):
+        length = _wildcard_length(glob, place, last_bracket)
+        yield glob[place : place + length]
+        place += length
+
+
+def _wildcard_length(glob: str, place: int, last_bracket: int) -> int:
+    if glob.startswith("**/", place):
+        return 3
+    if glob.startswith("**", place):
+        return 2
+    if glob[place] != "[":
+        return 1
+    inside = place + 2 if glob[place + 1 : place + 2] in {"!", "^"} else place + 1
+    if inside + 1 > last_bracket:
+        return 1  # never closed: a bracket like any other character
+    return glob.index("]", inside + 1) + 1 - place
+
+
+def _simplified(parts: Iterator[str]) -> list[str]:
+    """Stars beside each other say no more than the widest of them."""
+    kept: list[str] = []
+    for part in parts:
+        if kept and part in {"*", "**", "**/"}:
+            pair = (kept[-1], part)
+            if pair in {("**", "*"), ("**", "**"), ("**", "**/"), ("**/", "**/")}:
+                continue
+            if pair in {("*", "**"), ("**/", "**")}:
+                kept[-1] = "**"
+                continue
+        kept.append(part)
+    return kept
+
+
+def _takes(part: str, character: str) -> bool:
+    if part in {"*", "**", "**/"}:
+        return False  # they stay, or are skipped
+    if len(part) > 1:
+        return character != "/" and _is_one_of(character, part[1:-1])
+    if part == "?":
+        return character != "/"
+    return part == character
+
+
+def _is_one_of(character: str, members: str) -> bool:
+    """A bracket's inside: characters and ranges, or any but those."""
+    is_excluding = members[0] in "!^"
+    place, found = int(is_excluding), False
+    while place < len(members):
+        if members[place + 1 : place + 2] == "-" and place + 2 < len(members):
+            found = found or members[place] <= character <= members[place + 2]
+            place += 3
+        else:
+            found = found or members[place] == character
+            place += 1
+    return found is not is_excluding

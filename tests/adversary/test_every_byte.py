@@ -1,0 +1,164 @@
+"""Attacks on what counts as a model: weights where nobody looks, and bytes that are not those that were
+named."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from tests.adversary.pull_request import MODEL, PullRequest
+from tests.support.external_data import lay_out
+from tests.support.git_repository import Checkout
+from tests.support.pointer_files import dvc_file_of, keep_in_dvc, keep_in_lfs, lfs_pointer_to
+from tests.support.small_onnx import conv_model, save
+
+pytestmark = pytest.mark.e2e
+
+TURNS = np.array([20], np.int64)
+MORE_TURNS = np.array([40], np.int64)
+DETECTED = "  models/m.onnx: modified, {}: {}"
+
+
+def looping_model(file: str) -> onnx.ModelProto:
+    """As many products as a number says that lies in a file."""
+    values = [
+        helper.make_tensor_value_info(name, kind, shape)
+        for name, kind, shape in (
+            ("i", TensorProto.INT64, []),
+            ("c", TensorProto.BOOL, []),
+            ("v", TensorProto.FLOAT, [192, 192]),
+        )
+    ]
+    made = [
+        helper.make_tensor_value_info("again", TensorProto.BOOL, []),
+        helper.make_tensor_value_info("v2", TensorProto.FLOAT, [192, 192]),
+    ]
+    nodes = [
+        helper.make_node("Identity", ["c"], ["again"]),
+        helper.make_node("MatMul", ["v", "v"], ["v2"]),
+    ]
+    body = helper.make_graph(nodes, "body", values, made)
+    turns = lay_out(TensorProto(name="turns", data_type=TensorProto.INT64, dims=[1]), file)
+    graph = helper.make_graph(
+        [helper.make_node("Loop", ["turns", "", "x"], ["y"], body=body)],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [192, 192])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [192, 192])],
+        [turns],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def branching_model(file: str) -> onnx.ModelProto:
+    """A product with a weight that lies in a file, inside a branch."""
+    weight = lay_out(TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[192, 192]), file)
+    made = helper.make_tensor_value_info("made", TensorProto.FLOAT, [192, 192])
+    branches = [
+        helper.make_graph(
+            [helper.make_node("MatMul", ["x", "w"], ["made"])], "then", [], [made], [weight]
+        ),
+        helper.make_graph([helper.make_node("Identity", ["x"], ["made"])], "else", [], [made]),
+    ]
+    graph = helper.make_graph(
+        [helper.make_node("If", ["c"], ["y"], then_branch=branches[0], else_branch=branches[1])],
+        "g",
+        [
+            helper.make_tensor_value_info("x", TensorProto.FLOAT, [192, 192]),
+            helper.make_tensor_value_info("c", TensorProto.BOOL, []),
+        ],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [192, 192])],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def detected(pull_request: PullRequest, *arguments: str) -> str:
+    pull_request.workspace.commit()
+    done = pull_request.workspace.tunegate("detect", "--base", "main", *arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_model_made_slower_by_a_number_in_a_hidden_page_fails(tmp_path: Path) -> None:
+    pull_request = PullRequest(tmp_path)
+    save(looping_model(".turns.md"), pull_request.root / MODEL)
+    turns = pull_request.write("models/.turns.md", "")
+    turns.write_bytes(TURNS.tobytes())
+    pull_request.commit_base()
+    turns.write_bytes(MORE_TURNS.tobytes())
+    judged = pull_request.judge()
+    assert judged.status() == "fail", judged.report
+    assert judged.exit_code == 1
+
+
+@pytest.mark.parametrize("name", [".w", "w.md", "w.onnx"])
+def test_weights_in_a_file_of_any_name_are_weights(tmp_path: Path, name: str) -> None:
+    pull_request = PullRequest(tmp_path)
+    save(branching_model(name), pull_request.root / MODEL)
+    pull_request.write(f"models/{name}", "1" * 4)
+    pull_request.commit_base()
+    pull_request.write(f"models/{name}", "2" * 4)
+    said = DETECTED.format("weights-only", "the graph is the same, its weights are not")
+    assert said in detected(pull_request)
+
+
+def test_a_data_file_that_becomes_a_link_is_an_error(tmp_path: Path) -> None:
+    pull_request = PullRequest(tmp_path)
+    save(branching_model("w.bin"), pull_request.root / MODEL)
+    weights = pull_request.write("models/w.bin", "1" * 4)
+    pull_request.commit_base()
+    weights.unlink()
+    weights.symlink_to("/dev/zero")
+    judged = pull_request.judge()
+    assert judged.exit_code == 2
+    assert "its data file models/w.bin is a symbolic link" in judged.err + judged.out
+
+
+def test_other_bytes_than_the_lfs_pointer_says_are_an_error(tmp_path: Path) -> None:
+    pull_request = PullRequest(tmp_path)
+    harmless, slow = (conv_model(seed=n).SerializeToString() for n in (1, 2))
+    (pull_request.root / MODEL).write_bytes(lfs_pointer_to(harmless))
+    keep_in_lfs(Checkout(pull_request.root), harmless).write_bytes(slow[: len(harmless)])
+    judged = pull_request.judge()
+    assert judged.exit_code == 2
+    oid = hashlib.sha256(harmless).hexdigest()[:12]
+    assert f"{MODEL}: the Git LFS store has other bytes than the pointer says" in judged.err
+    assert f"not {oid}" in judged.err
+
+
+def test_other_bytes_than_the_dvc_file_says_are_an_error(tmp_path: Path) -> None:
+    pull_request = PullRequest(tmp_path)
+    harmless = conv_model(seed=1).SerializeToString()
+    (pull_request.root / MODEL).unlink()
+    pull_request.write(f"{MODEL}.dvc", dvc_file_of(MODEL, harmless).decode())
+    pull_request.write(".dvc/.gitignore", "cache\n")
+    keep_in_dvc(Checkout(pull_request.root), harmless).write_bytes(b"slow")
+    judged = pull_request.judge()
+    assert judged.exit_code == 2
+    assert f"{MODEL}: the DVC cache has 4 bytes, where the pointer says" in judged.err
+
+
+def test_aliases_in_a_dvc_file_that_stand_for_billions_of_values_are_refused(
+    tmp_path: Path,
+) -> None:
+    pull_request = PullRequest(tmp_path)
+    (pull_request.root / MODEL).unlink()
+    lines = [
+        "v0: &v0 [x]",
+        *(f"v{n}: &v{n} [{', '.join([f'*v{n - 1}'] * 9)}]" for n in range(1, 15)),
+    ]
+    pull_request.write(f"{MODEL}.dvc", "\n".join([*lines, "outs: [{path: *v14, md5: x}]"]))
+    assert f"{MODEL}.dvc: not a DVC file of this name" in detected(pull_request)
+
+
+def test_a_glob_that_backtracks_ends(tmp_path: Path) -> None:
+    pull_request = PullRequest(tmp_path)
+    glob = "**a" * 20 + "b.onnx"
+    pull_request.edit_config("- path: models/*.onnx", f'- path: "{glob}"')
+    for name in ("a" * 20 + "b", "a" * 120):
+        save(conv_model(), pull_request.root / f"models/{name}.onnx")
+    assert f"models/{'a' * 20}b.onnx: added" in detected(pull_request)

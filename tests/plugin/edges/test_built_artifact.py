@@ -1,0 +1,41 @@
+"""An artifact that lies somewhere is known by its bytes, not by what it says of itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tunegate.edges.artifact_file import ArtifactFile
+from tunegate.edges.built_artifact import built_artifact
+
+
+def key_of(directory: Path, library: bytes, *, threads: int = 1, model: str = "m") -> str:
+    directory.mkdir()
+    (directory / "model.so").write_bytes(library)
+    ArtifactFile(
+        runtime="tvm",
+        file="model.so",
+        inputs=(),
+        outputs=(),
+        threads=threads,
+        model=model,
+        key="claimed",
+    ).write(directory)
+    return built_artifact(directory).key
+
+
+def test_the_same_bytes_have_the_same_key_wherever_they_lie(tmp_path: Path) -> None:
+    assert key_of(tmp_path / "a", b"code") == key_of(tmp_path / "b", b"code", model="other")
+
+
+def test_other_bytes_have_another_key_whatever_they_claim(tmp_path: Path) -> None:
+    assert key_of(tmp_path / "a", b"code") != key_of(tmp_path / "b", b"slow")
+
+
+def test_other_threads_have_another_key(tmp_path: Path) -> None:
+    assert key_of(tmp_path / "a", b"code") != key_of(tmp_path / "b", b"code", threads=2)
+
+
+def test_a_file_beside_counts(tmp_path: Path) -> None:
+    first = key_of(tmp_path / "a", b"code")
+    (tmp_path / "a" / "model.data").write_bytes(b"weights")
+    assert built_artifact(tmp_path / "a").key != first
