@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import importlib
 import os
 import platform
 import re
@@ -188,17 +189,25 @@ def absolute_only(environment: Mapping[str, str]) -> dict[str, str]:
 
 def clean_up(out: Path) -> int:
     """Remove the working files of a killed run. Its processes are gone already: each asked the
-    kernel to be ended with its parent."""
-    shutil.rmtree(out / "work", ignore_errors=True)
+    kernel to be ended with its parent. What is not ours stays, and that is no verdict."""
+    sys.path.insert(0, str(ROOT / "plugin"))
+    try:
+        module = importlib.import_module("tunegate.edges.abandoned_work")
+        module.remove_abandoned_work(out)
+    except Exception as error:
+        print(f"::warning title=tunegate::{escaped(f'nothing was cleaned up: {error}')}")
     return 0
 
 
 def fail(text: str, code: int) -> int:
-    escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-    print(f"::error title=tunegate::{escaped}")
+    print(f"::error title=tunegate::{escaped(text)}")
     say("GITHUB_STEP_SUMMARY", f"tunegate: no verdict (exit code {code}): {text}")
     say("GITHUB_OUTPUT", "verdict=error")
     return code
+
+
+def escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def say(variable: str, line: str) -> None:

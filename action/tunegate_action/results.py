@@ -10,10 +10,11 @@ from typing import TypeVar
 
 import msgspec
 
-from tunegate import wire
+from tunegate import artifact_io
 from tunegate.artifacts.changes import ChangeSet
 from tunegate.artifacts.verdicts import Finding, Verdict
 from tunegate.errors import PASS, ArtifactError
+from tunegate.regular_files import read_regular
 from tunegate_action.workflow import MOST_ANNOTATIONS, Level, annotation
 
 Artifact = TypeVar("Artifact", bound=msgspec.Struct)
@@ -67,7 +68,7 @@ def stamps(out: Path) -> Stamps:
     found = {}
     for name in _FILES:
         with suppress(OSError):
-            status = (out / name).stat()
+            status = (out / name).lstat()
             found[name] = (status.st_ino, status.st_mtime_ns)
     return found
 
@@ -84,14 +85,18 @@ def read_results(out: Path, before: Stamps, exit_code: int) -> Results:
         status=verdict.status if verdict else "error" if exit_code != PASS else "",
         verdict=verdict,
         changes=_read(out / "changes.json", ChangeSet) if "changes.json" in written else None,
-        matrix=_text(out / "matrix.json").strip() if "matrix.json" in written else _EMPTY_MATRIX,
+        matrix=(_text(out / "matrix.json").strip() if "matrix.json" in written else "")
+        or _EMPTY_MATRIX,
         report=out / "report.html" if verdict and "report.html" in written else None,
         markdown=_text(out / "report.md") if verdict and "report.md" in written else "",
     )
 
 
 def _text(path: Path) -> str:
-    return path.read_text("utf-8")
+    try:
+        return read_regular(path).decode()
+    except OSError:
+        return ""
 
 
 def _annotation(finding: Finding) -> str:
@@ -101,6 +106,6 @@ def _annotation(finding: Finding) -> str:
 
 def _read(path: Path, kind: type[Artifact]) -> Artifact | None:
     try:
-        return wire.read(path, kind)
+        return artifact_io.read(path, kind)
     except ArtifactError:
         return None

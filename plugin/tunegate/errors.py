@@ -43,9 +43,15 @@ class UnsupportedModelError(ModelError):
 
 
 class OutputError(TunegateError):
-    """`--out` cannot be written."""
+    """`--out` cannot be written, or is not ours to write."""
 
     exit_code = USAGE
+
+
+class OutputInUseError(TunegateError):
+    """Another run works in `--out`."""
+
+    exit_code = UNFIT
 
 
 class ArtifactError(TunegateError):

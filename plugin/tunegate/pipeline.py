@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from tunegate import wire
+from tunegate import artifact_io
 from tunegate.artifacts.builds import CellBuilds, Runtime
 from tunegate.artifacts.changes import ChangeSet, ModelPath
 from tunegate.artifacts.measurements import MeasurementRun
@@ -117,11 +117,11 @@ def run(tools: Tools, changes: ChangeSet, fixed: Fixed = NOTHING_FIXED) -> Repor
 
 def make_plan(tools: Tools, changes: ChangeSet, *, shards: int | None = None) -> TuningPlan:
     """Writes changes.json, tasks.json and plan.json."""
-    wire.write(tools.out / "changes.json", changes)
+    artifact_io.write(tools.out / "changes.json", changes)
     tasks = _extracted(tools, changes)
-    wire.write(tools.out / "tasks.json", tasks)
+    artifact_io.write(tools.out / "tasks.json", tasks)
     planned = plan(tasks, resolve(tasks, tools.index, tools.config), tools.config, shards=shards)
-    wire.write(tools.out / "plan.json", planned)
+    artifact_io.write(tools.out / "plan.json", planned)
     return planned
 
 
@@ -158,7 +158,7 @@ def tune_shard(tools: Tools, planned: TuningPlan, shard: Shard) -> TuningOutcome
         clock=tools.clock,
         progress=tools.progress,
     )
-    wire.write(tools.out / f"outcome-{shard.index}.json", outcome)
+    artifact_io.write(tools.out / f"outcome-{shard.index}.json", outcome)
     if outcome.stopped == "cancelled":
         message = f"cancelled while tuning; what was finished is in {tools.out} and the cache"
         raise CancelledError(message)
@@ -191,11 +191,11 @@ def judge(
     measured = _measured(measuring, builds, references or {})
     out, shown = measuring.out, measuring.progress
     measured = scored(measured, out=out, scorer=measuring.scorer, progress=shown)
-    wire.write(out / "measurements.json", measured)
+    artifact_io.write(out / "measurements.json", measured)
     comparisons = compare(measured, measuring.gate)
     spent = tally(planned, outcomes)
     verdict = decide(comparisons, measured, changes, spent, measuring.gate, measuring.policies)
-    wire.write(out / "verdict.json", verdict)
+    artifact_io.write(out / "verdict.json", verdict)
     return summarize(
         verdict,
         changes=changes,
@@ -259,9 +259,9 @@ def _built(
 
 def nothing_to_do(config: Config, changes: ChangeSet, out: Path) -> Report:
     """The report of a change that touches no model; no compiler is needed for it."""
-    wire.write(out / "changes.json", changes)
+    artifact_io.write(out / "changes.json", changes)
     verdict = decide((), None, changes, tally(None, ()), config.gate)
-    wire.write(out / "verdict.json", verdict)
+    artifact_io.write(out / "verdict.json", verdict)
     return summarize(
         verdict,
         changes=changes,

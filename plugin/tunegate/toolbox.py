@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from tunegate.artifacts.builds import Runtime
@@ -22,12 +20,12 @@ from tunegate.edges.metaschedule.programs import PROGRAMS
 from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.model_reader import GitModelReader
 from tunegate.edges.onnxruntime_build.builder import OnnxRuntimeBuilder
+from tunegate.edges.output_directory import OutputDirectory
 from tunegate.edges.run_seed import new_seed
 from tunegate.edges.shared_cache import STATE, SharedCache
 from tunegate.edges.shipping import BuildDirectories
 from tunegate.edges.terminal import progress
 from tunegate.engine.tuner import EngineTuner
-from tunegate.errors import OutputError
 from tunegate.pipeline import Measuring, Tools
 from tunegate.policy.waivers import NO_WAIVERS, Waivers
 from tunegate.ports import Benchmarker, Builder, Clock, Repository, Scorer
@@ -37,20 +35,6 @@ from tunegate.stages.judgements import Policies
 from tunegate_cache.format.records import Provenance
 
 
-def prepared_out(settings: Settings) -> Path:
-    """The output directory, shown to be writable before any work. Raises OutputError."""
-    out = settings.out
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        probe = out / f".probe-{os.getpid()}"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        message = f"{out}: cannot be written ({error.strerror}). Choose another with --out."
-        raise OutputError(message) from error
-    return out
-
-
 @contextmanager
 def opened_tools(
     settings: Settings,
@@ -58,12 +42,12 @@ def opened_tools(
     repository: Repository,
     root: Path,
     revisions: Revisions,
+    out: OutputDirectory,
     waivers: Waivers = NO_WAIVERS,
 ) -> Iterator[Tools]:
     """The real tools of one run. When it ends, only the logs of the working directory stay: errors in
     the report name them. After an exception all of it does."""
-    out = prepared_out(settings)
-    workdir = _empty_workdir(out)
+    workdir = out.empty_workdir()
     shown = progress()
     device = _device(config)
     clock = SystemClock()
@@ -83,7 +67,7 @@ def opened_tools(
             clock=clock,
             progress=shown,
             threads=max(target.threads or default_threads() for target in config.targets),
-            out=out,
+            out=out.path,
             workdir=workdir,
             seed=seed,
             policies=_policies(waivers, clock, settings),
@@ -93,16 +77,18 @@ def opened_tools(
     finally:
         shown.close()
         compiler.close()
-    _keep_logs(workdir)
+    out.keep_logs()
 
 
 @contextmanager
 def opened_measuring(
-    settings: Settings, config: Config, benchmarker: Callable[[Path, int], Benchmarker]
+    settings: Settings,
+    config: Config,
+    benchmarker: Callable[[Path, int], Benchmarker],
+    out: OutputDirectory,
 ) -> Iterator[Measuring]:
     """What gates builds that exist; `benchmarker` gets a directory of its own, and the seed."""
-    out = prepared_out(settings)
-    workdir = _empty_workdir(out)
+    workdir = out.empty_workdir()
     shown = progress()
     seed = _seed(settings)
     try:
@@ -112,14 +98,14 @@ def opened_measuring(
             device=ThisMachine(config.targets[0].kind),
             clock=SystemClock(),
             progress=shown,
-            out=out,
+            out=out.path,
             seed=seed,
             policies=Policies(metric_margin=settings.metric_margin),
             scorer=_scorer(settings),
         )
     finally:
         shown.close()
-    _keep_logs(workdir)
+    out.keep_logs()
 
 
 def _seed(settings: Settings) -> int:
@@ -161,22 +147,6 @@ def _policies(waivers: Waivers, clock: Clock, settings: Settings) -> Policies:
         today=today(clock),
         metric_margin=settings.metric_margin,
     )
-
-
-def _empty_workdir(out: Path) -> Path:
-    workdir = out / "work"
-    shutil.rmtree(workdir, ignore_errors=True)
-    workdir.mkdir()
-    return workdir
-
-
-def _keep_logs(workdir: Path) -> None:
-    for directory, _, names in os.walk(workdir, topdown=False):
-        for name in names:
-            if not name.endswith(".log"):
-                Path(directory, name).unlink(missing_ok=True)
-        with suppress(OSError):  # it holds a log
-            Path(directory).rmdir()
 
 
 def _tuner(

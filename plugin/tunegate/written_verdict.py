@@ -3,7 +3,7 @@ and nothing else can be a regression."""
 
 from __future__ import annotations
 
-from tunegate import wire
+from tunegate import artifact_io
 from tunegate.arguments import Invocation
 from tunegate.artifacts.verdicts import Verdict
 from tunegate.errors import FAIL, ArtifactError, TunegateError
@@ -18,7 +18,7 @@ def as_written(exit_code: int, asked: Invocation) -> int:
             raise TunegateError(_bug(exit_code, f"{asked.command} judges nothing"))
         return exit_code
     try:
-        verdict = wire.read(asked.settings.out / "verdict.json", Verdict)
+        verdict = artifact_io.read(asked.settings.out / "verdict.json", Verdict)
     except ArtifactError as error:
         raise TunegateError(_bug(exit_code, str(error))) from error
     if verdict.exit_code != exit_code or (exit_code == FAIL) != (verdict.status == "fail"):

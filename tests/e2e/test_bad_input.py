@@ -122,14 +122,15 @@ def test_nothing_in_the_working_tree_changes(repository: Workspace) -> None:
     assert before == after
 
 
-@pytest.mark.parametrize("command", ["run", "plan", "gate", "compare a.onnx b.onnx"])
-def test_a_verdict_of_an_earlier_run_does_not_outlive_a_refusal(
-    repository: Workspace, command: str
+def test_a_verdict_of_an_earlier_run_does_not_outlive_one_that_began(
+    repository: Workspace,
 ) -> None:
-    (repository.root / ".tunegate").mkdir()
-    repository.write(".tunegate/verdict.json", "{}")
-    repository.write(".tunegate/report.md", "old")
-    (repository.root / "tunegate.yaml").unlink()
-    refusal(repository, *command.split())
-    assert not (repository.root / ".tunegate" / "verdict.json").exists()
-    assert not (repository.root / ".tunegate" / "report.md").exists()
+    assert repository.tunegate("compare", "--commands", "echo 1", "echo 1").returncode == 0
+    results = repository.root / ".tunegate"
+    assert (results / "verdict.json").exists()
+    refusal(repository, "compare", "models/m.onnx", "models/none.onnx")
+    assert (results / "verdict.json").exists()
+    repository.write("text.onnx", "no model")
+    refusal(repository, "compare", "models/m.onnx", "text.onnx")
+    assert not (results / "verdict.json").exists()
+    assert not (results / "report.md").exists()

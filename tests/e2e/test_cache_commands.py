@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.moto_server import BUCKET
 from tests.support.tuning_records import TARGET, make_key, make_record, make_shape
-from tunegate import wire
+from tunegate import artifact_io
 from tunegate.artifacts.changes import ChangeSet, Revisions
 from tunegate.artifacts.plans import Budget, Cost, TuningPlan
 from tunegate.artifacts.tasks import CacheUse, Resolution, ResolvedTask, TaskUse, TuningTask
@@ -193,7 +193,7 @@ def planned(shell: Shell, key: WorkloadKey, extents: tuple[int, ...] = (64, 64))
         estimate=Cost(seconds=0.0),
     )
     (shell.root / "out").mkdir(exist_ok=True)
-    wire.write(shell.root / "out" / "plan.json", plan)
+    artifact_io.write(shell.root / "out" / "plan.json", plan)
 
 
 @pytest.mark.parametrize("compacted", [False, True])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.support.report_parts import changes
 from tests.support.workspace import Workspace
-from tunegate import pipeline, wire
+from tunegate import artifact_io, pipeline
 from tunegate.artifacts.changes import ChangeSet
 from tunegate.artifacts.verdicts import Verdict
 from tunegate.config import Config, ModelConfig
@@ -28,8 +28,8 @@ def test_a_change_that_touches_no_model_passes_and_leaves_the_files_of_a_run(
     assert report.verdict.status == "pass"
     assert report.verdict.exit_code == 0
     assert report.verdict.findings == ()
-    assert wire.read(tmp_path / "verdict.json", Verdict) == report.verdict
-    assert wire.read(tmp_path / "changes.json", ChangeSet) == report.changes
+    assert artifact_io.read(tmp_path / "verdict.json", Verdict) == report.verdict
+    assert artifact_io.read(tmp_path / "changes.json", ChangeSet) == report.changes
 
 
 def test_the_compiler_is_not_imported_when_nothing_changed(tmp_path: Path) -> None:

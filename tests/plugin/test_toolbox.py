@@ -7,6 +7,7 @@ import pytest
 
 from tunegate.config import Config, ModelConfig
 from tunegate.edges.bench.driver import FreshProcesses
+from tunegate.edges.output_directory import opened_output
 from tunegate.settings import Settings
 from tunegate.toolbox import opened_measuring
 
@@ -15,18 +16,24 @@ CONFIG = Config(models=(ModelConfig(path="*.onnx"),))
 
 def test_only_logs_stay_when_a_run_is_over(tmp_path: Path) -> None:
     settings = Settings(repository=tmp_path, out=tmp_path / "out")
-    with opened_measuring(settings, CONFIG, FreshProcesses):
+    with (
+        opened_output(settings.out, "compare") as out,
+        opened_measuring(settings, CONFIG, FreshProcesses, out),
+    ):
         bench = tmp_path / "out" / "work" / "bench"
         (bench / "bench.log").write_text("killed by SIGSEGV")
         (bench / "large.bin").write_bytes(b"0" * 100)
         (tmp_path / "out" / "work" / "models").mkdir()
-    left = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    left = [path for path in (tmp_path / "out" / "work").rglob("*") if path.is_file()]
     assert [path.name for path in left] == ["bench.log"]
     assert not (tmp_path / "out" / "work" / "models").exists()
 
 
 def broken(settings: Settings) -> None:
-    with opened_measuring(settings, CONFIG, FreshProcesses):
+    with (
+        opened_output(settings.out, "compare") as out,
+        opened_measuring(settings, CONFIG, FreshProcesses, out),
+    ):
         (settings.out / "work" / "kept.bin").write_bytes(b"0")
         raise RuntimeError
 
@@ -38,7 +45,10 @@ def test_after_an_exception_everything_stays(tmp_path: Path) -> None:
 
 
 def seed_of(settings: Settings) -> int:
-    with opened_measuring(settings, CONFIG, FreshProcesses) as measuring:
+    with (
+        opened_output(settings.out, "compare") as out,
+        opened_measuring(settings, CONFIG, FreshProcesses, out) as measuring,
+    ):
         return measuring.seed
 
 

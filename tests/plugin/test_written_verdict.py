@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.report_parts import finding, verdict
-from tunegate import arguments, wire
+from tunegate import arguments, artifact_io
 from tunegate.artifacts.verdicts import Status
 from tunegate.errors import TunegateError
 from tunegate.written_verdict import as_written
@@ -23,7 +23,7 @@ def asked(out: Path, command: str) -> arguments.Invocation:
 
 
 def written(out: Path, status: Status, exit_code: int) -> None:
-    wire.write(out / "verdict.json", verdict(status, exit_code, finding(status, "why")))
+    artifact_io.write(out / "verdict.json", verdict(status, exit_code, finding(status, "why")))
 
 
 @pytest.mark.parametrize("command", JUDGING)

@@ -11,6 +11,7 @@ from tunegate.artifacts.changes import ChangeSet, ModelChange
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines, show_table
 from tunegate.config import TargetConfig
+from tunegate.edges.output_directory import opened_output
 from tunegate.errors import PASS, ConfigError
 from tunegate.pipeline import Tools
 from tunegate.ports import BuildJob, Export, ModelJob
@@ -47,7 +48,11 @@ def run(settings: Settings, *, directory: Path) -> int:
             taken = directory / target.name
             raise ConfigError(f"{taken}: holds a database already. Name another directory.")
     root, changes = place.repository.root, place.all_models()
-    with opened_tools(settings, place.config, place.repository, root, changes.revisions) as tools:
+    parts = (place.config, place.repository, root, changes.revisions)
+    with (
+        opened_output(settings.out, "cache export") as out,
+        opened_tools(settings, *parts, out) as tools,
+    ):
         exports = _exports(place, changes, tools, directory)
     if settings.as_json:
         write_json(Exports(directory=str(directory), models=exports))

@@ -18,6 +18,7 @@ from tunegate.commands.election_table import show_election
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines
 from tunegate.edges.metaschedule.versions import toolchain
+from tunegate.edges.output_directory import opened_output
 from tunegate.edges.stock_database import StockDatabase, read_database
 from tunegate.errors import PASS, UNFIT
 from tunegate.pipeline import Tools
@@ -62,7 +63,11 @@ def run(settings: Settings, *, directory: Path) -> int:
     place = open_project(settings)
     database = read_database(directory)
     root, changes = place.repository.root, place.all_models()
-    with opened_tools(settings, place.config, place.repository, root, changes.revisions) as tools:
+    parts = (place.config, place.repository, root, changes.revisions)
+    with (
+        opened_output(settings.out, "cache import") as out,
+        opened_tools(settings, *parts, out) as tools,
+    ):
         files = export_models(changes, tools.repository, tools.workdir).files
         adopted, standing = _standing(place, changes, tools, files, database)
         results = elect(standing, files, tools.tuner, place.config.budget.minutes, tools.progress)

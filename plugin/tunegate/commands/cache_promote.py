@@ -7,6 +7,7 @@ import msgspec
 from tunegate.artifacts.changes import ChangeSet
 from tunegate.commands.election_table import show_election
 from tunegate.commands.standard_output import write_json
+from tunegate.edges.output_directory import opened_output
 from tunegate.edges.shared_cache import SharedCache
 from tunegate.errors import PASS, UNFIT, ConfigError
 from tunegate.pipeline import Tools
@@ -40,7 +41,11 @@ def run(settings: Settings, *, from_zone: str) -> int:
     if from_zone == place.config.cache.zone:
         raise ConfigError(f"--from-zone: {from_zone} is the zone to promote to. Name another.")
     root, changes = place.repository.root, place.all_models()
-    with opened_tools(settings, place.config, place.repository, root, changes.revisions) as tools:
+    parts = (place.config, place.repository, root, changes.revisions)
+    with (
+        opened_output(settings.out, "cache promote") as out,
+        opened_tools(settings, *parts, out) as tools,
+    ):
         standing = _standing(place, changes, tools, from_zone)
         files = export_models(changes, tools.repository, tools.workdir).files
         results = elect(standing, files, tools.tuner, place.config.budget.minutes, tools.progress)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tunegate import wire
+from tunegate import artifact_io
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.tasks import ResolvedTask, TuningTask
 from tunegate.cache_place import answering, open_place
@@ -32,7 +32,7 @@ class Explained(msgspec.Struct, frozen=True, kw_only=True):
 
 def run(settings: Settings, *, task: str) -> int:
     """`task` is a layer's name, or the beginning of a workload digest, of the last plan."""
-    planned = wire.read(settings.out / "plan.json", TuningPlan)
+    planned = artifact_io.read(settings.out / "plan.json", TuningPlan)
     resolved = _find(planned.resolution.tasks, task)
     place = open_place(settings)
     zones = tuple(dict.fromkeys((place.config.zone, *place.config.read_zones)))

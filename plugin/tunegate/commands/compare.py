@@ -10,19 +10,18 @@ import msgspec
 
 from tunegate import pipeline
 from tunegate.artifacts.changes import ChangeSet, ModelChange, Revisions, Side
-from tunegate.artifacts.verdicts import Report
 from tunegate.commands.compare_built import compare_artifacts, compare_commands
 from tunegate.commands.compared import AgainstModel, Artifact, Artifacts, Model, understood
 from tunegate.commands.reporting import finish
 from tunegate.config import Config, ModelConfig, TargetConfig
 from tunegate.edges import config_file
 from tunegate.edges.built_artifact import built_artifact
-from tunegate.edges.earlier_results import forget_results
 from tunegate.edges.file_pair import FilePair
+from tunegate.edges.output_directory import opened_output
 from tunegate.errors import ConfigError
 from tunegate.settings import Settings, overridden
 from tunegate.stages.fixed_sides import Fixed
-from tunegate.toolbox import opened_tools, prepared_out
+from tunegate.toolbox import opened_tools
 
 _NO_REVISIONS = Revisions(base=None, head="")
 
@@ -36,7 +35,6 @@ def run(
 ) -> int:
     """Targets, cache and gate come from the configuration where there is one. Nothing is tuned
     unless a budget is given: models are built with what the cache has."""
-    forget_results(prepared_out(settings), since="plan")
     base, head = compared
     if are_commands:
         if settings.metric_command:
@@ -44,18 +42,16 @@ def run(
                 "--metric-command gets an artifact, and commands have none. Leave one of them out."
             )
             raise ConfigError(message)
-        config = _config(settings, head, {})
-        return finish(compare_commands(settings, config, base, head), settings)
+        return compare_commands(settings, _config(settings, head, {}), base, head)
     both = understood(base, head)
     if isinstance(both, Artifacts):
-        config = _config(settings, head, {})
-        return finish(compare_artifacts(settings, config, both.base, both.head), settings)
-    return finish(_against_model(settings, both, shapes), settings)
+        return compare_artifacts(settings, _config(settings, head, {}), both.base, both.head)
+    return _against_model(settings, both, shapes)
 
 
 def _against_model(
     settings: Settings, both: AgainstModel, shapes: Mapping[str, tuple[int, ...]]
-) -> Report:
+) -> int:
     head = both.head
     config = _config(settings, head.file.name, shapes)
     fixed = _fixed(both)
@@ -77,8 +73,12 @@ def _against_model(
     )
     revisions = Revisions(base="base", head="head", reason="two files")
     changes = ChangeSet(revisions=revisions, models=(change,))
-    with opened_tools(settings, config, pair, settings.repository, _NO_REVISIONS) as tools:
-        return pipeline.run(tools, changes, fixed)
+    with opened_output(settings.out, "compare") as out:
+        out.forget(since="plan")
+        parts = (config, pair, settings.repository, _NO_REVISIONS)
+        with opened_tools(settings, *parts, out) as tools:
+            report = pipeline.run(tools, changes, fixed)
+        return finish(report, settings)
 
 
 def _fixed(both: AgainstModel) -> Fixed:

@@ -2,39 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tunegate import pipeline
 from tunegate.artifacts.builds import Build, Cell, CellBuilds
 from tunegate.artifacts.changes import ChangeSet, ModelChange, ModelVersion, Revisions
-from tunegate.artifacts.verdicts import Report
+from tunegate.commands.reporting import finish
 from tunegate.config import Config
 from tunegate.edges.artifact_file import ArtifactFile
 from tunegate.edges.bench.commands import Commands
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.built_artifact import built_artifact
+from tunegate.edges.output_directory import opened_output
+from tunegate.ports import Benchmarker
 from tunegate.settings import Settings
 from tunegate.toolbox import opened_measuring
 
 
-def compare_artifacts(settings: Settings, config: Config, base: Path, head: Path) -> Report:
-    """Raises ArtifactError for a directory that holds none."""
+def compare_artifacts(settings: Settings, config: Config, base: Path, head: Path) -> int:
+    """Nothing is removed before both can be read. Raises ArtifactError for a directory that holds none."""
     builds = built_artifact(base), built_artifact(head)
     artifact = ArtifactFile.read(head)
     name, target = artifact.model or head.name, artifact.device
-    with opened_measuring(settings, config, FreshProcesses) as measuring:
-        return pipeline.judge(
-            measuring, _changes(name, target, base, head), _one(name, target, *builds)
-        )
+    changes = _changes(name, target, base, head)
+    return _judged(settings, config, FreshProcesses, changes, _one(name, target, *builds))
 
 
-def compare_commands(settings: Settings, config: Config, base: str, head: str) -> Report:
+def compare_commands(settings: Settings, config: Config, base: str, head: str) -> int:
     """The lines are run as they are, without a shell."""
     lines = {settings.out / "base": base, settings.out / "head": head}
     builds = _command("base"), _command("head")
-    with opened_measuring(settings, config, lambda _, seed: Commands(lines, seed)) as measuring:
-        changes = _changes("command", "here", base, head)
-        return pipeline.judge(measuring, changes, _one("command", "here", *builds))
+    changes = _changes("command", "here", base, head)
+    built = _one("command", "here", *builds)
+    return _judged(settings, config, lambda _, seed: Commands(lines, seed), changes, built)
+
+
+def _judged(
+    settings: Settings,
+    config: Config,
+    benchmarker: Callable[[Path, int], Benchmarker],
+    changes: ChangeSet,
+    built: Sequence[CellBuilds],
+) -> int:
+    with opened_output(settings.out, "compare") as out:
+        out.forget(since="plan")
+        with opened_measuring(settings, config, benchmarker, out) as measuring:
+            report = pipeline.judge(measuring, changes, built)
+        return finish(report, settings)
 
 
 def _one(name: str, target: str, base: Build, head: Build) -> tuple[CellBuilds, ...]:

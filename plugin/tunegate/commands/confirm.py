@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tunegate import wire
+from tunegate import artifact_io
 from tunegate.artifacts.verdicts import Verdict
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines
+from tunegate.edges.output_directory import opened_output
 from tunegate.render.headline import WORDS
 from tunegate.settings import Settings
 from tunegate.stages.confirm import confirm
-from tunegate.toolbox import prepared_out
 
 
 def run(settings: Settings, *, verdicts: tuple[str, ...]) -> int:
     """Writes verdict.json to `--out`. Raises ArtifactError."""
-    first, second = (wire.read(Path(each), Verdict) for each in verdicts)
+    first, second = (artifact_io.read(Path(each), Verdict) for each in verdicts)
     found = confirm(first, second)
-    wire.write(prepared_out(settings) / "verdict.json", found)
+    with opened_output(settings.out, "confirm") as out:
+        artifact_io.write(out.path / "verdict.json", found)
     if settings.as_json:
         write_json(found)
     else:

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import msgspec
 
-from tunegate import wire
+from tunegate import artifact_io
 from tunegate.artifacts.verdicts import Finding, Verdict
 from tunegate.commands import demo_repository, run
 from tunegate.commands.standard_output import write_json, write_line
+from tunegate.edges.output_directory import opened_output
 from tunegate.errors import BUG, PASS
 from tunegate.settings import Overrides, Settings
 
@@ -35,6 +36,16 @@ class Played(msgspec.Struct, frozen=True):
 
 def run_demo(settings: Settings, *, directory: Path) -> int:
     """0 when the three verdicts are what they should be. A second run reuses the cache."""
+    with opened_output(directory, "demo"):
+        acts = _played(directory)
+    if settings.as_json:
+        write_json(Played(acts))
+    else:
+        _show(acts)
+    return PASS if not any(act.problem for act in acts) else BUG
+
+
+def _played(directory: Path) -> tuple[Act, ...]:
     root, cache = directory / "repository", directory / "cache"
     repository = demo_repository.create(root, cache=cache, minutes=_FIRST_MINUTES)
     first = _play("a", "a new model", directory, None, _first_problem)
@@ -44,12 +55,7 @@ def run_demo(settings: Settings, *, directory: Path) -> int:
     demo_repository.branch(repository, "wider-kernel")
     demo_repository.commit(repository, demo_repository.slowed(), "Try a 9x9 kernel in fire5")
     third = _play("c", "a much slower layer", directory, "main", _third_problem)
-    acts = (first, second, third)
-    if settings.as_json:
-        write_json(Played(acts))
-    else:
-        _show(acts)
-    return PASS if not any(act.problem for act in acts) else BUG
+    return first, second, third
 
 
 def _play(
@@ -66,7 +72,7 @@ def _play(
             overrides=Overrides(minutes=_FIRST_MINUTES if base is None else _LATER_MINUTES),
         )
     )
-    verdict = wire.read(out / "verdict.json", Verdict)
+    verdict = artifact_io.read(out / "verdict.json", Verdict)
     return Act(
         title=f"{letter}. {title}",
         verdict=verdict,

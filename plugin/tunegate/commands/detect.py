@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from tunegate import wire
+from tunegate import artifact_io
 from tunegate.artifacts.changes import ChangeSet
 from tunegate.commands.standard_output import write_json, write_line
+from tunegate.edges.output_directory import opened_output
 from tunegate.errors import PASS
 from tunegate.project import open_project
 from tunegate.render.policy import described, uncovered_line
 from tunegate.settings import Settings
-from tunegate.toolbox import prepared_out
 
 
 def run(settings: Settings) -> int:
     """Writes changes.json."""
-    out = prepared_out(settings)
-    changes = open_project(settings).review(settings).changes
-    wire.write(out / "changes.json", changes)
+    project = open_project(settings)
+    with opened_output(settings.out, "detect") as out:
+        changes = project.review(settings).changes
+        artifact_io.write(out.path / "changes.json", changes)
     if settings.as_json:
         write_json(changes)
     else:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import msgspec
 
+from tunegate import artifact_io
 from tunegate.artifacts.history import HistoryEntry
 from tunegate.cache_place import answering, open_place
 from tunegate.commands.standard_output import write_json, write_line
 from tunegate.edges.history_log import read_history
-from tunegate.errors import PASS, OutputError
+from tunegate.edges.output_directory import opened_output
+from tunegate.errors import PASS
 from tunegate.render.history import render
 from tunegate.settings import Settings
-from tunegate.toolbox import prepared_out
 
 
 class History(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,11 +34,8 @@ def run(settings: Settings, *, runs: int) -> int:
             f"{place.config.url}: no run has written to zone {place.config.zone} yet: tunegate run does, with cache.mode rw"
         )
         return PASS
-    path = prepared_out(settings) / "history.html"
-    try:
-        path.write_text(render(entries, place.config.url), encoding="utf-8")
-    except OSError as error:
-        message = f"{path}: cannot be written ({error.strerror}). Choose another with --out."
-        raise OutputError(message) from error
+    path = settings.out / "history.html"
+    with opened_output(settings.out, "history"):
+        artifact_io.write_text(path, render(entries, place.config.url))
     write_line(f"{len(entries)} lines of history: {path}")
     return PASS

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from tunegate import artifact_io
 from tunegate.commands.standard_output import write_line
 from tunegate.commands.starter_files import starter_config, starter_workflow
 from tunegate.edges.model_finder import find_models
-from tunegate.errors import PASS, ConfigError, OutputError
+from tunegate.edges.owned_directory import refuse_links
+from tunegate.errors import PASS, ConfigError
 from tunegate.settings import Settings
 
 _WORKFLOW = Path(".github/workflows/tunegate.yml")
@@ -33,13 +36,9 @@ def run(settings: Settings, *, force: bool = False) -> int:
 
 def _write(files: Mapping[Path, str], *, force: bool) -> None:
     for path in files:
-        if path.exists() and not force:
+        refuse_links(path.parent)
+        if os.path.lexists(path) and not force:
             message = f"{path}: exists already. Move it away, or overwrite it with --force."
             raise ConfigError(message)
     for path, text in files.items():
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        except OSError as error:
-            message = f"{path}: cannot be written ({error.strerror}). Check the directory's rights."
-            raise OutputError(message) from error
+        artifact_io.write_text(path, text)

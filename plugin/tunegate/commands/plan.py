@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 
-from tunegate import pipeline
+from tunegate import artifact_io, pipeline
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.commands.standard_output import write_json, write_line
-from tunegate.edges.earlier_results import forget_results
+from tunegate.edges.output_directory import opened_output
 from tunegate.errors import PASS
 from tunegate.project import open_project
 from tunegate.settings import Settings
 from tunegate.stages.plan import matrix
-from tunegate.toolbox import opened_tools, prepared_out
+from tunegate.toolbox import opened_tools
 
 
 def run(settings: Settings) -> int:
@@ -20,15 +20,16 @@ def run(settings: Settings) -> int:
 
     The shards run side by side, so without `--shards` there is one for each target.
     """
-    forget_results(prepared_out(settings), since="plan")
     project = open_project(settings)
-    review = project.review(settings)
-    changes, config = review.changes, review.config
-    repository, root = project.repository, project.repository.root
-    shards = settings.shards or len(config.targets)
-    with opened_tools(settings, config, repository, root, changes.revisions) as tools:
-        planned = pipeline.make_plan(tools, changes, shards=shards)
-        (tools.out / "matrix.json").write_text(json.dumps(matrix(planned)) + "\n")
+    with opened_output(settings.out, "plan") as out:
+        review = project.review(settings)
+        out.forget(since="plan")
+        changes, config = review.changes, review.config
+        parts = (config, project.repository, project.repository.root, changes.revisions)
+        shards = settings.shards or len(config.targets)
+        with opened_tools(settings, *parts, out) as tools:
+            planned = pipeline.make_plan(tools, changes, shards=shards)
+            artifact_io.write_text(tools.out / "matrix.json", json.dumps(matrix(planned)) + "\n")
     if settings.as_json:
         write_json(planned)
     else:

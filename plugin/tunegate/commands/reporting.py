@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from tunegate import artifact_io
 from tunegate.artifacts.verdicts import Report
 from tunegate.commands.standard_output import write_json
-from tunegate.errors import OutputError
 from tunegate.render import text
 from tunegate.render.outputs import rendered
 from tunegate.settings import Settings
@@ -26,9 +26,4 @@ def finish(report: Report, settings: Settings) -> int:
 
 def write_renderings(report: Report, out: Path) -> None:
     for name, body in rendered(report).items():
-        path = out / name
-        try:
-            path.write_text(body, encoding="utf-8")
-        except OSError as error:
-            message = f"{path}: cannot be written ({error.strerror}). Choose another with --out."
-            raise OutputError(message) from error
+        artifact_io.write_text(out / name, body)

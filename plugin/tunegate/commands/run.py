@@ -5,25 +5,24 @@ from __future__ import annotations
 from tunegate import pipeline
 from tunegate.commands.remembering import remember
 from tunegate.commands.reporting import finish
-from tunegate.edges.earlier_results import forget_results
+from tunegate.edges.output_directory import opened_output
 from tunegate.project import open_project
 from tunegate.settings import Settings
 from tunegate.stages.export_models import versions
-from tunegate.toolbox import opened_tools, prepared_out
+from tunegate.toolbox import opened_tools
 
 
 def run(settings: Settings) -> int:
     """Nothing of the compiler is started for a change that touches no model."""
-    out = prepared_out(settings)
-    forget_results(out, since="plan")
     project = open_project(settings)
-    review = project.review(settings)
-    changes, config = review.changes, review.config
-    if not any(versions(change) for change in changes.models):
-        return finish(pipeline.nothing_to_do(config, changes, out), settings)
-    repository, root = project.repository, project.repository.root
-    revisions, waivers = changes.revisions, review.waivers
-    with opened_tools(settings, config, repository, root, revisions, waivers) as tools:
-        report = pipeline.run(tools, changes)
-    remember(report, config.cache, repository)
-    return finish(report, settings)
+    with opened_output(settings.out, "run") as out:
+        review = project.review(settings)
+        out.forget(since="plan")
+        changes, config = review.changes, review.config
+        if not any(versions(change) for change in changes.models):
+            return finish(pipeline.nothing_to_do(config, changes, out.path), settings)
+        parts = (config, project.repository, project.repository.root, changes.revisions)
+        with opened_tools(settings, *parts, out, review.waivers) as tools:
+            report = pipeline.run(tools, changes)
+        remember(report, config.cache, project.repository)
+        return finish(report, settings)

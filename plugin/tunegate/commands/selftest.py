@@ -13,6 +13,7 @@ from tunegate.edges import config_file
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.light_models import seeded_light
 from tunegate.edges.onnxruntime_build.builder import OnnxRuntimeBuilder
+from tunegate.edges.output_directory import opened_output
 from tunegate.errors import PASS, UNFIT, ModelError
 from tunegate.ports import BuildJob, ModelJob, Shapes
 from tunegate.settings import Settings
@@ -27,10 +28,11 @@ def run(settings: Settings, *, model: Path | None, shapes: Shapes, minutes: floa
     """0 where the configured margin can be decided here and no gate was wrong, 4 otherwise. Needs no
     compiler: the model runs under ONNX Runtime. Raises ModelError, MeasurementError."""
     config = _config(settings)
-    with opened_measuring(settings, config, FreshProcesses) as measuring:
-        artifact = _artifact(
-            settings.out / "work", model, shapes, config.targets[0], measuring.seed
-        )
+    with (
+        opened_output(settings.out, "selftest") as out,
+        opened_measuring(settings, config, FreshProcesses, out) as measuring,
+    ):
+        artifact = _artifact(out.workdir, model, shapes, config.targets[0], measuring.seed)
         found = qualify(
             artifact,
             benchmarker=measuring.benchmarker,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tunegate import pipeline, wire
-from tunegate.artifacts.plans import TuningPlan
+from tunegate import artifact_io, pipeline
+from tunegate.artifacts.plans import Shard, TuningPlan
 from tunegate.commands.standard_output import write_json
+from tunegate.edges.output_directory import opened_output
 from tunegate.errors import PASS, ConfigError
 from tunegate.project import open_project
 from tunegate.settings import Settings
@@ -14,17 +15,23 @@ from tunegate.toolbox import opened_tools
 
 def run(settings: Settings, *, shard: int) -> int:
     """Writes outcome-<shard>.json. After a kill it goes on from what the cache has by now."""
-    planned = wire.read(settings.out / "plan.json", TuningPlan)
+    project = open_project(settings)
+    with opened_output(settings.out, "tune") as out:
+        planned = artifact_io.read(out.path / "plan.json", TuningPlan)
+        chosen = _chosen(planned, shard, settings)
+        config = project.review_of(planned.changes).config
+        parts = (config, project.repository, project.repository.root, planned.changes.revisions)
+        with opened_tools(settings, *parts, out) as tools:
+            outcome = pipeline.tune_shard(tools, planned, refreshed(chosen, tools.index))
+    if settings.as_json:
+        write_json(outcome)
+    return PASS
+
+
+def _chosen(planned: TuningPlan, shard: int, settings: Settings) -> Shard:
     chosen = next((s for s in planned.shards if s.index == shard), None)
     if chosen is None:
         known = ", ".join(str(s.index) for s in planned.shards) or "none"
         message = f"--shard {shard}: not in {settings.out / 'plan.json'}, which has {known}."
         raise ConfigError(message)
-    project = open_project(settings)
-    config = project.review_of(planned.changes).config
-    repository, revisions = project.repository, planned.changes.revisions
-    with opened_tools(settings, config, repository, repository.root, revisions) as tools:
-        outcome = pipeline.tune_shard(tools, planned, refreshed(chosen, tools.index))
-    if settings.as_json:
-        write_json(outcome)
-    return PASS
+    return chosen

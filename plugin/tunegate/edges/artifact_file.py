@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from tunegate import wire
+from tunegate import artifact_io
 
 NAME = "artifact.json"
 
@@ -40,8 +40,8 @@ class ArtifactFile(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def read(cls, directory: Path) -> ArtifactFile:
         """Raises ArtifactError."""
-        return wire.read(directory / NAME, cls)
+        return artifact_io.read(directory / NAME, cls)
 
     def write(self, directory: Path) -> None:
         """Raises OutputError."""
-        wire.write(directory / NAME, self)
+        artifact_io.write(directory / NAME, self)

@@ -15,7 +15,7 @@ from tests.support.tuning_tasks import (
     make_task_set,
     transfer,
 )
-from tunegate import wire
+from tunegate import artifact_io
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.tasks import Resolution, TuningTask
 from tunegate.config import BudgetConfig, Config, ModelConfig, TargetConfig
@@ -245,5 +245,5 @@ def test_more_targets_than_a_matrix_takes_are_refused() -> None:
 def test_a_plan_survives_its_file(tmp_path: Path) -> None:
     made = plan_of([make_task("a"), make_task("b", target="gpu")], [exact("a"), transfer()])
     file = tmp_path / "plan.json"
-    wire.write(file, made)
-    assert wire.read(file, TuningPlan) == made
+    artifact_io.write(file, made)
+    assert artifact_io.read(file, TuningPlan) == made

@@ -8,7 +8,7 @@ from tests.support import report_parts as parts
 from tests.support.measured_cells import make_build, make_builds, make_measurement, make_run
 from tests.support.outcome_parts import outcome
 from tests.support.squeezenet import TASKS
-from tunegate import wire
+from tunegate import artifact_io
 from tunegate.artifacts.changes import ChangeSet
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.tasks import CacheUse
@@ -67,8 +67,8 @@ def test_a_green_run_needs_no_advice() -> None:
 
 def test_a_report_survives_the_way_through_a_file(tmp_path: Path) -> None:
     report = summarized(parts.changes(parts.change()), None, parts.cache())
-    wire.write(tmp_path / "report.json", report)
-    assert wire.read(tmp_path / "report.json", Report) == report
+    artifact_io.write(tmp_path / "report.json", report)
+    assert artifact_io.read(tmp_path / "report.json", Report) == report
 
 
 def test_a_build_that_did_not_run_with_cuda_graphs_is_told() -> None:

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
 from tunegate.errors import ArtifactError, OutputError
+from tunegate.regular_files import read_regular, replace
 
 T = TypeVar("T", bound=msgspec.Struct)
 
 
 def write(path: Path, artifact: msgspec.Struct) -> None:
-    """Write an artifact as indented JSON, atomically."""
+    """Write an artifact as indented JSON, atomically. Raises OutputError."""
     body = msgspec.json.format(msgspec.json.encode(artifact), indent=2)
-    partial = path.with_name(f".{path.name}.partial")
+    write_bytes(path, body + b"\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a rendering, atomically. Raises OutputError."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, body: bytes) -> None:
+    """Raises OutputError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(body + b"\n")
-        partial.replace(path)
+        replace(path, body)
     except OSError as error:
-        with suppress(OSError):  # what a full disk has left of it
-            partial.unlink(missing_ok=True)
         message = (
             f"{path}: cannot be written ({error.strerror}). Choose another directory with --out."
         )
@@ -31,9 +37,9 @@ def write(path: Path, artifact: msgspec.Struct) -> None:
 
 
 def read(path: Path, kind: type[T]) -> T:
-    """Read an artifact written by `write`."""
+    """Read an artifact written by `write`. Raises ArtifactError."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
+        return msgspec.json.decode(read_regular(path), type=kind)
     except FileNotFoundError as error:
         message = (
             f"{path}: not found. It is written by an earlier step; pass its directory with --out."

@@ -1,0 +1,163 @@
+"""A checkout that brings its own `.tunegate`: links that lead elsewhere, results that are not ours."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.adversary.pull_request import PullRequest
+from tunegate.edges.owned_directory import MARKER, WORK
+
+pytestmark = pytest.mark.e2e
+BOOTSTRAP = Path(__file__).resolve().parents[2] / "action" / "bootstrap.py"
+
+
+@pytest.fixture
+def precious(tmp_path: Path) -> Path:
+    """A directory outside of the checkout, laid out like one of ours."""
+    directory = tmp_path / "precious"
+    for name in ("work/thesis.tex", "builds/old.so", "report.md", "verdict.json", "plan.json"):
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_text("precious")
+    return directory
+
+
+def content(directory: Path) -> dict[str, str]:
+    files = [path for path in directory.rglob("*") if path.is_file()]
+    return {str(path.relative_to(directory)): path.read_text() for path in files}
+
+
+def clean_up(pull_request: PullRequest, out: str = ".tunegate") -> subprocess.CompletedProcess[str]:
+    """As the step does that always runs."""
+    return subprocess.run(
+        [sys.executable, "-I", str(BOOTSTRAP), "clean-up"],
+        cwd=pull_request.root,
+        env={"PATH": os.environ["PATH"], "TUNEGATE_OUT": out},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+COMMANDS = (
+    ("run", "--base", "main"),
+    ("gate",),
+    ("compare", "--commands", "echo 1", "echo 1"),
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+def test_a_committed_link_leads_nowhere(
+    command: tuple[str, ...], tmp_path: Path, precious: Path
+) -> None:
+    pull_request = PullRequest(tmp_path)
+    pull_request.write(".gitignore", "cache/\n")
+    (pull_request.root / ".tunegate").symlink_to(precious)
+    pull_request.workspace.commit()
+    before = content(precious)
+    done = pull_request.workspace.tunegate(*command)
+    assert done.returncode == 2, done.stderr
+    assert ".tunegate is a link, and none is followed" in done.stderr
+    assert clean_up(pull_request).returncode == 0
+    assert content(precious) == before
+
+
+@pytest.mark.parametrize("name", ["work", "report.md"])
+def test_a_committed_link_inside_leads_nowhere(name: str, tmp_path: Path, precious: Path) -> None:
+    pull_request = PullRequest(tmp_path)
+    pull_request.write(".gitignore", "cache/\n")
+    (pull_request.root / ".tunegate").mkdir()
+    (pull_request.root / ".tunegate" / name).symlink_to(precious / name)
+    before = content(precious)
+    judged = pull_request.judge()
+    assert judged.exit_code == 2, judged.err
+    assert f"git tracks .tunegate/{name}" in judged.err
+    assert clean_up(pull_request).returncode == 0
+    assert content(precious) == before
+
+
+def test_a_linked_parent_leads_nowhere(tmp_path: Path, precious: Path) -> None:
+    pull_request = PullRequest(tmp_path)
+    (pull_request.root / "results").symlink_to(tmp_path)
+    before = content(precious)
+    judged = pull_request.judge("--out", "results/precious")
+    assert judged.exit_code == 2, judged.err
+    assert "results is a link" in judged.err
+    done = clean_up(pull_request, "results/precious")
+    assert (done.returncode, "::warning" in done.stdout) == (0, True)
+    assert content(precious) == before
+
+
+def test_committed_results_are_not_ours(tmp_path: Path) -> None:
+    pull_request = PullRequest(tmp_path)
+    pull_request.write(".gitignore", "cache/\n")
+    forged = {MARKER: {"tunegate": 1}, "plan.json": {"schema": 1}, "outcome-0.json": {"schema": 1}}
+    for name, body in forged.items():
+        pull_request.write(f".tunegate/{name}", json.dumps(body))
+    pull_request.write(f".tunegate/{WORK}/kept.bin", "kept")
+    pull_request.make_twice_as_slow()
+    pull_request.workspace.commit()
+    done = pull_request.workspace.tunegate("gate")
+    assert done.returncode == 2, done.stderr
+    assert "git tracks .tunegate/" in done.stderr
+    assert clean_up(pull_request).returncode == 0
+    assert (pull_request.root / ".tunegate" / "work" / "kept.bin").exists()
+
+
+def test_a_committed_report_is_not_told_to_github(tmp_path: Path, precious: Path) -> None:
+    pull_request = PullRequest(tmp_path)
+    pull_request.write(".gitignore", "cache/\n")
+    (pull_request.root / ".tunegate").mkdir()
+    (pull_request.root / ".tunegate" / "report.md").symlink_to(precious / "report.md")
+    pull_request.write(".tunegate/verdict.json", '{"schema": 1, "status": "pass"}')
+    pull_request.workspace.commit()
+    summary, output = tmp_path / "summary.md", tmp_path / "output.txt"
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "tunegate_action"],
+        cwd=pull_request.root,
+        env={
+            **os.environ,
+            "GITHUB_STEP_SUMMARY": str(summary),
+            "GITHUB_OUTPUT": str(output),
+            "TUNEGATE_BASE": "main",
+            "TUNEGATE_HEAD": "HEAD",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr
+    assert "precious" not in (summary.read_text() if summary.exists() else "")
+    assert "error\n" in output.read_text()
+    assert "pass\n" not in output.read_text()
+
+
+def test_two_runs_never_share_a_directory(tmp_path: Path) -> None:
+    pull_request = PullRequest(tmp_path)
+    waiting = ("compare", "--commands", "sleep 60", "sleep 60")
+    with pull_request.workspace.start(*waiting) as first:
+        lock = pull_request.root / ".tunegate" / ".lock"
+        while first.poll() is None and not (lock.exists() and lock.read_text()):
+            time.sleep(0.05)
+        judged = pull_request.judge()
+        first.kill()
+    assert judged.exit_code == 4, judged.err
+    assert f"process {first.pid} (tunegate compare, since" in judged.err
+    after = pull_request.workspace.tunegate("detect", "--base", "main")
+    assert after.returncode == 0, after.stderr
+
+
+def test_a_bad_argument_keeps_the_last_report(tmp_path: Path) -> None:
+    pull_request = PullRequest(tmp_path)
+    assert pull_request.judge().exit_code == 0
+    results = pull_request.root / ".tunegate"
+    before = content(results)
+    done = pull_request.workspace.tunegate("compare", "nope.onnx", "x.onnx")
+    assert done.returncode == 2
+    assert content(results) == before

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tunegate.regular_files import read_regular, replace
+
+
+def test_a_file_is_replaced_whole_and_nothing_else_stays(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("a long text of before")
+    replace(tmp_path / "a.json", b"new")
+    assert read_regular(tmp_path / "a.json") == b"new"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_a_link_is_replaced_and_what_it_leads_to_stays(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("precious")
+    (tmp_path / "a.json").symlink_to(precious)
+    (tmp_path / ".a.json.partial").symlink_to(precious)
+    replace(tmp_path / "a.json", b"new")
+    assert precious.read_text() == "precious"
+    assert not (tmp_path / "a.json").is_symlink()
+
+
+def test_what_a_killed_writer_left_is_no_obstacle(tmp_path: Path) -> None:
+    (tmp_path / ".a.json.partial").write_text("half")
+    replace(tmp_path / "a.json", b"new")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_a_directory_in_the_place_of_a_file_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a.json").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        replace(tmp_path / "a.json", b"new")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe", "directory", "device"])
+def test_only_plain_files_are_read_and_nothing_is_waited_for(kind: str, tmp_path: Path) -> None:
+    odd = tmp_path / "odd"
+    match kind:
+        case "link":
+            (tmp_path / "target").write_text("secret")
+            odd.symlink_to(tmp_path / "target")
+        case "pipe":
+            os.mkfifo(odd)
+        case "directory":
+            odd.mkdir()
+        case _:
+            odd = Path("/dev/zero")
+    with pytest.raises(OSError, match=r".+"):
+        read_regular(odd)
