@@ -15,6 +15,7 @@ from tunegate.artifacts.changes import ChangeSet
 from tunegate.artifacts.verdicts import Finding, Verdict
 from tunegate.errors import PASS, ArtifactError
 from tunegate.regular_files import read_regular
+from tunegate.render.policy import described
 from tunegate_action.workflow import MOST_ANNOTATIONS, Level, annotation
 
 Artifact = TypeVar("Artifact", bound=msgspec.Struct)
@@ -53,11 +54,17 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def annotations(self) -> list[str]:
-        """The findings that need somebody, the first few."""
+        """The loosened rules and the findings that need somebody, the first few."""
         if self.verdict is None:
             return []
-        shown = [f for f in self.verdict.findings if f.status in _LEVELS]
-        return [_annotation(finding) for finding in shown[:MOST_ANNOTATIONS]]
+        level: Level = "error" if self.verdict.policy_fails else "warning"
+        policy = [
+            annotation(level, "tunegate: policy-change", described(change))
+            for change in self.verdict.policy_changes
+            if change.weakens
+        ]
+        shown = [_annotation(f) for f in self.verdict.findings if f.status in _LEVELS]
+        return [*policy, *shown][:MOST_ANNOTATIONS]
 
 
 Stamps = Mapping[str, tuple[int, int]]

@@ -83,6 +83,11 @@ class Judged:
         return found
 
     @property
+    def changes(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self._results / "changes.json").read_text())
+        return found
+
+    @property
     def report(self) -> str:
         return (self._results / "report.md").read_text()
 

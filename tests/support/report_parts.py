@@ -16,6 +16,7 @@ from tunegate.artifacts.measurements import (
     TaskDifference,
 )
 from tunegate.artifacts.plans import Budget, Cost, PlannedTask, Shard, TuningPlan
+from tunegate.artifacts.policy_changes import PolicyChange
 from tunegate.artifacts.tasks import CacheUse, Resolution, ResolvedTask, TaskUse, TuningTask
 from tunegate.artifacts.verdicts import Finding, Status, TuningSummary, Verdict
 from tunegate_cache.format.records import DeviceFingerprint, ExactHit, Miss, WorkloadShape
@@ -63,6 +64,17 @@ def changes(*models: ModelChange, **fields: object) -> ChangeSet:
     return ChangeSet(**(wanted | fields))  # type: ignore[arg-type]  # a builder
 
 
+def policy_change(**fields: object) -> PolicyChange:
+    wanted = {
+        "key": "gate.margin-percent",
+        "old": "3",
+        "new": "60",
+        "effect": "loosened",
+        "counts": "once merged",
+    }
+    return PolicyChange(**(wanted | fields))  # type: ignore[arg-type]  # a builder
+
+
 def finding(status: Status, reason: str, **fields: object) -> Finding:
     wanted = {
         "model": MODEL,
@@ -91,7 +103,12 @@ def summary(**fields: object) -> TuningSummary:
 
 
 def verdict(
-    status: Status, exit_code: int, *findings: Finding, tuning: TuningSummary | None = None
+    status: Status,
+    exit_code: int,
+    *findings: Finding,
+    tuning: TuningSummary | None = None,
+    policy_changes: tuple[PolicyChange, ...] = (),
+    policy_fails: bool = False,
 ) -> Verdict:
     return Verdict(
         status=status,
@@ -100,6 +117,8 @@ def verdict(
         tuning=tuning or summary(),
         margin_percent=3.0,
         revisions=REVISIONS,
+        policy_changes=policy_changes,
+        policy_fails=policy_fails,
     )
 
 

@@ -188,8 +188,26 @@ def hostile() -> Report:
     bad = msgspec.structs.replace(
         finding, model=name, reason=f"{name} is slower\n# see", differences=differences
     )
-    change_set = parts.changes(parts.change(name, reason=task))
-    return _report(parts.verdict("fail", 1, bad), change_set, outcomes=report.outcomes)
+    told = parts.policy_change(key=name, new=name, model=name, target=task)
+    change_set = parts.changes(parts.change(name, reason=task), uncovered=(name,))
+    verdict = parts.verdict("fail", 1, bad, policy_changes=(told,))
+    return _report(verdict, change_set, outcomes=report.outcomes)
+
+
+def loosened() -> Report:
+    """A change that loosens its own gate, where the base forbids that."""
+    change_set = parts.changes(uncovered=("attic/old.onnx", "attic/older.ONNX"))
+    changes = (
+        parts.policy_change(),
+        parts.policy_change(key="models", old="gated", new="deleted", model="m.onnx", counts="now"),
+        parts.policy_change(key="cache.zone", old="main", new="theirs", effect="changed"),
+        parts.policy_change(
+            key="gate.size-margin-percent", old="not set", effect="tightened", counts="now"
+        ),
+    )
+    tuning = parts.summary(tasks=0, exact=0)
+    verdict = parts.verdict("fail", 1, tuning=tuning, policy_changes=changes, policy_fails=True)
+    return _report(verdict, change_set)
 
 
 KINDS: dict[str, Callable[[], Report]] = {
@@ -206,6 +224,7 @@ KINDS: dict[str, Callable[[], Report]] = {
     "budget-spent": budget_spent,
     "cache-down": cache_down,
     "hostile": hostile,
+    "loosened": loosened,
 }
 
 

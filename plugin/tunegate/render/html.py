@@ -17,6 +17,7 @@ from tunegate.render.headline import WORDS, headline, reason, worst_first
 from tunegate.render.ledger import audit, spending
 from tunegate.render.operators import Part, parts, tuned_rows
 from tunegate.render.page import page_environment
+from tunegate.render.policy import policy_lines, uncovered_line
 from tunegate.render.shipped import RUNTIMES, shipped
 from tunegate.render.stopped import stopped_words, tuning_ended
 
@@ -60,6 +61,8 @@ def render(report: Report) -> str:
             verdict=verdict,
             headline=headline(report).removeprefix(f"{WORDS[verdict.status]}: "),
             findings=worst,
+            policy=policy_lines(verdict),
+            uncovered=uncovered_line(report.changes.uncovered),
             checks=[_check(report, each, at) for at, each in enumerate(worst[:PLOTTED_CHECKS])],
             curves=_curves(report),
             tasks=tuned_rows(report),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
+from tunegate.artifacts.policy_changes import PolicyChange
 from tunegate.artifacts.verdicts import Finding, Report, Status
 from tunegate.render.escape import visible
 from tunegate.render.headline import WORDS, reason
+from tunegate.render.policy import NAME, described
 from tunegate.render.units import interval, milliseconds, percent
 
 OUTCOMES: dict[Status, tuple[str, str] | None] = {
@@ -22,24 +24,43 @@ OUTCOMES: dict[Status, tuple[str, str] | None] = {
 
 
 def render(report: Report) -> str:
-    """A document of one suite. New and waived models are skipped, undecided ones are failures."""
-    findings = report.verdict.findings
+    """A document of one suite. New and waived models are skipped, undecided ones are failures.
+
+    Changes of the gate's own rules come first: failures where they are forbidden, else skipped.
+    """
     seconds = _seconds(report)
+    cases = [_policy_case(change, report) for change in report.verdict.policy_changes]
+    for finding in report.verdict.findings:
+        case = _case(finding, seconds.get((finding.model, finding.target), 0.0))
+        _explain(case, finding, report)
+        cases.append(case)
     counted = {
-        "tests": str(len(findings)),
-        "failures": str(_count(findings, "failure")),
-        "errors": str(_count(findings, "error")),
-        "skipped": str(_count(findings, "skipped")),
+        "tests": str(len(cases)),
+        "failures": str(_count(cases, "failure")),
+        "errors": str(_count(cases, "error")),
+        "skipped": str(_count(cases, "skipped")),
         "time": f"{sum(seconds.values()):.3f}",
     }
     suites = ET.Element("testsuites", {"name": "tunegate", **counted})
     suite = ET.SubElement(suites, "testsuite", {"name": "tunegate", **counted})
-    for finding in findings:
-        case = _case(finding, seconds.get((finding.model, finding.target), 0.0))
-        _explain(case, finding, report)
-        suite.append(case)
+    suite.extend(cases)
     ET.indent(suites)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(suites, "unicode") + "\n"
+
+
+def _policy_case(change: PolicyChange, report: Report) -> ET.Element:
+    places = " ".join(part for part in (change.key, change.model, change.target) if part)
+    case = ET.Element(
+        "testcase",
+        {"classname": f"tunegate.{NAME}", "name": visible(places), "time": "0.000"},
+    )
+    message = visible(described(change), 600)
+    if change.weakens and report.verdict.policy_fails:
+        ET.SubElement(case, "failure", {"message": message, "type": NAME})
+    elif change.weakens:
+        ET.SubElement(case, "skipped", {"message": message})
+    ET.SubElement(case, "system-out").text = message
+    return case
 
 
 def _case(finding: Finding, seconds: float) -> ET.Element:
@@ -79,9 +100,8 @@ def _change(finding: Finding) -> str:
     return f"{percent(change.center)} ({interval(change)})" if change else percent(None)
 
 
-def _count(findings: tuple[Finding, ...], tag: str) -> int:
-    outcomes = [OUTCOMES[finding.status] for finding in findings]
-    return sum(outcome is not None and outcome[0] == tag for outcome in outcomes)
+def _count(cases: list[ET.Element], tag: str) -> int:
+    return sum(case.find(tag) is not None for case in cases)
 
 
 def _seconds(report: Report) -> dict[tuple[str, str], float]:

@@ -24,10 +24,8 @@ def described(change: PolicyChange, name: Callable[[str], str] = str) -> str:
     """One change with its old and new value, and when it counts."""
     places = [name(place) for place in (change.model, change.target) if place]
     where = f" of {' on '.join(places)}" if places else ""
-    return (
-        f"{NAME}, {change.effect}: {name(change.key)}{where} from {name(change.old)} to "
-        f"{name(change.new)}. {_counts(change)}"
-    )
+    values = f"{name(change.old)} → {name(change.new)}"
+    return f"{NAME}, {change.effect}: {name(change.key)}{where}: {values} ({_counts(change)})"
 
 
 def summed_up(verdict: Verdict) -> str:
@@ -51,5 +49,5 @@ def uncovered_line(paths: tuple[str, ...], name: Callable[[str], str] = str) -> 
 
 def _counts(change: PolicyChange) -> str:
     if change.counts == "now":
-        return "It counts now."
-    return "It has no effect on this verdict and counts once it is merged."
+        return "counts now"
+    return "no effect on this verdict, counts once it is merged"

@@ -9,9 +9,11 @@ from urllib.parse import quote
 
 import msgspec
 
+from tunegate.artifacts.policy_changes import PolicyChange
 from tunegate.artifacts.verdicts import Finding, Report, Status, Verdict
 from tunegate.render.escape import visible
 from tunegate.render.headline import reason
+from tunegate.render.policy import NAME, described
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 Level = Literal["error", "warning"]
@@ -132,14 +134,39 @@ RULES: dict[Status, tuple[Level, Rule]] = {
 }
 
 
+POLICY_RULE = _rule(
+    NAME,
+    "PolicyChange",
+    "The change loosens the rules of its own gate.",
+    "It has no effect on the verdict before it is merged. Have its owners look at it.",
+)
+CONFIGURATION = "tunegate.yaml"
+
+
 def render(report: Report) -> str:
-    """A log of one run: every rule, and a result for every finding that is not green."""
-    rules = tuple(rule for _, rule in RULES.values())
+    """A log of one run: every rule, a result for every change that loosens the rules, and one for
+    every finding that is not green."""
+    rules = (*(rule for _, rule in RULES.values()), POLICY_RULE)
     driver = Driver("tunegate", version("tunegate"), rules)
     verdict = report.verdict
-    results = tuple(_result(each, verdict) for each in verdict.findings if each.status in RULES)
-    log = Log((Run(Tool(driver), results),))
+    policy = (_policy_result(each, verdict) for each in verdict.policy_changes if each.weakens)
+    results = (_result(each, verdict) for each in verdict.findings if each.status in RULES)
+    log = Log((Run(Tool(driver), (*policy, *results)),))
     return msgspec.json.format(msgspec.json.encode(log), indent=2).decode() + "\n"
+
+
+def _policy_result(change: PolicyChange, verdict: Verdict) -> Result:
+    file = change.key if change.key.endswith((".yaml", ".yml")) else CONFIGURATION
+    return Result(
+        rule_id=POLICY_RULE.id,
+        rule_index=len(RULES),
+        level="error" if verdict.policy_fails else "warning",
+        message=Text(visible(described(change), 1000)),
+        locations=(_location(file),),
+        partial_fingerprints={
+            "policyKey/v1": _fingerprint(POLICY_RULE, change.key, change.model, change.target)
+        },
+    )
 
 
 def _result(finding: Finding, verdict: Verdict) -> Result:
@@ -150,14 +177,18 @@ def _result(finding: Finding, verdict: Verdict) -> Result:
         rule_index=list(RULES).index(finding.status),
         level=level,
         message=Text(visible(said, 1000)),
-        locations=(
-            Location(PhysicalLocation(Place(quote(finding.model.encode(errors="surrogatepass"))))),
-        ),
-        partial_fingerprints={"modelAndTarget/v1": _fingerprint(finding, rule)},
+        locations=(_location(finding.model),),
+        partial_fingerprints={
+            "modelAndTarget/v1": _fingerprint(rule, finding.model, finding.target)
+        },
     )
 
 
-def _fingerprint(finding: Finding, rule: Rule) -> str:
-    """The same for the same trouble of the same model, however large it is this time."""
-    identity = f"{rule.id}\0{finding.model}\0{finding.target}"
+def _location(path: str) -> Location:
+    return Location(PhysicalLocation(Place(quote(path.encode(errors="surrogatepass")))))
+
+
+def _fingerprint(rule: Rule, *parts: str) -> str:
+    """The same for the same trouble in the same place, however large it is this time."""
+    identity = "\0".join((rule.id, *parts))
     return hashlib.sha256(identity.encode(errors="surrogatepass")).hexdigest()

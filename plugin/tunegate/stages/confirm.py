@@ -28,6 +28,8 @@ def confirm(first: Verdict, second: Verdict) -> Verdict:
     others = {Cell(model=each.model, target=each.target): each for each in second.findings}
     findings = tuple(_confirmed(each, others) for each in first.findings)
     status = worst([finding.status for finding in findings])
+    if first.policy_fails or second.policy_fails:  # no machine decides that
+        status = worst([status, "fail"])
     code = EXIT_CODES[status]
     undecided_may_pass = first.status == "inconclusive" and first.exit_code == errors.PASS
     if status == "inconclusive" and undecided_may_pass:

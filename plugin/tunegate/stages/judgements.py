@@ -225,7 +225,7 @@ def _by_interval(comparison: Comparison, gate: GateConfig) -> Judgement:
     if comparison.decision == "fail":
         return Judgement("fail", f"slower by {text}, over the {margin}")
     if comparison.decision == "pass" and change.low > gate.margin_percent:
-        floor = f"the absolute floor of {gate.absolute_floor_us:g} us"
+        floor = f"the absolute floor of {gate.absolute_floor_us:.10g} µs"
         return Judgement("pass", f"slower by {text}, over the {margin}, but under {floor}")
     if comparison.decision == "pass":
         return Judgement("pass", f"{text}, within the {margin}")

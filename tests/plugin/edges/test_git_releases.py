@@ -61,3 +61,18 @@ def test_without_a_release_one_line_says_what_to_do(origin: Checkout) -> None:
         f"--since-release: no tag release-* is on an ancestor of {origin.git('rev-parse', 'HEAD')[:12]}. "
         "Tag a release, or say in gate.release-tags what release tags are called."
     )
+
+
+def test_the_rules_are_those_of_the_newest_commit_that_is_merged(origin: Checkout) -> None:
+    history = GitHistory(origin.path)
+    assert history.merged_before(None) == origin.git("rev-parse", "main")
+    assert history.merged_before("v1") == origin.git("rev-parse", "v1")
+    origin.git("checkout", "-q", "-b", "fix", "v1")
+    head = origin.commit({"fix": b"1"}, "fix")
+    assert history.merged_before(head) == origin.git("rev-parse", "v1")
+
+
+def test_without_a_default_branch_nothing_is_merged(tmp_path: Path) -> None:
+    alone = new_repository(tmp_path / "alone", "work")
+    alone.commit({"file": b"1"})
+    assert GitHistory(alone.path).merged_before(None) is None

@@ -233,3 +233,33 @@ def test_a_pull_request_fetches_the_changed_models_only(project: Checkout, tmp_p
     assert reader.opened(base["models/m.onnx"])[1] == ""
     assert here.has_object(before["m.onnx"])
     assert not here.has_object(before["labels.bin"])
+
+
+def test_the_case_of_a_suffix_hides_no_model(project: Checkout) -> None:
+    project.commit({"a.ONNX": CONV, "b.Onnx.DVC": dvc_file_of("b.Onnx", CONV)})
+    assert set(reader_of(project).models("HEAD")) == {"a.ONNX", "b.Onnx"}
+
+
+def test_a_link_is_a_model_that_nobody_can_open(project: Checkout) -> None:
+    project.commit({"real.onnx": CONV})
+    (project.path / "m.onnx").symlink_to("real.onnx")
+    project.commit({})
+    reader = reader_of(project)
+    linked = reader.models("HEAD")["m.onnx"]
+    assert linked.storage == "link"
+    assert "a symbolic link, which is not followed" in reader.opened(linked)[1]
+    assert reader.outline(linked) is None
+
+
+def test_what_stands_in_a_models_place_is_named(project: Checkout) -> None:
+    project.commit({"file.onnx": CONV, "a/m.onnx/readme": b""})
+    (project.path / "b").symlink_to("a")
+    project.commit({})
+    project.git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},c")
+    project.git("commit", "-q", "-m", "submodule")
+    reader = reader_of(project)
+    assert reader.obstacle("HEAD", "a/m.onnx") == "a/m.onnx is a directory"
+    assert reader.obstacle("HEAD", "b/m.onnx") == "b is a symbolic link"
+    assert reader.obstacle("HEAD", "c") == "c is a submodule"
+    assert reader.obstacle("HEAD", "c/deep/m.onnx") == "c is a submodule"
+    assert reader.obstacle("HEAD", "file.onnx") == reader.obstacle("HEAD", "gone.onnx") == ""

@@ -9,7 +9,7 @@ from tests.support.reports import KINDS, make_report
 from tunegate.render.junit import render
 
 
-@pytest.mark.parametrize("kind", ["slowed", "many", "hostile"])
+@pytest.mark.parametrize("kind", ["slowed", "many", "hostile", "loosened"])
 def test_the_document_is_as_it_was_when_it_was_last_looked_at(kind: str, golden: Golden) -> None:
     golden.check(f"{kind}.junit.xml", render(make_report(kind)))
 
@@ -50,3 +50,10 @@ def test_the_counts_are_those_of_the_cases(kind: str) -> None:
 def test_a_case_takes_as_long_as_its_measuring() -> None:
     (case,) = ET.fromstring(render(make_report("slowed"))).iter("testcase")
     assert case.get("time") == "69.500"
+
+
+def test_rules_that_may_be_loosened_are_skipped_before_the_models() -> None:
+    first, *models = ET.fromstring(render(make_report("hostile"))).iter("testcase")
+    assert [child.tag for child in first] == ["skipped", "system-out"]
+    assert first.get("classname") == "tunegate.policy-change"
+    assert len(models) == 1

@@ -17,7 +17,7 @@ def results(kind: str) -> list[dict[str, Any]]:
     return list(run["results"])
 
 
-@pytest.mark.parametrize("kind", ["slowed", "hostile"])
+@pytest.mark.parametrize("kind", ["slowed", "hostile", "loosened"])
 def test_the_log_is_as_it_was_when_it_was_last_looked_at(kind: str, golden: Golden) -> None:
     text = render(make_report(kind)).replace(
         f'"version": "{version("tunegate")}"', '"version": "X"'
@@ -52,8 +52,16 @@ def test_every_result_points_at_its_rule(kind: str) -> None:
     assert all(rules[each["ruleIndex"]]["id"] == each["ruleId"] for each in run["results"])
 
 
+def test_loosened_rules_come_first_and_stricter_ones_are_no_result() -> None:
+    found = results("loosened")
+    assert [(each["ruleId"], each["level"]) for each in found] == [("policy-change", "error")] * 3
+    assert len({each["partialFingerprints"]["policyKey/v1"] for each in found}) == 3
+    first = results("hostile")[0]
+    assert (first["ruleId"], first["level"]) == ("policy-change", "warning")
+
+
 def test_the_location_is_the_model_as_a_relative_address() -> None:
-    (result,) = results("hostile")
+    result = results("hostile")[-1]
     (location,) = result["locations"]
     uri = location["physicalLocation"]["artifactLocation"]["uri"]
     assert uri.isascii()

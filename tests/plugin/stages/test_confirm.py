@@ -46,3 +46,11 @@ def test_verdicts_of_different_revisions_are_refused() -> None:
     moved = msgspec.structs.replace(other.revisions, head="f" * 40)
     with pytest.raises(ArtifactError, match="the verdicts are of"):
         confirm(verdict("fail"), msgspec.structs.replace(other, revisions=moved))
+
+
+def test_a_second_machine_does_not_allow_what_the_policy_forbids() -> None:
+    first = msgspec.structs.replace(verdict("fail"), policy_fails=True)
+    assert (confirm(first, verdict("pass")).status, confirm(first, verdict("pass")).exit_code) == (
+        "fail",
+        1,
+    )

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -17,6 +19,7 @@ from tests.support.measured_cells import (
 from tunegate.artifacts.builds import CellBuilds
 from tunegate.artifacts.changes import ChangeSet
 from tunegate.artifacts.measurements import CellMeasurement
+from tunegate.artifacts.policy_changes import Effect, PolicyChange
 from tunegate.artifacts.verdicts import Status, Verdict
 from tunegate.config import GateConfig
 from tunegate.stages.compare import compare
@@ -157,3 +160,36 @@ def test_whatever_is_wrong_with_a_pass_it_is_one_no_more(name: str) -> None:
     good = make_measurement(SAME)
     assert gated(good).exit_code == 0
     assert gated(msgspec.structs.replace(good, **SPOILT[name])).exit_code != 0
+
+
+LOOSENED = PolicyChange(
+    key="gate.margin-percent", old="3", new="60", effect="loosened", counts="once merged"
+)
+
+
+@pytest.mark.parametrize(
+    ("effect", "mode", "status"),
+    [
+        ("loosened", "report", "pass"),
+        ("loosened", "fail", "fail"),
+        ("changed", "fail", "fail"),
+        ("tightened", "fail", "pass"),
+    ],
+)
+def test_loosened_rules_fail_where_the_policy_says_so(
+    effect: Effect, mode: Literal["report", "fail"], status: str
+) -> None:
+    told = msgspec.structs.replace(LOOSENED, effect=effect)
+    changes = msgspec.structs.replace(make_changes(), models=(), policy_changes=(told,))
+    found = decide((), None, changes, tally(None, ()), GateConfig(policy_changes=mode))
+    assert (found.status, found.exit_code) == (status, int(status == "fail"))
+    assert found.policy_changes == (told,)
+    assert found.policy_fails is (status == "fail")
+
+
+def test_a_model_that_is_no_file_any_more_is_an_error_with_the_reason() -> None:
+    (change,) = make_changes().models
+    gone = msgspec.structs.replace(change, kind="unreadable", head=None, reason="m is a submodule")
+    changes = msgspec.structs.replace(make_changes(), models=(gone,))
+    found = decide((), None, changes, tally(None, ()), GateConfig())
+    assert (found.exit_code, found.findings[0].reason) == (2, "m is a submodule")

@@ -195,3 +195,21 @@ def test_a_slowdown_that_comes_with_a_lower_clock_says_so() -> None:
         "clock-mediated: the GPU ran at 1500 MHz for the base and at 1425 MHz for the head, held "
         "back by: power cap; in cycles the change is -0.1 %"
     )
+
+
+def test_a_waiver_that_is_not_merged_waives_nothing_and_says_what_to_do() -> None:
+    pending = Policies(pending_waivers=(make_waiver(),), today=TODAY)
+    finding = found(make_measurement(SLOWER), pending)
+    assert finding.status == "fail"
+    assert "merge the waiver first" in finding.reason
+    too_low = Policies(pending_waivers=(make_waiver(ceiling_percent=0.1),), today=TODAY)
+    assert "merge the waiver" not in found(make_measurement(SLOWER), too_low).reason
+
+
+def test_what_passes_by_the_absolute_floor_names_the_floor() -> None:
+    judged = verdict(make_measurement(SLOWER), Policies(), GateConfig(absolute_floor_us=1e6))
+    assert judged.status == "pass"
+    assert judged.findings[0].reason.endswith(
+        "over the 3 % margin, but under the absolute floor of 1000000 µs"
+    )
+    assert "within" not in judged.findings[0].reason

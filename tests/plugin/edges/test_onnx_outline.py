@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.support.small_onnx import conv_model, matmul_model
+from tunegate.artifacts.outlines import ModelInput
+from tunegate.edges.onnx_graph import graph_digest
+from tunegate.edges.onnx_outline import outline_of
+from tunegate.errors import ModelError
+
+
+def test_an_outline_counts_operators_and_weights_and_names_the_inputs() -> None:
+    model = conv_model().SerializeToString()
+    found = outline_of(model)
+    assert found.parts == {"Conv": 1, "Relu": 1, "[8, 8, 3, 3]": 1, "[8]": 1}
+    assert found.inputs == (ModelInput("x", (1, 8, 8, 8)),)
+    assert found.graph_digest == graph_digest(model)
+
+
+def test_an_open_dimension_is_none() -> None:
+    found = outline_of(matmul_model(rows="batch").SerializeToString())
+    assert found.inputs == (ModelInput("x", (None, 16)),)
+
+
+def test_what_is_no_model_has_no_outline() -> None:
+    with pytest.raises(ModelError):
+        outline_of(b"no model")

@@ -1,0 +1,134 @@
+"""Which rules judge a change, in real repositories."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.git_repository import Checkout, new_repository
+from tests.support.small_onnx import conv_model
+from tunegate.errors import ConfigError
+from tunegate.project import Review, open_project
+from tunegate.settings import Overrides, Settings
+
+NAME = "tunegate.yaml"
+MODELS = "models: [{path: models/*.onnx}]\n"
+STRICT = MODELS + "gate: {margin-percent: 2, release-margin-percent: 4}\n"
+LOOSE = MODELS + "gate: {margin-percent: 60, release-margin-percent: 70, release-tags: none}\n"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    """Strict rules on `main`, loose ones on the branch that is checked out."""
+    made = new_repository(tmp_path / "r")
+    made.commit({NAME: STRICT.encode(), "models/m.onnx": content(seed=0)})
+    made.git("checkout", "-q", "-b", "change")
+    made.commit({NAME: LOOSE.encode(), "models/m.onnx": content(seed=1)})
+    return made
+
+
+def content(*, seed: int) -> bytes:
+    serialized: bytes = conv_model(seed=seed).SerializeToString()
+    return serialized
+
+
+def reviewed(checkout: Checkout, **fields: object) -> Review:
+    settings = Settings(repository=checkout.path, **{"base": "main", **fields})  # type: ignore[arg-type]
+    return open_project(settings).review(settings)
+
+
+def keys(review: Review) -> list[str]:
+    return [change.key for change in review.changes.policy_changes]
+
+
+def test_the_base_judges_and_what_the_head_loosens_is_told(checkout: Checkout) -> None:
+    review = reviewed(checkout)
+    assert review.config.gate.margin_percent == 2
+    assert keys(review) == [
+        "gate.margin-percent",
+        "gate.release-margin-percent",
+        "gate.release-tags",
+    ]
+
+
+def test_a_later_job_finds_the_same_rules_whatever_its_plan_says(checkout: Checkout) -> None:
+    review = reviewed(checkout)
+    again = open_project(Settings(repository=checkout.path)).review_of(review.changes)
+    assert again.config == review.config
+    assert again.waivers == review.waivers
+
+
+def test_arguments_override_both(checkout: Checkout) -> None:
+    review = reviewed(checkout, overrides=Overrides(margin_percent=9.0, zone="pr/1"))
+    assert review.config.gate.margin_percent == 9
+    assert review.config.cache.zone == "pr/1"
+    assert keys(review) == ["gate.release-tags"]
+
+
+def test_a_configuration_outside_of_the_checkout_judges_both(
+    checkout: Checkout, tmp_path: Path
+) -> None:
+    (tmp_path / "trusted.yaml").write_text(LOOSE)
+    review = reviewed(checkout, config=tmp_path / "trusted.yaml")
+    assert (review.config.gate.margin_percent, keys(review)) == (60, [])
+
+
+def test_without_a_configuration_of_the_base_the_head_s_judges_and_that_is_told(
+    checkout: Checkout,
+) -> None:
+    checkout.git("mv", NAME, "other.yaml")
+    checkout.commit({})
+    review = reviewed(checkout, config=checkout.path / "other.yaml")
+    assert (review.config.gate.margin_percent, keys(review)) == (60, [])
+    assert review.changes.notes == (
+        "the base has no configuration that can be read: the head's judges this change",
+    )
+
+
+def test_a_broken_configuration_of_the_base_is_told_with_the_reason(checkout: Checkout) -> None:
+    checkout.commit({NAME: b"models: 3"})
+    checkout.commit({NAME: LOOSE.encode() + b"budget: {minutes: 1}"})
+    review = reviewed(checkout, base="HEAD~1")
+    assert review.config.gate.margin_percent == 60
+    (told,) = review.changes.policy_changes
+    assert (told.key, told.effect, told.counts) == (NAME, "changed", "now")
+    assert "models" in told.old
+
+
+def test_a_deleted_configuration_leaves_the_base_s(checkout: Checkout) -> None:
+    checkout.commit({NAME: None})
+    review = reviewed(checkout)
+    assert review.config.gate.margin_percent == 2
+    assert [(told.new, told.effect) for told in review.changes.policy_changes] == [
+        ("deleted", "loosened")
+    ]
+
+
+def test_no_configuration_on_either_side_is_an_error(checkout: Checkout) -> None:
+    with pytest.raises(ConfigError, match="not found"):
+        reviewed(checkout, config=checkout.path / "none.yaml")
+
+
+def test_since_a_release_the_rules_are_those_that_are_merged(checkout: Checkout) -> None:
+    """Not those of the release, and not the head's: neither its margin nor its tags."""
+    checkout.git("tag", "v1", "main~0")
+    checkout.git("checkout", "-q", "main")
+    merged = STRICT.replace("release-margin-percent: 4", "release-margin-percent: 3")
+    checkout.commit({NAME: merged.encode()})
+    checkout.git("checkout", "-q", "change")
+    checkout.git("rebase", "-q", "-X", "theirs", "main")
+    review = reviewed(checkout, base=None, since_release=True)
+    assert (review.changes.revisions.release, review.config.gate.margin_percent) == ("v1", 3)
+    assert "gate.release-tags" in keys(review)
+
+
+def test_waivers_of_the_head_are_told_and_do_not_count(checkout: Checkout) -> None:
+    waiver = (
+        "waivers: [{model: models/m.onnx, target: cpu, ceiling-percent: 9, "
+        "expires: 2020-01-01, issue: i, reason: r}]"
+    )
+    checkout.commit({NAME: STRICT.encode(), "tunegate-waivers.yaml": waiver.encode()})
+    review = reviewed(checkout)
+    assert (review.waivers.counting, len(review.waivers.pending)) == ((), 1)
+    assert keys(review) == ["tunegate-waivers.yaml"]
