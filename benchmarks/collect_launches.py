@@ -26,8 +26,8 @@ from onnx import TensorProto, helper, numpy_helper
 from tests.support.small_onnx import save
 
 from tunegate.config import TargetConfig
-from tunegate.edges.bench.driver import Process
 from tunegate.edges.bench.messages import Start
+from tunegate.edges.bench.process import Process
 from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
 from tunegate.edges.onnxruntime_build.builder import OnnxRuntimeBuilder
 from tunegate.edges.recorded_launches import read_launches, write_launches

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import math
 import os
 import random
 import signal
@@ -36,8 +35,7 @@ from tunegate.config import GateConfig
 from tunegate.edges import interpreter
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.errors import MeasurementError
-from tunegate.gate.decision import bounds, decide
-from tunegate.stages.paired_launches import counted, launch_until_decided
+from tunegate.stages.paired_launches import launch_until_decided
 
 MARGIN_PERCENT = 3.0
 SLOWER_PERCENT = (0.0, 10.0)
@@ -92,7 +90,6 @@ def one(
     bench: FreshProcesses, artifact: Path, gate: GateConfig, percent: float
 ) -> tuple[str, float]:
     started = time.monotonic()
-    margin = math.log1p(MARGIN_PERCENT / 100)
     head = bench.pair(artifact, artifact, slowdown_percent=percent)
     try:
         found = launch_until_decided(head, bench.pair(artifact, artifact), gate, 1, lambda _: None)
@@ -100,9 +97,8 @@ def one(
         return "invalid-env", time.monotonic() - started
     if found.stopped == "disturbed":
         return "invalid-env", time.monotonic() - started
-    effects = [launch.effect for launch in counted(found.launches, margin)]
-    decision: str = decide(bounds(effects, looks=len(found.looks), cells=1), margin)
-    return decision, time.monotonic() - started
+    said = found.assessed(gate)
+    return said.decision if said else "undecided", time.monotonic() - started
 
 
 def show(host: str, percent: float, found: list[tuple[str, float]]) -> None:

@@ -10,7 +10,6 @@ docs/how-the-gate-decides.md.
 from __future__ import annotations
 
 import argparse
-import math
 import statistics
 import tempfile
 import time
@@ -21,8 +20,7 @@ from collect_launches import beside, built
 
 from tunegate.config import GateConfig
 from tunegate.edges.bench.driver import FreshProcesses
-from tunegate.gate.decision import bounds, decide
-from tunegate.stages.paired_launches import counted, launch_until_decided
+from tunegate.stages.paired_launches import launch_until_decided
 
 SLOWDOWNS = (0.0, 1.0, 3.0, 5.0, 10.0)
 
@@ -34,7 +32,6 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0)
     options = parser.parse_args()
     gate = GateConfig(margin_percent=options.margin, seconds=options.seconds)
-    margin = math.log1p(options.margin / 100)
     said: dict[float, Counter[str]] = {percent: Counter() for percent in SLOWDOWNS}
     seconds: dict[float, list[float]] = {percent: [] for percent in SLOWDOWNS}
     with tempfile.TemporaryDirectory() as folder, beside(True):
@@ -46,8 +43,8 @@ def main() -> None:
             head = bench.pair(artifact, artifact, slowdown_percent=percent)
             canary = bench.pair(artifact, artifact)
             found = launch_until_decided(head, canary, gate, 1, lambda _: None)
-            effects = [launch.effect for launch in counted(found.launches, margin)]
-            decision: str = decide(bounds(effects, looks=len(found.looks), cells=1), margin)
+            judged = found.assessed(gate)
+            decision: str = judged.decision if judged else "undecided"
             said[percent]["invalid-env" if found.stopped == "disturbed" else decision] += 1
             seconds[percent].append(time.monotonic() - started)
     print("| put in | gates | fail | pass | undecided | invalid-env | seconds, median |")

@@ -96,6 +96,8 @@ class GateConfig(_Section, frozen=True, kw_only=True):
     on one target, `extend` whether it may be spent once more where that is likely to decide;
     `inconclusive` what an undecided gate does. More of an artifact's bytes, of the peak memory of the
     process that runs it, or of what running adds to it, fails where it has a margin of its own.
+    The mean and the tail (p90, p99) inside a launch may be slower by `tail-margin-percent`. Launches of
+    the head that are slow only sometimes are looked for down to the share `rare-launches`, 0 for not at all.
     Everything since the last tag like `release-tags` together may cost `release-margin-percent`. With
     `waiver-trailers` commits may hold waivers; `waivers-from` is the side whose waivers file counts.
     `policy-changes` is what a change does that loosens its own gate."""
@@ -109,6 +111,8 @@ class GateConfig(_Section, frozen=True, kw_only=True):
     policy_changes: Literal["report", "fail"] = "report"
     waivers_from: Literal["base", "head"] = "base"
     pairs: Annotated[int, msgspec.Meta(ge=4, le=24)] = 12
+    rare_launches: Annotated[float, msgspec.Meta(ge=0, le=0.5)] = 0.2
+    tail_margin_percent: Annotated[float, msgspec.Meta(gt=0, le=1000)] = 10.0
     size_margin_percent: NotNegative | None = None
     memory_margin_percent: NotNegative | None = None
     workspace_margin_percent: NotNegative | None = None

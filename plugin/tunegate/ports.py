@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -199,6 +199,14 @@ class Tuner(Protocol):
         ...
 
 
+class Far(msgspec.Struct, frozen=True, kw_only=True):
+    """Effects, ln(head / base) by medians and by means of blocks, from which a short look is not
+    enough: the same process is looked at for longer."""
+
+    by_median: float
+    by_mean: float
+
+
 class Bench(Protocol):
     """A pair of artifacts being measured: each call is one launch of two fresh processes.
 
@@ -211,6 +219,10 @@ class Bench(Protocol):
     pair_seconds: float
 
     def launch(self, pairs: int) -> Launch: ...
+    def probes(self, count: int, far: Far) -> Generator[Launch]:
+        """Short looks at fresh processes of the head, one after the other, beside a base that is
+        running. Raises MeasurementError."""
+        ...
 
 
 class Benchmarker(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 
 from tests.support.tuning_records import make_key
@@ -45,13 +46,20 @@ def make_launches(effects: Sequence[float]) -> tuple[Launch, ...]:
     )
 
 
+def make_probes(effects: Sequence[float], count: int) -> tuple[Launch, ...]:
+    """Short looks at the head that see what the launches saw."""
+    return make_launches((statistics.fmean(effects),) * count)
+
+
 def make_measurement(effects: Sequence[float] = (), **changes: object) -> CellMeasurement:
+    """Enough was seen for a pass, where the medians pass."""
     fields = {
         "cell": CELL,
         "launches": make_launches(effects),
         "looks": (4, 6, 9) if effects else (),
         "stopped": "decided",
         "seconds": 1.0,
+        "probes": make_probes(effects, 15) if effects else (),
         **changes,
     }
     return CellMeasurement(**fields)  # type: ignore[arg-type]

@@ -34,8 +34,9 @@ class Clocks(msgspec.Struct, frozen=True, kw_only=True):
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """One pair of fresh processes. `effect` is the Hodges-Lehmann estimate of
-    ln(head / base) over its block pairs, `noise` its standard error by their scatter; the medians are
-    of all its samples. `pairs` are those that were made, also where `clocks` says that some do not
+    ln(head / base) over its block pairs, by the median of each block, `noise` its standard error by
+    their scatter; `mean_effect` is the same estimate by the mean of each block, None where nobody knows.
+    The medians are of all its samples. `pairs` are those that were made, also where `clocks` says that some do not
     count. `*_peak_bytes` are the most memory that a process had resident by the end of its warm-up,
     `*_workspace_bytes` what running added to the loaded artifact, 0 where nobody knows."""
 
@@ -45,6 +46,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     pairs: int
     seconds: float
     noise: float = 0.0
+    mean_effect: float | None = None
     base_times: Histogram | None = None
     head_times: Histogram | None = None
     base_peak_bytes: int = 0
@@ -67,7 +69,9 @@ class CellMeasurement(msgspec.Struct, frozen=True, kw_only=True):
     """`reference_ms` is ONNX Runtime on the head model, for the reference column only; `task_ms` is
     what each operator takes in one inference, measured inside the model. `canaries` are effects of
     the base against itself. It is `disturbed` where too many launches were, or two canaries. `alone`
-    are the latencies of a head without a base, where an objective asks for them."""
+    are the latencies of a head without a base, where an objective asks for them. `probes` are short looks
+    at more starts of the head, which only count for slow launches; `starts` says at how many starts
+    that question was answered, twice at most."""
 
     cell: Cell
     launches: tuple[Launch, ...]
@@ -90,6 +94,8 @@ class CellMeasurement(msgspec.Struct, frozen=True, kw_only=True):
     canaries: tuple[float, ...] = ()
     alone: Histogram | None = None
     metric: Metric | None = None
+    probes: tuple[Launch, ...] = ()
+    starts: tuple[int, ...] = ()
 
 
 class MeasurementRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,21 +131,40 @@ class TaskDifference(msgspec.Struct, frozen=True, kw_only=True):
         return (self.head_ms or 0.0) - (self.base_ms or 0.0)
 
 
-class Tail(msgspec.Struct, frozen=True, kw_only=True):
-    """A percentile of the latencies on both sides; where it is not `is_resolved` the interval is wider
-    than the margin on either side, and says nothing."""
+class Inside(msgspec.Struct, frozen=True, kw_only=True):
+    """The mean or a percentile of the latencies inside launches, on both sides. It is `is_resolved`
+    where this machine can tell it as finely as its margin asks."""
 
-    percentile: float
+    what: Literal["mean", "p90", "p99"]
     base_ms: float
     head_ms: float
     change_percent: Interval
     is_resolved: bool
+    decision: Literal["fail", "pass", "undecided"]
+
+
+class Excluded(msgspec.Struct, frozen=True, kw_only=True):
+    """What can hardly be, by what was measured. `share_percent`: no such share of the head's starts, or a
+    larger one, is so slow that the mean over starts is more than `mean_percent` slower; None where no
+    share is excluded. `asked_percent` is the share that was asked for, 0 where nobody asked;
+    `is_clean` whether that is excluded. `slow` of `starts` were over the cut-off, slower by
+    `cut_off_percent`, of that share."""
+
+    asked_percent: float
+    share_percent: float | None
+    confidence_percent: float
+    mean_percent: float
+    starts: int
+    slow: int
+    cut_off_percent: float
+    is_clean: bool
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """`change_percent` is head against base: +10 means the head is ten percent slower; `low` is
     the bound that FAIL uses, `high` the bound that PASS uses. `projected_launches` is how many
-    would decide an undecided cell; `clocks` are the means over its launches."""
+    would decide an undecided cell; `clocks` are the means over its launches. `median` is the decision by the
+    medians alone: they may pass where what is `inside` fails, or slow launches are not `excluded`."""
 
     cell: Cell
     base_ms: float | None
@@ -147,10 +172,12 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     reference_ms: float | None
     change_percent: Interval | None
     decision: Literal["fail", "pass", "undecided"] | None
+    median: Literal["fail", "pass", "undecided"] | None = None
     launches: int
     effects_percent: tuple[float, ...]
     projected_launches: int | None
     stopped: str
     differences: tuple[TaskDifference, ...] = ()
-    tails: tuple[Tail, ...] = ()
+    inside: tuple[Inside, ...] = ()
+    excluded: Excluded | None = None
     clocks: Clocks | None = None

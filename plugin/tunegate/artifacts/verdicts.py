@@ -7,7 +7,14 @@ from typing import Literal
 import msgspec
 
 from tunegate.artifacts.changes import ChangeSet, ModelPath, Revisions
-from tunegate.artifacts.measurements import Comparison, Interval, MeasurementRun, TaskDifference
+from tunegate.artifacts.measurements import (
+    Comparison,
+    Excluded,
+    Inside,
+    Interval,
+    MeasurementRun,
+    TaskDifference,
+)
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.policy_changes import PolicyChange
@@ -19,6 +26,9 @@ Status = Literal[
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """`inside` are the mean and the tail beside the median, `excluded` the slow launches that there are
+    not: what was not resolvable, or not shown, is told there."""
+
     model: ModelPath
     target: str
     status: Status
@@ -29,6 +39,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     change_percent: Interval | None
     launches: int
     differences: tuple[TaskDifference, ...] = ()
+    inside: tuple[Inside, ...] = ()
+    excluded: Excluded | None = None
 
 
 class TuningSummary(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,6 +18,7 @@ from tunegate_cache.format.signing import BadKeyError, TrustedKeys
 
 NAME = "tunegate.yaml"
 
+_RAREST = 0.02
 _SCHEMES = ("", "file", "memory", "s3")
 
 
@@ -62,6 +63,12 @@ def _check(config: Config, where: str) -> None:
                 message = f'models: {entry.path}: unknown target "{name}". Known: {known}.'
                 raise _refused(where, message)
     _check_prices(config, where)
+    if 0 < config.gate.rare_launches < _RAREST:
+        message = (
+            f"gate.rare-launches: {config.gate.rare_launches:g} is rarer than {_RAREST:g}, the "
+            "rarest share that can be looked for. Write 0 to switch it off."
+        )
+        raise _refused(where, message)
 
 
 def _check_targets(config: Config, where: str) -> None:

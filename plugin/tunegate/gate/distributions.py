@@ -1,5 +1,5 @@
-"""Student's t and the beta distribution, from SciPy: imported at the first question, because half of
-what a command takes to start would be this import, and few commands ask."""
+"""Student's t, the beta, the binomial and the normal distribution, from SciPy: imported at the first
+question, because half of what a command takes to start would be this import, and few commands ask."""
 
 from __future__ import annotations
 
@@ -23,3 +23,17 @@ def beta_quantile(a: float, b: float, probability: float) -> float:
     from scipy.special import betaincinv  # noqa: PLC0415
 
     return float(betaincinv(a, b, probability))
+
+
+def binomial_at_most(count: int, total: int, probability: float) -> float:
+    """P(X <= count) for X of Binomial(total, probability)."""
+    from scipy.special import bdtr  # noqa: PLC0415
+
+    return float(bdtr(count, total, probability))
+
+
+def normal_probability(z: float) -> float:
+    """P(Z <= z) of the standard normal distribution."""
+    from scipy.special import ndtr  # noqa: PLC0415
+
+    return float(ndtr(z))

@@ -49,6 +49,16 @@ def quantile_ms(found: Histogram, share: float) -> float:
     raise ValueError(message)
 
 
+def mean_ms(found: Histogram) -> float:
+    """By the middles of the bins. Raises ValueError for an empty histogram."""
+    count = total(found)
+    if not count:
+        message = "an empty histogram has no mean"
+        raise ValueError(message)
+    middles = (math.exp((found.first + at + 0.5) * STEP) for at in range(len(found.counts)))
+    return sum(n * ms for n, ms in zip(found.counts, middles, strict=True)) / count
+
+
 def slower_than(found: Histogram, limit_ms: float) -> int:
     """How many took longer; the bin that the limit lies in counts as longer."""
     limit = math.floor(math.log(limit_ms) / STEP)

@@ -24,16 +24,24 @@ Stop = Literal["decided", "hopeless", "budget", "disturbed"]
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """What was fixed before measuring. `margin_percent` is the slowdown that fails; the error is split
-    over all `looks`, those after `paid` launches are an extension."""
+    over all `looks`, those after `paid` launches are an extension. `tail_margin_percent` is that of the
+    mean and the tail inside a launch; slow modes of the share `rare` of the launches, or a larger one, are
+    looked for after a pass, none where it is 0."""
 
     margin_percent: float
     looks: tuple[int, ...]
     cells: int
     paid: int | None = None
+    tail_margin_percent: float = 10.0
+    rare: float = 0.0
 
     @property
     def margin(self) -> float:
         return math.log1p(self.margin_percent / 100)
+
+    @property
+    def tail_margin(self) -> float:
+        return math.log1p(self.tail_margin_percent / 100)
 
     @property
     def budget(self) -> int:

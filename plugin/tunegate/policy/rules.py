@@ -29,6 +29,11 @@ def smaller(value: float | None) -> float:
     return -math.inf if value is None else -value
 
 
+def rarer(share: float) -> float:
+    """The rarer what is looked for, the stricter; 0 looks for nothing."""
+    return -share if share else -math.inf
+
+
 def larger(value: float) -> float:
     return value
 
@@ -45,6 +50,8 @@ GATE = Rules(
         "size_margin_percent": smaller,
         "memory_margin_percent": smaller,
         "workspace_margin_percent": smaller,
+        "tail_margin_percent": smaller,
+        "rare_launches": rarer,
         "absolute_floor_us": smaller,
         "inconclusive": later("warn", "fail"),
         "policy_changes": later("report", "fail"),

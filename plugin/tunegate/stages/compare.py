@@ -6,22 +6,25 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from tunegate.artifacts.builds import BuiltTask, Cell, CellBuilds
 from tunegate.artifacts.measurements import (
     CellMeasurement,
     Comparison,
+    Excluded,
+    Inside,
     Interval,
     Launch,
     MeasurementRun,
     TaskDifference,
 )
 from tunegate.config import GateConfig
+from tunegate.gate.assessment import Assessment, assess
 from tunegate.gate.clocks import usual_clocks
-from tunegate.gate.decision import Decision, bounds, decide, projected_launches
+from tunegate.gate.decision import Decision, projected_launches
 from tunegate.gate.holm import chance_of_no_slowdown, shares
-from tunegate.gate.sequential import last_look
-from tunegate.gate.tails import tails
-from tunegate.stages.paired_launches import counted
+from tunegate.stages.paired_launches import rule_of
 
 _NEGLIGIBLE_MS = 1e-6
 _NOISE_OF_MODEL = 0.005
@@ -31,77 +34,88 @@ _NOISE_OF_OPERATOR = 0.05
 def compare(run: MeasurementRun, gate: GateConfig) -> tuple[Comparison, ...]:
     """One comparison for each cell, in order."""
     builds = {built.cell: built for built in run.builds}
-    margin = math.log1p(gate.margin_percent / 100)
-    launches = {cell.cell: _decisive(cell, margin) for cell in run.cells}
-    cells = _shares(run.cells, launches, margin)
+    cells = _shares(run.cells, gate)
     return tuple(
-        _compare(each, builds[each.cell], launches[each.cell], gate, cells[each.cell])
+        _compare(each, builds[each.cell], gate, cells[each.cell])
         if each.cell in cells
         else _without_launches(each)
         for each in run.cells
     )
 
 
-def _decisive(measured: CellMeasurement, margin: float) -> list[Launch]:
-    """The launches that count, up to the last look; none where they do not make an interval."""
-    if not measured.launches or not measured.looks:
-        return []
-    undisturbed = counted(measured.launches, margin)
-    launches = undisturbed[: last_look(len(undisturbed), measured.looks)]
-    return launches if _have_a_spread(launches) else []
-
-
-def _shares(
-    measured: Sequence[CellMeasurement], launches: Mapping[Cell, Sequence[Launch]], margin: float
-) -> dict[Cell, int]:
-    """Into how many parts the error of a fail is split for each cell that has launches."""
+def _shares(measured: Sequence[CellMeasurement], gate: GateConfig) -> dict[Cell, int]:
+    """Into how many parts the error of a fail is split for each cell that has an interval."""
+    found = {each.cell: _assessed(each, gate, cells=1) for each in measured}
+    looks = {each.cell: len(each.looks) for each in measured}
     chances = {
-        each.cell: chance_of_no_slowdown(
-            [launch.effect for launch in launches[each.cell]], margin=margin, looks=len(each.looks)
+        cell: chance_of_no_slowdown(
+            [launch.effect for launch in assessment.launches],
+            margin=math.log1p(gate.margin_percent / 100),
+            looks=looks[cell],
         )
-        for each in measured
-        if launches[each.cell]
+        for cell, assessment in found.items()
+        if assessment is not None
     }
     return dict(zip(chances, shares(list(chances.values())), strict=True))
 
 
+def _assessed(measured: CellMeasurement, gate: GateConfig, cells: int) -> Assessment | None:
+    if not measured.launches or not measured.looks:
+        return None
+    rule = rule_of(gate, measured.looks, cells)
+    return assess(measured.launches, measured.probes, measured.starts, rule)
+
+
 def _compare(
-    measured: CellMeasurement,
-    built: CellBuilds,
-    launches: Sequence[Launch],
-    gate: GateConfig,
-    cells: int,
+    measured: CellMeasurement, built: CellBuilds, gate: GateConfig, cells: int
 ) -> Comparison:
+    found = _assessed(measured, gate, cells)
+    if found is None:
+        return _without_launches(measured)
+    launches, interval = found.launches, found.bounds
     margin = math.log1p(gate.margin_percent / 100)
-    effects = [launch.effect for launch in launches]
-    looks = len(measured.looks)
-    found = bounds(effects, looks=looks, cells=cells)
     base_ms = statistics.median(launch.base_ms for launch in launches)
     head_ms = statistics.median(launch.head_ms for launch in launches)
-    decision = _with_floor(decide(found, margin), base_ms, head_ms, gate)
+    by_median = _with_floor(found.median, base_ms, head_ms, gate)
+    tests = tuple(_inside_with_floor(each, gate) for each in found.inside)
+    excluded = _excluded_with_floor(found, measured.probes, gate)
+    found = msgspec.structs.replace(found, median=by_median, inside=tests, excluded=excluded)
     return Comparison(
         cell=measured.cell,
         base_ms=base_ms,
         head_ms=head_ms,
         reference_ms=measured.reference_ms,
         change_percent=Interval(
-            low=_percent(found.low), center=_percent(found.center), high=_percent(found.high)
+            low=_percent(interval.low),
+            center=_percent(interval.center),
+            high=_percent(interval.high),
         ),
-        decision=decision,
+        decision=found.decision,
+        median=found.median,
         launches=len(launches),
-        effects_percent=tuple(_percent(effect) for effect in effects),
-        projected_launches=projected_launches(found, margin, looks=looks),
+        effects_percent=tuple(_percent(launch.effect) for launch in launches),
+        projected_launches=projected_launches(interval, margin, looks=len(measured.looks)),
         stopped=measured.stopped,
         differences=differences(built, measured),
-        tails=tails(launches, margin),
+        inside=found.inside,
+        excluded=found.excluded,
         clocks=usual_clocks([launch.clocks for launch in launches if launch.clocks]),
     )
 
 
-def _have_a_spread(launches: Sequence[Launch]) -> bool:
-    """Two numbers at least, and nothing that is none: an interval needs a spread."""
-    effects = [launch.effect for launch in launches]
-    return len(effects) > 1 and all(math.isfinite(effect) for effect in effects)
+def _excluded_with_floor(found: Assessment, probes: Sequence[Launch], gate: GateConfig) -> Excluded:
+    """Where the medians are only slower by less than the floor, all starts together must be, too."""
+    if found.median != "fail":
+        return found.excluded
+    starts = (*found.launches, *probes)
+    milliseconds = statistics.fmean(start.head_ms - start.base_ms for start in starts)
+    is_tiny = milliseconds * 1e3 < gate.absolute_floor_us
+    return msgspec.structs.replace(found.excluded, is_clean=found.excluded.is_clean or is_tiny)
+
+
+def _inside_with_floor(found: Inside, gate: GateConfig) -> Inside:
+    decision = _with_floor(found.decision, found.base_ms, found.head_ms, gate)
+    return msgspec.structs.replace(found, decision=decision)
 
 
 def _without_launches(measured: CellMeasurement) -> Comparison:

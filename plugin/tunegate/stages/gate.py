@@ -153,4 +153,6 @@ def _judge(
         change_percent=comparison.change_percent if comparison else None,
         launches=comparison.launches if comparison else 0,
         differences=comparison.differences if comparison else (),
+        inside=comparison.inside if comparison else (),
+        excluded=comparison.excluded if comparison else None,
     )

@@ -17,6 +17,7 @@ from tunegate.config import GateConfig, ObjectiveConfig
 from tunegate.gate import objective
 from tunegate.gate.histogram import merged, quantile_ms, slower_than, total
 from tunegate.gate.waiving import standing, waiver_of
+from tunegate.stages.assurances import assured, slower_inside, undecided
 
 
 class Policies(msgspec.Struct, frozen=True, kw_only=True):
@@ -222,14 +223,23 @@ def _by_interval(comparison: Comparison, gate: GateConfig) -> Judgement:
         return Judgement("error", "measured, but there is no interval")
     text = f"{change.center:+.1f} % ({change.low:+.1f} to {change.high:+.1f} %)"
     margin = f"{gate.margin_percent:g} % margin"
-    if comparison.decision == "fail":
+    if comparison.decision == "pass":
+        return _passed(comparison, change.low, text, gate)
+    if comparison.decision == "fail" and comparison.median == "fail":
         return Judgement("fail", f"slower by {text}, over the {margin}")
-    if comparison.decision == "pass" and change.low > gate.margin_percent:
+    if comparison.decision == "fail":
+        return Judgement("fail", f"{slower_inside(comparison, gate)}; the median by {text}")
+    if comparison.median == "pass":
+        return Judgement("inconclusive", f"{undecided(comparison, gate)}; the median {text}")
+    return Judgement("inconclusive", f"{text} spans the {margin}; {_wanted(comparison)}")
+
+
+def _passed(comparison: Comparison, low: float, text: str, gate: GateConfig) -> Judgement:
+    margin = f"{gate.margin_percent:g} % margin"
+    if low > gate.margin_percent:
         floor = f"the absolute floor of {gate.absolute_floor_us:.10g} µs"
         return Judgement("pass", f"slower by {text}, over the {margin}, but under {floor}")
-    if comparison.decision == "pass":
-        return Judgement("pass", f"{text}, within the {margin}")
-    return Judgement("inconclusive", f"{text} spans the {margin}; {_wanted(comparison)}")
+    return Judgement("pass", f"{text}, within the {margin}{assured(comparison)}")
 
 
 def _by_clock(comparison: Comparison) -> str:

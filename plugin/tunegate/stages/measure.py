@@ -128,6 +128,8 @@ def _launches(
         seconds=clock.monotonic() - started,
         head_ms=statistics.median(x.head_ms for x in found.launches),
         canaries=found.canaries,
+        probes=found.probes,
+        starts=found.starts,
     )
 
 
@@ -152,6 +154,8 @@ def _taken_apart(
 
 
 def _so_far(built: CellBuilds, far: Progressing) -> str:
+    if far.most_probes:
+        return f"{built.cell.model}: {far.probes} of {far.most_probes} short looks at fresh starts"
     interval = f", {far.low:+.1f} to {far.high:+.1f} %" if math.isfinite(far.low) else ""
     return (
         f"{built.cell.model}: {far.launches} of at most {far.most} launches, "

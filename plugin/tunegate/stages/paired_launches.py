@@ -5,27 +5,33 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable
+from contextlib import closing
 
 import msgspec
 
 from tunegate.artifacts.measurements import Launch
 from tunegate.config import GateConfig
 from tunegate.errors import MeasurementError
-from tunegate.gate.clocks import MOST_DROPPED
+from tunegate.gate.after_pass import Next, after_pass
+from tunegate.gate.assessment import Assessment, assess, worst_mean, worst_median
+from tunegate.gate.counting import counted, noise_of
 from tunegate.gate.decision import bounds
-from tunegate.gate.guards import CANARY_EVERY, undisturbed, wants_canary
+from tunegate.gate.guards import CANARY_EVERY, wants_canary
 from tunegate.gate.looks import PLANNED, affordable_looks
 from tunegate.gate.sequential import Rule, Stop, guarded_stop, likely_end, replanned_pairs
-from tunegate.ports import Bench
+from tunegate.gate.slow_modes import lowest_cut_off
+from tunegate.ports import Bench, Far
 
 _TRIES = 2
 _WITH_CANARY = 1 + 1 / CANARY_EVERY
 """What a launch costs together with its share of the launches of the base against itself."""
+_LEAST_PROBING_SECONDS = 60.0
+"""For short looks at fresh starts, however little the budget is: without them nothing may pass."""
 
 
 class Progressing(msgspec.Struct, frozen=True, kw_only=True):
     """How far a cell is: launches that count, of at most so many; the seconds until an answer is likely;
-    the interval in percent."""
+    the interval in percent. Once that passes, `probes` of at most so many short looks."""
 
     launches: int
     most: int
@@ -33,15 +39,25 @@ class Progressing(msgspec.Struct, frozen=True, kw_only=True):
     low: float
     center: float
     high: float
+    probes: int = 0
+    most_probes: int = 0
 
 
 class PairedLaunches(msgspec.Struct, frozen=True, kw_only=True):
-    """All launches in order, also those that do not count."""
+    """All launches in order, also those that do not count. `probes` are short looks at more starts of the
+    head, `starts` the numbers of them at which slow modes were asked about."""
 
     launches: tuple[Launch, ...]
     canaries: tuple[float, ...]
     looks: tuple[int, ...]
     stopped: Stop
+    probes: tuple[Launch, ...] = ()
+    starts: tuple[int, ...] = ()
+
+    def assessed(self, gate: GateConfig, cells: int = 1) -> Assessment | None:
+        """What they say; None where there is no interval."""
+        rule = rule_of(gate, self.looks, cells)
+        return assess(self.launches, self.probes, self.starts, rule)
 
 
 def launch_until_decided(
@@ -53,39 +69,113 @@ def launch_until_decided(
 ) -> PairedLaunches:
     """`canary` measures the base against itself. Raises MeasurementError where a launch breaks
     twice."""
-    launches = [_launch(bench, gate.pairs)]
-    # Only the launches to come are planned by what the first one cost.
-    seconds = launches[0].seconds * _WITH_CANARY
-    paid = affordable_looks(gate.seconds, seconds)
-    looks = affordable_looks(2 * gate.seconds, seconds) if gate.extend else paid
-    rule = Rule(margin_percent=gate.margin_percent, looks=looks, cells=cells, paid=paid[-1])
-    canaries: list[float] = []
-    pairs = gate.pairs
-    while True:
-        if wants_canary(len(launches)):
-            canaries.append(_launch(canary, pairs).effect)
-        effects, noises = [x.effect for x in launches], [_noise(x) for x in launches]
-        stop = guarded_stop(effects, noises, canaries, rule)
-        if stop is not None:
-            return PairedLaunches(
-                launches=tuple(launches), canaries=tuple(canaries), looks=looks, stopped=stop
-            )
-        if len(launches) == PLANNED[0]:
-            pairs = _replanned(bench, launches)
-        launches.append(_launch(bench, pairs))
-        say(_so_far(launches, rule))
+    series = _Series(bench, canary, gate, cells, say)
+    while (stop := series.stop()) is None:
+        series.go_on()
+    return series.ended(stop)
 
 
-def counted(launches: list[Launch] | tuple[Launch, ...], margin: float) -> list[Launch]:
-    """Those that nothing disturbed. `margin` is ln(1 + the allowed slowdown)."""
-    kept = undisturbed([_noise(launch) for launch in launches], margin)
-    return [launch for launch, keep in zip(launches, kept, strict=True) if keep]
+def rule_of(gate: GateConfig, looks: tuple[int, ...], cells: int, paid: int | None = None) -> Rule:
+    """What the gate's configuration asks of the launches of one cell."""
+    return Rule(
+        margin_percent=gate.margin_percent,
+        looks=looks,
+        cells=cells,
+        paid=paid,
+        tail_margin_percent=gate.tail_margin_percent,
+        rare=gate.rare_launches,
+    )
 
 
-def _noise(launch: Launch) -> float:
-    """Infinite where the clocks of the device left too little of it."""
-    dropped = launch.clocks.dropped if launch.clocks else 0
-    return math.inf if dropped > MOST_DROPPED * launch.pairs else launch.noise
+class _Series:
+    """The launches of one cell, and what is still to be done."""
+
+    def __init__(
+        self,
+        bench: Bench,
+        canary: Bench,
+        gate: GateConfig,
+        cells: int,
+        say: Callable[[Progressing], None],
+    ) -> None:
+        self._bench, self._canary, self._say = bench, canary, say
+        self._pairs = gate.pairs
+        self._launches = [_launch(bench, gate.pairs)]
+        # Only the launches to come are planned by what the first one cost.
+        seconds = self._launches[0].seconds * _WITH_CANARY
+        paid = affordable_looks(gate.seconds, seconds)
+        looks = affordable_looks(2 * gate.seconds, seconds) if gate.extend else paid
+        self._rule = rule_of(gate, looks, cells, paid[-1])
+        self._probing_seconds = max(_LEAST_PROBING_SECONDS, 2 * gate.seconds)
+        self._probes: list[Launch] = []
+        self._canaries: list[float] = []
+        self._next = Next()
+        self._has_passed = False
+        self._take_canary()
+
+    def stop(self) -> Stop | None:
+        """Why it is over, or None."""
+        effects = [launch.effect for launch in self._launches]
+        noises = [noise_of(launch) for launch in self._launches]
+        stop = guarded_stop(effects, noises, self._canaries, self._rule)
+        if stop is not None and stop != "decided":
+            return stop
+        found = self._assessed() if stop is not None or self._has_passed else None
+        self._has_passed = found is not None and found.median == "pass"
+        if found is None or not self._has_passed:
+            self._next = Next(launch=True, starts=self._next.starts)
+            return stop
+        self._next = after_pass(found, self._next.starts, len(self._launches), self._rule)
+        return None if self._next.probes or self._next.launch else "decided"
+
+    def go_on(self) -> None:
+        """Does what `stop` found to be missing."""
+        if self._next.probes:
+            self._probe(self._next.probes)
+            return
+        if len(self._launches) == PLANNED[0]:
+            self._pairs = _replanned(self._bench, self._launches)
+        self._launches.append(_launch(self._bench, self._pairs))
+        self._take_canary()
+        self._say(_so_far(self._launches, self._rule))
+
+    def ended(self, stop: Stop) -> PairedLaunches:
+        return PairedLaunches(
+            launches=tuple(self._launches),
+            canaries=tuple(self._canaries),
+            looks=self._rule.looks,
+            stopped=stop,
+            probes=tuple(self._probes),
+            starts=self._next.starts,
+        )
+
+    def _assessed(self) -> Assessment | None:
+        return assess(self._launches, self._probes, self._next.starts, self._rule)
+
+    def _take_canary(self) -> None:
+        if wants_canary(len(self._launches)):
+            self._canaries.append(_launch(self._canary, self._pairs).effect)
+
+    def _probe(self, count: int) -> None:
+        """Raises MeasurementError where they would take too long: a pass without them is none."""
+        usual = statistics.median(launch.effect for launch in self._launches)
+        far = Far(
+            by_median=lowest_cut_off(usual, worst_median(self._rule)),
+            by_mean=lowest_cut_off(usual, worst_mean(self._rule)),
+        )
+        with closing(self._bench.probes(count, far)) as probes:
+            for probe in probes:
+                self._probes.append(_numbers(probe))
+                self._say(_so_far(self._launches, self._rule, len(self._probes), count))
+                if sum(each.seconds for each in self._probes) > self._probing_seconds:
+                    raise MeasurementError(_too_slow(len(self._probes), count))
+
+
+def _too_slow(made: int, wanted: int) -> str:
+    return (
+        f"{made} of {wanted} short looks at fresh starts took longer than gate.seconds allow: a slow "
+        "launch could not be excluded. Raise gate.seconds or gate.rare-launches"
+    )
 
 
 def _launch(bench: Bench, pairs: int) -> Launch:
@@ -118,7 +208,9 @@ def _replanned(bench: Bench, launches: list[Launch]) -> int:
     )
 
 
-def _so_far(launches: list[Launch], rule: Rule) -> Progressing:
+def _so_far(
+    launches: list[Launch], rule: Rule, probes: int = 0, most_probes: int = 0
+) -> Progressing:
     effects = [launch.effect for launch in counted(launches, rule.margin)]
     if len(effects) < 2:  # noqa: PLR2004 -- a spread needs two
         center = 100 * statistics.fmean(effects or [0.0])
@@ -134,4 +226,6 @@ def _so_far(launches: list[Launch], rule: Rule) -> Progressing:
         low=low,
         center=center,
         high=high,
+        probes=probes,
+        most_probes=most_probes,
     )

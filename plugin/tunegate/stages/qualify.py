@@ -10,15 +10,17 @@ import msgspec
 
 from tunegate.artifacts.measurements import Launch
 from tunegate.config import GateConfig
-from tunegate.gate.decision import bounds
+from tunegate.gate.counting import counted
+from tunegate.gate.decision import Bounds, bounds
 from tunegate.gate.resolution import smallest_margin_percent
 from tunegate.ports import Bench, Benchmarker, Clock, Progress
-from tunegate.stages.paired_launches import Progressing, counted, launch_until_decided
+from tunegate.stages.paired_launches import Progressing, launch_until_decided
 
 INJECTED_PERCENT = (0.0, 1.0, 3.0, 5.0, 10.0)
 MARGINS_PERCENT = (0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 7.5, 10.0, 15.0, 20.0)
 _SHARE_OF_AA = 0.4
 _FEWEST, _MOST = 8, 60
+_NO_BOUNDS = Bounds(low=-math.inf, center=0.0, high=math.inf, spread=math.inf)
 
 Outcome = Literal["fail", "pass", "inconclusive", "invalid-env"]
 
@@ -132,16 +134,13 @@ def _gated(
         progress.update(f"{far.launches} launches, {far.center:+.1f} %")
 
     found = launch_until_decided(bench, canary, gate, 1, say)
-    margin = math.log1p(gate.margin_percent / 100)
-    effects = [launch.effect for launch in counted(found.launches, margin)]
-    interval = bounds(effects, looks=len(found.looks), cells=1)
+    said = found.assessed(gate)
     outcome: Outcome = "inconclusive"
-    if found.stopped == "disturbed":
+    if found.stopped == "disturbed" or said is None:
         outcome = "invalid-env"
-    elif interval.low > margin:
-        outcome = "fail"
-    elif interval.high < margin:
-        outcome = "pass"
+    elif said.decision != "undecided":
+        outcome = said.decision
+    interval = said.bounds if said is not None else _NO_BOUNDS
     return Injected(
         percent=percent,
         outcome=outcome,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import statistics
 import time
 from pathlib import Path
 
@@ -13,12 +14,14 @@ import pytest
 from tests.support.simulated_gpus import gpu, simulated
 from tests.support.small_onnx import conv_model, matmul_model, save
 from tunegate.edges.artifact_file import ArtifactFile, ArtifactTensor
-from tunegate.edges.bench import driver
+from tunegate.edges.bench import process
 from tunegate.edges.bench.devices import Devices
-from tunegate.edges.bench.driver import FreshProcesses, PairBench, block_size
+from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.bench.messages import Start
+from tunegate.edges.bench.pair_bench import PairBench, block_size
 from tunegate.edges.light_models import seeded_light
 from tunegate.errors import MeasurementError
+from tunegate.ports import Far
 
 IMAGE = (1, 3, 224, 224)
 
@@ -80,6 +83,51 @@ def test_the_operators_of_an_artifact_are_timed_by_the_names_of_its_layers(tmp_p
     assert all(milliseconds > 0 for milliseconds in times.values())
 
 
+NEVER = Far(by_median=9.0, by_mean=9.0)
+
+
+def test_a_short_look_costs_less_than_a_launch_and_sees_a_slow_head(
+    tmp_path: Path, small: Path, large: Path
+) -> None:
+    bench = FreshProcesses(tmp_path, 1).pair(small, large)
+    launch = bench.launch(12)
+    probes = list(bench.probes(3, NEVER))
+    assert len(probes) == 3
+    assert all(probe.effect > 0.5 and probe.pairs == 3 for probe in probes)
+    assert statistics.median(probe.seconds for probe in probes) < launch.seconds
+
+
+def test_a_start_that_seems_slow_is_looked_at_for_longer(
+    tmp_path: Path, small: Path, large: Path
+) -> None:
+    bench = FreshProcesses(tmp_path, 1).pair(small, large)
+    bench.launch(4)
+    (by_median,) = bench.probes(1, Far(by_median=0.1, by_mean=9.0))
+    (by_mean,) = bench.probes(1, Far(by_median=9.0, by_mean=0.1))
+    assert (by_median.pairs, by_mean.pairs) == (12, 12)
+
+
+def test_every_short_look_has_a_head_of_its_own_and_inputs_of_its_own(
+    tmp_path: Path, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[tuple[int, int]] = []
+    original = process.Process.start
+
+    def start(self: process.Process, again: Start | None = None) -> float:
+        started.append((self.pid, (again or self._start).seed))
+        return original(self, again)
+
+    bench = FreshProcesses(tmp_path, 1).pair(small, small)
+    bench.launch(4)
+    monkeypatch.setattr(process.Process, "start", start)
+    assert len(list(bench.probes(5, NEVER))) == 5
+    heads, bases = started[0::2], started[1::2]
+    assert len({pid for pid, _ in heads}) == 5
+    assert len({pid for pid, _ in bases}) == 2
+    assert [seed for _, seed in heads] == [seed for _, seed in bases]
+    assert len({seed for _, seed in heads}) == 5
+
+
 def test_an_artifact_that_does_not_run_says_why(tmp_path: Path, small: Path) -> None:
     broken = artifact(tmp_path / "broken", matmul_model(), (16, 16))
     (broken / "model.onnx").write_bytes(b"nonsense")
@@ -90,8 +138,8 @@ def test_an_artifact_that_does_not_run_says_why(tmp_path: Path, small: Path) -> 
 def test_a_process_that_hangs_is_given_up(
     tmp_path: Path, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver, "_LIMIT_SECONDS", 1.0)
-    monkeypatch.setattr(driver, "_MODULE", "tests.support.hanging_bench")
+    monkeypatch.setattr(process, "LIMIT_SECONDS", 1.0)
+    monkeypatch.setattr(process, "_MODULE", "tests.support.hanging_bench")
     with pytest.raises(MeasurementError, match="no answer in 1 s"):
         FreshProcesses(tmp_path, 1).pair(small, small).launch(4)
 
@@ -121,17 +169,17 @@ def test_a_block_of_a_side_that_is_much_slower_stays_short(
 
 
 def test_nothing_around_a_process_tells_the_head_from_the_base(small: Path, tmp_path: Path) -> None:
-    sides = [driver.Process(start, tmp_path / "bench.log", {}) for start in both(small)]
+    sides = [process.Process(start, tmp_path / "bench.log", {}) for start in both(small)]
     try:
-        assert len({process.start() > 0 for process in sides}) == 1
-        around = [Path(f"/proc/{process.pid}") for process in sides]
+        assert len({side.start() > 0 for side in sides}) == 1
+        around = [Path(f"/proc/{side.pid}") for side in sides]
         for name in ("environ", "cmdline"):
             base, head = ((place / name).read_bytes() for place in around)
             assert base == head, name
         assert len({(place / "cwd").resolve() for place in around}) == 1
     finally:
-        for process in sides:
-            process.close()
+        for side in sides:
+            side.close()
 
 
 def both(artifact: Path) -> tuple[Start, Start]:
@@ -145,12 +193,12 @@ def test_both_sides_of_a_launch_are_asked_the_same(small: Path) -> None:
 
 
 def test_a_block_ends_when_its_time_is_over(small: Path, tmp_path: Path) -> None:
-    process = driver.Process(driver._start_of(small, 1), tmp_path / "bench.log", {})
+    running = process.Process(process.start_of(small, 1), tmp_path / "bench.log", {})
     try:
-        process.start()
+        running.start()
         started = time.monotonic()
-        times = process.block_ms(1_000_000, most_seconds=0.2)
+        times = running.block_ms(1_000_000, most_seconds=0.2)
     finally:
-        process.close()
+        running.close()
     assert 1 <= len(times) < 1_000_000
     assert time.monotonic() - started < 20

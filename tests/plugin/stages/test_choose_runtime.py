@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -12,7 +12,7 @@ from tunegate.artifacts.builds import Build, CellBuilds, CellCandidates
 from tunegate.artifacts.measurements import Histogram, Launch
 from tunegate.edges.terminal import Log
 from tunegate.errors import MeasurementError
-from tunegate.ports import Shapes
+from tunegate.ports import Far, Shapes
 from tunegate.stages.choose_runtime import NOISE, choose_runtime, faster
 
 TASKS = (make_task("conv", 1.0),)
@@ -37,6 +37,9 @@ class ScriptedPairs:
             message = "no answer in 120 s"
             raise MeasurementError(message)
         return make_launches([effect])[0]
+
+    def probes(self, count: int, far: Far) -> Generator[Launch]:
+        raise AssertionError
 
     def single_ms(self, artifact: Path) -> float:
         raise AssertionError

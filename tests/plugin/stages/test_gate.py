@@ -127,13 +127,22 @@ def test_a_proven_regression_is_never_hidden(statuses: list[Status]) -> None:
 
 def test_a_tiny_absolute_change_does_not_fail() -> None:
     measurement = make_measurement(SLOWER)
-    tiny = msgspec.structs.replace(
-        measurement,
-        launches=tuple(
-            msgspec.structs.replace(x, base_ms=0.002, head_ms=0.0022) for x in measurement.launches
-        ),
+    launches, probes = (
+        tuple(msgspec.structs.replace(x, base_ms=0.002, head_ms=0.0022) for x in some)
+        for some in (measurement.launches, measurement.probes)
     )
+    tiny = msgspec.structs.replace(measurement, launches=launches, probes=probes)
     assert gated(tiny).status == "pass"
+
+
+def test_a_few_starts_that_add_more_than_the_floor_are_no_tiny_change() -> None:
+    measurement = make_measurement(SLOWER)
+    launches = tuple(
+        msgspec.structs.replace(x, base_ms=0.002, head_ms=0.0022) for x in measurement.launches
+    )
+    slow = msgspec.structs.replace(make_launches((3.0,))[0], base_ms=0.002, head_ms=0.04)
+    found = msgspec.structs.replace(measurement, launches=launches, probes=(slow,) * 15)
+    assert gated(found).status == "inconclusive"
 
 
 NAN = float("nan")

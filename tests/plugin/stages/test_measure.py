@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -13,7 +13,7 @@ from tunegate.config import GateConfig
 from tunegate.edges.terminal import Log
 from tunegate.errors import MeasurementError
 from tunegate.gate.histogram import histogram, total
-from tunegate.ports import Shapes
+from tunegate.ports import Far, Shapes
 from tunegate.stages.measure import Reference, measure
 from tunegate_cache.format.records import DeviceFingerprint
 
@@ -28,6 +28,7 @@ class ScriptedBench:
     def __init__(self, effects: list[float | None]) -> None:
         self.effects = effects
         self.asked: list[int] = []
+        self.probed = 0
 
     def launch(self, pairs: int) -> Launch:
         self.asked.append(pairs)
@@ -36,6 +37,10 @@ class ScriptedBench:
             message = "the measuring process killed by SIGKILL"
             raise MeasurementError(message)
         return make_launches([effect])[0]
+
+    def probes(self, count: int, far: Far) -> Generator[Launch]:
+        self.probed = count
+        yield from make_launches([0.0] * count)
 
 
 class ScriptedBenchmarker:

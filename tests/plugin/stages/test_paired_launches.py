@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 
 import msgspec
 import pytest
@@ -8,18 +8,23 @@ import pytest
 from tests.support.measured_cells import make_launches
 from tunegate.artifacts.measurements import Clocks, Launch
 from tunegate.config import GateConfig
-from tunegate.stages.paired_launches import (
-    PairedLaunches,
-    Progressing,
-    counted,
-    launch_until_decided,
-)
+from tunegate.errors import MeasurementError
+from tunegate.gate.counting import counted
+from tunegate.gate.histogram import histogram
+from tunegate.ports import Far
+from tunegate.stages.paired_launches import PairedLaunches, Progressing, launch_until_decided
 
 
 class ScriptedBench:
     within_spread, start_seconds, pair_seconds = 0.01, 2.0, 0.5
 
-    def __init__(self, effects: Sequence[float], noises: Sequence[float] = ()) -> None:
+    def __init__(
+        self,
+        effects: Sequence[float],
+        noises: Sequence[float] = (),
+        probes: Sequence[float] = (),
+    ) -> None:
+        self.probe_effects = [*probes, *[0.0] * 100]
         quiet = [*noises, *[0.001] * len(effects)]
         self.launches = [
             msgspec.structs.replace(launch, noise=noise)
@@ -31,16 +36,21 @@ class ScriptedBench:
         self.done += 1
         return self.launches.pop(0)
 
+    def probes(self, count: int, far: Far) -> Generator[Launch]:
+        for _ in range(count):
+            yield make_launches([self.probe_effects.pop(0)])[0]
+
 
 def measured(
     bench: ScriptedBench,
     canary: ScriptedBench | None = None,
     seconds: float = 100.0,
     extend: bool = True,
+    rare: float = 0.2,
 ) -> tuple[PairedLaunches, list[Progressing]]:
     said: list[Progressing] = []
     quiet = canary or ScriptedBench([0.0] * 20)
-    gate = GateConfig(seconds=seconds, extend=extend)
+    gate = GateConfig(seconds=seconds, extend=extend, rare_launches=rare)
     return launch_until_decided(bench, quiet, gate, 1, said.append), said
 
 
@@ -130,3 +140,62 @@ def test_the_budget_may_be_spent_once_more_and_not_a_third_time() -> None:
     assert [each.most for each in said][2:4] == [4, 9]
     once, _ = measured(ScriptedBench(near), seconds=5.5, extend=False)
     assert (once.looks, len(once.launches), once.stopped) == ((4,), 4, "budget")
+
+
+SAME = [0.0, 0.001, -0.001, 0.0005, 0.0, 0.001, -0.001, 0.0] * 8
+
+
+def test_after_a_pass_short_looks_make_up_the_starts() -> None:
+    found, said = measured(ScriptedBench(SAME))
+    assert (found.stopped, len(found.launches), len(found.probes)) == ("decided", 4, 12)
+    assert found.starts == (16,)
+    assert (said[-1].probes, said[-1].most_probes) == (12, 12)
+
+
+def test_a_fail_is_not_looked_at_any_further() -> None:
+    found, _ = measured(ScriptedBench([0.1, 0.101, 0.1, 0.099]))
+    assert found.probes == ()
+
+
+def test_a_slow_start_is_measured_on_and_clean_launches_after_it_pass() -> None:
+    found, _ = measured(ScriptedBench(SAME, probes=[0.0] * 5 + [0.3]))
+    assert (found.stopped, len(found.probes)) == ("decided", 12)
+    assert len(found.launches) + 12 == found.starts[1]
+    assessed = found.assessed(GateConfig())
+    assert assessed is not None
+    assert assessed.decision == "pass"
+
+
+def test_a_mode_of_the_head_is_no_pass() -> None:
+    often = [0.0, 0.001, -0.001, 0.0005, *[0.0, 0.0, 0.001, -0.001, 0.2] * 12]
+    bench = ScriptedBench(often, probes=[0.0, 0.0, 0.2, 0.0, 0.2, 0.0, 0.0, 0.2])
+    found, _ = measured(bench)
+    assessed = found.assessed(GateConfig())
+    assert assessed is not None
+    assert assessed.decision == "undecided"
+    without = measured(ScriptedBench(often), rare=0.0)[0].assessed(GateConfig(rare_launches=0.0))
+    assert without is not None
+    assert without.decision == "pass"
+
+
+def test_short_looks_that_take_too_long_are_no_pass() -> None:
+    class Slow(ScriptedBench):
+        def probes(self, count: int, far: Far) -> Generator[Launch]:
+            for probe in super().probes(count, far):
+                yield msgspec.structs.replace(probe, seconds=40.0)
+
+    with pytest.raises(MeasurementError, match=r"Raise gate\.seconds or gate\.rare-launches"):
+        measured(Slow(SAME), seconds=10.0)
+
+
+def test_the_mean_of_the_inferences_is_a_test_of_its_own() -> None:
+    times = histogram([1.0] * 50)
+    bench = ScriptedBench(SAME)
+    bench.launches = [
+        msgspec.structs.replace(x, mean_effect=0.5, base_times=times, head_times=times)
+        for x in bench.launches
+    ]
+    found, _ = measured(bench)
+    assessed = found.assessed(GateConfig())
+    assert assessed is not None
+    assert (assessed.median, assessed.decision) == ("pass", "fail")

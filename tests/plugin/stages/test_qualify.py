@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,7 @@ from tests.support.hand_clock import HandClock
 from tunegate.artifacts.measurements import Histogram, Launch
 from tunegate.config import GateConfig
 from tunegate.edges.terminal import Log
-from tunegate.ports import Shapes
+from tunegate.ports import Far, Shapes
 from tunegate.stages.qualify import INJECTED_PERCENT, Qualification, qualify
 
 
@@ -42,6 +42,10 @@ class MadeUpMachine:
             seconds=2.0,
             noise=1e-4,
         )
+
+    def probes(self, count: int, far: Far) -> Generator[Launch]:
+        for _ in range(count):
+            yield self.launch(3)
 
     def single_ms(self, artifact: Path) -> float:
         raise AssertionError

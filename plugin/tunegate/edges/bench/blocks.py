@@ -21,6 +21,11 @@ class Blocks:
         self._times[side].append(times_ms)
         self._states[side].append(state or GpuState())
 
+    @property
+    def pairs(self) -> int:
+        """All that were made."""
+        return len(self._times[1])
+
     def times(self, side: int) -> list[float]:
         """Of every inference of the pairs that count."""
         return [ms for block in self._counted(side) for ms in block]
@@ -28,6 +33,11 @@ class Blocks:
     def counted_medians(self) -> tuple[list[float], list[float]]:
         """Of each block."""
         base, head = ([statistics.median(block) for block in self._counted(n)] for n in (0, 1))
+        return base, head
+
+    def counted_means(self) -> tuple[list[float], list[float]]:
+        """Of each block."""
+        base, head = ([statistics.fmean(block) for block in self._counted(n)] for n in (0, 1))
         return base, head
 
     def clocks(self) -> Clocks | None:

@@ -6,14 +6,16 @@ import math
 import random
 import statistics
 import time
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 
 from tunegate.artifacts.measurements import Histogram, Launch
 from tunegate.edges.bench.command_output import output_of
 from tunegate.errors import MeasurementError
 from tunegate.gate.histogram import histogram
-from tunegate.ports import Bench, Benchmarker, Shapes
+from tunegate.ports import Bench, Benchmarker, Far, Shapes
+
+_PROBES_OF_BASE = 4
 
 
 class Commands:
@@ -60,16 +62,31 @@ class CommandPair:
         order = [0, 1]
         self._chance.shuffle(order)
         times = {side: latencies_ms(self._lines[side]) for side in order}
-        base_ms, head_ms = statistics.median(times[0]), statistics.median(times[1])
-        return Launch(
-            effect=math.log(head_ms / base_ms),
-            base_ms=base_ms,
-            head_ms=head_ms,
-            pairs=1,
-            seconds=time.monotonic() - started,
-            base_times=histogram(times[0]),
-            head_times=histogram(times[1]),
-        )
+        return _launched(times[0], times[1], started)
+
+    def probes(self, count: int, far: Far) -> Generator[Launch]:
+        """Every few starts of the head are held against one of the base. A command cannot be looked at
+        for longer: `far` is ignored."""
+        base: list[float] = []
+        for number in range(count):
+            started = time.monotonic()
+            if number % _PROBES_OF_BASE == 0:
+                base = latencies_ms(self._lines[0])
+            yield _launched(base, latencies_ms(self._lines[1]), started)
+
+
+def _launched(base: Sequence[float], head: Sequence[float], started: float) -> Launch:
+    base_ms, head_ms = statistics.median(base), statistics.median(head)
+    return Launch(
+        effect=math.log(head_ms / base_ms),
+        base_ms=base_ms,
+        head_ms=head_ms,
+        pairs=1,
+        seconds=time.monotonic() - started,
+        mean_effect=math.log(statistics.fmean(head) / statistics.fmean(base)),
+        base_times=histogram(base),
+        head_times=histogram(head),
+    )
 
 
 def latencies_ms(line: str) -> list[float]:

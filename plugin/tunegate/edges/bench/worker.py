@@ -66,6 +66,8 @@ def _answer(request: BenchRequest) -> BenchReply:
 
 
 def _start(request: Start) -> Ready:
+    """Once more for other inputs: what was loaded before goes first."""
+    _loaded.clear()
     _pin(request.threads)
     if request.model:
         run = load_onnx(Path(request.model), request.threads, request.seed)

@@ -1,0 +1,100 @@
+"""How often gates fail and pass what is known, the old rule beside the new one.
+
+    PYTHONPATH=.:benchmarks python benchmarks/operating_table.py [--data FILE.npz ...] [--gates 200]
+
+Whole gates run on recorded launches of one artifact against itself (and on made-up ones), each from a
+random launch on, with a truth put in. The old rule looks at the medians of launches only.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from operating_scenarios import scenarios, synthetic
+from tests.support.simulated_launches import Gate, Noise, Scenario, gates
+
+from tunegate.config import GateConfig
+
+NEW = GateConfig()
+OLD = GateConfig(rare_launches=0.0, tail_margin_percent=1000.0)
+DATA = Path(__file__).parent / "data" / "launches.npz"
+_TVM_START_SECONDS = 1.3
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--data", type=Path, nargs="+", default=[DATA])
+    parser.add_argument("--gates", type=int, default=200)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--series", default="")
+    parser.add_argument("--rare", type=float, default=NEW.rare_launches)
+    options = parser.parse_args()
+    noises = [
+        *(each for path in options.data for each in recorded(path)),
+        *(synthetic(f"made up, {100 * s:g} %", s) for s in (0.003, 0.01, 0.03)),
+    ]
+    noises = [noise for noise in noises if options.series in noise.name]
+    wanted = [each for each in scenarios() if options.only in each.name]
+    print(HEAD)
+    for scenario in wanted:
+        print(told(scenario, noises, options.gates, options.rare), flush=True)
+
+
+HEAD = (
+    "| true change | mean | new: fail | pass | undecided | invalid | worst series | seconds, median | "
+    "p95 | old: fail | pass | seconds, median |\n"
+    "| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |"
+)
+
+
+def recorded(path: Path) -> Iterator[Noise]:
+    """Series of `bench-rules`, or one array `data` of nanoseconds."""
+    with np.load(path, allow_pickle=False) as archive:
+        if "data" in archive.files:
+            yield Noise(path.stem, archive["data"].astype(float) / 1e6, 2.0)
+            return
+        for key in sorted(archive.files):
+            if key.endswith(".times_ns"):
+                name = key.removesuffix(".times_ns")
+                seconds = float(archive[f"{name}.seconds"])
+                start = _TVM_START_SECONDS if "tvm" in name else 0.25
+                yield Noise(name, archive[key].astype(float) / 1e6, seconds, start)
+
+
+def told(scenario: Scenario, noises: Sequence[Noise], count: int, rare: float) -> str:
+    new = [gates(n, scenario, _config(rare), count, seed) for seed, n in enumerate(noises)]
+    old = [gates(n, scenario, OLD, count, seed) for seed, n in enumerate(noises)]
+    wrong = "fail" if scenario.is_unchanged else "pass"
+    worst = max(range(len(noises)), key=lambda at: _share(new[at], wrong))
+    every, before = [g for each in new for g in each], [g for each in old for g in each]
+    seconds = [gate.seconds for gate in every]
+    mark = " *" if scenario.is_promised or scenario.is_unchanged else ""
+    cells = [
+        scenario.name + mark,
+        f"{scenario.mean_percent:+.1f} %",
+        *(
+            f"{100 * _share(every, what):.1f} %"
+            for what in ("fail", "pass", "undecided", "invalid-env")
+        ),
+        f"{100 * _share(new[worst], wrong):.1f} % {wrong} ({noises[worst].name})",
+        f"{np.median(seconds):.0f}",
+        f"{np.percentile(seconds, 95):.0f}",
+        *(f"{100 * _share(before, what):.1f} %" for what in ("fail", "pass")),
+        f"{np.median([gate.seconds for gate in before]):.0f}",
+    ]
+    return "| " + " | ".join(cells) + " |"
+
+
+def _config(rare: float) -> GateConfig:
+    return GateConfig(rare_launches=rare)
+
+
+def _share(found: Sequence[Gate], outcome: str) -> float:
+    return sum(gate.outcome == outcome for gate in found) / max(1, len(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+"""ports.Bench: two artifacts, timed in alternating blocks of fresh processes."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+import time
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from tunegate.artifacts.measurements import Launch
+from tunegate.edges.bench.blocks import Blocks
+from tunegate.edges.bench.devices import Devices, Lent
+from tunegate.edges.bench.launch_order import LaunchOrder, launch_order
+from tunegate.edges.bench.messages import Start
+from tunegate.edges.bench.process import WARM_UP_SECONDS, Process, start_of
+from tunegate.edges.nvidia.state import Look
+from tunegate.gate.effect import launch_effect, launch_noise, within_spread
+from tunegate.gate.histogram import histogram
+from tunegate.ports import Far
+
+_LEAST_BLOCK_MS, _USUAL_INFERENCES, _LONGEST_BLOCK_MS, _FEWEST = 50.0, 20, 500.0, 3
+_SHORT_WARM_UP_SECONDS = 0.1
+_PROBES_OF_BASE = 4
+"""So many share a process of the base: its own luck is in all of them."""
+_PROBE_PAIRS = (3, 3, 6)
+"""And then so many more, while the head seems slow."""
+
+
+class PairBench:
+    """Two artifacts, measured launch by launch; the block size is calibrated by the first. Both sides of a
+    launch have the same inputs."""
+
+    def __init__(
+        self,
+        base: Path,
+        head: Path,
+        scratch: Path,
+        seed: int,
+        devices: Devices,
+        slowdown_percent: float = 0.0,
+    ) -> None:
+        self._slowdowns = (0.0, slowdown_percent)
+        self._scratch, self._seed = scratch, seed
+        self._devices, self._artifacts = devices, (base, head)
+        self._launches = 0
+        self._inferences: int | None = None
+        self._most_probed = _USUAL_INFERENCES
+        self.within_spread = 0.0
+        self.start_seconds = 0.0
+        self.pair_seconds = 0.0
+
+    def launch(self, pairs: int) -> Launch:
+        """Two fresh processes in random order; ABBA quartets from a random start. Raises
+        MeasurementError."""
+        with self._devices.of(*self._artifacts) as device:
+            return self._launch(pairs, device)
+
+    def probes(self, count: int, far: Far) -> Generator[Launch]:
+        """Every few share a process of the base, which loads it again for the inputs of each. Raises
+        MeasurementError."""
+        for first in range(0, count, _PROBES_OF_BASE):
+            with self._devices.of(*self._artifacts) as device, ExitStack() as stack:
+                start = self._starts(self._seed, _SHORT_WARM_UP_SECONDS)[0]
+                base = self._process(stack, start, device.variables)
+                for _ in range(first, min(count, first + _PROBES_OF_BASE)):
+                    yield self._probe(base, device, far)
+
+    def _probe(self, base: Process, device: Lent, far: Far) -> Launch:
+        """Who seems far off is looked at for longer: what ends was a burst, and no slow process."""
+        started = time.monotonic()
+        self._launches += 1
+        order = launch_order(self._seed, self._launches, sum(_PROBE_PAIRS))
+        starts = self._starts(order.inputs, _SHORT_WARM_UP_SECONDS)
+        begins = iter(order.blocks)
+        with ExitStack() as stack:
+            head = self._process(stack, starts[1], device.variables)
+            head.start()
+            base.start(starts[0])
+            taken = Blocks()
+            for pairs in _PROBE_PAIRS:
+                some = tuple(itertools.islice(begins, pairs))
+                self._add_blocks(taken, (base, head), some, self._probe_size(), device.look)
+                if not _is_far(taken, far):
+                    break
+            return _summed(taken, (base, head), started)
+
+    def _launch(self, pairs: int, device: Lent) -> Launch:
+        started = time.monotonic()
+        self._launches += 1
+        order = launch_order(self._seed, self._launches, pairs)
+        with ExitStack() as stack:
+            processes = self._started(stack, order, device.variables)
+            self.start_seconds = time.monotonic() - started
+            blocks_started = time.monotonic()
+            taken = Blocks()
+            self._add_blocks(taken, processes, order.blocks, self._block_size(), device.look)
+            self.pair_seconds = (time.monotonic() - blocks_started) / pairs
+        self.within_spread = within_spread(*taken.counted_medians())
+        return _summed(taken, processes, started)
+
+    def _starts(self, seed: int, warm_up_seconds: float = WARM_UP_SECONDS) -> tuple[Start, Start]:
+        base, head = (
+            start_of(artifact, seed, slowdown, warm_up_seconds)
+            for artifact, slowdown in zip(self._artifacts, self._slowdowns, strict=True)
+        )
+        return base, head
+
+    def _add_blocks(
+        self,
+        taken: Blocks,
+        processes: Sequence[Process],
+        begins: Sequence[int],
+        inferences: int,
+        look: Look,
+    ) -> None:
+        """The device is looked at between blocks only: asking it while it works disturbs it."""
+        for first in begins:
+            for side in (first, 1 - first):
+                times = processes[side].block_ms(inferences)
+                taken.add(side, times, look())
+
+    def _started(
+        self, stack: ExitStack, order: LaunchOrder, variables: Mapping[str, str]
+    ) -> list[Process]:
+        starts = self._starts(order.inputs)
+        processes = {
+            side: self._process(stack, starts[side], variables) for side in order.processes
+        }
+        milliseconds = {side: processes[side].start() for side in order.processes}
+        if self._inferences is None:
+            faster, slower = min(milliseconds.values()), max(milliseconds.values())
+            self._inferences = block_size(faster, slower)
+            self._most_probed = max(_FEWEST, round(_LEAST_BLOCK_MS / max(slower, 1e-4)))
+        return [processes[0], processes[1]]
+
+    def _process(self, stack: ExitStack, start: Start, variables: Mapping[str, str]) -> Process:
+        process = Process(start, self._scratch / "bench.log", variables)
+        stack.callback(process.close)
+        return process
+
+    def _block_size(self) -> int:
+        return self._inferences or _USUAL_INFERENCES
+
+    def _probe_size(self) -> int:
+        """No longer than it takes to see a slow process."""
+        return min(self._block_size(), self._most_probed)
+
+
+def block_size(faster_ms: float, slower_ms: float) -> int:
+    """Inferences of a block of either side: 20 of them and 50 ms of the faster side at least, unless
+    that took the slower side over half a second: a slow model is steady enough for 3, and two dozen
+    blocks must not eat the budget of its cell, also where one side is a hundred times the other."""
+    wanted = max(_USUAL_INFERENCES, _LEAST_BLOCK_MS / max(faster_ms, 1e-4))
+    return max(_FEWEST, int(min(wanted, _LONGEST_BLOCK_MS / max(slower_ms, 1e-4))))
+
+
+def _is_far(taken: Blocks, far: Far) -> bool:
+    by_median = launch_effect(*taken.counted_medians())
+    return by_median >= far.by_median or launch_effect(*taken.counted_means()) >= far.by_mean
+
+
+def _summed(taken: Blocks, processes: Sequence[Process], started: float) -> Launch:
+    medians = taken.counted_medians()
+    base_times, head_times = taken.times(0), taken.times(1)
+    return Launch(
+        effect=launch_effect(*medians),
+        base_ms=statistics.median(base_times),
+        head_ms=statistics.median(head_times),
+        pairs=taken.pairs,
+        seconds=time.monotonic() - started,
+        noise=launch_noise(*medians),
+        mean_effect=launch_effect(*taken.counted_means()),
+        base_times=histogram(base_times),
+        head_times=histogram(head_times),
+        base_peak_bytes=processes[0].peak_bytes,
+        head_peak_bytes=processes[1].peak_bytes,
+        base_workspace_bytes=processes[0].workspace_bytes,
+        head_workspace_bytes=processes[1].workspace_bytes,
+        clocks=taken.clocks(),
+    )

@@ -1,0 +1,101 @@
+"""One fresh process that loads an artifact and times it."""
+
+from __future__ import annotations
+
+import selectors
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeVar, cast
+
+from tunegate.edges.artifact_file import ArtifactFile
+from tunegate.edges.bench.messages import (
+    BenchReply,
+    Block,
+    Broken,
+    Profile,
+    Profiled,
+    Ready,
+    Start,
+    Timed,
+)
+from tunegate.edges.child import Child, ChildDiedError
+from tunegate.errors import MeasurementError
+
+_MODULE = "tunegate.edges.bench.worker"
+WARM_UP_SECONDS = 0.5
+LIMIT_SECONDS = 120.0
+_MOST_BLOCK_SECONDS = 5.0
+
+Expected = TypeVar("Expected", Ready, Timed, Profiled)
+
+
+class Process:
+    """One side of a launch."""
+
+    def __init__(self, start: Start, log: Path, more: Mapping[str, str]) -> None:
+        kind = cast("type[BenchReply]", BenchReply)
+        variables = {
+            "TVM_NUM_THREADS": str(start.threads),
+            # Bound to a core, a thread waits there for whoever else is on it.
+            "TVM_BIND_THREADS": "0",
+            "OMP_NUM_THREADS": str(start.threads),
+            "PYTHONHASHSEED": "0",
+            **more,
+        }
+        self._log = log
+        self._child: Child[BenchReply] = Child(_MODULE, kind, variables=variables, log=log)
+        self._start = start
+        self.peak_bytes = self.workspace_bytes = 0
+
+    def start(self, again: Start | None = None) -> float:
+        """Median milliseconds after warming up. A process that runs already may load `again`."""
+        ready = self._ask(again or self._start, Ready)
+        self.peak_bytes, self.workspace_bytes = ready.peak_bytes, ready.workspace_bytes
+        return ready.milliseconds
+
+    def block_ms(
+        self, inferences: int, most_seconds: float = _MOST_BLOCK_SECONDS
+    ) -> tuple[float, ...]:
+        timed = self._ask(Block(inferences, most_seconds), Timed)
+        return tuple(n / 1e6 for n in timed.nanoseconds)
+
+    def operators_ms(self, inferences: int) -> dict[str, float]:
+        request = Profile(self._start.artifact, self._start.threads, inferences, self._start.seed)
+        return self._ask(request, Profiled).milliseconds
+
+    @property
+    def pid(self) -> int:
+        return self._child.pid
+
+    def close(self) -> None:
+        self._child.kill()
+
+    def _ask(self, request: Start | Block | Profile, expected: type[Expected]) -> Expected:
+        deadline = time.monotonic() + LIMIT_SECONDS
+        try:
+            self._child.send(request)
+            with selectors.DefaultSelector() as selector:
+                selector.register(self._child, selectors.EVENT_READ)
+                while time.monotonic() < deadline:
+                    selector.select(timeout=1.0)
+                    reply = self._child.receive()
+                    if isinstance(reply, expected):
+                        return reply
+                    if isinstance(reply, Broken):
+                        raise MeasurementError(reply.reason)
+        except ChildDiedError as error:
+            message = f"the measuring process {error} (log: {self._log})"
+            raise MeasurementError(message) from error
+        message = f"no answer in {LIMIT_SECONDS:.0f} s (log: {self._log})"
+        raise MeasurementError(message)
+
+
+def start_of(
+    artifact: Path,
+    seed: int,
+    slowdown_percent: float = 0.0,
+    warm_up_seconds: float = WARM_UP_SECONDS,
+) -> Start:
+    threads = ArtifactFile.read(artifact).threads
+    return Start(str(artifact.absolute()), "", threads, warm_up_seconds, seed, slowdown_percent)

@@ -1,0 +1,66 @@
+"""What is still to be done once the medians of the launches pass."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tunegate.gate.assessment import Assessment
+from tunegate.gate.decision import bounds, projected_launches
+from tunegate.gate.sequential import Rule
+from tunegate.gate.slow_modes import SECOND_ERROR, second_look, starts_needed
+
+
+class Next(msgspec.Struct, frozen=True, kw_only=True):
+    """`probes` more short looks at fresh starts, or one more launch, or neither: then it is over.
+    `starts` are those at which slow modes are asked about, as far as is planned."""
+
+    probes: int = 0
+    launch: bool = False
+    starts: tuple[int, ...] = ()
+
+
+def after_pass(found: Assessment, starts: tuple[int, ...], launches: int, rule: Rule) -> Next:
+    """`launches` are all that were made."""
+    decisions = {each.decision for each in found.inside}
+    if "fail" in decisions:
+        return Next(starts=starts)
+    if "undecided" in decisions:
+        return Next(launch=launches < rule.looks[-1], starts=starts)
+    return _about_modes(found, starts, launches, rule) if rule.rare else Next()
+
+
+def _about_modes(found: Assessment, starts: tuple[int, ...], launches: int, rule: Rule) -> Next:
+    """A slow start is answered with more launches of both sides: they tell a slow head from a slow
+    machine."""
+    made = min(len(seen.effects) for seen in found.modes)
+    if found.excluded.is_clean:
+        return Next(starts=starts or (made,))
+    first = starts_needed(rule.rare)
+    if not starts and made < first:
+        return Next(probes=first - made, starts=(first,))
+    planned = starts or (made,)
+    left = rule.looks[-1] - launches
+    if len(planned) == 1:
+        planned = (planned[0], _second(found, rule, made + left) or made)
+    may_pass = made < planned[1] or launches < _bounded_by(rule)
+    return Next(launch=left > 0 and (may_pass or _may_fail(found, rule)), starts=planned)
+
+
+def _second(found: Assessment, rule: Rule, most: int) -> int | None:
+    wanted = [second_look(rule.rare, seen, most) for seen in found.modes]
+    known = [each for each in wanted if each is not None]
+    return max(known) if len(known) == len(wanted) else None
+
+
+def _bounded_by(rule: Rule) -> int:
+    """The look whose bounds answer by themselves; 0 where it cannot be paid for."""
+    wanted = starts_needed(rule.rare, SECOND_ERROR)
+    return next((look for look in rule.looks if look >= wanted), 0)
+
+
+def _may_fail(found: Assessment, rule: Rule) -> bool:
+    """Whether the launches that there may be would likely prove that the mean is over the margin."""
+    seen = found.modes[0]
+    likely = bounds(seen.effects, looks=len(rule.looks), cells=rule.cells)
+    projected = projected_launches(likely, rule.margin, looks=len(rule.looks))
+    return likely.center > rule.margin and projected is not None and projected <= rule.looks[-1]

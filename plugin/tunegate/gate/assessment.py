@@ -1,0 +1,169 @@
+"""All that the launches of one cell say: the median, what is inside a launch, slow launches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from tunegate.artifacts.measurements import Excluded, Inside, Launch
+from tunegate.gate.counting import counted, left_out
+from tunegate.gate.decision import Bounds, Decision, bounds, decide
+from tunegate.gate.inside import inside, mean_effects
+from tunegate.gate.sequential import Rule, last_look
+from tunegate.gate.slow_modes import (
+    POINTS_PERCENT,
+    Seen,
+    cut_off,
+    excluded_share,
+    is_clean,
+    slow_starts,
+)
+
+TAIL_POINTS_PERCENT = 5.0
+"""So much over its margin the mean of all inferences must be, by a mode of launches."""
+_CONFIDENCE_PERCENT = 95.0
+_ENDLESS = 10.0
+
+
+class Assessment(msgspec.Struct, frozen=True, kw_only=True):
+    """`median` is the decision by the medians of blocks alone, after `launches` that count. `modes` are
+    those by the medians and by the means of the blocks of every start."""
+
+    launches: tuple[Launch, ...]
+    bounds: Bounds
+    median: Decision
+    inside: tuple[Inside, ...]
+    modes: tuple[Seen, ...]
+    excluded: Excluded
+
+    @property
+    def decision(self) -> Decision:
+        """One test that fails is enough; a pass needs all of them."""
+        tests = [self.median, *(each.decision for each in self.inside)]
+        if "fail" in tests:
+            return "fail"
+        return "pass" if set(tests) == {"pass"} and self.excluded.is_clean else "undecided"
+
+
+def assess(
+    launches: Sequence[Launch], probes: Sequence[Launch], starts: Sequence[int], rule: Rule
+) -> Assessment | None:
+    """None where there is no interval. `starts` are the numbers of starts at which slow modes were
+    asked about: the second answer has the rest of the error."""
+    undisturbed = counted(launches, rule.margin)
+    decisive = undisturbed[: last_look(len(undisturbed), rule.looks)]
+    if not _have_a_spread(decisive):
+        return None
+    looks = len(rule.looks)
+    found = bounds([launch.effect for launch in decisive], looks=looks, cells=rule.cells)
+    tests = inside(decisive, margin=rule.tail_margin, looks=looks, cells=rule.cells)
+    median = decide(found, rule.margin)
+    second = starts[1] if len(starts) > 1 else None
+    modes = tuple(
+        msgspec.structs.replace(each, second=second)
+        for each in _modes(launches, probes, rule, _bounded(decisive, median, tests))
+    )
+    return Assessment(
+        launches=tuple(decisive),
+        bounds=found,
+        median=median,
+        inside=tests,
+        modes=modes,
+        excluded=_excluded(modes, rule),
+    )
+
+
+def worst_median(rule: Rule) -> float:
+    """The mean over launches that a slow mode must not reach."""
+    return math.log1p((rule.margin_percent + POINTS_PERCENT) / 100)
+
+
+def worst_mean(rule: Rule) -> float:
+    """The same for the mean of the inferences."""
+    return math.log1p((rule.tail_margin_percent + TAIL_POINTS_PERCENT) / 100)
+
+
+def _bounded(
+    decisive: Sequence[Launch], median: Decision, tests: Sequence[Inside]
+) -> tuple[int, int]:
+    """Over how many launches the bounds of the median, and of the mean, say that it passes."""
+    by_mean = any(each.what == "mean" and each.is_resolved for each in tests)
+    return len(decisive) * (median == "pass"), len(decisive) * by_mean
+
+
+def _modes(
+    launches: Sequence[Launch], probes: Sequence[Launch], rule: Rule, bounded: tuple[int, int]
+) -> tuple[Seen, ...]:
+    """Of two kinds. A launch that does not count for its noise is a start all the same where the head is
+    slow in it: else a mode that is noisy, too, would never be seen."""
+    usual, others = counted(launches, rule.margin), left_out(launches, rule.margin)
+    by_median = _seen(
+        [x.effect for x in usual],
+        [x.effect for x in others],
+        [x.effect for x in probes],
+        worst_median(rule),
+        rule.rare,
+    )
+    by_mean = _seen(
+        mean_effects(usual), mean_effects(others), mean_effects(probes), worst_mean(rule), rule.rare
+    )
+    return tuple(
+        msgspec.structs.replace(each, bounded=count)
+        for each, count in zip((by_median, by_mean), bounded, strict=True)
+        if each is not None
+    )
+
+
+def _seen(
+    usual: Sequence[float],
+    others: Sequence[float],
+    probes: Sequence[float],
+    worst: float,
+    rare: float,
+) -> Seen | None:
+    if not usual:
+        return None
+    usual, others, probes = (list(map(_sure, effects)) for effects in (usual, others, probes))
+    found = Seen(effects=(*usual, *probes), paired=tuple(usual), worst=worst)
+    limit = cut_off(rare or 1.0, found.usual, worst)
+    slow = [effect for effect in others if abs(effect - found.usual) >= limit - found.usual]
+    return msgspec.structs.replace(
+        found,
+        effects=(*found.effects, *slow),
+        paired=(*usual, *slow),
+        probed=tuple(probes),
+        left_out=tuple(slow),
+    )
+
+
+def _sure(effect: float) -> float:
+    """What is no number is as slow as can be: nothing is excluded by it."""
+    return effect if math.isfinite(effect) else _ENDLESS
+
+
+def _excluded(modes: Sequence[Seen], rule: Rule) -> Excluded:
+    """What all kinds exclude, told by the one that saw most slow launches."""
+    clean = not rule.rare or all(is_clean(rule.rare, seen) for seen in modes)
+    shares = [excluded_share(seen) for seen in modes]
+    known = [share for share in shares if share is not None]
+    share = max(known) if known and len(known) == len(shares) else None
+    shown = rule.rare or share or 1.0
+    worst = max(modes, key=lambda seen: slow_starts(shown, seen))
+    return Excluded(
+        asked_percent=100 * rule.rare,
+        share_percent=100 * share if share is not None else None,
+        confidence_percent=_CONFIDENCE_PERCENT,
+        mean_percent=100 * math.expm1(worst.worst),
+        starts=len(worst.effects),
+        slow=slow_starts(shown, worst),
+        cut_off_percent=100 * math.expm1(cut_off(shown, worst.usual, worst.worst)),
+        is_clean=clean,
+    )
+
+
+def _have_a_spread(launches: Sequence[Launch]) -> bool:
+    """Two numbers at least, and nothing that is none: an interval needs a spread."""
+    effects = [launch.effect for launch in launches]
+    return len(effects) > 1 and all(math.isfinite(effect) for effect in effects)

@@ -1,0 +1,126 @@
+"""What the median of a block hides: the mean and the slow end of the latencies inside a launch.
+
+Each is a test of its own over launches, with Student's t as for the median. The mean of a launch is the
+Hodges-Lehmann estimate over its pairs of block means, which a few disturbed blocks hardly move and a
+slow inference in every block does. A percentile of a launch is that of all its inferences; on a machine
+whose base alone scatters too much there it is not resolved, and then it may fail but holds nothing up.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from typing import Literal
+
+from tunegate.artifacts.measurements import Histogram, Inside, Interval, Launch
+from tunegate.gate.decision import (
+    MEAN_FAIL_ERROR,
+    PASS_ERROR,
+    TAIL_FAIL_ERROR,
+    Bounds,
+    Decision,
+    bounds,
+)
+from tunegate.gate.distributions import t_quantile
+from tunegate.gate.histogram import mean_ms, merged, quantile_ms, total
+
+_SUSPICIOUS = 1 / 2
+"""Of the margin: a change that is not even seen so large leaves an unresolved test alone."""
+_LARGEST = 10.0
+"""Of a logarithm that is shown: what is beyond is endless for anybody."""
+_TAILS: tuple[tuple[Literal["p90", "p99"], float], ...] = (("p90", 0.90), ("p99", 0.99))
+
+
+def inside(
+    launches: Sequence[Launch], *, margin: float, looks: int, cells: int
+) -> tuple[Inside, ...]:
+    """The tests of launches that kept their times. `margin` is ln(1 + what may be slower)."""
+    known = [x for x in launches if _has_times(x.base_times) and _has_times(x.head_times)]
+    if len(known) < 2:  # noqa: PLR2004 -- a spread needs two
+        return ()
+    found = [_tail(what, share, known, margin, looks, cells) for what, share in _TAILS]
+    if any(launch.mean_effect is None for launch in known):
+        return tuple(found)
+    return (_mean(known, margin, looks, cells), *found)
+
+
+def mean_effects(launches: Sequence[Launch]) -> list[float]:
+    """Of the launches that know it."""
+    return [launch.mean_effect for launch in launches if launch.mean_effect is not None]
+
+
+def _mean(launches: Sequence[Launch], margin: float, looks: int, cells: int) -> Inside:
+    effects = mean_effects(launches)
+    found = bounds(effects, looks=looks, cells=cells, fail_error=MEAN_FAIL_ERROR)
+    base, head = _merged(launches)
+    return Inside(
+        what="mean",
+        base_ms=mean_ms(base),
+        head_ms=mean_ms(head),
+        change_percent=_percent(found),
+        is_resolved=found.high < margin,
+        decision=_decision(found, margin, may_hold_up=True),
+    )
+
+
+def _tail(
+    what: Literal["p90", "p99"],
+    share: float,
+    launches: Sequence[Launch],
+    margin: float,
+    looks: int,
+    cells: int,
+) -> Inside:
+    sides = [(_times(x.base_times), _times(x.head_times)) for x in launches]
+    effects = [math.log(quantile_ms(h, share) / quantile_ms(b, share)) for b, h in sides]
+    found = bounds(effects, looks=looks, cells=cells, fail_error=TAIL_FAIL_ERROR)
+    is_resolved = _machine_tells([base for base, _ in sides], share, margin, looks)
+    base, head = _merged(launches)
+    return Inside(
+        what=what,
+        base_ms=quantile_ms(base, share),
+        head_ms=quantile_ms(head, share),
+        change_percent=_percent(found),
+        is_resolved=is_resolved,
+        decision=_decision(found, margin, may_hold_up=is_resolved),
+    )
+
+
+def _decision(found: Bounds, margin: float, *, may_hold_up: bool) -> Decision:
+    if not math.isfinite(found.center):
+        return "undecided"
+    if found.low > margin:
+        return "fail"
+    if found.high < margin:
+        return "pass"
+    return "undecided" if may_hold_up and found.center > margin * _SUSPICIOUS else "pass"
+
+
+def _machine_tells(bases: Sequence[Histogram], share: float, margin: float, looks: int) -> bool:
+    """Whether a head that scatters as the base does would be told apart. The head's own scatter is not
+    asked: it must not buy itself a way out."""
+    over = [math.log(quantile_ms(base, share) / quantile_ms(base, 0.5)) for base in bases]
+    error = math.sqrt(2 / len(over)) * statistics.stdev(over)
+    return t_quantile(len(over) - 1, 1 - PASS_ERROR / looks) * error <= margin * _SUSPICIOUS
+
+
+def _merged(launches: Sequence[Launch]) -> tuple[Histogram, Histogram]:
+    base = merged([_times(launch.base_times) for launch in launches])
+    return base, merged([_times(launch.head_times) for launch in launches])
+
+
+def _has_times(found: Histogram | None) -> bool:
+    return found is not None and total(found) > 0
+
+
+def _times(found: Histogram | None) -> Histogram:
+    return found if found is not None else Histogram(first=0, counts=())
+
+
+def _percent(found: Bounds) -> Interval:
+    return Interval(
+        low=100 * math.expm1(found.low),
+        center=100 * math.expm1(found.center),
+        high=100 * math.expm1(min(found.high, _LARGEST)),
+    )

@@ -1,0 +1,77 @@
+"""What a verdict on latency rests on beside the median, in words: no more than was shown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from tunegate.artifacts.measurements import Comparison, Excluded, Inside
+from tunegate.config import GateConfig
+
+_NAMES = {"mean": "the mean", "p90": "p90", "p99": "p99"}
+
+
+def assured(comparison: Comparison) -> str:
+    """Of a pass: how slow the mean and the tail can be at most, and which slow launches there are not."""
+    said = [_inside(comparison.inside), _launches(comparison.excluded)]
+    return "".join(f"; {each}" for each in said if each)
+
+
+def slower_inside(comparison: Comparison, gate: GateConfig) -> str:
+    """The tests inside a launch that failed."""
+    failed = [each for each in comparison.inside if each.decision == "fail"]
+    told = ", ".join(f"{_NAMES[each.what]} by {_change(each)}" for each in failed)
+    return (
+        f"slower in {told}, over the {gate.tail_margin_percent:g} % margin of the mean and the tail"
+    )
+
+
+def undecided(comparison: Comparison, gate: GateConfig) -> str:
+    """Why there is no pass though the medians do."""
+    open_tests = [each for each in comparison.inside if each.decision == "undecided"]
+    if open_tests:
+        told = ", ".join(f"{_NAMES[each.what]} by {_change(each)}" for each in open_tests)
+        return f"possibly slower in {told}: it spans the {gate.tail_margin_percent:g} % margin"
+    found = comparison.excluded
+    if found is None:
+        return "slow launches were not looked for"
+    slow = f"{found.slow} of {found.starts} starts of the head were over {found.cut_off_percent:+.0f} %"
+    return (
+        f"{slow}: slow launches of {found.asked_percent:g} % or more, which make the mean over "
+        f"{found.mean_percent:+.0f} %, are not excluded"
+    )
+
+
+def _inside(tests: Sequence[Inside]) -> str:
+    known = [each for each in tests if each.what == "mean" or each.is_resolved]
+    bounded = [f"{_NAMES[each.what]} {_at_most(each)}" for each in known]
+    hidden = [_NAMES[each.what] for each in tests if each not in known]
+    said = []
+    if bounded:
+        said.append(f"at most {', '.join(bounded)}")
+    if hidden:
+        verb = "is" if len(hidden) == 1 else "are"
+        said.append(f"{' and '.join(hidden)} {verb} not resolvable here")
+    return ", ".join(said)
+
+
+def _at_most(found: Inside) -> str:
+    return f"{found.change_percent.high:+.0f} %"
+
+
+def _launches(found: Excluded | None) -> str:
+    if found is None:
+        return ""
+    if found.share_percent is None:
+        shown = "no share of slow launches is excluded"
+    else:
+        shown = (
+            f"slow launches of {math.ceil(found.share_percent)} % or more are excluded with "
+            f"{found.confidence_percent:g} % confidence"
+        )
+    return shown if found.asked_percent else f"{shown} (gate.rare-launches is 0)"
+
+
+def _change(found: Inside) -> str:
+    change = found.change_percent
+    return f"{change.center:+.0f} % ({change.low:+.0f} to {change.high:+.0f} %)"

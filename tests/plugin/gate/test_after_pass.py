@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import random
+
+import msgspec
+
+from tests.support.measured_cells import make_launches
+from tunegate.artifacts.measurements import Launch
+from tunegate.gate.after_pass import Next, after_pass
+from tunegate.gate.assessment import assess
+from tunegate.gate.looks import PLANNED
+from tunegate.gate.sequential import Rule
+
+RULE = Rule(margin_percent=3.0, looks=PLANNED, cells=1, rare=0.2)
+
+
+def quiet(count: int, center: float = 0.0) -> tuple[Launch, ...]:
+    chance = random.Random(4)
+    launches = make_launches([chance.gauss(center, 0.003) for _ in range(count)])
+    return tuple(msgspec.structs.replace(launch, noise=0.001) for launch in launches)
+
+
+def following(
+    launches: tuple[Launch, ...],
+    probes: tuple[Launch, ...] = (),
+    starts: tuple[int, ...] = (),
+    rule: Rule = RULE,
+) -> Next:
+    found = assess(launches, probes, starts, rule)
+    assert found is not None
+    return after_pass(found, starts, len(launches), rule)
+
+
+def test_what_is_missing_is_looked_for_in_short_looks() -> None:
+    assert following(quiet(4)) == Next(probes=12, starts=(16,))
+    assert following(quiet(9)) == Next(probes=7, starts=(16,))
+
+
+def test_many_launches_need_no_short_looks() -> None:
+    assert following(quiet(19)) == Next(starts=(19,))
+
+
+def test_clean_short_looks_end_it() -> None:
+    assert following(quiet(4), quiet(12), (16,)) == Next(starts=(16,))
+
+
+def test_nothing_is_looked_for_where_it_is_switched_off() -> None:
+    off = msgspec.structs.replace(RULE, rare=0.0)
+    assert following(quiet(4), rule=off) == Next()
+
+
+def test_a_slow_start_is_answered_with_launches_of_both_sides() -> None:
+    found = following(quiet(4), (*quiet(11), *make_launches([0.3])), (16,))
+    assert found.launch
+    assert found.starts[0] == 16
+    assert found.starts[1] > 26
+
+
+def test_what_no_launches_that_can_be_paid_for_would_exclude_is_over() -> None:
+    few = msgspec.structs.replace(RULE, looks=(4, 6))
+    assert not following(quiet(6), (*quiet(11), *make_launches([0.3])), (16,), few).launch
+
+
+def test_what_may_be_a_slow_machine_has_launches_until_their_bounds_answer() -> None:
+    slow = make_launches([0.3] * 4)
+    assert following(quiet(19), (*quiet(8), *slow), (16, 16)).launch
+    assert not following(quiet(28), (*quiet(8), *slow), (16, 16)).launch
+
+
+def test_a_mode_that_the_launches_to_come_would_prove_is_measured_on() -> None:
+    """So rare a share is answered by no bounds that can be paid for."""
+    rarer = msgspec.structs.replace(RULE, rare=0.05)
+    assert following(quiet(13), make_launches([2.0] * 12), (16, 16), rarer).launch
+    assert not following(quiet(13), (*quiet(8), *make_launches([0.7])), (16, 16), rarer).launch

@@ -1,0 +1,158 @@
+"""Benches whose launches are recorded or made up, with a truth put in that is known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Generator, Sequence
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from tunegate.artifacts.measurements import Histogram, Launch
+from tunegate.config import GateConfig
+from tunegate.gate.effect import launch_effect, launch_noise
+from tunegate.gate.histogram import STEP, histogram
+from tunegate.ports import Far
+from tunegate.stages.paired_launches import PairedLaunches, launch_until_decided
+
+Times = npt.NDArray[np.float64]
+"""[launch, block pair, arm, inference] in milliseconds."""
+Chance = np.random.Generator
+Factors = Callable[[int, Chance], tuple[float, float]]
+"""Of the base and of the head, of the start with that number."""
+_LOOKS_OF_PROBE = (3, 6, 12)
+_PAIR_SECONDS = 0.11
+
+
+class Scenario(msgspec.Struct, frozen=True, kw_only=True):
+    """What is true: `factors` multiply all times of a process, `inside` the times of its inferences.
+    `mean_percent` is what users pay; it is `promised` that it does not pass, or `unchanged`."""
+
+    name: str
+    mean_percent: float
+    factors: Factors = lambda number, chance: (1.0, 1.0)
+    inside: Callable[[Times], Times] = lambda head: head
+    is_promised: bool = False
+    is_unchanged: bool = False
+
+
+class Noise:
+    """Launches of one thing against itself. Its `seconds` are those of a launch, `start_seconds` of one
+    process."""
+
+    def __init__(
+        self, name: str, times_ms: Times, seconds: float, start_seconds: float = 0.25
+    ) -> None:
+        self.name, self.times_ms = name, times_ms
+        self.seconds, self.start_seconds = seconds, start_seconds
+
+    def with_inside(self, change: Callable[[Times], Times]) -> list[list[Launch]]:
+        """For each recorded launch what a probe sees after 3, 6 and 12 pairs; the last is the launch."""
+        times = self.times_ms.copy()
+        times[:, :, 1] = change(times[:, :, 1])
+        return [[_launch(one[:pairs]) for pairs in _LOOKS_OF_PROBE] for one in times]
+
+
+class SimulatedBench:
+    """Goes through recorded launches from a random one on."""
+
+    within_spread, start_seconds, pair_seconds = 0.01, 0.0, 0.0
+
+    def __init__(
+        self, noise: Noise, looks: Sequence[Sequence[Launch]], scenario: Scenario, chance: Chance
+    ) -> None:
+        self._noise, self._looks, self._scenario, self._chance = noise, looks, scenario, chance
+        self._at = int(chance.integers(len(looks)))
+        self.starts = 0
+
+    def launch(self, pairs: int) -> Launch:
+        last = self._next()[-1]
+        factors = self._scenario.factors(self.starts, self._chance)
+        self.starts += 1
+        return _scaled(last, *factors, self._noise.seconds)
+
+    def probes(self, count: int, far: Far) -> Generator[Launch]:
+        for number in range(count):
+            looks = self._next()
+            base, head = self._scenario.factors(self.starts, self._chance)
+            self.starts += 1
+            start = self._noise.start_seconds * (1.25 if number % 4 == 0 else 1.0)
+            seen = [_scaled(x, base, head, start + x.pairs * _PAIR_SECONDS) for x in looks]
+            yield next((each for each in seen if not _is_far(each, far)), seen[-1])
+
+    def _next(self) -> Sequence[Launch]:
+        self._at = (self._at + 1) % len(self._looks)
+        return self._looks[self._at]
+
+
+class Gate(msgspec.Struct, frozen=True):
+    outcome: str
+    seconds: float
+    launches: int
+    probes: int
+
+
+def gates(
+    noise: Noise, scenario: Scenario, config: GateConfig, count: int, seed: int
+) -> list[Gate]:
+    """Whole gates, each from a random launch on."""
+    chance = np.random.default_rng(seed)
+    looks = noise.with_inside(scenario.inside)
+    quiet = noise.with_inside(lambda head: head)
+    same = Scenario(name="canary", mean_percent=0.0)
+    found = []
+    for _ in range(count):
+        bench = SimulatedBench(noise, looks, scenario, chance)
+        canary = SimulatedBench(noise, quiet, same, chance)
+        done = launch_until_decided(bench, canary, config, 1, lambda far: None)
+        found.append(_gate(done, config))
+    return found
+
+
+def _gate(done: PairedLaunches, config: GateConfig) -> Gate:
+    outcome = "invalid-env"
+    if done.stopped != "disturbed":
+        said = done.assessed(config)
+        outcome = said.decision if said is not None else "undecided"
+    seconds = sum(each.seconds for each in (*done.launches, *done.probes))
+    return Gate(outcome, seconds, len(done.launches), len(done.probes))
+
+
+def _is_far(probe: Launch, far: Far) -> bool:
+    return probe.effect >= far.by_median or (probe.mean_effect or 0.0) >= far.by_mean
+
+
+def _launch(times: Times) -> Launch:
+    """Of [pair, arm, inference]."""
+    medians = [np.median(times[:, arm], axis=1).tolist() for arm in (0, 1)]
+    means = [times[:, arm].mean(axis=1).tolist() for arm in (0, 1)]
+    return Launch(
+        effect=launch_effect(*medians),
+        base_ms=float(np.median(times[:, 0])),
+        head_ms=float(np.median(times[:, 1])),
+        pairs=len(times),
+        seconds=0.0,
+        noise=launch_noise(*medians),
+        mean_effect=launch_effect(*means),
+        base_times=histogram(times[:, 0].ravel()),
+        head_times=histogram(times[:, 1].ravel()),
+    )
+
+
+def _scaled(launch: Launch, base: float, head: float, seconds: float) -> Launch:
+    effect = math.log(head / base)
+    return msgspec.structs.replace(
+        launch,
+        effect=launch.effect + effect,
+        mean_effect=(launch.mean_effect or 0.0) + effect,
+        base_times=_moved(launch.base_times, base),
+        head_times=_moved(launch.head_times, head),
+        seconds=seconds,
+    )
+
+
+def _moved(found: Histogram | None, factor: float) -> Histogram | None:
+    if found is None or factor == 1.0:
+        return found
+    return msgspec.structs.replace(found, first=found.first + round(math.log(factor) / STEP))
