@@ -51,7 +51,7 @@ def main() -> None:
 def cache_over(store: MemoryStore, folder: str, mode: str) -> TuningCache:
     return TuningCache(
         store,
-        zones=Zones("main", ("rel",)),
+        zones=Zones("main", ("main", "rel")),
         mode=mode,  # type: ignore[arg-type]
         write_ahead=WriteAhead(Path(folder)),
         monotonic=lambda: 0.0,

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import msgspec
 
-from tunegate.artifacts.builds import Source
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
-from tunegate.artifacts.tasks import ResolvedTask, TuningTask
+from tunegate.artifacts.tasks import ResolvedTask, Source, TuningTask
 from tunegate.config import CacheConfig, TargetConfig
 from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
 from tunegate.edges.metaschedule.programs import PROGRAMS

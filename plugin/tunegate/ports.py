@@ -8,19 +8,21 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from tunegate.artifacts.builds import Build, Source
+from tunegate.artifacts.builds import Build
 from tunegate.artifacts.changes import ModelPath, ModelVersion, Revisions, Side
 from tunegate.artifacts.foreign_schedules import AdoptedSchedule, ForeignSchedule
 from tunegate.artifacts.measurements import Histogram, Launch
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.outlines import ModelOutline
 from tunegate.artifacts.plans import Shard
-from tunegate.artifacts.tasks import CacheUse, TuningTask
+from tunegate.artifacts.tasks import CacheUse, Source, TuningTask
 from tunegate.config import TargetConfig
 from tunegate.errors import ModelError
 from tunegate_cache.format.records import (
     DeviceFingerprint,
+    ExactHit,
     Lookup,
+    TransferHit,
     TuningRecord,
     WorkloadKey,
     WorkloadShape,
@@ -90,7 +92,8 @@ class ModelReader(Protocol):
 
 
 class TaskIndex(Protocol):
-    """The shared cache as a run sees it. Never raises: trouble is a counted miss and a note."""
+    """The shared cache as a run sees it. Never raises: trouble is a counted miss and a note. `lookup` answers from
+    trusted zones."""
 
     def lookup(
         self,
@@ -98,6 +101,14 @@ class TaskIndex(Protocol):
         fastest: Mapping[WorkloadKey, int] | None = None,
     ) -> Mapping[WorkloadKey, Lookup]:
         """`fastest` is in nanoseconds: a record that claims less time is refused and counted."""
+        ...
+
+    def claims(
+        self,
+        wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
+        fastest: Mapping[WorkloadKey, int] | None = None,
+    ) -> Mapping[WorkloadKey, ExactHit | TransferHit]:
+        """What only the zone says that this run writes, where it is not trusted. Ask after `lookup`."""
         ...
 
     def publish(self, records: Sequence[TuningRecord]) -> bool: ...

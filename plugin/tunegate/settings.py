@@ -44,7 +44,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def overridden(config: Config, by: Overrides) -> Config:
-    """The configuration with the arguments laid over it."""
+    """The configuration with the arguments laid over it. The zone that the file names is the team's own, and one that is
+    read; one that only an argument names is written."""
     return msgspec.structs.replace(
         config,
         budget=_replaced(config.budget, minutes=by.minutes, usd=by.usd, trials=by.trials),
@@ -59,6 +60,7 @@ def overridden(config: Config, by: Overrides) -> Config:
             endpoint_url=by.cache_endpoint_url,
             mode=by.cache_mode,
             zone=by.zone,
+            read_zones=tuple(dict.fromkeys((config.cache.zone, *config.cache.read_zones))),
         ),
     )
 

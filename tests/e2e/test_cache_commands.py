@@ -214,6 +214,9 @@ def test_the_first_key_that_differs_is_named(shell: Shell, compacted: bool) -> N
     assert "128 instead of 64" in near["detail"]
     shell.publish("private", zone="dev/me")
     assert differs(make_key("private"))["differs"] == "zone"
+    own = shell.cache("why-miss", "conv1", "--zone", "dev/me")["now"]
+    assert own["differs"] == "trust"
+    assert "dev/me" in own["detail"]
 
 
 def test_an_unknown_task_lists_those_there_are(shell: Shell) -> None:

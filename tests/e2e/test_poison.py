@@ -131,7 +131,7 @@ def looked_up(cache: SharedCache, task: TuningTask) -> Mapping[WorkloadKey, Look
 def test_a_run_of_main_neither_sees_nor_builds_what_a_pull_request_wrote(
     shop: Shop, stores: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    caches = [opened(store, tmp_path, "main", "rel") for store in stores]
+    caches = [opened(store, tmp_path, "main", "main", "rel") for store in stores]
     before, after = (looked_up(cache, shop.task) for cache in caches)
     assert before == after == {shop.task.key: ExactHit((shop.records[0],))}
     clean, poisoned = (cache.use() for cache in caches)
@@ -146,17 +146,27 @@ def test_a_run_of_main_neither_sees_nor_builds_what_a_pull_request_wrote(
         assert one.read_bytes() == two.read_bytes(), name
 
 
+def test_not_even_the_pull_request_takes_its_own_claims_for_answers(
+    shop: Shop, stores: tuple[Path, Path], tmp_path: Path
+) -> None:
+    clean, poisoned = (opened(store, tmp_path, PULL_REQUEST, "main") for store in stores)
+    assert looked_up(poisoned, shop.task) == looked_up(clean, shop.task)
+    claims = poisoned.claims([(shop.task.key, shop.task.shape)])[shop.task.key]
+    assert [record.run_nanoseconds for record in claims.records[:2]] == [(1,), (2,)]
+
+
 def test_the_poison_is_real_for_a_run_that_reads_it(
     shop: Shop, stores: tuple[Path, Path], tmp_path: Path
 ) -> None:
     """Or the test above would show nothing. Even then it changes a schedule, not a result: what
     does not fit is passed over, what does computes the same."""
     clean, poisoned = stores
-    found = looked_up(opened(poisoned, tmp_path, PULL_REQUEST, "main"), shop.task)
+    found = looked_up(opened(poisoned, tmp_path, PULL_REQUEST, PULL_REQUEST, "main"), shop.task)
     hit = found[shop.task.key]
     assert isinstance(hit, ExactHit)
     assert [r.run_nanoseconds for r in hit.records[:2]] == [(1,), (2,)]
-    honest = shop.build(looked_up(opened(clean, tmp_path, "main"), shop.task), tmp_path / "one")
+    before = looked_up(opened(clean, tmp_path, "main", "main"), shop.task)
+    honest = shop.build(before, tmp_path / "one")
     misled = shop.build(found, tmp_path / "two")
     assert misled.key != honest.key
     assert misled.check is not None

@@ -76,7 +76,7 @@ class Team:
     def cache(self, store: ObjectStore) -> TuningCache:
         return TuningCache(
             store,
-            zones=Zones("main", ()),
+            zones=Zones("main", ("main",)),
             mode="rw",
             write_ahead=WriteAhead(self._scratch / str(next(self._numbers))),
             monotonic=lambda: 0.0,

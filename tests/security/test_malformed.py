@@ -37,7 +37,7 @@ def cache_with(body: bytes, tmp_path: Path, digest: str = "") -> TuningCache:
     store.write(name.name, body)
     return TuningCache(
         store,
-        zones=Zones("main", ()),
+        zones=Zones("main", ("main",)),
         mode="ro",
         write_ahead=WriteAhead(tmp_path / "wal"),
         monotonic=time.monotonic,

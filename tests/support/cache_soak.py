@@ -91,7 +91,7 @@ def store_at(url: str) -> S3Store:
 def cache_of(store: S3Store, folder: Path, name: str) -> TuningCache:
     return TuningCache(
         store,
-        zones=Zones("main", ()),
+        zones=Zones("main", ("main",)),
         mode="rw",
         write_ahead=WriteAhead(folder / "wal"),
         monotonic=time.monotonic,

@@ -37,7 +37,7 @@ class Place:
     def cache(self, signer: Signer | None = None) -> TuningCache:
         return TuningCache(
             self.store,
-            zones=Zones("main", ()),
+            zones=Zones("main", ("main",)),
             mode="rw",
             write_ahead=WriteAhead(self._root / "wal"),
             monotonic=lambda: 0.0,

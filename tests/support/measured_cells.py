@@ -6,9 +6,10 @@ import statistics
 from collections.abc import Sequence
 
 from tests.support.tuning_records import make_key
-from tunegate.artifacts.builds import Build, BuiltTask, Cell, CellBuilds, Source
+from tunegate.artifacts.builds import Build, BuiltTask, Cell, CellBuilds
 from tunegate.artifacts.changes import ChangeSet, ModelChange, ModelVersion, Revisions
 from tunegate.artifacts.measurements import CellMeasurement, Launch, MeasurementRun
+from tunegate.artifacts.tasks import Source
 from tunegate_cache.format.records import DeviceFingerprint
 
 MODEL, TARGET = "models/m.onnx", "cpu"

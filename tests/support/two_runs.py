@@ -49,7 +49,7 @@ class Place:
     def cache(self, store: ObjectStore, budget: Seconds) -> TuningCache:
         return TuningCache(
             store,
-            zones=Zones(self.zone, ()),
+            zones=Zones(self.zone, (self.zone,)),
             mode="rw",
             write_ahead=self._write_ahead,
             monotonic=time.monotonic,

@@ -18,7 +18,7 @@ from tunegate_cache.protocol.segments_of_group import opened
 from tunegate_cache.protocol.snapshot_records import read_index
 from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore
 
-Differs = Literal["nothing", "status", "zone", "target", "extents", "skeleton"]
+Differs = Literal["nothing", "trust", "status", "zone", "target", "extents", "skeleton"]
 
 
 class Neighbour(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,7 +33,7 @@ class Neighbour(msgspec.Struct, frozen=True, kw_only=True):
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """`differs` is the first key that no record shares with the task: `nothing` is an exact hit,
-    `status` means that only failures are known, `extents` that shapes can be borrowed from."""
+    `trust` that only the run's own zone has records, which it does not trust, `status` means that only failures are known, `extents` that shapes can be borrowed from."""
 
     differs: Differs
     detail: str
@@ -54,27 +54,16 @@ def explain(
     key: WorkloadKey,
     shape: WorkloadShape,
     keys: TrustedKeys,
+    own: Sequence[str] = (),
 ) -> Explanation:
-    """`zones` are those that a run reads. Raises StoreUnavailableError."""
+    """`zones` are those that a run trusts, `own` the one that it writes and does not trust. Raises StoreUnavailableError."""
     known = [_known(store, group, keys) for group in group_state.groups(store)]
     target = group_of("", key.target).target
-    having = [k for k in known if key.workload in k.workloads]
     neighbour = _neighbour(known, zones, target, key, shape)
-    readable = [k for k in having if k.group.zone in zones and k.group.target == target]
-    if any(k.workloads[key.workload] for k in readable):
-        detail = f"there are records in zone {_zones(readable)}"
-        return Explanation(differs="nothing", detail=detail, neighbour=neighbour)
-    if readable:
-        detail = f"only failures are known, in zone {_zones(readable)}"
-        return Explanation(differs="status", detail=detail, neighbour=neighbour)
-    elsewhere = [k for k in having if k.group.target == target]
-    if elsewhere:
-        detail = f"the records are in zone {_zones(elsewhere)}; this run reads {', '.join(zones)}"
-        return Explanation(differs="zone", detail=detail, neighbour=neighbour)
-    if having:
-        targets = ", ".join(sorted({k.group.target for k in having}))
-        detail = f"recorded for target {targets}; this run's is {target}"
-        return Explanation(differs="target", detail=detail, neighbour=neighbour)
+    having = [k for k in known if key.workload in k.workloads]
+    found = _of_this_workload(having, zones, own, key.workload, target)
+    if found is not None:
+        return Explanation(differs=found[0], detail=found[1], neighbour=neighbour)
     if neighbour is not None:
         detail = f"the nearest recorded shape is {_difference(shape, neighbour)}"
         return Explanation(differs="extents", detail=detail, neighbour=neighbour)
@@ -82,6 +71,32 @@ def explain(
         differs="skeleton",
         detail="no operation of this kind, with these data types, was ever recorded",
     )
+
+
+def _of_this_workload(
+    having: Sequence[_Known], zones: Sequence[str], own: Sequence[str], workload: str, target: str
+) -> tuple[Differs, str] | None:
+    """None where nobody has it."""
+    here = [k for k in having if k.group.target == target]
+    readable = [k for k in here if k.group.zone in zones]
+    claimed = [k for k in here if k.group.zone in own and k.workloads[workload]]
+    if any(k.workloads[workload] for k in readable):
+        return "nothing", f"there are records in zone {_zones(readable)}"
+    if claimed:
+        zone = _zones(claimed)
+        return (
+            "trust",
+            f"only zone {zone} has records, which is not trusted: measured before they count",
+        )
+    if readable:
+        return "status", f"only failures are known, in zone {_zones(readable)}"
+    if here:
+        read = ", ".join(zones)
+        return "zone", f"the records are in zone {_zones(here)}; this run reads {read}"
+    if having:
+        targets = ", ".join(sorted({k.group.target for k in having}))
+        return "target", f"recorded for target {targets}; this run's is {target}"
+    return None
 
 
 def _known(store: ObjectStore, group: Group, keys: TrustedKeys) -> _Known:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import secrets
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Literal
 
@@ -17,7 +18,6 @@ import msgspec
 from tunegate_cache.format import names, segment
 from tunegate_cache.format.cache_statistics import CacheStatistics
 from tunegate_cache.format.names import SegmentName
-from tunegate_cache.format.record_codec import Refused
 from tunegate_cache.format.records import (
     DeviceFingerprint,
     ExactHit,
@@ -29,13 +29,11 @@ from tunegate_cache.format.records import (
     WorkloadShape,
 )
 from tunegate_cache.format.signing import Signer, TrustedKeys
-from tunegate_cache.protocol.group_reader import GroupReader, OpenSnapshot, Pins
-from tunegate_cache.protocol.read_trouble import ReadTrouble
-from tunegate_cache.protocol.record_index import RecordIndex
+from tunegate_cache.protocol.group_reader import Pins
 from tunegate_cache.protocol.rollback_guard import SeenHeads
-from tunegate_cache.protocol.snapshot_reader import SnapshotReader
 from tunegate_cache.protocol.upload_queue import Deliveries
 from tunegate_cache.protocol.write_ahead import Pending, WriteAhead
+from tunegate_cache.protocol.zone_records import ZoneRecords
 from tunegate_cache.stores.circuit_breaking_store import GuardedStore
 from tunegate_cache.stores.files import FileStore
 from tunegate_cache.stores.gather_with_deadline import in_time
@@ -46,13 +44,15 @@ Mode = Literal["off", "ro", "rw"]
 
 
 class Zones(msgspec.Struct, frozen=True):
-    """Where a run writes, and where else it reads."""
+    """Where a run writes, and which zones it believes. What it writes where it does not believe are its own claims."""
 
     write: str
-    read: tuple[str, ...]
+    believed: tuple[str, ...]
 
-    def readable(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((self.write, *self.read)))
+    @property
+    def own(self) -> tuple[str, ...]:
+        """The zone that is written, where it is not believed."""
+        return () if self.write in self.believed else (self.write,)
 
 
 class Seconds(msgspec.Struct, frozen=True):
@@ -101,37 +101,51 @@ class TuningCache:
         self._zones, self._mode, self._write_ahead = zones, mode, write_ahead
         self._monotonic, self._milliseconds, self._budget = monotonic, milliseconds, budget
         self._writer = secrets.token_hex(4)
-        self._index = RecordIndex(device)
         self._signer = trust.signer
         self._offered = self._handed_in = 0
         self._deliveries = Deliveries(lambda pending: self._write(pending.name, pending.body))
-        self._trouble = ReadTrouble(self.statistics)
-        self._groups = GroupReader(
+        records = partial(
+            ZoneRecords,
             self._store,
-            zones.readable(),
             keys=trust.keys,
             pins=pins or {},
             seen=seen or SeenHeads(),
-            trouble=self._trouble,
+            statistics=self.statistics,
             monotonic=monotonic,
+            device=device,
         )
-        self._blocks = SnapshotReader(self._store, self._trouble, monotonic)
-        self._snapshots: dict[str, tuple[OpenSnapshot, ...]] = {}
+        self._believed, self._own = records(zones.believed), records(zones.own)
+        self._left_seconds = budget.lookup
 
     def lookup(
         self,
         wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
         fastest: Mapping[WorkloadKey, int] | None = None,
     ) -> Mapping[WorkloadKey, Lookup]:
-        """An answer for every key, within the time budget. `fastest` is the least time in
+        """An answer for every key, from the zones that are believed. `fastest` is the least time in
         nanoseconds that a workload can take: records that claim less are refused."""
-        started = self._monotonic()
-        if self._mode != "off":
-            self._load(wanted, started + self._budget.lookup)
-        self._refuse_faster(fastest or {})
-        answers = {key: self._answer(key, shape) for key, shape in dict(wanted).items()}
-        self.statistics.seconds += self._monotonic() - started
-        return answers
+        self._left_seconds = self._budget.lookup
+        with self._looking_up() as deadline:
+            if self._mode != "off":
+                self._load(self._believed, wanted, deadline)
+            self._believed.refuse_faster(fastest or {})
+            return {key: self._answer(key, shape) for key, shape in dict(wanted).items()}
+
+    def claims(
+        self,
+        wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
+        fastest: Mapping[WorkloadKey, int] | None = None,
+    ) -> Mapping[WorkloadKey, ExactHit | TransferHit]:
+        """What only the zone says that this run writes and does not believe. It is asked after `lookup`, and gets what
+        is left of its time: whoever fills that zone keeps nobody from what is believed."""
+        if self._mode == "off" or not self._own.zones:
+            return {}
+        with self._looking_up() as deadline:
+            self._load(self._own, wanted, deadline)
+            self._own.refuse_faster(fastest or {})
+            index = self._own.index
+            found = {k: index.exact(k) or index.transfer(k, s) for k, s in dict(wanted).items()}
+            return {key: hit for key, hit in found.items() if hit is not None}
 
     def publish(self, records: Sequence[TuningRecord]) -> bool:
         """Store records as one segment for each target (several when they are very many); False
@@ -168,7 +182,7 @@ class TuningCache:
     def _takes(self, records: Sequence[TuningRecord]) -> bool:
         if self._mode == "off" or not records:
             return False
-        self._index.add(records)
+        self._written.index.add(records)
         return self._mode == "rw" and not self._is_too_much(records)
 
     def _kept(self, records: Sequence[TuningRecord]) -> list[Pending]:
@@ -194,31 +208,32 @@ class TuningCache:
         )
         return True
 
-    def _load(self, wanted: Sequence[tuple[WorkloadKey, WorkloadShape]], deadline: float) -> None:
-        """Segments and indexes of a target once, then what the snapshots know of `wanted`."""
-        by_target: dict[str, list[tuple[WorkloadKey, WorkloadShape]]] = defaultdict(list)
-        for key, shape in wanted:
-            by_target[key.target].append((key, shape))
-        new = by_target.keys() - self._snapshots.keys()
-        waiting = list(self._write_ahead.pending(self._zones.write)) if new else []
-        for target, asked in sorted(by_target.items()):
-            if target in new:
-                contents = self._groups.read(target, deadline)
-                self._snapshots[target] = contents.snapshots
-                self._index.add(contents.records)
-                for pending in waiting:
-                    self._index.add(
-                        self._groups.unpacked(pending.name, pending.body, target, deadline)
-                    )
-            self._index.add(self._blocks.read(self._snapshots[target], asked, deadline))
+    @contextmanager
+    def _looking_up(self) -> Iterator[float]:
+        """Gives the deadline."""
+        started = self._monotonic()
+        yield started + self._left_seconds
+        taken = self._monotonic() - started
+        self._left_seconds = max(0.0, self._left_seconds - taken)
+        self.statistics.seconds += taken
+
+    @property
+    def _written(self) -> ZoneRecords:
+        """What the zone belongs to that this run writes."""
+        return self._own if self._own.zones else self._believed
+
+    def _load(
+        self,
+        known: ZoneRecords,
+        wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
+        deadline: float,
+    ) -> None:
+        waiting: Sequence[Pending] = ()
+        if known is self._written and known.is_new_to(wanted):
+            waiting = list(self._write_ahead.pending(self._zones.write))
+        known.load(wanted, waiting, deadline)
         if self._mode == "rw":
             self._deliver(waiting, deadline)
-
-    def _refuse_faster(self, fastest: Mapping[WorkloadKey, int]) -> None:
-        for key, nanoseconds in fastest.items():
-            refused = self._index.discard_faster(key, nanoseconds)
-            if refused:
-                self._trouble.rejected(Refused("faster than any hardware", key.workload), refused)
 
     def _packed(self, records: Sequence[TuningRecord]) -> list[Pending]:
         by_target: dict[str, list[TuningRecord]] = defaultdict(list)
@@ -257,7 +272,8 @@ class TuningCache:
         if self._mode == "off":
             found: ExactHit | TransferHit | None = None
         else:
-            found = self._index.exact(key) or self._index.transfer(key, shape)
+            index = self._believed.index
+            found = index.exact(key) or index.transfer(key, shape)
         match found:
             case ExactHit():
                 self.statistics.exact += 1
@@ -272,6 +288,6 @@ class TuningCache:
         if self._mode == "off":
             self.statistics.misses["off"] += 1
             return Miss("off")
-        reason = self._trouble.miss_reason(key.workload, key.target)
+        reason = self._believed.trouble.miss_reason(key.workload, key.target)
         self.statistics.misses[reason] += 1
-        return Miss(reason, self._index.failures(key))
+        return Miss(reason, self._believed.index.failures(key))

@@ -7,11 +7,8 @@ from typing import Literal
 import msgspec
 
 from tunegate.artifacts.changes import ModelPath
+from tunegate.artifacts.tasks import Source
 from tunegate_cache.format.records import WorkloadKey
-
-Source = Literal["exact", "transfer", "search", "default"]
-"""Where a schedule came from."""
-
 
 Runtime = Literal["tvm", "onnxruntime"]
 """What runs a build."""

@@ -7,9 +7,9 @@ from typing import Literal
 import msgspec
 
 from tunegate.artifacts.plans import Cost
+from tunegate.artifacts.tasks import Source
 from tunegate_cache.format.records import DeviceFingerprint, RecordStatus, TuningRecord, WorkloadKey
 
-Source = Literal["exact", "transfer", "search", "default"]
 Stopped = Literal[
     "exact",
     "finished",

@@ -7,7 +7,11 @@ from typing import Literal
 import msgspec
 
 from tunegate.artifacts.changes import ChangeSet, ModelPath, Side
-from tunegate_cache.format.records import Lookup, WorkloadKey, WorkloadShape
+from tunegate_cache.format.records import Lookup, TuningRecord, WorkloadKey, WorkloadShape
+
+Source = Literal["exact", "transfer", "search", "default", "own-zone", "claimed"]
+"""Where a schedule came from. `own-zone` was proposed by the pull request's own zone and measured in this run, `claimed` was
+not."""
 
 
 class TaskUse(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,14 +49,27 @@ class TaskSet(msgspec.Struct, frozen=True, kw_only=True):
     broken_bases: dict[ModelPath, str] = {}
 
 
+class Claims(msgspec.Struct, frozen=True):
+    """Records that only the zone has which this run writes, where that zone is not trusted; the best first, or the nearest.
+    They are measured in this run before they count, on either side. `is_searched` says that an earlier run searched this
+    very task to its end."""
+
+    records: tuple[TuningRecord, ...]
+    is_searched: bool
+
+
 class ResolvedTask(msgspec.Struct, frozen=True):
+    """`lookup` is what trusted zones answer."""
+
     task: TuningTask
     lookup: Lookup
+    claims: Claims | None = None
 
 
 class CacheUse(msgspec.Struct, frozen=True, kw_only=True):
     """What the cache did for this run; `misses` counts by reason, `notes` are lines to show. `usd`
-    is at the list prices of S3; None where the store is none of Amazon's."""
+    is at the list prices of S3; None where the store is none of Amazon's. `claimed` counts the tasks of which only the
+    run's own zone has something to measure."""
 
     location: str
     zone: str
@@ -65,6 +82,7 @@ class CacheUse(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     usd: float | None = None
     notes: tuple[str, ...] = ()
+    claimed: int = 0
 
 
 class Resolution(msgspec.Struct, frozen=True, kw_only=True):

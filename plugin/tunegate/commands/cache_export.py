@@ -66,8 +66,10 @@ def _exports(
 ) -> tuple[ModelExport, ...]:
     parts = (place.config, tools.repository, tools.compiler, tools.workdir, tools.progress)
     tasks = extract(changes, *parts).tasks
-    found = tools.index.lookup([(task.key, task.shape) for task in tasks])
-    records = {key: hit.records for key, hit in found.items() if isinstance(hit, ExactHit)}
+    asked = [(task.key, task.shape) for task in tasks]
+    trusted = tools.index.lookup(asked)
+    answers = [*tools.index.claims(asked).items(), *trusted.items()]
+    records = {key: hit.records for key, hit in answers if isinstance(hit, ExactHit)}
     files = export_models(changes, tools.repository, tools.workdir).files
     named = {target.name: target for target in place.config.targets}
     wanted = [(change, named[name]) for change in changes.models for name in change.targets]

@@ -71,7 +71,9 @@ def _standing(
     tasks = extract(changes, *parts).tasks
     wanted = [(task.key, task.shape) for task in tasks]
     theirs = SharedCache(
-        msgspec.structs.replace(place.config.cache, zone=from_zone, read_zones=(), mode="ro"),
+        msgspec.structs.replace(
+            place.config.cache, zone=from_zone, read_zones=(from_zone,), mode="ro"
+        ),
         state=tools.workdir / "promotion",
         root=place.repository.root,
         device=tools.device.fingerprint(),

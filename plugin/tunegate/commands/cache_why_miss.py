@@ -35,14 +35,16 @@ def run(settings: Settings, *, task: str) -> int:
     planned = artifact_io.read(settings.out / "plan.json", TuningPlan)
     resolved = _find(planned.resolution.tasks, task)
     place = open_place(settings)
-    zones = tuple(dict.fromkeys((place.config.zone, *place.config.read_zones)))
+    trusted = place.config.read_zones
+    own = () if place.config.zone in trusted else (place.config.zone,)
+    about = resolved.task.key, resolved.task.shape
     with answering(place.config):
-        now = explain(place.store, zones, resolved.task.key, resolved.task.shape, place.keys)
+        now = explain(place.store, trusted, *about, place.keys, own)
     explained = Explained(
         task=_name(resolved.task),
         workload=resolved.task.key.workload,
         target=resolved.task.key.target,
-        at_look_up=_answer(resolved),
+        at_look_up=_answer(resolved) + _claimed(resolved),
         now=now,
     )
     if settings.as_json:
@@ -78,6 +80,14 @@ def _answer(resolved: ResolvedTask) -> str:
             "ExactHit, but only looked at: a run was killed or cancelled, and the next one tunes on"
         )
     return f"miss ({found.reason})" if isinstance(found, Miss) else type(found).__name__
+
+
+def _claimed(resolved: ResolvedTask) -> str:
+    count = len(resolved.claims.records) if resolved.claims is not None else 0
+    if not count:
+        return ""
+    schedules = "1 schedule" if count == 1 else f"{count} schedules"
+    return f"; {schedules} of the run's own zone to be measured before they count"
 
 
 def _lines(explained: Explained, task: TuningTask) -> list[str]:

@@ -15,7 +15,9 @@ from tunegate.ports import TaskIndex
 from tunegate_cache.format.names import zone_problem
 from tunegate_cache.format.records import (
     DeviceFingerprint,
+    ExactHit,
     Lookup,
+    TransferHit,
     TuningRecord,
     WorkloadKey,
     WorkloadShape,
@@ -72,6 +74,13 @@ class SharedCache:
         fastest: Mapping[WorkloadKey, int] | None = None,
     ) -> Mapping[WorkloadKey, Lookup]:
         return self._cache.lookup(wanted, fastest)
+
+    def claims(
+        self,
+        wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
+        fastest: Mapping[WorkloadKey, int] | None = None,
+    ) -> Mapping[WorkloadKey, ExactHit | TransferHit]:
+        return self._cache.claims(wanted, fastest)
 
     def publish(self, records: Sequence[TuningRecord]) -> bool:
         return self._cache.publish(records)

@@ -6,9 +6,8 @@ import statistics
 
 import msgspec
 
-from tunegate.artifacts.builds import Source
 from tunegate.artifacts.foreign_schedules import AdoptedSchedule, ForeignSchedule
-from tunegate.artifacts.tasks import TuningTask
+from tunegate.artifacts.tasks import Source, TuningTask
 from tunegate.config import TargetConfig
 from tunegate.engine.workers.device_slots import Place
 from tunegate.tuning.candidate_filter import Reason

@@ -6,28 +6,26 @@ from collections import Counter
 
 import msgspec
 
-from tunegate.artifacts.builds import Source as Origin
 from tunegate.artifacts.outcomes import CandidateCost, Stopped, TaskOutcome
 from tunegate.artifacts.plans import PlannedTask
+from tunegate.artifacts.tasks import Source as Origin
 from tunegate.engine.candidate_cost import cost_of, patience_seconds
+from tunegate.engine.known_before import KEPT_IN_OUTCOME, KnownBefore, schedule_of
 from tunegate.engine.protocol import DEFAULT, Candidate, Measured, Schedule
+from tunegate.tuning.claims import CHECKED
 from tunegate.tuning.contenders import MOST, contending, rivals
 from tunegate.tuning.expected_time import starting_state
 from tunegate.tuning.improvement import Batch
 from tunegate.tuning.next_task import TaskState
 from tunegate_cache.format.records import (
     DeviceFingerprint,
-    ExactHit,
     Provenance,
     Toolchain,
-    TransferHit,
     TuningRecord,
 )
 
-_KEPT_IN_OUTCOME = 4
 _NEAR = 1.5
 """As far as two looks at one schedule may be apart on a machine that others share."""
-_LASTING_FAILURES = frozenset({"compile", "runtime", "wrong", "constraint"})
 
 
 class TaskLedger:
@@ -42,6 +40,7 @@ class TaskLedger:
         source: Provenance,
     ) -> None:
         self.planned = planned
+        self.before = KnownBefore(planned, device, toolchain)
         self._prior = starting_state(planned, "cuda" if device.kind == "cuda" else "llvm")
         self.task = planned.resolved.task
         self._device, self._toolchain, self._source = device, toolchain, source
@@ -59,25 +58,10 @@ class TaskLedger:
         self._candidates: dict[Schedule, Candidate] = {}
         self._ok: dict[Schedule, tuple[TuningRecord, Origin]] = {}
         self._failures: Counter[str] = Counter()
-        self._misfits = 0
+        self._misfits = self._searched = 0
         self._detail = ""
         self._costs: list[CandidateCost] = []
         self._confirmed: set[Schedule] = set()
-
-    @property
-    def is_served(self) -> bool:
-        """The cache answers this task as it is: nothing is run for it."""
-        return isinstance(self.planned.resolved.lookup, ExactHit) and not self.is_foreign
-
-    @property
-    def is_foreign(self) -> bool:
-        """The cache has records of this very task, but its times are of another device or compiler:
-        the best of them is measured here, and nothing is searched."""
-        lookup = self.planned.resolved.lookup
-        if not isinstance(lookup, ExactHit) or not lookup.records:
-            return False
-        best = lookup.records[0]
-        return best.device.name != self._device.name or best.toolchain != self._toolchain
 
     @property
     def now_ms(self) -> float:
@@ -103,28 +87,6 @@ class TaskLedger:
         """What building, or measuring, the next candidate may take."""
         return patience_seconds(self._costs)
 
-    def seeds(self) -> tuple[tuple[Origin, Schedule], ...]:
-        """Schedules of the cache to try before any search."""
-        lookup = self.planned.resolved.lookup
-        match lookup:
-            case TransferHit(records=records):
-                return tuple(("transfer", _schedule(r)) for r in records if r.template)
-            case ExactHit(records=records):
-                return tuple(("exact", _schedule(r)) for r in records[:1] if r.template)
-            case _:
-                return ()
-
-    def failed(self) -> tuple[Schedule, ...]:
-        """Schedules that did not build, run or compute right when they were last tried with this
-        compiler. One that was only too slow then may be in time today."""
-        return tuple(
-            _schedule(record)
-            for record in self.planned.resolved.lookup.failures
-            if record.template
-            and record.status in _LASTING_FAILURES
-            and record.toolchain == self._toolchain
-        )
-
     def known(self) -> tuple[tuple[Schedule, float], ...]:
         """What this run has measured of the task, with its milliseconds."""
         return tuple((schedule, record.median_ms) for schedule, (record, _) in self._ok.items())
@@ -140,6 +102,7 @@ class TaskLedger:
         elif candidate.origin == "default":
             self.default_ms = measured.median_ms
         self.trials += candidate.origin != "default"
+        self._searched += candidate.origin == "search"
         record = self._record(candidate.schedule, measured, now)
         if measured.status == "ok":
             self._accept(candidate, record)
@@ -162,8 +125,14 @@ class TaskLedger:
                 default_seconds=default_seconds,
             )
         )
+        self.exhausted = self.exhausted or self._is_claim_checked()
         kept = {DEFAULT, *list(self._ranked())[:MOST]}
         self._candidates = {s: c for s, c in self._candidates.items() if s in kept}
+
+    def _is_claim_checked(self) -> bool:
+        claims = self.before.claims
+        has_ended = claims is not None and claims.is_searched
+        return has_ended and self._searched >= CHECKED and self.best_origin == "own-zone"
 
     def state(self) -> TaskState:
         """The task as the scheduler sees it."""
@@ -183,6 +152,9 @@ class TaskLedger:
         is_near = self.default_ms is not None and self.default_ms < _NEAR * self.now_ms
         if is_near and DEFAULT not in schedules:
             schedules.append(DEFAULT)
+        incumbent = self.before.incumbent
+        if incumbent is not None and incumbent not in schedules:
+            schedules.append(incumbent)
         return [self._candidates[s] for s in schedules if s in self._candidates]
 
     def rivals(self) -> list[Candidate]:
@@ -225,32 +197,16 @@ class TaskLedger:
         self.best, self.best_origin = min(confirmed, key=lambda found: found[0].median_ms)
         return record
 
-    def served_outcome(self) -> TaskOutcome:
-        """The outcome of a task that the cache answers: nothing is run."""
-        lookup = self.planned.resolved.lookup
-        records = lookup.records if isinstance(lookup, (ExactHit, TransferHit)) else ()
-        known = isinstance(lookup, ExactHit) and bool(records)
-        best_ms = records[0].median_ms if known else None
-        return TaskOutcome(
-            key=self.task.key,
-            target=self.task.target,
-            name=self.task.uses[0].name,
-            source="exact" if known else "transfer" if records else "default",
-            records=records[:_KEPT_IN_OUTCOME],
-            trials=0,
-            before_ms=best_ms,
-            best_ms=best_ms,
-            seconds=0.0,
-            stopped="exact" if known else "not-started",
-        )
-
     def outcome(self, stopped: Stopped) -> TaskOutcome:
-        """Of what was measured; a foreign record that there was no time for is used as it is."""
-        if self.is_foreign and not self._ok:
-            return self.served_outcome()
+        """Of what was measured. What there was no time for is used as trusted zones have it, and so is what a claim was to
+        beat and did not run beside it."""
+        incumbent = self.before.incumbent
+        is_unbeaten = incumbent is not None and incumbent not in self._confirmed
+        if is_unbeaten or (self.before.is_answered and not self._ok):
+            return self.before.outcome()
         ranked = sorted(self._ok.values(), key=lambda found: found[0].median_ms)
-        confirmed = [found for found in ranked if _schedule(found[0]) in self._confirmed]
-        best = [record for record, _ in (confirmed or ranked)[:_KEPT_IN_OUTCOME]]
+        confirmed = [found for found in ranked if schedule_of(found[0]) in self._confirmed]
+        best = [record for record, _ in (confirmed or ranked)[:KEPT_IN_OUTCOME]]
         return TaskOutcome(
             key=self.task.key,
             target=self.task.target,
@@ -269,7 +225,7 @@ class TaskLedger:
         )
 
     def _origin_of(self, best: list[TuningRecord]) -> Origin:
-        return self._ok[_schedule(best[0])][1] if best else "default"
+        return self._ok[schedule_of(best[0])][1] if best else "default"
 
     def _accept(self, candidate: Candidate, record: TuningRecord) -> None:
         self._ok[candidate.schedule] = (record, candidate.origin)
@@ -293,7 +249,3 @@ class TaskLedger:
             measured_at=now,
             source=self._source,
         )
-
-
-def _schedule(record: TuningRecord) -> Schedule:
-    return Schedule(record.template, record.decisions)

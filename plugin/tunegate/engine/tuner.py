@@ -60,9 +60,11 @@ class EngineTuner:
         """Outcomes as they come. Raises ModelError and EnvironmentUnfitError."""
         ledgers = self._ledgers(shard, self._device)
         is_nothing_paid = shard.budget.seconds == 0 or shard.budget.trials == 0
-        if is_nothing_paid or all(ledger.is_served for ledger in ledgers):
+        if is_nothing_paid or all(ledger.before.is_served for ledger in ledgers):
             yield from (
-                ledger.served_outcome() if ledger.is_served else ledger.outcome("not-started")
+                ledger.before.outcome()
+                if ledger.before.is_served
+                else ledger.outcome("not-started")
                 for ledger in ledgers
             )
             return
@@ -146,7 +148,7 @@ class EngineTuner:
         used = {
             (use.model, use.side)
             for ledger in tasks
-            if not ledger.is_served
+            if not ledger.before.is_served
             for use in ledger.task.uses
         }
         return tuple(

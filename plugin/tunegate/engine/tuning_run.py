@@ -67,8 +67,8 @@ class TuningRun:
         self._spending = Spending(budget, clock)
         self._executor = executor
         self._directory = Path(request.directory)
-        self._ledgers = [ledger for ledger in ledgers if not ledger.is_served]
-        self._served = [ledger for ledger in ledgers if ledger.is_served]
+        self._ledgers = [ledger for ledger in ledgers if not ledger.before.is_served]
+        self._served = [ledger for ledger in ledgers if ledger.before.is_served]
         self._batches = OpenBatches([ledger.workload for ledger in self._ledgers])
         self._deaths = 0
         self._measured = 0
@@ -86,7 +86,7 @@ class TuningRun:
 
     def outcomes(self) -> Iterator[TaskOutcome]:
         """An outcome-so-far of a task after each of its batches; the last one is final."""
-        yield from (ledger.served_outcome() for ledger in self._served)
+        yield from (ledger.before.outcome() for ledger in self._served)
         stopped: Stopped = yield from self._search_until_done()
         yield from self._give_up_waiting()
         yield from self._measure_defaults()
@@ -153,7 +153,9 @@ class TuningRun:
             if ledger is not None:
                 waiting.remove(ledger)
                 ledger.is_started = True
-                seeds = ledger.seeds() if with_seeds or ledger.is_foreign else ()
+                seeds = (
+                    ledger.before.seeds() if with_seeds or ledger.before.is_measured_only else ()
+                )
                 self._search.propose(Propose(workload=ledger.workload, count=0, seeds=seeds))
             if self._search.are_idle and not self._crew.pending:
                 return
@@ -174,8 +176,8 @@ class TuningRun:
             Propose(
                 workload=ledger.workload,
                 count=choice.candidates,
-                seeds=ledger.seeds() if is_new else (),
-                failed=ledger.failed() if is_new else (),
+                seeds=ledger.before.seeds() if is_new else (),
+                failed=ledger.before.failed() if is_new else (),
                 known=ledger.known() if is_new else (),
                 results=() if is_new else results,
             )

@@ -16,6 +16,8 @@ SOURCES = {
     "search": "tuned now",
     "default": "untuned",
     "library": "ONNX Runtime",
+    "own-zone": "own zone, measured now",
+    "claimed": "own zone, unverified",
 }
 
 

@@ -85,10 +85,12 @@ def _why_slow(
     match difference.source:
         case "default":
             return f"was never tuned: {more}{_as_the_others(now_ms, outcomes)}"
-        case "transfer":
+        case "transfer" | "claimed":
             most_ms = give_back.of_borrowed(now_ms)
-            borrowed = "runs a schedule borrowed from another shape"
-            return f"{borrowed}: {more} to tune it itself, for up to {most_ms:.3g} ms"
+            origin = "borrowed from another shape"
+            if difference.source == "claimed":
+                origin = "that only this run's own zone has, and nothing has measured"
+            return f"runs a schedule {origin}: {more} to tune it itself, for up to {most_ms:.3g} ms"
         case "search" if tuned is not None and tuned.stopped == "budget":
             back_ms = give_back.of_unfinished(now_ms, tuned)
             return (
@@ -99,7 +101,7 @@ def _why_slow(
             return "was tuned to the end: more budget would not help, the operator itself is slower"
         case "library":
             return "is run by ONNX Runtime: tuning would not help, the operator itself is slower"
-        case "exact":
+        case "exact" | "own-zone":
             return "already runs the best schedule known: the operator itself is slower"
 
 

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import msgspec
 
-from tunegate.artifacts.builds import Build, Cell, CellCandidates, Runtime, Source
+from tunegate.artifacts.builds import Build, Cell, CellCandidates, Runtime
 from tunegate.artifacts.changes import SIDES, ChangeSet, ModelPath, Side
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
+from tunegate.artifacts.tasks import Source
 from tunegate.config import Config, TargetConfig
 from tunegate.ports import Builder, BuildJob, ModelJob, Progress, Repository
 from tunegate.selection import runtimes_of, shapes_for
@@ -63,8 +64,27 @@ def build(
 def best_records(
     plan: TuningPlan, outcomes: Sequence[TuningOutcome]
 ) -> tuple[Best, dict[WorkloadKey, Source]]:
-    """For every task its records, best first: this run's before the cache's. A task that nothing was
-    measured for gets those of its neighbours: better than nothing, and marked as not verified."""
+    """For every task its records, best first: this run's before those of trusted zones. A task that nothing was measured
+    for gets those of its neighbours: better than nothing, and marked as not verified. What the run's own zone claims and
+    nothing has measured is used, on both sides alike, only where trusted zones have nothing at all."""
+    best, sources = _trusted(plan)
+    tried = set()
+    for task in (task for outcome in outcomes for task in outcome.tasks):
+        own = tuple(record for record in task.records if record.key == task.key)
+        if own:
+            known = (record for record in best.get(task.key, ()) if record.key == task.key)
+            best[task.key] = (*own, *known)
+            sources[task.key] = task.source
+        if task.stopped != "not-started":
+            tried.add(task.key)
+    for resolved in plan.resolution.tasks:
+        key = resolved.task.key
+        if resolved.claims is not None and key not in best and key not in tried:
+            best[key], sources[key] = resolved.claims.records, "claimed"
+    return best, sources
+
+
+def _trusted(plan: TuningPlan) -> tuple[Best, dict[WorkloadKey, Source]]:
     best: Best = {}
     sources: dict[WorkloadKey, Source] = {}
     for resolved in plan.resolution.tasks:
@@ -77,13 +97,6 @@ def best_records(
                 sources[resolved.task.key] = "transfer"
             case Miss():
                 pass
-    for outcome in outcomes:
-        for task in outcome.tasks:
-            own = tuple(record for record in task.records if record.key == task.key)
-            if own:
-                known = (record for record in best.get(task.key, ()) if record.key == task.key)
-                best[task.key] = (*own, *known)
-                sources[task.key] = task.source
     return best, sources
 
 

@@ -12,10 +12,11 @@ from tunegate.config import Config
 from tunegate.errors import ConfigError
 from tunegate.tuning.allocation import Demand, divide, share_trials
 from tunegate.tuning.budget import SECONDS_PER_HOUR, budget_of
+from tunegate.tuning.claims import is_settled
 from tunegate.tuning.expected_time import known_ms, room, seconds_per_trial, weight_of
 from tunegate.tuning.objective import parts_of_target
 from tunegate.tuning.sharding import balanced
-from tunegate.tuning.target_parts import TargetPart, left_to_tune, target_parts
+from tunegate.tuning.target_parts import TargetPart, left_to_tune, paid_trials, target_parts
 from tunegate_cache.format.records import ExactHit, Miss
 
 MOST_SHARDS = 256
@@ -91,9 +92,15 @@ def matrix(plan: TuningPlan) -> dict[str, list[MatrixLeg]]:
                 "name": f"shard-{shard.index}-{shard.target}",
             }
             for shard in plan.shards
-            if any(task.trials for task in shard.tasks)
+            if any(_has_work(task, shard.budget) for task in shard.tasks)
         ]
     }
+
+
+def _has_work(task: PlannedTask, budget: Budget) -> bool:
+    """To search, or to measure what is only claimed."""
+    is_paid = budget.seconds != 0 and budget.trials != 0
+    return bool(task.trials) or (is_paid and task.resolved.claims is not None)
 
 
 def _with_misses(task_set: TaskSet, resolution: Resolution) -> tuple[ResolvedTask, ...]:
@@ -159,7 +166,7 @@ def _is_at_head(uses: Sequence[TaskUse]) -> bool:
 def _trials_to_share(part: TargetPart) -> int:
     """As many as fit the trials, the time and the money."""
     limits = [] if part.trials is None else [part.trials]
-    unfinished = [t.task for t in part.tasks if not isinstance(t.lookup, ExactHit)]
+    unfinished = [t.task for t in part.tasks if not is_settled(t)]
     if part.machine_seconds is not None and unfinished:
         each = sum(seconds_per_trial(t, part.target.kind) for t in unfinished) / len(unfinished)
         limits.append(int(part.machine_seconds / each))
@@ -175,9 +182,12 @@ def _shard_budgets(
     """The wall clock is each shard's own; money and trials go by what is planned for it."""
     loads = [sum(seconds[i] for i in group) for group in groups]
     planned = [sum(tasks[i].trials for i in group) for group in groups]
-    trials: Sequence[int | None] = (
-        [None] * len(groups) if part.trials is None else divide(planned, part.trials)
-    )
+    trials: Sequence[int | None] = [None] * len(groups)
+    if part.trials is not None:
+        trials = [
+            paid_trials(share, [tasks[i].resolved for i in group], part.trials)
+            for share, group in zip(divide(planned, part.trials), groups, strict=True)
+        ]
     total = sum(loads)
     return [
         budget_of(
@@ -252,7 +262,7 @@ def _estimate(shards: Sequence[Shard]) -> Cost:
 def _notes(shards: Sequence[Shard], config: Config, asked: int | None) -> tuple[str, ...]:
     notes = []
     unserved = sum(
-        not task.trials and not isinstance(task.resolved.lookup, ExactHit)
+        not task.trials and not is_settled(task.resolved)
         for shard in shards
         for task in shard.tasks
     )

@@ -47,12 +47,16 @@ def _borrowed(run: MeasurementRun | None) -> Iterator[str]:
     for built in run.builds if run else ():
         where = f"{built.cell.model} on {built.cell.target}"
         tasks = built.head.tasks if built.head else ()
-        count = sum(not task.verified for task in tasks)
-        if count:
-            yield (
-                f"{where}: {count} of {len(tasks)} kernels run a borrowed schedule that is unverified: "
-                "there was no time, or no device, to measure it"
-            )
+        for claimed, what in (
+            (False, "a borrowed schedule"),
+            (True, "a schedule of this run's own zone"),
+        ):
+            unverified = [t for t in tasks if not t.verified and (t.source == "claimed") == claimed]
+            if unverified:
+                yield (
+                    f"{where}: {len(unverified)} of {len(tasks)} kernels run {what} that is unverified: "
+                    "there was no time, or no device, to measure it"
+                )
         if built.head and built.head.without_graphs:
             yield f"{where}: built without CUDA graphs, with them: {built.head.without_graphs}"
         dropped = built.head.dropped if built.head else ()

@@ -15,6 +15,7 @@ import msgspec
 from tunegate.artifacts.changes import Side
 from tunegate.artifacts.plans import PlannedTask
 from tunegate.artifacts.tasks import ResolvedTask, TuningTask
+from tunegate.tuning.claims import is_settled
 from tunegate.tuning.improvement import FROM_NOTHING, INFORMED, Pace
 from tunegate.tuning.next_task import TaskState
 from tunegate_cache.format.records import ExactHit, Miss, TransferHit
@@ -72,7 +73,9 @@ def known_ms(resolved: ResolvedTask, kind: TargetKind) -> float:
 
 
 def room(resolved: ResolvedTask, kind: TargetKind) -> float:
-    """The share of its time that a search is expected to save at best: 0 with an exact hit."""
+    """The share of its time that a search is expected to save at best: 0 where there is none."""
+    if is_settled(resolved):
+        return 0.0
     match resolved.lookup:
         case ExactHit():
             return 0.0
@@ -99,12 +102,11 @@ def weight_of(task: TuningTask) -> int:
 
 def starting_state(planned: PlannedTask, kind: TargetKind) -> TaskState:
     """What the scheduler knows of a task before its first batch."""
-    is_exact = isinstance(planned.resolved.lookup, ExactHit)
     return TaskState(
         weight=weight_of(planned.resolved.task),
         prior_ms=known_ms(planned.resolved, kind),
         # A transferred schedule has yet to be measured: its first batch is worth the most.
-        room=0.0 if is_exact else _untuned_room(planned.resolved.task, kind),
+        room=0.0 if is_settled(planned.resolved) else _untuned_room(planned.resolved.task, kind),
         flops=planned.resolved.task.flops,
         bytes_moved=planned.resolved.task.bytes_moved,
         pace=PACES[kind],

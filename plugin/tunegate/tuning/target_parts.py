@@ -10,8 +10,8 @@ from tunegate.artifacts.tasks import ResolvedTask
 from tunegate.config import Config, TargetConfig
 from tunegate.tuning.allocation import divide
 from tunegate.tuning.budget import SECONDS_PER_HOUR, least_gain, resolve_budget
+from tunegate.tuning.claims import is_settled
 from tunegate.tuning.expected_time import seconds_per_trial
-from tunegate_cache.format.records import ExactHit
 
 
 class TargetPart(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,16 +74,12 @@ def target_parts(
 
 
 def left_to_tune(tasks: Sequence[ResolvedTask]) -> int:
-    return sum(not isinstance(task.lookup, ExactHit) for task in tasks)
+    return sum(not is_settled(task) for task in tasks)
 
 
 def _load(tasks: Sequence[ResolvedTask], target: TargetConfig) -> float:
     """Seconds of one trial of every task left to tune."""
-    return sum(
-        seconds_per_trial(task.task, target.kind)
-        for task in tasks
-        if not isinstance(task.lookup, ExactHit)
-    )
+    return sum(seconds_per_trial(task.task, target.kind) for task in tasks if not is_settled(task))
 
 
 def _shard_counts(by_target: Sequence[Sequence[ResolvedTask]], shards: int | None) -> list[int]:
@@ -100,7 +96,15 @@ def _trial_parts(
 ) -> Sequence[int | None]:
     if trials is None:
         return [None] * len(by_target)
-    return divide([left_to_tune(tasks) for tasks in by_target], trials)
+    parts = divide([left_to_tune(tasks) for tasks in by_target], trials)
+    return [paid_trials(part, tasks, trials) for part, tasks in zip(parts, by_target, strict=True)]
+
+
+def paid_trials(planned: int, tasks: Sequence[ResolvedTask], trials: int) -> int:
+    """At least one of the `trials` where there is nothing to search, but a claim to measure: none would mean that nothing is
+    paid for."""
+    has_claims = any(task.claims is not None for task in tasks)
+    return max(planned, min(1, trials)) if has_claims else planned
 
 
 def _fraction(parts: Sequence[float], index: int) -> float:

@@ -231,7 +231,7 @@ def test_a_pinned_build_reads_its_snapshot_and_nothing_later(place: Place, tmp_p
     place.collect()
     pinned = TuningCache(
         place.store,
-        zones=Zones("main", ()),
+        zones=Zones("main", ("main",)),
         mode="ro",
         write_ahead=WriteAhead(tmp_path / "none"),
         monotonic=lambda: 0.0,

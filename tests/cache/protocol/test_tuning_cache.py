@@ -121,7 +121,7 @@ def test_a_pull_request_writes_only_its_own_zone_and_main_never_reads_it(tmp_pat
     cache_over(store, tmp_path, zone="pr/o/r/7").publish([make_record()])
     assert all(name.startswith("ms1/z/pr/o/r/7/") for name in store.names(""))
     assert answer(cache_over(store, tmp_path)) == Miss("absent")
-    assert isinstance(answer(cache_over(store, tmp_path, zone="pr/o/r/7")), ExactHit)
+    assert answer(cache_over(store, tmp_path, zone="pr/o/r/7")) == Miss("absent")
 
 
 def test_a_broken_store_is_a_miss_and_one_line_and_the_records_wait(tmp_path: Path) -> None:
@@ -218,8 +218,9 @@ def test_one_look_up_lists_each_zone_once_and_reads_each_segment_once(tmp_path: 
         cache_over(store, tmp_path).publish([make_record(str(number))])
     cache = cache_over(store, tmp_path, zone="dev/me")
     wanted = [(make_key(str(number)), make_shape()) for number in range(5)]
-    cache.lookup(wanted)
-    cache.lookup(wanted)
+    for _ in range(2):
+        cache.lookup(wanted)
+        cache.claims(wanted)
     assert cache.statistics.requests == {"list": 2, "get": 3}  # three segments, no HEAD yet
 
 
@@ -258,7 +259,7 @@ from tunegate_cache.stores.files import FileStore
 from tunegate_cache.protocol.tuning_cache import TuningCache, Zones
 from tunegate_cache.protocol.write_ahead import WriteAhead
 root = Path(sys.argv[1])
-cache = TuningCache(FileStore(root / "store"), zones=Zones("main", ()), mode="rw",
+cache = TuningCache(FileStore(root / "store"), zones=Zones("main", ("main",)), mode="rw",
     write_ahead=WriteAhead(root / "wal"), monotonic=time.monotonic,
     milliseconds=lambda: int(time.time() * 1000))
 for number in itertools.count():

@@ -105,3 +105,19 @@ def test_a_wrong_setting_says_what_to_write(
 def test_requests_to_amazon_have_a_price(tmp_path: Path) -> None:
     assert opened(CacheConfig(url="s3://bucket/x"), tmp_path).use().usd == 0
     assert opened(CacheConfig(url="cache"), tmp_path).use().usd is None
+
+
+def test_the_zone_that_a_run_writes_is_believed_only_where_it_is_one_to_be_read(
+    tmp_path: Path,
+) -> None:
+    wanted, hit = [(make_key(), make_shape())], ExactHit((make_record(),))
+    for zone, read, is_believed in (
+        ("main", ("main",), True),
+        ("pr/o/x/1", ("main",), False),
+        ("team/a", ("main", "team/a"), True),
+    ):
+        config = CacheConfig(url=zone.replace("/", "-"), zone=zone, read_zones=read)
+        assert opened(config, tmp_path).publish([make_record()])
+        cache = opened(config, tmp_path)
+        assert (answer(cache) == hit) == is_believed
+        assert (cache.claims(wanted) == {make_key(): hit}) != is_believed

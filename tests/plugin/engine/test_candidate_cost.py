@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from tunegate.artifacts.builds import Source
 from tunegate.artifacts.outcomes import CandidateCost
+from tunegate.artifacts.tasks import Source
 from tunegate.engine.candidate_cost import patience_seconds
 from tunegate_cache.format.records import RecordStatus
 

@@ -1,8 +1,17 @@
 from __future__ import annotations
 
+import msgspec
+
 from tests.plugin.engine.test_batches import candidate, ledger, measured
-from tunegate.engine.protocol import Measured
+from tests.support.tuning_tasks import make_record, make_task
+from tunegate.artifacts.changes import Side
+from tunegate.artifacts.plans import PlannedTask
+from tunegate.artifacts.tasks import Claims, ResolvedTask, Source
+from tunegate.engine.known_before import schedule_of
+from tunegate.engine.protocol import DEFAULT, Candidate, Measured, Schedule
 from tunegate.engine.task_history import TaskLedger
+from tunegate.tuning.claims import CHECKED
+from tunegate_cache.format.records import ExactHit, Lookup, Miss
 
 
 def timed(number: int, nanoseconds: int) -> Measured:
@@ -98,3 +107,101 @@ def test_one_that_fails_when_it_is_measured_again_is_no_winner() -> None:
     task.confirm(one, timed(one.number, 110), 6)
     task.confirm(one, Measured(number=one.number, status="wrong"), 7)
     assert task.outcome("budget").best_ms == 0.00021
+
+
+TRUSTED = make_record("a")
+CLAIM = msgspec.structs.replace(make_record("a", milliseconds=0.5), decisions=((3, (8,)),))
+DEFAULT_MS = 9.0
+
+
+def contested(lookup: Lookup, sides: tuple[Side, ...] = ("head",), trials: int = 0) -> TaskLedger:
+    claims = Claims((CLAIM,), is_searched=True)
+    resolved = ResolvedTask(make_task("a", sides=sides), lookup, claims)
+    task = TaskLedger(
+        PlannedTask(resolved=resolved, trials=trials, gain_ms=0.0),
+        device=TRUSTED.device,
+        toolchain=TRUSTED.toolchain,
+        source=TRUSTED.source,
+    )
+    task.is_started = True
+    task.enter(one(task, 0, DEFAULT, "default"), timed_ms(0, DEFAULT_MS), 5)
+    return task
+
+
+def one(task: TaskLedger, number: int, schedule: Schedule, origin: Source) -> Candidate:
+    return msgspec.structs.replace(candidate(task, number), schedule=schedule, origin=origin)
+
+
+def timed_ms(number: int, milliseconds: float) -> Measured:
+    return timed(number, round(milliseconds * 1e6))
+
+
+def seen(task: TaskLedger, trusted_ms: float, claimed_ms: float) -> list[Candidate]:
+    """Both after a look."""
+    pair = [
+        one(task, 1, schedule_of(TRUSTED), "exact"),
+        one(task, 2, schedule_of(CLAIM), "own-zone"),
+    ]
+    for each, milliseconds in zip(pair, (trusted_ms, claimed_ms), strict=True):
+        task.enter(each, timed_ms(each.number, milliseconds), 5)
+    task.note_batch(2, 1.0)
+    return pair
+
+
+def test_a_claim_that_is_slower_here_than_what_is_trusted_is_nobodys() -> None:
+    task = contested(ExactHit((TRUSTED,)))
+    for each, ms in zip(seen(task, 1.0, 0.9), (1.0, 3.0), strict=True):
+        task.confirm(each, timed_ms(each.number, ms), 6)
+    found = task.outcome("finished")
+    assert (found.source, found.best_ms) == ("exact", 1.0)
+    assert schedule_of(found.records[0]) == schedule_of(TRUSTED)
+
+
+def test_a_claim_that_is_faster_here_is_used() -> None:
+    task = contested(ExactHit((TRUSTED,)))
+    for each, ms in zip(seen(task, 1.0, 0.5), (1.0, 0.5), strict=True):
+        task.confirm(each, timed_ms(each.number, ms), 6)
+    assert task.outcome("finished").source == "own-zone"
+
+
+def test_what_is_trusted_is_measured_again_however_slow_it_looked() -> None:
+    task = contested(ExactHit((TRUSTED,)))
+    seen(task, 8.0, 0.5)
+    for number in (3, 4):
+        fast = one(task, number, Schedule("t", ((1, (number,)),)), "own-zone")
+        task.enter(fast, timed_ms(number, 0.5), 5)
+    assert schedule_of(TRUSTED) in [each.schedule for each in task.contenders()]
+
+
+def test_a_claim_that_did_not_run_beside_what_is_trusted_does_not_count() -> None:
+    task = contested(ExactHit((TRUSTED,)))
+    _, claim = seen(task, 1.0, 0.5)
+    task.confirm(claim, timed_ms(2, 0.5), 6)
+    assert task.outcome("budget").records == (TRUSTED,)
+
+
+def test_without_time_for_a_claim_what_is_trusted_is_used() -> None:
+    assert contested(ExactHit((TRUSTED,))).outcome("not-started").records == (TRUSTED,)
+
+
+def searched(task: TaskLedger, count: int, milliseconds: float) -> None:
+    for number in range(10, 10 + count):
+        draft = one(task, number, Schedule("t", ((1, (number,)),)), "search")
+        task.enter(draft, timed_ms(number, milliseconds), 5)
+    task.note_batch(count, 1.0)
+
+
+def test_a_claim_that_drafts_do_not_beat_ends_the_search_of_what_the_base_uses() -> None:
+    task = contested(Miss("absent"), ("base", "head"), trials=100)
+    task.enter(one(task, 2, schedule_of(CLAIM), "own-zone"), timed_ms(2, 0.5), 5)
+    searched(task, CHECKED - 1, 1.0)
+    assert not task.exhausted
+    searched(task, 1, 1.0)
+    assert task.exhausted
+
+
+def test_a_claim_that_drafts_beat_ends_nothing() -> None:
+    task = contested(Miss("absent"), ("base", "head"), trials=100)
+    task.enter(one(task, 2, schedule_of(CLAIM), "own-zone"), timed_ms(2, 3.0), 5)
+    searched(task, 4 * CHECKED, 1.0)
+    assert not task.exhausted

@@ -4,7 +4,8 @@ import msgspec
 
 from tests.support import report_parts as parts
 from tests.support.reports import KINDS
-from tunegate.artifacts.builds import BuiltTask, Source
+from tunegate.artifacts.builds import BuiltTask
+from tunegate.artifacts.tasks import Source
 from tunegate.artifacts.verdicts import Report
 from tunegate.render.coverage import coverage
 from tunegate_cache.format.records import WorkloadKey

@@ -2,15 +2,16 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.measured_cells import DEVICE, make_changes
 from tests.support.tuning_records import make_key, make_record, make_shape
 from tunegate.artifacts.builds import Cell
-from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
+from tunegate.artifacts.outcomes import Stopped, TaskOutcome, TuningOutcome
 from tunegate.artifacts.plans import Budget, Cost, TuningPlan
-from tunegate.artifacts.tasks import CacheUse, Resolution, ResolvedTask, TaskUse, TuningTask
+from tunegate.artifacts.tasks import CacheUse, Claims, Resolution, ResolvedTask, TaskUse, TuningTask
 from tunegate.stages.build import best_records, build_directory
 from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit, TuningRecord
 
@@ -18,7 +19,7 @@ SLOW = make_record(run_nanoseconds=(9_000,))
 FAST = make_record(run_nanoseconds=(1_000,), decisions=((3, (8, 8)), (5, (0,))))
 
 
-def plan_with(lookup: Lookup) -> TuningPlan:
+def plan_with(lookup: Lookup, claims: Claims | None = None) -> TuningPlan:
     task = TuningTask(
         key=make_key(),
         shape=make_shape(),
@@ -31,14 +32,14 @@ def plan_with(lookup: Lookup) -> TuningPlan:
     use = CacheUse(location="x", zone="main", mode="rw")
     return TuningPlan(
         changes=make_changes(),
-        resolution=Resolution(tasks=(ResolvedTask(task, lookup),), cache=use),
+        resolution=Resolution(tasks=(ResolvedTask(task, lookup, claims),), cache=use),
         shards=(),
         budget=Budget(seconds=None, trials=None),
         estimate=Cost(seconds=0.0),
     )
 
 
-def outcome_with(*records: TuningRecord) -> TuningOutcome:
+def outcome_with(*records: TuningRecord, stopped: Stopped = "finished") -> TuningOutcome:
     task = TaskOutcome(
         key=make_key(),
         target="cpu",
@@ -49,7 +50,7 @@ def outcome_with(*records: TuningRecord) -> TuningOutcome:
         before_ms=None,
         best_ms=None,
         seconds=1.0,
-        stopped="finished",
+        stopped=stopped,
     )
     return TuningOutcome(
         shard=0,
@@ -92,6 +93,34 @@ def test_a_neighbours_record_gives_way_to_anything_that_was_measured() -> None:
 def test_a_foreign_record_in_an_outcome_is_left_out() -> None:
     best, _ = best_records(plan_with(Miss("absent")), [outcome_with(make_record("another"))])
     assert best == {}
+
+
+CLAIMS = Claims((FAST,), is_searched=True)
+
+
+@pytest.mark.parametrize("lookup", [ExactHit((SLOW,)), NEAR], ids=["exact", "transfer"])
+def test_a_claim_that_nothing_has_measured_never_stands_before_what_is_trusted(
+    lookup: ExactHit | TransferHit,
+) -> None:
+    best, _ = best_records(plan_with(lookup, CLAIMS), [])
+    assert best == {make_key(): lookup.records}
+
+
+def test_a_claim_is_used_unmeasured_where_trusted_zones_have_nothing() -> None:
+    plan = plan_with(Miss("absent"), CLAIMS)
+    for outcomes in ([], [outcome_with(stopped="not-started")]):
+        best, sources = best_records(plan, outcomes)
+        assert (best, sources) == ({make_key(): (FAST,)}, {make_key(): "claimed"})
+
+
+def test_a_claim_that_was_tried_here_and_failed_is_out() -> None:
+    best, _ = best_records(plan_with(Miss("absent"), CLAIMS), [outcome_with(stopped="failed")])
+    assert best == {}
+
+
+def test_only_what_this_run_measured_of_a_claim_counts() -> None:
+    best, sources = best_records(plan_with(Miss("absent"), CLAIMS), [outcome_with(SLOW)])
+    assert (best, sources) == ({make_key(): (SLOW,)}, {make_key(): "search"})
 
 
 @given(st.text(min_size=1), st.sampled_from(["base", "head"]))

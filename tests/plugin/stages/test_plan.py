@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.tuning_tasks import (
     exact,
+    make_record,
     make_resolution,
     make_task,
     make_task_set,
     transfer,
 )
 from tunegate import artifact_io
+from tunegate.artifacts.changes import Side
 from tunegate.artifacts.plans import TuningPlan
-from tunegate.artifacts.tasks import Resolution, TuningTask
+from tunegate.artifacts.tasks import Claims, Resolution, TuningTask
 from tunegate.config import BudgetConfig, Config, ModelConfig, TargetConfig
 from tunegate.errors import ConfigError
 from tunegate.stages.plan import matrix, plan
@@ -247,3 +250,40 @@ def test_a_plan_survives_its_file(tmp_path: Path) -> None:
     file = tmp_path / "plan.json"
     artifact_io.write(file, made)
     assert artifact_io.read(file, TuningPlan) == made
+
+
+CLAIMS = Claims((make_record(milliseconds=0.5),), is_searched=True)
+
+
+def plan_with_claims(lookup: Lookup, sides: tuple[Side, ...], budget: BudgetConfig) -> TuningPlan:
+    task = make_task(sides=sides)
+    resolution = make_resolution([task], [lookup])
+    claimed = tuple(msgspec.structs.replace(each, claims=CLAIMS) for each in resolution.tasks)
+    resolution = msgspec.structs.replace(resolution, tasks=claimed)
+    return plan(make_task_set([task]), resolution, config_of(budget))
+
+
+@pytest.mark.parametrize("sides", [("base",), ("base", "head")], ids=" and ".join)
+def test_claims_take_no_trial_from_what_the_base_uses(sides: tuple[Side, ...]) -> None:
+    budget = BudgetConfig(trials=64)
+    claimed = plan_with_claims(MISS, sides, budget)
+    plain = plan_of([make_task(sides=sides)], budget=budget)
+    assert claimed.shards[0].tasks[0].trials == plain.shards[0].tasks[0].trials > 0
+    assert claimed.estimate == plain.estimate
+
+
+def test_what_only_the_head_has_and_an_earlier_push_searched_is_not_searched_again() -> None:
+    made = plan_with_claims(MISS, ("head",), BudgetConfig(trials=64))
+    assert made.shards[0].tasks[0].trials == 0
+    assert made.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("budget", "legs"), [({"trials": 64}, 1), ({"trials": 0}, 0), ({"minutes": 0}, 0)]
+)
+def test_a_shard_with_claims_to_measure_is_in_the_matrix_where_that_is_paid(
+    budget: dict[str, int], legs: int
+) -> None:
+    for lookup in (MISS, exact()):
+        made = plan_with_claims(lookup, ("head",), BudgetConfig(**budget))
+        assert len(matrix(made)["include"]) == legs

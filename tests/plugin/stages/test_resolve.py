@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from tests.support.tuning_tasks import SHAPE, make_record, make_task, make_task_set
-from tunegate.artifacts.tasks import Resolution
+from tunegate.artifacts.tasks import Claims, Resolution
 from tunegate.config import CacheConfig, Config, ModelConfig
 from tunegate.edges.shared_cache import SharedCache
 from tunegate.stages.resolve import resolve
@@ -68,3 +68,16 @@ def test_tasks_that_are_taken_up_again_are_counted_as_such(tmp_path: Path) -> No
     assert used.notes == (
         "cache: 1 task that an earlier run did not finish: tuned on from what it has found",
     )
+
+
+def test_what_only_the_own_zone_has_stands_beside_the_answer(tmp_path: Path) -> None:
+    own = CacheConfig(url="cache", zone="pr/o/x/1")
+    SharedCache(own, state=tmp_path / "a", root=tmp_path).publish([make_record("new")])
+    cache = SharedCache(own, state=tmp_path / "a", root=tmp_path)
+    found = resolve(make_task_set([make_task("new"), make_task("other")]), cache, CONFIG)
+    assert [task.lookup for task in found.tasks] == [Miss("absent")] * 2
+    assert found.tasks[0].claims == Claims((make_record("new"),), is_searched=True)
+    assert (found.cache.exact, found.cache.claimed) == (0, 2)  # one is a neighbour of the other
+    (note,) = found.cache.notes
+    assert note.startswith("cache: zone pr/o/x/1, which is not trusted, has schedules of its own")
+    assert "2 tasks: measured in this run" in note

@@ -9,9 +9,10 @@ from tests.support.measured_cells import make_build, make_builds, make_measureme
 from tests.support.outcome_parts import outcome
 from tests.support.squeezenet import TASKS
 from tunegate import artifact_io
+from tunegate.artifacts.builds import BuiltTask
 from tunegate.artifacts.changes import ChangeSet
 from tunegate.artifacts.plans import TuningPlan
-from tunegate.artifacts.tasks import CacheUse
+from tunegate.artifacts.tasks import CacheUse, Source
 from tunegate.artifacts.verdicts import Report
 from tunegate.stages.summarize import summarize
 
@@ -87,3 +88,32 @@ def test_a_build_that_did_not_run_with_cuda_graphs_is_told() -> None:
     assert report.warnings == (
         "models/m.onnx on cpu: built without CUDA graphs, with them: capture failed",
     )
+
+
+def test_schedules_that_nobody_measured_are_told_by_where_they_are_from() -> None:
+    sources: tuple[Source, ...] = ("transfer", "claimed")
+    tasks = [
+        BuiltTask(
+            key=TASKS[n].key,
+            name=f"t{n}",
+            weight=1,
+            source=source,
+            rid="r",
+            ms=None,
+            verified=False,
+        )
+        for n, source in enumerate(sources)
+    ]
+    run = make_run(make_measurement(), make_builds(make_build("a"), make_build("b", tasks=tasks)))
+    report = summarize(
+        VERDICT,
+        changes=parts.changes(),
+        plan=None,
+        outcomes=[],
+        run=run,
+        comparisons=[],
+        cache=None,
+    )
+    borrowed, claimed = report.warnings
+    assert "1 of 2 kernels run a borrowed schedule that is unverified" in borrowed
+    assert "1 of 2 kernels run a schedule of this run's own zone that is unverified" in claimed

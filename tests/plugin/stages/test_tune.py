@@ -25,7 +25,9 @@ from tunegate.ports import Publish
 from tunegate.stages.tune import tune
 from tunegate_cache.format.records import (
     DeviceFingerprint,
+    ExactHit,
     Lookup,
+    TransferHit,
     TuningRecord,
     WorkloadKey,
     WorkloadShape,
@@ -75,6 +77,13 @@ class Shelf:
         wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
         fastest: Mapping[WorkloadKey, int] | None = None,
     ) -> Mapping[WorkloadKey, Lookup]:
+        return {}
+
+    def claims(
+        self,
+        wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
+        fastest: Mapping[WorkloadKey, int] | None = None,
+    ) -> Mapping[WorkloadKey, ExactHit | TransferHit]:
         return {}
 
     def publish(self, records: Sequence[TuningRecord]) -> bool:

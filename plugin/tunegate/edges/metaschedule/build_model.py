@@ -18,7 +18,7 @@ import msgspec
 import tvm
 from tvm import relax
 
-from tunegate.artifacts.builds import Source as Origin
+from tunegate.artifacts.tasks import Source as Origin
 from tunegate.cost_model.draft_features import DraftFeatures
 from tunegate.cost_model.prior import prior_of
 from tunegate.edges.artifact_file import ArtifactFile, ArtifactTensor
@@ -38,6 +38,8 @@ from tunegate.engine.protocol import BuildModel, Built, BuiltFunction, Schedule
 from tunegate_cache.format.records import TuningRecord, WorkloadKey
 
 LIBRARY = "model.so"
+_UNMEASURED = ("transfer", "claimed")
+"""Sources of schedules that were not measured for their kernel, or not by anybody who is trusted."""
 
 
 class OpenModel(NamedTuple):
@@ -106,12 +108,13 @@ def _scheduled(module: Any, choices: Iterable[_Choice]) -> Any:
 def _slower_ones(
     request: BuildModel, opened: OpenModel, target: ResolvedTarget, choices: Sequence[_Choice]
 ) -> frozenset[str]:
-    """Names of kernels whose borrowed schedule is slower inside the model than the default one."""
+    """Names of kernels whose schedule nobody that is trusted has measured, and that is slower inside the model than the
+    default one."""
     borrowed = {
         choice.function.name
         for choice in choices
         if choice.main is not None
-        and request.sources.get(choice.function.workload.digest) == "transfer"
+        and request.sources.get(choice.function.workload.digest) in _UNMEASURED
     }
     if not borrowed or not device_exists(request.target.kind):
         return frozenset()
@@ -166,7 +169,7 @@ def _built_function(choice: _Choice, target: ResolvedTarget, request: BuildModel
     function, _, record = choice
     key = WorkloadKey(function.workload.digest, target.key)
     source = cast("Origin", request.sources.get(function.workload.digest, "exact"))
-    is_own = record is not None and record.key == key
+    is_own = record is not None and record.key == key and source != "claimed"
     return BuiltFunction(
         key=key,
         name=function.label,

@@ -15,7 +15,7 @@ from typing import Any
 import tvm
 from tvm.s_tir import meta_schedule as ms
 
-from tunegate.artifacts.builds import Source as Origin
+from tunegate.artifacts.tasks import Source as Origin
 from tunegate.cost_model.draft_features import DraftFeatures
 from tunegate.cost_model.prior import Prior
 from tunegate.cost_model.surrogate import Score, Surrogate
@@ -111,21 +111,21 @@ class TaskSearch:
 
     def _queue(self, seeds: Sequence[tuple[Origin, Schedule]], *, all_of_them: bool) -> int:
         """What of them is to be tried, after what waits already; and how many did not fit."""
-        exact = [schedule for origin, schedule in seeds if origin != "transfer"]
-        replayed = [self.space.replay(schedule) for schedule in exact]
-        self._seeds.extend(("exact", each) for each in replayed if each is not None)
+        own = [(origin, schedule) for origin, schedule in seeds if origin != "transfer"]
+        replayed = [(origin, self.space.replay(schedule)) for origin, schedule in own]
+        self._seeds.extend((origin, each) for origin, each in replayed if each is not None)
         found = [schedule for origin, schedule in seeds if origin == "transfer"]
         most = len(found) if all_of_them else MOST
         fitting, misfits = borrowed(found, self.space, self._expect(), most)
         self._seeds.extend(("transfer", each) for each in fitting)
-        return misfits + replayed.count(None)
+        return misfits + sum(each is None for _, each in replayed)
 
     def _seats(self, count: int) -> int:
         """Of the seeds, in a batch of so many. Where a prior picks drafts, what is borrowed gets half of it: neither is always
         the better one, and the first of each finds most (docs/benchmarks.md)."""
         if self._expect() is None:
             return count
-        exact = sum(origin == "exact" for origin, _ in self._seeds)
+        exact = sum(origin != "transfer" for origin, _ in self._seeds)
         return min(count, max(exact, (count + 1) // 2))
 
     def _expect(self) -> Expect | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.small_onnx import conv_model, save
-from tunegate.artifacts.builds import Source
+from tunegate.artifacts.tasks import Source
 from tunegate.config import TargetConfig
 from tunegate.edges.artifact_file import ArtifactFile
 from tunegate.edges.metaschedule import build_model
@@ -130,16 +130,28 @@ def lanes(record: TuningRecord) -> int:
     return channels[-1]
 
 
-def test_a_borrowed_schedule_that_is_slower_is_dropped_and_named(
-    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+def test_a_claim_that_nothing_has_measured_is_not_verified_and_has_no_time(
+    workshop: Workshop,
+) -> None:
+    sources: dict[Source, bool] = {"claimed": False, "own-zone": True}
+    for source, is_verified in sources.items():
+        built = workshop.build(source, workshop.record(), source=source)
+        (kernel,) = [f for f in built.functions if "conv" in f.name]
+        assert (kernel.source, kernel.verified) == (source, is_verified)
+        assert (kernel.ms is not None) == is_verified
+
+
+@pytest.mark.parametrize("source", ["transfer", "claimed"])
+def test_a_schedule_that_nobody_measured_and_is_slower_is_dropped_and_named(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch, source: Source
 ) -> None:
     monkeypatch.setattr(
         build_model, "slower_in_model", lambda *_, kernels, **__: frozenset(kernels)
     )
-    built = workshop.build("dropped", workshop.record(), source="transfer")
+    built = workshop.build(f"dropped-{source}", workshop.record(), source=source)
     assert built.dropped == ("conv",)
     assert source_of(built) == "default"
-    plain = workshop.build("plain-again")
+    plain = workshop.build(f"plain-beside-{source}")
     assert built.key == plain.key
 
 

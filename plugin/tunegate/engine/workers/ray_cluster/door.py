@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import socket
@@ -30,8 +29,7 @@ class Ray:
         address = os.environ.get(_ADDRESS) or "auto"
         try:
             _knock(address)
-            with contextlib.chdir("/"):  # its workers import from there
-                self._ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+            self._ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         except (OSError, ValueError, RuntimeError) as error:
             message = (
                 f"executor: ray, but no cluster answers at {address} ({first_line(error)}). Start one "

@@ -1,0 +1,77 @@
+"""What some zones hold, as records in memory: each target is read once, then what the snapshots know of a task."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+
+from tunegate_cache.format.cache_statistics import CacheStatistics
+from tunegate_cache.format.record_codec import Refused
+from tunegate_cache.format.records import DeviceFingerprint, WorkloadKey, WorkloadShape
+from tunegate_cache.format.signing import TrustedKeys
+from tunegate_cache.protocol.group_reader import GroupReader, OpenSnapshot, Pins
+from tunegate_cache.protocol.read_trouble import ReadTrouble
+from tunegate_cache.protocol.record_index import RecordIndex
+from tunegate_cache.protocol.rollback_guard import SeenHeads
+from tunegate_cache.protocol.snapshot_reader import SnapshotReader
+from tunegate_cache.protocol.write_ahead import Pending
+from tunegate_cache.stores.store import ObjectStore
+
+Wanted = Sequence[tuple[WorkloadKey, WorkloadShape]]
+
+
+class ZoneRecords:
+    """Records of other zones neither rank among these nor hide one of them."""
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        zones: Sequence[str],
+        *,
+        keys: TrustedKeys,
+        pins: Pins,
+        seen: SeenHeads,
+        statistics: CacheStatistics,
+        monotonic: Callable[[], float],
+        device: DeviceFingerprint | None,
+    ) -> None:
+        self.zones = tuple(zones)
+        self.index = RecordIndex(device)
+        self.trouble = ReadTrouble(statistics)
+        self._groups = GroupReader(
+            store,
+            self.zones,
+            keys=keys,
+            pins=pins,
+            seen=seen,
+            trouble=self.trouble,
+            monotonic=monotonic,
+        )
+        self._blocks = SnapshotReader(store, self.trouble, monotonic)
+        self._snapshots: dict[str, tuple[OpenSnapshot, ...]] = {}
+
+    def is_new_to(self, wanted: Wanted) -> bool:
+        """Whether a target of these tasks has not been read yet."""
+        return any(key.target not in self._snapshots for key, _ in wanted)
+
+    def load(self, wanted: Wanted, waiting: Sequence[Pending], deadline: float) -> None:
+        """As much as there is time for. `waiting` are segments of these zones that are still on this machine."""
+        by_target: dict[str, list[tuple[WorkloadKey, WorkloadShape]]] = defaultdict(list)
+        for key, shape in wanted:
+            by_target[key.target].append((key, shape))
+        for target, asked in sorted(by_target.items()):
+            if target not in self._snapshots:
+                contents = self._groups.read(target, deadline)
+                self._snapshots[target] = contents.snapshots
+                self.index.add(contents.records)
+                for pending in waiting:
+                    unpacked = self._groups.unpacked(pending.name, pending.body, target, deadline)
+                    self.index.add(unpacked)
+            self.index.add(self._blocks.read(self._snapshots[target], asked, deadline))
+
+    def refuse_faster(self, fastest: Mapping[WorkloadKey, int]) -> None:
+        """Forget the records that claim less time than these, in nanoseconds."""
+        for key, nanoseconds in fastest.items():
+            refused = self.index.discard_faster(key, nanoseconds)
+            if refused:
+                self.trouble.rejected(Refused("faster than any hardware", key.workload), refused)

@@ -1,0 +1,55 @@
+"""What only the zone says that a run writes and that nobody vouches for: a pull request's own.
+
+It never ranks beside what is trusted. What it proposes is measured in this run before it counts, on either side; and it ends the
+search of a task only where that can harm nobody but the pull request.
+"""
+
+from __future__ import annotations
+
+from tunegate.artifacts.tasks import Claims, ResolvedTask, TuningTask
+from tunegate.tuning.unfinished import is_unfinished
+from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit, TuningRecord
+
+MOST = 2
+"""Of a task's claims; each costs a build and two measurements."""
+CHECKED = 16
+"""So many drafts of this run's own search must have nothing better, before a claim ends the search of a task that the base
+uses. Else a slow schedule could stand in for the search, and slow the base down."""
+
+
+def claims_beside(trusted: Lookup, own: ExactHit | TransferHit | None) -> Claims | None:
+    """What is worth measuring of the `own` zone's answer, beside what trusted zones answer."""
+    if own is None:
+        return None
+    if isinstance(own, TransferHit):
+        has_nothing = isinstance(trusted, Miss)
+        return Claims(own.records, is_searched=False) if has_nothing else None
+    known = trusted.records if isinstance(trusted, ExactHit) else ()
+    schedules = {_schedule(record) for record in known}
+    new = [r for r in own.records if r.template and _schedule(r) not in schedules]
+    worth = tuple(record for record in new if _promises_more(record, known))[:MOST]
+    return Claims(worth, is_searched=not is_unfinished(own)) if worth else None
+
+
+def is_settled(resolved: ResolvedTask) -> bool:
+    """Nothing is to be searched: trusted zones have the answer, or the pull request's own search of a task that only the
+    head has was ended."""
+    if isinstance(resolved.lookup, ExactHit):
+        return True
+    claims = resolved.claims
+    return claims is not None and claims.is_searched and not is_of_base(resolved.task)
+
+
+def is_of_base(task: TuningTask) -> bool:
+    return any(use.side == "base" for use in task.uses)
+
+
+def _promises_more(claim: TuningRecord, known: tuple[TuningRecord, ...]) -> bool:
+    """Times of different devices cannot be compared."""
+    if not known or known[0].device.name != claim.device.name:
+        return True
+    return claim.believed_ms < known[0].believed_ms
+
+
+def _schedule(record: TuningRecord) -> tuple[str, tuple[object, ...]]:
+    return record.template, record.decisions

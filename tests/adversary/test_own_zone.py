@@ -1,0 +1,183 @@
+"""Records that a pull request writes into its own zone, and what base and head are built with.
+
+The base knows a fast schedule of its one layer. The pull request's zone claims a slow one to be a fifth faster: a base that
+believed it would be slowed down, and hide the second layer of the head.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+from tests.support.small_onnx import conv_model, save
+from tests.support.workspace import Workspace
+from tunegate import artifact_io
+from tunegate.artifacts.measurements import MeasurementRun
+from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
+from tunegate.artifacts.plans import TuningPlan
+from tunegate.artifacts.tasks import ResolvedTask
+from tunegate.config import CacheConfig
+from tunegate.edges.device import ThisMachine
+from tunegate.edges.metaschedule.build_model import record_id
+from tunegate.edges.shared_cache import SharedCache
+from tunegate_cache.format.records import SURE_REPEATS, ExactHit, TuningRecord
+
+pytestmark = pytest.mark.e2e
+
+CONFIG = """\
+models:
+  - path: models/*.onnx
+targets:
+  - name: cpu
+    runtime: tvm
+    threads: 1
+cache:
+  url: cache
+budget:
+  trials: 8
+gate:
+  pairs: 4
+  seconds: 20
+"""
+ZONE = "pr/org/x/7"
+CHANNELS, SIZE = 32, 28
+
+
+def one_layer() -> onnx.ModelProto:
+    return conv_model(channels=CHANNELS, out=CHANNELS, size=SIZE)
+
+
+def two_layers() -> onnx.ModelProto:
+    """As before, and then a smaller layer."""
+    model = one_layer()
+    graph = model.graph
+    weight = np.random.default_rng(3).standard_normal((CHANNELS // 2, CHANNELS, 3, 3))
+    graph.initializer.append(numpy_helper.from_array(weight.astype(np.float32), "w2"))
+    graph.node[-1].output[0] = "h"
+    graph.node.append(helper.make_node("Conv", ["h", "w2"], ["y"], name="more", pads=[1] * 4))
+    graph.output[0].type.tensor_type.shape.dim[1].dim_value = CHANNELS // 2
+    return model
+
+
+class Shop:
+    """A repository whose main has tuned. Its best schedule and its slowest are what the tests forge with."""
+
+    def __init__(self, directory: Path) -> None:
+        self.workspace = Workspace(directory / "shop", CONFIG)
+        self.root = self.workspace.root
+        save(one_layer(), self.root / "models" / "m.onnx")
+        self.workspace.git("add", "--all")
+        self.workspace.git("commit", "-q", "--amend", "-m", "one layer")
+        for command in ("plan", "tune"):
+            done = self.workspace.tunegate(command)
+            assert done.returncode == 0, done.stderr
+        self.task = next(t for t in self.planned() if "conv" in t.task.operator).task
+        found = self.opened("main").lookup([(self.task.key, self.task.shape)])[self.task.key]
+        assert isinstance(found, ExactHit)
+        self.best, *others = (careful(r) for r in found.records if r.template)
+        self.slow = max(others, key=lambda record: record.median_ms)
+        self.workspace.git("switch", "-q", "-c", "pull-request")
+        save(two_layers(), self.root / "models" / "m.onnx")
+        self.workspace.commit()
+
+    def planned(self) -> tuple[ResolvedTask, ...]:
+        plan = artifact_io.read(self.root / ".tunegate" / "plan.json", TuningPlan)
+        return plan.resolution.tasks
+
+    def trials(self) -> int:
+        """Of the layer that both sides have."""
+        plan = artifact_io.read(self.root / ".tunegate" / "plan.json", TuningPlan)
+        tasks = [task for shard in plan.shards for task in shard.tasks]
+        return next(t.trials for t in tasks if t.resolved.task.key == self.task.key)
+
+    def opened(self, zone: str) -> SharedCache:
+        config = CacheConfig(url="cache", zone=zone, read_zones=(zone,))
+        device = ThisMachine("llvm").fingerprint()
+        return SharedCache(config, state=self.root / "state", root=self.root, device=device)
+
+    def stock(self, *, main: list[TuningRecord], own: list[TuningRecord]) -> None:
+        """What the two zones hold, and nothing else."""
+        shutil.rmtree(self.root / "cache", ignore_errors=True)
+        for zone, records in (("main", main), (ZONE, own)):
+            assert self.opened(zone).publish(records)
+
+    def tunegate(self, *arguments: str) -> int:
+        return self.workspace.tunegate(*arguments, "--zone", ZONE, "--base", "main").returncode
+
+    def tuned(self) -> TaskOutcome:
+        """Plans and tunes: what became of the layer that both sides have."""
+        assert self.tunegate("plan", "--trials", "1") == 0
+        done = self.workspace.tunegate("tune", "--zone", ZONE)
+        assert done.returncode == 0, done.stderr
+        outcome = artifact_io.read(self.root / ".tunegate" / "outcome-0.json", TuningOutcome)
+        return next(task for task in outcome.tasks if task.key == self.task.key)
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    return Shop(tmp_path_factory.mktemp("own-zone"))
+
+
+def careful(record: TuningRecord) -> TuningRecord:
+    """As if it had been measured often enough to be believed."""
+    times = record.run_nanoseconds * SURE_REPEATS
+    return msgspec.structs.replace(record, run_nanoseconds=times[:SURE_REPEATS])
+
+
+def forged(record: TuningRecord, like: TuningRecord) -> TuningRecord:
+    """Claims to be a fifth faster than `like`."""
+    lie = tuple(int(0.8 * n) for n in like.run_nanoseconds)
+    return msgspec.structs.replace(record, run_nanoseconds=lie)
+
+
+def test_a_slow_schedule_that_claims_to_be_fast_slows_no_base_down(shop: Shop) -> None:
+    assert shop.slow.median_ms > 1.5 * shop.best.median_ms
+    shop.stock(main=[shop.best], own=[forged(shop.slow, like=shop.best)])
+    assert shop.tunegate("run", "--trials", "0") == 1
+    measured = artifact_io.read(shop.root / ".tunegate" / "measurements.json", MeasurementRun)
+    trusted = record_id(shop.task.key, shop.best)
+    for build in (measured.builds[0].base, measured.builds[0].head):
+        assert build is not None
+        (layer,) = [task for task in build.tasks if task.key == shop.task.key]
+        assert (layer.rid, layer.source, layer.verified) == (trusted, "exact", True)
+    report = (shop.root / ".tunegate" / "report.md").read_text()
+    assert f"zone {ZONE}, which is not trusted" in report
+
+
+def test_with_a_budget_the_claim_is_measured_beside_what_it_would_displace(shop: Shop) -> None:
+    shop.stock(main=[shop.best], own=[forged(shop.slow, like=shop.best)])
+    outcome = shop.tuned()
+    assert outcome.trials == 2
+    assert outcome.source == "exact"
+    assert outcome.records[0].decisions == shop.best.decisions
+
+
+def test_what_an_earlier_push_really_found_is_used_after_two_trials(shop: Shop) -> None:
+    shop.stock(main=[shop.slow], own=[shop.best])
+    outcome = shop.tuned()
+    assert outcome.trials == 2
+    assert outcome.source == "own-zone"
+    assert outcome.records[0].decisions == shop.best.decisions
+
+
+def test_a_claim_does_not_end_the_search_of_what_the_base_uses(shop: Shop) -> None:
+    shop.stock(main=[], own=[forged(shop.slow, like=shop.best)])
+    assert shop.tunegate("plan", "--trials", "16") == 0
+    assert shop.trials() > 0
+
+
+def test_failures_that_only_the_own_zone_knows_of_are_tried_all_the_same(shop: Shop) -> None:
+    wrong = msgspec.structs.replace(
+        shop.best, run_nanoseconds=(), status="wrong", measured_at=shop.best.measured_at + 10
+    )
+    shop.stock(main=[shop.best], own=[wrong])
+    assert shop.tunegate("plan") == 0
+    found = next(t for t in shop.planned() if t.task.key == shop.task.key)
+    assert found.lookup == ExactHit((shop.best,))
+    assert found.claims is None
