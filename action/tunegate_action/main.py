@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tunegate import cli
+from tunegate import artifact_io, cli
 from tunegate.artifacts.changes import Revisions
-from tunegate.errors import BUG, FAIL, PASS, ConfigError, TunegateError
+from tunegate.artifacts.plans import TuningPlan
+from tunegate.errors import BUG, FAIL, PASS, ArtifactError, ConfigError, TunegateError
 from tunegate.revisions import find_revisions, is_of_pull_request, require_checkout
 from tunegate.unexpected import Ending
 from tunegate_action.activity import command_line
@@ -75,11 +77,20 @@ def _revisions(inputs: Inputs, event: Event) -> Revisions | None:
     """Every stage sees that the checkout is what the event is about. Raises TunegateError."""
     if not inputs.head:
         require_checkout(Path(), event.strategy, event.tip, event.checked_out)
+        _require_plan_of_checkout(inputs)
     if inputs.stage not in {"all", "plan"} or inputs.since_release:
         return None
     if inputs.base or inputs.head:
         return find_revisions(Path(), "given", inputs.base, inputs.head)
     return find_revisions(Path(), event.strategy, event.first, event.second)
+
+
+def _require_plan_of_checkout(inputs: Inputs) -> None:
+    """What an earlier job planned is of this event. One that cannot be read is the command's to tell."""
+    if inputs.stage in {"tune", "gate"}:
+        with suppress(ArtifactError):
+            planned = artifact_io.read(inputs.out / "plan.json", TuningPlan)
+            require_checkout(Path(), "given", "", planned.changes.revisions.head, of="plan.json")
 
 
 def _report(environment: Mapping[str, str], inputs: Inputs, event: Event, results: Results) -> None:

@@ -10,15 +10,16 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from tunegate.arguments import Invocation, parse
 from tunegate.dispatch import COMMANDS
 from tunegate.edges.full_disk import as_full_disk
 from tunegate.edges.signals import cancellable
-from tunegate.errors import BUG, PASS, TunegateError
+from tunegate.errors import BUG, PASS, CancelledError, TunegateError
 from tunegate.isolation import keep_out
-from tunegate.unexpected import Ending, explained
+from tunegate.unexpected import Ending, explained, was_cancelled
 from tunegate.written_verdict import as_written
 
 
@@ -26,7 +27,9 @@ def main(arguments: Sequence[str]) -> int:
     """Do what the arguments ask; the exit code of the contract comes back."""
     ended = carried_out(arguments)
     if ended.problem:
-        sys.stderr.write(f"tunegate: error: {ended.problem}\n")
+        with suppress(OSError):  # the terminal may be what was lost
+            sys.stderr.write(f"tunegate: error: {ended.problem}\n")
+            sys.stderr.flush()
     return ended.exit_code
 
 
@@ -61,7 +64,8 @@ def _done(asked: Invocation) -> int:
 def _stopped(error: BaseException, asked: Invocation | None) -> Ending:
     if isinstance(error, Exception):
         error = as_full_disk(error, _written_to(asked))
-    if isinstance(error, TunegateError):
+    is_of_cancel = was_cancelled(error) and not isinstance(error, CancelledError)
+    if isinstance(error, TunegateError) and not is_of_cancel:
         return Ending(error.exit_code, str(error))
     ending = explained(error)
     return _with_log(error, ending) if ending.exit_code == BUG else ending

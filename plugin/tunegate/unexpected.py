@@ -3,7 +3,6 @@ Imports only the standard library and the exit codes."""
 
 from __future__ import annotations
 
-import shutil
 from typing import NamedTuple
 
 from tunegate.errors import BUG, CANCELLED, UNFIT
@@ -19,17 +18,27 @@ class Ending(NamedTuple):
 
 def explained(error: BaseException) -> Ending:
     """The machine's troubles are the environment; what is left is a bug of ours."""
-    if isinstance(error, KeyboardInterrupt):
+    if was_cancelled(error):
         return Ending(CANCELLED, "cancelled; what was finished is kept")
     trouble = _trouble(error)
     return Ending(UNFIT, trouble) if trouble else Ending(BUG, f"a bug of tunegate ({named(error)})")
 
 
+def was_cancelled(error: BaseException | None) -> bool:
+    """Whether it is a cancel, or came of one: what cleans up after it may fail, on a lost terminal
+    for one."""
+    seen = set()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return False
+
+
 def _trouble(error: BaseException) -> str:
     """Of the machine or the installation; empty where it is neither."""
     match error:
-        case ImportError() | FileNotFoundError() if shutil.which("git") is None:
-            return "git is not on the PATH. Install it."
         case ImportError() | SyntaxError():
             return f"the installation is damaged ({named(error)}). {_AGAIN}"
         case BrokenPipeError():

@@ -44,7 +44,6 @@ DAMAGES: dict[str, tuple[Damage, int]] = {
     "a module is interrupted": (overwritten("dispatch.py", "raise KeyboardInterrupt"), 130),
     "a module recurses": (overwritten("dispatch.py", "def f(): f()\nf()"), 70),
     "a dependency is missing": (beforehand("import sys; sys.modules['msgspec'] = None"), 4),
-    "GitPython is missing": (beforehand("import sys; sys.modules['git'] = None"), 4),
     "fcntl is missing": (beforehand("import sys; sys.modules['fcntl'] = None"), 4),
     "memory is out": (overwritten("dispatch.py", "raise MemoryError"), 4),
     "the excepthook breaks too": (
@@ -87,7 +86,7 @@ def test_without_git_that_is_said(tmp_path: Path, workspace: Workspace) -> None:
     done = workspace.tunegate("detect", "--out", str(tmp_path / "out"), PATH="/nowhere")
     assert (done.returncode, done.stderr) == (
         4,
-        "tunegate: error: git is not on the PATH. Install it.\n",
+        "tunegate: error: git: not found on the PATH. Install git.\n",
     )
 
 

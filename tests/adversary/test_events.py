@@ -76,6 +76,19 @@ def test_a_push_of_other_commits_than_the_checkout_is_not_judged(tmp_path: Path)
     assert ended.exit_code == 2, ended.log
 
 
+def test_a_plan_of_another_commit_is_not_gated(tmp_path: Path) -> None:
+    job = Job(tmp_path)
+    workspace = job.checkout(job.merge)
+    planned = job.run("pull_request", job.pull_request(), TUNEGATE_STAGE="plan")
+    assert planned.exit_code == 0, planned.log
+    workspace.git("fetch", "-q", "origin", job.base)
+    workspace.git("checkout", "-q", job.base)
+    ended = job.run("push", job.push(job.start, job.base), TUNEGATE_STAGE="gate")
+    assert ended.exit_code == 2, ended.log
+    assert "plan.json is about" in ended.log
+    assert not ended.is_green
+
+
 def test_a_base_that_cannot_be_fetched_makes_no_model_new(tmp_path: Path) -> None:
     job = Job(tmp_path)
     job.checkout(job.merge)

@@ -207,7 +207,7 @@ def answers(workspace: Workspace) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_cancelled_tuning_keeps_what_is_done_and_exits_130(
     tmp_path: Path, number: signal.Signals
 ) -> None:

@@ -35,10 +35,17 @@ def test_everything_has_an_exit_code_that_is_neither_a_pass_nor_a_regression(
     assert "\n" not in ending.problem
 
 
-def test_without_git_that_is_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "/nowhere")
-    for error in (ImportError("Bad git executable."), FileNotFoundError(2, "No such file", "git")):
-        assert explained(error) == (4, "git is not on the PATH. Install it.")
+def test_what_fails_while_a_cancel_is_cleaned_up_is_the_cancel() -> None:
+    with pytest.raises(OSError, match="gone") as caught:
+        cancelled_on_a_lost_terminal()
+    assert explained(caught.value).exit_code == 130
+
+
+def cancelled_on_a_lost_terminal() -> None:
+    try:
+        raise KeyboardInterrupt
+    finally:
+        raise OSError(5, "the terminal is gone")
 
 
 def test_a_long_text_is_cut() -> None:

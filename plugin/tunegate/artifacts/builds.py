@@ -61,6 +61,7 @@ class Build(msgspec.Struct, frozen=True, kw_only=True):
     """One side of a cell, compiled. `key` is the digest of all that decides the code and weights;
     `directory` is relative to `--out`. With `error` set nothing was shipped. `dropped` are kernels
     whose borrowed schedule was slower inside the model than the default one, which they have now.
+    `crashed`: its process died, or did not end in time, which says less of the model than a refusal does.
     `choice` is set where there was one between runtimes. `without_graphs` is what went wrong with it on
     the device when it had CUDA graphs."""
 
@@ -75,6 +76,7 @@ class Build(msgspec.Struct, frozen=True, kw_only=True):
     without_graphs: str = ""
     runtime: Runtime = "tvm"
     choice: RuntimeChoice | None = None
+    crashed: bool = False
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):

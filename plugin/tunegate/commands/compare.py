@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from tunegate import pipeline
+from tunegate.artifacts.builds import Runtime
 from tunegate.artifacts.changes import ChangeSet, ModelChange, Revisions, Side
 from tunegate.commands.compare_built import compare_artifacts, compare_commands
 from tunegate.commands.compared import AgainstModel, Artifact, Artifacts, Model, understood
@@ -18,6 +19,7 @@ from tunegate.edges import config_file
 from tunegate.edges.built_artifact import built_artifact
 from tunegate.edges.file_pair import FilePair
 from tunegate.edges.output_directory import opened_output
+from tunegate.edges.requirements import require_installed
 from tunegate.errors import ConfigError
 from tunegate.settings import Settings, overridden
 from tunegate.stages.fixed_sides import Fixed
@@ -56,7 +58,8 @@ def _against_model(
     config = _config(settings, head.file.name, shapes)
     fixed = _fixed(both)
     if fixed.runtimes:
-        targets = tuple(msgspec.structs.replace(t, runtime="auto") for t in config.targets)
+        wanted = {side.runtime for side in (both.base, head) if isinstance(side, Model)}
+        targets = tuple(_for(target, wanted) for target in config.targets)
         config = msgspec.structs.replace(config, targets=targets)
     base_file = both.base.file if isinstance(both.base, Model) else None
     pair = FilePair(base_file or head.file, head.file)
@@ -75,10 +78,18 @@ def _against_model(
     changes = ChangeSet(revisions=revisions, models=(change,))
     with opened_output(settings.out, "compare") as out:
         out.forget(since="plan")
+        require_installed(config, "run")
         parts = (config, pair, settings.repository, _NO_REVISIONS)
         with opened_tools(settings, *parts, out) as tools:
             report = pipeline.run(tools, changes, fixed)
         return finish(report, settings)
+
+
+def _for(target: TargetConfig, wanted: set[Runtime | None]) -> TargetConfig:
+    """Built for no runtime that nobody asked for: it may not be installed."""
+    if wanted == {"onnxruntime"} and target.kind == "llvm":
+        return msgspec.structs.replace(target, runtime="onnxruntime")
+    return msgspec.structs.replace(target, runtime="tvm" if wanted == {"tvm"} else "auto")
 
 
 def _fixed(both: AgainstModel) -> Fixed:

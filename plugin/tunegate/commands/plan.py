@@ -8,9 +8,11 @@ from tunegate import artifact_io, pipeline
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.commands.standard_output import write_json, write_line
 from tunegate.edges.output_directory import opened_output
+from tunegate.edges.requirements import require_installed
 from tunegate.errors import PASS
 from tunegate.project import open_project
 from tunegate.settings import Settings
+from tunegate.stages.export_models import versions
 from tunegate.stages.plan import matrix
 from tunegate.toolbox import opened_tools
 
@@ -25,6 +27,8 @@ def run(settings: Settings) -> int:
         review = project.review(settings)
         out.forget(since="plan")
         changes, config = review.changes, review.config
+        if any(versions(change) for change in changes.models):
+            require_installed(config, "plan")
         parts = (config, project.repository, project.repository.root, changes.revisions)
         shards = settings.shards or len(config.targets)
         with opened_tools(settings, *parts, out) as tools:

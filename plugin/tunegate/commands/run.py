@@ -6,6 +6,7 @@ from tunegate import pipeline
 from tunegate.commands.remembering import remember
 from tunegate.commands.reporting import finish
 from tunegate.edges.output_directory import opened_output
+from tunegate.edges.requirements import require_installed
 from tunegate.project import open_project
 from tunegate.settings import Settings
 from tunegate.stages.export_models import versions
@@ -21,6 +22,7 @@ def run(settings: Settings) -> int:
         changes, config = review.changes, review.config
         if not any(versions(change) for change in changes.models):
             return finish(pipeline.nothing_to_do(config, changes, out.path), settings)
+        require_installed(config, "run")
         parts = (config, project.repository, project.repository.root, changes.revisions)
         with opened_tools(settings, *parts, out, review.waivers) as tools:
             report = pipeline.run(tools, changes)

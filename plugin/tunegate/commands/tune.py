@@ -6,6 +6,7 @@ from tunegate import artifact_io, pipeline
 from tunegate.artifacts.plans import Shard, TuningPlan
 from tunegate.commands.standard_output import write_json
 from tunegate.edges.output_directory import opened_output
+from tunegate.edges.requirements import require_installed
 from tunegate.errors import PASS, ConfigError
 from tunegate.project import open_project
 from tunegate.settings import Settings
@@ -20,6 +21,7 @@ def run(settings: Settings, *, shard: int) -> int:
         planned = artifact_io.read(out.path / "plan.json", TuningPlan)
         chosen = _chosen(planned, shard, settings)
         config = project.review_of(planned.changes).config
+        require_installed(config, "tune", {chosen.target})
         parts = (config, project.repository, project.repository.root, planned.changes.revisions)
         with opened_tools(settings, *parts, out) as tools:
             outcome = pipeline.tune_shard(tools, planned, refreshed(chosen, tools.index))

@@ -1,7 +1,7 @@
-"""Ctrl-C and a CI runner's SIGTERM, both as one KeyboardInterrupt.
+"""Ctrl-C, a CI runner's SIGTERM and a lost terminal's SIGHUP, each as one KeyboardInterrupt.
 
-The first one lets the run keep what is finished; a second one ends the process at once (its
-children ask the kernel to go with it).
+The first one lets the run keep what is finished; a second Ctrl-C or SIGTERM ends the process at once
+(its children ask the kernel to go with it).
 """
 
 from __future__ import annotations
@@ -15,17 +15,19 @@ from types import FrameType
 
 from tunegate.errors import CANCELLED
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextlib.contextmanager
 def cancellable() -> Iterator[None]:
-    """Inside, the first of the two signals raises KeyboardInterrupt. Only the main thread may set
-    handlers; in any other this does nothing."""
+    """Inside, the first of these signals raises KeyboardInterrupt. Only the main thread may set
+    handlers; in any other this does nothing. Who started the command under `nohup` wants it to go on."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, _first) for number in _SIGNALS}
+    is_kept_alive = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    heeded = [s for s in _SIGNALS if not (s is signal.SIGHUP and is_kept_alive)]
+    before = {number: signal.signal(number, _first) for number in heeded}
     try:
         yield
     finally:
@@ -34,8 +36,10 @@ def cancellable() -> Iterator[None]:
 
 
 def _first(number: int, frame: FrameType | None) -> None:
-    for every in _SIGNALS:
-        signal.signal(every, _second)
+    signal.signal(signal.SIGINT, _second)
+    signal.signal(signal.SIGTERM, _second)
+    # The kernel and the shell both tell of a lost terminal: nobody is impatient.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 

@@ -46,7 +46,7 @@ def choose_runtime(
     choosing = _Choosing(out, benchmarker, progress)
     chosen = []
     for each in candidates:
-        base = choosing.of(each.cell, each.base, default="tvm", like=None)
+        base = _comparable(each, choosing.of(each.cell, each.base, default=None, like=None))
         default = base.runtime if base is not None else "tvm"
         head = choosing.of(each.cell, each.head, default=default, like=_twin(each, base))
         chosen.append(
@@ -64,9 +64,10 @@ class _Choosing:
         self._out, self._benchmarker, self._progress = out, benchmarker, progress
 
     def of(
-        self, cell: Cell, builds: Sequence[Build], *, default: Runtime, like: Build | None
+        self, cell: Cell, builds: Sequence[Build], *, default: Runtime | None, like: Build | None
     ) -> Build | None:
-        """`default` is what nothing but a clear gain displaces; `like` decides where it is given."""
+        """`default` is what nothing but a clear gain displaces; `like` decides where it is given. Without
+        either, builds that cannot be measured are an error: nobody knows which one ships."""
         usable = {build.runtime: build for build in builds if build.error is None}
         if len(builds) <= 1 or not usable:
             return builds[0] if builds else None
@@ -78,8 +79,11 @@ class _Choosing:
             return msgspec.structs.replace(usable[like.runtime], choice=like.choice)
         self._progress.step(f"choose: TVM or ONNX Runtime for {cell.model} on {cell.target}")
         try:
-            runtime, choice = self._measured(usable["tvm"], usable["onnxruntime"], default)
+            runtime, choice = self._measured(usable["tvm"], usable["onnxruntime"], default or "tvm")
         except MeasurementError as error:
+            if default is None:
+                unknown = f"which runtime the base ships with could not be measured: {error}"
+                return msgspec.structs.replace(usable["tvm"], error=unknown, directory="")
             runtime, choice = default, RuntimeChoice(reason=f"not measured: {error}")
         return msgspec.structs.replace(usable[runtime], choice=choice)
 
@@ -96,6 +100,16 @@ class _Choosing:
             onnxruntime_ms=statistics.median(launch.head_ms for launch in launches),
         )
         return faster(effect, default), choice
+
+
+def _comparable(each: CellCandidates, base: Build | None) -> Build | None:
+    """The base, unless a build of it crashed that the head has: with what is left it may be slower than
+    what ships, and a slower head would pass."""
+    of_head = {build.runtime for build in each.head if build.error is None}
+    lost = [build for build in each.base if build.crashed and build.runtime in of_head]
+    if base is None or base.error is not None or not lost:
+        return base
+    return msgspec.structs.replace(base, error=lost[0].error, directory="")
 
 
 def faster(effect: float, default: Runtime) -> Runtime:

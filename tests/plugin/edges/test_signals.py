@@ -23,8 +23,8 @@ with cancellable():
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_either_signal_is_one_keyboard_interrupt(number: signal.Signals) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_each_signal_is_one_keyboard_interrupt(number: signal.Signals) -> None:
     before = signal.getsignal(number)
     with pytest.raises(KeyboardInterrupt), cancellable():
         os.kill(os.getpid(), number)
@@ -41,6 +41,25 @@ def test_a_second_signal_ends_the_process_whatever_it_is_doing() -> None:
         assert process.stdout.readline() == "cleaning up\n"
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=10) == 130
+
+
+def test_a_lost_terminal_is_told_twice_and_nothing_is_cut_short() -> None:
+    before = signal.getsignal(signal.SIGHUP)
+    with cancellable():
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGHUP)
+        os.kill(os.getpid(), signal.SIGHUP)
+    assert signal.getsignal(signal.SIGHUP) is before
+
+
+def test_under_nohup_a_lost_terminal_is_none() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with cancellable():
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_in_another_thread_nothing_is_touched() -> None:

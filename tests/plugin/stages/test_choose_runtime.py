@@ -131,6 +131,37 @@ def test_what_cannot_be_compiled_ships_with_the_other_runtime_and_says_why(tmp_p
     assert "operator Odd" in cell.head.choice.reason
 
 
+def test_a_base_that_lost_a_build_which_the_head_has_is_no_baseline(tmp_path: Path) -> None:
+    """With its slower runtime, a slower head would pass."""
+    tvm, onnx = failed("base", "the compiler was killed by SIGKILL on this model")
+    crashed = (msgspec.structs.replace(tvm, crashed=True), onnx)
+    cell, _, _ = chosen(tmp_path, [0.4], base=crashed, head=both("head"))
+    assert cell.base is not None
+    assert (cell.base.error, cell.base.directory) == (tvm.error, "")
+    refused, _, _ = chosen(tmp_path, [0.4], base=(tvm, onnx), head=both("head"))
+    assert refused.base is not None
+    assert (refused.base.runtime, refused.base.error) == ("onnxruntime", None)
+    alike, _, _ = chosen(tmp_path, [], base=crashed, head=failed("head", "killed"))
+    assert alike.base is not None
+    assert (alike.base.runtime, alike.base.error) == ("onnxruntime", None)
+
+
+def test_a_base_whose_runtime_cannot_be_measured_is_no_baseline(tmp_path: Path) -> None:
+    cell, _, _ = chosen(tmp_path, [None, -0.4], base=both("base"), head=both("head", ()))
+    assert cell.base is not None
+    assert "which runtime the base ships with could not be measured: no answer" in str(
+        cell.base.error
+    )
+
+
+def test_a_head_whose_runtime_cannot_be_measured_has_that_of_the_base(tmp_path: Path) -> None:
+    cell, _, _ = chosen(tmp_path, [-0.4, None], base=both("base"), head=both("head", ()))
+    assert cell.head is not None
+    assert cell.head.choice is not None
+    assert cell.head.runtime == "onnxruntime"
+    assert cell.head.choice.reason.startswith("not measured: no answer")
+
+
 def test_what_no_runtime_takes_is_an_error(tmp_path: Path) -> None:
     tvm, onnx = failed("head", "no")
     cell, _, moves = chosen(

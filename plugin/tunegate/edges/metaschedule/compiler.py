@@ -13,14 +13,16 @@ from typing import TypeVar, cast
 
 import msgspec
 
-from tunegate.artifacts.builds import Build, BuiltTask, NumericCheck
+from tunegate.artifacts.builds import Build
 from tunegate.artifacts.foreign_schedules import AdoptedSchedule, ForeignSchedule
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.config import TargetConfig
-from tunegate.edges.child import Child, ChildDiedError
+from tunegate.edges.child import Child
+from tunegate.edges.compiler_self_test import compiler_failure
 from tunegate.edges.conversations import Conversation, converse
 from tunegate.edges.cores import usable_cores
 from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact, Checked
+from tunegate.edges.metaschedule.finished_build import finished, refused
 from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
 from tunegate.edges.run_seed import derived
 from tunegate.engine.protocol import (
@@ -64,6 +66,7 @@ class MetaScheduleCompiler:
         self._count = 0
         self._kept: dict[Opened, Child[Reply]] = {}
         self._kept_bytes = 0
+        self._is_known_to_work = False
 
     def close(self) -> None:
         for child in self._kept.values():
@@ -197,32 +200,13 @@ class MetaScheduleCompiler:
 
     def _finish(self, job: BuildJob, talk: Conversation[Reply]) -> Build:
         reply = talk.replies[0] if talk.replies else None
+        crashed = talk.died is not None
         if not isinstance(reply, Built):
-            return _failed(str(self._model_error(job.model.path, talk)))
-        check, error = _judge(job.model.path, talk.died or talk.replies[1])
-        if error is not None:
+            return refused(str(self._model_error(job.model.path, talk)), crashed=crashed)
+        build = finished(job, reply, talk.died or talk.replies[1], crashed=crashed)
+        if build.error is not None:
             shutil.rmtree(job.directory, ignore_errors=True)  # a wrong build is never shipped
-        return Build(
-            key=reply.key,
-            directory=job.directory.name,
-            tasks=tuple(
-                BuiltTask(
-                    key=f.key,
-                    name=f.name,
-                    weight=f.weight,
-                    source=f.source,
-                    rid=f.rid,
-                    ms=f.ms,
-                    verified=f.verified,
-                )
-                for f in reply.functions
-            ),
-            check=check,
-            error=error,
-            size_bytes=reply.size_bytes,
-            seconds=reply.seconds,
-            dropped=reply.dropped,
-        )
+        return build
 
     def _model_error(self, path: str, talk: Conversation[Reply]) -> ModelError:
         reply = talk.died or talk.replies[0]
@@ -230,10 +214,21 @@ class MetaScheduleCompiler:
             return (UnsupportedModelError if reply.compiler else ModelError)(reply.reason)
         if isinstance(reply, Failed):
             raise EnvironmentUnfitError(reply.reason)
+        self._require_working_compiler()
         return UnsupportedModelError(
             f"{path}: the compiler {reply} on this model (log: {self._log}). "
             f"Take it out of models: in tunegate.yaml, and report it."
         )
+
+    def _require_working_compiler(self) -> None:
+        """One that dies of every model says nothing about this one."""
+        failure = "" if self._is_known_to_work else compiler_failure()
+        if failure:
+            message = (
+                f"the compiler does not work on this machine ({failure}). Run tunegate doctor."
+            )
+            raise EnvironmentUnfitError(message)
+        self._is_known_to_work = True
 
     def _fresh(self) -> str:
         self._count += 1
@@ -252,33 +247,6 @@ def _file(job: ModelJob) -> ModelFile:
 
 def _opened(job: ModelJob) -> Opened:
     return str(job.file.resolve()), tuple(sorted(job.shapes.items())), job.target
-
-
-def _failed(reason: str) -> Build:
-    return Build(
-        key="", directory="", tasks=(), check=None, error=reason, size_bytes=0, seconds=0.0
-    )
-
-
-def _judge(path: str, checked: Reply | ChildDiedError) -> tuple[NumericCheck | None, str | None]:
-    match checked:
-        case Checked(ran=False):
-            return None, None
-        case Checked():
-            check = NumericCheck(
-                passed=not checked.detail,
-                max_absolute=checked.max_absolute,
-                max_relative=checked.max_relative,
-                tolerance=checked.tolerance,
-                detail=checked.detail,
-                outputs=checked.outputs,
-            )
-            wrong = f"{path}: the compiled model computes other numbers: {checked.detail}."
-            return check, wrong if checked.detail else None
-        case Failed(reason=reason):
-            return None, f"{path}: the compiled model does not run ({reason})."
-        case _:
-            return None, f"{path}: the compiled model {checked} when it was run."
 
 
 _: type[Compiler] = MetaScheduleCompiler

@@ -84,6 +84,7 @@ class OnnxRuntimeBuilder:
             size_bytes=0,
             seconds=0.0,
             runtime="onnxruntime",
+            crashed=talk.died is not None,
         )
 
 

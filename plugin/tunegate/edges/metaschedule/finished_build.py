@@ -1,0 +1,75 @@
+"""What a compile child answered, as a build: its numbers were checked, or it has none."""
+
+from __future__ import annotations
+
+from tunegate.artifacts.builds import Build, BuiltTask, NumericCheck
+from tunegate.edges.child import ChildDiedError
+from tunegate.edges.metaschedule.checks.check_messages import Checked
+from tunegate.engine.protocol import Built, CompileReply, Failed
+from tunegate.ports import BuildJob
+
+
+def finished(
+    job: BuildJob, reply: Built, checked: CompileReply | Checked | ChildDiedError, *, crashed: bool
+) -> Build:
+    """With an error where the check says so."""
+    check, error = _judged(job.model.path, checked)
+    return Build(
+        key=reply.key,
+        directory=job.directory.name,
+        tasks=tuple(
+            BuiltTask(
+                key=f.key,
+                name=f.name,
+                weight=f.weight,
+                source=f.source,
+                rid=f.rid,
+                ms=f.ms,
+                verified=f.verified,
+            )
+            for f in reply.functions
+        ),
+        check=check,
+        error=error,
+        size_bytes=reply.size_bytes,
+        seconds=reply.seconds,
+        dropped=reply.dropped,
+        crashed=crashed,
+    )
+
+
+def refused(reason: str, *, crashed: bool) -> Build:
+    """Nothing was built."""
+    return Build(
+        key="",
+        directory="",
+        tasks=(),
+        check=None,
+        error=reason,
+        size_bytes=0,
+        seconds=0.0,
+        crashed=crashed,
+    )
+
+
+def _judged(
+    path: str, checked: CompileReply | Checked | ChildDiedError
+) -> tuple[NumericCheck | None, str | None]:
+    match checked:
+        case Checked(ran=False):
+            return None, None
+        case Checked():
+            check = NumericCheck(
+                passed=not checked.detail,
+                max_absolute=checked.max_absolute,
+                max_relative=checked.max_relative,
+                tolerance=checked.tolerance,
+                detail=checked.detail,
+                outputs=checked.outputs,
+            )
+            wrong = f"{path}: the compiled model computes other numbers: {checked.detail}."
+            return check, wrong if checked.detail else None
+        case Failed(reason=reason):
+            return None, f"{path}: the compiled model does not run ({reason})."
+        case _:
+            return None, f"{path}: the compiled model {checked} when it was run."

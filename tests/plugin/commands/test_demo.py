@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.support.report_parts import finding, summary, verdict
+from tunegate.artifacts.measurements import TaskDifference
+from tunegate.artifacts.verdicts import Status, Verdict
+from tunegate.commands.demo import (
+    Problem,
+    exit_code,
+    first_problem,
+    second_problem,
+    third_problem,
+)
+from tunegate.commands.demo_repository import SLOWED_LAYER
+
+WANTED = {first_problem: "new", second_problem: "pass", third_problem: "fail"}
+
+
+def ended(status: Status, *slower: str, exact: int = 4, trials: int = 0) -> Verdict:
+    differences = tuple(
+        TaskDifference(name=name, base_ms=1.0, head_ms=2.0, source="library") for name in slower
+    )
+    found = finding(status, "why", differences=differences)
+    return verdict(status, 0, found, tuning=summary(tasks=4, exact=exact, trials=trials))
+
+
+def test_three_acts_that_go_as_expected_are_a_pass() -> None:
+    problems = [
+        first_problem(ended("new")),
+        second_problem(ended("pass")),
+        third_problem(ended("fail", f"conv of {SLOWED_LAYER}", "another")),
+    ]
+    assert problems == [None, None, None]
+    assert exit_code([]) == 0
+
+
+@pytest.mark.parametrize("judge", WANTED)
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [("inconclusive", 3), ("invalid-env", 4), ("no-baseline", 4), ("error", 70), ("waived", 70)],
+)
+def test_a_machine_that_is_too_noisy_is_no_bug(judge: type, status: Status, code: int) -> None:
+    problem = judge(ended(status))
+    assert problem.exit_code == exit_code([problem]) == code
+    assert ("while nothing else runs" in problem.text) == (code != 70)
+
+
+def test_a_machine_that_was_too_slow_to_tune_everything_is_no_bug() -> None:
+    problem = second_problem(ended("pass", exact=3, trials=40))
+    assert problem is not None
+    assert problem.exit_code == 4
+    assert problem.text.startswith("1 of 4 tasks were left of the first act")
+    known = second_problem(ended("pass", exact=4, trials=40))
+    assert known == Problem("needed trials", 70)
+
+
+@pytest.mark.parametrize(
+    ("slower", "code"), [((), 4), (("another", SLOWED_LAYER), 4), (("another",), 70)]
+)
+def test_a_slow_layer_that_is_not_named_first_was_disturbed(
+    slower: tuple[str, ...], code: int
+) -> None:
+    problem = third_problem(ended("fail", *slower))
+    assert problem is not None
+    assert problem.exit_code == code
+
+
+def test_what_the_machine_explains_comes_before_a_bug() -> None:
+    assert exit_code([Problem("", 70), Problem("", 3), Problem("", 4)]) == 4
+    assert exit_code([Problem("", 70), Problem("", 3)]) == 3
+    assert exit_code([Problem("", 70)]) == 70
