@@ -10,11 +10,12 @@ import msgspec
 from tunegate.artifacts.changes import ChangeSet, Revisions
 from tunegate.artifacts.policy_changes import PolicyChange
 from tunegate.config import Config
-from tunegate.edges import config_file
+from tunegate.edges import config_file, snapshot_pins
 from tunegate.edges.clock import SystemClock, today
 from tunegate.edges.config_revision import FoundConfig, config_at, path_inside
 from tunegate.edges.git import GitRepository
 from tunegate.edges.model_reader import GitModelReader
+from tunegate.edges.snapshot_pins import Pins, pins_at, read_pins
 from tunegate.policy.effective import told_in_order
 from tunegate.policy.waivers import Waivers
 from tunegate.selection import judged_as
@@ -25,11 +26,13 @@ from tunegate.waivers import read_waivers
 
 
 class Review(msgspec.Struct, frozen=True, kw_only=True):
-    """What a change touches, and the rules that judge it: `config` is base's and head's together."""
+    """What a change touches, and the rules that judge it: `config` is base's and head's together, `pins`
+    are the snapshots of the cache that both sides are built from."""
 
     changes: ChangeSet
     config: Config
     waivers: Waivers
+    pins: Pins
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +63,12 @@ class Project:
             config_name=str(self.config_path),
         )
         review = self._judged(changes, before)
-        told = (*self._told(before), *changes.policy_changes, *review.waivers.changes)
+        told = (
+            *self._told(before),
+            *changes.policy_changes,
+            *review.waivers.changes,
+            *self._pinned_otherwise(review),
+        )
         return msgspec.structs.replace(
             review, changes=msgspec.structs.replace(changes, policy_changes=told_in_order(told))
         )
@@ -68,7 +76,10 @@ class Project:
     def review_of(self, changes: ChangeSet) -> Review:
         """The rules for what an earlier job found. They are read again: nothing that was handed on
         says what judges."""
-        return self._judged(changes, self._before(changes.revisions))
+        revisions = changes.revisions
+        for commit in filter(None, (revisions.base, revisions.head, revisions.policy)):
+            self.repository.fetched(commit)
+        return self._judged(changes, self._before(revisions))
 
     def all_models(self) -> ChangeSet:
         """Every configured model of the head, as if it were new."""
@@ -80,12 +91,30 @@ class Project:
     def _judged(self, changes: ChangeSet, before: FoundConfig) -> Review:
         own = self.own or before.config or self.config
         config = judging_config(before.config, own, changes, GitModelReader(self.repository))
+        config_file.check(config, f"{self.config_path}, with the rules of the base")
         day = today(SystemClock())
+        judge = changes.revisions.judged_by
+        root = self.repository.root
         return Review(
             changes=changes,
             config=judged_as(config, changes.revisions),
             waivers=read_waivers(self.repository, changes.revisions, config.gate, day),
+            pins=read_pins(root) if judge is None else pins_at(self.repository, judge),
         )
+
+    def _pinned_otherwise(self, review: Review) -> list[PolicyChange]:
+        own = read_pins(self.repository.root)
+        if own == review.pins:
+            return []
+        return [
+            PolicyChange(
+                key=snapshot_pins.NAME,
+                old=_pinned(review.pins),
+                new=_pinned(own),
+                effect="changed",
+                counts="once merged",
+            )
+        ]
 
     def _revisions(self, settings: Settings) -> Revisions:
         if not settings.since_release:
@@ -132,6 +161,11 @@ def open_project(settings: Settings) -> Project:
         own=own,
         overrides=settings.overrides,
     )
+
+
+def _pinned(pins: Pins) -> str:
+    shown = (f"{group.zone}/{group.target[:12]} {index[:12]}" for group, index in pins.items())
+    return ", ".join(sorted(shown)) or "no pins"
 
 
 def _whole(path: str | None, old: str, new: str, *, counts_now: bool) -> PolicyChange:

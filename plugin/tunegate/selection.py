@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 import msgspec
 
@@ -10,6 +11,8 @@ from tunegate.artifacts.builds import Runtime
 from tunegate.artifacts.changes import Revisions
 from tunegate.config import Config, ModelConfig, TargetConfig
 from tunegate.globs import matches
+
+WILDCARDS = frozenset("*?[")
 
 
 class Needs(msgspec.Struct, frozen=True):
@@ -21,7 +24,7 @@ class Needs(msgspec.Struct, frozen=True):
 
 def entry_for(config: Config, path: str) -> ModelConfig | None:
     """The first entry of `models` whose glob matches."""
-    return next((entry for entry in config.models if matches(entry.path, path)), None)
+    return _entries(_Same(config.models)).first(path)
 
 
 def shapes_for(config: Config, path: str) -> dict[str, tuple[int, ...]]:
@@ -71,3 +74,41 @@ def judged_as(config: Config, revisions: Revisions) -> Config:
 def selected(config: Config, paths: Iterable[str]) -> tuple[str, ...]:
     """The paths that some entry matches, in order."""
     return tuple(sorted(path for path in paths if entry_for(config, path) is not None))
+
+
+class _Same:
+    """Entries that equal only themselves: what is known of them is found again without a look at all
+    of them."""
+
+    def __init__(self, models: tuple[ModelConfig, ...]) -> None:
+        self.models = models
+
+    def __hash__(self) -> int:
+        return id(self.models)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.models is self.models
+
+
+class _Entries:
+    """Entries for one path are found by that path: a change may have one for each of its models."""
+
+    def __init__(self, models: tuple[ModelConfig, ...]) -> None:
+        self._models = models
+        paths = [entry.path.removeprefix("./") for entry in models]
+        self._exact: dict[str, int] = {}
+        self._globs = [at for at, path in enumerate(paths) if WILDCARDS & {*path}]
+        for at, path in enumerate(paths):
+            if not WILDCARDS & {*path}:
+                self._exact.setdefault(path, at)
+
+    def first(self, path: str) -> ModelConfig | None:
+        last = self._exact.get(path, len(self._models))
+        found = (at for at in self._globs if at > last or matches(self._models[at].path, path))
+        at = min(next(found, last), last)
+        return self._models[at] if at < len(self._models) else None
+
+
+@lru_cache(maxsize=8)
+def _entries(same: _Same) -> _Entries:
+    return _Entries(same.models)

@@ -27,8 +27,9 @@ from tunegate.edges.shipping import BuildDirectories
 from tunegate.edges.terminal import progress
 from tunegate.engine.tuner import EngineTuner
 from tunegate.pipeline import Measuring, Tools
-from tunegate.policy.waivers import NO_WAIVERS, Waivers
+from tunegate.policy.waivers import NO_WAIVERS
 from tunegate.ports import Benchmarker, Builder, Clock, Repository, Scorer
+from tunegate.project import Review
 from tunegate.selection import shapes_for
 from tunegate.settings import Settings
 from tunegate.stages.judgements import Policies
@@ -43,7 +44,7 @@ def opened_tools(
     root: Path,
     revisions: Revisions,
     out: OutputDirectory,
-    waivers: Waivers = NO_WAIVERS,
+    review: Review | None = None,
 ) -> Iterator[Tools]:
     """The real tools of one run. When it ends, only the logs of the working directory stay: errors in
     the report name them. After an exception all of it does."""
@@ -57,7 +58,7 @@ def opened_tools(
         yield Tools(
             config=config,
             repository=repository,
-            index=_index(config, device, root),
+            index=_index(config, device, root, review),
             compiler=compiler,
             builders=_builders(compiler, workdir, seed),
             shipping=BuildDirectories(),
@@ -70,7 +71,7 @@ def opened_tools(
             out=out.path,
             workdir=workdir,
             seed=seed,
-            policies=_policies(waivers, clock, settings),
+            policies=_policies(review, clock, settings),
             scorer=_scorer(settings),
             reader=GitModelReader(repository) if isinstance(repository, GitRepository) else None,
         )
@@ -127,9 +128,14 @@ def _cuda_target(config: Config) -> TargetConfig | None:
     return next((target for target in config.targets if target.kind == "cuda"), None)
 
 
-def _index(config: Config, device: ThisMachine, root: Path) -> SharedCache:
-    known = device.fingerprint()
-    return SharedCache(config.cache, state=STATE.expanduser(), root=root, device=known)
+def _index(config: Config, device: ThisMachine, root: Path, review: Review | None) -> SharedCache:
+    return SharedCache(
+        config.cache,
+        state=STATE.expanduser(),
+        root=root,
+        device=device.fingerprint(),
+        pins=review.pins if review else None,
+    )
 
 
 def _source(root: Path, commit: str) -> Provenance:
@@ -140,7 +146,8 @@ def _scorer(settings: Settings) -> Scorer | None:
     return ScoringCommand(settings.metric_command) if settings.metric_command else None
 
 
-def _policies(waivers: Waivers, clock: Clock, settings: Settings) -> Policies:
+def _policies(review: Review | None, clock: Clock, settings: Settings) -> Policies:
+    waivers = review.waivers if review else NO_WAIVERS
     return Policies(
         waivers=waivers.counting,
         pending_waivers=waivers.pending,

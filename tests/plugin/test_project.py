@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.git_repository import Checkout, new_repository
+from tests.support.git_repository import Checkout, actions_checkout, new_repository
 from tests.support.small_onnx import conv_model
 from tunegate.errors import ConfigError
 from tunegate.project import Review, open_project
 from tunegate.settings import Overrides, Settings
+from tunegate_cache.format.names import Group
 
 NAME = "tunegate.yaml"
 MODELS = "models: [{path: models/*.onnx}]\n"
@@ -132,3 +133,33 @@ def test_waivers_of_the_head_are_told_and_do_not_count(checkout: Checkout) -> No
     review = reviewed(checkout)
     assert (review.waivers.counting, len(review.waivers.pending)) == ((), 1)
     assert keys(review) == ["tunegate-waivers.yaml"]
+
+
+def test_a_snapshot_that_the_change_pins_is_not_what_it_is_judged_with(
+    checkout: Checkout,
+) -> None:
+    pin = '{"pins": [{"zone": "main", "target": "t", "version": 1, "index": "old"}]}'
+    checkout.commit({NAME: STRICT.encode(), "tunegate.lock": pin.encode()})
+    review = reviewed(checkout)
+    assert review.pins == {}
+    (told,) = review.changes.policy_changes
+    assert (told.key, told.old, told.new) == ("tunegate.lock", "no pins", "main/t old")
+    assert reviewed(checkout, base="HEAD").pins == {Group("main", "t"): "old"}
+
+
+def test_rules_that_do_not_fit_together_are_an_error(checkout: Checkout) -> None:
+    """The base's budget in dollars, and a new target of the head's without a price."""
+    priced = "targets: [{name: cpu, usd-per-hour: 1}]\nbudget: {usd: 1}\n"
+    base = checkout.commit({NAME: (MODELS + priced).encode()})
+    checkout.commit({NAME: (MODELS + "targets: [{name: cpu}, {name: new}]\n").encode()})
+    with pytest.raises(ConfigError, match=r"rules of the base: budget\.usd needs a price"):
+        reviewed(checkout, base=base)
+
+
+def test_a_later_job_fetches_the_base_that_its_checkout_lacks(
+    checkout: Checkout, tmp_path: Path
+) -> None:
+    review = reviewed(checkout)
+    shallow = actions_checkout(checkout, tmp_path / "job", review.changes.revisions.head)
+    again = open_project(Settings(repository=shallow.path)).review_of(review.changes)
+    assert again.config == review.config

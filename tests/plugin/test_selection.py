@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import PurePosixPath
 
 import msgspec
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from tunegate.artifacts.changes import Revisions
 from tunegate.config import Config, ModelConfig, TargetConfig
+from tunegate.globs import matches
 from tunegate.selection import (
     entry_for,
     judged_as,
@@ -88,3 +90,24 @@ def test_a_shape_of_an_input_is_a_need() -> None:
     entry = msgspec.structs.replace(CONFIG.models[0], inputs={"x": (2, 3)})
     after = msgspec.structs.replace(CONFIG, models=(entry, CONFIG.models[1]))
     assert needs_of(after, "models/a1.onnx") != needs_of(CONFIG, "models/a1.onnx")
+
+
+@given(
+    st.lists(st.sampled_from(["a.onnx", "./a.onnx", "b.onnx", "*.onnx", "b*", "[ab].onnx", "**"])),
+    st.sampled_from(["a.onnx", "b.onnx", "c.onnx", "d/a.onnx"]),
+)
+def test_the_first_entry_that_matches_counts_however_it_is_found(
+    globs: list[str], path: str
+) -> None:
+    entries = tuple(ModelConfig(path=glob) for glob in globs)
+    config = Config(models=entries)
+    expected = next((entry for entry in entries if matches(entry.path, path)), None)
+    assert entry_for(config, path) is expected
+
+
+def test_thousands_of_entries_for_one_path_each_are_no_work() -> None:
+    paths = [f"models/{number}.onnx" for number in range(20_000)]
+    config = Config(models=tuple(ModelConfig(path=path) for path in paths))
+    started = time.process_time()
+    assert len(selected(config, paths)) == len(paths)
+    assert time.process_time() - started < 5

@@ -32,7 +32,7 @@ def run(settings: Settings) -> int:
             return finish(pipeline.nothing_to_do(config, changes, out.path), settings)
         require_installed(config, "gate")
         parts = (config, project.repository, project.repository.root, changes.revisions)
-        with opened_tools(settings, *parts, out, review.waivers) as tools:
+        with opened_tools(settings, *parts, out, review) as tools:
             report = pipeline.gate(tools, planned, outcomes)
         remember(report, config.cache, project.repository)
         return finish(report, settings)

@@ -31,7 +31,7 @@ def run(settings: Settings) -> int:
             require_installed(config, "plan")
         parts = (config, project.repository, project.repository.root, changes.revisions)
         shards = settings.shards or len(config.targets)
-        with opened_tools(settings, *parts, out) as tools:
+        with opened_tools(settings, *parts, out, review) as tools:
             planned = pipeline.make_plan(tools, changes, shards=shards)
             artifact_io.write_text(tools.out / "matrix.json", json.dumps(matrix(planned)) + "\n")
     if settings.as_json:

@@ -20,10 +20,15 @@ def run(settings: Settings, *, shard: int) -> int:
     with opened_output(settings.out, "tune") as out:
         planned = artifact_io.read(out.path / "plan.json", TuningPlan)
         chosen = _chosen(planned, shard, settings)
-        config = project.review_of(planned.changes).config
-        require_installed(config, "tune", {chosen.target})
-        parts = (config, project.repository, project.repository.root, planned.changes.revisions)
-        with opened_tools(settings, *parts, out) as tools:
+        review = project.review_of(planned.changes)
+        require_installed(review.config, "tune", {chosen.target})
+        parts = (
+            review.config,
+            project.repository,
+            project.repository.root,
+            planned.changes.revisions,
+        )
+        with opened_tools(settings, *parts, out, review) as tools:
             outcome = pipeline.tune_shard(tools, planned, refreshed(chosen, tools.index))
     if settings.as_json:
         write_json(outcome)

@@ -47,12 +47,12 @@ def parse(text: str, where: str) -> Config:
         config = msgspec.convert(content, Config)
     except msgspec.ValidationError as error:
         raise _refused(where, problem_of(error, content)) from error
-    _check(config, where)
+    check(config, where)
     return config
 
 
-def _check(config: Config, where: str) -> None:
-    """What no type can say."""
+def check(config: Config, where: str) -> None:
+    """What no type can say. Raises ConfigError."""
     _check_cache(config.cache, where)
     _check_targets(config, where)
     names = [target.name for target in config.targets]

@@ -98,6 +98,10 @@ class GitHistory:
             release=release.tag,
         )
 
+    def fetched(self, commit: str) -> bool:
+        """Whether the commit is here now: the checkout of a later job may lack it."""
+        return ensure_here(self._git, commit)
+
     def merged_before(self, head: str | None) -> str | None:
         """The newest ancestor of the head, or the head itself, that the default branch has; None where
         there is no such branch."""

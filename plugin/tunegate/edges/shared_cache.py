@@ -9,7 +9,7 @@ from pathlib import Path
 from tunegate.artifacts.tasks import CacheUse
 from tunegate.config import CacheConfig
 from tunegate.edges.signing_key import signing_key
-from tunegate.edges.snapshot_pins import read_pins
+from tunegate.edges.snapshot_pins import Pins, read_pins
 from tunegate.errors import ConfigError
 from tunegate.ports import TaskIndex
 from tunegate_cache.format.names import zone_problem
@@ -45,9 +45,10 @@ class SharedCache:
         state: Path,
         root: Path,
         device: DeviceFingerprint | None = None,
+        pins: Pins | None = None,
     ) -> None:
         """A relative directory in `config` lies under `root`; times of `device` rank before those
-        of others. Raises ConfigError."""
+        of others. `pins` None are those of the checkout. Raises ConfigError."""
         _require_zone("cache.zone", config.zone)
         for zone in config.read_zones:
             _require_zone("cache.read-zones", zone)
@@ -64,7 +65,7 @@ class SharedCache:
             tier=FileStore(state / "tier" / place) if is_remote(url) else None,
             device=device,
             trust=Trust(TrustedKeys(config.trusted_keys), signing_key()),
-            pins=read_pins(root),
+            pins=read_pins(root) if pins is None else pins,
             seen=SeenHeads(state / "seen" / f"{place}.json"),
         )
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 
+from tunegate.edges.git import GitRepository
 from tunegate.errors import ConfigError
 from tunegate_cache.format.names import Group
 
@@ -28,7 +29,11 @@ class PinFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     pins: tuple[Pin, ...]
 
 
-def read_pins(root: Path) -> Mapping[Group, str]:
+Pins = Mapping[Group, str]
+"""Which snapshot each group of a cache is read from."""
+
+
+def read_pins(root: Path) -> Pins:
     """Empty where the repository has no lock file. Raises ConfigError."""
     path = root / NAME
     try:
@@ -37,6 +42,23 @@ def read_pins(root: Path) -> Mapping[Group, str]:
         return {}
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror}).") from error
+    return parse_pins(body, str(path))
+
+
+def pins_at(repository: GitRepository, revision: str) -> Pins:
+    """Those of a revision; none where they cannot be read: then the latest snapshots count, which know
+    the most. Raises RevisionError where the content cannot be fetched."""
+    entry = repository.entry(revision, NAME)
+    if entry is None or entry.kind != "file":
+        return {}
+    try:
+        return parse_pins(repository.read(revision, NAME), NAME)
+    except ConfigError:
+        return {}
+
+
+def parse_pins(body: bytes, path: str) -> Pins:
+    """`path` names the file in messages. Raises ConfigError."""
     try:
         pinned = msgspec.json.decode(body, type=PinFile)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -53,8 +53,12 @@ def effective(
 
 
 def told_in_order(changes: Iterable[PolicyChange]) -> tuple[PolicyChange, ...]:
-    """What somebody has to agree to comes first."""
-    return tuple(sorted(changes, key=lambda change: not change.weakens))
+    """What somebody has to agree to comes first, and of that the gate's own keys: a report that is
+    cut short has them."""
+    gate = "gate."
+    return tuple(
+        sorted(changes, key=lambda each: (not each.weakens, not each.key.startswith(gate)))
+    )
 
 
 def _is_head_s(model: CoveredModel, found: Asked, config: Config) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
+from itertools import product
 from pathlib import PurePosixPath
 
 import msgspec
@@ -18,6 +19,9 @@ from tunegate.ports import ModelReader
 
 ALIKE = 0.5
 """The share of equal parts from which on two models are taken for versions of one."""
+MOST_OF_ONE_NAME = 20
+LOOKED_INTO = 400
+"""Pairs of models that are compared by what is in them; where there are more, names have to do."""
 _SAME_NAME, _SAME_GRAPH = 1.0, 2.0
 
 Found = Mapping[ModelPath, ModelVersion]
@@ -74,17 +78,33 @@ def _moved(reader: ModelReader, gone: Found, new: Found) -> dict[ModelPath, Mode
     """New path -> old one: the most alike first, and in the end the only two that are left."""
     if not gone or not new:
         return {}
-    outline = cache(reader.outline)
+    is_small = len(gone) * len(new) <= LOOKED_INTO
+    outline = cache(reader.outline if is_small else lambda _: None)
     likeness = {
         (path, was): alike(path, outline(new[path]), was, outline(gone[was]))
-        for path in new
-        for was in gone
+        for path, was in _candidates(new, gone, by_name_only=not is_small)
     }
     pairs: dict[ModelPath, ModelPath] = {}
+    known: set[ModelPath] = set()
     for path, was in sorted(likeness, key=lambda pair: (-likeness[pair], *pair)):
-        if likeness[path, was] >= ALIKE and path not in pairs and was not in pairs.values():
+        if likeness[path, was] >= ALIKE and path not in pairs and was not in known:
             pairs[path] = was
+            known.add(was)
     return pairs | dict(_only_two(_without(new, pairs), _without(gone, pairs.values())))
+
+
+def _candidates(
+    new: Found, gone: Found, *, by_name_only: bool
+) -> Iterator[tuple[ModelPath, ModelPath]]:
+    if not by_name_only:
+        yield from product(new, gone)
+        return
+    named: dict[str, list[ModelPath]] = {}
+    for path in new:
+        named.setdefault(_name(path), []).append(path)
+    for was in gone:
+        for path in named.get(_name(was), ())[:MOST_OF_ONE_NAME]:
+            yield path, was
 
 
 def _only_two(new: Found, gone: Found) -> Iterator[tuple[ModelPath, ModelPath]]:
@@ -97,12 +117,15 @@ def alike(
 ) -> float:
     """How alike two models are. The same graph counts more than the same name, and both more than
     any share of equal parts."""
-    one, other = PurePosixPath(path), PurePosixPath(was_path)
-    name = _SAME_NAME if one.stem.casefold() == other.stem.casefold() else 0.0
+    name = _SAME_NAME if _name(path) == _name(was_path) else 0.0
     if now is None or was is None:
         return name
     graph = _SAME_GRAPH if now.graph_digest == was.graph_digest else 0.0
     return name + graph + _shared(now.parts, was.parts)
+
+
+def _name(path: ModelPath) -> str:
+    return PurePosixPath(path).stem.casefold()
 
 
 def _shared(one: Mapping[str, int], other: Mapping[str, int]) -> float:

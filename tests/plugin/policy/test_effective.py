@@ -14,7 +14,7 @@ from tunegate.config import (
     ObjectiveConfig,
     TargetConfig,
 )
-from tunegate.policy.effective import Effective, effective
+from tunegate.policy.effective import Effective, effective, told_in_order
 from tunegate.policy.rules import BUDGET, CACHE, GATE, OBJECTIVE, TARGET, Rules
 from tunegate.selection import entry_for, needs_of, shapes_for, targets_for
 
@@ -103,8 +103,8 @@ def is_loosened(judged: object, base: object, rules: Rules) -> bool:
 def test_no_rule_of_the_base_is_loosened(base: Config, head: Config) -> None:
     judged = judging(base, head).config
     assert not is_loosened(judged.gate, base.gate, GATE)
-    assert not is_loosened(judged.budget, base.budget, BUDGET)
     assert (judged.cache, judged.executor) == (base.cache, base.executor)
+    assert judged.budget == base.budget
     for path in PATHS:
         old, new = entry_for(base, path), entry_for(judged, path)
         if old is None:
@@ -136,7 +136,6 @@ def test_what_has_no_order_is_the_base_s(base: Config, head: Config) -> None:
 def test_what_the_head_tightens_counts_at_once(base: Config, head: Config) -> None:
     judged = judging(base, head).config
     assert not is_loosened(judged.gate, head.gate, GATE)
-    assert not is_loosened(judged.budget, head.budget, BUDGET)
     assert {target.name for target in head.targets} <= {target.name for target in judged.targets}
     for path in PATHS:
         entry, theirs = entry_for(judged, path), entry_for(head, path)
@@ -182,11 +181,7 @@ def test_what_weakens_the_gate_is_told_first(base: Config, head: Config) -> None
 
 UNORDERED = {
     "gate": {"seconds", "extend", "pairs", "release_tags"},
-    "budget": {
-        "target_latency_ms",
-        "min_gain_percent_per_minute",
-        "min_gain_percent_per_usd",
-    },
+    "budget": {*BudgetConfig.__struct_fields__},
     "cache": {*CacheConfig.__struct_fields__},
 }
 """The base's value counts. A new key belongs here, or into `policy/rules.py`."""
@@ -198,3 +193,14 @@ def test_somebody_decided_which_value_of_a_key_counts(name: str, rules: Rules) -
     ordered = {*rules.ordered, *rules.filled}
     assert ordered | UNORDERED[name] == {*section.__struct_fields__}
     assert not ordered & UNORDERED[name]
+
+
+def test_the_gate_s_own_keys_come_first_of_what_weakens_it() -> None:
+    base = Config(models=(ModelConfig(path="**", objective=ObjectiveConfig(ms=1)),))
+    head = Config(
+        models=(ModelConfig(path="**"),),
+        targets=(TargetConfig(name="cpu"), TargetConfig(name="new")),
+        gate=GateConfig(margin_percent=9),
+    )
+    told = [change.key for change in told_in_order(reversed(judging(base, head).changes))]
+    assert told == ["gate.margin-percent", "models[].objective", "targets[].name"]

@@ -107,3 +107,18 @@ def test_likeness_is_the_share_of_equal_parts() -> None:
     assert alike("a", outline("conv*3 relu"), "b", outline("conv*1 relu")) == 0.5
     assert alike("a", None, "b", outline("conv")) == 0
     assert alike("x/a.onnx", None, "y/A.ONNX", None) == 1
+
+
+def test_of_very_many_only_those_with_the_same_name_are_found_and_none_is_opened() -> None:
+    """A change that moves thousands of files must not take hours."""
+    number = 3000
+    base = {f"old/{at}.onnx": f"conv*{at + 1}/old" for at in range(number)}
+    head = {f"new/{at}.ONNX": f"conv*{at + 1}/new" for at in range(number - 1)}
+    found = pairs(base, head, Unopened())
+    assert found.moved == {f"new/{at}.ONNX": f"old/{at}.onnx" for at in range(number - 1)}
+    assert found.lost == (f"old/{number - 1}.onnx",)
+
+
+class Unopened(Tree):
+    def outline(self, version: ModelVersion) -> ModelOutline | None:
+        raise AssertionError
