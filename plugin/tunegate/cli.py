@@ -18,7 +18,6 @@ from tunegate.dispatch import COMMANDS
 from tunegate.edges.full_disk import as_full_disk
 from tunegate.edges.signals import cancellable
 from tunegate.errors import BUG, PASS, CancelledError, TunegateError
-from tunegate.isolation import keep_out
 from tunegate.unexpected import Ending, explained, was_cancelled
 from tunegate.written_verdict import as_written
 
@@ -56,8 +55,6 @@ def _parsed(arguments: Sequence[str]) -> Invocation | None:
 
 
 def _done(asked: Invocation) -> int:
-    if asked.settings.repository != Path():  # the working directory is kept out already
-        keep_out(str(asked.settings.repository))
     return as_written(COMMANDS[asked.command](asked), asked)
 
 

@@ -17,7 +17,8 @@ _OURS = ("action", "plugin", "cache")
 def isolate() -> None:
     """The first thing that a command does. Starts the process anew where its loader was told to look
     into the working directory."""
-    keep_out(os.getcwd())
+    for place in (os.getcwd(), *_named(sys.argv[1:])):
+        keep_out(place)
     before = dict(os.environ)
     os.environ.clear()
     os.environ.update(absolute_only(before))
@@ -49,6 +50,13 @@ def absolute_only(variables: dict[str, str]) -> dict[str, str]:
         if safe := " ".join(file for file in files if "/" not in file or os.path.isabs(file)):
             kept[name] = safe
     return kept
+
+
+def _named(arguments: list[str]) -> list[str]:
+    """Directories of what the command is asked about: `--repository ../other`, or a model."""
+    values = [each.partition("=")[2] if each.startswith("-") else each for each in arguments]
+    places = [each if os.path.isdir(each) else os.path.dirname(each) for each in values if each]
+    return [place for place in places if os.path.isdir(place)]
 
 
 def _entries(name: str, listed: str) -> list[str]:

@@ -92,6 +92,18 @@ def test_a_path_of_modules_that_names_the_checkout_is_not_followed(
     assert done.returncode == 0, done.stderr
 
 
+def test_a_checkout_that_is_named_is_no_place_to_import_from(tmp_path: Path) -> None:
+    """The job works elsewhere, and has the checkout on its path."""
+    planted = Planted(tmp_path)
+    planted.modules(*IMPORTED, "yaml")
+    planted.pull_request.workspace.commit()
+    (tmp_path / "elsewhere").mkdir()
+    at = ("env", f"--chdir={tmp_path / 'elsewhere'}", COMMAND, "detect", "--base", "main")
+    done = asked(planted, *at, "--repository", str(planted.root), PYTHONPATH=f"{planted.root}")
+    assert not planted.ran
+    assert done.returncode == 0, done.stderr
+
+
 def test_no_program_and_no_library_of_the_checkout_is_run(tmp_path: Path) -> None:
     """An empty entry is what `LD_LIBRARY_PATH=$LD_LIBRARY_PATH:/usr/local/cuda/lib64` often begins with."""
     planted = Planted(tmp_path)

@@ -102,6 +102,19 @@ def test_an_environment_in_a_checkout_is_an_environment(checkout: Path) -> None:
     assert str(environment / "bin") not in found
 
 
+@pytest.mark.parametrize(
+    "said", [["{root}"], ["--repository={root}"], ["-x", "{root}/src/deep/m.onnx"]]
+)
+def test_what_the_command_is_asked_about_is_kept_out(
+    checkout: Path, tmp_path: Path, said: list[str]
+) -> None:
+    (checkout / "src" / "deep" / "m.onnx").touch()
+    words = [word.format(root=checkout) for word in said]
+    program = f"import sys\nsys.argv[1:] = {words!r}\n{SHOW}"
+    found = searched(program, tmp_path, PYTHONPATH=f"{checkout / 'src'}:{tmp_path / 'libraries'}")
+    assert [e for e in found if str(tmp_path) in e] == [str(tmp_path / "libraries")]
+
+
 def test_another_checkout_can_be_kept_out_as_well(checkout: Path, tmp_path: Path) -> None:
     program = (
         f"import json, sys\nkeep_out({str(checkout / 'src')!r})\nprint(json.dumps(sys.path))\n"

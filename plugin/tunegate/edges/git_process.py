@@ -1,5 +1,4 @@
-"""Git as a child process: the only door to it. The repository's own settings say where things are and who
-may read them; none of them starts a program here, but what a fetch needs, or changes what is read."""
+"""Git as a child process: the only door to it, with the settings of git_settings.py."""
 
 from __future__ import annotations
 
@@ -14,42 +13,9 @@ from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import IO, Protocol, cast
 
+from tunegate.edges.git_settings import SETTINGS, environment, is_of_a_fetch
 from tunegate.errors import EnvironmentUnfitError, RevisionError
-from tunegate.isolation import absolute_only
 
-_ENVIRONMENT = {
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_PAGER": "cat",
-    "GIT_EDITOR": "true",
-    "GIT_LITERAL_PATHSPECS": "1",
-    "GIT_NO_REPLACE_OBJECTS": "1",
-    "LC_ALL": "C",
-}
-_PROTOCOLS = ("file", "git", "http", "https", "ssh")
-_NO_PROTOCOLS = ("ext", "fd")
-"""Their address is a command, or a number of a file that is open."""
-_OF_ANOTHER_REPOSITORY = (
-    *("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_IMPLICIT_WORK_TREE", "GIT_PREFIX"),
-    *("GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"),
-    *("GIT_GRAFT_FILE", "GIT_SHALLOW_FILE", "GIT_REPLACE_REF_BASE", "GIT_NAMESPACE"),
-    *("GIT_EXTERNAL_DIFF", "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_CONFIG"),
-)
-"""Inside a hook they name that one."""
-_SETTINGS = {
-    "safe.bareRepository": "explicit",
-    "core.hooksPath": os.devnull,
-    "core.fsmonitor": "false",
-    "core.attributesFile": os.devnull,
-    "core.alternateRefsCommand": "true",
-    "core.quotePath": "false",
-    "log.showSignature": "false",
-    "submodule.recurse": "false",
-    "fetch.recurseSubmodules": "false",
-    # A fetch may start `gc --auto`, which lives on behind us and repacks what we read.
-    "gc.auto": "0",
-    "maintenance.auto": "false",
-}
 _PIECE_BYTES = 2**20
 _LONGEST_SECONDS = 900
 """A remote that does not answer must not hold a job for hours; a download may take minutes."""
@@ -68,6 +34,7 @@ class GitProcess:
         """Raises RevisionError where there is no working tree, or git refuses to read it."""
         self.root = _working_tree(path)
         self.git_dir = self._checked_git_dir(path)
+        self._check_settings()
 
     def text(self, *arguments: str, settings: Mapping[str, str] | None = None) -> str | None:
         """Standard output without its last newline; None when git says no."""
@@ -121,6 +88,27 @@ class GitProcess:
             raise _no_repository(path)
         return git_dir
 
+    def _check_settings(self) -> None:
+        """A file of settings may include one that was committed, or the home may lie in the checkout."""
+        listed = self.text("config", "-z", "--list", "--show-origin", "--name-only") or ""
+        words = iter(listed.split("\0"))
+        taken = {(origin, key) for origin, key in zip(words, words, strict=False)}
+        for origin, key in sorted(taken):
+            if is_of_a_fetch(key) and self._is_tracked(origin.removeprefix("file:")):
+                message = (
+                    f"{self.root}: git takes {key} from {origin.removeprefix('file:')}, a file that "
+                    f"anybody can change who changes the checkout. Set it in .git/config."
+                )
+                raise RevisionError(message)
+
+    def _is_tracked(self, file: str) -> bool:
+        named = Path(os.path.normpath(self.root / file))
+        return any(
+            self.text("ls-files", "--error-unmatch", "--", str(place)) is not None
+            for place in {named, named.resolve()}
+            if place.is_relative_to(self.root)
+        )
+
 
 def new_repository(root: Path) -> GitProcess:
     """An empty one, on branch `main`."""
@@ -161,7 +149,7 @@ def _run(
 ) -> tuple[int, bytes]:
     """The exit code, and what was said on standard error. Where git is stopped, by its limit, an
     interrupt or the writer, so is what it has started."""
-    pairs = {**_SETTINGS, **(settings or {})}.items()
+    pairs = {**SETTINGS, **(settings or {})}.items()
     words = (word for key, value in pairs for word in ("-c", f"{key}={value}"))
     with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as errors:
         stdin.write(standard_input)
@@ -192,7 +180,7 @@ def _begun(
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=errors,
-            env=_environment(root),
+            env=environment(root),
             cwd=root,
             start_new_session=True,
         )
@@ -204,16 +192,3 @@ def _begun(
 def _end(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-
-
-def _environment(root: Path) -> dict[str, str]:
-    kept = absolute_only(dict(os.environ))
-    for name in _OF_ANOTHER_REPOSITORY:
-        kept.pop(name, None)
-    wanted = kept.get("GIT_ALLOW_PROTOCOL", ":".join(_PROTOCOLS)).split(":")
-    return {
-        **kept,
-        **_ENVIRONMENT,
-        "GIT_CEILING_DIRECTORIES": str(root.parent),
-        "GIT_ALLOW_PROTOCOL": ":".join(each for each in wanted if each not in _NO_PROTOCOLS),
-    }

@@ -41,6 +41,8 @@ def _found(root: Path, path: str) -> FoundModel:
         file = root / path
         if file.stat().st_size > _LARGEST_READ_BYTES:
             return FoundModel(path, note="too large to look into here")
+        if not file.is_file():
+            return FoundModel(path, note="not a file in the working tree")
         body = file.read_bytes()
     except OSError as error:
         return FoundModel(path, note=f"not in the working tree ({error.strerror})")

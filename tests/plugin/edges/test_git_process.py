@@ -149,6 +149,7 @@ def test_no_setting_starts_a_program(project: Checkout, marking: Path, tmp_path:
         "filter.planted.required": "true",
         "log.showSignature": "true",
         "gpg.program": str(marking),
+        "safe.bareRepository": "all",
     }
     (here.path / "a.onnx").write_bytes(b"edited")
     for key, value in settings.items():
@@ -159,6 +160,34 @@ def test_no_setting_starts_a_program(project: Checkout, marking: Path, tmp_path:
     assert ensure_here(GitProcess(here.path), project.git("rev-parse", "HEAD~1"))
     assert repository.trailers("HEAD~1", "HEAD", "Waiver") == ()
     repository.before_last_change("HEAD", "a.onnx")
+    assert GitProcess(here.path).text("config", "safe.bareRepository") == "explicit"
+    assert ran(marking) == ""
+
+
+def test_a_signature_is_not_looked_at(project: Checkout, marking: Path, tmp_path: Path) -> None:
+    """The program that looks would be chosen by the settings."""
+    lines = project.git("cat-file", "commit", "HEAD").partition("\n\n")
+    signed = (
+        f"{lines[0]}\ngpgsig -----BEGIN PGP SIGNATURE-----\n -----END PGP SIGNATURE-----\n\nx\n"
+    )
+    (tmp_path / "signed").write_text(signed)
+    commit = project.git("hash-object", "-t", "commit", "-w", str(tmp_path / "signed"))
+    for key, value in {"log.showSignature": "true", "gpg.program": str(marking)}.items():
+        project.git("config", key, value)
+    assert GitRepository(project.path).trailers("HEAD~1", commit, "Waiver") == ()
+    assert ran(marking) == ""
+
+
+def test_what_lends_objects_is_not_asked_by_a_command(
+    project: Checkout, marking: Path, tmp_path: Path
+) -> None:
+    lender = new_repository(tmp_path / "lender")
+    lender.commit({"other": b"content"})
+    here = clone(project, tmp_path / "here", "--depth=1")
+    objects = lender.path / ".git" / "objects"
+    (here.path / ".git" / "objects" / "info" / "alternates").write_text(f"{objects}\n")
+    here.git("config", "core.alternateRefsCommand", str(marking))
+    assert ensure_here(GitProcess(here.path), project.git("rev-parse", "HEAD~1"))
     assert ran(marking) == ""
 
 
@@ -168,6 +197,35 @@ def test_what_a_fetch_needs_is_the_repositorys_own(project: Checkout, marking: P
     project.git("config", "core.sshCommand", str(marking))
     assert not ensure_here(GitProcess(project.path), "f" * 40)
     assert "git-upload-pack" in ran(marking)
+
+
+@pytest.mark.parametrize("way", ["include", "link", "home"])
+def test_a_fetch_is_not_set_up_by_a_file_of_the_checkout(
+    project: Checkout, marking: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """Teams share settings by including a file that is tracked; a job may have its home in the checkout."""
+    project.git("remote", "add", "origin", "ssh://git@host.invalid/r.git")
+    project.commit({".gitconfig": f"[core]\nsshCommand = {marking}\n".encode()})
+    if way == "home":
+        monkeypatch.setenv("HOME", str(project.path))
+    elif way == "include":
+        project.git("config", "include.path", "../.gitconfig")
+    else:
+        (project.path / ".git" / "more").symlink_to(project.path / ".gitconfig")
+        project.git("config", "include.path", "more")
+    with pytest.raises(RevisionError, match=r"git takes core\.sshcommand from .*\. Set it in"):
+        ensure_here(GitProcess(project.path), "f" * 40)
+    assert ran(marking) == ""
+
+
+def test_other_settings_may_be_shared_and_a_job_may_write_its_own(
+    project: Checkout, marking: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.commit({"shared": b"[alias]\nst = status\n[diff]\nexternal = ./no\n"})
+    project.git("config", "include.path", "../shared")
+    (project.path / ".gitconfig").write_text("[credential]\nhelper = store\n")
+    monkeypatch.setenv("HOME", str(project.path))
+    assert GitRepository(project.path).read("HEAD", "a.onnx") == b"second"
 
 
 def test_a_program_beside_the_models_is_not_git(

@@ -14,7 +14,8 @@ from tunegate.edges import interpreter
 
 SHOWS = """\
 import json, os, sys
-sys.stdout.write(json.dumps([sys.path, dict(os.environ), os.getcwd(), sys.argv[1:], hash("a")]))
+FLAGS = [sys.flags.safe_path, sys.flags.no_user_site]
+sys.stdout.write(json.dumps([sys.path, dict(os.environ), os.getcwd(), sys.argv[1:], hash("a"), FLAGS]))
 """
 NAMES = {"PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "PYTHONWARNINGS", "LD_PRELOAD", "BASH_ENV"}
 
@@ -31,7 +32,8 @@ def asked(**variables: str) -> tuple[list[str], dict[str, str], str, list[str], 
     done = interpreter.ask("shows", variables=variables, limit_seconds=60)
     assert done is not None
     assert done.returncode == 0, done.stderr
-    path, environment, place, arguments, number = json.loads(done.stdout)
+    path, environment, place, arguments, number, flags = json.loads(done.stdout)
+    assert flags == [True, 1]
     return path, environment, place, arguments, number
 
 

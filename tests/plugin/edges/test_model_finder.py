@@ -59,3 +59,10 @@ def test_a_tracked_file_that_is_gone_is_listed_with_a_note(workspace: Workspace)
 def test_a_directory_that_is_no_repository_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(RevisionError, match=r"not a git repository with a working tree"):
         find_models(tmp_path)
+
+
+def test_a_link_to_what_never_ends_is_not_read(workspace: Workspace) -> None:
+    (workspace.root / "models" / "endless.onnx").symlink_to("/dev/zero")
+    workspace.commit()
+    (endless, _) = find_models(workspace.root)
+    assert endless.note == "not a file in the working tree"
