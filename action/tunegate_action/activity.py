@@ -12,14 +12,13 @@ _COMMANDS = {"all": "run", "plan": "plan", "tune": "tune", "gate": "gate"}
 def command_line(inputs: Inputs, event: Event, revisions: Revisions | None) -> list[str]:
     """`--name=value` throughout, so that no value can be taken for an option.
 
-    A stage gets only what it obeys: the plan settles the revisions and the budget for the later
-    stages, and the gate asks no cache.
+    A stage gets only what it obeys: the plan settles the budget for the later stages, which refuse a
+    plan of other revisions, and the gate asks no cache.
     """
     line = [_COMMANDS[inputs.stage], f"--out={inputs.out}"]
     if inputs.config:
         line.append(f"--config={inputs.config}")
-    if inputs.stage in {"all", "plan"}:
-        line += _compared(inputs, revisions)
+    line += _compared(inputs, revisions)
     if inputs.stage == "tune":
         line.append(f"--shard={inputs.shard}")
     if inputs.stage == "plan" and inputs.shards:
@@ -33,12 +32,12 @@ def command_line(inputs: Inputs, event: Event, revisions: Revisions | None) -> l
 
 def _compared(inputs: Inputs, revisions: Revisions | None) -> list[str]:
     """A release before is found by the command, as its configuration says what tags are called."""
-    if inputs.since_release:
-        return ["--since-release", *([f"--head={inputs.head}"] if inputs.head else [])]
-    if revisions is None:
-        return []
-    base = [] if revisions.base is None else [f"--base={revisions.base}"]
-    return [f"--head={revisions.head}", *base]
+    if revisions is not None:
+        base = [] if revisions.base is None else [f"--base={revisions.base}"]
+        return [f"--head={revisions.head}", *base]
+    chooses = inputs.since_release and inputs.stage in {"all", "plan"}
+    head = [f"--head={inputs.head}"] if inputs.head else []
+    return ["--since-release", *head] if chooses else head
 
 
 def _trust(event: Event) -> list[str]:

@@ -74,11 +74,14 @@ def _truthful(inputs: Inputs, ending: Ending, results: Results) -> Ending:
 
 
 def _revisions(inputs: Inputs, event: Event) -> Revisions | None:
-    """Every stage sees that the checkout is what the event is about. Raises TunegateError."""
+    """Every stage sees that the checkout is what the event is about. A later stage refuses a plan of
+    other revisions; None where looking again may find others, such as a branch that has moved.
+    Raises TunegateError."""
     if not inputs.head:
         require_checkout(Path(), event.strategy, event.tip, event.checked_out)
         _require_plan_of_checkout(inputs)
-    if inputs.stage not in {"all", "plan"} or inputs.since_release:
+    is_later = inputs.stage not in {"all", "plan"}
+    if inputs.since_release or (is_later and not _is_settled(inputs, event)):
         return None
     if inputs.base or inputs.head:
         return find_revisions(Path(), "given", inputs.base, inputs.head)
@@ -91,6 +94,11 @@ def _require_plan_of_checkout(inputs: Inputs) -> None:
         with suppress(ArtifactError):
             planned = artifact_io.read(inputs.out / "plan.json", TuningPlan)
             require_checkout(Path(), "given", "", planned.changes.revisions.head, of="plan.json")
+
+
+def _is_settled(inputs: Inputs, event: Event) -> bool:
+    """Whether the event alone says both commits."""
+    return not (inputs.base or inputs.head) and event.strategy in {"merge-commit", "range"}
 
 
 def _report(environment: Mapping[str, str], inputs: Inputs, event: Event, results: Results) -> None:

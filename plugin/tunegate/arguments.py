@@ -117,6 +117,8 @@ def _add(
     # be believed.
     if command in {"run", "plan", "detect"}:
         _add_revisions(options)
+    if command in {"tune", "gate"}:
+        _add_planned_revisions(options)
     if command in {"run", "plan", "compare"}:
         _add_budget(options)
     if command in {"run", "plan", "gate", "compare"}:
@@ -154,6 +156,13 @@ def _add_revisions(options: argparse.ArgumentParser) -> None:
         help="compare with the release before (gate.release-tags), by gate.release-margin-percent",
     )
     options.add_argument("--head", metavar="REV", help="what to check; default: HEAD")
+
+
+def _add_planned_revisions(options: argparse.ArgumentParser) -> None:
+    options.add_argument("--base", metavar="REV", help="refuse a plan that has another base")
+    options.add_argument(
+        "--head", metavar="REV", help="refuse a plan that has another head; default: HEAD"
+    )
 
 
 def _add_budget(options: argparse.ArgumentParser) -> None:

@@ -1,4 +1,8 @@
-"""Artifacts to JSON files and back. Unknown fields are tolerated, an unknown schema is not."""
+"""Artifacts to JSON files and back. Unknown fields are tolerated, an unknown schema is not.
+
+Every file says the digest of its content: one that was edited, cut short or mixed is no artifact. It
+is no signature, since whoever writes a file can compute it.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +11,24 @@ from typing import TypeVar
 
 import msgspec
 
+from tunegate.digests import digest_of_document, document_of
 from tunegate.errors import ArtifactError, OutputError
 from tunegate.regular_files import read_regular, replace
 
 T = TypeVar("T", bound=msgspec.Struct)
+_DIGEST = "digest"
+
+
+def sealed(artifact: msgspec.Struct) -> bytes:
+    """The artifact as indented JSON, with its digest."""
+    document = document_of(artifact)
+    body = msgspec.json.encode({**document, _DIGEST: digest_of_document(document)})
+    return msgspec.json.format(body, indent=2)
 
 
 def write(path: Path, artifact: msgspec.Struct) -> None:
-    """Write an artifact as indented JSON, atomically. Raises OutputError."""
-    body = msgspec.json.format(msgspec.json.encode(artifact), indent=2)
-    write_bytes(path, body + b"\n")
+    """Write an artifact, atomically. Raises OutputError."""
+    write_bytes(path, sealed(artifact) + b"\n")
 
 
 def write_text(path: Path, text: str) -> None:
@@ -39,7 +51,8 @@ def write_bytes(path: Path, body: bytes) -> None:
 def read(path: Path, kind: type[T]) -> T:
     """Read an artifact written by `write`. Raises ArtifactError."""
     try:
-        return msgspec.json.decode(read_regular(path), type=kind)
+        body = read_regular(path)
+        artifact, document = msgspec.json.decode(body, type=kind), msgspec.json.decode(body)
     except FileNotFoundError as error:
         message = (
             f"{path}: not found. It is written by an earlier step; pass its directory with --out."
@@ -48,3 +61,7 @@ def read(path: Path, kind: type[T]) -> T:
     except (OSError, msgspec.DecodeError) as error:
         message = f"{path}: not a {kind.__name__} this version reads ({error}). Run the step again."
         raise ArtifactError(message) from error
+    if document.pop(_DIGEST, "") != digest_of_document(document):
+        message = f"{path}: not as tunegate wrote it. Run the step that writes it again."
+        raise ArtifactError(message)
+    return artifact

@@ -5,36 +5,23 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
 from tunegate import artifact_io
-from tunegate.artifacts.builds import CellBuilds, Runtime
+from tunegate.artifacts.builds import CellBuilds
 from tunegate.artifacts.changes import ChangeSet, ModelPath
 from tunegate.artifacts.measurements import MeasurementRun
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import Shard, TuningPlan
 from tunegate.artifacts.tasks import TaskSet
 from tunegate.artifacts.verdicts import Report
-from tunegate.config import Config, GateConfig
+from tunegate.config import Config
+from tunegate.digests import digest_of
 from tunegate.errors import CancelledError
 from tunegate.gate.objective import inferences_needed
-from tunegate.ports import (
-    Benchmarker,
-    Builder,
-    Clock,
-    Compiler,
-    Device,
-    ModelReader,
-    Progress,
-    Repository,
-    Scorer,
-    Shipping,
-    TaskIndex,
-    Tuner,
-)
+from tunegate.handover import origin_of
 from tunegate.selection import entry_for, shapes_for
 from tunegate.stages.build import build
 from tunegate.stages.choose_runtime import choose_runtime
@@ -44,7 +31,6 @@ from tunegate.stages.export_models import export_models
 from tunegate.stages.extract import extract
 from tunegate.stages.fixed_sides import NOTHING_FIXED, Fixed, replaced, restricted
 from tunegate.stages.gate import decide
-from tunegate.stages.judgements import NO_POLICIES, Policies
 from tunegate.stages.measure import Reference, measure
 from tunegate.stages.plan import plan
 from tunegate.stages.resolve import resolve
@@ -52,60 +38,7 @@ from tunegate.stages.score import scored
 from tunegate.stages.summarize import summarize
 from tunegate.stages.tally import tally, told_as_lost
 from tunegate.stages.tune import tune
-
-
-@dataclass(frozen=True, kw_only=True)
-class Measuring:
-    """What is needed to gate builds that exist. `seed` is the benchmarker's."""
-
-    gate: GateConfig
-    benchmarker: Benchmarker
-    device: Device
-    clock: Clock
-    progress: Progress
-    out: Path
-    seed: int
-    policies: Policies = NO_POLICIES
-    scorer: Scorer | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tools:
-    """What a run works with. `out` is for files that stay, `workdir` for those that need not.
-    `threads` is what the artifacts of this machine's targets run with, `seed` what all chance came from."""
-
-    config: Config
-    repository: Repository
-    index: TaskIndex
-    compiler: Compiler
-    builders: Mapping[Runtime, Builder]
-    shipping: Shipping
-    tuner: Tuner
-    benchmarker: Benchmarker
-    device: Device
-    clock: Clock
-    progress: Progress
-    threads: int
-    out: Path
-    workdir: Path
-    seed: int
-    policies: Policies = NO_POLICIES
-    scorer: Scorer | None = None
-    reader: ModelReader | None = None
-
-    @property
-    def measuring(self) -> Measuring:
-        return Measuring(
-            gate=self.config.gate,
-            benchmarker=self.benchmarker,
-            device=self.device,
-            clock=self.clock,
-            progress=self.progress,
-            out=self.out,
-            seed=self.seed,
-            policies=self.policies,
-            scorer=self.scorer,
-        )
+from tunegate.tools import Measuring, Tools
 
 
 def run(tools: Tools, changes: ChangeSet, fixed: Fixed = NOTHING_FIXED) -> Report:
@@ -121,6 +54,8 @@ def make_plan(tools: Tools, changes: ChangeSet, *, shards: int | None = None) ->
     tasks = _extracted(tools, changes)
     artifact_io.write(tools.out / "tasks.json", tasks)
     planned = plan(tasks, resolve(tasks, tools.index, tools.config), tools.config, shards=shards)
+    origin = origin_of(changes, tasks, tools.config)
+    planned = msgspec.structs.replace(planned, origin=origin)
     artifact_io.write(tools.out / "plan.json", planned)
     return planned
 
@@ -158,6 +93,7 @@ def tune_shard(tools: Tools, planned: TuningPlan, shard: Shard) -> TuningOutcome
         clock=tools.clock,
         progress=tools.progress,
     )
+    outcome = msgspec.structs.replace(outcome, plan=digest_of(planned))
     artifact_io.write(tools.out / f"outcome-{shard.index}.json", outcome)
     if outcome.stopped == "cancelled":
         message = f"cancelled while tuning; what was finished is in {tools.out} and the cache"

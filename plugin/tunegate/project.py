@@ -16,6 +16,7 @@ from tunegate.edges.config_revision import FoundConfig, config_at, path_inside
 from tunegate.edges.git import GitRepository
 from tunegate.edges.model_reader import GitModelReader
 from tunegate.edges.snapshot_pins import Pins, pins_at, read_pins
+from tunegate.handover import check_changes, check_release
 from tunegate.policy.effective import told_in_order
 from tunegate.policy.waivers import Waivers
 from tunegate.selection import judged_as
@@ -53,7 +54,9 @@ class Project:
 
     def review(self, settings: Settings) -> Review:
         """Raises RevisionError, and ConfigError where neither side has a configuration."""
-        revisions = self._revisions(settings)
+        return self._review(self._revisions(settings))
+
+    def _review(self, revisions: Revisions) -> Review:
         before = self._before(revisions)
         changes = detect(
             GitModelReader(self.repository),
@@ -74,11 +77,19 @@ class Project:
         )
 
     def review_of(self, changes: ChangeSet) -> Review:
-        """The rules for what an earlier job found. They are read again: nothing that was handed on
-        says what judges."""
+        """The rules for what an earlier job found. They and the models are read again: nothing that was
+        handed on says what judges, or what is judged. Raises ArtifactError where it is something
+        else."""
         revisions = changes.revisions
         for commit in filter(None, (revisions.base, revisions.head, revisions.policy)):
             self.repository.fetched(commit)
+        if revisions.release or revisions.policy:
+            asked = Settings(head=revisions.head, since_release=True)
+            check_release(revisions, self._revisions(asked))
+        found = self._review(revisions)
+        check_changes(changes, found.changes)
+        told = found.changes.policy_changes
+        changes = msgspec.structs.replace(changes, policy_changes=told)
         return self._judged(changes, self._before(revisions))
 
     def all_models(self) -> ChangeSet:

@@ -26,13 +26,13 @@ from tunegate.edges.shared_cache import STATE, SharedCache
 from tunegate.edges.shipping import BuildDirectories
 from tunegate.edges.terminal import progress
 from tunegate.engine.tuner import EngineTuner
-from tunegate.pipeline import Measuring, Tools
 from tunegate.policy.waivers import NO_WAIVERS
 from tunegate.ports import Benchmarker, Builder, Clock, Repository, Scorer
 from tunegate.project import Review
 from tunegate.selection import shapes_for
 from tunegate.settings import Settings
 from tunegate.stages.judgements import Policies
+from tunegate.tools import Measuring, Tools
 from tunegate_cache.format.records import Provenance
 
 

@@ -27,7 +27,16 @@ def test_a_fork_only_reads() -> None:
     assert (asked.settings.overrides.cache_mode, asked.settings.overrides.zone) == ("ro", None)
 
 
-def test_a_tuning_job_takes_its_shard_and_no_revisions() -> None:
+def test_a_later_job_refuses_a_plan_of_other_revisions() -> None:
+    for stage in ("tune", "gate"):
+        inputs = read_inputs({"TUNEGATE_STAGE": stage})
+        asked = arguments.parse(command_line(inputs, PULL, REVISIONS)).settings
+        assert (asked.base, asked.head) == (REVISIONS.base, REVISIONS.head)
+        given = read_inputs({"TUNEGATE_STAGE": stage, "TUNEGATE_HEAD": "topic"})
+        assert arguments.parse(command_line(given, PULL, None)).settings.head == "topic"
+
+
+def test_a_tuning_job_takes_its_shard() -> None:
     inputs = read_inputs({"TUNEGATE_STAGE": "tune", "TUNEGATE_SHARD": "3", "TUNEGATE_OUT": "o"})
     asked = arguments.parse(command_line(inputs, PULL, None))
     assert (asked.command, asked.shard, asked.settings.out) == ("tune", 3, Path("o"))
@@ -60,5 +69,5 @@ def test_every_stage_understands_what_it_is_given_when_every_input_is_set(stage:
     asked = arguments.parse(command_line(inputs, PULL, REVISIONS)).settings
     plans = stage in {"all", "plan"}
     assert asked.overrides.minutes == (2 if plans else None)
-    assert asked.head == ("a" * 40 if plans else None)
+    assert asked.head == "a" * 40
     assert asked.overrides.cache_url == (None if stage == "gate" else "s3://bucket")

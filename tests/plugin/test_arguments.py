@@ -67,7 +67,7 @@ def test_compare_takes_two_files_and_shapes() -> None:
         ["run", "--min", "3"],
         ["run", "--shards", "2"],
         ["tune", "--minutes", "3"],
-        ["gate", "--base", "main"],
+        ["gate", "--since-release"],
         ["gate", "--trials", "3"],
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +27,13 @@ class Workspace:
         self.write("tunegate.yaml", config)
         self.write(".gitignore", "cache/\n.tunegate/\n")
         self.commit()
+
+    @classmethod
+    def copied(cls, root: Path, to: Path) -> Workspace:
+        """What lies there already, at another place."""
+        copy = cls.__new__(cls)
+        copy.root = Path(shutil.copytree(root, to))
+        return copy
 
     def git(self, *arguments: str) -> None:
         identity = ("-c", "user.name=t", "-c", "user.email=t@example.invalid")

@@ -68,7 +68,7 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TuningOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """`outcome-<shard>.json`. `curve` is (seconds spent, estimated end-to-end ms) over time."""
+    """`outcome-<shard>.json`. `plan` is the digest of the plan that the shard is of. `curve` is (seconds spent, estimated end-to-end ms) over time."""
 
     schema: Literal[1] = 1
     shard: int
@@ -80,4 +80,5 @@ class TuningOutcome(msgspec.Struct, frozen=True, kw_only=True):
         "finished", "target-latency", "seconds", "usd", "trials", "cancelled", "failed"
     ]
     curve: tuple[tuple[float, float], ...] = ()
+    plan: str = ""
     notes: tuple[str, ...] = ()

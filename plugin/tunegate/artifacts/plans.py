@@ -50,6 +50,16 @@ class Shard(msgspec.Struct, frozen=True, kw_only=True):
     predicted_seconds: float
 
 
+class PlanOrigin(msgspec.Struct, frozen=True, kw_only=True):
+    """What a plan was made by and of: the version of this product, and the digests of `changes.json`, of
+    `tasks.json` and of the configuration that judges."""
+
+    version: str
+    changes: str
+    tasks: str
+    config: str
+
+
 class TuningPlan(msgspec.Struct, frozen=True, kw_only=True):
     """`plan.json`. `estimate` is what the shards are expected to cost before anything is spent;
     `saved` is how much more it would be under the same budget if the cache had no exact records."""
@@ -61,4 +71,5 @@ class TuningPlan(msgspec.Struct, frozen=True, kw_only=True):
     budget: Budget
     estimate: Cost
     saved: Cost | None = None
+    origin: PlanOrigin | None = None
     notes: tuple[str, ...] = ()

@@ -13,7 +13,6 @@ from tunegate.commands.table import show_lines, show_table
 from tunegate.config import TargetConfig
 from tunegate.edges.output_directory import opened_output
 from tunegate.errors import PASS, ConfigError
-from tunegate.pipeline import Tools
 from tunegate.ports import BuildJob, Export, ModelJob
 from tunegate.project import Project, open_project
 from tunegate.selection import shapes_for
@@ -21,6 +20,7 @@ from tunegate.settings import Settings
 from tunegate.stages.export_models import ModelFiles, export_models
 from tunegate.stages.extract import extract
 from tunegate.toolbox import opened_tools
+from tunegate.tools import Tools
 from tunegate_cache.format.records import ExactHit, TuningRecord, WorkloadKey
 
 Records = dict[WorkloadKey, tuple[TuningRecord, ...]]

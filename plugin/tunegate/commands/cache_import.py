@@ -21,7 +21,6 @@ from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.output_directory import opened_output
 from tunegate.edges.stock_database import StockDatabase, read_database
 from tunegate.errors import PASS, UNFIT
-from tunegate.pipeline import Tools
 from tunegate.ports import ModelJob
 from tunegate.project import Project, open_project
 from tunegate.selection import shapes_for
@@ -31,6 +30,7 @@ from tunegate.stages.election import Candidacy, Elected, candidacies
 from tunegate.stages.export_models import ModelFiles, export_models
 from tunegate.stages.extract import extract
 from tunegate.toolbox import opened_tools
+from tunegate.tools import Tools
 from tunegate_cache.format.records import (
     DeviceFingerprint,
     ExactHit,

@@ -10,7 +10,6 @@ from tunegate.commands.standard_output import write_json
 from tunegate.edges.output_directory import opened_output
 from tunegate.edges.shared_cache import SharedCache
 from tunegate.errors import PASS, UNFIT, ConfigError
-from tunegate.pipeline import Tools
 from tunegate.project import Project, open_project
 from tunegate.settings import Settings
 from tunegate.stages.elect import elect
@@ -18,6 +17,7 @@ from tunegate.stages.election import Candidacy, Elected, candidacies
 from tunegate.stages.export_models import export_models
 from tunegate.stages.extract import extract
 from tunegate.toolbox import opened_tools
+from tunegate.tools import Tools
 from tunegate_cache.format.names import zone_problem
 from tunegate_cache.format.records import TuningRecord
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+import msgspec
 
-from tunegate import artifact_io, pipeline
-from tunegate.artifacts.outcomes import TuningOutcome
-from tunegate.artifacts.plans import TuningPlan
+from tunegate import pipeline
 from tunegate.commands.remembering import remember
 from tunegate.commands.reporting import finish
 from tunegate.edges.output_directory import opened_output
 from tunegate.edges.requirements import require_installed
+from tunegate.handover import check_config, check_revisions, read_outcomes, read_plan
 from tunegate.project import open_project
 from tunegate.settings import Settings
 from tunegate.stages.export_models import versions
@@ -23,11 +21,14 @@ def run(settings: Settings) -> int:
     """A shard without an outcome costs its tasks only."""
     project = open_project(settings)
     with opened_output(settings.out, "gate") as out:
-        planned = artifact_io.read(out.path / "plan.json", TuningPlan)
-        outcomes = _outcomes(out.path)
+        planned = read_plan(out.path)
+        check_revisions(planned, out.path, *project.repository.named(settings.base, settings.head))
+        outcomes = merge(read_outcomes(out.path, planned))
         review = project.review_of(planned.changes)
+        check_config(planned, out.path, review.config)
         out.forget(since="gate")
         changes, config = review.changes, review.config
+        planned = msgspec.structs.replace(planned, changes=changes)
         if not any(versions(change) for change in changes.models):
             return finish(pipeline.nothing_to_do(config, changes, out.path), settings)
         require_installed(config, "gate")
@@ -36,8 +37,3 @@ def run(settings: Settings) -> int:
             report = pipeline.gate(tools, planned, outcomes)
         remember(report, config.cache, project.repository)
         return finish(report, settings)
-
-
-def _outcomes(out: Path) -> Sequence[TuningOutcome]:
-    found = sorted(out.glob("outcome-*.json"))
-    return merge(artifact_io.read(path, TuningOutcome) for path in found)

@@ -6,6 +6,8 @@ import sys
 
 import msgspec
 
+from tunegate.artifact_io import sealed
+
 
 def write_line(text: str) -> None:
     sys.stdout.write(f"{text}\n")
@@ -13,5 +15,5 @@ def write_line(text: str) -> None:
 
 
 def write_json(artifact: msgspec.Struct) -> None:
-    body = msgspec.json.format(msgspec.json.encode(artifact), indent=2)
-    write_line(body.decode())
+    """As a file of it is written: what was sent to one is read like it."""
+    write_line(sealed(artifact).decode())

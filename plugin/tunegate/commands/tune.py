@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from tunegate import artifact_io, pipeline
+from tunegate import pipeline
 from tunegate.artifacts.plans import Shard, TuningPlan
 from tunegate.commands.standard_output import write_json
 from tunegate.edges.output_directory import opened_output
 from tunegate.edges.requirements import require_installed
 from tunegate.errors import PASS, ConfigError
+from tunegate.handover import check_config, check_revisions, read_plan
 from tunegate.project import open_project
 from tunegate.settings import Settings
 from tunegate.stages.refresh import refreshed
@@ -18,9 +19,11 @@ def run(settings: Settings, *, shard: int) -> int:
     """Writes outcome-<shard>.json. After a kill it goes on from what the cache has by now."""
     project = open_project(settings)
     with opened_output(settings.out, "tune") as out:
-        planned = artifact_io.read(out.path / "plan.json", TuningPlan)
+        planned = read_plan(out.path)
+        check_revisions(planned, out.path, *project.repository.named(settings.base, settings.head))
         chosen = _chosen(planned, shard, settings)
         review = project.review_of(planned.changes)
+        check_config(planned, out.path, review.config)
         require_installed(review.config, "tune", {chosen.target})
         parts = (
             review.config,

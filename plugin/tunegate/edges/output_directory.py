@@ -24,8 +24,8 @@ from tunegate.errors import OutputError
 from tunegate.regular_files import read_regular, replace
 
 BUILDS = "builds"
-_PLANNED = r"changes\.json|tasks\.json|plan\.json|matrix\.json|outcome-\d+\.json"
-_DERIVED = r"tasks\.json|plan\.json|matrix\.json|outcome-\d+\.json"
+_PLANNED = r"changes\.json|tasks\.json|plan\.json|matrix\.json|outcome-.*\.json"
+_DERIVED = r"tasks\.json|plan\.json|matrix\.json|outcome-.*\.json"
 _GATED = r"measurements\.json|verdict\.json|report\.md|report\.html|junit\.xml|sarif\.json"
 _OURS = re.compile(rf"{_PLANNED}|{_GATED}|history\.html|\.gitignore")
 _HANDED_OVER = re.compile(_PLANNED)

@@ -12,7 +12,7 @@ from tunegate.edges.owned_directory import LOCK, MARKER, is_marked_here
 from tunegate.errors import OutputError, OutputInUseError
 
 OF_THE_DOOR = {MARKER, LOCK, ".gitignore"}
-PLANNING = {"tasks.json", "plan.json", "matrix.json", "outcome-0.json", "outcome-12.json"}
+PLANNING = {"tasks.json", "plan.json", "matrix.json", "outcome-0.json", "outcome-12-again.json"}
 GATING = {
     "measurements.json",
     "verdict.json",

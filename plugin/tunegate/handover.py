@@ -1,0 +1,147 @@
+"""What a step takes from an earlier one, perhaps of another job: only what belongs together, to this
+checkout and to this configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from tunegate import __version__, artifact_io
+from tunegate.artifacts.changes import ChangeSet, ModelPath, ModelVersion, Revisions
+from tunegate.artifacts.outcomes import TuningOutcome
+from tunegate.artifacts.plans import PlanOrigin, TuningPlan
+from tunegate.artifacts.tasks import TaskSet
+from tunegate.config import BudgetConfig, CacheConfig, Config, GateConfig
+from tunegate.digests import digest_of
+from tunegate.errors import ArtifactError
+from tunegate.stages.export_models import versions
+
+_PLAN_AGAIN = "Run tunegate plan again."
+
+
+def origin_of(changes: ChangeSet, tasks: TaskSet, config: Config) -> PlanOrigin:
+    """What a plan of these is bound to."""
+    return PlanOrigin(
+        version=__version__,
+        changes=digest_of(changes),
+        tasks=digest_of(tasks),
+        config=_digest_of_config(config),
+    )
+
+
+def read_plan(out: Path) -> TuningPlan:
+    """Raises ArtifactError for one of another version, or beside files of another plan."""
+    path = out / "plan.json"
+    planned = artifact_io.read(path, TuningPlan)
+    origin = planned.origin
+    if origin is None or origin.version != __version__:
+        made = origin.version if origin is not None else "an older version"
+        message = f"{path}: made by tunegate {made}, and this is {__version__}. {_PLAN_AGAIN}"
+        raise ArtifactError(message)
+    _refuse_other(out / "changes.json", ChangeSet, origin.changes)
+    _refuse_other(out / "tasks.json", TaskSet, origin.tasks)
+    return planned
+
+
+def check_revisions(planned: TuningPlan, out: Path, base: str | None, head: str) -> None:
+    """Raises ArtifactError for a plan that is not of this head, or not of the base that is named."""
+    found = planned.changes.revisions
+    for name, wanted, planned_for in (("head", head, found.head), ("base", base, found.base)):
+        if wanted is not None and wanted != planned_for:
+            message = (
+                f"{out / 'plan.json'}: made for {name} {_short(planned_for)}, and this is "
+                f"{_short(wanted)}. {_PLAN_AGAIN} Or name the plan's own with --{name}."
+            )
+            raise ArtifactError(message)
+
+
+def check_release(planned: Revisions, found: Revisions) -> None:
+    """Raises ArtifactError where a plan since a release is of another one than the tags say."""
+    if (planned.base, planned.release, planned.policy) != (found.base, found.release, found.policy):
+        message = (
+            f"the plan is of everything since {planned.release or 'no release'}, and the release "
+            f"before is {found.release}. {_PLAN_AGAIN}"
+        )
+        raise ArtifactError(message)
+
+
+def check_changes(planned: ChangeSet, found: ChangeSet) -> None:
+    """Raises ArtifactError where a plan is not of what differs between its revisions."""
+    older = frozenset(each.path for each in planned.models if each.ancestor is not None)
+    if _subjects(planned, older) != _subjects(found, older):
+        message = f"the plan is not of the models that differ between its revisions. {_PLAN_AGAIN}"
+        raise ArtifactError(message)
+
+
+def check_config(planned: TuningPlan, out: Path, config: Config) -> None:
+    """Raises ArtifactError where the configuration has changed since."""
+    if planned.origin is not None and planned.origin.config != _digest_of_config(config):
+        message = (
+            f"{out / 'plan.json'}: made with another configuration (models, targets, executor or "
+            f"gate). {_PLAN_AGAIN}"
+        )
+        raise ArtifactError(message)
+
+
+def read_outcomes(out: Path, planned: TuningPlan) -> Sequence[TuningOutcome]:
+    """Of the shards that were tuned. Raises ArtifactError for one of another plan."""
+    plan = digest_of(planned)
+    shards = {shard.index: shard.target for shard in planned.shards}
+    outcomes = []
+    for path in sorted(out.glob("outcome-*.json")):
+        outcome = artifact_io.read(path, TuningOutcome)
+        if outcome.plan != plan or shards.get(outcome.shard) != outcome.target:
+            message = f"{path}: not of a shard of {out / 'plan.json'}. Remove it, or tune the shard again."
+            raise ArtifactError(message)
+        outcomes.append(outcome)
+    return outcomes
+
+
+def _subjects(changes: ChangeSet, older: frozenset[ModelPath]) -> frozenset[tuple[object, ...]]:
+    """What is built and measured. A base that is `older` than the base revision, which cannot be compiled,
+    is known to the plan only."""
+    return frozenset(
+        (
+            change.path,
+            change.targets,
+            *(
+                (side, None if side == "base" and change.path in older else _content(version))
+                for side, version in versions(change).items()
+            ),
+        )
+        for change in changes.models
+    )
+
+
+def _content(version: ModelVersion) -> tuple[object, ...]:
+    return version.path, version.content_digest, version.external
+
+
+def _refuse_other(path: Path, kind: type[msgspec.Struct], digest: str) -> None:
+    """A step need not have it; a file that is there must be the one that the plan was made of."""
+    if path.exists() and digest_of(artifact_io.read(path, kind)) != digest:
+        message = f"{path}: not the one that {path.parent / 'plan.json'} was made of. {_PLAN_AGAIN}"
+        raise ArtifactError(message)
+
+
+def _digest_of_config(config: Config) -> str:
+    """Without what the command line of each step may say for itself, and what only tuning reads."""
+    gate, usual = config.gate, GateConfig()
+    margins = {
+        "margin_percent": usual.margin_percent,
+        "release_margin_percent": usual.release_margin_percent,
+    }
+    return digest_of(
+        msgspec.structs.replace(
+            config,
+            budget=BudgetConfig(),
+            cache=CacheConfig(),
+            gate=msgspec.structs.replace(gate, **margins),
+        )
+    )
+
+
+def _short(commit: str | None) -> str:
+    return commit[:12] if commit else "nothing"
