@@ -31,6 +31,7 @@ from tunegate.artifacts.plans import Budget
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.edges.child import Child
 from tunegate.edges.device_lock import Claim
+from tunegate.edges.memory_limit import memory_limit
 from tunegate.engine import tuner as tuner_module
 from tunegate.engine.protocol import Measured
 from tunegate.engine.workers.device_slots import Place, Slot
@@ -80,7 +81,8 @@ class SleepingDevices:
     def _begin(self, place: Place) -> Child[Measured]:
         variables = {"SECONDS_PER_CANDIDATE": str(self._seconds)}
         log = self._directory / "workers.log"
-        return Child("sleeping_worker", Measured, variables=variables, log=log)
+        memory = memory_limit(children=self._devices)
+        return Child("sleeping_worker", Measured, variables=variables, memory=memory, log=log)
 
 
 class Watch:

@@ -32,6 +32,7 @@ from tunegate.project import Review
 from tunegate.selection import shapes_for
 from tunegate.settings import Settings
 from tunegate.stages.judgements import Policies
+from tunegate.time_limits import answer_seconds, build_seconds
 from tunegate.tools import Measuring, Tools
 from tunegate_cache.format.records import Provenance
 
@@ -53,17 +54,17 @@ def opened_tools(
     device = _device(config)
     clock = SystemClock()
     seed = _seed(settings)
-    compiler = MetaScheduleCompiler(workdir / "compile", seed=seed)
+    compiler = _compiler(workdir, config, seed)
     try:
         yield Tools(
             config=config,
             repository=repository,
             index=_index(config, device, root, review),
             compiler=compiler,
-            builders=_builders(compiler, workdir, seed),
+            builders=_builders(compiler, workdir, config, seed),
             shipping=BuildDirectories(),
             tuner=_tuner(config, device, clock, _source(root, revisions.head), workdir, seed),
-            benchmarker=FreshProcesses(workdir / "bench", seed, _cuda_target(config)),
+            benchmarker=_benchmarker(workdir, config, seed),
             device=device,
             clock=clock,
             progress=shown,
@@ -118,9 +119,24 @@ def _device(config: Config) -> ThisMachine:
     return ThisMachine("cuda" if kinds == {"cuda"} else "llvm")
 
 
-def _builders(compiler: MetaScheduleCompiler, workdir: Path, seed: int) -> dict[Runtime, Builder]:
-    onnxruntime = OnnxRuntimeBuilder(workdir / "onnxruntime", seed=seed)
+def _compiler(workdir: Path, config: Config, seed: int) -> MetaScheduleCompiler:
+    limit_seconds = build_seconds(config.budget)
+    return MetaScheduleCompiler(workdir / "compile", seed=seed, limit_seconds=limit_seconds)
+
+
+def _builders(
+    compiler: MetaScheduleCompiler, workdir: Path, config: Config, seed: int
+) -> dict[Runtime, Builder]:
+    limit_seconds = build_seconds(config.budget)
+    scratch = workdir / "onnxruntime"
+    onnxruntime = OnnxRuntimeBuilder(scratch, seed=seed, limit_seconds=limit_seconds)
     return {"tvm": compiler, "onnxruntime": onnxruntime}
+
+
+def _benchmarker(workdir: Path, config: Config, seed: int) -> FreshProcesses:
+    limit_seconds = answer_seconds(config.gate)
+    scratch = workdir / "bench"
+    return FreshProcesses(scratch, seed, _cuda_target(config), limit_seconds=limit_seconds)
 
 
 def _cuda_target(config: Config) -> TargetConfig | None:

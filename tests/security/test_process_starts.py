@@ -16,7 +16,7 @@ STARTERS = {
         "sys.executable",
     },
     "plugin/tunegate/edges/git_process.py": {"subprocess.Popen"},
-    "plugin/tunegate/edges/bench/command_output.py": {"subprocess.run"},
+    "plugin/tunegate/edges/bench/command_output.py": {"subprocess.Popen"},
 }
 """The doors: the environment of the Action, the same process again, our own Python, git, and a command
 line of the user's, which runs where the user is."""

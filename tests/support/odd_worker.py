@@ -19,7 +19,10 @@ def answer(request: Measure) -> Measured:
         case "hang":
             time.sleep(600)
         case "hoard":
-            bytearray(2**32)  # what is never touched takes no memory, but is counted
+            bytearray(2**32)
+        case "swell":
+            taken = b"x" * 2**28
+            time.sleep(600 if taken else 0)
         case _:
             pass
     return Measured(number=request.candidate.number, status="ok", nanoseconds=(1000,))

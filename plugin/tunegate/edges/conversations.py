@@ -55,6 +55,11 @@ class Conversation(Generic[Reply]):
         self._ask(question, limit_seconds)
         return False
 
+    def dismiss(self) -> None:
+        """The child is no longer wanted."""
+        if self.child is not None:
+            self.child.kill()
+
     def _ask(self, question: msgspec.Struct, limit_seconds: float) -> None:
         self._late = time.monotonic() + limit_seconds
         try:
@@ -65,16 +70,19 @@ class Conversation(Generic[Reply]):
 
     def _end(self, error: ChildDiedError) -> bool:
         self.died = error
-        if self.child is not None:
-            self.child.kill()
+        self.dismiss()
         return True
 
 
 def converse(
-    conversations: Sequence[Conversation[Reply]], *, at_once: int, limit_seconds: float
+    conversations: Sequence[Conversation[Reply]],
+    *,
+    at_once: int,
+    limit_seconds: float,
+    ended: Callable[[Conversation[Reply]], None] = lambda _: None,
 ) -> None:
     """Hold every conversation to its end, at most `at_once` at a time; each question has the time
-    limit. Children that did not die stay alive, and are the caller's."""
+    limit. `ended` is told of each at once: children that did not die stay alive, and are the caller's."""
     waiting = list(conversations)
     running: dict[Child[Reply], Conversation[Reply]] = {}
     try:
@@ -86,6 +94,7 @@ def converse(
             for child, conversation in list(running.items()):
                 if conversation.is_over(limit_seconds):
                     del running[child]
+                    ended(conversation)
     finally:
         for child in running:
             child.kill()

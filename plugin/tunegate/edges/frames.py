@@ -8,10 +8,21 @@ import sys
 from typing import BinaryIO
 
 _HEADER = struct.Struct("<I")
+LARGEST_BYTES = 512 * 1024 * 1024
+"""The schedules of a large model's tasks take a few."""
+
+
+class FrameError(Exception):
+    """What came is no message of ours."""
+
+
+def framed(body: bytes) -> bytes:
+    """The body behind its length."""
+    return _HEADER.pack(len(body)) + body
 
 
 def write_frame(stream: BinaryIO, body: bytes) -> None:
-    stream.write(_HEADER.pack(len(body)) + body)
+    stream.write(framed(body))
     stream.flush()
 
 
@@ -32,10 +43,14 @@ class FrameBuffer:
         self._bytes = bytearray()
 
     def feed(self, received: bytes) -> list[bytes]:
+        """Raises FrameError for a body that is announced to be larger than any of ours."""
         self._bytes += received
         bodies = []
         while len(self._bytes) >= _HEADER.size:
             (length,) = _HEADER.unpack_from(self._bytes)
+            if length > LARGEST_BYTES:
+                message = f"announced an answer of {length:,} bytes"
+                raise FrameError(message)
             end = _HEADER.size + length
             if len(self._bytes) < end:
                 break

@@ -16,6 +16,8 @@ from typing import IO
 
 from tunegate.isolation import absolute_only
 
+Process = subprocess.Popen[bytes]
+
 _START = Path(__file__).with_name("isolated_start.py")
 _FLAGS = ("-P", "-s")
 """Neither the working directory nor the user's site directory is searched. With the variables that are
@@ -36,7 +38,7 @@ def begin(
     *arguments: str,
     variables: Mapping[str, str],
     errors: int | IO[bytes],
-) -> subprocess.Popen[bytes]:
+) -> Process:
     """`python -m module`, leading a process group of its own, with pipes to it and from it."""
     return subprocess.Popen(
         _command_line(module, arguments),

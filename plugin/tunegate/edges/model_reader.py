@@ -41,6 +41,7 @@ class GitModelReader:
         self._repository = repository
         self._files = cache(self._list_files)
         self._named: dict[str, tuple[str, ...]] = {}
+        self._refused: dict[str, str] = {}
 
     def models(self, revision: str) -> Mapping[ModelPath, ModelVersion]:
         entries = [e for e in self._files(revision).values() if e.kind != "submodule"]
@@ -65,8 +66,7 @@ class GitModelReader:
         """The version with its graph digest and its data files; as it is, and why, where it cannot be
         read."""
         try:
-            content = self._repository.content(version)
-            names = data_files(content)
+            content, names = self._scanned(version)
             found = self._with_data(version, names)
             blobs = {name: each.digest for name, each in zip(names, found.external, strict=True)}
             digest = graph_digest(content, blobs)
@@ -76,7 +76,7 @@ class GitModelReader:
 
     def outline(self, version: ModelVersion) -> ModelOutline | None:
         try:
-            return outline_of(self._repository.content(version))
+            return outline_of(self._scanned(version)[0])
         except (ModelError, RevisionError):
             return None
 
@@ -132,6 +132,18 @@ class GitModelReader:
 
     def _list_files(self, revision: str) -> Mapping[str, TreeEntry]:
         return {entry.path: entry for entry in self._repository.files(revision)}
+
+    def _scanned(self, version: ModelVersion) -> tuple[bytes, tuple[str, ...]]:
+        """The content and its data files. What is refused is looked at once: it may be expensive."""
+        key = version.content_digest
+        if key in self._refused:
+            raise ModelError(self._refused[key])
+        content = self._repository.content(version)
+        try:
+            return content, data_files(content)
+        except ModelError as error:
+            self._refused[key] = str(error)
+            raise
 
     def _names(self, version: ModelVersion) -> tuple[str, ...]:
         """Of its data files. The same content is read once, in whatever revisions it is."""

@@ -13,8 +13,9 @@ import msgspec
 import onnx
 
 from tunegate.edges.onnx_runtime import onnxruntime
+from tunegate.edges.out_of_memory import memory_problem
 from tunegate.edges.tensor_data import with_data
-from tunegate.errors import ModelError
+from tunegate.errors import ModelError, UnsupportedModelError
 from tunegate.ports import Shapes
 
 _OLDEST_IR_WITHOUT_INITIALIZERS_AS_INPUTS = 4
@@ -76,6 +77,7 @@ def _load(model: Path, path: str, *, is_checked: bool) -> tuple[onnx.ModelProto,
         message = f"{path}: its file {model.name} is missing. Commit it, or pull it with Git LFS."
         raise ModelError(message) from error
     except Exception as error:
+        _require_memory(error, path)
         # onnx raises DecodeError, ValidationError, ValueError and more, by version
         message = f"{path}: not a valid ONNX model ({_first_line(error)}). Export it again."
         raise ModelError(message) from error
@@ -154,7 +156,14 @@ def _optimize(fixed: Path, optimized: Path, path: str) -> None:
         onnxruntime.InferenceSession(str(fixed), options, providers=["CPUExecutionProvider"])
     except Exception as error:
         # onnxruntime's exceptions have no common base class
+        _require_memory(error, path)
         raise ModelError(_refused(fixed, path, error)) from error
+
+
+def _require_memory(error: Exception, path: str) -> None:
+    problem = memory_problem(error)
+    if problem:
+        raise UnsupportedModelError(f"{path}: {problem}.") from error
 
 
 def _refused(fixed: Path, path: str, error: Exception) -> str:

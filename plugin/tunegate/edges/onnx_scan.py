@@ -16,8 +16,8 @@ from tunegate.errors import ModelError
 
 LARGEST_BYTES = 2**31 - 1
 """Of a protobuf file. Tensors that do not fit are kept in data files."""
-_MOST_FIELDS = 5_000_000
-"""A language model of 30,000 nodes has half a million; so many are counted in three seconds."""
+_MOST_FIELDS = 3_000_000
+"""A language model of 30,000 nodes has half a million; so many are counted in two seconds."""
 _DEEPEST = 100
 """As protobuf has it; a branch inside a branch is three deeper."""
 _LONGEST_NAME_BYTES = 64 * 1024
@@ -76,9 +76,7 @@ def _scan(data: bytes) -> list[str]:
             continue
         tag, position = _varint(data, position)
         counted += 1
-        if counted > _MOST_FIELDS:
-            message = f"it has more than {_MOST_FIELDS:,} parts"
-            raise ModelError(message)
+        _require_few(counted)
         if tag & 7 != _LENGTH:
             position = _behind_number(data, position, tag & 7)
             continue
@@ -107,7 +105,8 @@ def _behind_number(data: bytes, position: int, kind: int) -> int:
 def _varint(data: bytes, position: int) -> tuple[int, int]:
     value = shift = 0
     while True:
-        _require(position < len(data) and shift < _LONGEST_VARINT_BITS)
+        if position >= len(data) or shift >= _LONGEST_VARINT_BITS:
+            raise ModelError(_NO_ONNX)
         byte = data[position]
         position += 1
         if byte < _MORE:
@@ -132,6 +131,12 @@ def _require(is_so: bool) -> None:
 def _require_short(length: int) -> None:
     if length > _LONGEST_NAME_BYTES:
         message = f"it has a name of {length:,} bytes; the longest may have {_LONGEST_NAME_BYTES:,}"
+        raise ModelError(message)
+
+
+def _require_few(fields: int) -> None:
+    if fields > _MOST_FIELDS:
+        message = f"it has more than {_MOST_FIELDS:,} parts"
         raise ModelError(message)
 
 

@@ -19,7 +19,7 @@ from tunegate.edges.frames import claim_standard_output, read_frame, write_frame
 
 _PR_SET_PDEATHSIG = 1
 MEMORY_VARIABLE = "TUNEGATE_MEMORY_BYTES"
-"""What a child may map at most; candidates of a pull request may ask for any amount."""
+"""What a child may take at most."""
 
 
 def main(parent: int, module: str) -> int:
@@ -38,7 +38,8 @@ def main(parent: int, module: str) -> int:
 def _limit(memory_bytes: str) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if memory_bytes:
-        resource.setrlimit(resource.RLIMIT_AS, (int(memory_bytes), int(memory_bytes)))
+        # What is only mapped, such as libraries and the arenas of threads, takes nothing.
+        resource.setrlimit(resource.RLIMIT_DATA, (int(memory_bytes), int(memory_bytes)))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from typing import cast
 import msgspec
 
 from tunegate.edges.child import Child, ChildDiedError
+from tunegate.edges.memory_limit import MemoryLimit
 from tunegate.engine.protocol import (
     Failed,
     Opened,
@@ -29,8 +30,9 @@ class SearchChild:
     """Opens the models at once; until they are open it is busy. `target_json` is known after. `program`
     is the module that it runs."""
 
-    def __init__(self, request: OpenModels, log: Path, program: str) -> None:
+    def __init__(self, request: OpenModels, log: Path, program: str, memory: MemoryLimit) -> None:
         self._request, self._log, self._program = request, log, program
+        self._memory = memory
         self._restarts = 0
         self._asked: Propose | None = None
         self._suspects: set[str] = set()
@@ -84,7 +86,13 @@ class SearchChild:
 
     def _start(self) -> Child[SearchReply]:
         kind = cast("type[SearchReply]", SearchReply)
-        child = Child(self._program, kind, variables={"OMP_NUM_THREADS": "1"}, log=self._log)
+        child = Child(
+            self._program,
+            kind,
+            variables={"OMP_NUM_THREADS": "1"},
+            memory=self._memory,
+            log=self._log,
+        )
         # What the last child was asked for may still be out, under its numbers.
         generation = msgspec.structs.replace(
             self._request,
@@ -104,7 +112,7 @@ class SearchChild:
         self._child.kill()
         self._restarts += 1
         # What has never started and was not killed from outside would not start again either.
-        can_start = bool(self.target_json) or how.startswith("killed by")
+        can_start = bool(self.target_json) or how.startswith(("killed by", "was stopped"))
         if not can_start or self._restarts > _RESTARTS:
             last = " ".join(self._log.read_text(errors="replace").strip().splitlines()[-1:])
             message = f"the search process {how} ({last[:300]}). Run tunegate doctor; its log is {self._log}."

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from tunegate.edges.cores import usable_cores
+from tunegate.edges.memory_limit import memory_limit
 from tunegate.engine.protocol import OpenModels, Propose, Proposed
 from tunegate.engine.search_child import SearchChild
 
@@ -27,9 +28,11 @@ class Searchers:
         program: str,
     ) -> None:
         count = searchers_for(workers, usable_cores())
+        memory = memory_limit(request.target.kind, children=count)
+        logs = [directory / f"searcher-{number}.log" for number in range(count)]
         self.children = tuple(
-            SearchChild(_apart(request, number), directory / f"searcher-{number}.log", program)
-            for number in range(count)
+            SearchChild(_apart(request, number), log, program, memory)
+            for number, log in enumerate(logs)
         )
         self._of = {
             workload: self.children[number % count] for number, workload in enumerate(workloads)

@@ -138,10 +138,9 @@ def test_an_artifact_that_does_not_run_says_why(tmp_path: Path, small: Path) -> 
 def test_a_process_that_hangs_is_given_up(
     tmp_path: Path, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "LIMIT_SECONDS", 1.0)
     monkeypatch.setattr(process, "_MODULE", "tests.support.hanging_bench")
     with pytest.raises(MeasurementError, match="no answer in 1 s"):
-        FreshProcesses(tmp_path, 1).pair(small, small).launch(4)
+        FreshProcesses(tmp_path, 1, limit_seconds=1.0).pair(small, small).launch(4)
 
 
 def test_the_reference_is_measured_from_the_onnx_file(tmp_path: Path, small: Path) -> None:

@@ -7,7 +7,10 @@ import msgspec
 
 from tunegate.edges.child import Child
 from tunegate.edges.conversations import Conversation, converse
+from tunegate.edges.memory_limit import MemoryLimit
 from tunegate.engine.protocol import Argument, Candidate, Measure, Measured, Schedule
+
+PLENTY = MemoryLimit(8 * 2**30)
 
 
 def question(number: int, does: str) -> Measure:
@@ -30,7 +33,7 @@ def question(number: int, does: str) -> Measure:
 
 
 def begin(log: Path) -> Callable[[], Child[Measured]]:
-    return lambda: Child("tests.support.odd_worker", Measured, variables={}, log=log)
+    return lambda: Child("tests.support.odd_worker", Measured, variables={}, memory=PLENTY, log=log)
 
 
 def test_each_child_is_asked_on_until_nothing_follows(tmp_path: Path) -> None:

@@ -13,10 +13,13 @@ import pytest
 
 from tests.plugin.engine.test_searchers import TARGET, two_models
 from tests.support.small_onnx import conv_model, save
+from tunegate.edges.memory_limit import MemoryLimit
 from tunegate.edges.metaschedule.programs import PROGRAMS
 from tunegate.engine.protocol import ModelFile, OpenModels, Propose, Proposed
 from tunegate.engine.search_child import SearchChild
 from tunegate.errors import EnvironmentUnfitError
+
+PLENTY = MemoryLimit(8 * 2**30)
 
 
 def kill(child: SearchChild) -> None:
@@ -39,7 +42,7 @@ def test_a_kill_while_opening_idle_or_asked_is_survived_and_the_fourth_is_one_to
 ) -> None:
     models, (workload, _) = two_models(tmp_path)
     request = OpenModels(models=models, target=TARGET, directory=str(tmp_path), seed=1)
-    with closing(SearchChild(request, tmp_path / "log", PROGRAMS.searcher)) as child:
+    with closing(SearchChild(request, tmp_path / "log", PROGRAMS.searcher, PLENTY)) as child:
         kill(child)
         first = child.pid
         received(child, lambda: child.is_idle)
@@ -74,7 +77,7 @@ def test_what_never_starts_is_not_started_again(tmp_path: Path) -> None:
         seed=1,
     )
     with (
-        closing(SearchChild(request, tmp_path / "log", "no.such.module")) as child,
+        closing(SearchChild(request, tmp_path / "log", "no.such.module", PLENTY)) as child,
         pytest.raises(EnvironmentUnfitError, match=r"exited with 1 .*No module named 'no'"),
     ):
         received(child, lambda: False)

@@ -11,13 +11,13 @@ from pathlib import Path
 from tunegate.artifacts.measurements import Histogram
 from tunegate.config import TargetConfig
 from tunegate.edges.bench.devices import Devices
-from tunegate.edges.bench.messages import Start
 from tunegate.edges.bench.pair_bench import PairBench, block_size
-from tunegate.edges.bench.process import LIMIT_SECONDS, WARM_UP_SECONDS, Process, start_of
-from tunegate.edges.onnx_prepare import prepare
+from tunegate.edges.bench.process import LONGEST_SECONDS, Limits, Process, start_of
+from tunegate.edges.onnxruntime_build.builder import OnnxRuntimeBuilder
 from tunegate.edges.run_seed import derived
+from tunegate.errors import MeasurementError
 from tunegate.gate.histogram import histogram
-from tunegate.ports import Bench, Benchmarker, Shapes
+from tunegate.ports import Bench, Benchmarker, BuildJob, ModelJob, Shapes
 
 _REFERENCE_INFERENCES = 50
 _PROFILED_INFERENCES = 10
@@ -25,10 +25,18 @@ _PROFILED_INFERENCES = 10
 
 class FreshProcesses:
     """Measures on this machine; artifacts for GPUs on that of the target `cuda`. Inputs and orders
-    come from `seed`."""
+    come from `seed`. A process that takes longer than `limit_seconds` for an answer is given up."""
 
-    def __init__(self, scratch: Path, seed: int, cuda: TargetConfig | None = None) -> None:
+    def __init__(
+        self,
+        scratch: Path,
+        seed: int,
+        cuda: TargetConfig | None = None,
+        *,
+        limit_seconds: float = LONGEST_SECONDS,
+    ) -> None:
         scratch.mkdir(parents=True, exist_ok=True)
+        self._limits = Limits(limit_seconds)
         self._scratch = scratch
         self._devices = Devices(cuda)
         self._seed = seed
@@ -38,7 +46,8 @@ class FreshProcesses:
     def pair(self, base: Path, head: Path, *, slowdown_percent: float = 0.0) -> Bench:
         self._pairs += 1
         seed = derived(self._seed, "pair", self._pairs)
-        return PairBench(base, head, self._scratch, seed, self._devices, slowdown_percent)
+        limits = Limits(self._limits.seconds, processes=2)
+        return PairBench(base, head, self._scratch, seed, self._devices, slowdown_percent, limits)
 
     def single_ms(self, artifact: Path) -> float:
         with self._process(artifact) as process:
@@ -47,7 +56,7 @@ class FreshProcesses:
     def times(self, artifact: Path, inferences: int) -> Histogram:
         with self._process(artifact) as process:
             process.start()
-            return histogram(process.block_ms(inferences, LIMIT_SECONDS / 2))
+            return histogram(process.block_ms(inferences, self._limits.seconds / 2))
 
     def operators_ms(self, artifact: Path) -> Mapping[str, float]:
         with self._process(artifact) as process:
@@ -56,16 +65,28 @@ class FreshProcesses:
     def reference_ms(self, model: Path, *, shapes: Shapes, threads: int) -> float:
         """ONNX Runtime on the model with its shapes fixed."""
         with tempfile.TemporaryDirectory(dir=self._scratch) as into:
-            prepared = prepare(model, shapes=shapes, into=Path(into), path=model.name)
-            start = Start("", str(prepared.fixed.absolute()), threads, WARM_UP_SECONDS, self._alone)
-            with closing(Process(start, self._scratch / "bench.log", {})) as process:
-                return _median_ms(process)
+            job = BuildJob(
+                model=ModelJob(
+                    file=model,
+                    path=model.name,
+                    shapes=shapes,
+                    target=TargetConfig(name="reference", threads=threads),
+                ),
+                records={},
+                sources={},
+                directory=Path(into) / "artifact",
+            )
+            (build,) = OnnxRuntimeBuilder(Path(into) / "scratch", seed=self._alone).build([job])
+            if build.error is not None:
+                raise MeasurementError(build.error)
+            return self.single_ms(job.directory)
 
     @contextmanager
     def _process(self, artifact: Path) -> Iterator[Process]:
         with self._devices.of(artifact) as device:
             start = start_of(artifact, self._alone)
-            process = Process(start, self._scratch / "bench.log", device.variables)
+            log = self._scratch / "bench.log"
+            process = Process(start, log, device.variables, self._limits)
             with closing(process):
                 yield process
 

@@ -14,7 +14,7 @@ from tunegate.edges.bench.blocks import Blocks
 from tunegate.edges.bench.devices import Devices, Lent
 from tunegate.edges.bench.launch_order import LaunchOrder, launch_order
 from tunegate.edges.bench.messages import Start
-from tunegate.edges.bench.process import WARM_UP_SECONDS, Process, start_of
+from tunegate.edges.bench.process import WARM_UP_SECONDS, Limits, Process, start_of
 from tunegate.edges.nvidia.state import Look
 from tunegate.gate.effect import launch_effect, launch_noise, within_spread
 from tunegate.gate.histogram import histogram
@@ -26,6 +26,7 @@ _PROBES_OF_BASE = 4
 """So many share a process of the base: its own luck is in all of them."""
 _PROBE_PAIRS = (3, 3, 6)
 """And then so many more, while the head seems slow."""
+_LIMITS = Limits(processes=2)
 
 
 class PairBench:
@@ -40,7 +41,9 @@ class PairBench:
         seed: int,
         devices: Devices,
         slowdown_percent: float = 0.0,
+        limits: Limits = _LIMITS,
     ) -> None:
+        self._limits = limits
         self._slowdowns = (0.0, slowdown_percent)
         self._scratch, self._seed = scratch, seed
         self._devices, self._artifacts = devices, (base, head)
@@ -136,7 +139,7 @@ class PairBench:
         return [processes[0], processes[1]]
 
     def _process(self, stack: ExitStack, start: Start, variables: Mapping[str, str]) -> Process:
-        process = Process(start, self._scratch / "bench.log", variables)
+        process = Process(start, self._scratch / "bench.log", variables, self._limits)
         stack.callback(process.close)
         return process
 

@@ -6,7 +6,7 @@ import selectors
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
 from tunegate.edges.artifact_file import ArtifactFile
 from tunegate.edges.bench.messages import (
@@ -20,20 +20,33 @@ from tunegate.edges.bench.messages import (
     Timed,
 )
 from tunegate.edges.child import Child, ChildDiedError
+from tunegate.edges.memory_limit import memory_limit
 from tunegate.errors import MeasurementError
 
 _MODULE = "tunegate.edges.bench.worker"
 WARM_UP_SECONDS = 0.5
-LIMIT_SECONDS = 120.0
+LONGEST_SECONDS = 120.0
 _MOST_BLOCK_SECONDS = 5.0
 
 Expected = TypeVar("Expected", Ready, Timed, Profiled)
 
 
+class Limits(NamedTuple):
+    """How long an answer may take, and how many processes share the memory."""
+
+    seconds: float = LONGEST_SECONDS
+    processes: int = 1
+
+
+_ALONE = Limits()
+
+
 class Process:
     """One side of a launch."""
 
-    def __init__(self, start: Start, log: Path, more: Mapping[str, str]) -> None:
+    def __init__(
+        self, start: Start, log: Path, more: Mapping[str, str], limits: Limits = _ALONE
+    ) -> None:
         kind = cast("type[BenchReply]", BenchReply)
         variables = {
             "TVM_NUM_THREADS": str(start.threads),
@@ -44,7 +57,12 @@ class Process:
             **more,
         }
         self._log = log
-        self._child: Child[BenchReply] = Child(_MODULE, kind, variables=variables, log=log)
+        on = ArtifactFile.read(Path(start.artifact)).device
+        memory = memory_limit("cuda" if on == "cuda" else "llvm", children=limits.processes)
+        self._child: Child[BenchReply] = Child(
+            _MODULE, kind, variables=variables, memory=memory, log=log
+        )
+        self._limit_seconds = limits.seconds
         self._start = start
         self.peak_bytes = self.workspace_bytes = 0
 
@@ -72,7 +90,7 @@ class Process:
         self._child.kill()
 
     def _ask(self, request: Start | Block | Profile, expected: type[Expected]) -> Expected:
-        deadline = time.monotonic() + LIMIT_SECONDS
+        deadline = time.monotonic() + self._limit_seconds
         try:
             self._child.send(request)
             with selectors.DefaultSelector() as selector:
@@ -87,7 +105,7 @@ class Process:
         except ChildDiedError as error:
             message = f"the measuring process {error} (log: {self._log})"
             raise MeasurementError(message) from error
-        message = f"no answer in {LIMIT_SECONDS:.0f} s (log: {self._log})"
+        message = f"no answer in {self._limit_seconds:.0f} s (log: {self._log})"
         raise MeasurementError(message)
 
 

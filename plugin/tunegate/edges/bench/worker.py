@@ -26,6 +26,7 @@ from tunegate.edges.bench.runtimes import (
     load_onnx,
     operators_ms,
 )
+from tunegate.edges.out_of_memory import memory_problem
 
 Request = BenchRequest
 
@@ -62,7 +63,7 @@ def _answer(request: BenchRequest) -> BenchReply:
                 return Profiled(operators_ms(artifact, inferences, request.seed))
     except Exception as error:  # noqa: BLE001 -- the runtimes' errors have no common base class
         lines = str(error).strip().splitlines() or [type(error).__name__]
-        return Broken(lines[-1][:300])
+        return Broken(memory_problem(error) or lines[-1][:300])
 
 
 def _start(request: Start) -> Ready:

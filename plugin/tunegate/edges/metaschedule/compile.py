@@ -16,6 +16,7 @@ from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.passes.layout import is_channels_last
 from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
 from tunegate.edges.onnx_prepare import prepare
+from tunegate.edges.out_of_memory import memory_problem
 from tunegate.engine.protocol import (
     Adopted,
     AdoptSchedules,
@@ -42,20 +43,35 @@ _open_model: tuple[ModelFile, OpenModel] | None = None
 def answer(request: CompileRequest | CheckArtifact) -> CompileReply | CheckReply:
     """Serve one request; a model that cannot be compiled is a reply, not a crash."""
     try:
-        match request:
-            case ListTasks():
-                return _list_tasks(request)
-            case BuildModel():
-                return _build(request)
-            case CheckArtifact():
-                return check(request)
-            case ExportDatabase():
-                return _export_database(request)
-            case AdoptSchedules():
-                return _adopt(request)
+        return _answered(request)
     except TunegateError as error:
         is_valid = isinstance(error, UnsupportedModelError)
         return Failed(str(error), model=True, compiler=is_valid)
+    except Exception as error:
+        problem = memory_problem(error)
+        if not problem:
+            raise
+        return Failed(f"{_path(request)}: {problem}.", model=True, compiler=True)
+
+
+def _answered(request: CompileRequest | CheckArtifact) -> CompileReply | CheckReply:
+    match request:
+        case ListTasks():
+            return _list_tasks(request)
+        case BuildModel():
+            return _build(request)
+        case CheckArtifact():
+            return check(request)
+        case ExportDatabase():
+            return _export_database(request)
+        case AdoptSchedules():
+            return _adopt(request)
+
+
+def _path(request: CompileRequest | CheckArtifact) -> str:
+    if isinstance(request, CheckArtifact):
+        return Path(request.directory).name
+    return request.model.path
 
 
 def _list_tasks(request: ListTasks) -> Tasks:

@@ -21,6 +21,7 @@ from tunegate.edges.child import Child
 from tunegate.edges.compiler_self_test import compiler_failure
 from tunegate.edges.conversations import Conversation, converse
 from tunegate.edges.cores import usable_cores
+from tunegate.edges.memory_limit import MemoryLimit, Shares, memory_limit, memory_shares
 from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact, Checked
 from tunegate.edges.metaschedule.finished_build import finished, refused
 from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
@@ -44,11 +45,13 @@ from tunegate.ports import BuildJob, Compiler, Export, ModelJob
 from tunegate_cache.format.records import WorkloadKey
 
 _CHILD = "tunegate.edges.metaschedule.compile"
-_LIMIT_SECONDS = 900.0
+_LONGEST_SECONDS = 900.0
 _CHECKS = 2
 """Inputs that a build must compute right."""
 _KEPT_BYTES = 512 * 1024 * 1024
 """Of model files whose children stay: an open model takes several times its file in memory."""
+_BYTES_OF_ONE = 2**30
+"""What such a child may take by itself."""
 
 _Wanted = TypeVar("_Wanted", Exported, Adopted)
 Reply = CompileReply | Checked
@@ -60,9 +63,12 @@ class MetaScheduleCompiler:
     """Every model has a child of its own; each request has a time limit. `scratch` is a private
     directory; builds are run on inputs of `seed`. Use as a context manager, or `close` at the end."""
 
-    def __init__(self, scratch: Path, *, seed: int) -> None:
+    def __init__(
+        self, scratch: Path, *, seed: int, limit_seconds: float = _LONGEST_SECONDS
+    ) -> None:
         scratch.mkdir(parents=True, exist_ok=True)
         self._scratch, self._seed = scratch, seed
+        self._limit_seconds = limit_seconds
         self._count = 0
         self._kept: dict[Opened, Child[Reply]] = {}
         self._kept_bytes = 0
@@ -74,10 +80,16 @@ class MetaScheduleCompiler:
         self._kept.clear()
 
     def tasks(self, jobs: Sequence[ModelJob]) -> Sequence[Sequence[TuningTask] | ModelError]:
-        talks = [Conversation(self._child(job), self._list_tasks(job)) for job in jobs]
-        converse(talks, at_once=usable_cores(), limit_seconds=_LIMIT_SECONDS)
-        for job, talk in zip(jobs, talks, strict=True):
-            self._keep(job, talk)
+        shares = _shares(jobs)
+        talks = [Conversation(self._child(j, shares.memory), self._list_tasks(j)) for j in jobs]
+        places = {id(talk): job for talk, job in zip(talks, jobs, strict=True)}
+        most_kept = memory_limit().limit_bytes // _BYTES_OF_ONE // 2
+        converse(
+            talks,
+            at_once=shares.at_once,
+            limit_seconds=self._limit_seconds,
+            ended=lambda talk: self._keep(places[id(talk)], talk, most_kept),
+        )
         return [
             talk.replies[0].tasks
             if talk.replies and isinstance(talk.replies[0], Tasks)
@@ -96,13 +108,14 @@ class MetaScheduleCompiler:
         return builds
 
     def _built(self, jobs: Sequence[tuple[BuildJob, bool]]) -> list[Build]:
-        talks = [self._building(job, cuda_graphs) for job, cuda_graphs in jobs]
-        try:
-            converse(talks, at_once=usable_cores(), limit_seconds=_LIMIT_SECONDS)
-        finally:
-            for talk in talks:
-                if talk.child is not None:
-                    talk.child.kill()
+        shares = _shares([job.model for job, _ in jobs])
+        talks = [self._building(job, cuda_graphs, shares.memory) for job, cuda_graphs in jobs]
+        converse(
+            talks,
+            at_once=shares.at_once,
+            limit_seconds=self._limit_seconds,
+            ended=lambda talk: talk.dismiss(),
+        )
         return [self._finish(job, talk) for (job, _), talk in zip(jobs, talks, strict=True)]
 
     def export(self, jobs: Sequence[BuildJob]) -> Sequence[Export]:
@@ -139,16 +152,21 @@ class MetaScheduleCompiler:
         return Export(written=reply.written, misfits=reply.misfits)
 
     def _asked(self, job: ModelJob, request: CompileRequest, wanted: type[_Wanted]) -> _Wanted:
-        talk = Conversation(self._child(job), request)
-        converse([talk], at_once=1, limit_seconds=_LIMIT_SECONDS)
-        if talk.child is not None:
-            talk.child.kill()
+        talk = Conversation(self._child(job, _shares([job]).memory), request)
+        converse(
+            [talk],
+            at_once=1,
+            limit_seconds=self._limit_seconds,
+            ended=lambda talk: talk.dismiss(),
+        )
         reply = talk.replies[0] if talk.replies else None
         if not isinstance(reply, wanted):
             raise self._model_error(job.path, talk)
         return reply
 
-    def _building(self, job: BuildJob, cuda_graphs: bool) -> Conversation[Reply]:
+    def _building(
+        self, job: BuildJob, cuda_graphs: bool, memory: MemoryLimit
+    ) -> Conversation[Reply]:
         request = self._build_model(job, cuda_graphs)
 
         def check(reply: Reply) -> CheckArtifact | None:
@@ -161,7 +179,7 @@ class MetaScheduleCompiler:
                 seeds=tuple(derived(self._seed, "check", n) for n in range(_CHECKS)),
             )
 
-        return Conversation(self._child(job.model), request, check)
+        return Conversation(self._child(job.model, memory), request, check)
 
     def _list_tasks(self, job: ModelJob) -> ListTasks:
         return ListTasks(model=_file(job), target=job.target, scratch=self._fresh())
@@ -178,22 +196,24 @@ class MetaScheduleCompiler:
             seed=derived(self._seed, "in-model"),
         )
 
-    def _child(self, job: ModelJob) -> Callable[[], Child[Reply]]:
+    def _child(self, job: ModelJob, memory: MemoryLimit) -> Callable[[], Child[Reply]]:
         def begin() -> Child[Reply]:
             kept = self._kept.pop(_opened(job), None)
             if kept is not None and kept.is_running:
                 return kept
             variables = cuda_variables() if job.target.kind == "cuda" else {}
-            return Child(_CHILD, cast("type[Reply]", Reply), variables=variables, log=self._log)
+            kind = cast("type[Reply]", Reply)
+            return Child(_CHILD, kind, variables=variables, memory=memory, log=self._log)
 
         return begin
 
-    def _keep(self, job: ModelJob, talk: Conversation[Reply]) -> None:
+    def _keep(self, job: ModelJob, talk: Conversation[Reply], most: int) -> None:
         if talk.child is None or talk.died is not None:
             return
         size = job.file.stat().st_size
-        if self._kept_bytes + size > _KEPT_BYTES or not isinstance(talk.replies[0], Tasks):
-            talk.child.kill()
+        is_room = len(self._kept) < most and self._kept_bytes + size <= _KEPT_BYTES
+        if not is_room or not isinstance(talk.replies[0], Tasks):
+            talk.dismiss()
             return
         self._kept_bytes += size
         self._kept[_opened(job)] = talk.child
@@ -217,7 +237,7 @@ class MetaScheduleCompiler:
         self._require_working_compiler()
         return UnsupportedModelError(
             f"{path}: the compiler {reply} on this model (log: {self._log}). "
-            f"Take it out of models: in tunegate.yaml, and report it."
+            f"Run again; if it comes again, take the model out of models: in tunegate.yaml."
         )
 
     def _require_working_compiler(self) -> None:
@@ -243,6 +263,12 @@ class MetaScheduleCompiler:
 
 def _file(job: ModelJob) -> ModelFile:
     return ModelFile(file=str(job.file.resolve()), path=job.path, shapes=dict(job.shapes))
+
+
+def _shares(jobs: Sequence[ModelJob]) -> Shares:
+    kinds = {job.target.kind for job in jobs}
+    files = [job.file for job in jobs]
+    return memory_shares(files, usable_cores(), "cuda" if "cuda" in kinds else "llvm")
 
 
 def _opened(job: ModelJob) -> Opened:

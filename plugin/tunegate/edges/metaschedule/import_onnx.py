@@ -16,6 +16,7 @@ from tunegate.edges.metaschedule.passes import layout
 from tunegate.edges.metaschedule.passes.prepacking import marked
 from tunegate.edges.metaschedule.passes.weight_layout import with_moved_constants
 from tunegate.edges.onnx_prepare import PreparedModel, unsupported
+from tunegate.edges.out_of_memory import memory_problem
 from tunegate.errors import UnsupportedModelError
 
 logger = logging.getLogger(__name__)
@@ -43,7 +44,9 @@ def import_model(
     except Exception as error:
         # The importer raises whatever its converters raise; the C++ passes raise tvm errors.
         logger.debug("import of %s failed", path, exc_info=True)
-        raise UnsupportedModelError(_reason(proto, path, error)) from error
+        problem = memory_problem(error)
+        reason = f"{path}: {problem}." if problem else _reason(proto, path, error)
+        raise UnsupportedModelError(reason) from error
 
 
 def _reason(proto: onnx.ModelProto, path: str, error: Exception) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from tunegate.edges.nvidia.nvml import nvml
 
 _GUARD = "tunegate.edges.nvidia.clock_guard"
 _READY = b"locked\n"
+_DRIVER_SECONDS = 30.0
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,12 +48,27 @@ def locked_clocks(gpu: Gpu, mhz: int, directory: Path) -> Iterator[bool]:
         errors=subprocess.DEVNULL,
     ) as guard:
         try:
-            yield guard.stdout is not None and guard.stdout.readline() == _READY
+            yield _is_ready(guard)
         finally:
             if guard.stdin is not None:
                 with contextlib.suppress(OSError):
                     guard.stdin.close()
-            guard.wait()
+            _wait(guard)
+
+
+def _is_ready(guard: interpreter.Process) -> bool:
+    """A driver that hangs is none that has locked anything."""
+    if guard.stdout is None or not select.select([guard.stdout], [], [], _DRIVER_SECONDS)[0]:
+        return False
+    return guard.stdout.readline() == _READY
+
+
+def _wait(guard: interpreter.Process) -> None:
+    """One that does not end is killed: its note says to the next run that clocks may be locked."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        guard.wait(_DRIVER_SECONDS)
+        return
+    guard.kill()
 
 
 def repair_clocks(directory: Path) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -11,35 +12,41 @@ from tunegate.artifacts.builds import Build
 from tunegate.edges.child import Child
 from tunegate.edges.conversations import Conversation, converse
 from tunegate.edges.cores import default_threads, usable_cores
+from tunegate.edges.memory_limit import MemoryLimit, memory_shares
 from tunegate.edges.onnxruntime_build.messages import Refused, WriteArtifact, WriteReply, Written
 from tunegate.edges.run_seed import derived
 from tunegate.ports import Builder, BuildJob
 
 _CHILD = "tunegate.edges.onnxruntime_build.write"
-_LIMIT_SECONDS = 300.0
+LONGEST_SECONDS = 300.0
 
 
 class OnnxRuntimeBuilder:
-    """`scratch` is a private directory; models are run on inputs of `seed`."""
+    """`scratch` is a private directory; models are run on inputs of `seed`. A model that takes longer than
+    `limit_seconds` is an error."""
 
-    def __init__(self, scratch: Path, *, seed: int) -> None:
+    def __init__(self, scratch: Path, *, seed: int, limit_seconds: float = LONGEST_SECONDS) -> None:
         scratch.mkdir(parents=True, exist_ok=True)
         self._scratch, self._seed = scratch, seed
+        self._limit_seconds = min(limit_seconds, LONGEST_SECONDS)
         self._count = 0
 
     def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]:
-        talks = [Conversation(self._child, self._request(job)) for job in jobs]
-        try:
-            converse(talks, at_once=usable_cores(), limit_seconds=_LIMIT_SECONDS)
-        finally:
-            for talk in talks:
-                if talk.child is not None:
-                    talk.child.kill()
+        shares = memory_shares([job.model.file for job in jobs], usable_cores())
+        begin = partial(self._child, shares.memory)
+        talks = [Conversation(begin, self._request(job)) for job in jobs]
+        converse(
+            talks,
+            at_once=shares.at_once,
+            limit_seconds=self._limit_seconds,
+            ended=lambda talk: talk.dismiss(),
+        )
         return [self._finish(job, talk) for job, talk in zip(jobs, talks, strict=True)]
 
-    def _child(self) -> Child[WriteReply]:
+    def _child(self, memory: MemoryLimit) -> Child[WriteReply]:
         kind = cast("type[WriteReply]", WriteReply)
-        return Child(_CHILD, kind, variables={}, log=self._scratch / "builder.log")
+        log = self._scratch / "builder.log"
+        return Child(_CHILD, kind, variables={}, memory=memory, log=log)
 
     def _request(self, job: BuildJob) -> WriteArtifact:
         self._count += 1

@@ -17,6 +17,7 @@ from tunegate.edges.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.edges.onnx_prepare import PreparedModel, file_digests, prepare, save
 from tunegate.edges.onnx_runtime import onnxruntime
 from tunegate.edges.onnxruntime_build.messages import Refused, WriteArtifact, WriteReply, Written
+from tunegate.edges.out_of_memory import memory_problem
 from tunegate.edges.seeded_inputs import seeded_inputs
 from tunegate.errors import ModelError
 
@@ -75,6 +76,9 @@ def _outputs(
         found = session.run(list(prepared.outputs), seeded_inputs(inputs, request.seed))
     except Exception as error:
         # onnxruntime's exceptions have no common base class
+        problem = memory_problem(error)
+        if problem:
+            raise ModelError(f"{path}: {problem}.") from error
         reason = str(error).strip().splitlines() or [type(error).__name__]
         message = f"{path}: ONNX Runtime cannot run the model ({reason[0][:200]}). Fix the export."
         raise ModelError(message) from error

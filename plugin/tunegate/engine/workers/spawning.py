@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from tunegate.edges.child import Child
-from tunegate.edges.memory_limit import memory_limit
+from tunegate.edges.memory_limit import MemoryLimit, memory_limit
 from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
 from tunegate.edges.nvidia.session import MeasuredGpu
 from tunegate.engine.protocol import Measured
@@ -38,8 +38,9 @@ def hire(
         places = on_gpus(size, gpus, _CANDIDATE_LIMIT_SECONDS)
     else:
         places = on_cpu(size, directory, _CANDIDATE_LIMIT_SECONDS)
-    variables = worker_variables(threads, kind) | memory_limit(kind)
-    return Crew(places, partial(begin_child, program, variables, directory / WORKERS_LOG))
+    memory = memory_limit(kind, children=len(places))
+    variables = worker_variables(threads, kind)
+    return Crew(places, partial(begin_child, program, variables, memory, directory / WORKERS_LOG))
 
 
 def worker_variables(threads: int, kind: TargetKind) -> dict[str, str]:
@@ -52,6 +53,9 @@ def worker_variables(threads: int, kind: TargetKind) -> dict[str, str]:
     }
 
 
-def begin_child(program: str, variables: Mapping[str, str], log: Path, place: Place) -> Worker:
+def begin_child(
+    program: str, variables: Mapping[str, str], memory: MemoryLimit, log: Path, place: Place
+) -> Worker:
     """On this machine."""
-    return Child(program, Measured, variables={**variables, **place.variables}, log=log)
+    own = {**variables, **place.variables}
+    return Child(program, Measured, variables=own, memory=memory, log=log)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import sys
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tunegate.edges.bench import command_output
@@ -41,6 +43,30 @@ def test_a_command_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command_output, "_LIMIT_SECONDS", 0.2)
     with pytest.raises(MeasurementError, match="did not end"):
         latencies_ms(program("import time; time.sleep(60)"))
+
+
+def test_a_command_that_prints_without_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command_output, "_MOST_BYTES", 1 << 20)
+    with pytest.raises(MeasurementError, match="printed more than 1 MiB"):
+        latencies_ms("yes")
+
+
+def test_what_a_command_leaves_running_is_not_waited_for_and_ended(tmp_path: Path) -> None:
+    left = tmp_path / "left"
+    start = f"import subprocess; p = subprocess.Popen(['sleep', '600']); open('{left}', 'w').write(str(p.pid))"
+    assert latencies_ms(program(f"{start}; print(1)")) == [1.0]
+    deadline = time.monotonic() + 10
+    while is_alive(int(left.read_text())) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not is_alive(int(left.read_text()))
+
+
+def is_alive(pid: int) -> bool:
+    """A process that has ended, and that nobody has asked how, is none."""
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
 
 
 def test_a_launch_runs_both_and_compares_their_medians(tmp_path: Path) -> None:

@@ -1,23 +1,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from tunegate.edges.child import Child
-from tunegate.edges.run_child import MEMORY_VARIABLE
+from tunegate.edges.memory_limit import MemoryLimit
 from tunegate.engine.protocol import Candidate, Measure, Measured, Schedule
 from tunegate.engine.workers.device_slots import on_cpu
 from tunegate.engine.workers.worker import Begin, LostWorkerError
 from tunegate.engine.workers.worker_pool import Crew
 
+PLENTY = MemoryLimit(8 * 2**30)
 
-def odd_worker(directory: Path, variables: Mapping[str, str] | None = None) -> Begin:
+
+def odd_worker(directory: Path, memory: MemoryLimit = PLENTY) -> Begin:
     return lambda _: Child(
-        "tests.support.odd_worker", Measured, variables=variables or {}, log=directory / "log"
+        "tests.support.odd_worker",
+        Measured,
+        variables={},
+        memory=memory,
+        log=directory / "log",
     )
 
 
@@ -95,7 +101,7 @@ def test_closing_frees_the_machine_while_work_is_in_flight(crew: Crew) -> None:
 
 
 def test_a_candidate_that_asks_for_too_much_memory_costs_itself(tmp_path: Path) -> None:
-    crew = Crew(on_cpu(1, tmp_path, 10.0), odd_worker(tmp_path, {MEMORY_VARIABLE: str(2**31)}))
+    crew = Crew(on_cpu(1, tmp_path, 10.0), odd_worker(tmp_path, MemoryLimit(2**31)))
     try:
         crew.add([request(1, "hoard"), request(2, "")])
         results = finish(crew)
