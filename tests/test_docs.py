@@ -105,6 +105,21 @@ def test_no_expression_is_spliced_into_a_script_of_the_action() -> None:
         assert "exec " in step["run"].strip().splitlines()[-1]
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.yml")), ids=lambda p: p.name)
+def test_a_job_that_may_be_required_is_never_skipped(path: Path) -> None:
+    """A skipped job counts as a success."""
+    jobs = yaml.safe_load(path.read_text())["jobs"]
+    *others, last = jobs
+    if not others:
+        assert "if" not in jobs[last]
+        return
+    assert jobs[last]["if"] == "always()"
+    assert jobs[last]["needs"] == others
+    (step,) = jobs[last]["steps"]
+    assert step["env"] == {"GATE": "${{ needs.gate.result }}"}
+    assert step["run"] == 'test "$GATE" = success'
+
+
 def test_zizmor_finds_nothing_in_the_workflows() -> None:
     zizmor = Path(sys.executable).parent / "zizmor"
     starter = ROOT / "plugin" / "tunegate" / "commands" / "workflow.yml"

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tunegate import artifact_io, cli
+from tunegate import cli
 from tunegate.artifacts.changes import Revisions
-from tunegate.artifacts.plans import TuningPlan
-from tunegate.errors import BUG, FAIL, PASS, ArtifactError, ConfigError, TunegateError
+from tunegate.errors import BUG, FAIL, PASS, ConfigError, TunegateError
 from tunegate.revisions import find_revisions, is_of_pull_request, require_checkout
 from tunegate.unexpected import Ending
 from tunegate_action.activity import command_line
@@ -79,21 +77,12 @@ def _revisions(inputs: Inputs, event: Event) -> Revisions | None:
     Raises TunegateError."""
     if not inputs.head:
         require_checkout(Path(), event.strategy, event.tip, event.checked_out)
-        _require_plan_of_checkout(inputs)
     is_later = inputs.stage not in {"all", "plan"}
     if inputs.since_release or (is_later and not _is_settled(inputs, event)):
         return None
     if inputs.base or inputs.head:
         return find_revisions(Path(), "given", inputs.base, inputs.head)
     return find_revisions(Path(), event.strategy, event.first, event.second)
-
-
-def _require_plan_of_checkout(inputs: Inputs) -> None:
-    """What an earlier job planned is of this event. One that cannot be read is the command's to tell."""
-    if inputs.stage in {"tune", "gate"}:
-        with suppress(ArtifactError):
-            planned = artifact_io.read(inputs.out / "plan.json", TuningPlan)
-            require_checkout(Path(), "given", "", planned.changes.revisions.head, of="plan.json")
 
 
 def _is_settled(inputs: Inputs, event: Event) -> bool:

@@ -30,16 +30,14 @@ def find_revisions(path: Path, strategy: Strategy, first: str, second: str) -> R
             return repository.revisions(None, None)
 
 
-def require_checkout(
-    path: Path, strategy: Strategy, tip: str, commit: str, *, of: str = "the event"
-) -> None:
+def require_checkout(path: Path, strategy: Strategy, tip: str, commit: str) -> None:
     """That the checkout is what the event is about: of a pull request with this tip, or exactly this
     commit where one is named. Raises RevisionError."""
     repository = GitRepository(path)
     if strategy == "merge-commit":
         repository.require_pull_request(tip)
     if commit:
-        repository.require_checked_out(commit, of)
+        repository.require_checked_out(commit)
 
 
 def is_of_pull_request(path: Path, commit: str, tip: str) -> bool:

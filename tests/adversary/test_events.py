@@ -85,7 +85,7 @@ def test_a_plan_of_another_commit_is_not_gated(tmp_path: Path) -> None:
     workspace.git("checkout", "-q", job.base)
     ended = job.run("push", job.push(job.start, job.base), TUNEGATE_STAGE="gate")
     assert ended.exit_code == 2, ended.log
-    assert "plan.json is about" in ended.log
+    assert "plan.json: made for" in ended.log
     assert not ended.is_green
 
 

@@ -95,7 +95,7 @@ def test_an_output_directory_that_cannot_be_written(repository: Workspace) -> No
 
 
 def test_an_option_with_a_unit(repository: Workspace) -> None:
-    assert '"5m" is not a number' in refusal(repository, "run", "--minutes", "5m")
+    assert '"5m" is not zero or a number above it' in refusal(repository, "run", "--minutes", "5m")
 
 
 def test_a_shard_that_the_plan_does_not_have(repository: Workspace) -> None:

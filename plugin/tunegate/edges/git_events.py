@@ -46,12 +46,12 @@ class GitEvents(GitHistory):
         _, *second = self._parents(commit) or ("",)
         return commit == tip or second == [tip]
 
-    def require_checked_out(self, commit: str, of: str = "the event") -> None:
+    def require_checked_out(self, commit: str) -> None:
         """Raises RevisionError where another commit is."""
         head = self.head()
         if head != commit:
             message = (
-                f"{head[:12]} is checked out, and {of} is about {commit[:12]}. Check out what the "
+                f"{head[:12]} is checked out, and the event is about {commit[:12]}. Check out what the "
                 f"event names, or give base and head."
             )
             raise RevisionError(message)
