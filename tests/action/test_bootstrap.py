@@ -194,6 +194,47 @@ def test_a_python_that_cannot_read_the_bootstrap_is_an_unfit_machine(
         assert done.stdout.startswith("::error title=tunegate::The action needs Python 3.11")
 
 
+def test_nothing_of_the_workspace_is_run_or_imported(tmp_path: Path, wheelhouse: Path) -> None:
+    """By no step, whatever the job's variables say by accident of the working directory."""
+    marks = tmp_path / "marks"
+    workspace = tmp_path / "workspace"
+    for folder in (marks, workspace):
+        folder.mkdir()
+    for name in ("python3", "python", "git", "sh"):
+        (workspace / name).write_text(f"#!/bin/sh\n: > '{marks / name}'\nexit 1\n")
+        (workspace / name).chmod(0o755)
+    for name in ("msgspec", "tunegate", "tunegate_action", "pip", "venv", "json", "sitecustomize"):
+        (workspace / f"{name}.py").write_text(f"open({str(marks / name)!r}, 'w').close()\n")
+    for name in ("libz.so.1", "libbz2.so.1.0", "liblzma.so.5", "libcrypto.so.3", "libffi.so.8"):
+        (workspace / name).write_text("no library at all")
+    action = yaml.safe_load((ROOT / "action.yml").read_text())
+    for step in action["runs"]["steps"]:
+        (tmp_path / "step.sh").write_text(step["run"])
+        done = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", str(tmp_path / "step.sh")],
+            env={
+                "PATH": f":.:{os.environ['PATH']}",
+                "LD_LIBRARY_PATH": ":./;/usr/local/lib",
+                "PYTHONPATH": ".:",
+                "PYTHONSTARTUP": "json.py",
+                "PYTHONHOME": ".",
+                "HOME": str(tmp_path),
+                "RUNNER_TOOL_CACHE": str(tmp_path / "tools"),
+                "TUNEGATE_LOCK": str(tmp_path / "tiny.lock"),
+                "TUNEGATE_WHEELHOUSE": str(wheelhouse),
+                "GITHUB_ACTION_PATH": str(ROOT),
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=workspace,
+        )
+        assert not list(marks.iterdir())
+        expected = "No module named 'msgspec'" if step.get("id") else ""
+        assert expected in done.stdout, done.stdout + done.stderr
+        assert done.returncode == (4 if step.get("id") else 0)
+
+
 def lock_for(environment: dict[str, str], *, driver: Path) -> Path:
     """The bootstrap is a script, and no module of ours."""
     found = runpy.run_path(str(BOOTSTRAP))["lock_for"](environment, driver)

@@ -1,4 +1,5 @@
-"""Every place in the product that starts a process, found in the syntax tree: none is forgotten."""
+"""Every place in the product that starts a process or loads a library, found in the syntax tree: none is
+forgotten."""
 
 from __future__ import annotations
 
@@ -27,6 +28,16 @@ OF_SUBPROCESS = {
     "TimeoutExpired",
     "CalledProcessError",
     "CompletedProcess",
+}
+LOADING = {
+    *("CDLL", "PyDLL", "cdll", "LoadLibrary", "load_module", "load_dll"),
+    *("register_custom_ops_library", "register_execution_provider_library", "load_library"),
+}
+LOADERS = {
+    ("plugin/tunegate/edges/run_child.py", "CDLL"),  # the C library that is loaded already
+    ("plugin/tunegate/edges/metaschedule/runtime.py", "CDLL"),  # a part of TVM
+    ("plugin/tunegate/edges/metaschedule/runtime.py", "load_module"),  # an artifact's
+    ("plugin/tunegate/edges/metaschedule/worker.py", "load_module"),  # a candidate's
 }
 STARTING = ("exec", "spawn", "posix_spawn", "fork", "popen", "system", "startfile")
 OTHER_STARTERS = {"multiprocessing", "pty", "asyncio", "runpy", "git", "sh", "pexpect"}
@@ -83,6 +94,19 @@ def test_the_action_isolates_every_python_that_it_starts() -> None:
     ]
     assert len(lines) == 3
     assert all(""" "$PY" -I """ in f" {line}" or '"${PY:-false}" -I ' in line for line in lines)
+
+
+def test_a_library_is_loaded_at_few_places_and_from_where_we_built_it() -> None:
+    """What reads a model never loads a library for it: no operators of others, no compiled code but what
+    the compiler child wrote, for the process that measures it."""
+    found = {(name_of(path), name) for path, tree in trees() for name in loads(tree)}
+    assert found == LOADERS
+
+
+def loads(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in LOADING:
+            yield node.attr
 
 
 def trees() -> Iterator[tuple[Path, ast.AST]]:

@@ -143,8 +143,19 @@ def test_a_process_that_hangs_is_given_up(
         FreshProcesses(tmp_path, 1, limit_seconds=1.0).pair(small, small).launch(4)
 
 
-def test_the_reference_is_measured_from_the_onnx_file(tmp_path: Path, small: Path) -> None:
-    milliseconds = FreshProcesses(tmp_path, 1).reference_ms(
+def test_an_artifact_may_be_named_from_where_the_command_is(
+    tmp_path: Path, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(small.parent)
+    assert FreshProcesses(tmp_path, 1).single_ms(Path(small.name)) > 0
+
+
+def test_the_reference_is_measured_from_the_onnx_file(
+    tmp_path: Path, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the process that measures works is not where this one does."""
+    monkeypatch.chdir(tmp_path)
+    milliseconds = FreshProcesses(Path("scratch"), 1).reference_ms(
         small / "model.onnx", shapes={}, threads=1
     )
     assert 0 < milliseconds < 1000

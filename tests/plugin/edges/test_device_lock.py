@@ -121,6 +121,14 @@ def test_a_directory_that_is_not_there_is_an_explained_error(tmp_path: Path) -> 
         pass
 
 
+def test_a_claim_means_the_same_place_in_every_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    claim = claim_on("GPU-a", wait_seconds=0.0, variables={"TUNEGATE_LOCK_DIR": "locks"})
+    assert claim.directory == str(tmp_path / "locks")
+
+
 def test_a_claim_says_whose_run_it_is(tmp_path: Path) -> None:
     variables = {
         "TUNEGATE_LOCK_DIR": str(tmp_path),

@@ -48,6 +48,14 @@ def test_the_toolkit_that_the_machine_names_comes_first(tmp_path: Path) -> None:
     assert found(tmp_path)["CUDA_PATH"] == str(tmp_path / "usual")
 
 
+def test_a_toolkit_in_the_checkout_is_not_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toolkit(tmp_path / "cuda", 13010)
+    monkeypatch.chdir(tmp_path)
+    assert found(tmp_path, CUDA_HOME="cuda", CUDA_PATH="./cuda") == {}
+
+
 def test_a_compiler_on_the_path_shows_where_its_toolkit_is(tmp_path: Path) -> None:
     root = toolkit(tmp_path / "opt", 13010)
     (root / "bin/nvcc").touch(mode=0o755)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import socket
@@ -29,7 +30,8 @@ class Ray:
         address = os.environ.get(_ADDRESS) or "auto"
         try:
             _knock(address)
-            self._ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+            with contextlib.chdir("/"):  # its workers import from there
+                self._ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         except (OSError, ValueError, RuntimeError) as error:
             message = (
                 f"executor: ray, but no cluster answers at {address} ({first_line(error)}). Start one "

@@ -31,7 +31,14 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     made.shutdown()
 
 
-def test_a_node_that_is_killed_costs_no_candidate(cluster: Cluster, tmp_path: Path) -> None:
+def test_a_node_that_is_killed_costs_no_candidate(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does a checkout with modules that have the names of those that the workers import."""
+    (tmp_path / "checkout").mkdir()
+    monkeypatch.chdir(tmp_path / "checkout")
+    for name in ("msgspec", "tvm", "numpy"):
+        Path(f"{name}.py").write_text("raise SystemExit('a module of the checkout was imported')\n")
     doomed = cluster.add_node(num_cpus=1)
     model = save(conv_model(channels=8, out=8, size=8), tmp_path / "m.onnx")
     job = Workshop(tmp_path, model, on_ray=True)
