@@ -124,6 +124,7 @@ def judge(
     outcomes: Sequence[TuningOutcome] = (),
 ) -> Report:
     """Measures what is built, and decides. Writes measurements.json and verdict.json."""
+    _check_builds(measuring, builds)
     measured = _measured(measuring, builds, references or {})
     out, shown = measuring.out, measuring.progress
     measured = scored(measured, out=out, scorer=measuring.scorer, progress=shown)
@@ -142,6 +143,13 @@ def judge(
         cache=planned.resolution.cache if planned else None,
         warnings=(*changes.notes, *_told_of(planned, outcomes), *verdict.notes),
     )
+
+
+def _check_builds(measuring: Measuring, builds: Sequence[CellBuilds]) -> None:
+    """Before anything of them is loaded. Raises ArtifactError where one is no longer what was built."""
+    for side in (side for built in builds for side in (built.base, built.head)):
+        if side is not None and side.digest:
+            measuring.shipping.check(measuring.out / side.directory, side.digest)
 
 
 def _measured(

@@ -185,8 +185,13 @@ class Builder(Protocol):
 class Shipping(Protocol):
     """The directories of builds."""
 
-    def keep(self, chosen: Path, others: Sequence[Path], at: Path) -> None:
-        """`chosen` becomes `at`; the others go. Raises OutputError."""
+    def keep(self, chosen: Path, others: Sequence[Path], at: Path) -> str:
+        """`chosen` becomes `at`; the others go. The digest of what is there. Raises OutputError,
+        ArtifactError."""
+        ...
+
+    def check(self, at: Path, digest: str) -> None:
+        """That nothing else lies there by now. Raises ArtifactError."""
         ...
 
 

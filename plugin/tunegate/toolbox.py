@@ -97,6 +97,7 @@ def opened_measuring(
         yield Measuring(
             gate=config.gate,
             benchmarker=benchmarker(workdir / "bench", seed),
+            shipping=BuildDirectories(),
             device=ThisMachine(config.targets[0].kind),
             clock=SystemClock(),
             progress=shown,

@@ -31,6 +31,7 @@ class Measuring:
 
     gate: GateConfig
     benchmarker: Benchmarker
+    shipping: Shipping
     device: Device
     clock: Clock
     progress: Progress
@@ -69,6 +70,7 @@ class Tools:
         return Measuring(
             gate=self.config.gate,
             benchmarker=self.benchmarker,
+            shipping=self.shipping,
             device=self.device,
             clock=self.clock,
             progress=self.progress,

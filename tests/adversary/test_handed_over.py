@@ -12,9 +12,11 @@ from msgspec.structs import replace
 
 from tests.adversary.pull_request import PullRequest
 from tests.support.outcome_parts import outcome
+from tests.support.small_onnx import chain_model, save
 from tests.support.workspace import Workspace
 from tunegate.artifact_io import read, write
 from tunegate.artifacts.plans import TuningPlan
+from tunegate.edges.artifact_file import ArtifactFile
 
 pytestmark = pytest.mark.e2e
 
@@ -85,3 +87,18 @@ def test_another_configuration_than_the_plans_is_not_gated(planned: Workspace) -
     config = planned.root / "tunegate.yaml"
     config.write_text(config.read_text().replace("pairs: 4", "pairs: 4\n  size-margin-percent: 1"))
     assert "made with another configuration" in refusal(planned)
+
+
+def test_an_artifact_whose_library_was_exchanged_is_not_loaded(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "checkout")
+    for name in ("production", "new"):
+        at = workspace.root / name
+        at.mkdir()
+        save(chain_model(layers=2, width=16), at / "model.onnx")
+        file = "model.onnx"
+        ArtifactFile(runtime="onnxruntime", file=file, inputs=(), outputs=(), threads=1).write(at)
+    save(chain_model(layers=1, width=16), workspace.root / "new" / "model.onnx")
+    done = workspace.tunegate("compare", "production", "new")
+    assert done.returncode == 2, done.stderr
+    assert "model.onnx: not the file that" in done.stderr
+    assert not (workspace.root / ".tunegate").exists()

@@ -4,12 +4,22 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.support.report_parts import changes
+import pytest
+
+from tests.support.report_parts import cell, changes
 from tests.support.workspace import Workspace
 from tunegate import artifact_io, pipeline
+from tunegate.artifacts.builds import CellBuilds
 from tunegate.artifacts.changes import ChangeSet
 from tunegate.artifacts.verdicts import Verdict
 from tunegate.config import Config, ModelConfig
+from tunegate.edges.artifact_file import ArtifactFile
+from tunegate.edges.bench.commands import Commands
+from tunegate.edges.built_artifact import built_artifact
+from tunegate.edges.output_directory import opened_output
+from tunegate.errors import ArtifactError
+from tunegate.settings import Settings
+from tunegate.toolbox import opened_measuring
 
 LIGHT_RUN = """\
 import sys
@@ -44,3 +54,22 @@ def test_the_compiler_is_not_imported_when_nothing_changed(tmp_path: Path) -> No
     assert done.returncode == 0, done.stderr
     for name in ("verdict.json", "report.md", "report.html", "junit.xml", "sarif.json"):
         assert (workspace.root / ".tunegate" / name).exists()
+
+
+def test_nothing_is_loaded_of_a_build_that_was_exchanged(tmp_path: Path) -> None:
+    """Before the benchmarker, which here would not answer, is asked for anything."""
+    directory = tmp_path / "head"
+    directory.mkdir()
+    (directory / "model.so").write_text("built")
+    file = ArtifactFile(runtime="tvm", file="model.so", inputs=(), outputs=(), threads=1)
+    file.write(directory)
+    head = built_artifact(directory)
+    (directory / "model.so").write_text("exchanged")
+    settings = Settings(repository=tmp_path, out=tmp_path / "out")
+    config = Config(models=(ModelConfig(path="**/*.onnx"),))
+    with (
+        opened_output(settings.out, "compare") as out,
+        opened_measuring(settings, config, lambda _, seed: Commands({}, seed), out) as measuring,
+        pytest.raises(ArtifactError, match=r"model\.so: not the file"),
+    ):
+        pipeline.judge(measuring, changes(), [CellBuilds(cell=cell(), base=None, head=head)])

@@ -62,6 +62,7 @@ class Build(msgspec.Struct, frozen=True, kw_only=True):
     `directory` is relative to `--out`. With `error` set nothing was shipped. `dropped` are kernels
     whose borrowed schedule was slower inside the model than the default one, which they have now.
     `crashed`: its process died, or did not end in time, which says less of the model than a refusal does.
+    `digest` is that of its `artifact.json`, which has those of its files; '' where there is none.
     `choice` is set where there was one between runtimes. `without_graphs` is what went wrong with it on
     the device when it had CUDA graphs."""
 
@@ -72,6 +73,7 @@ class Build(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None
     size_bytes: int
     seconds: float
+    digest: str = ""
     dropped: tuple[str, ...] = ()
     without_graphs: str = ""
     runtime: Runtime = "tvm"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,7 +22,8 @@ class ArtifactTensor(msgspec.Struct, frozen=True):
 
 
 class ArtifactFile(msgspec.Struct, frozen=True, kw_only=True):
-    """`file` is beside it; `threads` is what the code was tuned for. The rest is provenance."""
+    """`file` is beside it, and `files` are the SHA-256 digests of all that is; `threads` is what the
+    code was tuned for. The rest is provenance."""
 
     schema: Literal[1] = 1
     runtime: Literal["tvm", "onnxruntime"]
@@ -31,6 +33,7 @@ class ArtifactFile(msgspec.Struct, frozen=True, kw_only=True):
     outputs: tuple[ArtifactTensor, ...]
     threads: int
     device: Literal["cpu", "cuda"] = "cpu"
+    files: dict[str, str] = {}
     model: str = ""
     key: str = ""
     target: dict[str, Any] = {}
@@ -43,5 +46,20 @@ class ArtifactFile(msgspec.Struct, frozen=True, kw_only=True):
         return artifact_io.read(directory / NAME, cls)
 
     def write(self, directory: Path) -> None:
-        """Raises OutputError."""
-        artifact_io.write(directory / NAME, self)
+        """The last file of a build: it says what the others are. Raises OutputError."""
+        found = msgspec.structs.replace(self, files=files_in(directory))
+        artifact_io.write(directory / NAME, found)
+
+
+def files_in(directory: Path) -> dict[str, str]:
+    """What lies beside `artifact.json`, with its digests."""
+    return {
+        str(file.relative_to(directory)): _sha256(file)
+        for file in sorted(directory.rglob("*"))
+        if file.is_file() and file.name != NAME
+    }
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -6,12 +6,15 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from tunegate.digests import digest_of
+from tunegate.edges.artifact_file import ArtifactFile
+from tunegate.edges.built_artifact import check_unchanged
 from tunegate.errors import OutputError
 from tunegate.ports import Shipping
 
 
 class BuildDirectories:
-    def keep(self, chosen: Path, others: Sequence[Path], at: Path) -> None:
+    def keep(self, chosen: Path, others: Sequence[Path], at: Path) -> str:
         try:
             for other in others:
                 shutil.rmtree(other, ignore_errors=True)
@@ -21,6 +24,10 @@ class BuildDirectories:
         except OSError as error:
             message = f"{at}: cannot be written ({error.strerror}). Choose another with --out."
             raise OutputError(message) from error
+        return digest_of(ArtifactFile.read(at))
+
+    def check(self, at: Path, digest: str) -> None:
+        check_unchanged(at, digest)
 
 
 _: type[Shipping] = BuildDirectories

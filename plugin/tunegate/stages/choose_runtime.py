@@ -147,5 +147,5 @@ def _kept(
         for each in candidates
         if each.directory and each.directory != build.directory
     ]
-    shipping.keep(out / build.directory, others, out / at)
-    return msgspec.structs.replace(build, directory=str(at))
+    digest = shipping.keep(out / build.directory, others, out / at)
+    return msgspec.structs.replace(build, directory=str(at), digest=digest)

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+import pytest
+
+from tunegate import artifact_io
 from tunegate.edges.artifact_file import ArtifactFile
 from tunegate.edges.built_artifact import built_artifact
+from tunegate.errors import ArtifactError
 
 
 def key_of(directory: Path, library: bytes, *, threads: int = 1, model: str = "m") -> str:
@@ -39,3 +44,29 @@ def test_a_file_beside_counts(tmp_path: Path) -> None:
     first = key_of(tmp_path / "a", b"code")
     (tmp_path / "a" / "model.data").write_bytes(b"weights")
     assert built_artifact(tmp_path / "a").key != first
+
+
+@pytest.mark.parametrize("name", ["../outside.so", "model.data"])
+def test_a_file_that_was_not_built_is_not_loaded(name: str, tmp_path: Path) -> None:
+    (tmp_path / "outside.so").write_bytes(b"code")
+    key_of(tmp_path / "a", b"code")
+    (tmp_path / "a" / "model.data").write_bytes(b"code")
+    said = ArtifactFile.read(tmp_path / "a")
+    artifact_io.write(tmp_path / "a" / "artifact.json", msgspec.structs.replace(said, file=name))
+    with pytest.raises(ArtifactError, match=r"that .*artifact\.json names"):
+        built_artifact(tmp_path / "a")
+
+
+def test_a_file_that_is_gone_is_missed(tmp_path: Path) -> None:
+    key_of(tmp_path / "a", b"code")
+    (tmp_path / "a" / "model.so").unlink()
+    with pytest.raises(ArtifactError, match=r"model\.so: missing"):
+        built_artifact(tmp_path / "a")
+
+
+def test_an_edited_description_is_no_artifact(tmp_path: Path) -> None:
+    key_of(tmp_path / "a", b"code")
+    file = tmp_path / "a" / "artifact.json"
+    file.write_text(file.read_text().replace('"threads": 1', '"threads": 2'))
+    with pytest.raises(ArtifactError, match="not as tunegate wrote it"):
+        built_artifact(tmp_path / "a")

@@ -58,8 +58,12 @@ class Moves:
     def __init__(self) -> None:
         self.kept: list[tuple[str, list[str], str]] = []
 
-    def keep(self, chosen: Path, others: Sequence[Path], at: Path) -> None:
+    def keep(self, chosen: Path, others: Sequence[Path], at: Path) -> str:
         self.kept.append((chosen.name, [other.name for other in others], at.name))
+        return f"digest of {chosen.name}"
+
+    def check(self, at: Path, digest: str) -> None:
+        raise AssertionError
 
 
 def both(name: str, tasks: Sequence[object] = TASKS) -> tuple[Build, Build]:
@@ -98,6 +102,7 @@ def test_a_clear_winner_ships_after_one_launch_and_says_by_how_much(tmp_path: Pa
     assert (cell.head.runtime, pairs.asked) == ("onnxruntime", 1)
     assert (cell.head.choice.tvm_ms, cell.head.choice.onnxruntime_ms) == (1.0, 0.6)
     assert moves.kept == [("head-onnxruntime", ["head-tvm"], "head")]
+    assert cell.head.digest == "digest of head-onnxruntime"
 
 
 def test_a_close_race_is_run_three_times(tmp_path: Path) -> None:
