@@ -40,7 +40,7 @@ def detect(
     base = {} if revisions.base is None else reader.models(revisions.base)
     _check_globs(config, config_name, [*head, *base])
     old = base_config or config
-    pairs = pair_models(reader, base, head, selected(old, base), revisions.head)
+    pairs = pair_models(reader, base, head, {*selected(old, base)}, revisions.head)
     judging = judged_by(base_config, config, head, pairs.before, reader)
     covered = selected(judging.config, head)
     found = {

@@ -46,9 +46,9 @@ def pair_models(
     gone = {path: base[path] for path in sorted(covered) if path not in head}
     blocked = {path: what for path in gone if (what := reader.obstacle(revision, path))}
     gone = {path: version for path, version in gone.items() if path not in blocked}
-    new = {path: version for path, version in sorted(head.items()) if path not in base}
+    new = {path: head[path] for path in sorted(head) if _may_be_another(path, base, head, covered)}
     same = _same_bytes(gone, new)
-    moved = _moved(reader, _without(gone, same.values()), _without(new, same))
+    moved = _moved(reader, _without(gone, same.values()), _without(new, same), base)
     known = {*same.values(), *moved.values()}
     return Pairs(
         before=before | {path: base[was] for path, was in (same | moved).items()},
@@ -58,24 +58,34 @@ def pair_models(
     )
 
 
+def _may_be_another(
+    path: ModelPath, base: Found, head: Found, covered: Collection[ModelPath]
+) -> bool:
+    """Whether it is a new file, or one that nobody gated and that has other bytes now."""
+    if path not in base:
+        return True
+    return path not in covered and head[path].content_digest != base[path].content_digest
+
+
 def _without(found: Found, paths: Collection[ModelPath]) -> dict[ModelPath, ModelVersion]:
     return {path: version for path, version in found.items() if path not in paths}
 
 
 def _same_bytes(gone: Found, new: Found) -> dict[ModelPath, ModelPath]:
     """New path -> old one; each is found once."""
-    left = dict(gone)
-    pairs: dict[ModelPath, ModelPath] = {}
-    for path, version in new.items():
-        same = [was for was in left if left[was].content_digest == version.content_digest]
-        if same:
-            pairs[path] = same[0]
-            del left[same[0]]
-    return pairs
+    left: dict[str, list[ModelPath]] = {}
+    for was, version in reversed(list(gone.items())):
+        left.setdefault(version.content_digest, []).append(was)
+    return {
+        path: same.pop()
+        for path, version in new.items()
+        if (same := left.get(version.content_digest))
+    }
 
 
-def _moved(reader: ModelReader, gone: Found, new: Found) -> dict[ModelPath, ModelPath]:
-    """New path -> old one: the most alike first, and in the end the only two that are left."""
+def _moved(reader: ModelReader, gone: Found, new: Found, base: Found) -> dict[ModelPath, ModelPath]:
+    """New path -> old one: the most alike first, and in the end the only two that are left, where that
+    is a new file."""
     if not gone or not new:
         return {}
     is_small = len(gone) * len(new) <= LOOKED_INTO
@@ -90,7 +100,8 @@ def _moved(reader: ModelReader, gone: Found, new: Found) -> dict[ModelPath, Mode
         if likeness[path, was] >= ALIKE and path not in pairs and was not in known:
             pairs[path] = was
             known.add(was)
-    return pairs | dict(_only_two(_without(new, pairs), _without(gone, pairs.values())))
+    new = _without(_without(new, pairs), base)
+    return pairs | dict(_only_two(new, _without(gone, pairs.values())))
 
 
 def _candidates(

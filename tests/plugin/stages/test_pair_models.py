@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import msgspec
 
@@ -44,8 +44,14 @@ def outline(made_of: str) -> ModelOutline:
     return ModelOutline(graph_digest=made_of, inputs=(), parts=parts)
 
 
-def pairs(base: dict[str, str], head: dict[str, str], tree: Tree | None = None) -> Pairs:
-    """The values say what a model is made of; what follows a slash are its weights."""
+def pairs(
+    base: dict[str, str],
+    head: dict[str, str],
+    tree: Tree | None = None,
+    covered: Collection[str] = (),
+) -> Pairs:
+    """The values say what a model is made of; what follows a slash are its weights. All models of the
+    base are covered where it is not said which."""
     before, after = (
         {
             path: msgspec.structs.replace(make_version(made), path=path)
@@ -53,7 +59,7 @@ def pairs(base: dict[str, str], head: dict[str, str], tree: Tree | None = None) 
         }
         for side in (base, head)
     )
-    return pair_models(tree or Tree(), before, after, list(base), "head")
+    return pair_models(tree or Tree(), before, after, covered or list(base), "head")
 
 
 def test_the_same_path_is_the_same_model() -> None:
@@ -122,3 +128,13 @@ def test_of_very_many_only_those_with_the_same_name_are_found_and_none_is_opened
 class Unopened(Tree):
     def outline(self, version: ModelVersion) -> ModelOutline | None:
         raise AssertionError
+
+
+def test_a_model_that_takes_the_place_of_a_file_that_nobody_gated_is_found_there() -> None:
+    base = {OLD: "conv*3", "attic/old.onnx": "gru", "attic/same.onnx": "conv*3/same"}
+    head = {"attic/old.onnx": "conv*4", "attic/same.onnx": "conv*3/same"}
+    found = pairs(base, head, covered=[OLD])
+    assert found.moved == {"attic/old.onnx": OLD}
+    assert [version.path for version in found.before.values()] == [OLD, "attic/same.onnx"]
+    assert pairs(base, head | {"attic/old.onnx": "lstm"}, covered=[OLD]).lost == (OLD,)
+    assert pairs(base, head, covered=[OLD, "attic/old.onnx"]).lost == (OLD,)
