@@ -1,53 +1,58 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
-from tests.support import report_parts as parts
-from tests.support.reports import make_report
+import pytest
+
+from tests.support.report_parts import finding, verdict
 from tunegate import artifact_io
+from tunegate.artifacts.verdicts import Status
 from tunegate_action.results import read_results, stamps
 
 
-def test_what_was_written_since_is_told(tmp_path: Path) -> None:
+def written(out: Path, status: Status, exit_code: int) -> None:
+    artifact_io.write(out / "verdict.json", verdict(status, exit_code, finding(status, "why")))
+    artifact_io.write_text(out / "report.md", status)
+    artifact_io.write_text(out / "report.html", status)
+
+
+def test_what_this_run_wrote_is_its_result(tmp_path: Path) -> None:
     before = stamps(tmp_path)
-    finding = parts.finding("fail", "slow")
-    artifact_io.write(tmp_path / "verdict.json", parts.verdict("fail", 1, finding))
-    artifact_io.write_text(tmp_path / "report.md", "# slow")
-    artifact_io.write_text(tmp_path / "matrix.json", '{"include": [{"shard": 0}]}\n')
-    results = read_results(tmp_path, before, 1)
-    assert results.markdown == "# slow"
-    assert (results.outputs()["verdict"], results.outputs()["any"]) == ("fail", "true")
-    assert "slow" in results.annotations()[0]
+    written(tmp_path, "pass", 0)
+    found = read_results(tmp_path, before, 0)
+    assert (found.status, found.markdown, found.report) == (
+        *("pass", "pass"),
+        tmp_path / "report.html",
+    )
 
 
-def test_what_lay_there_before_is_not_told(tmp_path: Path) -> None:
-    artifact_io.write(tmp_path / "verdict.json", parts.verdict("pass", 0))
-    artifact_io.write_text(tmp_path / "report.md", "# pass")
-    results = read_results(tmp_path, stamps(tmp_path), 2)
-    outputs = results.outputs()
-    assert results.markdown == ""
-    assert (outputs["verdict"], outputs["report"], outputs["any"]) == ("error", "", "false")
-
-
-def test_no_link_is_read(tmp_path: Path) -> None:
-    before = stamps(tmp_path)
-    (tmp_path / "secret").write_text("secret")
-    artifact_io.write(tmp_path / "verdict.json", parts.verdict("pass", 0))
-    (tmp_path / "report.md").symlink_to(tmp_path / "secret")
-    assert read_results(tmp_path, before, 0).markdown == ""
-
-
-def test_loosened_rules_are_annotated_before_the_findings(tmp_path: Path) -> None:
-    artifact_io.write(tmp_path / "verdict.json", make_report("hostile").verdict)
-    policy, finding = read_results(tmp_path, {}, 1).annotations()
-    assert policy.startswith("::warning title=tunegate%3A policy-change::")
-    assert finding.startswith("::error ")
-
-
-def test_forbidden_changes_of_the_rules_are_errors_and_stricter_ones_nothing(
-    tmp_path: Path,
+@pytest.mark.parametrize("status", ["pass", "error", "fail"])
+def test_what_an_earlier_run_wrote_is_not_also_with_the_same_exit_code(
+    tmp_path: Path, status: Status
 ) -> None:
-    artifact_io.write(tmp_path / "verdict.json", make_report("loosened").verdict)
-    found = read_results(tmp_path, {}, 1).annotations()
-    assert len(found) == 3
-    assert all(line.startswith("::error ") for line in found)
+    code = {"pass": 0, "error": 2, "fail": 1}[status]
+    written(tmp_path, status, code)
+    found = read_results(tmp_path, stamps(tmp_path), code)
+    assert (found.verdict, found.markdown, found.report) == (None, "", None)
+    assert found.outputs()["verdict"] == ("error" if code else "")
+    assert found.annotations() == []
+
+
+def test_a_file_that_is_written_again_in_the_same_instant_is_another_one(tmp_path: Path) -> None:
+    written(tmp_path, "pass", 0)
+    before = stamps(tmp_path)
+    times = (tmp_path / "verdict.json").stat()
+    written(tmp_path, "pass", 0)
+    os.utime(tmp_path / "verdict.json", ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert read_results(tmp_path, before, 0).status == "pass"
+
+
+@pytest.mark.parametrize("exit_code", [1, 2, 4, 70, 130])
+def test_a_verdict_with_another_exit_code_did_not_end_the_run(
+    tmp_path: Path, exit_code: int
+) -> None:
+    before = stamps(tmp_path)
+    written(tmp_path, "pass", 0)
+    found = read_results(tmp_path, before, exit_code)
+    assert (found.status, found.verdict, found.markdown) == ("error", None, "")

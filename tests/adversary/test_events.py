@@ -71,9 +71,11 @@ def test_an_event_that_cannot_be_read_is_not_judged(tmp_path: Path, payload: obj
 
 def test_a_push_of_other_commits_than_the_checkout_is_not_judged(tmp_path: Path) -> None:
     job = Job(tmp_path)
-    job.checkout(job.start)
+    job.checkout(job.start).git("fetch", "-q", "origin", job.base)
     ended = job.run("push", job.push(job.start, job.base))
     assert ended.exit_code == 2, ended.log
+    assert f"{job.start[:12]} is checked out, and the event is about {job.base[:12]}" in ended.log
+    assert not ended.is_green
 
 
 def test_a_plan_of_another_commit_is_not_gated(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.workspace import Workspace
 from tunegate import cli
+from tunegate.dispatch import COMMANDS
 
 
 def test_help_and_version_are_no_errors(capsys: pytest.CaptureFixture[str]) -> None:
@@ -47,6 +48,21 @@ def test_an_early_error_waits_for_neither_drawing_nor_a_compiler(tmp_path: Path)
         [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines() == ["2", "[]"]
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_command_that_judges_without_a_verdict_is_a_bug(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    monkeypatch.setitem(COMMANDS, "run", lambda _: code)
+    assert cli.main(["run", "--out", str(tmp_path)]) == 70
+
+
+def test_a_command_that_ends_the_process_has_not_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(COMMANDS, "run", lambda _: sys.exit(0))
+    assert cli.main(["run", "--out", str(tmp_path)]) == 70
 
 
 def test_an_interrupt_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
