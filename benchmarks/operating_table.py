@@ -3,7 +3,7 @@
     PYTHONPATH=.:benchmarks python benchmarks/operating_table.py [--data FILE.npz ...] [--gates 200]
 
 Whole gates run on recorded launches of one artifact against itself (and on made-up ones), each from a
-random launch on, with a truth put in. The old rule looks at the medians of launches only.
+random launch on, with a truth put in. Beside it a gate that looks at the medians of launches only, as the gate did before.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def main() -> None:
 
 HEAD = (
     "| true change | mean | new: fail | pass | undecided | invalid | worst series | seconds, median | "
-    "p95 | old: fail | pass | seconds, median |\n"
-    "| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |"
+    "p95 | medians only: fail | pass | seconds, median | p95 |\n"
+    "| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |"
 )
 
 
@@ -71,6 +71,7 @@ def told(scenario: Scenario, noises: Sequence[Noise], count: int, rare: float) -
     worst = max(range(len(noises)), key=lambda at: _share(new[at], wrong))
     every, before = [g for each in new for g in each], [g for each in old for g in each]
     seconds = [gate.seconds for gate in every]
+    spent_before = [gate.seconds for gate in before]
     mark = " *" if scenario.is_promised or scenario.is_unchanged else ""
     cells = [
         scenario.name + mark,
@@ -83,7 +84,8 @@ def told(scenario: Scenario, noises: Sequence[Noise], count: int, rare: float) -
         f"{np.median(seconds):.0f}",
         f"{np.percentile(seconds, 95):.0f}",
         *(f"{100 * _share(before, what):.1f} %" for what in ("fail", "pass")),
-        f"{np.median([gate.seconds for gate in before]):.0f}",
+        f"{np.median(spent_before):.0f}",
+        f"{np.percentile(spent_before, 95):.0f}",
     ]
     return "| " + " | ".join(cells) + " |"
 

@@ -16,6 +16,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from tunegate.gate.batches import batch_means, share_alone
 from tunegate.gate.distributions import t_quantile
 
 FAIL_ERROR = 0.008
@@ -46,14 +47,30 @@ def bounds(
     FAIL is corrected for the number of cells (one wrong cell blocks a merge; gate.holm says how many
     there are to share with in the end); PASS needs every cell to pass, so it is not.
     """
+    alone = share_alone(len(effects))
+    errors = (fail_error / (looks * cells), PASS_ERROR / looks)
+    found = _bounds(effects, *(alone * error for error in errors))
+    if alone == 1.0:
+        return found
+    batched = _bounds(batch_means(effects), *((1 - alone) * error for error in errors))
+    return msgspec.structs.replace(
+        found, low=max(found.low, batched.low), high=min(found.high, batched.high)
+    )
+
+
+def spread_of(effects: Sequence[float]) -> float:
+    """The standard deviation of two effects or more, not under what is luck."""
+    return max(float(np.std(effects, ddof=1)), SMALLEST_SPREAD)
+
+
+def _bounds(effects: Sequence[float], fail_error: float, pass_error: float) -> Bounds:
     count = len(effects)
-    center = float(np.mean(effects))
-    spread = max(float(np.std(effects, ddof=1)), SMALLEST_SPREAD)
+    center, spread = float(np.mean(effects)), spread_of(effects)
     error = spread / math.sqrt(count)
     return Bounds(
-        low=center - _t(fail_error / (looks * cells), count) * error,
+        low=center - _t(fail_error, count) * error,
         center=center,
-        high=center + _t(PASS_ERROR / looks, count) * error,
+        high=center + _t(pass_error, count) * error,
         spread=spread,
     )
 

@@ -6,6 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from tunegate.artifacts.measurements import Histogram
 
 STEP = math.log(1.01)
@@ -22,15 +24,17 @@ def histogram(times_ms: Iterable[float]) -> Histogram:
 
 def merged(histograms: Sequence[Histogram]) -> Histogram:
     """All of them together."""
-    counted: Counter[int] = Counter()
-    for each in histograms:
-        for at, count in enumerate(each.counts):
-            counted[each.first + at] += count
-    filled = [bin_number for bin_number, count in counted.items() if count]
-    if not filled:
+    known = [each for each in histograms if any(each.counts)]
+    if not known:
         return Histogram(first=0, counts=())
-    first = min(filled)
-    return Histogram(first=first, counts=tuple(counted[i] for i in range(first, max(filled) + 1)))
+    first = min(each.first for each in known)
+    counts = np.zeros(max(each.first + len(each.counts) for each in known) - first, dtype=np.int64)
+    for each in known:
+        at = each.first - first
+        counts[at : at + len(each.counts)] += each.counts
+    filled = np.flatnonzero(counts)
+    begin, end = int(filled[0]), int(filled[-1]) + 1
+    return Histogram(first=first + begin, counts=tuple(counts[begin:end].tolist()))
 
 
 def total(found: Histogram) -> int:

@@ -12,17 +12,24 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tunegate.gate.decision import FAIL_ERROR, SMALLEST_SPREAD
+from tunegate.gate.batches import batch_means, share_alone
+from tunegate.gate.decision import FAIL_ERROR, spread_of
 from tunegate.gate.distributions import t_probability
 
 
 def chance_of_no_slowdown(effects: Sequence[float], *, margin: float, looks: int) -> float:
     """The p-value of one cell: at most this often launches look so slow where the true change is
     `margin` or less, whichever of the looks was the last. Two launches or more."""
-    count = len(effects)
-    spread = max(float(np.std(effects, ddof=1)), SMALLEST_SPREAD)
-    distance = (margin - float(np.mean(effects))) * math.sqrt(count) / spread
-    return min(1.0, looks * t_probability(count - 1, distance))
+    alone = share_alone(len(effects))
+    chance = _chance(effects, margin) / alone
+    if alone < 1.0:
+        chance = min(chance, _chance(batch_means(effects), margin) / (1 - alone))
+    return min(1.0, looks * chance)
+
+
+def _chance(effects: Sequence[float], margin: float) -> float:
+    distance = (margin - float(np.mean(effects))) * math.sqrt(len(effects)) / spread_of(effects)
+    return t_probability(len(effects) - 1, distance)
 
 
 def shares(chances: Sequence[float]) -> tuple[int, ...]:

@@ -100,7 +100,10 @@ def excluded_share(seen: Seen) -> float | None:
 
 
 def slow_starts(rare: float, seen: Seen) -> int:
-    """How many starts were over the cut-off of the rarest mode that is asked about."""
+    """How many starts were over the cut-off of the rarest mode that is asked about; none where the usual
+    start is too slow already."""
+    if seen.usual >= seen.worst:
+        return 0
     cut = cut_off(rare, seen.usual, seen.worst)
     return sum(effect >= cut for effect in seen.effects)
 

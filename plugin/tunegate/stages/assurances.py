@@ -31,32 +31,35 @@ def undecided(comparison: Comparison, gate: GateConfig) -> str:
     open_tests = [each for each in comparison.inside if each.decision == "undecided"]
     if open_tests:
         told = ", ".join(f"{_NAMES[each.what]} by {_change(each)}" for each in open_tests)
-        return f"possibly slower in {told}: it spans the {gate.tail_margin_percent:g} % margin"
+        margin = f"the {gate.tail_margin_percent:g} % margin"
+        return f"possibly slower in {told}: it spans {margin}{slow_starts(comparison)}"
     found = comparison.excluded
     if found is None:
         return "slow launches were not looked for"
-    slow = f"{found.slow} of {found.starts} starts of the head were over {found.cut_off_percent:+.0f} %"
     return (
-        f"{slow}: slow launches of {found.asked_percent:g} % or more, which make the mean over "
+        f"{_slow(found)}: slow launches of {found.asked_percent:g} % or more, which make the mean over "
         f"{found.mean_percent:+.0f} %, are not excluded"
     )
 
 
+def slow_starts(comparison: Comparison) -> str:
+    """Those that were seen, as one more clause; nothing where there were none."""
+    found = comparison.excluded
+    return f"; {_slow(found)}" if found is not None and found.slow else ""
+
+
+def _slow(found: Excluded) -> str:
+    return f"{found.slow} of {found.starts} starts of the head were over {found.cut_off_percent:+.0f} %"
+
+
 def _inside(tests: Sequence[Inside]) -> str:
     known = [each for each in tests if each.what == "mean" or each.is_resolved]
-    bounded = [f"{_NAMES[each.what]} {_at_most(each)}" for each in known]
+    said = [f"{_NAMES[each.what]} at most {each.change_percent.high:+.0f} %" for each in known]
     hidden = [_NAMES[each.what] for each in tests if each not in known]
-    said = []
-    if bounded:
-        said.append(f"at most {', '.join(bounded)}")
     if hidden:
         verb = "is" if len(hidden) == 1 else "are"
         said.append(f"{' and '.join(hidden)} {verb} not resolvable here")
     return ", ".join(said)
-
-
-def _at_most(found: Inside) -> str:
-    return f"{found.change_percent.high:+.0f} %"
 
 
 def _launches(found: Excluded | None) -> str:

@@ -86,9 +86,9 @@ def _compare(
         head_ms=head_ms,
         reference_ms=measured.reference_ms,
         change_percent=Interval(
-            low=_percent(interval.low),
+            low=_percent(min(interval.low, interval.center)),
             center=_percent(interval.center),
-            high=_percent(interval.high),
+            high=_percent(max(interval.high, interval.center)),
         ),
         decision=found.decision,
         median=found.median,

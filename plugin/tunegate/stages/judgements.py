@@ -17,7 +17,7 @@ from tunegate.config import GateConfig, ObjectiveConfig
 from tunegate.gate import objective
 from tunegate.gate.histogram import merged, quantile_ms, slower_than, total
 from tunegate.gate.waiving import standing, waiver_of
-from tunegate.stages.assurances import assured, slower_inside, undecided
+from tunegate.stages.assurances import assured, slow_starts, slower_inside, undecided
 
 
 class Policies(msgspec.Struct, frozen=True, kw_only=True):
@@ -231,7 +231,8 @@ def _by_interval(comparison: Comparison, gate: GateConfig) -> Judgement:
         return Judgement("fail", f"{slower_inside(comparison, gate)}; the median by {text}")
     if comparison.median == "pass":
         return Judgement("inconclusive", f"{undecided(comparison, gate)}; the median {text}")
-    return Judgement("inconclusive", f"{text} spans the {margin}; {_wanted(comparison)}")
+    spans = f"{text} spans the {margin}; {_wanted(comparison)}"
+    return Judgement("inconclusive", spans + slow_starts(comparison))
 
 
 def _passed(comparison: Comparison, low: float, text: str, gate: GateConfig) -> Judgement:

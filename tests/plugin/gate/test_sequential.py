@@ -75,7 +75,8 @@ def test_between_looks_it_always_goes_on() -> None:
 
 
 def test_the_last_look_ends_it() -> None:
-    effects = [0.03 + (0.02 if n % 2 else -0.02) for n in range(60)]
+    chance = random.Random(1)
+    effects = [chance.gauss(0.03, 0.02) for _ in range(60)]
     assert stop_after(effects, RULE) == "budget"
 
 
