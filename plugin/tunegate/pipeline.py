@@ -16,7 +16,7 @@ from tunegate.artifacts.measurements import MeasurementRun
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import Shard, TuningPlan
 from tunegate.artifacts.tasks import TaskSet
-from tunegate.artifacts.verdicts import Report
+from tunegate.artifacts.verdicts import Report, VerdictOrigin
 from tunegate.config import Config
 from tunegate.digests import digest_of
 from tunegate.errors import CancelledError
@@ -31,9 +31,11 @@ from tunegate.stages.export_models import export_models
 from tunegate.stages.extract import extract
 from tunegate.stages.fixed_sides import NOTHING_FIXED, Fixed, replaced, restricted
 from tunegate.stages.gate import decide
+from tunegate.stages.judgements import NO_POLICIES
 from tunegate.stages.measure import Reference, measure
 from tunegate.stages.plan import plan
 from tunegate.stages.resolve import resolve
+from tunegate.stages.rules_digest import rules_digest
 from tunegate.stages.score import scored
 from tunegate.stages.summarize import summarize
 from tunegate.stages.tally import tally, told_as_lost
@@ -132,6 +134,7 @@ def judge(
     comparisons = compare(measured, measuring.gate)
     spent = tally(planned, outcomes)
     verdict = decide(comparisons, measured, changes, spent, measuring.gate, measuring.policies)
+    verdict = msgspec.structs.replace(verdict, origin=_origin(measuring, measured, planned))
     artifact_io.write(out / "verdict.json", verdict)
     return summarize(
         verdict,
@@ -142,6 +145,17 @@ def judge(
         comparisons=comparisons,
         cache=planned.resolution.cache if planned else None,
         warnings=(*changes.notes, *_told_of(planned, outcomes), *verdict.notes),
+    )
+
+
+def _origin(
+    measuring: Measuring, measured: MeasurementRun, planned: TuningPlan | None
+) -> VerdictOrigin:
+    return VerdictOrigin(
+        plan=digest_of(planned) if planned else "",
+        measurements=digest_of(measured),
+        rules=rules_digest(measuring.gate, measuring.policies),
+        machine=measuring.device.machine(),
     )
 
 
@@ -205,6 +219,8 @@ def nothing_to_do(config: Config, changes: ChangeSet, out: Path) -> Report:
     """The report of a change that touches no model; no compiler is needed for it."""
     artifact_io.write(out / "changes.json", changes)
     verdict = decide((), None, changes, tally(None, ()), config.gate)
+    origin = VerdictOrigin(rules=rules_digest(config.gate, NO_POLICIES))
+    verdict = msgspec.structs.replace(verdict, origin=origin)
     artifact_io.write(out / "verdict.json", verdict)
     return summarize(
         verdict,

@@ -269,6 +269,10 @@ class Scorer(Protocol):
 
 class Device(Protocol):
     def fingerprint(self) -> DeviceFingerprint: ...
+    def machine(self) -> str:
+        """A name that tells this machine from others."""
+        ...
+
     def environment(self) -> Mapping[str, str]: ...
 
 

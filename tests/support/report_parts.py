@@ -18,7 +18,7 @@ from tunegate.artifacts.measurements import (
 from tunegate.artifacts.plans import Budget, Cost, PlannedTask, Shard, TuningPlan
 from tunegate.artifacts.policy_changes import PolicyChange
 from tunegate.artifacts.tasks import CacheUse, Resolution, ResolvedTask, TaskUse, TuningTask
-from tunegate.artifacts.verdicts import Finding, Status, TuningSummary, Verdict
+from tunegate.artifacts.verdicts import Finding, Status, TuningSummary, Verdict, VerdictOrigin
 from tunegate_cache.format.records import DeviceFingerprint, ExactHit, Miss, WorkloadShape
 
 MODEL = "models/squeezenet.onnx"
@@ -119,6 +119,7 @@ def verdict(
         revisions=REVISIONS,
         policy_changes=policy_changes,
         policy_fails=policy_fails,
+        origin=VerdictOrigin(rules="r" * 64),
     )
 
 

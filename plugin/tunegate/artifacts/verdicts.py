@@ -54,6 +54,16 @@ class TuningSummary(msgspec.Struct, frozen=True, kw_only=True):
     stopped: str
 
 
+class VerdictOrigin(msgspec.Struct, frozen=True, kw_only=True):
+    """What a verdict was reached with: digests of the plan, of `measurements.json` and of the rules ('' where
+    there is none), and the machine, by a name that it has until it is started anew."""
+
+    plan: str = ""
+    measurements: str = ""
+    rules: str = ""
+    machine: str = ""
+
+
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """`verdict.json`. `seed` is that of the measurements, '' where there are none. `policy_changes` are what
     the change does to the rules of its own gate, and `policy_fails` whether it fails for that."""
@@ -69,6 +79,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     seed: str = ""
     policy_changes: tuple[PolicyChange, ...] = ()
     policy_fails: bool = False
+    origin: VerdictOrigin = VerdictOrigin()
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ from tunegate_cache.format.records import DeviceFingerprint
 _CPUINFO = Path("/proc/cpuinfo")
 _GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 _STAT = Path("/proc/stat")
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
 _STEAL_FIELD = 8
 
 
@@ -37,6 +39,12 @@ class ThisMachine:
             units=usable_cores(),
             memory_bytes=psutil.virtual_memory().total,
         )
+
+    def machine(self) -> str:
+        """Jobs in containers of one machine have the same name, machines that were made from one image
+        have others: it is given anew at every start."""
+        started = _first_line(_BOOT) or platform.node()
+        return hashlib.sha256(started.encode()).hexdigest()[:16]
 
     def environment(self) -> Mapping[str, str]:
         """For the report: never decides."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -12,19 +12,15 @@ from tunegate.artifacts.verdicts import Finding, Status, Verdict
 from tunegate.errors import ArtifactError
 from tunegate.stages.gate import EXIT_CODES, worst
 
+_ANOTHER = "Confirm a verdict with one of another machine, of the same revisions, models and rules."
+
 
 def confirm(first: Verdict, second: Verdict) -> Verdict:
     """The first verdict, in which every fail needs the second one's. What the second could not decide
-    stays undecided, never green. Raises ArtifactError where the two are of different revisions."""
-    if (first.revisions.base, first.revisions.head) != (
-        second.revisions.base,
-        second.revisions.head,
-    ):
-        message = (
-            f"the verdicts are of {first.revisions.head[:12]} and {second.revisions.head[:12]}: "
-            "confirm a verdict with another of the same revisions."
-        )
-        raise ArtifactError(message)
+    stays undecided, never green. Raises ArtifactError where the two are not two looks at the same."""
+    problem = next(_differences(first, second), None)
+    if problem is not None:
+        raise ArtifactError(f"{problem}. {_ANOTHER}")
     others = {Cell(model=each.model, target=each.target): each for each in second.findings}
     findings = tuple(_confirmed(each, others) for each in first.findings)
     status = worst([finding.status for finding in findings])
@@ -51,3 +47,30 @@ def _confirmed(finding: Finding, others: Mapping[Cell, Finding]) -> Finding:
     return msgspec.structs.replace(
         finding, status=status, reason=f"{finding.reason}; {said}: {seen}"
     )
+
+
+def _differences(first: Verdict, second: Verdict) -> Iterator[str]:
+    """Why these are not two looks at one change. The same machine twice is one look: who is slow there by
+    accident, or fast, is so again."""
+    for name, one, other in (
+        ("base", first.revisions.base, second.revisions.base),
+        ("head", first.revisions.head, second.revisions.head),
+    ):
+        if one != other:
+            yield f"the verdicts are of {name} {(one or 'none')[:12]} and {(other or 'none')[:12]}"
+    if first.margin_percent != second.margin_percent:
+        margins = f"{first.margin_percent:g} % and {second.margin_percent:g} %"
+        yield f"the verdicts have margins of {margins}"
+    if first.origin.rules != second.origin.rules or not first.origin.rules:
+        yield "the verdicts were reached by different rules"
+    if _cells(first) != _cells(second):
+        only = sorted(_cells(first) ^ _cells(second))
+        yield f"only one of the verdicts has {only[0][0]} on {only[0][1]}"
+    if first.origin.measurements and first.origin.measurements == second.origin.measurements:
+        yield "the verdicts are of one and the same run"
+    elif first.origin.measurements and first.origin.machine == second.origin.machine:
+        yield "the verdicts are of one and the same machine"
+
+
+def _cells(verdict: Verdict) -> set[tuple[str, str]]:
+    return {(finding.model, finding.target) for finding in verdict.findings}

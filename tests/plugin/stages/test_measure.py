@@ -71,6 +71,9 @@ class StillMachine:
     def fingerprint(self) -> DeviceFingerprint:
         return DEVICE
 
+    def machine(self) -> str:
+        return "this one"
+
     def environment(self) -> Mapping[str, str]:
         return {"cpu": "still"}
 

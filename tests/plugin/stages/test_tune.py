@@ -108,6 +108,9 @@ class Machine:
     def fingerprint(self) -> DeviceFingerprint:
         return DEVICE
 
+    def machine(self) -> str:
+        return "this one"
+
     def environment(self) -> Mapping[str, str]:
         return {}
 
