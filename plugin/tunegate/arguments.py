@@ -156,6 +156,9 @@ def _add_revisions(options: argparse.ArgumentParser) -> None:
         help="compare with the release before (gate.release-tags), by gate.release-margin-percent",
     )
     options.add_argument("--head", metavar="REV", help="what to check; default: HEAD")
+    options.add_argument(
+        "--policy", metavar="REV", help="whose configuration judges; default: the base's"
+    )
 
 
 def _add_planned_revisions(options: argparse.ArgumentParser) -> None:

@@ -58,16 +58,17 @@ class Project:
 
     def _review(self, revisions: Revisions) -> Review:
         before = self._before(revisions)
+        own = self._own(revisions, before)
         changes = detect(
             GitModelReader(self.repository),
             revisions,
-            self.own or before.config or self.config,
+            own or before.config or self.config,
             before.config,
             config_name=str(self.config_path),
         )
         review = self._judged(changes, before)
         told = (
-            *self._told(before),
+            *self._told(own, before),
             *changes.policy_changes,
             *review.waivers.changes,
             *self._pinned_otherwise(review),
@@ -83,7 +84,7 @@ class Project:
         revisions = changes.revisions
         for commit in filter(None, (revisions.base, revisions.head, revisions.policy)):
             self.repository.fetched(commit)
-        if revisions.release or revisions.policy:
+        if revisions.release:
             asked = Settings(head=revisions.head, since_release=True)
             check_release(revisions, self._revisions(asked))
         found = self._review(revisions)
@@ -100,7 +101,7 @@ class Project:
         return detect(reader, revisions, self.config, None, config_name=str(self.config_path))
 
     def _judged(self, changes: ChangeSet, before: FoundConfig) -> Review:
-        own = self.own or before.config or self.config
+        own = self._own(changes.revisions, before) or before.config or self.config
         config = judging_config(before.config, own, changes, GitModelReader(self.repository))
         config_file.check(config, f"{self.config_path}, with the rules of the base")
         day = today(SystemClock())
@@ -115,7 +116,8 @@ class Project:
 
     def _pinned_otherwise(self, review: Review) -> list[PolicyChange]:
         own = read_pins(self.repository.root)
-        if own == review.pins:
+        fork = review.changes.revisions.forked_at
+        if own == review.pins or (fork and own == pins_at(self.repository, fork)):
             return []
         return [
             PolicyChange(
@@ -128,9 +130,11 @@ class Project:
         ]
 
     def _revisions(self, settings: Settings) -> Revisions:
+        policy = self.repository.commit_of(settings.policy, "--policy")
         if not settings.since_release:
-            return self.repository.revisions(settings.base, settings.head)
-        policy = self.repository.merged_before(settings.head)
+            revisions = self.repository.revisions(settings.base, settings.head)
+            return msgspec.structs.replace(revisions, policy=policy or revisions.policy)
+        policy = policy or self.repository.merged_before(settings.head)
         found = FoundConfig() if policy is None else self._at(policy)
         tags = (found.config or self.own or self.config).gate.release_tags
         revisions = self.repository.since_release(settings.head, tags)
@@ -140,6 +144,15 @@ class Project:
         """The configuration that judges."""
         return FoundConfig() if revisions.judged_by is None else self._at(revisions.judged_by)
 
+    def _own(self, revisions: Revisions, before: FoundConfig) -> Config | None:
+        """The checkout's. Where the change has not touched the file since it was branched off, it has
+        nothing to say: then what judges."""
+        if revisions.forked_at is None:
+            return self.own
+        fork = self._at(revisions.forked_at)
+        is_untouched = not fork.problem and fork.config == self.own
+        return before.config or self.own if is_untouched else self.own
+
     def _at(self, revision: str) -> FoundConfig:
         if self.path is None:
             return FoundConfig(self.own)
@@ -148,11 +161,11 @@ class Project:
             return found
         return FoundConfig(overridden(found.config, self.overrides))
 
-    def _told(self, before: FoundConfig) -> list[PolicyChange]:
+    def _told(self, own: Config | None, before: FoundConfig) -> list[PolicyChange]:
         """A whole configuration that is gone, or that could not be read."""
         if before.problem:
             return [_whole(self.path, before.problem, "the head's, which judges", counts_now=True)]
-        if self.own is None and before.config is not None:
+        if own is None and before.config is not None:
             return [_whole(self.path, "a configuration", "deleted", counts_now=False)]
         return []
 

@@ -32,6 +32,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     config: Path | None = None
     out: Path = Path(".tunegate")
     base: str | None = None
+    policy: str | None = None
     head: str | None = None
     since_release: bool = False
     shards: int | None = None

@@ -29,6 +29,9 @@ def read_waivers(
     found = Waivers(counting=of_head)
     if gate.waivers_from == "base" and revisions.judged_by is not None:
         of_base = _filed_before(repository, revisions.judged_by, today)
+        fork = revisions.forked_at
+        if fork and _text(repository, fork) == _text(repository, revisions.head):
+            of_head = of_base  # the change has not touched the file
         found = merged_waivers(of_base, of_head, waivers_file.NAME)
     if revisions.base is None:
         return found

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tunegate import arguments
@@ -19,6 +20,15 @@ def test_a_whole_run_takes_both_revisions_and_the_zone() -> None:
     assert asked.command == "run"
     assert (asked.settings.base, asked.settings.head) == ("b" * 40, "a" * 40)
     assert asked.settings.overrides.zone == "pr/o/r/7"
+
+
+def test_the_jobs_that_plan_take_the_policy_and_the_later_ones_have_it_in_the_plan() -> None:
+    behind = msgspec.structs.replace(REVISIONS, policy="c" * 40)
+    asked = arguments.parse(command_line(read_inputs({}), PULL, behind))
+    assert asked.settings.policy == "c" * 40
+    for stage in ("tune", "gate"):
+        line = command_line(read_inputs({"TUNEGATE_STAGE": stage}), PULL, behind)
+        assert not [part for part in line if part.startswith("--policy")]
 
 
 def test_a_fork_only_reads() -> None:

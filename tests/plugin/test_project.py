@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.git_repository import Checkout, actions_checkout, new_repository
 from tests.support.small_onnx import conv_model
-from tunegate.errors import ConfigError
+from tunegate.errors import ConfigError, RevisionError
 from tunegate.project import Review, open_project
 from tunegate.settings import Overrides, Settings
 from tunegate_cache.format.names import Group
@@ -163,3 +163,46 @@ def test_a_later_job_fetches_the_base_that_its_checkout_lacks(
     shallow = actions_checkout(checkout, tmp_path / "job", review.changes.revisions.head)
     again = open_project(Settings(repository=shallow.path)).review_of(review.changes)
     assert again.config == review.config
+
+
+@pytest.fixture
+def branched(tmp_path: Path) -> Checkout:
+    """Branched off before `main` had any rules."""
+    made = new_repository(tmp_path / "b")
+    made.commit({"models/m.onnx": content(seed=0)})
+    made.git("checkout", "-q", "-b", "change")
+    made.git("checkout", "-q", "main")
+    made.commit({NAME: STRICT.encode(), "tunegate-waivers.yaml": WAIVER.encode()})
+    made.git("checkout", "-q", "change")
+    return made
+
+
+WAIVER = (
+    "waivers: [{model: models/m.onnx, target: cpu, ceiling-percent: 9, "
+    "expires: 2020-01-01, issue: i, reason: r}]"
+)
+
+
+@pytest.mark.parametrize("given", [{"base": None}, {"base": "main~1", "policy": "main"}])
+def test_an_old_branch_is_judged_by_the_rules_of_today(
+    branched: Checkout, given: dict[str, str | None]
+) -> None:
+    branched.commit({NAME: LOOSE.encode(), "models/m.onnx": content(seed=1)})
+    review = reviewed(branched, **given)
+    assert review.changes.revisions.base == branched.git("rev-parse", "main~1")
+    assert review.config.gate.margin_percent == 2
+    assert "gate.margin-percent" in keys(review)
+
+
+def test_an_old_branch_is_not_told_what_it_has_not_touched(branched: Checkout) -> None:
+    branched.commit({"models/m.onnx": content(seed=1)})
+    review = reviewed(branched, base=None)
+    assert (review.config.gate.margin_percent, keys(review)) == (2, [])
+    assert len(review.waivers.counting) == 1
+    again = open_project(Settings(repository=branched.path)).review_of(review.changes)
+    assert again.config == review.config
+
+
+def test_a_policy_that_is_no_revision_is_an_error(branched: Checkout) -> None:
+    with pytest.raises(RevisionError, match='--policy: "nowhere" is no revision'):
+        reviewed(branched, policy="nowhere")

@@ -30,6 +30,11 @@ class Revisions(msgspec.Struct, frozen=True, kw_only=True):
         """The commit whose configuration judges, if there is one."""
         return self.policy or self.base
 
+    @property
+    def forked_at(self) -> str | None:
+        """The base, where what judges is newer: rules that the head has from there are not its own."""
+        return self.base if self.policy and not self.release else None
+
 
 class ExternalFile(msgspec.Struct, frozen=True):
     """A file of tensor data beside the model; `digest` names its content."""

@@ -91,7 +91,9 @@ class GitEvents(GitHistory):
         base = self._merge_base(tip, head) if ensure_here(self._git, tip) else None
         if base is None:
             raise self._no_merge_base(f"no merge base with {tip[:12]} could be found")
-        return Revisions(base=base, head=head, reason="merge base of the pull request")
+        policy = tip if tip != base else ""
+        reason = "merge base of the pull request"
+        return Revisions(base=base, head=head, reason=reason, policy=policy)
 
     def _contains(self, commit: str, ancestor: str) -> bool:
         """Whether the ancestor is in the history of the commit, which is fetched where it is missing."""

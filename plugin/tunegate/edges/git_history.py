@@ -106,6 +106,13 @@ class GitHistory:
             release=release.tag,
         )
 
+    def commit_of(self, revision: str | None, option: str) -> str | None:
+        """The commit that an option names, fetched where it is missing. Raises RevisionError."""
+        if revision is None:
+            return None
+        ensure_here(self._git, revision)
+        return self._commit(revision, option)
+
     def fetched(self, commit: str) -> bool:
         """Whether the commit is here now: the checkout of a later job may lack it."""
         return ensure_here(self._git, commit)
@@ -128,7 +135,9 @@ class GitHistory:
             return None
         if base is None:
             raise self._no_merge_base(f"{why}no merge base with {short(branch)} was found")
-        return Revisions(base=base, head=head, reason=f"{why}merge base with {short(branch)}")
+        policy = tip if tip and tip != base else ""
+        reason = f"{why}merge base with {short(branch)}"
+        return Revisions(base=base, head=head, reason=reason, policy=policy)
 
     def _against_parent(self, head: str, why: str) -> Revisions:
         if not self._parents(head):
