@@ -16,7 +16,8 @@ from tunegate_action.workflow import annotation
 
 _SECRET_NAME = re.compile(r"TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|_KEY", re.IGNORECASE)
 _SHORTEST_SECRET = 6
-_IN_ADDRESS = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+_IN_ADDRESS = re.compile(r"(?<=:/)(/?)[^/@\s]+@")
+"""A path that was made of an address has one slash."""
 _MEANINGS = {
     2: "what was asked for cannot be used",
     3: "inconclusive",
@@ -57,4 +58,4 @@ def problem(
     }
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, "***")
-    return Problem(_IN_ADDRESS.sub("***", text), exit_code, place)
+    return Problem(_IN_ADDRESS.sub(r"\1***@", text), exit_code, place)

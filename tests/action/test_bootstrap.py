@@ -163,6 +163,27 @@ def test_whatever_breaks_it_is_one_line_and_never_a_regression(
     assert len([x for x in done.stdout.splitlines() if x.startswith("::error")]) == 1
 
 
+def test_where_nothing_can_be_said_the_exit_code_still_tells(
+    tmp_path: Path, wheelhouse: Path
+) -> None:
+    closed = "import io, sys; sys.stdout = io.StringIO(); sys.stdout.close()"
+    patch = f"{closed}; import platform; platform.system = lambda: 'Darwin'"
+    done = bootstrap(tmp_path, wheelhouse, patch=patch)
+    assert done.returncode in {4, 70}
+
+
+def test_what_goes_wrong_shows_no_secret_and_no_markup(tmp_path: Path, wheelhouse: Path) -> None:
+    lock = "/nowhere/<b> https://me:word@host s3cret-value"
+    given = {"PIP_TOKEN": "s3cret-value", "TUNEGATE_LOCK": lock}
+    done = bootstrap(tmp_path, wheelhouse, patch=f"import os; os.environ.update({given!r})")
+    said = done.stdout + (tmp_path / "summary").read_text()
+    assert done.returncode == 4
+    assert "https:/***@host ***" in said
+    assert "s3cret" not in said
+    assert "word" not in said
+    assert "&lt;b&gt;" in said
+
+
 def test_a_machine_that_can_run_passes_the_check(tmp_path: Path, wheelhouse: Path) -> None:
     assert bootstrap(tmp_path, wheelhouse, step="check").returncode == 0
 
