@@ -82,6 +82,17 @@ def test_a_damaged_installation_is_one_line_and_no_regression(
     assert done.stderr.count("\n") == 1
 
 
+def test_a_working_directory_that_is_gone_is_one_line(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    leaves = f'cd "{gone}" && rmdir "{gone}" && exec "{sys.executable}" -P -m tunegate detect'
+    done = subprocess.run(
+        ["bash", "-c", leaves], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 4
+    assert done.stderr.splitlines()[-1].startswith("tunegate: error: ")
+
+
 def test_without_git_that_is_said(tmp_path: Path, workspace: Workspace) -> None:
     done = workspace.tunegate("detect", "--out", str(tmp_path / "out"), PATH="/nowhere")
     assert (done.returncode, done.stderr) == (
