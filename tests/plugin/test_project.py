@@ -138,8 +138,7 @@ def test_waivers_of_the_head_are_told_and_do_not_count(checkout: Checkout) -> No
 def test_a_snapshot_that_the_change_pins_is_not_what_it_is_judged_with(
     checkout: Checkout,
 ) -> None:
-    pin = '{"pins": [{"zone": "main", "target": "t", "version": 1, "index": "old"}]}'
-    checkout.commit({NAME: STRICT.encode(), "tunegate.lock": pin.encode()})
+    checkout.commit({NAME: STRICT.encode(), "tunegate.lock": PIN.encode()})
     review = reviewed(checkout)
     assert review.pins == {}
     (told,) = review.changes.policy_changes
@@ -172,11 +171,13 @@ def branched(tmp_path: Path) -> Checkout:
     made.commit({"models/m.onnx": content(seed=0)})
     made.git("checkout", "-q", "-b", "change")
     made.git("checkout", "-q", "main")
-    made.commit({NAME: STRICT.encode(), "tunegate-waivers.yaml": WAIVER.encode()})
+    pins = {"tunegate.lock": PIN.encode()}
+    made.commit({NAME: STRICT.encode(), "tunegate-waivers.yaml": WAIVER.encode(), **pins})
     made.git("checkout", "-q", "change")
     return made
 
 
+PIN = '{"pins": [{"zone": "main", "target": "t", "version": 1, "index": "old"}]}'
 WAIVER = (
     "waivers: [{model: models/m.onnx, target: cpu, ceiling-percent: 9, "
     "expires: 2020-01-01, issue: i, reason: r}]"
@@ -198,7 +199,7 @@ def test_an_old_branch_is_not_told_what_it_has_not_touched(branched: Checkout) -
     branched.commit({"models/m.onnx": content(seed=1)})
     review = reviewed(branched, base=None)
     assert (review.config.gate.margin_percent, keys(review)) == (2, [])
-    assert len(review.waivers.counting) == 1
+    assert (len(review.waivers.counting), review.pins) == (1, {Group("main", "t"): "old"})
     again = open_project(Settings(repository=branched.path)).review_of(review.changes)
     assert again.config == review.config
 

@@ -10,6 +10,7 @@ import msgspec
 
 from tunegate.edges.git import GitRepository
 from tunegate.errors import ConfigError
+from tunegate.regular_files import read_regular
 from tunegate_cache.format.names import Group
 
 NAME = "tunegate.lock"
@@ -37,7 +38,7 @@ def read_pins(root: Path) -> Pins:
     """Empty where the repository has no lock file. Raises ConfigError."""
     path = root / NAME
     try:
-        body = path.read_bytes()
+        body = read_regular(path)
     except FileNotFoundError:
         return {}
     except OSError as error:

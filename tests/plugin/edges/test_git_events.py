@@ -102,7 +102,7 @@ def test_a_pull_requests_own_head_is_compared_with_the_merge_base(
     origin.git("branch", "-q", "-D", "topic")
     here = actions_checkout(origin, tmp_path / "job", head)
     found = GitEvents(here.path).merge_commit_revisions(tip, head)
-    assert (found.base, found.head) == (start, head)
+    assert (found.base, found.head, found.policy) == (start, head, tip)
     assert found.reason == "merge base of the pull request"
 
 
