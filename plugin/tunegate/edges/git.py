@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from tunegate.artifacts.changes import ModelVersion
+from tunegate.edges.available_memory import available_bytes
 from tunegate.edges.git_events import GitEvents
 from tunegate.edges.git_trailers import trailers_between
 from tunegate.edges.model_content import copy_content
@@ -19,6 +20,26 @@ _KINDS: dict[bytes, Literal["file", "link", "submodule"]] = {
     b"120000": "link",
     b"160000": "submodule",
 }
+
+
+_LARGEST_TEXT_BYTES = 4 * 1024 * 1024
+_TIMES_IN_MEMORY = 4
+"""A model is held as bytes, parsed, and written without its weights. A file of zeros is small in git."""
+
+
+class _Short:
+    """A file that ends the git that gives more."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self.content = bytearray()
+
+    def write(self, piece: bytes, /) -> int:
+        self.content += piece
+        if len(self.content) > _LARGEST_TEXT_BYTES:
+            message = f"{self._path}: over {_LARGEST_TEXT_BYTES >> 20} MiB, which no such file has."
+            raise RevisionError(message)
+        return len(piece)
 
 
 class GitRepository(GitEvents):
@@ -48,11 +69,12 @@ class GitRepository(GitEvents):
         return {**trees, ".": root}
 
     def read(self, revision: str, path: str) -> bytes:
-        content = self._git.output("cat-file", "blob", f"{revision}:{path}")
-        if content is None:
+        """A file for people, such as a configuration, or a pointer; never a model."""
+        short = _Short(path)
+        if not self._git.copy("cat-file", "blob", f"{revision}:{path}", into=short):
             message = f"{path}: not in {revision[:12]}, or its content cannot be fetched."
             raise RevisionError(message)
-        return content
+        return bytes(short.content)
 
     def trailers(self, base: str, head: str, key: str) -> Sequence[Trailer]:
         return trailers_between(self._git, base, head, key)
@@ -68,6 +90,9 @@ class GitRepository(GitEvents):
         """The model's real bytes, through LFS or DVC. Raises ModelError where they are not here."""
         if version.size_bytes > LARGEST_BYTES:
             raise ModelError(f"{version.path}: {too_large(version.size_bytes)}.")
+        if _TIMES_IN_MEMORY * version.size_bytes > available_bytes():
+            said = f"has {version.size_bytes / 1e9:.1f} GB: there is not the memory to look into it"
+            raise ModelError(f"{version.path}: {said}. Use a larger machine.")
         content = BytesIO()
         copy_content(self._git, version, content)
         return content.getvalue()

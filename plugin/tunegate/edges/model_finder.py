@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -9,9 +10,11 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from tunegate.edges.git_process import GitProcess
+from tunegate.edges.onnx_scan import LARGEST_BYTES, data_files
+from tunegate.edges.regular_file import opened_inside
+from tunegate.errors import ModelError
 
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
-_LARGEST_READ_BYTES = 2**31 - 1
 
 
 class OpenInput(msgspec.Struct, frozen=True):
@@ -37,20 +40,20 @@ def find_models(repository: Path) -> tuple[FoundModel, ...]:
 
 
 def _found(root: Path, path: str) -> FoundModel:
-    try:
-        file = root / path
-        if file.stat().st_size > _LARGEST_READ_BYTES:
+    file = opened_inside(root, path)
+    if file is None:
+        is_there = os.path.lexists(root / path)
+        return FoundModel(path, note=f"not {'a file ' if is_there else ''}in the working tree")
+    with file:
+        if os.fstat(file.fileno()).st_size > LARGEST_BYTES:
             return FoundModel(path, note="too large to look into here")
-        if not file.is_file():
-            return FoundModel(path, note="not a file in the working tree")
-        body = file.read_bytes()
-    except OSError as error:
-        return FoundModel(path, note=f"not in the working tree ({error.strerror})")
+        body = file.read()
     if body.startswith(_LFS_POINTER):
         return FoundModel(path, note="a Git LFS pointer; git lfs pull shows its inputs")
     try:
+        data_files(body)
         graph = onnx.load_model_from_string(body).graph
-    except DecodeError:
+    except (DecodeError, ModelError):
         return FoundModel(path, note="not a readable ONNX file")
     return FoundModel(path, _open_inputs(graph))
 

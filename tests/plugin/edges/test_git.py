@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import msgspec
 import psutil
 import pytest
 
@@ -12,6 +13,7 @@ from tests.support.external_data import model_with_data
 from tests.support.git_repository import Checkout, clone, new_repository
 from tests.support.small_onnx import matmul_model
 from tunegate.artifacts.changes import ModelVersion
+from tunegate.edges import git as git_module
 from tunegate.edges.git import GitRepository
 from tunegate.errors import ModelError, RevisionError
 
@@ -219,3 +221,21 @@ def state(checkout: Checkout) -> list[str]:
     files = [path for path in checkout.path.rglob("*") if path.is_file()]
     seen = [f"{path} {path.stat().st_mtime_ns}" for path in files]
     return sorted([*seen, status, checkout.git("show-ref")])
+
+
+def test_a_text_without_end_is_not_read(origin: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(git_module, "_LARGEST_TEXT_BYTES", 2**20)
+    head = origin.commit({"tunegate.yaml": b"#" * 2_000_000})
+    with pytest.raises(RevisionError, match=r"^tunegate\.yaml: over 1 MiB"):
+        GitRepository(origin.path).read(head, "tunegate.yaml")
+
+
+def test_a_model_that_does_not_fit_into_memory_is_not_looked_into(
+    origin: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two gigabytes of zeros are two megabytes in git."""
+    origin.commit({"models/m.onnx": b"\0" * 2_000_000})
+    monkeypatch.setattr(git_module, "available_bytes", lambda: 7_000_000)
+    large = msgspec.structs.replace(version("HEAD", "models/m.onnx"), size_bytes=2_000_000)
+    with pytest.raises(ModelError, match=r"^models/m.onnx: has 0\.0 GB: there is not the memory"):
+        GitRepository(origin.path).content(large)
