@@ -16,7 +16,6 @@ from tunegate.edges.onnx_graph import graph_digest
 from tunegate.edges.onnx_outline import outline_of
 from tunegate.edges.onnx_scan import data_files
 from tunegate.edges.pointers import (
-    LARGEST_DVC_BYTES,
     LARGEST_POINTER_BYTES,
     dvc_pointer,
     lfs_pointer,
@@ -47,9 +46,9 @@ class GitModelReader:
         entries = [e for e in self._files(revision).values() if e.kind != "submodule"]
         stored = [entry for entry in entries if entry.path.casefold().endswith(_MODEL)]
         tracked = [entry for entry in entries if entry.path.casefold().endswith(_MODEL + _DVC)]
-        sizes = self._repository.sizes([entry.blob for entry in (*stored, *tracked)])
+        sizes = self._repository.sizes([entry.blob for entry in stored])
         versions = [
-            *(self._tracked(revision, entry, sizes.get(entry.blob)) for entry in tracked),
+            *(self._tracked(revision, entry) for entry in tracked),
             *(self._stored(revision, entry, sizes.get(entry.blob)) for entry in stored),
         ]
         trees = self._repository.directories(revision) if versions else {}
@@ -114,13 +113,12 @@ class GitModelReader:
             size_bytes=(size_bytes or 0) if pointer is None else (pointer.size_bytes or 0),
         )
 
-    def _tracked(self, revision: str, entry: TreeEntry, size_bytes: int | None) -> ModelVersion:
+    def _tracked(self, revision: str, entry: TreeEntry) -> ModelVersion:
         """A .dvc file that says nothing still stands for its model: opening it tells what is wrong."""
         path = entry.path[: -len(_DVC)]
         pointer = None
-        if size_bytes is not None and size_bytes <= LARGEST_DVC_BYTES:
-            with suppress(RevisionError, ModelError):
-                pointer = dvc_pointer(self._repository.read(revision, entry.path), path)
+        with suppress(RevisionError, ModelError):
+            pointer = dvc_pointer(self._repository.read(revision, entry.path), path)
         return ModelVersion(
             revision=revision,
             path=path,

@@ -83,6 +83,18 @@ def test_a_child_that_goes_on_in_time_answers(
         assert answer_of(child).status == "ok"
 
 
+def test_a_child_that_works_is_not_taken_for_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(child_module, "_STOPPED_SECONDS", 0.3)
+    with begun(tmp_path) as child:
+        child.send(question(1, "hang"))
+        until = time.monotonic() + 1.0
+        while time.monotonic() < until:
+            assert child.receive() is None
+            time.sleep(0.02)
+
+
 def test_time_that_this_process_did_not_see_does_not_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -214,8 +214,10 @@ def test_an_old_dvc_file_may_have_the_md5_of_unix_line_ends(
 
 
 def test_a_newer_dvc_file_may_not(project: Checkout) -> None:
-    project.commit({f"{PATH}.dvc": dvc_file_of(PATH, b"a\nb")})
-    (project.path / PATH).write_bytes(b"a\r\n")
+    md5, name = md5_of(b"a\nb"), Path(PATH).name
+    text = f"outs:\n- md5: {md5}\n  size: 4\n  hash: md5\n  path: {name}\n"
+    project.commit({f"{PATH}.dvc": text.encode()})
+    (project.path / PATH).write_bytes(b"a\r\nb")
     with pytest.raises(ModelError, match="has other bytes than the pointer says"):
         content_at_head(project)
 

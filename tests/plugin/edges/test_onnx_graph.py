@@ -123,14 +123,15 @@ def test_what_a_loop_ends_by_is_structure() -> None:
 
 def test_what_a_function_makes_a_shape_of_is_structure() -> None:
     def shaped(value: float) -> onnx.ModelProto:
-        inside = [helper.make_node("Cast", ["formal"], ["made"], to=TensorProto.INT64)]
-        opsets = [helper.make_opsetid("", 17)]
-        function = helper.make_function("own", "shape_of", ["formal"], ["made"], inside, opsets)
-        nodes = [
-            helper.make_node("shape_of", ["w"], ["shape"], domain="own"),
-            helper.make_node("Reshape", ["x", "shape"], ["y"]),
+        inside = [
+            helper.make_node("Cast", ["formal"], ["shape"], to=TensorProto.INT64),
+            helper.make_node("Reshape", ["data", "shape"], ["made"]),
         ]
-        model = model_of(nodes, [floats([value], "w")])
+        opsets = [helper.make_opsetid("", 17)]
+        names = ["data", "formal"]
+        function = helper.make_function("own", "shaped", names, ["made"], inside, opsets)
+        node = helper.make_node("shaped", ["x", "w"], ["y"], domain="own")
+        model = model_of([node], [floats([value], "w")])
         model.functions.append(function)
         return model
 

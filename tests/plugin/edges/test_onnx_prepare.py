@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.small_onnx import conv_model, matmul_model, one_node_model, save
 from tunegate.edges import onnx_prepare
-from tunegate.edges.onnx_prepare import prepare
+from tunegate.edges.onnx_prepare import file_digests, prepare
 from tunegate.errors import ModelError
 
 FLOAT = onnx.TensorProto.FLOAT
@@ -103,3 +103,13 @@ def test_weights_in_files_beside_the_model_reach_the_compiler(
     np.testing.assert_array_equal(
         onnx.numpy_helper.to_array(weights[model.graph.initializer[0].name]), expected
     )
+
+
+def test_the_weights_beside_a_large_model_are_in_its_digests(tmp_path: Path) -> None:
+    file = tmp_path / "optimized.onnx"
+    file.write_bytes(b"graph")
+    (tmp_path / "optimized.data").write_bytes(b"weights")
+    before = file_digests(file)
+    (tmp_path / "optimized.data").write_bytes(b"changed")
+    assert set(before) == {"optimized.onnx", "optimized.data"}
+    assert file_digests(file) != before

@@ -84,7 +84,10 @@ ALIASES = "".join(f"v{n}: &v{n} [{', '.join([f'*v{n - 1}'] * 9)}]\n" for n in ra
         ("!!python/object/apply:os.system [true]", "not a DVC file of this name"),
         ("\u2028: \x07", "not a DVC file of this name"),
         (f"v0: &v0 [x]\n{ALIASES}outs: *v11", "not a DVC file of this name"),
-        ("#" * 300_000, "not a DVC file of this name"),
+        (
+            f"outs:\n- {{md5: {md5_of(b'x')}, path: m.onnx}}\n{'#' * 300_000}",
+            "not a DVC file of this name",
+        ),
     ],
 )
 def test_what_dvc_would_not_write_for_one_file_is_refused(text: str, problem: str) -> None:

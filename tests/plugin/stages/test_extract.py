@@ -1,18 +1,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import msgspec
 import pytest
 
 from tests.support.measured_cells import MODEL, make_changes
 from tests.support.tuning_records import make_key, make_shape
+from tunegate.artifacts.changes import SIDES
 from tunegate.artifacts.tasks import TaskUse, TuningTask
-from tunegate.config import TargetConfig
+from tunegate.config import Config, ModelConfig, TargetConfig
 from tunegate.errors import ModelError, UnsupportedModelError
+from tunegate.stages import extract as extract_module
 from tunegate.stages.extract import Wanted, merge
 
 CPU = TargetConfig(name="cpu")
+CONFIG = Config(models=(ModelConfig(path="**"),), targets=(CPU,))
 
 
 def task(name: str, weight: int = 1) -> TuningTask:
@@ -44,6 +48,15 @@ def test_a_task_of_both_sides_is_one_task_with_two_uses() -> None:
 def test_a_task_that_only_the_base_has_is_kept() -> None:
     found = merged([task("new")], [task("old")])
     assert [t.uses[0].side for t in found] == ["head", "base"]
+
+
+def test_both_sides_are_looked_at_also_where_only_weights_differ() -> None:
+    changes = make_changes()
+    retrained = msgspec.structs.replace(changes.models[0], change="weights-only")
+    changes = msgspec.structs.replace(changes, models=(retrained,))
+    files = {(MODEL, side): Path(side) for side in SIDES}
+    wanted = extract_module._wanted(changes, CONFIG, files)
+    assert [side for _, side, _ in wanted] == ["head", "base"]
 
 
 def test_weights_are_trusted_to_leave_no_task_as_it_was() -> None:

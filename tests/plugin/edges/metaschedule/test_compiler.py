@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.support.small_onnx import chain_model, save
+from tests.support.small_onnx import chain_model, conv_model, save
 from tunegate.artifacts.builds import Build
 from tunegate.config import TargetConfig
+from tunegate.edges.child import Child
+from tunegate.edges.conversations import Conversation
+from tunegate.edges.memory_limit import MemoryLimit
 from tunegate.edges.metaschedule.build_model import LIBRARY, OpenModel, build_model
 from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
 from tunegate.edges.metaschedule.functions import functions_of
@@ -17,7 +21,7 @@ from tunegate.edges.metaschedule.import_onnx import import_model
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
 from tunegate.edges.onnx_prepare import prepare
-from tunegate.engine.protocol import BuildModel, Built, ModelFile
+from tunegate.engine.protocol import BuildModel, Built, ListTasks, Measured, ModelFile, Tasks
 from tunegate.ports import BuildJob, ModelJob
 
 GPU = TargetConfig(name="gpu", kind="cuda", arch="sm_80")
@@ -91,3 +95,24 @@ def test_a_build_that_runs_in_no_way_says_why_without_graphs(tmp_path: Path) -> 
     device.is_broken = True
     (found,) = device.build([job(tmp_path, GPU)])
     assert found.error == "broken"
+
+
+@pytest.mark.parametrize("most", [0, 1])
+def test_a_child_stays_with_its_model_where_there_is_memory_for_one(
+    tmp_path: Path, most: int
+) -> None:
+    job = ModelJob(file=save(conv_model(), tmp_path / "m.onnx"), path="m", shapes={}, target=CPU)
+    compiler = MetaScheduleCompiler(tmp_path / "compiler", seed=1)
+    question = ListTasks(
+        model=ModelFile(file="m.onnx", path="m", shapes={}), target=CPU, scratch=str(tmp_path)
+    )
+    plenty = MemoryLimit(8 * 2**30)
+    child: Child[Any] = Child(
+        "tests.support.odd_worker", Measured, variables={}, memory=plenty, log=tmp_path / "log"
+    )
+    talk: Conversation[Any] = Conversation(lambda: child, question)
+    talk.child, talk.replies = child, [Tasks(())]
+    compiler._keep(job, talk, most)
+    assert child.is_running is (most == 1)
+    compiler.close()
+    assert not child.is_running
