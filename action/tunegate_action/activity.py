@@ -34,8 +34,7 @@ def _compared(inputs: Inputs, revisions: Revisions | None) -> list[str]:
     """A release before is found by the command, as its configuration says what tags are called."""
     if revisions is not None:
         base = [] if revisions.base is None else [f"--base={revisions.base}"]
-        plans = inputs.stage in {"all", "plan"} and revisions.policy
-        policy = [f"--policy={revisions.policy}"] if plans else []
+        policy = [f"--policy={revisions.policy}"] if revisions.policy else []
         return [f"--head={revisions.head}", *base, *policy]
     chooses = inputs.since_release and inputs.stage in {"all", "plan"}
     head = [f"--head={inputs.head}"] if inputs.head else []

@@ -163,6 +163,7 @@ def _add_revisions(options: argparse.ArgumentParser) -> None:
 
 def _add_planned_revisions(options: argparse.ArgumentParser) -> None:
     options.add_argument("--base", metavar="REV", help="refuse a plan that has another base")
+    options.add_argument("--policy", metavar="REV", help="refuse a plan judged by another commit")
     options.add_argument(
         "--head", metavar="REV", help="refuse a plan that has another head; default: HEAD"
     )

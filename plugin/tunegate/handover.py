@@ -45,10 +45,17 @@ def read_plan(out: Path) -> TuningPlan:
     return planned
 
 
-def check_revisions(planned: TuningPlan, out: Path, base: str | None, head: str) -> None:
-    """Raises ArtifactError for a plan that is not of this head, or not of the base that is named."""
+def check_revisions(
+    planned: TuningPlan, out: Path, *, head: str | None, base: str | None, policy: str | None
+) -> None:
+    """Raises ArtifactError for a plan that is not of this head, or not of the base or the policy that is
+    named."""
     found = planned.changes.revisions
-    for name, wanted, planned_for in (("head", head, found.head), ("base", base, found.base)):
+    for name, wanted, planned_for in (
+        ("head", head, found.head),
+        ("base", base, found.base),
+        ("policy", policy, found.policy),
+    ):
         if wanted is not None and wanted != planned_for:
             message = (
                 f"{out / 'plan.json'}: made for {name} {_short(planned_for)}, and this is "

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from tunegate.artifacts.changes import ChangeSet, Revisions
+from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.policy_changes import PolicyChange
 from tunegate.config import Config
 from tunegate.edges import config_file, snapshot_pins
@@ -16,7 +17,7 @@ from tunegate.edges.config_revision import FoundConfig, config_at, path_inside
 from tunegate.edges.git import GitRepository
 from tunegate.edges.model_reader import GitModelReader
 from tunegate.edges.snapshot_pins import Pins, pins_at, read_pins
-from tunegate.handover import check_changes, check_release
+from tunegate.handover import check_changes, check_release, check_revisions
 from tunegate.policy.effective import told_in_order
 from tunegate.policy.waivers import Waivers
 from tunegate.selection import judged_as
@@ -92,6 +93,19 @@ class Project:
         told = found.changes.policy_changes
         changes = msgspec.structs.replace(changes, policy_changes=told)
         return self._judged(changes, self._before(revisions))
+
+    def require_plan(self, planned: TuningPlan, settings: Settings) -> None:
+        """That it is of the commits that the command line names, and of the checkout where it names no
+        head. Where it names a base and no policy, the base judges. Raises ArtifactError,
+        RevisionError."""
+        at = self.repository
+        check_revisions(
+            planned,
+            settings.out,
+            head=at.commit_of(settings.head or "HEAD", "--head"),
+            base=at.commit_of(settings.base, "--base"),
+            policy=at.commit_of(settings.policy, "--policy") or ("" if settings.base else None),
+        )
 
     def all_models(self) -> ChangeSet:
         """Every configured model of the head, as if it were new."""

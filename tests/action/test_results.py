@@ -56,3 +56,11 @@ def test_a_verdict_with_another_exit_code_did_not_end_the_run(
     written(tmp_path, "pass", 0)
     found = read_results(tmp_path, before, exit_code)
     assert (found.status, found.verdict, found.markdown) == ("error", None, "")
+
+
+def test_no_link_is_read(tmp_path: Path) -> None:
+    before = stamps(tmp_path)
+    (tmp_path / "secret").write_text("secret")
+    artifact_io.write(tmp_path / "verdict.json", verdict("pass", 0))
+    (tmp_path / "report.md").symlink_to(tmp_path / "secret")
+    assert read_results(tmp_path, before, 0).markdown == ""

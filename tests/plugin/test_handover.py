@@ -28,6 +28,7 @@ from tunegate.handover import (
 CONFIG = Config(models=(ModelConfig(path="*.onnx"),))
 CHANGES = parts.changes(parts.change())
 TASKS = TaskSet(changes=CHANGES, tasks=())
+OTHER = "c" * 40
 BASE, HEAD = parts.REVISIONS.base, parts.REVISIONS.head
 ORIGIN = origin_of(CHANGES, TASKS, CONFIG)
 PLAN = replace(parts.plan(CHANGES, parts.cache()), origin=ORIGIN)
@@ -46,7 +47,7 @@ def out(tmp_path: Path) -> Path:
 
 def test_what_belongs_together_is_taken(out: Path) -> None:
     plan = read_plan(out)
-    check_revisions(plan, out, BASE, HEAD)
+    check_revisions(plan, out, head=HEAD, base=BASE, policy="")
     check_config(plan, out, CONFIG)
     assert plan == PLAN
     assert read_outcomes(out, plan) == [OUTCOME]
@@ -75,17 +76,16 @@ def test_a_plan_of_another_version_is_refused(origin: PlanOrigin | None, out: Pa
 
 
 @pytest.mark.parametrize(
-    ("base", "head", "said"),
+    ("named", "said"),
     [
-        (None, "c" * 40, f"made for head {HEAD[:12]}, and this is cccccccccccc"),
-        ("c" * 40, HEAD, f"made for base {str(BASE)[:12]}, and this is cccccccccccc"),
+        ({"head": OTHER}, f"made for head {HEAD[:12]}, and this is cccccccccccc"),
+        ({"base": OTHER}, f"made for base {str(BASE)[:12]}, and this is cccccccccccc"),
+        ({"policy": OTHER}, "made for policy nothing, and this is cccccccccccc"),
     ],
 )
-def test_a_plan_of_other_revisions_is_refused(
-    base: str | None, head: str, said: str, out: Path
-) -> None:
+def test_a_plan_of_other_revisions_is_refused(named: dict[str, str], said: str, out: Path) -> None:
     with pytest.raises(ArtifactError, match=said) as refused:
-        check_revisions(PLAN, out, base, head)
+        check_revisions(PLAN, out, **{"head": HEAD, "base": None, "policy": None, **named})
     assert refused.value.exit_code == USAGE
 
 

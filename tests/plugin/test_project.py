@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tests.support.git_repository import Checkout, actions_checkout, new_repository
+from tests.support.report_parts import cache, plan
 from tests.support.small_onnx import conv_model
-from tunegate.errors import ConfigError, RevisionError
+from tunegate.artifacts.plans import TuningPlan
+from tunegate.errors import ArtifactError, ConfigError, RevisionError
 from tunegate.project import Review, open_project
 from tunegate.settings import Overrides, Settings
 from tunegate_cache.format.names import Group
@@ -207,3 +210,23 @@ def test_an_old_branch_is_not_told_what_it_has_not_touched(branched: Checkout) -
 def test_a_policy_that_is_no_revision_is_an_error(branched: Checkout) -> None:
     with pytest.raises(RevisionError, match='--policy: "nowhere" is no revision'):
         reviewed(branched, policy="nowhere")
+
+
+def planned(checkout: Checkout, **revisions: str) -> TuningPlan:
+    changes = reviewed(checkout).changes
+    moved = replace(changes.revisions, **revisions)
+    return plan(replace(changes, revisions=moved), cache())
+
+
+def test_a_plan_of_the_named_commits_is_taken(checkout: Checkout) -> None:
+    for named in (Settings(), Settings(base="main"), Settings(head="change")):
+        settings = replace(named, repository=checkout.path)
+        open_project(settings).require_plan(planned(checkout), settings)
+
+
+@pytest.mark.parametrize("name", ["head", "base", "policy"])
+def test_a_plan_that_names_other_commits_is_refused(name: str, checkout: Checkout) -> None:
+    """Where a base is named and no policy, the base judges."""
+    settings = Settings(repository=checkout.path, base="main")
+    with pytest.raises(ArtifactError, match=f"made for {name} cccccccccccc"):
+        open_project(settings).require_plan(planned(checkout, **{name: "c" * 40}), settings)

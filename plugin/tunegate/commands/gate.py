@@ -9,7 +9,7 @@ from tunegate.commands.remembering import remember
 from tunegate.commands.reporting import finish
 from tunegate.edges.output_directory import opened_output
 from tunegate.edges.requirements import require_installed
-from tunegate.handover import check_config, check_revisions, read_outcomes, read_plan
+from tunegate.handover import check_config, read_outcomes, read_plan
 from tunegate.project import open_project
 from tunegate.settings import Settings
 from tunegate.stages.export_models import versions
@@ -22,7 +22,7 @@ def run(settings: Settings) -> int:
     project = open_project(settings)
     with opened_output(settings.out, "gate") as out:
         planned = read_plan(out.path)
-        check_revisions(planned, out.path, *project.repository.named(settings.base, settings.head))
+        project.require_plan(planned, settings)
         outcomes = merge(read_outcomes(out.path, planned))
         review = project.review_of(planned.changes)
         check_config(planned, out.path, review.config)

@@ -8,7 +8,7 @@ from tunegate.commands.standard_output import write_json
 from tunegate.edges.output_directory import opened_output
 from tunegate.edges.requirements import require_installed
 from tunegate.errors import PASS, ConfigError
-from tunegate.handover import check_config, check_revisions, read_plan
+from tunegate.handover import check_config, read_plan
 from tunegate.project import open_project
 from tunegate.settings import Settings
 from tunegate.stages.refresh import refreshed
@@ -20,7 +20,7 @@ def run(settings: Settings, *, shard: int) -> int:
     project = open_project(settings)
     with opened_output(settings.out, "tune") as out:
         planned = read_plan(out.path)
-        check_revisions(planned, out.path, *project.repository.named(settings.base, settings.head))
+        project.require_plan(planned, settings)
         chosen = _chosen(planned, shard, settings)
         review = project.review_of(planned.changes)
         check_config(planned, out.path, review.config)

@@ -48,14 +48,6 @@ class GitHistory:
         """The commit that is checked out. Raises RevisionError."""
         return self._commit("HEAD", "--head")
 
-    def named(self, base: str | None, head: str | None) -> tuple[str | None, str]:
-        """The commits of these revisions, that of the checkout where no head is named. Raises
-        RevisionError."""
-        for revision in filter(None, (base, head)):
-            ensure_here(self._git, revision)
-        commit = self._commit(head or "HEAD", "--head")
-        return (None if base is None else self._commit(base, "--base")), commit
-
     def _status(self) -> str:
         line = ("status", "--porcelain", "--ignore-submodules=all")
         return self._git.text(*line, settings=self._git.without_filters()) or ""

@@ -8,7 +8,7 @@ from tests.support.small_onnx import matmul_model, save
 from tests.support.workspace import Workspace
 from tunegate.commands import init
 from tunegate.edges import config_file
-from tunegate.errors import ConfigError
+from tunegate.errors import ConfigError, TunegateError
 from tunegate.settings import Settings
 
 
@@ -43,3 +43,15 @@ def test_a_repository_without_models_says_what_to_do(workspace: Workspace) -> No
     workspace.git("rm", "-q", "-r", "models")
     with pytest.raises(ConfigError, match=r"tracks no \.onnx file"):
         init.run(Settings(repository=workspace.root))
+
+
+@pytest.mark.parametrize("name", ["tunegate.yaml", ".github"])
+def test_no_link_is_written_through(name: str, workspace: Workspace, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    (workspace.root / name).symlink_to(elsewhere)
+    if name == ".github":
+        elsewhere.mkdir()
+    with pytest.raises(TunegateError, match=r"exists already|is a link"):
+        init.run(Settings(repository=workspace.root))
+    assert not elsewhere.is_file()
+    assert not elsewhere.exists() or list(elsewhere.iterdir()) == []

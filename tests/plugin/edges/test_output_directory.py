@@ -196,7 +196,10 @@ def test_a_directory_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
         opened(tmp_path / "file" / "out")
 
 
-def test_files_that_are_no_json_are_foreign(tmp_path: Path) -> None:
-    (tmp_path / "plan.json").write_text(json.dumps([1]))
+@pytest.mark.parametrize(
+    ("name", "document"), [("plan.json", [1]), ("package.json", {"schema": 1})]
+)
+def test_json_of_somebody_else_is_foreign(name: str, document: object, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(json.dumps(document))
     with pytest.raises(OutputError, match="not made by tunegate"):
         opened(tmp_path)

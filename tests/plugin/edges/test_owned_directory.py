@@ -56,6 +56,17 @@ def test_a_link_that_leads_nowhere_is_refused_too(checkout: Path) -> None:
         refuse_links(Path(".tunegate"))
 
 
+def test_below_the_current_directory_every_link_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A checkout that was unpacked has no `.git`."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "linked").symlink_to(tmp_path / "precious")
+    with pytest.raises(OutputError, match="is a link"):
+        refuse_links(Path("linked/out"))
+
+
 def test_a_link_into_a_checkout_does_not_hide_the_links_in_it(
     checkout: Path, tmp_path: Path
 ) -> None:
