@@ -119,3 +119,17 @@ def test_corrupt_objects_of_the_own_zone_are_no_reason_for_a_miss(tmp_path: Path
     cache = cache_over(store, tmp_path, zone=OWN)
     assert claim(cache) is None
     assert answer(cache) == Miss("absent")
+
+
+class SlowStore(MemoryStore):
+    def names(self, prefix: str) -> Sequence[str]:
+        time.sleep(5)
+        return super().names(prefix)
+
+
+def test_both_questions_share_the_time_of_one_look_up(tmp_path: Path) -> None:
+    cache = cache_over(SlowStore(), tmp_path, zone=OWN, lookup_seconds=1.0)
+    started = time.monotonic()
+    assert answer(cache) == Miss("store-unavailable")
+    assert claim(cache) is None
+    assert time.monotonic() - started < 1.8

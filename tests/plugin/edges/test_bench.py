@@ -21,7 +21,7 @@ from tunegate.edges.bench.messages import Start
 from tunegate.edges.bench.pair_bench import PairBench, block_size
 from tunegate.edges.light_models import seeded_light
 from tunegate.errors import MeasurementError
-from tunegate.ports import Far
+from tunegate.ports import Bench, Far
 
 IMAGE = (1, 3, 224, 224)
 
@@ -200,6 +200,17 @@ def test_both_sides_of_a_launch_are_asked_the_same(small: Path) -> None:
     base, head = both(small)
     assert base == head
     assert base.seed == 7
+
+
+def test_every_pair_of_every_run_has_a_seed_of_its_own(small: Path, tmp_path: Path) -> None:
+    runs = [FreshProcesses(tmp_path, seed) for seed in (1, 1, 2)]
+    first, again, other = ([run.pair(small, small) for _ in range(2)] for run in runs)
+
+    def seeds(pairs: list[Bench]) -> list[int]:
+        return [pair._seed for pair in pairs if isinstance(pair, PairBench)]
+
+    assert seeds(first) == seeds(again)
+    assert len({*seeds(first), *seeds(other)}) == 4
 
 
 def test_a_block_ends_when_its_time_is_over(small: Path, tmp_path: Path) -> None:

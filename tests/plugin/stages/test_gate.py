@@ -53,6 +53,12 @@ def test_launches_decide(effects: tuple[float, ...], status: str, exit_code: int
     assert verdict.findings[0].launches == 4
 
 
+def test_a_verdict_has_the_seed_of_its_measurements() -> None:
+    run = msgspec.structs.replace(make_run(make_measurement(SAME), PAIR), seed="7")
+    verdict = decide(compare(run, GateConfig()), run, make_changes(), tally(None, ()), GateConfig())
+    assert verdict.seed == "7"
+
+
 def test_an_undecided_gate_may_be_told_to_warn_only() -> None:
     verdict = gated(make_measurement(NOISY), gate=GateConfig(inconclusive="warn"))
     assert (verdict.status, verdict.exit_code) == ("inconclusive", 0)

@@ -15,6 +15,7 @@ from tunegate.edges.child import Child
 from tunegate.edges.conversations import Conversation
 from tunegate.edges.memory_limit import MemoryLimit
 from tunegate.edges.metaschedule.build_model import LIBRARY, OpenModel, build_model
+from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact
 from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
 from tunegate.edges.metaschedule.functions import functions_of
 from tunegate.edges.metaschedule.import_onnx import import_model
@@ -116,3 +117,17 @@ def test_a_child_stays_with_its_model_where_there_is_memory_for_one(
     assert child.is_running is (most == 1)
     compiler.close()
     assert not child.is_running
+
+
+def test_a_build_is_run_on_inputs_of_the_runs_seed(tmp_path: Path) -> None:
+    built = Built(key="k", reference="r", functions=(), size_bytes=1, seconds=1.0)
+    memory, seeds = MemoryLimit(1 << 30), set[int]()
+    for seed in (1, 2):
+        talk = MetaScheduleCompiler(tmp_path, seed=seed)._building(
+            job(tmp_path, CPU), False, memory
+        )
+        asked, check = talk._first, talk._then(built)
+        assert isinstance(asked, BuildModel)
+        assert isinstance(check, CheckArtifact)
+        seeds |= {asked.seed, *check.seeds}
+    assert len(seeds) == 6

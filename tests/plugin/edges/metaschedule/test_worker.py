@@ -58,6 +58,15 @@ def request_of_default(tmp_path_factory: pytest.TempPathFactory) -> Measure:
     )
 
 
+def test_candidates_are_compared_on_inputs_of_the_runs_seed(request_of_default: Measure) -> None:
+    """What the default schedule puts out on the inputs of one seed is wrong for another's."""
+    assert worker.answer(request_of_default).status == "ok"
+    again = msgspec.structs.replace(request_of_default, writes_reference=False)
+    assert worker.answer(again).status == "ok"
+    other = msgspec.structs.replace(again, seed=2)
+    assert worker.answer(other).status == "wrong"
+
+
 def test_a_candidate_is_timed_while_its_device_is_held(
     request_of_default: Measure, tmp_path: Path
 ) -> None:

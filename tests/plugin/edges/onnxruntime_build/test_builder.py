@@ -110,3 +110,9 @@ def test_what_cannot_be_run_is_an_error_and_leaves_no_artifact(
     build = built(tmp_path, file)
     assert said in (build.error or "")
     assert not (tmp_path / "b").exists()
+
+
+def test_the_model_is_tried_on_inputs_of_the_runs_seed(tmp_path: Path) -> None:
+    model = ModelJob(file=tmp_path / "m.onnx", path="m.onnx", shapes={}, target=TARGET)
+    job = BuildJob(model=model, records={}, sources={}, directory=tmp_path)
+    assert len({OnnxRuntimeBuilder(tmp_path, seed=n)._request(job).seed for n in (1, 1, 2)}) == 2

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
+from typing import Any, cast
 
 import onnx
 import pytest
@@ -11,6 +12,7 @@ from tests.support.small_onnx import save
 from tunegate.artifacts.builds import Build
 from tunegate.config import TargetConfig
 from tunegate.edges.artifact_file import ArtifactTensor
+from tunegate.edges.bench.runtimes import load_artifact
 from tunegate.edges.metaschedule.checks.check import check
 from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact, Checked
 from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
@@ -85,6 +87,15 @@ def test_the_seed_of_a_run_is_in_no_build(tmp_path: Path) -> None:
         for seed in ("1", "2")
     ]
     assert files[0] == files[1]
+
+
+def test_a_compiled_model_is_timed_on_inputs_of_its_seed(tmp_path: Path) -> None:
+    built(tmp_path)
+    first, again, other = (
+        cast("Any", load_artifact(tmp_path / "b", seed)())[0].numpy() for seed in (1, 1, 2)
+    )
+    assert (first == again).all()
+    assert not (first == other).any()
 
 
 def test_every_output_has_errors_of_its_own_and_the_worst_are_the_builds(tmp_path: Path) -> None:
