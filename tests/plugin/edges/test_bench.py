@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import statistics
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
@@ -13,6 +14,7 @@ import pytest
 
 from tests.support.simulated_gpus import gpu, simulated
 from tests.support.small_onnx import conv_model, matmul_model, save
+from tunegate.edges import memory_limit
 from tunegate.edges.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.edges.bench import process
 from tunegate.edges.bench.devices import Devices
@@ -178,18 +180,21 @@ def test_a_block_of_a_side_that_is_much_slower_stays_short(
     assert block_size(faster_ms, slower_ms) == inferences
 
 
-def test_nothing_around_a_process_tells_the_head_from_the_base(small: Path, tmp_path: Path) -> None:
-    sides = [process.Process(start, tmp_path / "bench.log", {}) for start in both(small)]
-    try:
-        assert len({side.start() > 0 for side in sides}) == 1
+def test_nothing_around_a_process_tells_the_head_from_the_base(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even how much memory is free when it starts."""
+    free = iter(range(64 << 30, 0, -(1 << 30)))
+    monkeypatch.setattr(memory_limit, "available_bytes", lambda: next(free))
+    bench = PairBench(small, small, tmp_path, 1, Devices(None))
+    with ExitStack() as stack:
+        sides = [bench._process(stack, start, {}) for start in bench._starts(7)]
+        assert all(side.start() > 0 for side in sides)
         around = [Path(f"/proc/{side.pid}") for side in sides]
         for name in ("environ", "cmdline"):
             base, head = ((place / name).read_bytes() for place in around)
             assert base == head, name
         assert len({(place / "cwd").resolve() for place in around}) == 1
-    finally:
-        for side in sides:
-            side.close()
 
 
 def both(artifact: Path) -> tuple[Start, Start]:

@@ -14,7 +14,7 @@ from tunegate.edges.bench.blocks import Blocks
 from tunegate.edges.bench.devices import Devices, Lent
 from tunegate.edges.bench.launch_order import LaunchOrder, launch_order
 from tunegate.edges.bench.messages import Start
-from tunegate.edges.bench.process import WARM_UP_SECONDS, Limits, Process, start_of
+from tunegate.edges.bench.process import WARM_UP_SECONDS, Limits, Process, memory_of, start_of
 from tunegate.edges.nvidia.state import Look
 from tunegate.gate.effect import launch_effect, launch_noise, within_spread
 from tunegate.gate.histogram import histogram
@@ -139,6 +139,10 @@ class PairBench:
         return [processes[0], processes[1]]
 
     def _process(self, stack: ExitStack, start: Start, variables: Mapping[str, str]) -> Process:
+        if self._limits.memory is None:
+            # As much is free a moment later as is free now, or not: both sides must have the same limit.
+            memory = memory_of(self._starts(self._seed), self._limits.processes)
+            self._limits = self._limits._replace(memory=memory)
         process = Process(start, self._scratch / "bench.log", variables, self._limits)
         stack.callback(process.close)
         return process

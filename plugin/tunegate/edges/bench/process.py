@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import selectors
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar, cast
 
@@ -20,7 +20,7 @@ from tunegate.edges.bench.messages import (
     Timed,
 )
 from tunegate.edges.child import Child, ChildDiedError
-from tunegate.edges.memory_limit import memory_limit
+from tunegate.edges.memory_limit import MemoryLimit, memory_limit
 from tunegate.errors import MeasurementError
 
 _MODULE = "tunegate.edges.bench.worker"
@@ -32,10 +32,11 @@ Expected = TypeVar("Expected", Ready, Timed, Profiled)
 
 
 class Limits(NamedTuple):
-    """How long an answer may take, and how many processes share the memory."""
+    """How long an answer may take, and how many processes share the memory: as much as is free then, or `memory`."""
 
     seconds: float = LONGEST_SECONDS
     processes: int = 1
+    memory: MemoryLimit | None = None
 
 
 _ALONE = Limits()
@@ -57,8 +58,7 @@ class Process:
             **more,
         }
         self._log = log
-        on = ArtifactFile.read(Path(start.artifact)).device
-        memory = memory_limit("cuda" if on == "cuda" else "llvm", children=limits.processes)
+        memory = limits.memory or memory_of([start], limits.processes)
         self._child: Child[BenchReply] = Child(
             _MODULE, kind, variables=variables, memory=memory, log=log
         )
@@ -107,6 +107,12 @@ class Process:
             raise MeasurementError(message) from error
         message = f"no answer in {self._limit_seconds:.0f} s (log: {self._log})"
         raise MeasurementError(message)
+
+
+def memory_of(starts: Sequence[Start], processes: int) -> MemoryLimit:
+    """For each of so many."""
+    devices = {ArtifactFile.read(Path(start.artifact)).device for start in starts}
+    return memory_limit("cuda" if "cuda" in devices else "llvm", children=processes)
 
 
 def start_of(
