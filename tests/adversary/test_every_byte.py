@@ -114,8 +114,9 @@ def test_a_data_file_that_becomes_a_link_is_an_error(tmp_path: Path) -> None:
     weights.unlink()
     weights.symlink_to("/dev/zero")
     judged = pull_request.judge()
-    assert judged.exit_code == 2
-    assert "its data file models/w.bin is a symbolic link" in judged.err + judged.out
+    assert (judged.exit_code, judged.status()) == (2, "error")
+    (finding,) = judged.verdict["findings"]
+    assert finding["reason"].startswith("its data file models/w.bin is a symbolic link in the head")
 
 
 def test_other_bytes_than_the_lfs_pointer_says_are_an_error(tmp_path: Path) -> None:

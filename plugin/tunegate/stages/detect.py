@@ -74,26 +74,24 @@ def _change(
     if after.storage == "link" and (before is None or _identity(before) != _identity(after)):
         return _unreadable(path, before, config, f"{path} is a symbolic link")
     if before is None:
-        return ModelChange(
-            path=path,
-            kind="added",
-            change=None,
-            base=None,
-            head=reader.opened(after)[0],
-            targets=targets,
-            reason="new in the head",
-        )
+        return _added(reader, config, after)
     old, new, problem = _looked_into(reader, before, after)
     if _identity(old) != _identity(new):
+        if what := _no_file(new):
+            return _unreadable(path, before, config, what)
         change, reason = _compare(old, new, problem)
         return _modified(path, change, old, new, targets, reason)
     if needs_of(config, path) != needs_of(old_config, before.path):
         reason = "its inputs or targets changed in the configuration"
         return _modified(path, "config", old, new, targets, reason)
-    if before.path == path:
-        return None
+    return None if before.path == path else _renamed(before, old, new, targets)
+
+
+def _renamed(
+    before: ModelVersion, old: ModelVersion, new: ModelVersion, targets: tuple[str, ...]
+) -> ModelChange:
     return ModelChange(
-        path=path,
+        path=new.path,
         kind="renamed",
         change=None,
         base=old,
@@ -101,6 +99,31 @@ def _change(
         targets=targets,
         reason=f"renamed from {before.path}, same content",
     )
+
+
+def _added(reader: ModelReader, config: Config, after: ModelVersion) -> ModelChange:
+    head, _ = reader.opened(after)
+    if what := _no_file(head):
+        return _unreadable(after.path, None, config, what)
+    return ModelChange(
+        path=after.path,
+        kind="added",
+        change=None,
+        base=None,
+        head=head,
+        targets=targets_for(config, after.path),
+        reason="new in the head",
+    )
+
+
+def _no_file(version: ModelVersion) -> str:
+    """What is wrong with a data file that is none."""
+    words = {"link": "a symbolic link", "submodule": "a submodule"}
+    kinds = {file.path: file.digest.partition(":")[0] for file in version.external}
+    odd = [
+        f"its data file {path} is {words[kind]}" for path, kind in kinds.items() if kind in words
+    ]
+    return next(iter(odd), "")
 
 
 def _looked_into(
