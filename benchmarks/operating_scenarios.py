@@ -7,6 +7,8 @@ import math
 import numpy as np
 from tests.support.simulated_launches import Chance, Factors, Noise, Scenario, Times
 
+_NAMES = {3: "third", 5: "fifth", 10: "tenth"}
+
 
 def scenarios() -> tuple[Scenario, ...]:
     """At a margin of 3 %, and of 10 % for the mean and the tail of inferences."""
@@ -80,7 +82,7 @@ def _inside() -> tuple[Scenario, ...]:
             return changed
 
         return Scenario(
-            name=f"every {nth}th inference x {slow:g}",
+            name=f"every {_NAMES.get(nth, f'{nth}th')} inference x {slow:g}",
             mean_percent=100 * (slow - 1) / nth,
             inside=change,
             is_promised=promised,

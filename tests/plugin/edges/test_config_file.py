@@ -234,3 +234,10 @@ def test_no_value_is_a_crash(value: object, section: str) -> None:
     else:
         told = ""
     assert "\n" not in told
+
+
+def test_a_share_that_nobody_can_look_for_is_refused() -> None:
+    text = MODELS + "gate:\n  rare-launches: {}\n"
+    assert "the rarest share that can be looked for" in refusal(text.format(0.001))
+    assert parse(text.format(0), "x").gate.rare_launches == 0.0
+    assert parse(text.format(0.05), "x").gate.rare_launches == 0.05

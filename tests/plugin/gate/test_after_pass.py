@@ -8,6 +8,7 @@ from tests.support.measured_cells import make_launches
 from tunegate.artifacts.measurements import Launch
 from tunegate.gate.after_pass import Next, after_pass
 from tunegate.gate.assessment import assess
+from tunegate.gate.histogram import histogram
 from tunegate.gate.looks import PLANNED
 from tunegate.gate.sequential import Rule
 
@@ -72,3 +73,16 @@ def test_a_mode_that_the_launches_to_come_would_prove_is_measured_on() -> None:
     rarer = msgspec.structs.replace(RULE, rare=0.05)
     assert following(quiet(13), make_launches([2.0] * 12), (16, 16), rarer).launch
     assert not following(quiet(13), (*quiet(8), *make_launches([0.7])), (16, 16), rarer).launch
+
+
+def test_a_mean_that_may_be_slower_is_measured_on_before_anything_else() -> None:
+    times = histogram([1.0] * 50)
+    doubtful = tuple(
+        msgspec.structs.replace(
+            x, mean_effect=0.08 + 0.03 * (n % 2), base_times=times, head_times=times
+        )
+        for n, x in enumerate(quiet(6))
+    )
+    assert following(doubtful) == Next(launch=True)
+    last = msgspec.structs.replace(RULE, looks=(4, 6))
+    assert following(doubtful, rule=last) == Next()

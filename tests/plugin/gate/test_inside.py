@@ -104,3 +104,8 @@ def test_what_is_slower_never_makes_a_fail_of_the_mean_a_pass(center: float, spr
 def test_launches_that_kept_no_times_have_no_tests() -> None:
     assert judged(list(make_launches([0.0] * 4))) == ()
     assert judged(launches(1.0, 0.001, count=1)) == ()
+
+
+def test_a_mean_that_is_no_number_is_no_pass() -> None:
+    spoilt = [msgspec.structs.replace(x, mean_effect=math.nan) for _, x in six_launches()]
+    assert judged(spoilt)[0].decision == "undecided"

@@ -204,3 +204,16 @@ def test_the_gate_s_own_keys_come_first_of_what_weakens_it() -> None:
     )
     told = [change.key for change in told_in_order(reversed(judging(base, head).changes))]
     assert told == ["gate.margin-percent", "models[].objective", "targets[].name"]
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "counts"), [(0.2, 0.0, 0.2), (0.2, 0.1, 0.1), (0.2, 0.4, 0.2), (0.0, 0.3, 0.3)]
+)
+def test_rarer_launches_may_be_looked_for_and_never_fewer(
+    base: float, head: float, counts: float
+) -> None:
+    models = (ModelConfig(path="**"),)
+    before, after = (
+        Config(models=models, gate=GateConfig(rare_launches=share)) for share in (base, head)
+    )
+    assert judging(before, after).config.gate.rare_launches == counts

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Sequence
 
 import msgspec
@@ -199,3 +200,8 @@ def test_the_mean_of_the_inferences_is_a_test_of_its_own() -> None:
     assessed = found.assessed(GateConfig())
     assert assessed is not None
     assert (assessed.median, assessed.decision) == ("pass", "fail")
+
+
+def test_a_short_look_that_gives_no_number_is_no_pass() -> None:
+    with pytest.raises(MeasurementError, match="gave no number"):
+        measured(ScriptedBench(SAME, probes=[0.0, math.nan]))
