@@ -12,9 +12,8 @@ import psutil
 import pytest
 
 from tests.support.git_repository import Checkout, clone, new_repository
-from tunegate.edges import git_process
 from tunegate.edges.git import GitRepository
-from tunegate.edges.git_fetch import ensure_here
+from tunegate.edges.git_fetch import ensure_here, fetch_default_branch
 from tunegate.edges.git_process import GitProcess
 from tunegate.errors import EnvironmentUnfitError, RevisionError
 
@@ -89,6 +88,27 @@ def test_a_git_file_that_names_content_of_the_checkout_is_refused(
     assert ran(marking) == ""
 
 
+def test_a_git_directory_that_is_none_does_not_lead_to_the_one_around_it(
+    project: Checkout,
+) -> None:
+    (project.path / "inside" / ".git").mkdir(parents=True)
+    with pytest.raises(RevisionError, match="not a git repository with a working tree"):
+        GitProcess(project.path / "inside")
+
+
+def test_a_submodule_is_not_looked_into(project: Checkout, marking: Path, tmp_path: Path) -> None:
+    """Git would start another of its processes there, and its settings have filters of their own."""
+    other = new_repository(tmp_path / "other")
+    other.commit({"a": b"a", ".gitattributes": b"* filter=planted\n"})
+    allow = ("-c", "protocol.file.allow=always")
+    project.git(*allow, "submodule", "-q", "add", str(other.path), "sub")
+    project.commit({})
+    project.git("-C", "sub", "config", "filter.planted.clean", str(marking))
+    (project.path / "sub" / "a").write_bytes(b"b")
+    GitRepository(project.path).state()
+    assert ran(marking) == ""
+
+
 @pytest.mark.parametrize("address", ["ext::{program} %S", "fd::0/x"])
 @pytest.mark.parametrize("allowed", [None, "ext:fd:file"])
 def test_an_address_that_is_a_command_is_not_fetched_from(
@@ -103,6 +123,16 @@ def test_an_address_that_is_a_command_is_not_fetched_from(
     project.git("remote", "add", "origin", address.format(program=marking))
     for kind in ("ext", "fd"):
         project.git("config", f"protocol.{kind}.allow", "always")
+    assert not ensure_here(GitProcess(project.path), "f" * 40)
+    assert ran(marking) == ""
+
+
+def test_a_helper_for_another_kind_of_address_is_not_started(
+    project: Checkout, marking: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marking.with_name("git-remote-planted").symlink_to(marking)
+    monkeypatch.setenv("PATH", f"{marking.parent}:{os.environ['PATH']}")
+    project.git("remote", "add", "origin", "planted::anything")
     assert not ensure_here(GitProcess(project.path), "f" * 40)
     assert ran(marking) == ""
 
@@ -156,8 +186,10 @@ def test_no_setting_starts_a_program(project: Checkout, marking: Path, tmp_path:
         here.git("config", key, value)
     repository = GitRepository(here.path)
     assert "1 uncommitted" in repository.state()
-    assert repository.read(project.git("rev-parse", "HEAD"), "a.onnx") == b"second"
+    assert repository.read("HEAD", "a.onnx") == b"second"
     assert ensure_here(GitProcess(here.path), project.git("rev-parse", "HEAD~1"))
+    project.commit({"later": b"content"})
+    assert fetch_default_branch(GitProcess(here.path)) == "refs/remotes/origin/main"
     assert repository.trailers("HEAD~1", "HEAD", "Waiver") == ()
     repository.before_last_change("HEAD", "a.onnx")
     assert GitProcess(here.path).text("config", "safe.bareRepository") == "explicit"
@@ -246,15 +278,12 @@ def test_a_machine_without_git_says_what_is_missing(
         GitProcess(project.path)
 
 
-def test_an_interrupt_ends_git_and_what_it_has_started(
-    project: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_ends_git_and_what_it_has_started(project: Checkout, tmp_path: Path) -> None:
     sleeper = tmp_path / "sleeper"
     sleeper.write_text("#!/bin/sh\nsleep 60\n")
     sleeper.chmod(0o755)
     project.git("remote", "add", "origin", "ssh://git@host.invalid/r.git")
     project.git("config", "core.sshCommand", str(sleeper))
-    monkeypatch.setattr(git_process, "_LONGEST_SECONDS", 30)
     git = GitProcess(project.path)
     main = threading.get_ident()
     timer = threading.Timer(1.0, lambda: signal.pthread_kill(main, signal.SIGINT))
