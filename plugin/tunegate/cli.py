@@ -18,8 +18,12 @@ from tunegate.dispatch import COMMANDS
 from tunegate.edges.full_disk import as_full_disk
 from tunegate.edges.signals import cancellable
 from tunegate.errors import BUG, PASS, CancelledError, TunegateError
+from tunegate.render.escape import visible
 from tunegate.unexpected import Ending, explained, was_cancelled
 from tunegate.written_verdict import as_written
+
+_LONGEST_PROBLEM = 4000
+"""Characters of a message: names in it come from the checkout."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -27,7 +31,7 @@ def main(arguments: Sequence[str]) -> int:
     ended = carried_out(arguments)
     if ended.problem:
         with suppress(OSError):  # the terminal may be what was lost
-            sys.stderr.write(f"tunegate: error: {ended.problem}\n")
+            sys.stderr.write(f"tunegate: error: {visible(ended.problem, _LONGEST_PROBLEM)}\n")
             sys.stderr.flush()
     return ended.exit_code
 

@@ -131,6 +131,36 @@ def test_other_bytes_than_the_lfs_pointer_says_are_an_error(tmp_path: Path) -> N
     assert f"not {oid}" in judged.err
 
 
+def test_attributes_that_give_users_other_bytes_are_an_error(tmp_path: Path) -> None:
+    pull_request = PullRequest(tmp_path)
+    save(branching_model("w.txt"), pull_request.root / MODEL)
+    pull_request.write("models/w.txt", "a\nb\n")
+    pull_request.commit_base()
+    pull_request.write(".gitattributes", "*.txt eol=crlf\n")
+    judged = pull_request.judge()
+    assert judged.exit_code == 2
+    said = "models/w.txt: a checkout does not get the committed bytes (.gitattributes: eol=crlf)"
+    assert said in judged.err
+
+
+def test_a_dvc_file_beside_a_model_in_git_is_an_error(tmp_path: Path) -> None:
+    pull_request = PullRequest(tmp_path)
+    slow = conv_model(seed=1).SerializeToString()
+    pull_request.write(f"{MODEL}.dvc", dvc_file_of(MODEL, slow).decode())
+    judged = pull_request.judge()
+    assert judged.exit_code == 2
+    assert f"{MODEL}: in git, and in {MODEL}.dvc too" in judged.err
+
+
+def test_what_only_git_lfs_takes_for_a_pointer_is_an_error(tmp_path: Path) -> None:
+    pull_request = PullRequest(tmp_path)
+    slow = conv_model(seed=2).SerializeToString()
+    (pull_request.root / MODEL).write_bytes(lfs_pointer_to(slow).rstrip())
+    judged = pull_request.judge()
+    assert judged.exit_code == 2
+    assert f"{MODEL}: nearly a Git LFS pointer" in judged.err
+
+
 def test_other_bytes_than_the_dvc_file_says_are_an_error(tmp_path: Path) -> None:
     pull_request = PullRequest(tmp_path)
     harmless = conv_model(seed=1).SerializeToString()

@@ -47,7 +47,8 @@ class ModelVersion(msgspec.Struct, frozen=True, kw_only=True):
     """One model at one revision.
 
     `content_digest` names the bytes (for LFS and DVC it comes from the pointer, nothing is
-    downloaded); a `link` is a symbolic link, which nobody follows. `graph_digest` is the sha-256 of the graph without tensor data, None where the
+    downloaded); a `link` is a symbolic link, which nobody follows, and what is stored in git and by DVC as well
+    (`both`) has no content that all agree on. `graph_digest` is the sha-256 of the graph without tensor data, None where the
     bytes are not at hand.
     """
 
@@ -55,7 +56,7 @@ class ModelVersion(msgspec.Struct, frozen=True, kw_only=True):
     path: ModelPath
     content_digest: str
     graph_digest: str | None
-    storage: Literal["git", "lfs", "dvc", "link"]
+    storage: Literal["git", "lfs", "dvc", "both", "link"]
     size_bytes: int
     external: tuple[ExternalFile, ...] = ()
 

@@ -8,6 +8,7 @@ from tunegate.commands.standard_output import write_json, write_line
 from tunegate.edges.output_directory import opened_output
 from tunegate.errors import PASS
 from tunegate.project import open_project
+from tunegate.render.escape import visible
 from tunegate.render.policy import described, uncovered_line
 from tunegate.settings import Settings
 
@@ -28,15 +29,15 @@ def run(settings: Settings) -> int:
 def _show(changes: ChangeSet) -> None:
     revisions = changes.revisions
     base = revisions.base[:12] if revisions.base else "nothing"
-    write_line(f"{revisions.head[:12]} against {base} ({revisions.reason})")
+    write_line(f"{revisions.head[:12]} against {base} ({visible(revisions.reason)})")
     for policy_change in changes.policy_changes:
-        write_line(f"  {described(policy_change)}")
+        write_line(f"  {described(policy_change, visible)}")
     for change in changes.models:
         kind = f"{change.kind}, {change.change}" if change.change else change.kind
-        write_line(f"  {change.path}: {kind}: {change.reason}")
+        write_line(f"  {visible(change.path)}: {kind}: {visible(change.reason)}")
     write_line(f"  {len(changes.unchanged)} unchanged")
-    uncovered = uncovered_line(changes.uncovered)
+    uncovered = uncovered_line(changes.uncovered, visible)
     if uncovered:
         write_line(f"  {uncovered}")
     for note in changes.notes:
-        write_line(f"  note: {note}")
+        write_line(f"  note: {visible(note)}")

@@ -11,6 +11,7 @@ from tunegate.edges.output_directory import opened_output
 from tunegate.edges.requirements import require_installed
 from tunegate.errors import PASS
 from tunegate.project import open_project
+from tunegate.render.escape import visible
 from tunegate.settings import Settings
 from tunegate.stages.export_models import versions
 from tunegate.stages.plan import matrix
@@ -52,4 +53,4 @@ def _show(planned: TuningPlan) -> None:
             f"  shard {shard.index} on {shard.target}: {len(shard.tasks)} tasks, {trials} trials"
         )
     for note in planned.notes:
-        write_line(f"  note: {note}")
+        write_line(f"  note: {visible(note)}")

@@ -9,6 +9,7 @@ from typing import Literal
 
 from tunegate.artifacts.changes import ModelVersion
 from tunegate.edges.available_memory import available_bytes
+from tunegate.edges.git_attributes import NAME, changes_bytes, conversions, is_safe
 from tunegate.edges.git_events import GitEvents
 from tunegate.edges.git_trailers import trailers_between
 from tunegate.edges.model_content import copy_content
@@ -97,18 +98,43 @@ class GitRepository(GitEvents):
         copy_content(self._git, version, content)
         return content.getvalue()
 
+    def conversions(self, revision: str, paths: Sequence[str]) -> Mapping[str, str]:
+        """The attribute that has a checkout write other bytes than are committed, for each path that
+        has one."""
+        if not paths:
+            return {}
+        attributes = {
+            entry.path: self.read(revision, entry.path)
+            for entry in self.files(revision)
+            if PurePosixPath(entry.path).name == NAME and entry.kind == "file"
+        }
+        return conversions({p: body for p, body in attributes.items() if is_safe(p)}, paths)
+
     def export_model(self, version: ModelVersion, into: Path) -> Path:
         """The model and its external data as files, laid out as in the repository."""
         model = into / PurePosixPath(version.path).name
         body = self.content(version)
         into.mkdir(parents=True, exist_ok=True)
         model.write_bytes(body)
+        written = {version.path: model}
         for name in self._data_files(version, body):
             target = into / name
             target.parent.mkdir(parents=True, exist_ok=True)
+            found = self._data_file(version, name)
             with target.open("x+b") as file:
-                copy_content(self._git, self._data_file(version, name), file)
+                copy_content(self._git, found, file)
+            written[found.path] = target
+        self._refuse_converted(version.revision, written)
         return model
+
+    def _refuse_converted(self, revision: str, written: Mapping[str, Path]) -> None:
+        for path, attribute in self.conversions(revision, list(written)).items():
+            if changes_bytes(attribute, written[path].read_bytes()):
+                message = (
+                    f"{path}: a checkout does not get the committed bytes ({NAME}: {attribute}). "
+                    f"Add the line: {path} -text -ident !working-tree-encoding"
+                )
+                raise ModelError(message)
 
     def _data_files(self, version: ModelVersion, body: bytes) -> tuple[str, ...]:
         try:
@@ -124,8 +150,10 @@ class GitRepository(GitEvents):
             ("git", path),
             ("dvc", f"{path}.dvc"),
         )
-        for storage, stored in storages:
-            entry = self.entry(version.revision, stored)
+        entries = [self.entry(version.revision, stored) for _, stored in storages]
+        if all(entries):
+            return _beside(version, path, "both")
+        for (storage, stored), entry in zip(storages, entries, strict=True):
             if entry is not None and entry.kind == "file":
                 return _beside(version, path, storage)
             if entry is not None:
@@ -153,7 +181,9 @@ def _text(path: bytes) -> str:
     return path.decode("utf-8", "backslashreplace")
 
 
-def _beside(version: ModelVersion, path: str, storage: Literal["git", "dvc"]) -> ModelVersion:
+def _beside(
+    version: ModelVersion, path: str, storage: Literal["git", "dvc", "both"]
+) -> ModelVersion:
     return ModelVersion(
         revision=version.revision,
         path=path,

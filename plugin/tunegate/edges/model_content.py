@@ -10,7 +10,13 @@ from typing import BinaryIO
 from tunegate.artifacts.changes import ModelVersion
 from tunegate.edges.git_process import GitProcess
 from tunegate.edges.lfs_download import lfs_download
-from tunegate.edges.pointers import LARGEST_POINTER_BYTES, Pointer, dvc_pointer, lfs_pointer
+from tunegate.edges.pointers import (
+    LARGEST_POINTER_BYTES,
+    Pointer,
+    dvc_pointer,
+    is_odd_lfs_pointer,
+    lfs_pointer,
+)
 from tunegate.edges.regular_file import opened_inside
 from tunegate.errors import ModelError, RevisionError
 
@@ -25,6 +31,9 @@ def copy_content(git: GitProcess, version: ModelVersion, into: BinaryIO) -> None
     if version.storage == "link":
         message = f"{path}: a symbolic link, which is not followed. Commit the file itself."
         raise ModelError(message)
+    if version.storage == "both":
+        message = f"{path}: in git, and in {path}.dvc too. Remove the one that does not count."
+        raise ModelError(message)
     if version.storage == "dvc":
         _copy_from_dvc(git, version, into)
         return
@@ -34,6 +43,9 @@ def copy_content(git: GitProcess, version: ModelVersion, into: BinaryIO) -> None
     into.seek(0)
     content = into.read()
     pointer = lfs_pointer(content)
+    if is_odd_lfs_pointer(content):
+        message = f"{path}: nearly a Git LFS pointer. Write it anew: git add --renormalize {path}"
+        raise ModelError(message)
     if pointer is not None:
         into.seek(0)
         into.truncate()

@@ -12,6 +12,7 @@ import msgspec
 from tunegate.artifacts.changes import ExternalFile, ModelPath, ModelVersion
 from tunegate.artifacts.outlines import ModelOutline
 from tunegate.edges.git import GitRepository
+from tunegate.edges.git_attributes import NAME
 from tunegate.edges.onnx_graph import graph_digest
 from tunegate.edges.onnx_outline import outline_of
 from tunegate.edges.onnx_scan import data_files
@@ -52,7 +53,8 @@ class GitModelReader:
             *(self._stored(revision, entry, sizes.get(entry.blob)) for entry in stored),
         ]
         trees = self._repository.directories(revision) if versions else {}
-        return {version.path: _beside(version, trees) for version in versions}
+        found = {version.path: _beside(version, trees) for version in _each_once(versions)}
+        return self._as_checked_out(revision, found)
 
     def with_data_files(self, version: ModelVersion) -> tuple[ModelVersion, str]:
         """The version with its data files; as it is, and why, where it cannot be read."""
@@ -154,8 +156,33 @@ class GitModelReader:
     def _with_data(self, version: ModelVersion, names: Sequence[str]) -> ModelVersion:
         directory = PurePosixPath(version.path).parent
         files = self._files(version.revision)
-        external = [_external(str(directory / name), files) for name in names]
+        paths = [str(directory / name) for name in names]
+        converted = self._converted(version.revision, paths)
+        external = [_external(path, files, converted.get(path, "")) for path in paths]
         return msgspec.structs.replace(version, external=tuple(external))
+
+    def _attributes(self, revision: str) -> dict[str, TreeEntry]:
+        files = self._files(revision).items()
+        return {path: entry for path, entry in files if PurePosixPath(path).name == NAME}
+
+    def _converted(self, revision: str, paths: Sequence[str]) -> Mapping[str, str]:
+        has_any = bool(self._attributes(revision))
+        return self._repository.conversions(revision, paths) if has_any else {}
+
+    def _as_checked_out(
+        self, revision: str, found: dict[ModelPath, ModelVersion]
+    ) -> dict[ModelPath, ModelVersion]:
+        """Attributes count as content, above the directories of the models, too."""
+        attributes = self._attributes(revision)
+        converted = self._converted(revision, list(found))
+        return {
+            path: msgspec.structs.replace(
+                version,
+                content_digest=f"{version.content_digest} {converted.get(path, '')}".strip(),
+                external=_with_attributes(version, attributes),
+            )
+            for path, version in found.items()
+        }
 
 
 def _linked(revision: str, entry: TreeEntry) -> ModelVersion:
@@ -176,12 +203,35 @@ def _beside(version: ModelVersion, trees: Mapping[str, str]) -> ModelVersion:
     return msgspec.structs.replace(version, external=(ExternalFile(directory, f"tree:{tree}"),))
 
 
-def _external(path: str, files: Mapping[str, TreeEntry]) -> ExternalFile:
+def _each_once(versions: Sequence[ModelVersion]) -> Sequence[ModelVersion]:
+    """A path that is in git, and in a DVC file too, has content of both kinds."""
+    found: dict[ModelPath, ModelVersion] = {}
+    for version in versions:
+        other = found.get(version.path)
+        if other is not None:
+            digests = f"{other.content_digest}+{version.content_digest}"
+            version = msgspec.structs.replace(version, storage="both", content_digest=digests)  # noqa: PLW2901
+        found[version.path] = version
+    return tuple(found.values())
+
+
+def _with_attributes(
+    version: ModelVersion, attributes: Mapping[str, TreeEntry]
+) -> tuple[ExternalFile, ...]:
+    parents = PurePosixPath(version.path).parents
+    above = (str(parent / NAME) for parent in parents)
+    blobs = [attributes[path].blob for path in above if path in attributes]
+    (beside,) = version.external
+    return (ExternalFile(beside.path, " ".join([beside.digest, *blobs])),)
+
+
+def _external(path: str, files: Mapping[str, TreeEntry], attribute: str) -> ExternalFile:
     """A DVC file's blob or an LFS pointer's changes whenever what it stands for does."""
-    entry = files.get(path) or files.get(path + _DVC)
-    if entry is None:
+    entries = [entry for entry in (files.get(path), files.get(path + _DVC)) if entry is not None]
+    if not entries:
         return ExternalFile(path, "git:missing")
-    return ExternalFile(path, f"{'git' if entry.kind == 'file' else entry.kind}:{entry.blob}")
+    told = [f"{'git' if entry.kind == 'file' else entry.kind}:{entry.blob}" for entry in entries]
+    return ExternalFile(path, f"{'+'.join(told)} {attribute}".strip())
 
 
 _: type[ModelReader] = GitModelReader

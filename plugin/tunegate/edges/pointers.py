@@ -17,6 +17,7 @@ _OID = re.compile(rb"oid sha256:([0-9a-f]{64})")
 _SIZE = re.compile(rb"size (\d{1,19})")
 LARGEST_POINTER_BYTES = 1024
 LARGEST_DVC_BYTES = 256 * 1024
+_OLDER_VERSIONS = {b"version http://git-media.io/v/2", b"version https://hawser.github.com/spec/v1"}
 _FEWEST_LINES = 3
 """Behind the version: the digest, the size, and the end of the last line."""
 _MD5 = re.compile(r"[0-9a-f]{32}")
@@ -44,6 +45,17 @@ def lfs_pointer(content: bytes) -> Pointer | None:
     if not oid or not size or not all(line.startswith(b"ext-") for line in extensions):
         return None
     return Pointer(oid[1].decode(), int(size[1]), "sha256")
+
+
+def is_odd_lfs_pointer(content: bytes) -> bool:
+    """Whether Git LFS would take for a pointer what is none to us: it forgives white space, and knows
+    older versions."""
+    if len(content) > LARGEST_POINTER_BYTES or lfs_pointer(content) is not None:
+        return False
+    lines = [line.strip() for line in content.split(b"\n") if line.strip()]
+    if lines and lines[0] in _OLDER_VERSIONS:
+        lines[0] = _LFS_VERSION
+    return lfs_pointer(b"\n".join([*lines, b""])) is not None
 
 
 def dvc_pointer(content: bytes, path: str) -> Pointer:

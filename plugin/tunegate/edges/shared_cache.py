@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tunegate.artifacts.tasks import CacheUse
 from tunegate.config import CacheConfig
+from tunegate.edges.cache_directory import cache_directory
 from tunegate.edges.signing_key import signing_key
 from tunegate.edges.snapshot_pins import Pins, read_pins
 from tunegate.errors import ConfigError
@@ -152,7 +153,7 @@ def undelivered(config: CacheConfig, *, root: Path) -> int:
 def _absolute(url: str, root: Path) -> str:
     if ":" in url.partition("/")[0]:
         return url
-    return str(root / Path(url).expanduser())
+    return str(cache_directory(url, root))
 
 
 _: type[TaskIndex] = SharedCache

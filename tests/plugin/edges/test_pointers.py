@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.pointer_files import dvc_file_of, lfs_pointer_to, md5_of
-from tunegate.edges.pointers import Pointer, dvc_pointer, lfs_pointer
+from tunegate.edges.pointers import Pointer, dvc_pointer, is_odd_lfs_pointer, lfs_pointer
 from tunegate.errors import ModelError
 
 
@@ -42,6 +43,31 @@ def test_a_pointer_with_something_behind_it_is_a_file_about_pointers() -> None:
 def test_a_pointer_has_no_lines_of_another_kind(line: bytes) -> None:
     version, *rest = lfs_pointer_to(b"model").splitlines()
     assert lfs_pointer(b"\n".join([version, line, *rest, b""])) is None
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        lambda pointer: pointer.rstrip(b"\n"),
+        lambda pointer: pointer.replace(b"\n", b"\r\n"),
+        lambda pointer: b"\n" + pointer,
+        lambda pointer: pointer.replace(
+            b"https://git-lfs.github.com", b"https://hawser.github.com"
+        ),
+    ],
+)
+def test_what_git_lfs_takes_for_a_pointer_and_we_do_not_is_odd(
+    written: Callable[[bytes], bytes],
+) -> None:
+    pointer = lfs_pointer_to(b"model")
+    assert lfs_pointer(written(pointer)) is None
+    assert is_odd_lfs_pointer(written(pointer))
+    assert not is_odd_lfs_pointer(pointer)
+
+
+@given(st.binary(max_size=2000))
+def test_other_content_is_no_odd_pointer(content: bytes) -> None:
+    assert not is_odd_lfs_pointer(content)
 
 
 def test_of_several_files_that_with_the_name_counts() -> None:
