@@ -29,7 +29,7 @@ LISTS = {"PATH": ":", "LD_LIBRARY_PATH": ":;", "LD_PRELOAD": ": ", "LD_AUDIT": "
 UNFIT, BUG, CANCELLED = 4, 70, 130
 RECORD_COLUMNS = 3
 SECRET_NAME = re.compile(r"TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|_KEY", re.IGNORECASE)
-SHORTEST_SECRET = 6
+MIN_SECRET = 6
 DRIVER = Path("/proc/driver/nvidia/version")
 
 
@@ -221,7 +221,7 @@ def escaped(text: str) -> str:
 def without_secrets(text: str, environment: Mapping[str, str]) -> str:
     """As in problem.py, which is not there yet. An index of packages may have a password in its address."""
     for name, value in environment.items():
-        if SECRET_NAME.search(name) and len(value) >= SHORTEST_SECRET:
+        if SECRET_NAME.search(name) and len(value) >= MIN_SECRET:
             text = text.replace(value, "***")
     return re.sub(r"(?<=:/)(/?)[^/@\s]+@", r"\1***@", text)
 

@@ -28,16 +28,16 @@ from stock_model import TARGET, named_model, one_thread
 
 from tunegate.cost_model.draft_features import DraftFeatures
 from tunegate.cost_model.prior import prior_of
-from tunegate.edges.metaschedule.borrowed import expectation
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.space import DesignSpace
+from tunegate.edges.metaschedule.transferred import expectation
 from tunegate.engine.protocol import Candidate, Schedule
 from tunegate_cache.format.records import TransferHit
 
 LOOKS = (1, 2, 3, 4, 6, 8)
-LEAST_FLOPS = 1e5
+MIN_FLOPS = 1e5
 DRAWS = 100
 
 
@@ -67,7 +67,7 @@ def main() -> None:
         tasks = []
         for digest, hit in hits.items():
             function = functions[digest]
-            if function.flops >= LEAST_FLOPS:
+            if function.flops >= MIN_FLOPS:
                 tasks.append(offers(function, hit, scratch / digest))
                 best = min(offer.milliseconds for offer in tasks[-1])
                 print(f"{function.label}: {len(tasks[-1])} offered, best {best:.3f} ms", flush=True)

@@ -36,8 +36,8 @@ from tunegate.edges.metaschedule.search import TaskSearch
 
 KEPT_OUT = ("squeezenet", "resnet50", "transformer-128", "transformer-96", "zfnet512")
 BATCH = 8
-MOST_FLOPS = 1.5e8
-LEAST_FLOPS = 5e5
+MAX_FLOPS = 1.5e8
+MIN_FLOPS = 5e5
 WIDTHS = (7, 9, 13, 14, 15, 17, 26, 27, 28, 35, 52, 55, 56, 75, 112)
 CHANNELS = (
     3,
@@ -88,7 +88,7 @@ def main() -> None:
         for number, model in enumerate(operators(options.operators, random.Random(2026))):
             if number % parts == part:
                 function = function_of(model, Path(scratch) / str(number))
-                if function.workload.digest not in out and function.flops > LEAST_FLOPS:
+                if function.workload.digest not in out and function.flops > MIN_FLOPS:
                     found = tried(function, options.trials, Path(scratch) / f"at-{number}")
                     name = model.graph.name
                     line = msgspec.json.encode(msgspec.structs.replace(found, name=name))
@@ -108,12 +108,12 @@ def kept_out(scratch: Path) -> set[str]:
 
 
 def operators(count: int, chance: random.Random) -> Iterator[onnx.ModelProto]:
-    """Different ones, of less than `MOST_FLOPS`."""
+    """Different ones, of less than `MAX_FLOPS`."""
     seen: set[str] = set()
     while len(seen) < count:
         (kind,) = chance.choices(list(KINDS), list(KINDS.values()))
         name, flops, made = drawn(kind, chance)
-        if name not in seen and flops < MOST_FLOPS:
+        if name not in seen and flops < MAX_FLOPS:
             seen.add(name)
             yield made
 

@@ -26,7 +26,7 @@ from stock_model import named_model
 from tvm.s_tir import meta_schedule as ms
 
 from tunegate.edges.metaschedule import space
-from tunegate.edges.metaschedule.forms import DIRECT, forms_of
+from tunegate.edges.metaschedule.algorithm_variants import DIRECT, forms_of
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.search import TaskSearch

@@ -27,8 +27,8 @@ from tunegate_cache.format.decisions import SamplingInstruction, SamplingKind, c
 from tunegate_cache.format.record_codec import Refused
 from tunegate_cache.format.validate import MAX_RECORD_BYTES, refusal, refusal_of_text
 
-MOST_MS = 100.0
-MOST_GROWTH_BYTES = 32 << 20
+MAX_MS = 100.0
+MAX_GROWTH_BYTES = 32 << 20
 WARM = 2_000
 """Cases before memory is first looked at."""
 SHARES = {"line": 45, "text": 15, "values": 10, "segment": 12, "name": 10, "decisions": 8}
@@ -154,7 +154,7 @@ def fuzz(cases: int, seed: int) -> tuple[dict[str, Tally], int]:
         try:
             reason = case()
             milliseconds = (time.thread_time() - started) * 1e3
-            require(milliseconds <= MOST_MS, f"a case took {milliseconds:.0f} ms")
+            require(milliseconds <= MAX_MS, f"a case took {milliseconds:.0f} ms")
         except Exception as error:
             error.add_note(f"{kind} case {number} of seed {seed}")
             raise
@@ -163,7 +163,7 @@ def fuzz(cases: int, seed: int) -> tuple[dict[str, Tally], int]:
         if number == WARM:
             at_first = psutil.Process().memory_info().rss
     grown = psutil.Process().memory_info().rss - at_first if at_first else 0
-    require(grown <= MOST_GROWTH_BYTES, f"the process grew by {grown >> 20} MiB")
+    require(grown <= MAX_GROWTH_BYTES, f"the process grew by {grown >> 20} MiB")
     return tallies, grown
 
 

@@ -28,13 +28,13 @@ from stock_model import TARGET, named_model
 from turns import next_in_turn
 
 from tunegate.engine import tuning_run
-from tunegate.tuning.behind import Work, behind
 from tunegate.tuning.next_task import Choice, TaskState
+from tunegate.tuning.roofline_gap import Work, roofline_gaps
 from tunegate_cache.format.records import Miss
 
 FIRST, LATER = 3, 8
-LEAST_FLOPS = 1e6
-FEWEST_TO_FIT = 10
+MIN_FLOPS = 1e6
+MIN_TO_FIT = 10
 GAPS = (0.0, 0.2, 0.5, 0.8, 1.2, 1.8, math.inf)
 COUNTS = (0, FIRST + 1, FIRST + LATER + 1, FIRST + 3 * LATER + 1, math.inf)
 
@@ -99,10 +99,10 @@ def steps_of(every: Sequence[Curve]) -> Iterator[Step]:
     ends = range(FIRST, most + 1, LATER)
     last: dict[int, float] = {}
     for before, after in pairwise(ends):
-        gaps = behind([Work(c.flops, c.bytes_moved, at(c, before)) for c in every])
+        gaps = roofline_gaps([Work(c.flops, c.bytes_moved, at(c, before)) for c in every])
         for index, curve in enumerate(every):
             old, new = at(curve, before), at(curve, after)
-            if curve.flops < LEAST_FLOPS or old is None or new is None:
+            if curve.flops < MIN_FLOPS or old is None or new is None:
                 continue
             exponent = math.log(old / new) / math.log(after / before)
             yield Step(before, gaps[index], last.get(index), exponent)
@@ -119,7 +119,7 @@ def show(steps: Sequence[Step]) -> None:
     table("behind the best rate, ln", GAPS, [(step.gap, step.exponent) for step in steps])
     table("candidates before", COUNTS, [(step.candidates, step.exponent) for step in steps])
     known = [step for step in steps if step.before is not None]
-    if len(known) < FEWEST_TO_FIT:
+    if len(known) < MIN_TO_FIT:
         print(f"{len(known)} batches after a first one: too few to fit; give it more --seconds")
         return
     columns = np.array([[1.0, step.gap, step.before] for step in known])

@@ -27,7 +27,7 @@ from tvm.tirx import IndexMap
 
 from tunegate.cost_model.prior import prior_of
 from tunegate.edges.metaschedule import space
-from tunegate.edges.metaschedule.forms import _convolution, forms_of
+from tunegate.edges.metaschedule.algorithm_variants import _convolution, forms_of
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.search import TaskSearch

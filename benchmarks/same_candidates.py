@@ -34,7 +34,7 @@ from tunegate.edges.metaschedule.passes.prepacking import split_kernel
 from tunegate.edges.metaschedule.programs import PROGRAMS
 from tunegate.engine import measuring
 from tunegate.engine.protocol import Measure
-from tunegate.engine.workers.spawning import hire
+from tunegate.engine.workers.spawning import spawn_pool
 
 STOCK_BATCH = 64
 STOCK_MS = 100
@@ -113,21 +113,21 @@ def ours(requests: Mapping[int, Measure], *, workers: int, cuts: bool = False) -
     best: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as directory:
         started = time.monotonic()
-        crew = hire(
+        pool = spawn_pool(
             workers, PROGRAMS.worker, threads=1, kind="llvm", gpus=(), directory=Path(directory)
         )
-        while waiting or crew.pending:
-            if waiting and not crew.waiting:
-                crew.add([timed_as(waiting.pop(0), best, cuts)])
-            crew.dispatch()
-            for request, measured in crew.collect():
+        while waiting or pool.pending:
+            if waiting and not pool.waiting:
+                pool.add([timed_as(waiting.pop(0), best, cuts)])
+            pool.dispatch()
+            for request, measured in pool.collect():
                 if measured.status == "ok":
                     took = found[measured.number] = measured.median_ms
                     workload = request.candidate.workload
                     best[workload] = min(took, best.get(workload, took))
             time.sleep(0.002)
         seconds = time.monotonic() - started
-        crew.close()
+        pool.close()
     return seconds, found
 
 

@@ -35,10 +35,10 @@ from tunegate.edges.memory_limit import memory_limit
 from tunegate.engine import tuner as tuner_module
 from tunegate.engine.protocol import Measured
 from tunegate.engine.workers.device_slots import Place, Slot
-from tunegate.engine.workers.worker_pool import Crew
+from tunegate.engine.workers.worker_pool import WorkerPool
 from tunegate_cache.format.records import TuningRecord
 
-LEAST_TRIALS = 40
+MIN_TRIALS = 40
 ENDLESS = Budget(seconds=None, trials=100_000, min_gain_percent_per_minute=0.0)
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -59,7 +59,7 @@ class SleepingDevices:
     def __init__(self, devices: int, seconds: float, directory: Path) -> None:
         self._devices, self._seconds, self._directory = devices, seconds, directory
 
-    def crew(self) -> Crew:
+    def pool(self) -> WorkerPool:
         places = [
             Place(
                 slots=(
@@ -73,9 +73,9 @@ class SleepingDevices:
             )
             for n in range(self._devices)
         ]
-        return Crew(places, self._begin)
+        return WorkerPool(places, self._begin)
 
-    def careful_crew(self, threads: int) -> None:
+    def confirming_pool(self, threads: int) -> None:
         return None
 
     def _begin(self, place: Place) -> Child[Measured]:
@@ -131,7 +131,7 @@ def main() -> None:
         seconds = options.seconds_per_candidate
         points = []
         for devices in options.devices:
-            trials = max(LEAST_TRIALS, options.batches * devices)
+            trials = max(MIN_TRIALS, options.batches * devices)
             points.append(measured(devices, trials, seconds, tasks, model, scratch))
             print(points[-1], flush=True)
     show(points, seconds)

@@ -14,8 +14,8 @@ import tunegate
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE_ROOTS = ("action", "plugin", "cache")
-LONGEST_FILE_LINES = 300
-LONGEST_FUNCTION_LINES = 40
+MAX_FILE_LINES = 300
+MAX_FUNCTION_LINES = 40
 WEAK_NAMES = {"util", "utils", "helper", "helpers", "common", "base", "manager", "misc"}
 WEAK_WORD = re.compile(r"(^|_)(utils?|helpers?|common|manager|misc)(_|$)")
 
@@ -35,7 +35,7 @@ def name_of(path: Path) -> str:
 
 @pytest.mark.parametrize("path", OURS, ids=name_of)
 def test_a_file_can_be_read_in_one_go(path: Path) -> None:
-    assert len(path.read_text().splitlines()) <= LONGEST_FILE_LINES
+    assert len(path.read_text().splitlines()) <= MAX_FILE_LINES
 
 
 @pytest.mark.parametrize("path", OURS, ids=name_of)
@@ -43,7 +43,7 @@ def test_a_function_fits_on_a_screen(path: Path) -> None:
     too_long = {
         f"{function.name} has {lines} lines"
         for function in functions(path)
-        if (lines := length_without_docstring(function)) > LONGEST_FUNCTION_LINES
+        if (lines := length_without_docstring(function)) > MAX_FUNCTION_LINES
     }
     assert not too_long
 
@@ -113,9 +113,9 @@ def test_a_test_file_mirrors_a_source_file(path: Path) -> None:
 
 
 def test_no_page_or_program_names_the_machine_it_was_written_on() -> None:
-    workplace = re.compile(r"/(work|root|home/[a-z]+)/")
+    project = re.compile(r"/(work|root|home/[a-z]+)/")
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
-    naming = [name_of(path) for path in OURS + pages if workplace.search(path.read_text())]
+    naming = [name_of(path) for path in OURS + pages if project.search(path.read_text())]
     assert not naming
 
 

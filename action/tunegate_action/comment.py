@@ -6,7 +6,7 @@ from typing import Any
 
 from tunegate_action.github import GitHub
 
-MOST_CHARACTERS = 64_000
+MAX_CHARACTERS = 64_000
 _BOT = "Bot"
 
 
@@ -19,7 +19,7 @@ def marker(name: str) -> str:
 def publish(github: GitHub, number: int, name: str, text: str) -> None:
     """Update our comment, or write the first one. Raises GitHubRefusedError."""
     first = marker(name)
-    body = f"{first}\n{text}"[:MOST_CHARACTERS]
+    body = f"{first}\n{text}"[:MAX_CHARACTERS]
     known = next((c for c in github.comments(number) if _is_ours(c, first)), None)
     if known is None:
         github.create(number, body)

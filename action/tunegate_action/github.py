@@ -11,7 +11,7 @@ from tunegate_action.inputs import Secret
 
 _SECONDS = 10
 _PAGE = 100
-_MOST_PAGES = 30
+_MAX_PAGES = 30
 
 
 class GitHubRefusedError(Exception):
@@ -28,7 +28,7 @@ class GitHub:
     def comments(self, number: int) -> list[dict[str, Any]]:
         """Of a pull request, all pages."""
         found: list[dict[str, Any]] = []
-        for page in range(1, _MOST_PAGES + 1):
+        for page in range(1, _MAX_PAGES + 1):
             path = f"/issues/{number}/comments?per_page={_PAGE}&page={page}"
             batch = self._ask("GET", path, None)
             found.extend(batch)

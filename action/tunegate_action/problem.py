@@ -15,7 +15,7 @@ from tunegate_action.config_place import Place
 from tunegate_action.workflow import annotation
 
 _SECRET_NAME = re.compile(r"TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|_KEY", re.IGNORECASE)
-_SHORTEST_SECRET = 6
+_MIN_SECRET = 6
 _IN_ADDRESS = re.compile(r"(?<=:/)(/?)[^/@\s]+@")
 """A path that was made of an address has one slash."""
 _MEANINGS = {
@@ -54,7 +54,7 @@ def problem(
     secrets = {
         value
         for name, value in environment.items()
-        if _SECRET_NAME.search(name) and len(value) >= _SHORTEST_SECRET
+        if _SECRET_NAME.search(name) and len(value) >= _MIN_SECRET
     }
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, "***")

@@ -16,7 +16,7 @@ from tunegate.artifacts.verdicts import Finding, Verdict
 from tunegate.errors import PASS, ArtifactError
 from tunegate.regular_files import read_regular
 from tunegate.render.policy import described
-from tunegate_action.workflow import MOST_ANNOTATIONS, Level, annotation
+from tunegate_action.workflow import MAX_ANNOTATIONS, Level, annotation
 
 Artifact = TypeVar("Artifact", bound=msgspec.Struct)
 _FILES = ("verdict.json", "changes.json", "matrix.json", "report.md", "report.html")
@@ -64,7 +64,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
             if change.weakens
         ]
         shown = [_annotation(f) for f in self.verdict.findings if f.status in _LEVELS]
-        return [*policy, *shown][:MOST_ANNOTATIONS]
+        return [*policy, *shown][:MAX_ANNOTATIONS]
 
 
 Stamps = Mapping[str, tuple[int, int]]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, TextIO
 
 SUMMARY_BYTES = 900 * 1024
-MOST_ANNOTATIONS = 10
+MAX_ANNOTATIONS = 10
 _MESSAGE_CHARACTERS = 4000
 
 Level = Literal["error", "warning", "notice"]

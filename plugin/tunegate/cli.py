@@ -22,7 +22,7 @@ from tunegate.render.escape import visible
 from tunegate.unexpected import Ending, explained, was_cancelled
 from tunegate.written_verdict import as_written
 
-_LONGEST_PROBLEM = 4000
+_MAX_PROBLEM = 4000
 """Characters of a message: names in it come from the checkout."""
 
 
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str]) -> int:
     ended = carried_out(arguments)
     if ended.problem:
         with suppress(OSError):  # the terminal may be what was lost
-            sys.stderr.write(f"tunegate: error: {visible(ended.problem, _LONGEST_PROBLEM)}\n")
+            sys.stderr.write(f"tunegate: error: {visible(ended.problem, _MAX_PROBLEM)}\n")
             sys.stderr.flush()
     return ended.exit_code
 

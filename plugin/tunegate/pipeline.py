@@ -26,7 +26,7 @@ from tunegate.selection import entry_for, shapes_for
 from tunegate.stages.build import build
 from tunegate.stages.choose_runtime import choose_runtime
 from tunegate.stages.compare import compare
-from tunegate.stages.earlier_bases import MOST, with_earlier_bases
+from tunegate.stages.earlier_bases import MAX_EARLIER_BASES, with_earlier_bases
 from tunegate.stages.export_models import export_models
 from tunegate.stages.extract import extract
 from tunegate.stages.fixed_sides import NOTHING_FIXED, Fixed, replaced, restricted
@@ -67,7 +67,7 @@ def _extracted(tools: Tools, changes: ChangeSet) -> TaskSet:
     tasks = _extract(tools, changes)
     if tools.reader is None:
         return tasks
-    for _ in range(MOST):
+    for _ in range(MAX_EARLIER_BASES):
         older = with_earlier_bases(tasks.changes, tasks.broken_bases, tools.reader)
         if older == tasks.changes:
             break

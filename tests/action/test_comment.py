@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tunegate_action.comment import MOST_CHARACTERS, marker, publish
+from tunegate_action.comment import MAX_CHARACTERS, marker, publish
 from tunegate_action.github import GitHub, GitHubRefusedError
 from tunegate_action.inputs import Secret
 
@@ -107,7 +107,7 @@ def test_a_marker_planted_by_a_person_is_not_ours(server: FakeGitHub) -> None:
 
 def test_a_comment_stays_within_githubs_limit(server: FakeGitHub) -> None:
     publish(client(server), 7, "o", "x" * 100_000)
-    assert len(server.comments[0]["body"]) == MOST_CHARACTERS
+    assert len(server.comments[0]["body"]) == MAX_CHARACTERS
 
 
 @pytest.mark.parametrize("status", [403, 404, 422, 429, 500])

@@ -19,7 +19,7 @@ from tunegate.edges.built_artifact import built_artifact
 from tunegate.edges.output_directory import opened_output
 from tunegate.errors import ArtifactError
 from tunegate.settings import Settings
-from tunegate.toolbox import opened_measuring
+from tunegate.wiring import opened_measuring
 
 LIGHT_RUN = """\
 import sys

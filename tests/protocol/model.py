@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 Set = frozenset[int]
 Archives = frozenset[Set]
 _NOTHING: Set = frozenset()
-_MOST_ATTEMPTS = 3
+_MAX_ATTEMPTS = 3
 
 
 class Variant(NamedTuple):
@@ -258,7 +258,7 @@ def _read(world: World, process: Process, variant: Variant) -> Steps:
         case "get":
             fresh = process.listed - process.head.covers
             attempts = process.number + 1
-            if not fresh <= world.segments and attempts < _MOST_ATTEMPTS:
+            if not fresh <= world.segments and attempts < _MAX_ATTEMPTS:
                 again = "list" if variant.reads == "list, head" else "read head"
                 yield process._replace(step=again, number=attempts), world, ""
                 return

@@ -27,7 +27,7 @@ from tunegate_cache.stores.store import MaintainedStore, ObjectStore, StoreUnava
 
 MAIN = group_of("main", TARGET)
 KEYS = TrustedKeys()
-CRASH, LOSE, LONGEST_RUN = 29, 5, 12
+CRASH, LOSE, MAX_RUN = 29, 5, 12
 """Of so many choices one kills the process, or loses an answer."""
 
 Choices = st.lists(st.integers(0, 2**16), min_size=20, max_size=80)
@@ -65,7 +65,7 @@ class Team:
             process = alive[choice % len(alive)]
             # Long runs beside short ones: what is dangerous is a process that stands still while
             # others finish.
-            for _ in range(1 + choice // 16 % LONGEST_RUN):
+            for _ in range(1 + choice // 16 % MAX_RUN):
                 if not process.is_over:
                     process.step(crash=choice % CRASH == 0)
                     self._check_durability()

@@ -36,11 +36,11 @@ def _outcome(row: TaskRow) -> TaskOutcome:
         stopped=row.stopped,
         failures={"compile": 2, "timeout": 1} if row.trials else {},
         search_seconds=row.trials * 0.02,
-        ledger=_ledger(row),
+        ledger=_costs(row),
     )
 
 
-def _ledger(row: TaskRow) -> tuple[CandidateCost, ...]:
+def _costs(row: TaskRow) -> tuple[CandidateCost, ...]:
     """Every third candidate is better than the one before; the last is measured again."""
     looks = tuple(
         CandidateCost(

@@ -18,8 +18,8 @@ import msgspec
 
 ROOT = "ms1"
 _TARGET_DIGITS = 16
-_LONGEST_ZONE = 120
-_LONGEST_NAME = 1024
+_MAX_ZONE = 120
+_MAX_NAME = 1024
 """S3 has no longer ones."""
 _ZONE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
 
@@ -99,11 +99,11 @@ class SegmentName(msgspec.Struct, frozen=True, kw_only=True):
 
 def zone_problem(zone: str) -> str | None:
     """Why a text is not a zone (`main`, `rel`, `team/x`, `pr/owner/repo/7`, `dev/me`), or None."""
-    if _ZONE.fullmatch(zone) and len(zone) <= _LONGEST_ZONE:
+    if _ZONE.fullmatch(zone) and len(zone) <= _MAX_ZONE:
         return None
     return (
         f'zone "{zone}" must be words of letters, digits, ".", "_" and "-", joined by "/", '
-        f"at most {_LONGEST_ZONE} characters together"
+        f"at most {_MAX_ZONE} characters together"
     )
 
 
@@ -126,8 +126,8 @@ def segment_name(
 
 def parse_segment(name: str) -> SegmentName | None:
     """The parts of a segment's name; None for any other object."""
-    match = _SEGMENT.fullmatch(name) if len(name) <= _LONGEST_NAME else None
-    if match is None or len(match["zone"]) > _LONGEST_ZONE:
+    match = _SEGMENT.fullmatch(name) if len(name) <= _MAX_NAME else None
+    if match is None or len(match["zone"]) > _MAX_ZONE:
         return None
     return SegmentName(
         zone=match["zone"],

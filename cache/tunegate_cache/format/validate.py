@@ -20,8 +20,8 @@ _MAX_DECISIONS = 256
 _MAX_FACTORS = 32
 _MAX_EXTENTS = 4096
 _LARGEST = 2**53
-_LONGEST_INTEGER = len(str(-_LARGEST))
-_LEAST_DECISION, _LEAST_FACTOR = -2, 1
+_MAX_INTEGER = len(str(-_LARGEST))
+_MIN_DECISION, _MIN_FACTOR = -2, 1
 """A single value may say "inline" (-2) or "root" (-1); where there are several, they are factors of
 a loop, and a factor of 0 ends the compiler's process with a division."""
 
@@ -85,7 +85,7 @@ def _finite(text: str) -> float:
 
 def _bounded(text: str) -> int:
     """Not even converted when it is long: that takes time in the square of the digits."""
-    number = int(text) if len(text) <= _LONGEST_INTEGER else None
+    number = int(text) if len(text) <= _MAX_INTEGER else None
     if number is None or not -_LARGEST <= number <= _LARGEST:
         message = "number out of range"
         raise _RefusedTextError(message)
@@ -132,7 +132,7 @@ def _bad_decisions(record: TuningRecord) -> str | None:
     for _, values in decisions:
         if not 1 <= len(values) <= _MAX_FACTORS:
             return "bad decision"
-        least = _LEAST_DECISION if len(values) == 1 else _LEAST_FACTOR
+        least = _MIN_DECISION if len(values) == 1 else _MIN_FACTOR
         if not all(least <= value <= _LARGEST for value in values):
             return "decision out of range"
     return None

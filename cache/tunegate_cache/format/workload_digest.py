@@ -29,7 +29,7 @@ _NAMES = {
     "s_tir.SBlock": "name_hint",
     "tirx.SBlock": "name_hint",
 }
-_MOST_STEPS = 2_000_000
+_MAX_STEPS = 2_000_000
 """A large function of a real model takes a few thousand."""
 _ARRAYS = frozenset({"ffi.Array", "ffi.List"})
 _MAPS = frozenset({"ffi.Map", "ffi.Dict"})
@@ -86,7 +86,7 @@ class _Walk:
     def tokens(self, root: int) -> Iterator[_Token]:
         # Not recursive: the body of a concatenation is as deep as its inputs are many.
         stack: list[_Token] = [_Reference(root)]
-        for _ in range(_MOST_STEPS):
+        for _ in range(_MAX_STEPS):
             if not stack:
                 return
             part = stack.pop()
@@ -94,7 +94,7 @@ class _Walk:
                 stack.extend(reversed(self._parts(part.index)))
             else:
                 yield part
-        message = f"a walk of more than {_MOST_STEPS} steps: the graph has a cycle"
+        message = f"a walk of more than {_MAX_STEPS} steps: the graph has a cycle"
         raise ValueError(message)
 
     def _parts(self, index: int) -> list[_Token]:

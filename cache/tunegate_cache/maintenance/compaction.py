@@ -161,7 +161,7 @@ class Compactor:
         for name, body in self._bodies(sorted(fresh, key=lambda segment: segment.file)):
             if not self._add_segment(hot, name, body, revoked):
                 continue
-            if batch and size + len(body) > archive.LARGEST_BYTES:
+            if batch and size + len(body) > archive.MAX_BYTES:
                 archives.append(
                     write_content(self._store, self._group, "cold", archive.pack(batch))
                 )

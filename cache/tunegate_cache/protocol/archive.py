@@ -14,7 +14,7 @@ import msgspec
 from tunegate_cache.format.names import Group, SegmentName
 from tunegate_cache.stores.store import ObjectStore
 
-LARGEST_BYTES = 32 * 1024 * 1024
+MAX_BYTES = 32 * 1024 * 1024
 """A compaction begins another archive beyond this."""
 _MAGIC = b"tunegate archive 1\n"
 _LENGTH_BYTES = 8

@@ -28,7 +28,7 @@ from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore, Pointe
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
 _ATTEMPTS = 3
-_MOST_FRESH = 400
+_MAX_FRESH = 400
 """More segments than this are a sign that nobody compacts; the latest are read."""
 
 Pins = Mapping[Group, str]
@@ -192,9 +192,9 @@ class GroupReader:
     ) -> Iterator[TuningRecord]:
         """Newest first, so that the budget buys the best."""
         newest = sorted(fresh, key=lambda name: -name.milliseconds)
-        if len(newest) > _MOST_FRESH:
+        if len(newest) > _MAX_FRESH:
             self._trouble.uncompacted(target, len(newest))
-        asked = {name: partial(self._store.read, name.name) for name in newest[:_MOST_FRESH]}
+        asked = {name: partial(self._store.read, name.name) for name in newest[:_MAX_FRESH]}
         for name, body in self._answers(asked, target, deadline, is_last=is_last):
             yield from self.unpacked(name, body, target, deadline, revoked.get(name.group, ()))
 

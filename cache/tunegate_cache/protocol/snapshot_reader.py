@@ -16,9 +16,9 @@ from tunegate_cache.protocol.read_trouble import ReadTrouble
 from tunegate_cache.stores.gather_with_deadline import in_time
 from tunegate_cache.stores.store import ObjectStore
 
-_MOST_REQUESTS = 32
+_MAX_REQUESTS = 32
 _FIRST_GAP_BYTES = 64 * 1024
-_LARGEST_BYTES = 8 * 1024 * 1024
+_MAX_BYTES = 8 * 1024 * 1024
 
 
 class _Span(msgspec.Struct, frozen=True):
@@ -104,7 +104,7 @@ def _spans(snapshot: OpenSnapshot, blocks: Sequence[Block]) -> list[_Span]:
     and the gap grows until the requests are few."""
     gap = _FIRST_GAP_BYTES
     spans = _joined(snapshot, blocks, gap)
-    while len(spans) > _MOST_REQUESTS and gap < _LARGEST_BYTES:
+    while len(spans) > _MAX_REQUESTS and gap < _MAX_BYTES:
         gap *= 2
         spans = _joined(snapshot, blocks, gap)
     return spans
@@ -134,5 +134,5 @@ def _is_near(group: Sequence[Block], block: Block, gap: int) -> bool:
     return (
         block.pack == last.pack
         and block.start - (last.start + last.size) <= gap
-        and block.start + block.size - first.start <= _LARGEST_BYTES
+        and block.start + block.size - first.start <= _MAX_BYTES
     )

@@ -69,7 +69,7 @@ class Trust(msgspec.Struct, frozen=True):
     signer: Signer | None = None
 
 
-MOST_RECORDS_OF_A_RUN = 20_000
+MAX_RECORDS_OF_A_RUN = 20_000
 _BUDGET = Seconds()
 _TRUST = Trust()
 
@@ -201,10 +201,10 @@ class TuningCache:
     def _is_too_much(self, records: Sequence[TuningRecord]) -> bool:
         """A run that writes without end would crowd out everybody else's."""
         self._offered += len(records)
-        if self._offered <= MOST_RECORDS_OF_A_RUN:
+        if self._offered <= MAX_RECORDS_OF_A_RUN:
             return False
         self.statistics.note(
-            f"cache: this run has more than {MOST_RECORDS_OF_A_RUN} records; the others are not stored"
+            f"cache: this run has more than {MAX_RECORDS_OF_A_RUN} records; the others are not stored"
         )
         return True
 

@@ -10,7 +10,7 @@ Outcome = Literal["answered", "busy", "failed", "timed out"]
 
 OPEN_SECONDS = 60.0
 _ERRORS: dict[Outcome, float] = {"answered": 0.0, "busy": 0.5, "failed": 1.0, "timed out": 1.0}
-_FEWEST_CALLS, _REMEMBERED_CALLS, _SHARE_OF_ERRORS = 8, 16, 0.5
+_MIN_CALLS, _REMEMBERED_CALLS, _SHARE_OF_ERRORS = 8, 16, 0.5
 _TIMEOUTS_IN_A_ROW = 3
 
 
@@ -59,7 +59,7 @@ class Breaker:
             return True
         errors = sum(_ERRORS[outcome] for outcome in self._recent)
         calls = len(self._recent)
-        return calls >= _FEWEST_CALLS and errors >= _SHARE_OF_ERRORS * calls
+        return calls >= _MIN_CALLS and errors >= _SHARE_OF_ERRORS * calls
 
     def _open(self) -> None:
         """For a minute from now; a trial that never comes back costs no more than that."""

@@ -29,7 +29,7 @@ _CONNECT_SECONDS, _READ_SECONDS, _ANSWER_SECONDS, _ATTEMPTS = 1, 3, 30, 3
 _ABSENT = {"NoSuchKey", "404", "NotFound"}
 _DENIED = {"ExpiredToken", "InvalidToken", "TokenRefreshRequired"}
 """Refusals that S3 gives with status 400."""
-_MOST_PAGES = 1000
+_MAX_PAGES = 1000
 """A million names: a listing that goes on after that would go on for ever."""
 
 
@@ -130,7 +130,7 @@ class S3Store:
     def _keys(self, client: Client, prefix: str) -> Iterator[str]:
         pages = client.get_paginator("list_objects_v2")
         for number, page in enumerate(pages.paginate(Bucket=self._bucket, Prefix=prefix)):
-            problem = "a listing without end" if number >= _MOST_PAGES else _problem(page, prefix)
+            problem = "a listing without end" if number >= _MAX_PAGES else _problem(page, prefix)
             if problem:
                 raise StoreUnavailableError(problem)
             for found in page.get("Contents", ()):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from tunegate.cache_place import answering, open_place
+from tunegate.cache_admin import answering, open_place
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines
 from tunegate.edges.shared_cache import undelivered_store

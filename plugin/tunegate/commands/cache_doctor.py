@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tunegate.cache_place import CachePlace, open_place
+from tunegate.cache_admin import CacheAdmin, open_place
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines, show_table
 from tunegate.edges.health import Check
@@ -46,7 +46,7 @@ def run(settings: Settings) -> int:
     return PASS if all(check.ok for check in checks) else UNFIT
 
 
-def _diagnosis(place: CachePlace) -> tuple[list[Check], list[str]]:
+def _diagnosis(place: CacheAdmin) -> tuple[list[Check], list[str]]:
     config = place.config
     try:
         held = summary(place.store)
@@ -67,7 +67,7 @@ def _diagnosis(place: CachePlace) -> tuple[list[Check], list[str]]:
     return checks, [*steps, *_upkeep(place, held)]
 
 
-def _unreachable(place: CachePlace) -> Iterator[str]:
+def _unreachable(place: CacheAdmin) -> Iterator[str]:
     if not is_remote(place.config.url):
         yield f"make {place.config.url} a directory that this user may read and write"
         return
@@ -79,7 +79,7 @@ def _unreachable(place: CachePlace) -> Iterator[str]:
     yield "run tunegate cache doctor again"
 
 
-def _writing(place: CachePlace, steps: list[str]) -> Iterator[Check]:
+def _writing(place: CacheAdmin, steps: list[str]) -> Iterator[Check]:
     try:
         findings = probe(place.store)
     except StoreUnavailableError as error:
@@ -94,7 +94,7 @@ def _writing(place: CachePlace, steps: list[str]) -> Iterator[Check]:
     steps.extend(f.detail for f in findings if not f.ok and f.detail)
 
 
-def _trust(place: CachePlace, steps: list[str]) -> Iterator[Check]:
+def _trust(place: CacheAdmin, steps: list[str]) -> Iterator[Check]:
     zone = place.config.zone
     required = place.keys.is_required(zone)
     if place.signer is not None:
@@ -111,7 +111,7 @@ def _trust(place: CachePlace, steps: list[str]) -> Iterator[Check]:
     yield Check("signing key", ok=True, detail="none: whoever may write to the store is believed")
 
 
-def _local(place: CachePlace, steps: list[str]) -> Iterator[Check]:
+def _local(place: CacheAdmin, steps: list[str]) -> Iterator[Check]:
     waiting = undelivered(place.config, root=place.root)
     if waiting:
         yield Check("waiting here", ok=True, detail=f"{waiting} segments are not delivered yet")
@@ -121,7 +121,7 @@ def _local(place: CachePlace, steps: list[str]) -> Iterator[Check]:
         yield Check("pin", ok=True, detail=f"{NAME} pins {len(pins)} snapshots")
 
 
-def _upkeep(place: CachePlace, held: tuple[PlaceSummary, ...]) -> Iterator[str]:
+def _upkeep(place: CacheAdmin, held: tuple[PlaceSummary, ...]) -> Iterator[str]:
     if not held:
         yield f"the cache is empty: put {_setting(place)} into tunegate.yaml and commit it"
         yield "run tunegate run on the default branch: what it learns is what pull requests find"
@@ -136,7 +136,7 @@ def _upkeep(place: CachePlace, held: tuple[PlaceSummary, ...]) -> Iterator[str]:
         yield "nothing: the cache is in use and in order"
 
 
-def _setting(place: CachePlace) -> str:
+def _setting(place: CacheAdmin) -> str:
     config = place.config
     parts = {"url": config.url, "endpoint-url": config.endpoint_url, "region": config.region}
     return f"cache: {{{', '.join(f'{key}: {value}' for key, value in parts.items() if value)}}}"

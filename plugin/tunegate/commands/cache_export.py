@@ -19,8 +19,8 @@ from tunegate.selection import shapes_for
 from tunegate.settings import Settings
 from tunegate.stages.export_models import ModelFiles, export_models
 from tunegate.stages.extract import extract
-from tunegate.toolbox import opened_tools
 from tunegate.tools import Tools
+from tunegate.wiring import opened_tools
 from tunegate_cache.format.records import ExactHit, TuningRecord, WorkloadKey
 
 Records = dict[WorkloadKey, tuple[TuningRecord, ...]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tunegate.cache_place import CachePlace, answering, open_place
+from tunegate.cache_admin import CacheAdmin, answering, open_place
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines, show_table
 from tunegate.errors import PASS, UNFIT
@@ -36,13 +36,13 @@ def run(settings: Settings, *, repair: bool) -> int:
     return UNFIT if left else PASS
 
 
-def _flaws(place: CachePlace, zone: str | None) -> tuple[Flaw, ...]:
+def _flaws(place: CacheAdmin, zone: str | None) -> tuple[Flaw, ...]:
     return tuple(
         flaw for group in place.groups(zone) for flaw in flaws(place.store, group, place.keys)
     )
 
 
-def _repaired(place: CachePlace, found: tuple[Flaw, ...]) -> tuple[Compaction, ...]:
+def _repaired(place: CacheAdmin, found: tuple[Flaw, ...]) -> tuple[Compaction, ...]:
     """What a store gives back damaged is of no use to anybody: such a segment is deleted. All else
     a compaction makes anew from the archives."""
     for name in broken_segments(list(found)):

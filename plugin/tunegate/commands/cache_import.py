@@ -29,8 +29,8 @@ from tunegate.stages.elect import elect
 from tunegate.stages.election import Candidacy, Elected, candidacies
 from tunegate.stages.export_models import ModelFiles, export_models
 from tunegate.stages.extract import extract
-from tunegate.toolbox import opened_tools
 from tunegate.tools import Tools
+from tunegate.wiring import opened_tools
 from tunegate_cache.format.records import (
     DeviceFingerprint,
     ExactHit,

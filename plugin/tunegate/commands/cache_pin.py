@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tunegate.cache_place import CachePlace, answering, open_place
+from tunegate.cache_admin import CacheAdmin, answering, open_place
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines, show_table
 from tunegate.edges.snapshot_pins import NAME, Pin, write_pins
@@ -43,11 +43,11 @@ def run(settings: Settings, *, remove: bool) -> int:
     return PASS
 
 
-def _zones(place: CachePlace) -> tuple[str, ...]:
+def _zones(place: CacheAdmin) -> tuple[str, ...]:
     return tuple(dict.fromkeys((place.config.zone, *place.config.read_zones)))
 
 
-def _pins(place: CachePlace) -> list[Pin]:
+def _pins(place: CacheAdmin) -> list[Pin]:
     found = []
     for zone in _zones(place):
         for group in place.groups(zone):

@@ -16,8 +16,8 @@ from tunegate.stages.elect import elect
 from tunegate.stages.election import Candidacy, Elected, candidacies
 from tunegate.stages.export_models import export_models
 from tunegate.stages.extract import extract
-from tunegate.toolbox import opened_tools
 from tunegate.tools import Tools
+from tunegate.wiring import opened_tools
 from tunegate_cache.format.names import zone_problem
 from tunegate_cache.format.records import TuningRecord
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tunegate.cache_place import answering, open_place
+from tunegate.cache_admin import answering, open_place
 from tunegate.commands.cache_compact import show_compactions
 from tunegate.errors import PASS, ConfigError
 from tunegate.settings import Settings

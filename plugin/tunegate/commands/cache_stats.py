@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tunegate.cache_place import answering, open_place
+from tunegate.cache_admin import answering, open_place
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_table
 from tunegate.errors import PASS

@@ -7,7 +7,7 @@ import msgspec
 from tunegate import artifact_io
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.tasks import ResolvedTask, TuningTask
-from tunegate.cache_place import answering, open_place
+from tunegate.cache_admin import answering, open_place
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines
 from tunegate.errors import PASS, ConfigError

@@ -23,7 +23,7 @@ from tunegate.edges.requirements import require_installed
 from tunegate.errors import ConfigError
 from tunegate.settings import Settings, overridden
 from tunegate.stages.fixed_sides import Fixed
-from tunegate.toolbox import opened_tools
+from tunegate.wiring import opened_tools
 
 _NO_REVISIONS = Revisions(base=None, head="")
 

@@ -17,7 +17,7 @@ from tunegate.edges.built_artifact import built_artifact
 from tunegate.edges.output_directory import opened_output
 from tunegate.ports import Benchmarker
 from tunegate.settings import Settings
-from tunegate.toolbox import opened_measuring
+from tunegate.wiring import opened_measuring
 
 
 def compare_artifacts(settings: Settings, config: Config, base: Path, head: Path) -> int:

@@ -13,8 +13,8 @@ from tunegate.handover import check_config, read_outcomes, read_plan
 from tunegate.project import open_project
 from tunegate.settings import Settings
 from tunegate.stages.export_models import versions
-from tunegate.toolbox import opened_tools
 from tunegate.tuning.merge import merge
+from tunegate.wiring import opened_tools
 
 
 def run(settings: Settings) -> int:

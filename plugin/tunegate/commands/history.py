@@ -6,7 +6,7 @@ import msgspec
 
 from tunegate import artifact_io
 from tunegate.artifacts.history import HistoryEntry
-from tunegate.cache_place import answering, open_place
+from tunegate.cache_admin import answering, open_place
 from tunegate.commands.standard_output import write_json, write_line
 from tunegate.edges.history_log import read_history
 from tunegate.edges.output_directory import opened_output

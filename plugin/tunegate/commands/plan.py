@@ -15,7 +15,7 @@ from tunegate.render.escape import visible
 from tunegate.settings import Settings
 from tunegate.stages.export_models import versions
 from tunegate.stages.plan import matrix
-from tunegate.toolbox import opened_tools
+from tunegate.wiring import opened_tools
 
 
 def run(settings: Settings) -> int:

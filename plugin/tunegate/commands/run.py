@@ -10,7 +10,7 @@ from tunegate.edges.requirements import require_installed
 from tunegate.project import open_project
 from tunegate.settings import Settings
 from tunegate.stages.export_models import versions
-from tunegate.toolbox import opened_tools
+from tunegate.wiring import opened_tools
 
 
 def run(settings: Settings) -> int:

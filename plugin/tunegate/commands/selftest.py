@@ -17,8 +17,8 @@ from tunegate.edges.output_directory import opened_output
 from tunegate.errors import PASS, UNFIT, ModelError
 from tunegate.ports import BuildJob, ModelJob, Shapes
 from tunegate.settings import Settings
-from tunegate.stages.qualify import Qualification, qualify
-from tunegate.toolbox import opened_measuring
+from tunegate.stages.selftest import Qualification, qualify
+from tunegate.wiring import opened_measuring
 
 _MODEL = "squeezenet"
 _COLUMNS = ("made slower by", "verdict", "measured", "launches", "seconds")

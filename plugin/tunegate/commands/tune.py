@@ -12,7 +12,7 @@ from tunegate.handover import check_config, read_plan
 from tunegate.project import open_project
 from tunegate.settings import Settings
 from tunegate.stages.refresh import refreshed
-from tunegate.toolbox import opened_tools
+from tunegate.wiring import opened_tools
 
 
 def run(settings: Settings, *, shard: int) -> int:

@@ -11,11 +11,11 @@ import math
 
 from tunegate.cost_model.loop_nest import Decided, LoopNest
 
-MOST_STATEMENTS = 255
+MAX_STATEMENTS = 255
 
 
 def is_bloated(nest: LoopNest | None, decided: Decided) -> bool:
-    return nest is not None and copied_statements(nest, decided) > MOST_STATEMENTS
+    return nest is not None and copied_statements(nest, decided) > MAX_STATEMENTS
 
 
 def copied_statements(nest: LoopNest, decided: Decided) -> int:

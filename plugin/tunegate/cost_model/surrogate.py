@@ -10,9 +10,9 @@ import numpy as np
 
 from tunegate.cost_model.boosted_trees import BoostedTrees
 from tunegate.cost_model.prior import Prior
-from tunegate.tuning.candidate_filter import LEAST_CORRELATION, LEAST_EVIDENCE, rank_correlation
+from tunegate.tuning.candidate_filter import MIN_CORRELATION, MIN_EVIDENCE, rank_correlation
 
-_ENOUGH_TO_DOUBT = 2 * LEAST_EVIDENCE
+_ENOUGH_TO_DOUBT = 2 * MIN_EVIDENCE
 _ROUNDS = 40
 _FOLDS = 4
 _PARAMETERS = {
@@ -64,7 +64,7 @@ class Surrogate:
         anything. `evidence` is the rank correlation of predictions with measurements that they were not
         fitted to."""
         times = [t for t in self._milliseconds if t is not None]
-        if len(self._rows) < LEAST_EVIDENCE or not times:
+        if len(self._rows) < MIN_EVIDENCE or not times:
             return None if self.prior is None else self.prior.ratios
         best = min(times)
         labels = np.array([0.0 if t is None else best / t for t in self._milliseconds])
@@ -74,7 +74,7 @@ class Surrogate:
             known = _Known(features, labels, expect(self._rows))
             tried.append((_evidence(known), known, expect))
         self.evidence, known, expect = max(tried, key=lambda one: one[0])
-        if self.evidence < LEAST_CORRELATION:
+        if self.evidence < MIN_CORRELATION:
             prior = self.prior
             return prior.ratios if prior and self._is_credible(prior, labels) else None
         trees = _fitted(known)

@@ -26,7 +26,7 @@ _SURELY_IN_THE_PIPE = 4096
 """So many bytes are written at once, whatever the child does."""
 _LOOK_SECONDS = 0.2
 _STOPPED_SECONDS = 10.0
-_MOST_OF_A_LOOK = 2.0
+_MAX_OF_A_LOOK = 2.0
 """Where this process itself was stopped for a while, the child was not stopped for longer than it could see."""
 _END_SECONDS = 10.0
 
@@ -98,7 +98,7 @@ class Child(Generic[Reply]):
         try:
             self._write(frame)
         except OSError as error:
-            raise ChildDiedError(self._obituary()) from error
+            raise ChildDiedError(self._exit_reason()) from error
 
     def receive(self) -> Reply | None:
         """The answer if it has come whole, else None. Raises ChildDiedError."""
@@ -107,7 +107,7 @@ class Child(Generic[Reply]):
             self._look()
             return None
         if received == b"":
-            raise ChildDiedError(self._obituary())
+            raise ChildDiedError(self._exit_reason())
         try:
             bodies = self._buffer.feed(received)
             if not bodies:
@@ -153,7 +153,7 @@ class Child(Generic[Reply]):
         if state.resident_bytes > self._memory.limit_bytes:
             self.kill()
             raise ChildDiedError(f"took more than the {self._gigabytes} of memory that it may take")
-        still = self._stopped_seconds + min(passed, _MOST_OF_A_LOOK)
+        still = self._stopped_seconds + min(passed, _MAX_OF_A_LOOK)
         self._stopped_seconds = still if state.is_stopped else 0.0
         if self._stopped_seconds > _STOPPED_SECONDS:
             self.kill()
@@ -165,7 +165,7 @@ class Child(Generic[Reply]):
     def _gigabytes(self) -> str:
         return f"{self._memory.limit_bytes / 1e9:.1f} GB"
 
-    def _obituary(self) -> str:
+    def _exit_reason(self) -> str:
         try:
             code = self._process.wait(timeout=2)
         except subprocess.TimeoutExpired:

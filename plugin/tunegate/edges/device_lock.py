@@ -22,8 +22,8 @@ from tunegate.errors import EnvironmentUnfitError
 
 DIRECTORY = "TUNEGATE_LOCK_DIR"
 _USUAL = Path("/run/lock")
-_SHORTEST_POLL, _LONGEST_POLL = 0.001, 0.05
-_MOST_BYTES = 2000
+_MIN_POLL, _MAX_POLL = 0.001, 0.05
+_MAX_BYTES = 2000
 _EVERYBODY = 0o666
 _OPENED = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
 
@@ -79,7 +79,7 @@ def held(claim: Claim, *others: Claim) -> Iterator[Claim]:
 def holder_of(claim: Claim) -> Holder | None:
     """None where nobody has written it, or not legibly."""
     try:
-        written = claim.path.read_bytes()[:_MOST_BYTES]
+        written = claim.path.read_bytes()[:_MAX_BYTES]
         return msgspec.json.decode(written, type=Holder)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
@@ -118,7 +118,7 @@ def _acquire(files: Sequence[int], claims: Sequence[Claim]) -> int:
         left = claims[0].wait_seconds - waited
         if left <= 0:
             raise EnvironmentUnfitError(_refusal(claims[0]))
-        time.sleep(min(left, max(_SHORTEST_POLL, min(_LONGEST_POLL, waited / 10))))
+        time.sleep(min(left, max(_MIN_POLL, min(_MAX_POLL, waited / 10))))
 
 
 def _refusal(claim: Claim) -> str:

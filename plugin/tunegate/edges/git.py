@@ -13,7 +13,7 @@ from tunegate.edges.git_attributes import NAME, changes_bytes, conversions, is_s
 from tunegate.edges.git_events import GitEvents
 from tunegate.edges.git_trailers import trailers_between
 from tunegate.edges.model_content import copy_content
-from tunegate.edges.onnx_scan import LARGEST_BYTES, data_files, too_large
+from tunegate.edges.onnx_scan import MAX_BYTES, data_files, too_large
 from tunegate.errors import ModelError, RevisionError
 from tunegate.ports import Repository, Trailer, TreeEntry
 
@@ -23,7 +23,7 @@ _KINDS: dict[bytes, Literal["file", "link", "submodule"]] = {
 }
 
 
-_LARGEST_TEXT_BYTES = 4 * 1024 * 1024
+_MAX_TEXT_BYTES = 4 * 1024 * 1024
 _TIMES_IN_MEMORY = 4
 """A model is held as bytes, parsed, and written without its weights. A file of zeros is small in git."""
 
@@ -37,8 +37,8 @@ class _Short:
 
     def write(self, piece: bytes, /) -> int:
         self.content += piece
-        if len(self.content) > _LARGEST_TEXT_BYTES:
-            message = f"{self._path}: over {_LARGEST_TEXT_BYTES >> 20} MiB, which no such file has."
+        if len(self.content) > _MAX_TEXT_BYTES:
+            message = f"{self._path}: over {_MAX_TEXT_BYTES >> 20} MiB, which no such file has."
             raise RevisionError(message)
         return len(piece)
 
@@ -89,7 +89,7 @@ class GitRepository(GitEvents):
 
     def content(self, version: ModelVersion) -> bytes:
         """The model's real bytes, through LFS or DVC. Raises ModelError where they are not here."""
-        if version.size_bytes > LARGEST_BYTES:
+        if version.size_bytes > MAX_BYTES:
             raise ModelError(f"{version.path}: {too_large(version.size_bytes)}.")
         if _TIMES_IN_MEMORY * version.size_bytes > available_bytes():
             said = f"has {version.size_bytes / 1e9:.1f} GB: there is not the memory to look into it"

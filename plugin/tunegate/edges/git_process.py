@@ -17,7 +17,7 @@ from tunegate.edges.git_settings import SETTINGS, environment, is_of_a_fetch
 from tunegate.errors import EnvironmentUnfitError, RevisionError
 
 _PIECE_BYTES = 2**20
-_LONGEST_SECONDS = 900
+_MAX_SECONDS = 900
 """A remote that does not answer must not hold a job for hours; a download may take minutes."""
 
 
@@ -155,7 +155,7 @@ def _run(
         stdin.write(standard_input)
         stdin.seek(0)
         with _begun(["git", *words, *arguments], root, stdin, errors) as process:
-            alarm = threading.Timer(_LONGEST_SECONDS, _end, [process])
+            alarm = threading.Timer(_MAX_SECONDS, _end, [process])
             alarm.start()
             try:
                 while piece := cast("BufferedReader", process.stdout).read1(_PIECE_BYTES):

@@ -13,7 +13,7 @@ from tunegate.edges.run_child import MEMORY_VARIABLE
 
 _SHARE = 0.8
 """Of what is available: the rest is for this process, and for what else runs here."""
-_FEWEST_BYTES = 2**30
+_MIN_BYTES = 2**30
 """A compiler takes half of it before it has read anything."""
 _USUAL_BYTES = 2 * 2**30
 _TIMES_ITS_FILES = 8
@@ -42,7 +42,7 @@ class Shares(NamedTuple):
 def memory_limit(kind: Literal["llvm", "cuda"] = "llvm", *, children: int = 1) -> MemoryLimit:
     """For each of so many children that run at once."""
     share = int(_SHARE * available_bytes()) // children
-    return MemoryLimit(max(share, _FEWEST_BYTES), is_kernels=kind != "cuda")
+    return MemoryLimit(max(share, _MIN_BYTES), is_kernels=kind != "cuda")
 
 
 def memory_shares(

@@ -11,7 +11,7 @@ from tunegate.artifacts.changes import ModelVersion
 from tunegate.edges.git_process import GitProcess
 from tunegate.edges.lfs_download import lfs_download
 from tunegate.edges.pointers import (
-    LARGEST_POINTER_BYTES,
+    MAX_POINTER_BYTES,
     Pointer,
     dvc_pointer,
     is_odd_lfs_pointer,
@@ -38,7 +38,7 @@ def copy_content(git: GitProcess, version: ModelVersion, into: BinaryIO) -> None
         _copy_from_dvc(git, version, into)
         return
     _copy_blob(git, version.revision, path, into)
-    if into.tell() > LARGEST_POINTER_BYTES:
+    if into.tell() > MAX_POINTER_BYTES:
         return
     into.seek(0)
     content = into.read()
@@ -153,7 +153,7 @@ class _Checked:
 
 
 def _is_pointer(into: BinaryIO) -> bool:
-    if into.tell() > LARGEST_POINTER_BYTES:
+    if into.tell() > MAX_POINTER_BYTES:
         return False
     into.seek(0)
     return lfs_pointer(into.read()) is not None

@@ -17,7 +17,7 @@ from tunegate.edges.onnx_graph import graph_digest
 from tunegate.edges.onnx_outline import outline_of
 from tunegate.edges.onnx_scan import data_files
 from tunegate.edges.pointers import (
-    LARGEST_POINTER_BYTES,
+    MAX_POINTER_BYTES,
     dvc_pointer,
     lfs_pointer,
 )
@@ -104,7 +104,7 @@ class GitModelReader:
         """Of unknown size is a blob that cannot be fetched: opening it will say so."""
         if entry.kind == "link":
             return _linked(revision, entry)
-        is_small = size_bytes is not None and size_bytes <= LARGEST_POINTER_BYTES
+        is_small = size_bytes is not None and size_bytes <= MAX_POINTER_BYTES
         pointer = lfs_pointer(self._repository.read(revision, entry.path)) if is_small else None
         return ModelVersion(
             revision=revision,

@@ -15,7 +15,7 @@ from tunegate.edges.onnx_scan import data_files
 from tunegate.errors import ModelError
 
 _INTEGERS = {TensorProto.INT64, TensorProto.INT32, TensorProto.BOOL}
-_LARGEST_SHAPE = 64
+_MAX_SHAPE = 64
 """Integer tensors up to this size are shapes, axes and indices: they are structure, not weights."""
 
 Digests = Mapping[str, str]
@@ -59,7 +59,7 @@ def _parse(model: bytes) -> onnx.ModelProto:
 
 
 def _forget_weights(tensor: TensorProto, data: Digests, *, is_deciding: bool) -> None:
-    is_small = math.prod(tensor.dims) <= _LARGEST_SHAPE
+    is_small = math.prod(tensor.dims) <= _MAX_SHAPE
     is_kept = is_deciding or (is_small and tensor.data_type in _INTEGERS)
     if is_kept and not tensor.external_data:
         values = numpy_helper.to_array(tensor)

@@ -14,19 +14,19 @@ from google.protobuf.message import DecodeError
 
 from tunegate.errors import ModelError
 
-LARGEST_BYTES = 2**31 - 1
+MAX_BYTES = 2**31 - 1
 """Of a protobuf file. Tensors that do not fit are kept in data files."""
-_MOST_FIELDS = 3_000_000
+_MAX_FIELDS = 3_000_000
 """A language model of 30,000 nodes has half a million; so many are counted in two seconds."""
 _DEEPEST = 100
 """As protobuf has it; a branch inside a branch is three deeper."""
-_LONGEST_NAME_BYTES = 64 * 1024
-_LONGEST_PATH = 4096
+_MAX_NAME_BYTES = 64 * 1024
+_MAX_PATH = 4096
 _FREE_TEXT = {"doc_string", "value", "denotation"}
 
 _VARINT, _EIGHT_BYTES, _LENGTH, _FOUR_BYTES = 0, 1, 2, 5
 _MORE = 0x80
-_LONGEST_VARINT_BITS = 70
+_MAX_VARINT_BITS = 70
 
 _Fields = dict[int, Any]
 """Of a message, by number: the fields of a message inside it, or what else is looked at. All others are
@@ -42,7 +42,7 @@ def data_files(model: bytes) -> tuple[str, ...]:
     Raises ModelError for a file whose parts do not fit together, that is too large, has too many parts,
     too many levels or names that are no names; and for a data file outside of the model's directory.
     """
-    if len(model) > LARGEST_BYTES:
+    if len(model) > MAX_BYTES:
         raise ModelError(too_large(len(model)))
     if not model:
         message = "an ONNX file without a graph"
@@ -51,7 +51,7 @@ def data_files(model: bytes) -> tuple[str, ...]:
     for name in names:
         path = PurePosixPath(name)
         is_inside = not path.is_absolute() and ".." not in path.parts and bool(path.name)
-        if not is_inside or "\0" in name or len(name) > _LONGEST_PATH:
+        if not is_inside or "\0" in name or len(name) > _MAX_PATH:
             message = f"its external data file {name[:200]!r} lies outside the model's directory"
             raise ModelError(message)
     return tuple(names)
@@ -105,7 +105,7 @@ def _behind_number(data: bytes, position: int, kind: int) -> int:
 def _varint(data: bytes, position: int) -> tuple[int, int]:
     value = shift = 0
     while True:
-        if position >= len(data) or shift >= _LONGEST_VARINT_BITS:
+        if position >= len(data) or shift >= _MAX_VARINT_BITS:
             raise ModelError(_NO_ONNX)
         byte = data[position]
         position += 1
@@ -129,14 +129,14 @@ def _require(is_so: bool) -> None:
 
 
 def _require_short(length: int) -> None:
-    if length > _LONGEST_NAME_BYTES:
-        message = f"it has a name of {length:,} bytes; the longest may have {_LONGEST_NAME_BYTES:,}"
+    if length > _MAX_NAME_BYTES:
+        message = f"it has a name of {length:,} bytes; the longest may have {_MAX_NAME_BYTES:,}"
         raise ModelError(message)
 
 
 def _require_few(fields: int) -> None:
-    if fields > _MOST_FIELDS:
-        message = f"it has more than {_MOST_FIELDS:,} parts"
+    if fields > _MAX_FIELDS:
+        message = f"it has more than {_MAX_FIELDS:,} parts"
         raise ModelError(message)
 
 

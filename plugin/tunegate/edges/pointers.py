@@ -15,10 +15,10 @@ from tunegate.errors import ModelError
 _LFS_VERSION = b"version https://git-lfs.github.com/spec/v1"
 _OID = re.compile(rb"oid sha256:([0-9a-f]{64})")
 _SIZE = re.compile(rb"size (\d{1,19})")
-LARGEST_POINTER_BYTES = 1024
-LARGEST_DVC_BYTES = 256 * 1024
+MAX_POINTER_BYTES = 1024
+MAX_DVC_BYTES = 256 * 1024
 _OLDER_VERSIONS = {b"version http://git-media.io/v/2", b"version https://hawser.github.com/spec/v1"}
-_FEWEST_LINES = 3
+_MIN_LINES = 3
 """Behind the version: the digest, the size, and the end of the last line."""
 _MD5 = re.compile(r"[0-9a-f]{32}")
 
@@ -35,10 +35,10 @@ class Pointer(msgspec.Struct, frozen=True):
 
 def lfs_pointer(content: bytes) -> Pointer | None:
     """The pointer in a file, or None for any other content."""
-    if len(content) > LARGEST_POINTER_BYTES:
+    if len(content) > MAX_POINTER_BYTES:
         return None
     version, *lines = content.split(b"\n")
-    if version != _LFS_VERSION or len(lines) < _FEWEST_LINES or lines[-1]:
+    if version != _LFS_VERSION or len(lines) < _MIN_LINES or lines[-1]:
         return None
     *extensions, oid_line, size_line, _ = lines
     oid, size = _OID.fullmatch(oid_line), _SIZE.fullmatch(size_line)
@@ -50,7 +50,7 @@ def lfs_pointer(content: bytes) -> Pointer | None:
 def is_odd_lfs_pointer(content: bytes) -> bool:
     """Whether Git LFS would take for a pointer what is none to us: it forgives white space, and knows
     older versions."""
-    if len(content) > LARGEST_POINTER_BYTES or lfs_pointer(content) is not None:
+    if len(content) > MAX_POINTER_BYTES or lfs_pointer(content) is not None:
         return False
     lines = [line.strip() for line in content.split(b"\n") if line.strip()]
     if lines and lines[0] in _OLDER_VERSIONS:
@@ -76,7 +76,7 @@ def dvc_pointer(content: bytes, path: str) -> Pointer:
 def _output(content: bytes, path: str) -> dict[str, Any]:
     """That of several which has the file's name."""
     try:
-        parsed = read_yaml(content[:LARGEST_DVC_BYTES].decode())
+        parsed = read_yaml(content[:MAX_DVC_BYTES].decode())
     except (yaml.YAMLError, UnicodeDecodeError):
         parsed = None
     outs = parsed.get("outs") if isinstance(parsed, dict) else None
@@ -85,7 +85,7 @@ def _output(content: bytes, path: str) -> dict[str, Any]:
         for out in (outs if isinstance(outs, list) else ())
         if isinstance(out, dict) and out.get("path") == PurePosixPath(path).name
     ]
-    if len(named) != 1 or len(content) > LARGEST_DVC_BYTES:
+    if len(named) != 1 or len(content) > MAX_DVC_BYTES:
         message = f'{path}.dvc: not a DVC file of this name. Run: dvc add "{path}"'
         raise ModelError(message)
     return named[0]

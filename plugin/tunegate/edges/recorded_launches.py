@@ -18,7 +18,7 @@ from tunegate.gate.replay.recorded import Series
 
 _TIMES, _SECONDS = ".times_ns", ".seconds"
 _DIMENSIONS, _ARMS = 4, 2
-FEWEST = 65
+MIN_LAUNCHES = 65
 """Launches of a series: one job with a history of 64."""
 
 
@@ -42,8 +42,8 @@ def _series(path: Path, name: str, found: Mapping[str, np.ndarray]) -> Series:
     if times.ndim != _DIMENSIONS or times.shape[2] != _ARMS or times.dtype.kind != "u":
         message = f"{path}: {name}{_TIMES} is not unsigned [launch, pair, 2, inference]."
         raise ArtifactError(message)
-    if len(times) < FEWEST or not times.all():
-        message = f"{path}: {name}: fewer than {FEWEST} launches, or a time of 0."
+    if len(times) < MIN_LAUNCHES or not times.all():
+        message = f"{path}: {name}: fewer than {MIN_LAUNCHES} launches, or a time of 0."
         raise ArtifactError(message)
     if seconds is None or seconds.shape != () or not float(seconds) > 0:
         message = f"{path}: {name}{_SECONDS} is not a positive number."

@@ -18,11 +18,11 @@ from tunegate.artifacts.foreign_schedules import ForeignSchedule, Instruction
 from tunegate.errors import ConfigError
 
 RECORDS = "database_tuning_record.json"
-_LONGEST_LINE = 4 * 1024 * 1024
-_MOST_LINES = 1_000_000
-_MOST_INSTRUCTIONS = 2_000
-_MOST_DECISIONS = 256
-_LONGEST_RUN_SECONDS = 3600.0
+_MAX_LINE = 4 * 1024 * 1024
+_MAX_LINES = 1_000_000
+_MAX_INSTRUCTIONS = 2_000
+_MAX_DECISIONS = 256
+_MAX_RUN_SECONDS = 3600.0
 _BEST_OF_EACH = 16
 """Of each workload: more could not be tried anyway."""
 
@@ -80,11 +80,11 @@ def read_database(directory: Path) -> StockDatabase:
 def _lines(file: Path) -> Iterator[bytes]:
     """Of a line that is too long only the beginning, which is no JSON."""
     with file.open("rb") as stream:
-        for _ in range(_MOST_LINES):
-            line = stream.readline(_LONGEST_LINE)
+        for _ in range(_MAX_LINES):
+            line = stream.readline(_MAX_LINE)
             if not line:
                 return
-            while not line.endswith(b"\n") and (rest := stream.readline(_LONGEST_LINE)):
+            while not line.endswith(b"\n") and (rest := stream.readline(_MAX_LINE)):
                 if rest.endswith(b"\n"):
                     break
             yield line
@@ -96,9 +96,9 @@ def _schedule(line: bytes) -> tuple[int, ForeignSchedule] | str:
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return "not a tuning record"
     workload, ((instructions, decisions), seconds, target, arguments) = parsed
-    if not seconds or not all(0 < t < _LONGEST_RUN_SECONDS for t in seconds):
+    if not seconds or not all(0 < t < _MAX_RUN_SECONDS for t in seconds):
         return "no time was measured"
-    if len(instructions) > _MOST_INSTRUCTIONS or len(decisions) > _MOST_DECISIONS:
+    if len(instructions) > _MAX_INSTRUCTIONS or len(decisions) > _MAX_DECISIONS:
         return "too long for a schedule"
     kind = _kind(target)
     if kind is None:

@@ -9,17 +9,17 @@ from typing import Any
 
 import yaml
 
-LARGEST_CHARACTERS = 256 * 1024
-_MOST_VALUES = 50_000
+MAX_CHARACTERS = 256 * 1024
+_MAX_VALUES = 50_000
 """With everything that an alias repeats: a few lines of aliases can stand for billions of values."""
 _DEEPEST = 50
-_LARGEST_INTEGER = 2**63 - 1
+_MAX_INTEGER = 2**63 - 1
 
 
 def read_yaml(text: str) -> Any:
     """Raises yaml.YAMLError, whose text is one line for who wrote the file."""
-    if len(text) > LARGEST_CHARACTERS:
-        message = f"larger than {LARGEST_CHARACTERS // 1024} KiB. Shorten it."
+    if len(text) > MAX_CHARACTERS:
+        message = f"larger than {MAX_CHARACTERS // 1024} KiB. Shorten it."
         raise yaml.YAMLError(message)
     try:
         return _read(_Loader(text))
@@ -58,8 +58,8 @@ class _Extent:
         count = self._known[id(node)]
         if count is None:
             raise _refused("an alias of what it is part of", node)
-        if count > _MOST_VALUES:
-            raise _refused(f"more than {_MOST_VALUES} values, with what aliases repeat", node)
+        if count > _MAX_VALUES:
+            raise _refused(f"more than {_MAX_VALUES} values, with what aliases repeat", node)
         return count
 
 
@@ -101,7 +101,7 @@ def _integer(loader: _Loader, node: yaml.ScalarNode) -> int | str:
     if ":" in node.value:
         return str(node.value)
     number = loader.construct_yaml_int(node)
-    if abs(number) > _LARGEST_INTEGER:
+    if abs(number) > _MAX_INTEGER:
         raise _no_number(node)
     return number
 

@@ -17,7 +17,7 @@ from tunegate.edges.strict_yaml import read_yaml
 from tunegate.errors import ConfigError
 
 NAME = "tunegate-waivers.yaml"
-LONGEST = datetime.timedelta(days=90)
+MAX_VALIDITY = datetime.timedelta(days=90)
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,8 +46,8 @@ def parse_waivers(text: str, where: str, today: datetime.date) -> tuple[Waiver, 
 
 def problem_of(waiver: Waiver, today: datetime.date) -> str:
     """What is wrong with one that can be read, or an empty string."""
-    if waiver.expires > today + LONGEST:
-        latest = today + LONGEST
+    if waiver.expires > today + MAX_VALIDITY:
+        latest = today + MAX_VALIDITY
         return f"expires {waiver.expires} is over 90 days ahead. Write {latest} or earlier."
     if not waiver.ceiling_percent > 0:
         return "ceiling-percent is how much slower it may be. Write a number above zero."

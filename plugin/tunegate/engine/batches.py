@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tunegate.engine.protocol import Candidate, Measured
-from tunegate.engine.task_history import TaskLedger
+from tunegate.engine.task_history import TaskHistory
 from tunegate_cache.format.records import TuningRecord
 
 
@@ -14,8 +14,8 @@ class Batch:
     other is no result before it is checked: `held_back` until then. `seconds` are of the workers, and
     `default_seconds` those of the default schedule."""
 
-    def __init__(self, ledger: TaskLedger, candidates: Sequence[Candidate], at_once: int) -> None:
-        self.ledger = ledger
+    def __init__(self, history: TaskHistory, candidates: Sequence[Candidate], at_once: int) -> None:
+        self.history = history
         self.candidates = {candidate.number: candidate for candidate in candidates}
         self.out = set(self.candidates)
         self.at_once = at_once
@@ -44,17 +44,17 @@ class OpenBatches:
         self._unlearned: dict[str, list[Measured]] = {workload: [] for workload in workloads}
 
     def start(
-        self, ledger: TaskLedger, candidates: Sequence[Candidate], *, at_once: int = 1
+        self, history: TaskHistory, candidates: Sequence[Candidate], *, at_once: int = 1
     ) -> None:
-        batch = Batch(ledger, candidates, at_once)
-        self._open[ledger.workload].append(batch)
-        ledger.in_flight += len(batch.out)
+        batch = Batch(history, candidates, at_once)
+        self._open[history.workload].append(batch)
+        history.in_flight += len(batch.out)
 
     def unbooked(self, workload: str) -> int:
         return sum(batch.unbooked for batch in self._open[workload])
 
     def come_back(self, candidate: Candidate, measured: Measured, now: int) -> Batch:
-        """The batch of the candidate; a result that needs no check is booked in the task's ledger."""
+        """The batch of the candidate; a result that needs no check is booked in the task's history."""
         batch = self._without(candidate)
         seconds = measured.build_seconds + measured.run_seconds
         if candidate.origin == "default":
@@ -82,12 +82,12 @@ class OpenBatches:
             self._book(batch, measured, now)
 
     def close(self, batch: Batch) -> None:
-        self._open[batch.ledger.workload].remove(batch)
+        self._open[batch.history.workload].remove(batch)
 
     def give_up(self, candidate: Candidate) -> Batch:
         batch = self._without(candidate)
         if batch.alone is None:
-            batch.ledger.in_flight -= 1
+            batch.history.in_flight -= 1
             batch.trials -= candidate.origin != "default"
         return batch
 
@@ -105,8 +105,8 @@ class OpenBatches:
     def _book(self, batch: Batch, measured: Measured, now: int) -> None:
         candidate = batch.candidates[measured.number]
         batch.results.append(measured)
-        batch.ledger.in_flight -= 1
-        batch.records.append(batch.ledger.enter(candidate, measured, now))
+        batch.history.in_flight -= 1
+        batch.records.append(batch.history.enter(candidate, measured, now))
         self._unlearned[candidate.workload].append(measured)
 
     def _without(self, candidate: Candidate) -> Batch:

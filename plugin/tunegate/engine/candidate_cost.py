@@ -1,4 +1,4 @@
-"""What one measured candidate adds to the ledger of its task, and what the next ones may take."""
+"""What one measured candidate adds to the history of its task, and what the next ones may take."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tunegate.artifacts.outcomes import CandidateCost
 from tunegate.engine.protocol import Candidate, Measured
 
 _ENOUGH_SEEN = 4
-_TIMES_THE_SLOWEST, _LEAST_SECONDS = 3.0, 5.0
+_TIMES_THE_SLOWEST, _MIN_SECONDS = 3.0, 5.0
 
 
 def cost_of(
@@ -38,4 +38,4 @@ def patience_seconds(costs: Sequence[CandidateCost]) -> float | None:
     ]
     if len(taken) < _ENOUGH_SEEN:
         return None
-    return max(_LEAST_SECONDS, _TIMES_THE_SLOWEST * max(taken))
+    return max(_MIN_SECONDS, _TIMES_THE_SLOWEST * max(taken))

@@ -12,7 +12,7 @@ from tunegate.engine.batches import Batch, OpenBatches
 from tunegate.engine.parallel_check import believed, to_check
 from tunegate.engine.parallelism import Parallelism
 from tunegate.engine.protocol import Candidate, Measure, Measured
-from tunegate.engine.task_history import TaskLedger
+from tunegate.engine.task_history import TaskHistory
 from tunegate_cache.format.records import SURE_REPEATS
 
 _REPEATS = 3
@@ -40,22 +40,22 @@ class Measuring:
         self._chance = random.Random(1)  # noqa: S311 -- a sample, not a secret
         self.target_json = ""
 
-    def start(self, ledger: TaskLedger, candidates: Sequence[Candidate]) -> list[Measure]:
+    def start(self, history: TaskHistory, candidates: Sequence[Candidate]) -> list[Measure]:
         """Of a new batch, with as many at once as the device has shown to bear with this task."""
-        at_once = self._parallelism.at_once(ledger.workload)
-        self._batches.start(ledger, candidates, at_once=at_once)
-        return [self._request(ledger, candidate, at_once=at_once) for candidate in candidates]
+        at_once = self._parallelism.at_once(history.workload)
+        self._batches.start(history, candidates, at_once=at_once)
+        return [self._request(history, candidate, at_once=at_once) for candidate in candidates]
 
     def careful_in_turn(
-        self, chosen: Sequence[tuple[TaskLedger, Sequence[Candidate]]]
+        self, chosen: Sequence[tuple[TaskHistory, Sequence[Candidate]]]
     ) -> list[Measure]:
         """The first of each task, then the second of each: should the budget end, most tasks have an answer."""
-        turns = zip_longest(*([(ledger, c) for c in candidates] for ledger, candidates in chosen))
+        turns = zip_longest(*([(history, c) for c in candidates] for history, candidates in chosen))
         return [self.careful(*one) for turn in turns for one in turn if one is not None]
 
-    def careful(self, ledger: TaskLedger, candidate: Candidate) -> Measure:
+    def careful(self, history: TaskHistory, candidate: Candidate) -> Measure:
         """For what may win: with all the repeats, and nobody beside it."""
-        return self._request(ledger, candidate, is_careful=True, alone=True)
+        return self._request(history, candidate, is_careful=True, alone=True)
 
     def take(self, request: Measure, measured: Measured, now: int) -> Taken:
         batch = self._batches.come_back(request.candidate, measured, now)
@@ -70,13 +70,13 @@ class Measuring:
         if batch.held_back and batch.alone is None:
             numbers = to_check(batch.held_back, self._chance)
             if numbers:
-                ledger = batch.ledger
+                history = batch.history
                 again = self._batches.check(batch, numbers)
-                return Taken([self._request(ledger, c, alone=True) for c in again], None)
+                return Taken([self._request(history, c, alone=True) for c in again], None)
         return Taken([], self._finished(batch, now))
 
     def _finished(self, batch: Batch, now: int) -> Batch:
-        workload = batch.ledger.workload
+        workload = batch.history.workload
         if batch.at_once == 1:
             self._parallelism.note_alone(workload, batch.results)
         elif batch.held_back:
@@ -88,14 +88,14 @@ class Measuring:
 
     def _request(
         self,
-        ledger: TaskLedger,
+        history: TaskHistory,
         candidate: Candidate,
         *,
         is_careful: bool = False,
         at_once: int = 1,
         alone: bool = False,
     ) -> Measure:
-        best = ledger.best_ms
+        best = history.best_ms
         return Measure(
             candidate=candidate,
             target_json=self.target_json,
@@ -110,5 +110,5 @@ class Measuring:
             # The default schedule is the reference of all, and what is measured again was in time before.
             patience_seconds=None
             if alone or candidate.origin == "default"
-            else ledger.patience_seconds,
+            else history.patience_seconds,
         )

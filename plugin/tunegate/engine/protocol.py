@@ -135,7 +135,7 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
     the default schedule and compared by the others. `loser_ms`: slower than this, one repeat is
     enough. At most `at_once` candidates are timed beside each other on the device of the worker; with
     `alone` none is, in any slot. Building, and measuring once the device is ours, may each take
-    `patience_seconds`. `place` is the worker's, filled in by the crew. Inputs come from `seed`, the same for all
+    `patience_seconds`. `place` is the worker's, filled in by the pool. Inputs come from `seed`, the same for all
     candidates of a run."""
 
     candidate: Candidate

@@ -13,8 +13,8 @@ from tunegate.engine.candidate_cost import cost_of, patience_seconds
 from tunegate.engine.known_before import KEPT_IN_OUTCOME, KnownBefore, schedule_of
 from tunegate.engine.protocol import DEFAULT, Candidate, Measured, Schedule
 from tunegate.tuning.claims import CHECKED
-from tunegate.tuning.contenders import MOST, contending, rivals
 from tunegate.tuning.expected_time import starting_state
+from tunegate.tuning.finalists import MAX_FINALISTS, finalist_count, rivals
 from tunegate.tuning.improvement import Batch
 from tunegate.tuning.next_task import TaskState
 from tunegate_cache.format.records import (
@@ -28,7 +28,7 @@ _NEAR = 1.5
 """As far as two looks at one schedule may be apart on a machine that others share."""
 
 
-class TaskLedger:
+class TaskHistory:
     """One task's books. Records are made for every scheduled candidate, failures included."""
 
     def __init__(
@@ -126,7 +126,7 @@ class TaskLedger:
             )
         )
         self.exhausted = self.exhausted or self._is_claim_checked()
-        kept = {DEFAULT, *list(self._ranked())[:MOST]}
+        kept = {DEFAULT, *list(self._ranked())[:MAX_FINALISTS]}
         self._candidates = {s: c for s, c in self._candidates.items() if s in kept}
 
     def _is_claim_checked(self) -> bool:
@@ -148,7 +148,7 @@ class TaskLedger:
         """The best candidates so far, to be measured again before one is believed; and the default
         schedule where it is not far behind: nothing may replace it by luck."""
         times = self._ranked()
-        schedules = list(times)[: contending(list(times.values()), self.trials)]
+        schedules = list(times)[: finalist_count(list(times.values()), self.trials)]
         is_near = self.default_ms is not None and self.default_ms < _NEAR * self.now_ms
         if is_near and DEFAULT not in schedules:
             schedules.append(DEFAULT)

@@ -17,7 +17,7 @@ from tunegate.edges.nvidia.session import gpus_of, held_together, prepared
 from tunegate.edges.run_seed import derived
 from tunegate.engine.programs import Programs
 from tunegate.engine.protocol import ModelFile, OpenModels
-from tunegate.engine.task_history import TaskLedger
+from tunegate.engine.task_history import TaskHistory
 from tunegate.engine.tuning_run import TuningRun
 from tunegate.engine.workers.executor import Executor, LocalExecutor
 from tunegate.engine.workers.ray_cluster.cluster import RayCluster
@@ -58,14 +58,14 @@ class EngineTuner:
         self, shard: Shard, models: Mapping[tuple[ModelPath, Side], Path], publish: Publish
     ) -> Generator[TaskOutcome, None, None]:
         """Outcomes as they come. Raises ModelError and EnvironmentUnfitError."""
-        ledgers = self._ledgers(shard, self._device)
+        histories = self._histories(shard, self._device)
         is_nothing_paid = shard.budget.seconds == 0 or shard.budget.trials == 0
-        if is_nothing_paid or all(ledger.before.is_served for ledger in ledgers):
+        if is_nothing_paid or all(history.before.is_served for history in histories):
             yield from (
-                ledger.before.outcome()
-                if ledger.before.is_served
-                else ledger.outcome("not-started")
-                for ledger in ledgers
+                history.before.outcome()
+                if history.before.is_served
+                else history.outcome("not-started")
+                for history in histories
             )
             return
         with self._run(shard, models, publish) as run:
@@ -90,9 +90,9 @@ class EngineTuner:
         directory = Path(tempfile.mkdtemp(prefix="tune-", dir=self._scratch.absolute()))
         target = self._targets[shard.target]
         with self._measured_on(target, directory) as (executor, device):
-            ledgers = self._ledgers(shard, device)
+            histories = self._histories(shard, device)
             request = OpenModels(
-                models=self._files(ledgers, models),
+                models=self._files(histories, models),
                 target=target,
                 directory=str(directory),
                 seed=self._search_seed,
@@ -100,7 +100,7 @@ class EngineTuner:
             )
             run = TuningRun(
                 request,
-                ledgers,
+                histories,
                 shard.budget,
                 self._clock,
                 publish,
@@ -135,21 +135,21 @@ class EngineTuner:
                 executor = LocalExecutor(target.kind, gpus, directory, worker, are_held=are_held)
                 yield executor, device
 
-    def _ledgers(self, shard: Shard, device: DeviceFingerprint) -> list[TaskLedger]:
+    def _histories(self, shard: Shard, device: DeviceFingerprint) -> list[TaskHistory]:
         return [
-            TaskLedger(planned, device=device, toolchain=self._toolchain, source=self._source)
+            TaskHistory(planned, device=device, toolchain=self._toolchain, source=self._source)
             for planned in shard.tasks
         ]
 
     def _files(
-        self, tasks: Sequence[TaskLedger], models: Mapping[tuple[ModelPath, Side], Path]
+        self, tasks: Sequence[TaskHistory], models: Mapping[tuple[ModelPath, Side], Path]
     ) -> tuple[ModelFile, ...]:
         """The models the open tasks occur in; those that only the cache serves stay shut."""
         used = {
             (use.model, use.side)
-            for ledger in tasks
-            if not ledger.before.is_served
-            for use in ledger.task.uses
+            for history in tasks
+            if not history.before.is_served
+            for use in history.task.uses
         }
         return tuple(
             ModelFile(

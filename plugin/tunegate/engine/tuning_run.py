@@ -1,6 +1,6 @@
 """One tuning run: our own loop, in which nothing waits for what it need not wait for.
 
-One child searches, a crew of children builds and times, and this process, which never imports
+One child searches, a pool of children builds and times, and this process, which never imports
 TVM, only decides: so it can stop on the second, whatever the children are doing.
 """
 
@@ -28,7 +28,7 @@ from tunegate.engine.protocol import (
 )
 from tunegate.engine.searchers import Searchers
 from tunegate.engine.spending import Spending
-from tunegate.engine.task_history import TaskLedger
+from tunegate.engine.task_history import TaskHistory
 from tunegate.engine.workers.executor import Executor
 from tunegate.engine.workers.spawning import WORKERS_LOG
 from tunegate.errors import EnvironmentUnfitError
@@ -53,7 +53,7 @@ class TuningRun:
     def __init__(
         self,
         request: OpenModels,
-        ledgers: Sequence[TaskLedger],
+        histories: Sequence[TaskHistory],
         budget: Budget,
         clock: Clock,
         publish: Publish,
@@ -67,26 +67,26 @@ class TuningRun:
         self._spending = Spending(budget, clock)
         self._executor = executor
         self._directory = Path(request.directory)
-        self._ledgers = [ledger for ledger in ledgers if not ledger.before.is_served]
-        self._served = [ledger for ledger in ledgers if ledger.before.is_served]
-        self._batches = OpenBatches([ledger.workload for ledger in self._ledgers])
+        self._histories = [history for history in histories if not history.before.is_served]
+        self._served = [history for history in histories if history.before.is_served]
+        self._batches = OpenBatches([history.workload for history in self._histories])
         self._deaths = 0
         self._measured = 0
-        self._crew = executor.crew()
-        workloads = [ledger.workload for ledger in self._ledgers]
-        workers = len(self._crew.children)
+        self._pool = executor.pool()
+        workloads = [history.workload for history in self._histories]
+        workers = len(self._pool.children)
         self._search = Searchers(request, workloads, workers, self._directory, searcher)
         self._look_ahead = max(_LOOK_AHEAD, workers // _LOOK_AHEAD)
         self._policy = msgspec.structs.replace(
             policy_for(workers, len(workloads)),
             min_gain_percent_per_minute=budget.min_gain_percent_per_minute,
         )
-        self._parallelism = Parallelism(self._crew.slots)
+        self._parallelism = Parallelism(self._pool.slots)
         self._measuring = Measuring(self._batches, self._directory, self._parallelism, seed)
 
     def outcomes(self) -> Iterator[TaskOutcome]:
         """An outcome-so-far of a task after each of its batches; the last one is final."""
-        yield from (ledger.before.outcome() for ledger in self._served)
+        yield from (history.before.outcome() for history in self._served)
         stopped: Stopped = yield from self._search_until_done()
         yield from self._give_up_waiting()
         yield from self._measure_defaults()
@@ -105,23 +105,23 @@ class TuningRun:
     def close(self) -> None:
         """Free the machine now, and keep what is measured but was not published yet."""
         self._search.close()
-        self._crew.close()
+        self._pool.close()
         unpublished = self._batches.take_unpublished()
         if unpublished:
             self._publish(unpublished)
 
     def _search_until_done(self) -> Generator[TaskOutcome, None, Stopped]:
-        reserve = self._spending.confirmation_seconds(len(self._ledgers))
+        reserve = self._spending.confirmation_seconds(len(self._histories))
         while not self._spending.is_out(reserve):
             if self._is_fast_enough():
                 return "target-latency"
-            if self._crew.waiting < self._look_ahead:
+            if self._pool.waiting < self._look_ahead:
                 self._ask_for_candidates(reserve)
-            if self._search.are_idle and not self._crew.pending:
+            if self._search.are_idle and not self._pool.pending:
                 is_spent = self._spending.trials_left(self._used_trials()) == 0
                 return "budget" if is_spent else "converged"
-            self._crew.dispatch()
-            self._wait([*self._search.children, *self._crew.children])
+            self._pool.dispatch()
+            self._wait([*self._search.children, *self._pool.children])
             self._take_proposal()
             yield from self._take_results()
         return "budget"
@@ -130,98 +130,98 @@ class TuningRun:
         """Not before what matters has been measured: an expected time is no reason to stop."""
         if not self._budget.target_ms:
             return False
-        states = [ledger.state() for ledger in self._ledgers]
+        states = [history.state() for history in self._histories]
         expected_ms = sum(state.model_ms for state in states if state.best_ms is None)
         if expected_ms > _UNMEASURED_SHARE * end_to_end_ms(states):
             return False
-        timed = [(ledger.task, ledger.now_ms) for ledger in self._ledgers]
-        timed += [(ledger.task, ledger.now_ms) for ledger in self._served]
+        timed = [(history.task, history.now_ms) for history in self._histories]
+        timed += [(history.task, history.now_ms) for history in self._served]
         return is_reached(model_ms(timed), self._budget.target_ms)
 
     def _give_up_waiting(self) -> Iterator[TaskOutcome]:
         """What was searched ahead must not eat the time that is kept for the last steps."""
-        for request in self._crew.drop_waiting():
+        for request in self._pool.drop_waiting():
             batch = self._measuring.give_up(request, int(self._clock.time()))
             if batch is not None:
                 yield self._finish_batch(batch)
 
     def _measure_defaults(self, *, with_seeds: bool = False) -> Iterator[TaskOutcome]:
         """Of the tasks that are too small to search, so that the next run finds them in the cache."""
-        waiting = [ledger for ledger in self._ledgers if ledger.needs_default]
+        waiting = [history for history in self._histories if history.needs_default]
         while not self._spending.is_out():
-            ledger = next((x for x in waiting if self._search.is_idle(x.workload)), None)
-            if ledger is not None:
-                waiting.remove(ledger)
-                ledger.is_started = True
+            history = next((x for x in waiting if self._search.is_idle(x.workload)), None)
+            if history is not None:
+                waiting.remove(history)
+                history.is_started = True
                 seeds = (
-                    ledger.before.seeds() if with_seeds or ledger.before.is_measured_only else ()
+                    history.before.seeds() if with_seeds or history.before.is_measured_only else ()
                 )
-                self._search.propose(Propose(workload=ledger.workload, count=0, seeds=seeds))
-            if self._search.are_idle and not self._crew.pending:
+                self._search.propose(Propose(workload=history.workload, count=0, seeds=seeds))
+            if self._search.are_idle and not self._pool.pending:
                 return
-            self._crew.dispatch()
-            self._wait([*self._search.children, *self._crew.children])
+            self._pool.dispatch()
+            self._wait([*self._search.children, *self._pool.children])
             self._take_proposal()
             yield from self._take_results()
 
     def _ask_for_candidates(self, reserve: float) -> None:
-        states = [self._searchable(ledger) for ledger in self._ledgers]
+        states = [self._searchable(history) for history in self._histories]
         choice = choose(states, self._spending.left(self._used_trials(), reserve), self._policy)
         if choice is None:
             return
-        ledger = self._ledgers[choice.index]
-        is_new = not self._search.knows(ledger.workload)
-        results = self._batches.to_learn(ledger.workload)
+        history = self._histories[choice.index]
+        is_new = not self._search.knows(history.workload)
+        results = self._batches.to_learn(history.workload)
         self._search.propose(
             Propose(
-                workload=ledger.workload,
+                workload=history.workload,
                 count=choice.candidates,
-                seeds=ledger.before.seeds() if is_new else (),
-                failed=ledger.before.failed() if is_new else (),
-                known=ledger.known() if is_new else (),
+                seeds=history.before.seeds() if is_new else (),
+                failed=history.before.failed() if is_new else (),
+                known=history.known() if is_new else (),
                 results=() if is_new else results,
             )
         )
-        ledger.is_started = True
-        ledger.in_flight += choice.candidates
+        history.is_started = True
+        history.in_flight += choice.candidates
 
-    def _searchable(self, ledger: TaskLedger) -> TaskState:
+    def _searchable(self, history: TaskHistory) -> TaskState:
         """With nothing new to be had while the search is busy with another task of the same child."""
-        state = ledger.state()
-        if self._search.is_idle(ledger.workload):
+        state = history.state()
+        if self._search.is_idle(history.workload):
             return state
         return msgspec.structs.replace(state, exhausted=True)
 
     def _take_proposal(self) -> None:
         for proposed in self._search.receive():
-            ledger = next(x for x in self._ledgers if x.workload == proposed.workload)
-            ledger.in_flight = self._batches.unbooked(proposed.workload)
-            ledger.exhausted = ledger.exhausted or proposed.exhausted
-            ledger.note_proposal(proposed.seconds, proposed.misfits)
+            history = next(x for x in self._histories if x.workload == proposed.workload)
+            history.in_flight = self._batches.unbooked(proposed.workload)
+            history.exhausted = history.exhausted or proposed.exhausted
+            history.note_proposal(proposed.seconds, proposed.misfits)
             if proposed.candidates:
-                self._start_batch(ledger, proposed)
+                self._start_batch(history, proposed)
 
-    def _start_batch(self, ledger: TaskLedger, proposed: Proposed) -> None:
+    def _start_batch(self, history: TaskHistory, proposed: Proposed) -> None:
         self._measuring.target_json = self._search.target_json
-        self._crew.add(self._measuring.start(ledger, proposed.candidates))
+        self._pool.add(self._measuring.start(history, proposed.candidates))
 
     def _take_results(self) -> Iterator[TaskOutcome]:
         for request, measured in self._collected():
             self._watch_for_a_broken_machine(measured)
             again, batch = self._measuring.take(request, measured, int(self._clock.time()))
-            self._crew.add(again)
+            self._pool.add(again)
             if batch is not None:
                 yield self._finish_batch(batch)
 
     def _finish_batch(self, batch: Batch) -> TaskOutcome:
-        ledger = batch.ledger
+        history = batch.history
         self._publish(batch.records)
-        workers = len(self._crew.children)
-        ledger.note_batch(batch.trials, batch.seconds / workers, batch.default_seconds / workers)
-        return ledger.outcome("finished")
+        workers = len(self._pool.children)
+        history.note_batch(batch.trials, batch.seconds / workers, batch.default_seconds / workers)
+        return history.outcome("finished")
 
     def _collected(self) -> Iterator[tuple[Measure, Measured]]:
-        for request, measured in self._crew.collect():
+        for request, measured in self._pool.collect():
             if measured.unfit:
                 raise EnvironmentUnfitError(measured.unfit)
             yield request, measured
@@ -241,33 +241,33 @@ class TuningRun:
         believed only then (no winner's curse)."""
         self._search.close()
         threads = self._request.target.threads or default_threads()
-        careful = self._executor.careful_crew(threads)
+        careful = self._executor.confirming_pool(threads)
         if careful is None:
-            self._crew.keep_one_each()
+            self._pool.keep_one_each()
         else:
-            self._crew.close()
-            self._crew = careful
-        by_share = sorted(self._ledgers, key=lambda x: -x.state().model_ms)
+            self._pool.close()
+            self._pool = careful
+        by_share = sorted(self._histories, key=lambda x: -x.state().model_ms)
         records: dict[tuple[str, int], TuningRecord] = {}
-        for again in (TaskLedger.contenders, TaskLedger.rivals):
+        for again in (TaskHistory.contenders, TaskHistory.rivals):
             requests = self._measuring.careful_in_turn([(x, again(x)) for x in by_share])
-            for ledger, candidate, measured in self._measured_in_turn(requests):
+            for history, candidate, measured in self._measured_in_turn(requests):
                 now = int(self._clock.time())
-                record = ledger.confirm(candidate, measured, now)
+                record = history.confirm(candidate, measured, now)
                 records[candidate.workload, candidate.number] = record
         if records:
             self._publish(list(records.values()))
-        yield from (ledger.outcome(ledger.stopped(stopped)) for ledger in self._ledgers)
+        yield from (history.outcome(history.stopped(stopped)) for history in self._histories)
 
     def _measured_in_turn(
         self, requests: list[Measure]
-    ) -> Iterator[tuple[TaskLedger, Candidate, Measured]]:
+    ) -> Iterator[tuple[TaskHistory, Candidate, Measured]]:
         """As far as the budget goes."""
-        by_workload = {ledger.workload: ledger for ledger in self._ledgers}
-        self._crew.add(requests)
-        while self._crew.pending and not self._spending.is_out():
-            self._crew.dispatch()
-            self._wait(self._crew.children)
+        by_workload = {history.workload: history for history in self._histories}
+        self._pool.add(requests)
+        while self._pool.pending and not self._spending.is_out():
+            self._pool.dispatch()
+            self._wait(self._pool.children)
             for request, measured in self._collected():
                 yield by_workload[request.candidate.workload], request.candidate, measured
 
@@ -279,4 +279,4 @@ class TuningRun:
             selector.select(_TICK_SECONDS if left is None else min(_TICK_SECONDS, max(0.0, left)))
 
     def _used_trials(self) -> int:
-        return sum(ledger.trials + ledger.in_flight for ledger in self._ledgers)
+        return sum(history.trials + history.in_flight for history in self._histories)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from tunegate.artifacts.gpus import GpuState
 from tunegate.artifacts.measurements import Clocks
 
-MOST_DROPPED = 0.25
+MAX_DROPPED = 0.25
 """Of the pairs of a launch: with more of them it does not count."""
 _MOVED = 0.015
 """As ln of a ratio. One step of a device's clock is up to 1.1 %."""

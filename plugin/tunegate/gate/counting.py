@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from tunegate.artifacts.measurements import Launch
-from tunegate.gate.clocks import MOST_DROPPED
+from tunegate.gate.clocks import MAX_DROPPED
 from tunegate.gate.guards import undisturbed
 
 
@@ -25,4 +25,4 @@ def left_out(launches: Sequence[Launch], margin: float) -> list[Launch]:
 def noise_of(launch: Launch) -> float:
     """Infinite where the clocks of the device left too little of it."""
     dropped = launch.clocks.dropped if launch.clocks else 0
-    return math.inf if dropped > MOST_DROPPED * launch.pairs else launch.noise
+    return math.inf if dropped > MAX_DROPPED * launch.pairs else launch.noise

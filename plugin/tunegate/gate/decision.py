@@ -23,7 +23,7 @@ FAIL_ERROR = 0.008
 """Of the median. With MEAN_FAIL_ERROR and twice TAIL_FAIL_ERROR it is one percent."""
 MEAN_FAIL_ERROR, TAIL_FAIL_ERROR = 0.001, 0.0005
 PASS_ERROR = 0.05
-SMALLEST_SPREAD = 0.0002
+MIN_SPREAD = 0.0002
 """Below 0.02 % the spread of a few launches is luck."""
 _POWER_QUANTILE = 0.84
 
@@ -60,7 +60,7 @@ def bounds(
 
 def spread_of(effects: Sequence[float]) -> float:
     """The standard deviation of two effects or more, not under what is luck."""
-    return max(float(np.std(effects, ddof=1)), SMALLEST_SPREAD)
+    return max(float(np.std(effects, ddof=1)), MIN_SPREAD)
 
 
 def _bounds(effects: Sequence[float], fail_error: float, pass_error: float) -> Bounds:
@@ -89,7 +89,7 @@ def projected_launches(
     `nearer_by` the answer is for an effect that is so much clearer than it looks: who gives up should
     be wrong about it by less than that."""
     distance = abs(margin - found.center) + nearer_by
-    if distance < SMALLEST_SPREAD / 10:
+    if distance < MIN_SPREAD / 10:
         return None
     quantile = _t(PASS_ERROR / looks, 30) if found.center < margin else _t(FAIL_ERROR / looks, 30)
     return math.ceil(((quantile + _POWER_QUANTILE) * found.spread / distance) ** 2)

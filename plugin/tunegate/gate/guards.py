@@ -10,12 +10,12 @@ import math
 import statistics
 from collections.abc import Sequence
 
-LEAST_OF_MARGIN = 1 / 3
+MIN_OF_MARGIN = 1 / 3
 TIMES_THE_MEDIAN = 3.0
-MOST_DISTURBED = 1 / 3
+MAX_DISTURBED = 1 / 3
 SETTLED_BY = 12
 CANARY_EVERY = 6
-MOST_TRIPS = 1
+MAX_TRIPS = 1
 _FEWEST = 6
 _SPREADS = 4.0
 
@@ -30,7 +30,7 @@ def undisturbed(noises: Sequence[float], margin: float) -> tuple[bool, ...]:
 
 def noise_limit(noises: Sequence[float], margin: float) -> float:
     """The noise above which a launch does not count."""
-    return max(margin * LEAST_OF_MARGIN, TIMES_THE_MEDIAN * statistics.median(noises))
+    return max(margin * MIN_OF_MARGIN, TIMES_THE_MEDIAN * statistics.median(noises))
 
 
 def possible_error(noises: Sequence[float], canaries: Sequence[float], margin: float) -> float:
@@ -43,7 +43,7 @@ def possible_error(noises: Sequence[float], canaries: Sequence[float], margin: f
 
 def is_too_disturbed(kept: Sequence[bool]) -> bool:
     """More than a third of the launches do not count."""
-    return len(kept) >= _FEWEST and kept.count(False) > MOST_DISTURBED * len(kept)
+    return len(kept) >= _FEWEST and kept.count(False) > MAX_DISTURBED * len(kept)
 
 
 def may_settle(launches: int, budget: int) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tunegate.gate.decision import PASS_ERROR, SMALLEST_SPREAD
+from tunegate.gate.decision import MIN_SPREAD, PASS_ERROR
 from tunegate.gate.distributions import t_quantile
 from tunegate.gate.looks import affordable_looks
 
@@ -20,6 +20,6 @@ def smallest_margin_percent(
 ) -> float:
     """The margin under which an unchanged model would surely pass, in percent."""
     looks = affordable_looks(budget_seconds, launch_seconds)
-    spread = max(float(np.std(effects, ddof=1)), SMALLEST_SPREAD)
+    spread = max(float(np.std(effects, ddof=1)), MIN_SPREAD)
     quantile = t_quantile(looks[-1] - 1, 1 - PASS_ERROR / len(looks))
     return 100 * math.expm1((quantile + _SURELY) * spread / math.sqrt(looks[-1]))

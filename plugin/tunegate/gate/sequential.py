@@ -10,7 +10,7 @@ import msgspec
 
 from tunegate.gate.decision import bounds, decide, projected_launches
 from tunegate.gate.guards import (
-    MOST_TRIPS,
+    MAX_TRIPS,
     is_too_disturbed,
     may_settle,
     possible_error,
@@ -85,7 +85,7 @@ def guarded_stop(
     one comes, as it moves what is usual: so a look may be passed by."""
     kept = undisturbed(noises, rule.margin)
     counted = [effect for effect, keep in zip(effects, kept, strict=True) if keep]
-    has_tripped = trips(canaries, counted, rule.margin) > MOST_TRIPS
+    has_tripped = trips(canaries, counted, rule.margin) > MAX_TRIPS
     if not has_tripped and not is_too_disturbed(kept):
         return stop_after(counted, rule)
     if _stands(counted, rule, possible_error(noises, canaries, rule.margin)):

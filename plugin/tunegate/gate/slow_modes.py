@@ -25,12 +25,12 @@ FIRST_ERROR, SECOND_ERROR = 0.03, 0.013
 share of 0.2 wants 16 starts, and none of them slow."""
 POINTS_PERCENT = 2.0
 """So much over the margin the mean must be, before a mode of launches is promised to be found."""
-LARGEST_SHARE = 0.6
+MAX_SHARE = 0.6
 """What most launches have is no rare mode: the bounds over launches see it."""
 _STEPS = 12
 _FINEST = 0.01
 _SCALE = 1.4826
-_LEAST_SPREAD = 0.0002
+_MIN_SPREAD = 0.0002
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +61,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
         """The robust spread of one launch: the median absolute deviation, scaled to a normal's."""
         usual = self.usual
         deviations = [abs(effect - usual) for effect in self.effects]
-        return max(_LEAST_SPREAD, _SCALE * statistics.median(deviations))
+        return max(_MIN_SPREAD, _SCALE * statistics.median(deviations))
 
 
 def cut_off(share: float, usual: float, worst: float) -> float:
@@ -72,7 +72,7 @@ def cut_off(share: float, usual: float, worst: float) -> float:
 
 def lowest_cut_off(usual: float, worst: float) -> float:
     """What lies below it is slow in no mode that matters."""
-    return cut_off(LARGEST_SHARE, usual, worst)
+    return cut_off(MAX_SHARE, usual, worst)
 
 
 def is_excluded(share: float, seen: Seen) -> bool:
@@ -152,5 +152,5 @@ def _on_the_base(seen: Seen, cut: float) -> float:
 
 
 def _shares(rare: float, steps: int = _STEPS) -> list[float]:
-    largest = max(rare, LARGEST_SHARE)
+    largest = max(rare, MAX_SHARE)
     return [float(share) for share in np.geomspace(rare, largest, steps)]

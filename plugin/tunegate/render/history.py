@@ -17,7 +17,7 @@ from tunegate.render.svg import HEAD, INK, MUTED, SLOWER, styled, svg
 
 _WIDTH_INCHES, _HEIGHT_INCHES = 5.2, 2.2
 _SHOWN_ROWS = 30
-_MOST_LABELS = 12
+_MAX_LABELS = 12
 
 
 class Series(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,7 +89,7 @@ def _plot(entries: Sequence[HistoryEntry], name: str) -> Markup:
 
 def _mark_releases(axes: Axes, entries: Sequence[HistoryEntry]) -> None:
     releases = [(at, entry.release) for at, entry in enumerate(entries) if entry.release]
-    for at, release in releases[-_MOST_LABELS:]:
+    for at, release in releases[-_MAX_LABELS:]:
         axes.axvline(at, color=MUTED, linewidth=0.8, linestyle=(0, (3, 3)))
         axes.annotate(
             visible(release, 20),

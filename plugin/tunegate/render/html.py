@@ -11,10 +11,10 @@ from tunegate.artifacts.measurements import CellMeasurement, Comparison
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.verdicts import Finding, Report
 from tunegate.render import plots, units
+from tunegate.render.cost_table import audit, spending
 from tunegate.render.distribution import distribution
 from tunegate.render.environment import facts
 from tunegate.render.headline import WORDS, headline, reason, worst_first
-from tunegate.render.ledger import audit, spending
 from tunegate.render.operators import Part, parts, tuned_rows
 from tunegate.render.page import page_environment
 from tunegate.render.policy import policy_lines, uncovered_line

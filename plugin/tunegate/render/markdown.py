@@ -8,10 +8,10 @@ from tunegate.artifacts.plans import Cost
 from tunegate.artifacts.tasks import CacheUse
 from tunegate.artifacts.verdicts import Finding, Report
 from tunegate.render.blocks import Column, fitted, fold, table
+from tunegate.render.cost_table import audit, spending
 from tunegate.render.environment import facts
 from tunegate.render.escape import code, prose
 from tunegate.render.headline import MARKS, WORDS, headline, reason, worst_first
-from tunegate.render.ledger import audit, spending
 from tunegate.render.operators import TunedRow, parts, tuned_rows
 from tunegate.render.policy import policy_lines, uncovered_line
 from tunegate.render.shipped import shipped

@@ -10,7 +10,7 @@ from tunegate.artifacts.measurements import Comparison, MeasurementRun, TaskDiff
 from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
 from tunegate.artifacts.tasks import CacheUse
 from tunegate.artifacts.verdicts import Finding, Verdict
-from tunegate.tuning import give_back
+from tunegate.tuning import headroom
 
 NAMED_OPERATORS = 3
 NAMED_SHARE = 0.1
@@ -86,13 +86,13 @@ def _why_slow(
         case "default":
             return f"was never tuned: {more}{_as_the_others(now_ms, outcomes)}"
         case "transfer" | "claimed":
-            most_ms = give_back.of_borrowed(now_ms)
+            most_ms = headroom.of_borrowed(now_ms)
             origin = "borrowed from another shape"
             if difference.source == "claimed":
                 origin = "that only this run's own zone has, and nothing has measured"
             return f"runs a schedule {origin}: {more} to tune it itself, for up to {most_ms:.3g} ms"
         case "search" if tuned is not None and tuned.stopped == "budget":
-            back_ms = give_back.of_unfinished(now_ms, tuned)
+            back_ms = headroom.of_unfinished(now_ms, tuned)
             return (
                 f"had only {tuned.trials} trials when the budget ended: {more}; as many again are "
                 f"expected to give back {back_ms:.3g} ms"
@@ -106,7 +106,7 @@ def _why_slow(
 
 
 def _as_the_others(now_ms: float, outcomes: Sequence[TuningOutcome]) -> str:
-    back_ms = give_back.of_untuned(now_ms, (t for outcome in outcomes for t in outcome.tasks))
+    back_ms = headroom.of_untuned(now_ms, (t for outcome in outcomes for t in outcome.tasks))
     return f"; tuned like the others it would give back {back_ms:.3g} ms" if back_ms else ""
 
 

@@ -13,7 +13,7 @@ import msgspec
 from tunegate.artifacts.changes import Ancestor, ChangeSet, ModelChange, ModelPath
 from tunegate.ports import ModelReader
 
-MOST = 3
+MAX_EARLIER_BASES = 3
 """Versions that are tried; further back it is another model."""
 
 

@@ -19,7 +19,7 @@ from tunegate.ports import ModelReader
 
 ALIKE = 0.5
 """The share of equal parts from which on two models are taken for versions of one."""
-MOST_OF_ONE_NAME = 20
+MAX_OF_ONE_NAME = 20
 LOOKED_INTO = 400
 """Pairs of models that are compared by what is in them; where there are more, names have to do."""
 _SAME_NAME, _SAME_GRAPH = 1.0, 2.0
@@ -114,7 +114,7 @@ def _candidates(
     for path in new:
         named.setdefault(_name(path), []).append(path)
     for was in gone:
-        for path in named.get(_name(was), ())[:MOST_OF_ONE_NAME]:
+        for path in named.get(_name(was), ())[:MAX_OF_ONE_NAME]:
             yield path, was
 
 

@@ -25,7 +25,7 @@ from tunegate.ports import Bench, Far
 _TRIES = 2
 _WITH_CANARY = 1 + 1 / CANARY_EVERY
 """What a launch costs together with its share of the launches of the base against itself."""
-_LEAST_PROBING_SECONDS = 60.0
+_MIN_PROBING_SECONDS = 60.0
 """For short looks at fresh starts, however little the budget is: without them nothing may pass."""
 
 
@@ -106,7 +106,7 @@ class _Series:
         paid = affordable_looks(gate.seconds, seconds)
         looks = affordable_looks(2 * gate.seconds, seconds) if gate.extend else paid
         self._rule = rule_of(gate, looks, cells, paid[-1])
-        self._probing_seconds = max(_LEAST_PROBING_SECONDS, 2 * gate.seconds)
+        self._probing_seconds = max(_MIN_PROBING_SECONDS, 2 * gate.seconds)
         self._probes: list[Launch] = []
         self._canaries: list[float] = []
         self._next = Next()

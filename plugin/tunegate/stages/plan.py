@@ -19,7 +19,7 @@ from tunegate.tuning.sharding import balanced
 from tunegate.tuning.target_parts import TargetPart, left_to_tune, paid_trials, target_parts
 from tunegate_cache.format.records import ExactHit, Miss
 
-MOST_SHARDS = 256
+MAX_SHARDS = 256
 """A CI run takes no more jobs than this from one matrix."""
 TRIALS_WITHOUT_LIMIT = 256
 """Planned per task where neither time nor money nor trials are limited."""
@@ -53,8 +53,8 @@ def _planned(
     tasks: Sequence[ResolvedTask], config: Config, shards: int | None
 ) -> tuple[Shard, ...]:
     parts = target_parts(tasks, config, shards=_checked(shards))
-    if sum(part.shards for part in parts) > MOST_SHARDS:
-        message = f"targets: {len(parts)} have tasks, one CI matrix takes {MOST_SHARDS}. Use fewer."
+    if sum(part.shards for part in parts) > MAX_SHARDS:
+        message = f"targets: {len(parts)} have tasks, one CI matrix takes {MAX_SHARDS}. Use fewer."
         raise ConfigError(message)
     planned: list[Shard] = []
     for part in parts:
@@ -114,9 +114,9 @@ def _with_misses(task_set: TaskSet, resolution: Resolution) -> tuple[ResolvedTas
 
 def _checked(shards: int | None) -> int | None:
     if shards is not None and shards < 1:
-        message = f"--shards: {shards} is not a number of shards. Use 1 to {MOST_SHARDS}."
+        message = f"--shards: {shards} is not a number of shards. Use 1 to {MAX_SHARDS}."
         raise ConfigError(message)
-    return None if shards is None else min(shards, MOST_SHARDS)
+    return None if shards is None else min(shards, MAX_SHARDS)
 
 
 def _shards_of(part: TargetPart, *, first_index: int) -> list[Shard]:

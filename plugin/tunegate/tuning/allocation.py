@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import msgspec
 
 FIRST_BATCH = 8
-SMALLEST_FIRST_BATCH = 2
+MIN_FIRST_BATCH = 2
 MATTERS = 0.01
 """Share of the estimated model time from which a task gets a first batch."""
 LOOK = 2
@@ -109,7 +109,7 @@ def _first_batches(demands: Sequence[Demand], trials: int) -> list[int]:
     batches = [0] * len(demands)
     if not mattering:
         return batches
-    each = min(FIRST_BATCH, max(SMALLEST_FIRST_BATCH, trials // len(mattering)))
+    each = min(FIRST_BATCH, max(MIN_FIRST_BATCH, trials // len(mattering)))
     for index in mattering:
         batches[index] = min(each, trials - sum(batches))
     return batches

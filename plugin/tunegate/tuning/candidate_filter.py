@@ -12,9 +12,9 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 AUDIT_SHARE = 0.1
-LEAST_EVIDENCE = 8
+MIN_EVIDENCE = 8
 """Measured candidates of a task before anything is rejected."""
-LEAST_CORRELATION = 0.2
+MIN_CORRELATION = 0.2
 """Rank correlation on candidates that it was not fitted to, below which a score decides nothing."""
 
 Reason = Literal["random", "predicted", "audit"]

@@ -42,7 +42,7 @@ RATES: dict[tuple[TargetKind, OperatorClass], Rates] = {
 BYTES_PER_SECOND: dict[TargetKind, float] = {"llvm": 4e9, "cuda": 4e11}
 CALL_MS: dict[TargetKind, float] = {"llvm": 0.002, "cuda": 0.005}
 """The least any call takes; also the time of what the flop count knows nothing of."""
-LEAST_ROOM = 0.05
+MIN_ROOM = 0.05
 """Even what looks like pure data movement may hide a bad loop order."""
 TRANSFER_ROOM = 0.25
 """What a search still finds over a neighbour's schedule (3-15 % seen, for matrix products)."""
@@ -126,7 +126,7 @@ def _untuned_room(task: TuningTask, kind: TargetKind) -> float:
     """Of the whole call: its fixed part and its traffic cannot be tuned away."""
     tuned = max(task.flops / _rates(task, kind).tuned, _moving_seconds(task, kind))
     saved = 1 - (CALL_MS[kind] + tuned * 1e3) / prior_ms(task, kind)
-    return max(LEAST_ROOM, saved)
+    return max(MIN_ROOM, saved)
 
 
 def _rates(task: TuningTask, kind: TargetKind) -> Rates:

@@ -15,7 +15,7 @@ from itertools import pairwise
 import msgspec
 
 UNSEEN_SECONDS_PER_CANDIDATE = 0.5
-SMALLEST_SECONDS_PER_CANDIDATE = 1e-3
+MIN_SECONDS_PER_CANDIDATE = 1e-3
 PRIOR_STRENGTH = 1.0
 FORGETTING = 0.6
 """Weight of a batch against the one after it: late batches say more about what is left."""
@@ -82,7 +82,7 @@ def seconds_per_candidate(histories: Sequence[Sequence[Batch]]) -> float:
     if trials == 0:
         return UNSEEN_SECONDS_PER_CANDIDATE
     seconds = sum(batch.seconds for batch in batches)
-    return max(SMALLEST_SECONDS_PER_CANDIDATE, seconds / trials)
+    return max(MIN_SECONDS_PER_CANDIDATE, seconds / trials)
 
 
 def seconds_of_a_default(histories: Sequence[Sequence[Batch]]) -> float:

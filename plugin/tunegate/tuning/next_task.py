@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tunegate.tuning.behind import Work, behind
 from tunegate.tuning.improvement import (
     FROM_NOTHING,
     Batch,
@@ -21,6 +20,7 @@ from tunegate.tuning.improvement import (
     seconds_of_a_default,
     seconds_per_candidate,
 )
+from tunegate.tuning.roofline_gap import Work, roofline_gaps
 
 MATTERS = 0.01
 """Share of the estimated model time from which a task is served in the first round."""
@@ -182,7 +182,7 @@ def _most_gainful(states: Sequence[TaskState], policy: SearchPolicy) -> int | No
     """
     total_ms = sum(state.model_ms for state in states)
     floor = policy.min_gain_percent_per_minute / 100 * total_ms / 60
-    gaps = behind([Work(state.flops, state.bytes_moved, state.best_ms) for state in states])
+    gaps = roofline_gaps([Work(state.flops, state.bytes_moved, state.best_ms) for state in states])
     ready = [
         (_gain_ms_per_second(states, index, gaps[index], policy), index)
         for index, state in enumerate(states)

@@ -13,10 +13,10 @@ import statistics
 from collections.abc import Mapping, Sequence
 
 SAMPLE_SHARE = 0.2
-FEWEST_TO_CHECK = 3
+MIN_TO_CHECK = 3
 """Good results of a batch below which nothing is sampled."""
 OUTLIER_SCORE = 3.0
-MOST_CORRECTED = 0.25
+MAX_CORRECTED = 0.25
 """An error from which on the times are not corrected: they say too little."""
 _NORMAL = 0.6745
 """Of a normal distribution, the median absolute deviation in standard deviations."""
@@ -41,7 +41,7 @@ def checked(shares: Sequence[float], chance: random.Random) -> tuple[int, ...]:
     """Places of the good results of one batch that are measured again alone: the outliers, and as
     many others as make a fifth. A share is of a candidate's time on the device in the time that its
     measurement took."""
-    if len(shares) < FEWEST_TO_CHECK:
+    if len(shares) < MIN_TO_CHECK:
         return ()
     odd = outliers(shares)
     wanted = max(len(odd), math.ceil(SAMPLE_SHARE * len(shares)))
@@ -61,7 +61,7 @@ def error(together_ms: Mapping[int, float], alone_ms: Mapping[int, float]) -> fl
 
 def correction(error_of_batch: float | None) -> float:
     """What the times of the others are multiplied with."""
-    if error_of_batch is None or error_of_batch >= MOST_CORRECTED:
+    if error_of_batch is None or error_of_batch >= MAX_CORRECTED:
         return 1.0
     return 1.0 - error_of_batch
 

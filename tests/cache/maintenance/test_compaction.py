@@ -150,7 +150,7 @@ def test_an_archive_whose_head_was_overwritten_is_adopted(place: Place) -> None:
 
 def test_archives_of_its_own_are_not_adopted(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of the four segments is over the limit of an archive."""
-    monkeypatch.setattr(archive, "LARGEST_BYTES", 1)
+    monkeypatch.setattr(archive, "MAX_BYTES", 1)
     for number in range(4):
         place.publish(make_record(f"w{number}"))
     done = place.compact()

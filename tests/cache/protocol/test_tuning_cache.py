@@ -16,7 +16,7 @@ from tests.support.tuning_records import hexdigest, make_key, make_record, make_
 from tunegate_cache.format import names, segment
 from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit
 from tunegate_cache.protocol.tuning_cache import (
-    MOST_RECORDS_OF_A_RUN,
+    MAX_RECORDS_OF_A_RUN,
     Mode,
     Seconds,
     TuningCache,
@@ -289,7 +289,7 @@ def test_a_run_that_writes_without_end_is_stopped(tmp_path: Path) -> None:
     store = MemoryStore()
     cache = cache_over(store, tmp_path)
     assert cache.publish([make_record(run_nanoseconds=(n + 1,)) for n in range(2000)])
-    assert not cache.publish([make_record("more")] * MOST_RECORDS_OF_A_RUN)
+    assert not cache.publish([make_record("more")] * MAX_RECORDS_OF_A_RUN)
     assert any("are not stored" in note for note in cache.statistics.notes)
     assert isinstance(answer(cache_over(store, tmp_path)), ExactHit)
     assert not isinstance(answer(cache_over(store, tmp_path), "more"), ExactHit)

@@ -97,7 +97,7 @@ def test_an_error_without_end_is_given_up(endpoint: str, credentials: None) -> N
 def test_a_listing_of_ever_more_pages_is_given_up(
     endpoint: str, bucket: S3Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(s3, "_MOST_PAGES", 5)
+    monkeypatch.setattr(s3, "_MAX_PAGES", 5)
     for number in range(2):
         over(endpoint).write(f"pages/{number}", b"x")
     with fault_proxy(endpoint) as (url, proxy):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.plugin.cost_model.test_experience import SKETCH
-from tunegate.cost_model.code_size import MOST_STATEMENTS, copied_statements, is_bloated
+from tunegate.cost_model.code_size import MAX_STATEMENTS, copied_statements, is_bloated
 from tunegate.cost_model.loop_nest import Decided, LoopNest
 
 INNER = SKETCH.nest or LoopNest(())
@@ -48,4 +48,4 @@ def test_no_copy_has_more_statements_than_are_unrolled(
     nest = replace(INNER, copied_at=copied_at)
     found: Decided = (rows, columns, (4, 8), (unroll,))
     assert copied_statements(nest, found) <= nest.unrolled_steps(found)
-    assert is_bloated(nest, found) == (copied_statements(nest, found) > MOST_STATEMENTS)
+    assert is_bloated(nest, found) == (copied_statements(nest, found) > MAX_STATEMENTS)

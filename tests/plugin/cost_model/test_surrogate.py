@@ -11,7 +11,7 @@ from tunegate.cost_model.experience import NEST_COLUMNS, nest_columns
 from tunegate.cost_model.loop_nest import Decided
 from tunegate.cost_model.prior import Prior
 from tunegate.cost_model.surrogate import Surrogate
-from tunegate.tuning.candidate_filter import LEAST_CORRELATION, LEAST_EVIDENCE, rank_correlation
+from tunegate.tuning.candidate_filter import MIN_CORRELATION, MIN_EVIDENCE, rank_correlation
 
 
 def fitted(count: int, milliseconds: object = None, seed: int = 1) -> Surrogate:
@@ -38,7 +38,7 @@ def scored(surrogate: Surrogate) -> list[float] | None:
 
 
 def test_it_says_nothing_before_there_is_evidence() -> None:
-    assert fitted(LEAST_EVIDENCE - 1).score() is None
+    assert fitted(MIN_EVIDENCE - 1).score() is None
 
 
 def test_it_ranks_what_it_has_not_seen() -> None:
@@ -103,11 +103,11 @@ def test_a_prior_that_a_task_contradicts_is_overruled() -> None:
 def test_where_a_task_is_all_noise_the_prior_goes_on() -> None:
     """What it picks is all of one kind, and the times say nothing."""
     surrogate = Surrogate(PRIOR)
-    for number in range(LEAST_EVIDENCE):
+    for number in range(MIN_EVIDENCE):
         surrogate.add(row_of(decided(16)), 1.0 + 0.01 * (number % 3))
     score = surrogate.score()
     assert score is not None
-    assert surrogate.evidence < LEAST_CORRELATION
+    assert surrogate.evidence < MIN_CORRELATION
     wide, narrow = score([row_of(decided(16)), row_of(decided(1))])
     assert wide > narrow
 
@@ -116,7 +116,7 @@ def test_where_it_knows_nothing_and_the_prior_is_contradicted_nothing_is_picked(
     """Wide and narrow loops in turn, the narrow ones faster, but nothing that trees could learn it from."""
     blind = [math.nan] * NEST_COLUMNS
     surrogate = Surrogate(Contrary())
-    for number in range(2 * LEAST_EVIDENCE):
+    for number in range(2 * MIN_EVIDENCE):
         surrogate.add(blind, 1.0 + number % 2)
     assert surrogate.score() is None
 
@@ -135,7 +135,7 @@ def test_a_prior_that_a_task_confirms_is_more_evidence() -> None:
     def evidence(prior: Prior | None, seed: int) -> float:
         surrogate = Surrogate(prior)
         chance = random.Random(seed)
-        for _ in range(LEAST_EVIDENCE):
+        for _ in range(MIN_EVIDENCE):
             lanes, rows = chance.choice((1, 2, 4, 8, 16)), chance.choice((2, 3, 5))
             surrogate.add(row_of(decided(lanes, rows)), chance.uniform(0.5, 1.5) / lanes)
         surrogate.score()

@@ -100,7 +100,7 @@ def test_time_that_this_process_did_not_see_does_not_count(
 ) -> None:
     """Somebody may stop us with all our children, and let all go on."""
     monkeypatch.setattr(child_module, "_LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(child_module, "_MOST_OF_A_LOOK", 0.1)
+    monkeypatch.setattr(child_module, "_MAX_OF_A_LOOK", 0.1)
     monkeypatch.setattr(child_module, "_STOPPED_SECONDS", 0.5)
     with begun(tmp_path) as child:
         child.send(question(1, "hang"))

@@ -113,7 +113,7 @@ def test_a_git_lfs_that_never_answers_is_stopped(
 ) -> None:
     project.commit({PATH: lfs_pointer_to(BODY)})
     install_git_lfs(tmp_path / "bin", "sleep 60", monkeypatch)
-    monkeypatch.setattr(git_process, "_LONGEST_SECONDS", 1)
+    monkeypatch.setattr(git_process, "_MAX_SECONDS", 1)
     started = time.monotonic()
     with pytest.raises(ModelError, match="only its Git LFS pointer is here"):
         content_at_head(project)

@@ -143,7 +143,7 @@ def test_what_protobuf_writes_fits_together(seed: int, nodes: int) -> None:
 
 def test_a_file_of_millions_of_empty_nodes_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two bytes each, and a hundred when parsed."""
-    monkeypatch.setattr(onnx_scan, "_MOST_FIELDS", 1000)
+    monkeypatch.setattr(onnx_scan, "_MAX_FIELDS", 1000)
     nodes = b"\x0a\x00" * 2000
     graph = b"\x3a" + varint(len(nodes)) + nodes
     refused(graph, "it has more than 1,000 parts")
@@ -172,7 +172,7 @@ def test_documentation_may_be_long() -> None:
 
 
 def test_a_file_over_two_gibibytes_is_said_to_be_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(onnx_scan, "LARGEST_BYTES", 100)
+    monkeypatch.setattr(onnx_scan, "MAX_BYTES", 100)
     content = conv_model().SerializeToString()
     refused(
         content,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.support.launch_series import make_times
-from tunegate.edges.recorded_launches import FEWEST, read_launches, write_launches
+from tunegate.edges.recorded_launches import MIN_LAUNCHES, read_launches, write_launches
 from tunegate.errors import ArtifactError
 
 
@@ -16,7 +16,7 @@ def nanoseconds(launches: int) -> np.ndarray:
 
 
 def test_what_was_written_is_read_in_milliseconds(tmp_path: Path) -> None:
-    times = nanoseconds(FEWEST)
+    times = nanoseconds(MIN_LAUNCHES)
     write_launches(tmp_path / "l.npz", {"b": (times, 2.5), "a": (times, 1.0)})
     first, second = read_launches(tmp_path / "l.npz")
     assert (first.name, second.name, second.seconds_per_launch) == ("a", "b", 2.5)

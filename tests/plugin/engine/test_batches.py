@@ -3,14 +3,14 @@ from __future__ import annotations
 from tests.support.tuning_tasks import make_planned, make_task
 from tunegate.engine.batches import OpenBatches
 from tunegate.engine.protocol import Candidate, Measured, Schedule
-from tunegate.engine.task_history import TaskLedger
+from tunegate.engine.task_history import TaskHistory
 from tunegate_cache.format.records import Decision, DeviceFingerprint, Provenance, Toolchain
 
 DEVICE = DeviceFingerprint(name="here", kind="cpu", units=1, memory_bytes=1)
 
 
-def ledger() -> TaskLedger:
-    return TaskLedger(
+def history() -> TaskHistory:
+    return TaskHistory(
         make_planned(make_task("a")),
         device=DEVICE,
         toolchain=Toolchain(tvm="1", ffi="1"),
@@ -18,7 +18,7 @@ def ledger() -> TaskLedger:
     )
 
 
-def candidate(task: TaskLedger, number: int) -> Candidate:
+def candidate(task: TaskHistory, number: int) -> Candidate:
     decision: Decision = (1, (number,))
     return Candidate(
         number=number,
@@ -35,7 +35,7 @@ def measured(number: int) -> Measured:
 
 
 def test_a_batch_is_back_with_its_last_candidate() -> None:
-    task = ledger()
+    task = history()
     batches = OpenBatches([task.workload])
     candidates = [candidate(task, n) for n in range(3)]
     batches.start(task, candidates)
@@ -46,7 +46,7 @@ def test_a_batch_is_back_with_its_last_candidate() -> None:
 
 
 def test_what_the_default_schedule_took_stands_apart() -> None:
-    task = ledger()
+    task = history()
     batches = OpenBatches([task.workload])
     candidates = [candidate(task, n) for n in range(3)]
     batches.start(task, candidates)
@@ -55,7 +55,7 @@ def test_what_the_default_schedule_took_stands_apart() -> None:
 
 
 def test_what_was_timed_beside_others_is_no_result_before_it_is_checked() -> None:
-    task = ledger()
+    task = history()
     batches = OpenBatches([task.workload])
     candidates = [candidate(task, n) for n in range(3)]
     batches.start(task, candidates, at_once=2)
@@ -74,7 +74,7 @@ def test_what_was_timed_beside_others_is_no_result_before_it_is_checked() -> Non
 
 
 def test_a_check_that_is_given_up_leaves_its_candidate_a_trial() -> None:
-    task = ledger()
+    task = history()
     batches = OpenBatches([task.workload])
     candidates = [candidate(task, n) for n in range(1, 3)]
     batches.start(task, candidates, at_once=2)
@@ -84,7 +84,7 @@ def test_a_check_that_is_given_up_leaves_its_candidate_a_trial() -> None:
 
 
 def test_every_result_is_learned_once() -> None:
-    task = ledger()
+    task = history()
     batches = OpenBatches([task.workload])
     candidates = [candidate(task, n) for n in range(2)]
     batches.start(task, candidates)
@@ -94,7 +94,7 @@ def test_every_result_is_learned_once() -> None:
 
 
 def test_what_is_given_up_is_no_trial() -> None:
-    task = ledger()
+    task = history()
     batches = OpenBatches([task.workload])
     candidates = [candidate(task, n) for n in range(3)]
     batches.start(task, candidates)
@@ -105,7 +105,7 @@ def test_what_is_given_up_is_no_trial() -> None:
 
 
 def test_records_of_an_unfinished_batch_are_not_forgotten() -> None:
-    task = ledger()
+    task = history()
     batches = OpenBatches([task.workload])
     candidates = [candidate(task, n) for n in range(3)]
     batches.start(task, candidates)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.plugin.engine.test_batches import candidate, ledger
+from tests.plugin.engine.test_batches import candidate, history
 from tunegate.engine.batches import OpenBatches
 from tunegate.engine.measuring import Measuring, Taken
 from tunegate.engine.parallelism import Parallelism
 from tunegate.engine.protocol import Measure, Measured
-from tunegate.engine.task_history import TaskLedger
+from tunegate.engine.task_history import TaskHistory
 from tunegate_cache.format.records import SURE_REPEATS
 
 
@@ -17,7 +17,7 @@ class Run:
     """A run of one task; `first` is how many are timed at once from the beginning."""
 
     def __init__(self, directory: Path, first: int) -> None:
-        self.task: TaskLedger = ledger()
+        self.task: TaskHistory = history()
         self.parallelism = Parallelism(4, first)
         self.batches = OpenBatches([self.task.workload])
         self.measuring = Measuring(self.batches, directory, self.parallelism, 1)
@@ -74,7 +74,7 @@ def test_what_wins_is_measured_alone(tmp_path: Path) -> None:
 
 def test_every_task_has_one_measured_with_care_before_any_has_a_second(tmp_path: Path) -> None:
     run = Run(tmp_path, first=1)
-    heavy, light = ledger(), ledger()
+    heavy, light = history(), history()
     chosen = [
         (heavy, [candidate(heavy, n) for n in (1, 2, 3)]),
         (light, [candidate(light, n) for n in (4, 5)]),

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import msgspec
 
-from tests.plugin.engine.test_batches import candidate, ledger, measured
+from tests.plugin.engine.test_batches import candidate, history, measured
 from tests.support.tuning_tasks import make_record, make_task
 from tunegate.artifacts.changes import Side
 from tunegate.artifacts.plans import PlannedTask
 from tunegate.artifacts.tasks import Claims, ResolvedTask, Source
 from tunegate.engine.known_before import schedule_of
 from tunegate.engine.protocol import DEFAULT, Candidate, Measured, Schedule
-from tunegate.engine.task_history import TaskLedger
+from tunegate.engine.task_history import TaskHistory
 from tunegate.tuning.claims import CHECKED
 from tunegate_cache.format.records import ExactHit, Lookup, Miss
 
@@ -19,7 +19,7 @@ def timed(number: int, nanoseconds: int) -> Measured:
 
 
 def test_the_best_of_what_ran_is_the_outcome() -> None:
-    task = ledger()
+    task = history()
     task.is_started = True
     task.enter(candidate(task, 0), timed(0, 9000), 5)
     three, one, two = [task.enter(candidate(task, n), measured(n), 5) for n in (3, 1, 2)]
@@ -30,7 +30,7 @@ def test_the_best_of_what_ran_is_the_outcome() -> None:
 
 
 def test_borrowed_schedules_that_do_not_fit_are_counted_and_fail_no_task() -> None:
-    task = ledger()
+    task = history()
     task.is_started = True
     task.note_proposal(0.5, misfits=2)
     assert task.stopped("budget") == "not-started"
@@ -39,14 +39,14 @@ def test_borrowed_schedules_that_do_not_fit_are_counted_and_fail_no_task() -> No
 
 
 def test_where_all_fit_no_misfits_are_told() -> None:
-    task = ledger()
+    task = history()
     task.note_proposal(0.5, misfits=0)
     assert task.outcome("budget").failures == {}
 
 
 def test_a_default_schedule_that_is_near_is_measured_again_with_the_best() -> None:
     """Of two looks at equal schedules the luckier one is the faster."""
-    task = ledger()
+    task = history()
     task.is_started = True
     task.enter(candidate(task, 0), timed(0, 1200), 5)
     for number in (1, 2, 3, 4, 5):
@@ -61,7 +61,7 @@ def test_a_default_schedule_that_is_near_is_measured_again_with_the_best() -> No
 
 
 def test_a_default_schedule_that_is_far_behind_is_not() -> None:
-    task = ledger()
+    task = history()
     task.enter(candidate(task, 0), timed(0, 9000), 5)
     task.enter(candidate(task, 1), timed(1, 1000), 5)
     assert [each.number for each in task.contenders()] == [1, 0]
@@ -71,7 +71,7 @@ def test_a_default_schedule_that_is_far_behind_is_not() -> None:
 
 
 def test_of_many_alike_those_that_may_have_been_ahead_are_measured_again() -> None:
-    task = ledger()
+    task = history()
     for number in range(1, 129):
         task.enter(candidate(task, number), timed(number, 1000 + 20 * number), 5)
     task.note_batch(128, 1.0)
@@ -82,16 +82,16 @@ def test_of_many_alike_those_that_may_have_been_ahead_are_measured_again() -> No
     assert [each.number for each in task.rivals()] == [3, 2, 4]
 
 
-def ledger_of_two() -> TaskLedger:
+def history_of_two() -> TaskHistory:
     """The second of them takes twice as long."""
-    task = ledger()
+    task = history()
     for number in (1, 2):
         task.enter(candidate(task, number), timed(number, 100 * number), 5)
     return task
 
 
 def test_what_is_measured_in_two_passes_has_the_times_of_both() -> None:
-    task = ledger_of_two()
+    task = history_of_two()
     one, _ = task.contenders()
     task.confirm(one, timed(one.number, 3000), 6)
     record = task.confirm(one, timed(one.number, 1000), 7)
@@ -101,7 +101,7 @@ def test_what_is_measured_in_two_passes_has_the_times_of_both() -> None:
 
 
 def test_one_that_fails_when_it_is_measured_again_is_no_winner() -> None:
-    task = ledger_of_two()
+    task = history_of_two()
     one, two = task.contenders()
     task.confirm(two, timed(two.number, 210), 6)
     task.confirm(one, timed(one.number, 110), 6)
@@ -114,10 +114,10 @@ CLAIM = msgspec.structs.replace(make_record("a", milliseconds=0.5), decisions=((
 DEFAULT_MS = 9.0
 
 
-def contested(lookup: Lookup, sides: tuple[Side, ...] = ("head",), trials: int = 0) -> TaskLedger:
+def contested(lookup: Lookup, sides: tuple[Side, ...] = ("head",), trials: int = 0) -> TaskHistory:
     claims = Claims((CLAIM,), is_searched=True)
     resolved = ResolvedTask(make_task("a", sides=sides), lookup, claims)
-    task = TaskLedger(
+    task = TaskHistory(
         PlannedTask(resolved=resolved, trials=trials, gain_ms=0.0),
         device=TRUSTED.device,
         toolchain=TRUSTED.toolchain,
@@ -128,7 +128,7 @@ def contested(lookup: Lookup, sides: tuple[Side, ...] = ("head",), trials: int =
     return task
 
 
-def one(task: TaskLedger, number: int, schedule: Schedule, origin: Source) -> Candidate:
+def one(task: TaskHistory, number: int, schedule: Schedule, origin: Source) -> Candidate:
     return msgspec.structs.replace(candidate(task, number), schedule=schedule, origin=origin)
 
 
@@ -136,7 +136,7 @@ def timed_ms(number: int, milliseconds: float) -> Measured:
     return timed(number, round(milliseconds * 1e6))
 
 
-def seen(task: TaskLedger, trusted_ms: float, claimed_ms: float) -> list[Candidate]:
+def seen(task: TaskHistory, trusted_ms: float, claimed_ms: float) -> list[Candidate]:
     """Both after a look."""
     pair = [
         one(task, 1, schedule_of(TRUSTED), "exact"),
@@ -184,7 +184,7 @@ def test_without_time_for_a_claim_what_is_trusted_is_used() -> None:
     assert contested(ExactHit((TRUSTED,))).outcome("not-started").records == (TRUSTED,)
 
 
-def searched(task: TaskLedger, count: int, milliseconds: float) -> None:
+def searched(task: TaskHistory, count: int, milliseconds: float) -> None:
     for number in range(10, 10 + count):
         draft = one(task, number, Schedule("t", ((1, (number,)),)), "search")
         task.enter(draft, timed_ms(number, milliseconds), 5)

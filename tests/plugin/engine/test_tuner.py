@@ -112,7 +112,7 @@ def test_tuning_beats_the_default_schedule_and_publishes_every_candidate(
     assert {record.key for record in workshop.published} == {tuned.key}
 
 
-def test_the_ledger_has_every_candidate_and_why_it_was_tried(tuned: TaskOutcome) -> None:
+def test_the_history_has_every_candidate_and_why_it_was_tried(tuned: TaskOutcome) -> None:
     looks = [cost for cost in tuned.ledger if cost.stage == "look"]
     assert len(looks) == tuned.trials + 1  # the default schedule
     picks = [cost.pick for cost in looks]

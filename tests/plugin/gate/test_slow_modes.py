@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tunegate.gate.slow_modes import (
     FIRST_ERROR,
-    LARGEST_SHARE,
+    MAX_SHARE,
     SECOND_ERROR,
     Seen,
     cut_off,
@@ -105,7 +105,7 @@ def test_another_slow_start_never_excludes_more(quiet: int, slow: int) -> None:
     assert slow_starts(RARE, more) == (slow + 1 if more.usual < WORST else 0)
 
 
-@pytest.mark.parametrize("share", [0.2, 0.3, 0.45, LARGEST_SHARE])
+@pytest.mark.parametrize("share", [0.2, 0.3, 0.45, MAX_SHARE])
 def test_both_answers_together_hardly_ever_miss_a_mode(share: float) -> None:
     """The promise, for modes that are just as slow as matters."""
     chance = random.Random(5)

@@ -14,7 +14,7 @@ from typing import IO, cast
 from tunegate.errors import MeasurementError
 
 _LIMIT_SECONDS = 600.0
-_MOST_BYTES = 16 * 1024 * 1024
+_MAX_BYTES = 16 * 1024 * 1024
 """A million latencies."""
 _PIECE_BYTES = 65536
 
@@ -69,8 +69,8 @@ def _read(process: subprocess.Popen[bytes], line: str) -> tuple[str, str]:
                 break
             if time.monotonic() >= until:
                 raise MeasurementError(f"`{line}` did not end in {_LIMIT_SECONDS:.0f} s")
-            if any(len(text) > _MOST_BYTES for text in texts.values()):
-                raise MeasurementError(f"`{line}` printed more than {_MOST_BYTES >> 20} MiB")
+            if any(len(text) > _MAX_BYTES for text in texts.values()):
+                raise MeasurementError(f"`{line}` printed more than {_MAX_BYTES >> 20} MiB")
     process.wait(max(0.0, until - time.monotonic()))
     printed, said = (texts[pipe.fileno()].decode(errors="replace") for pipe in pipes)
     return printed, said

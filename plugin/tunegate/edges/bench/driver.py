@@ -12,7 +12,7 @@ from tunegate.artifacts.measurements import Histogram
 from tunegate.config import TargetConfig
 from tunegate.edges.bench.devices import Devices
 from tunegate.edges.bench.pair_bench import PairBench, block_size
-from tunegate.edges.bench.process import LONGEST_SECONDS, Limits, Process, start_of
+from tunegate.edges.bench.process import MAX_SECONDS, Limits, Process, start_of
 from tunegate.edges.onnxruntime_build.builder import OnnxRuntimeBuilder
 from tunegate.edges.run_seed import derived
 from tunegate.errors import MeasurementError
@@ -33,7 +33,7 @@ class FreshProcesses:
         seed: int,
         cuda: TargetConfig | None = None,
         *,
-        limit_seconds: float = LONGEST_SECONDS,
+        limit_seconds: float = MAX_SECONDS,
     ) -> None:
         scratch.mkdir(parents=True, exist_ok=True)
         self._limits = Limits(limit_seconds)

@@ -20,7 +20,7 @@ from tunegate.gate.effect import launch_effect, launch_noise, within_spread
 from tunegate.gate.histogram import histogram
 from tunegate.ports import Far
 
-_LEAST_BLOCK_MS, _USUAL_INFERENCES, _LONGEST_BLOCK_MS, _FEWEST = 50.0, 20, 500.0, 3
+_MIN_BLOCK_MS, _USUAL_INFERENCES, _MAX_BLOCK_MS, _FEWEST = 50.0, 20, 500.0, 3
 _SHORT_WARM_UP_SECONDS = 0.1
 _PROBES_OF_BASE = 4
 """So many share a process of the base: its own luck is in all of them."""
@@ -135,7 +135,7 @@ class PairBench:
         if self._inferences is None:
             faster, slower = min(milliseconds.values()), max(milliseconds.values())
             self._inferences = block_size(faster, slower)
-            self._most_probed = max(_FEWEST, round(_LEAST_BLOCK_MS / max(slower, 1e-4)))
+            self._most_probed = max(_FEWEST, round(_MIN_BLOCK_MS / max(slower, 1e-4)))
         return [processes[0], processes[1]]
 
     def _process(self, stack: ExitStack, start: Start, variables: Mapping[str, str]) -> Process:
@@ -159,8 +159,8 @@ def block_size(faster_ms: float, slower_ms: float) -> int:
     """Inferences of a block of either side: 20 of them and 50 ms of the faster side at least, unless
     that took the slower side over half a second: a slow model is steady enough for 3, and two dozen
     blocks must not eat the budget of its cell, also where one side is a hundred times the other."""
-    wanted = max(_USUAL_INFERENCES, _LEAST_BLOCK_MS / max(faster_ms, 1e-4))
-    return max(_FEWEST, int(min(wanted, _LONGEST_BLOCK_MS / max(slower_ms, 1e-4))))
+    wanted = max(_USUAL_INFERENCES, _MIN_BLOCK_MS / max(faster_ms, 1e-4))
+    return max(_FEWEST, int(min(wanted, _MAX_BLOCK_MS / max(slower_ms, 1e-4))))
 
 
 def _is_far(taken: Blocks, far: Far) -> bool:

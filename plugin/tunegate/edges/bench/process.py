@@ -25,8 +25,8 @@ from tunegate.errors import MeasurementError
 
 _MODULE = "tunegate.edges.bench.worker"
 WARM_UP_SECONDS = 0.5
-LONGEST_SECONDS = 120.0
-_MOST_BLOCK_SECONDS = 5.0
+MAX_SECONDS = 120.0
+_MAX_BLOCK_SECONDS = 5.0
 
 Expected = TypeVar("Expected", Ready, Timed, Profiled)
 
@@ -34,7 +34,7 @@ Expected = TypeVar("Expected", Ready, Timed, Profiled)
 class Limits(NamedTuple):
     """How long an answer may take, and how many processes share the memory: as much as is free then, or `memory`."""
 
-    seconds: float = LONGEST_SECONDS
+    seconds: float = MAX_SECONDS
     processes: int = 1
     memory: MemoryLimit | None = None
 
@@ -73,7 +73,7 @@ class Process:
         return ready.milliseconds
 
     def block_ms(
-        self, inferences: int, most_seconds: float = _MOST_BLOCK_SECONDS
+        self, inferences: int, most_seconds: float = _MAX_BLOCK_SECONDS
     ) -> tuple[float, ...]:
         timed = self._ask(Block(inferences, most_seconds), Timed)
         return tuple(n / 1e6 for n in timed.nanoseconds)

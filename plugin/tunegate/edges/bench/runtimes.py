@@ -46,7 +46,7 @@ def operators_ms(directory: Path, inferences: int, seed: int) -> dict[str, float
 
         feed = seeded_inputs(artifact.inputs, seed)
         return profiled_ms(directory / artifact.file, feed, artifact.threads, inferences)
-    from tunegate.edges.metaschedule.in_model import kernels_ms  # noqa: PLC0415 -- as above
+    from tunegate.edges.metaschedule.kernel_profile import kernels_ms  # noqa: PLC0415 -- as above
 
     return kernels_ms(directory, inferences, seed)
 

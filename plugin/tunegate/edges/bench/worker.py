@@ -32,10 +32,10 @@ Request = BenchRequest
 
 _STATUS = Path("/proc/self/status")
 _THROWN_AWAY = 3
-_LEAST_WARM_UP = 10
+_MIN_WARM_UP = 10
 _WINDOW = 5
 _STEADY = 0.02
-_LONGEST_WARM_UP_SECONDS = 30.0
+_MAX_WARM_UP_SECONDS = 30.0
 _loaded: list[Inference] = []
 
 # The main thread's stack begins at a random place, and where the spilled registers of a kernel lie on
@@ -125,8 +125,8 @@ def _warm_up(run: Inference, seconds: float) -> float:
         spent = time.monotonic() - started
         last = medians[-3:]
         steady = len(last) == 3 and max(last) <= (1 + _STEADY) * min(last)  # noqa: PLR2004
-        enough = spent >= seconds and len(medians) * _WINDOW >= _LEAST_WARM_UP
-        if (enough and (steady or spent >= 2 * seconds)) or spent >= _LONGEST_WARM_UP_SECONDS:
+        enough = spent >= seconds and len(medians) * _WINDOW >= _MIN_WARM_UP
+        if (enough and (steady or spent >= 2 * seconds)) or spent >= _MAX_WARM_UP_SECONDS:
             return statistics.median(medians[-3:])
 
 

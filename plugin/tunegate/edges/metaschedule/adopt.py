@@ -12,15 +12,15 @@ from typing import Any
 from tvm.s_tir import meta_schedule as ms
 
 from tunegate.artifacts.foreign_schedules import AdoptedSchedule, ForeignSchedule
-from tunegate.edges.metaschedule.forms import DIRECT
+from tunegate.edges.metaschedule.algorithm_variants import DIRECT
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import ResolvedTarget
-from tunegate.edges.metaschedule.trace_form import form
+from tunegate.edges.metaschedule.trace_signature import form
 from tunegate.engine.protocol import Schedule
 from tunegate_cache.format.records import WorkloadKey
 
-_MOST_OF_EACH = 4
+_MAX_OF_EACH = 4
 
 
 def adopt(
@@ -53,7 +53,7 @@ def _fitting(
                     template=schedule.template,
                     decisions=schedule.decisions,
                 )
-        if len(found) >= _MOST_OF_EACH:
+        if len(found) >= _MAX_OF_EACH:
             return
 
 

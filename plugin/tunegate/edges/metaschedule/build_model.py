@@ -22,9 +22,8 @@ from tunegate.artifacts.tasks import Source as Origin
 from tunegate.cost_model.draft_features import DraftFeatures
 from tunegate.cost_model.prior import prior_of
 from tunegate.edges.artifact_file import ArtifactFile, ArtifactTensor
-from tunegate.edges.metaschedule.borrowed import expectation, likeliest
 from tunegate.edges.metaschedule.functions import ModelFunction
-from tunegate.edges.metaschedule.in_model import slower_in_model
+from tunegate.edges.metaschedule.kernel_profile import slower_in_model
 from tunegate.edges.metaschedule.loader import device_exists
 from tunegate.edges.metaschedule.passes.default_schedule import with_default_schedule
 from tunegate.edges.metaschedule.passes.elementary_functions import vectorize_elementary_functions
@@ -32,6 +31,7 @@ from tunegate.edges.metaschedule.passes.prepacking import folded
 from tunegate.edges.metaschedule.passes.split_concatenations import IS_SCHEDULED
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import ResolvedTarget
+from tunegate.edges.metaschedule.transferred import expectation, likeliest
 from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.onnx_prepare import PreparedModel, file_digests
 from tunegate.engine.protocol import BuildModel, Built, BuiltFunction, Schedule

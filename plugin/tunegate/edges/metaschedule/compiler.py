@@ -45,7 +45,7 @@ from tunegate.ports import BuildJob, Compiler, Export, ModelJob
 from tunegate_cache.format.records import WorkloadKey
 
 _CHILD = "tunegate.edges.metaschedule.compile"
-_LONGEST_SECONDS = 900.0
+_MAX_SECONDS = 900.0
 _CHECKS = 2
 """Inputs that a build must compute right."""
 _KEPT_BYTES = 512 * 1024 * 1024
@@ -63,9 +63,7 @@ class MetaScheduleCompiler:
     """Every model has a child of its own; each request has a time limit. `scratch` is a private
     directory; builds are run on inputs of `seed`. Use as a context manager, or `close` at the end."""
 
-    def __init__(
-        self, scratch: Path, *, seed: int, limit_seconds: float = _LONGEST_SECONDS
-    ) -> None:
+    def __init__(self, scratch: Path, *, seed: int, limit_seconds: float = _MAX_SECONDS) -> None:
         scratch.mkdir(parents=True, exist_ok=True)
         self._scratch, self._seed = scratch, seed
         self._limit_seconds = limit_seconds

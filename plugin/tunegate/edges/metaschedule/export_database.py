@@ -9,7 +9,7 @@ from typing import Any
 
 from tvm.s_tir import meta_schedule as ms
 
-from tunegate.edges.metaschedule.forms import DIRECT
+from tunegate.edges.metaschedule.algorithm_variants import DIRECT
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.passes.prepacking import unmarked
 from tunegate.edges.metaschedule.space import DesignSpace

@@ -19,10 +19,10 @@ from tunegate.artifacts.tasks import Source as Origin
 from tunegate.cost_model.draft_features import DraftFeatures
 from tunegate.cost_model.prior import Prior
 from tunegate.cost_model.surrogate import Score, Surrogate
-from tunegate.edges.metaschedule.borrowed import MOST, Expect, borrowed, expectation
-from tunegate.edges.metaschedule.forms import DIRECT
+from tunegate.edges.metaschedule.algorithm_variants import DIRECT
 from tunegate.edges.metaschedule.passes.default_schedule import with_default_schedule
 from tunegate.edges.metaschedule.space import DesignSpace
+from tunegate.edges.metaschedule.transferred import MAX_TRANSFERRED, Expect, borrowed, expectation
 from tunegate.edges.metaschedule.workload import Workload
 from tunegate.engine.protocol import (
     DEFAULT,
@@ -115,7 +115,7 @@ class TaskSearch:
         replayed = [(origin, self.space.replay(schedule)) for origin, schedule in own]
         self._seeds.extend((origin, each) for origin, each in replayed if each is not None)
         found = [schedule for origin, schedule in seeds if origin == "transfer"]
-        most = len(found) if all_of_them else MOST
+        most = len(found) if all_of_them else MAX_TRANSFERRED
         fitting, misfits = borrowed(found, self.space, self._expect(), most)
         self._seeds.extend(("transfer", each) for each in fitting)
         return misfits + sum(each is None for _, each in replayed)

@@ -18,8 +18,8 @@ from tvm.s_tir import meta_schedule as ms
 
 from tunegate.cost_model.experience import Sketch
 from tunegate.cost_model.loop_nest import nest_of
-from tunegate.edges.metaschedule.forms import DIRECT, Form, forms_of
-from tunegate.edges.metaschedule.trace_form import form
+from tunegate.edges.metaschedule.algorithm_variants import DIRECT, Form, forms_of
+from tunegate.edges.metaschedule.trace_signature import form
 from tunegate.edges.metaschedule.workload import Workload
 from tunegate.engine.protocol import Schedule
 from tunegate.tuning.refit import adapt

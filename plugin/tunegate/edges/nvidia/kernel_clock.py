@@ -20,7 +20,7 @@ from tunegate.errors import EnvironmentUnfitError
 _BUFFER_BYTES = 8 * 1024 * 1024
 _FORCED = 1
 _PROBE_SECONDS = 60
-_MOST_INFERENCES = 2000
+_MAX_INFERENCES = 2000
 
 
 class KernelClock:
@@ -39,7 +39,7 @@ class KernelClock:
         """Of one inference, so many times the mean over as many as take the device so long. `run` must not
         come back before the device is done. Raises EnvironmentUnfitError where kernels were missed."""
         once = self._listened(run, 1)
-        count = max(1, min(_MOST_INFERENCES, math.ceil(milliseconds * 1e6 / once)))
+        count = max(1, min(_MAX_INFERENCES, math.ceil(milliseconds * 1e6 / once)))
         return tuple(round(self._listened(run, count)) for _ in range(repeats))
 
     def _listened(self, run: Callable[[], object], count: int) -> float:

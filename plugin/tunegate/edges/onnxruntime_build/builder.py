@@ -18,17 +18,17 @@ from tunegate.edges.run_seed import derived
 from tunegate.ports import Builder, BuildJob
 
 _CHILD = "tunegate.edges.onnxruntime_build.write"
-LONGEST_SECONDS = 300.0
+MAX_SECONDS = 300.0
 
 
 class OnnxRuntimeBuilder:
     """`scratch` is a private directory; models are run on inputs of `seed`. A model that takes longer than
     `limit_seconds` is an error."""
 
-    def __init__(self, scratch: Path, *, seed: int, limit_seconds: float = LONGEST_SECONDS) -> None:
+    def __init__(self, scratch: Path, *, seed: int, limit_seconds: float = MAX_SECONDS) -> None:
         scratch.mkdir(parents=True, exist_ok=True)
         self._scratch, self._seed = scratch, seed
-        self._limit_seconds = min(limit_seconds, LONGEST_SECONDS)
+        self._limit_seconds = min(limit_seconds, MAX_SECONDS)
         self._count = 0
 
     def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]:

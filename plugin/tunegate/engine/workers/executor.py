@@ -8,17 +8,17 @@ from typing import Protocol
 
 from tunegate.edges.cores import usable_cores
 from tunegate.edges.nvidia.session import MeasuredGpu
-from tunegate.engine.workers.spawning import hire
-from tunegate.engine.workers.worker_pool import Crew
+from tunegate.engine.workers.spawning import spawn_pool
+from tunegate.engine.workers.worker_pool import WorkerPool
 from tunegate.tuning.expected_time import TargetKind
 
 
 class Executor(Protocol):
-    """Hires crews. A candidate runs with one thread while tuning; `careful_crew` is for the end, when a
-    winner is measured with all the threads it will have, or None where one worker of the crew will do."""
+    """Spawns pools. A candidate runs with one thread while tuning; `confirming_pool` is for the end, when a
+    winner is measured with all the threads it will have, or None where one worker of the pool will do."""
 
-    def crew(self) -> Crew: ...
-    def careful_crew(self, threads: int) -> Crew | None: ...
+    def pool(self) -> WorkerPool: ...
+    def confirming_pool(self, threads: int) -> WorkerPool | None: ...
 
 
 class LocalExecutor:
@@ -36,14 +36,14 @@ class LocalExecutor:
         self._kind, self._gpus, self._directory = kind, gpus, directory
         self._program, self._are_held = program, are_held
 
-    def crew(self) -> Crew:
-        return self._hire(usable_cores(), threads=1)
+    def pool(self) -> WorkerPool:
+        return self._spawn(usable_cores(), threads=1)
 
-    def careful_crew(self, threads: int) -> Crew | None:
-        return None if threads == 1 or self._gpus else self._hire(1, threads=threads)
+    def confirming_pool(self, threads: int) -> WorkerPool | None:
+        return None if threads == 1 or self._gpus else self._spawn(1, threads=threads)
 
-    def _hire(self, size: int, *, threads: int) -> Crew:
-        return hire(
+    def _spawn(self, size: int, *, threads: int) -> WorkerPool:
+        return spawn_pool(
             size,
             self._program,
             threads=threads,

@@ -1,4 +1,4 @@
-"""The crew for a tuning run on the devices that it has."""
+"""The pool for a tuning run on the devices that it has."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tunegate.edges.nvidia.session import MeasuredGpu
 from tunegate.engine.protocol import Measured
 from tunegate.engine.workers.device_slots import Place, on_cpu, on_gpus, on_held_gpus
 from tunegate.engine.workers.worker import Worker
-from tunegate.engine.workers.worker_pool import Crew
+from tunegate.engine.workers.worker_pool import WorkerPool
 from tunegate.tuning.expected_time import TargetKind
 
 _CANDIDATE_LIMIT_SECONDS = 20.0
 WORKERS_LOG = "workers.log"
 
 
-def hire(
+def spawn_pool(
     size: int,
     program: str,
     *,
@@ -29,7 +29,7 @@ def hire(
     gpus: Sequence[MeasuredGpu],
     directory: Path,
     are_held: bool = False,
-) -> Crew:
+) -> WorkerPool:
     """So many workers that run `program`, or one for each GPU if those are more; candidates run with so many threads. GPUs that
     `are_held` by this run measure several candidates at once."""
     if gpus and are_held:
@@ -40,7 +40,9 @@ def hire(
         places = on_cpu(size, directory, _CANDIDATE_LIMIT_SECONDS)
     memory = memory_limit(kind, children=len(places))
     variables = worker_variables(threads, kind)
-    return Crew(places, partial(begin_child, program, variables, memory, directory / WORKERS_LOG))
+    return WorkerPool(
+        places, partial(begin_child, program, variables, memory, directory / WORKERS_LOG)
+    )
 
 
 def worker_variables(threads: int, kind: TargetKind) -> dict[str, str]:

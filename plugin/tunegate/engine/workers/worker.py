@@ -1,4 +1,4 @@
-"""What a crew expects of a worker, wherever it is."""
+"""What a pool expects of a worker, wherever it is."""
 
 from __future__ import annotations
 

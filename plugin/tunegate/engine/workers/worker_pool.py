@@ -15,13 +15,13 @@ from tunegate.engine.protocol import Measure, Measured
 from tunegate.engine.workers.device_slots import Place
 from tunegate.engine.workers.worker import Begin, LostWorkerError, Worker
 
-_MOST_MOVES = 2
-_MOST_BYTES = 2 * 1024**3
+_MAX_MOVES = 2
+_MAX_BYTES = 2 * 1024**3
 """LLVM and TVM keep what they compiled; a worker that has grown to this is replaced."""
 _LOOK_EVERY = 8
 
 
-class Crew:
+class WorkerPool:
     """Hands queued candidates to idle workers, one at each of the places. A worker that dies or outlasts
     the limit of its place costs the candidate it had, and is replaced; what was on a machine that is gone
     is tried elsewhere."""
@@ -35,7 +35,7 @@ class Crew:
         self._lost: list[tuple[Measure, Measured]] = []
         self._moves: Counter[int] = Counter()
         for place in places:
-            self._hire(place)
+            self._spawn(place)
 
     @property
     def children(self) -> tuple[Worker, ...]:
@@ -86,7 +86,7 @@ class Crew:
             try:
                 measured = worker.receive()
             except ChildDiedError as error:
-                self._bury(worker, str(error))
+                self._on_exit(worker, str(error))
                 continue
             except LostWorkerError as error:
                 self._try_elsewhere(worker, str(error))
@@ -119,19 +119,21 @@ class Crew:
     def _is_late(self, worker: Worker) -> bool:
         return _busy_seconds(worker) > self._places[worker].limit_seconds
 
-    def _bury(self, worker: Worker, obituary: str) -> None:
+    def _on_exit(self, worker: Worker, exit_reason: str) -> None:
         """A worker that has watched its own time, and ended itself, was too late like any other."""
         own_limit = self._busy[worker].watched_seconds
         if own_limit is not None and _busy_seconds(worker) >= own_limit:
             self._lose(worker, "timeout", f"no result in {own_limit:.0f} s")
         else:
-            self._lose(worker, "runtime", f"the worker ended ({obituary})", has_killed_worker=True)
+            self._lose(
+                worker, "runtime", f"the worker ended ({exit_reason})", has_killed_worker=True
+            )
 
     def _try_elsewhere(self, worker: Worker, reason: str) -> None:
         number = self._busy[worker].candidate.number
         self._moves[number] += 1
-        if self._moves[number] > _MOST_MOVES:
-            self._lose(worker, "runtime", f"its machine was lost {_MOST_MOVES + 1} times: {reason}")
+        if self._moves[number] > _MAX_MOVES:
+            self._lose(worker, "runtime", f"its machine was lost {_MAX_MOVES + 1} times: {reason}")
             return
         self._queue.appendleft(self._busy.pop(worker))
         self._replace(worker)
@@ -157,18 +159,18 @@ class Crew:
 
     def _retire(self, worker: Worker) -> None:
         self._served[worker] += 1
-        if self._served[worker] % _LOOK_EVERY == 0 and worker.resident_bytes() > _MOST_BYTES:
+        if self._served[worker] % _LOOK_EVERY == 0 and worker.resident_bytes() > _MAX_BYTES:
             self._replace(worker)
 
     def _replace(self, worker: Worker) -> None:
-        self._hire(self._dismiss(worker))
+        self._spawn(self._dismiss(worker))
 
     def _dismiss(self, worker: Worker) -> Place:
         worker.kill()
         del self._served[worker]
         return self._places.pop(worker)
 
-    def _hire(self, place: Place) -> None:
+    def _spawn(self, place: Place) -> None:
         worker = self._begin(place)
         self._served[worker] = 0
         self._places[worker] = place

@@ -46,7 +46,7 @@ def test_a_command_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_command_that_prints_without_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command_output, "_MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(command_output, "_MAX_BYTES", 1 << 20)
     with pytest.raises(MeasurementError, match="printed more than 1 MiB"):
         latencies_ms("yes")
 

@@ -12,7 +12,7 @@ from tunegate.edges.memory_limit import MemoryLimit
 from tunegate.engine.protocol import Candidate, Measure, Measured, Schedule
 from tunegate.engine.workers.device_slots import on_cpu
 from tunegate.engine.workers.worker import Begin, LostWorkerError
-from tunegate.engine.workers.worker_pool import Crew
+from tunegate.engine.workers.worker_pool import WorkerPool
 
 PLENTY = MemoryLimit(8 * 2**30)
 
@@ -28,8 +28,8 @@ def odd_worker(directory: Path, memory: MemoryLimit = PLENTY) -> Begin:
 
 
 @pytest.fixture
-def crew(tmp_path: Path) -> Iterator[Crew]:
-    made = Crew(on_cpu(2, tmp_path, 3.0), odd_worker(tmp_path))
+def pool(tmp_path: Path) -> Iterator[WorkerPool]:
+    made = WorkerPool(on_cpu(2, tmp_path, 3.0), odd_worker(tmp_path))
     yield made
     made.close()
 
@@ -54,23 +54,25 @@ def request(number: int, behaviour: str) -> Measure:
     )
 
 
-def pids_of(crew: Crew) -> list[int]:
-    return [child.pid for child in crew.children if isinstance(child, Child)]
+def pids_of(pool: WorkerPool) -> list[int]:
+    return [child.pid for child in pool.children if isinstance(child, Child)]
 
 
-def finish(crew: Crew) -> dict[int, Measured]:
+def finish(pool: WorkerPool) -> dict[int, Measured]:
     results = {}
     deadline = time.monotonic() + 30
-    while crew.pending and time.monotonic() < deadline:
-        crew.dispatch()
+    while pool.pending and time.monotonic() < deadline:
+        pool.dispatch()
         time.sleep(0.02)
-        results.update({m.candidate.number: measured for m, measured in crew.collect()})
+        results.update({m.candidate.number: measured for m, measured in pool.collect()})
     return results
 
 
-def test_a_crash_and_a_hang_cost_one_candidate_each_and_the_rest_is_measured(crew: Crew) -> None:
-    crew.add([request(1, "crash"), request(2, "hang"), *(request(n, "") for n in range(3, 9))])
-    results = finish(crew)
+def test_a_crash_and_a_hang_cost_one_candidate_each_and_the_rest_is_measured(
+    pool: WorkerPool,
+) -> None:
+    pool.add([request(1, "crash"), request(2, "hang"), *(request(n, "") for n in range(3, 9))])
+    results = finish(pool)
     assert results[1].status == "runtime"
     assert "SIGABRT" in results[1].detail
     assert [results[n].has_killed_worker for n in (1, 2, 3)] == [True, False, False]
@@ -78,62 +80,64 @@ def test_a_crash_and_a_hang_cost_one_candidate_each_and_the_rest_is_measured(cre
     assert [results[n].status for n in range(3, 9)] == ["ok"] * 6
 
 
-def test_a_worker_that_exits_says_its_code(crew: Crew) -> None:
-    crew.add([request(1, "exit")])
-    measured = finish(crew)[1]
+def test_a_worker_that_exits_says_its_code(pool: WorkerPool) -> None:
+    pool.add([request(1, "exit")])
+    measured = finish(pool)[1]
     assert "exited with 1" in measured.detail
     assert measured.has_killed_worker
 
 
-def test_a_worker_that_ended_itself_for_lack_of_patience_was_too_late(crew: Crew) -> None:
+def test_a_worker_that_ended_itself_for_lack_of_patience_was_too_late(pool: WorkerPool) -> None:
     hasty = msgspec.structs.replace(request(1, "exit"), patience_seconds=0.0)
-    crew.add([hasty])
-    measured = finish(crew)[1]
+    pool.add([hasty])
+    measured = finish(pool)[1]
     assert (measured.status, measured.detail) == ("timeout", "no result in 0 s")
 
 
-def test_closing_frees_the_machine_while_work_is_in_flight(crew: Crew) -> None:
-    crew.add([request(1, "hang"), request(2, "hang")])
-    crew.dispatch()
-    pids = pids_of(crew)
-    crew.close()
+def test_closing_frees_the_machine_while_work_is_in_flight(pool: WorkerPool) -> None:
+    pool.add([request(1, "hang"), request(2, "hang")])
+    pool.dispatch()
+    pids = pids_of(pool)
+    pool.close()
     assert all(not Path(f"/proc/{pid}").exists() for pid in pids)
 
 
 def test_a_candidate_that_asks_for_too_much_memory_costs_itself(tmp_path: Path) -> None:
-    crew = Crew(on_cpu(1, tmp_path, 10.0), odd_worker(tmp_path, MemoryLimit(2**31)))
+    pool = WorkerPool(on_cpu(1, tmp_path, 10.0), odd_worker(tmp_path, MemoryLimit(2**31)))
     try:
-        crew.add([request(1, "hoard"), request(2, "")])
-        results = finish(crew)
+        pool.add([request(1, "hoard"), request(2, "")])
+        results = finish(pool)
     finally:
-        crew.close()
+        pool.close()
     assert (results[1].status, results[2].status) == ("runtime", "ok")
     assert "MemoryError" in (tmp_path / "log").read_text()
 
 
-def test_a_crew_of_one_each_keeps_the_idle_worker_of_a_device(crew: Crew) -> None:
-    crew.add([request(1, "hang"), request(2, "")])
+def test_a_pool_of_one_each_keeps_the_idle_worker_of_a_device(pool: WorkerPool) -> None:
+    pool.add([request(1, "hang"), request(2, "")])
     deadline = time.monotonic() + 30
-    while not crew.collect() and time.monotonic() < deadline:
-        crew.dispatch()
+    while not pool.collect() and time.monotonic() < deadline:
+        pool.dispatch()
         time.sleep(0.02)
-    idle = next(child for child in crew.children if child.busy_since is None)
-    crew.keep_one_each()
-    assert crew.children == (idle,)
-    assert crew.pending == 0
-    crew.add([request(3, "")])
-    assert finish(crew)[3].status == "ok"
+    idle = next(child for child in pool.children if child.busy_since is None)
+    pool.keep_one_each()
+    assert pool.children == (idle,)
+    assert pool.pending == 0
+    pool.add([request(3, "")])
+    assert finish(pool)[3].status == "ok"
 
 
-def test_a_worker_that_has_grown_is_replaced(crew: Crew, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = set(pids_of(crew))
-    crew.add([request(n, "") for n in range(16)])
-    finish(crew)
-    assert set(pids_of(crew)) == before
-    monkeypatch.setattr("tunegate.engine.workers.worker_pool._MOST_BYTES", 1)
-    crew.add([request(n, "") for n in range(16, 48)])
-    finish(crew)
-    assert before - set(pids_of(crew))
+def test_a_worker_that_has_grown_is_replaced(
+    pool: WorkerPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = set(pids_of(pool))
+    pool.add([request(n, "") for n in range(16)])
+    finish(pool)
+    assert set(pids_of(pool)) == before
+    monkeypatch.setattr("tunegate.engine.workers.worker_pool._MAX_BYTES", 1)
+    pool.add([request(n, "") for n in range(16, 48)])
+    finish(pool)
+    assert before - set(pids_of(pool))
 
 
 class OnLostMachine:
@@ -171,17 +175,17 @@ def test_what_was_on_a_lost_machine_is_tried_elsewhere(
     tmp_path: Path, losses: int, status: str
 ) -> None:
     OnLostMachine.losses = losses
-    crew = Crew(on_cpu(1, tmp_path, 3.0), lambda _: OnLostMachine())
-    crew.add([request(1, "")])
-    assert finish(crew)[1].status == status
+    pool = WorkerPool(on_cpu(1, tmp_path, 3.0), lambda _: OnLostMachine())
+    pool.add([request(1, "")])
+    assert finish(pool)[1].status == status
 
 
 def test_a_worker_that_is_being_started_gets_nothing_yet(tmp_path: Path) -> None:
     worker = OnLostMachine()
     worker.is_ready = False
-    crew = Crew(on_cpu(1, tmp_path, 3.0), lambda _: worker)
-    crew.add([request(1, "")])
-    crew.dispatch()
-    assert crew.waiting == 1
+    pool = WorkerPool(on_cpu(1, tmp_path, 3.0), lambda _: worker)
+    pool.add([request(1, "")])
+    pool.dispatch()
+    assert pool.waiting == 1
     worker.is_ready = True
-    assert finish(crew)[1].status == "ok"
+    assert finish(pool)[1].status == "ok"

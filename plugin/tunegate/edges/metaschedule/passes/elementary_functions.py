@@ -20,7 +20,7 @@ from tunegate.edges.metaschedule.passes.vector_formulas import erf, exp, let, lo
 _LEVEL = 11
 """Of two rules for one operator TVM takes the one of the higher level; its own have 10."""
 
-_LARGEST_POWER = 8
+_MAX_POWER = 8
 
 
 @cache
@@ -64,7 +64,7 @@ def _power(call: Any) -> Any:
         return None
     exponent = float(y.value)
     twice = 2 * abs(exponent)
-    if not twice.is_integer() or not 0 < twice <= 2 * _LARGEST_POWER:
+    if not twice.is_integer() or not 0 < twice <= 2 * _MAX_POWER:
         return None
     whole, has_root = divmod(int(twice), 2)
     power = let(x, lambda base: _product([*[base] * whole, *[tirx.sqrt(base)] * has_root]))

@@ -29,8 +29,8 @@ _EXP = (
 )
 
 _SQRT_HALF = 0.707106781186547524
-_SMALLEST_NORMAL = 1.17549435e-38
-_LARGEST_FLOAT = 3.4028234663852886e38
+_MIN_NORMAL = 1.17549435e-38
+_MAX_FLOAT = 3.4028234663852886e38
 _MANTISSA, _MANTISSA_OF_HALF = 0x007FFFFF, 0x3F000000
 _LOG = (
     7.0376836292e-2,
@@ -105,7 +105,7 @@ def _power_of_two(n: Any) -> Any:
 
 def log(x: Any) -> Any:
     """Of the mantissa, brought between the square roots of 1/2 and 2, and ln 2 times the exponent."""
-    return let(tirx.max(_like(x, _SMALLEST_NORMAL), x), lambda normal: _log_of_normal(x, normal))
+    return let(tirx.max(_like(x, _MIN_NORMAL), x), lambda normal: _log_of_normal(x, normal))
 
 
 def _log_of_normal(x: Any, normal: Any) -> Any:
@@ -121,9 +121,9 @@ def _log_of_normal(x: Any, normal: Any) -> Any:
         return let(rest, lambda r: let(doubled, lambda e: _log_series(r, e)))
 
     value = let(mantissa, lambda m: let(exponent, lambda n: near_one(m, n)))
-    value = tirx.Select(x < _like(x, _SMALLEST_NORMAL), _like(x, -math.inf), value)
+    value = tirx.Select(x < _like(x, _MIN_NORMAL), _like(x, -math.inf), value)
     value = tirx.Select(x < _like(x, 0.0), _like(x, math.nan), value)
-    return tirx.Select(x <= _like(x, _LARGEST_FLOAT), value, x)
+    return tirx.Select(x <= _like(x, _MAX_FLOAT), value, x)
 
 
 def _log_series(rest: Any, exponent: Any) -> Any:

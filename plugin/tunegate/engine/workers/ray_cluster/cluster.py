@@ -17,7 +17,7 @@ from tunegate.engine.workers.ray_cluster.references import References
 from tunegate.engine.workers.ray_cluster.remote_worker import RemoteWorker
 from tunegate.engine.workers.spawning import worker_variables
 from tunegate.engine.workers.worker import Worker
-from tunegate.engine.workers.worker_pool import Crew
+from tunegate.engine.workers.worker_pool import WorkerPool
 from tunegate.errors import EnvironmentUnfitError
 from tunegate_cache.format.records import DeviceFingerprint
 
@@ -56,15 +56,15 @@ class RayCluster:
         self._first = worker
         return found
 
-    def crew(self) -> Crew:
+    def pool(self) -> WorkerPool:
         """As many as the cluster has room for now."""
         found = self._ray.resources()
         cpus = int(found.get("CPU", 0))
         workers = min(cpus, _PER_GPU * int(found.get("GPU", 0))) if self._is_cuda else cpus
-        return self._hire(max(1, workers), threads=1)
+        return self._spawn(max(1, workers), threads=1)
 
-    def careful_crew(self, threads: int) -> Crew | None:
-        return None if threads == 1 or self._is_cuda else self._hire(1, threads=threads)
+    def confirming_pool(self, threads: int) -> WorkerPool | None:
+        return None if threads == 1 or self._is_cuda else self._spawn(1, threads=threads)
 
     def close(self) -> None:
         self._ray.close()
@@ -73,13 +73,13 @@ class RayCluster:
     def _is_cuda(self) -> bool:
         return self._target.kind == "cuda"
 
-    def _hire(self, size: int, *, threads: int) -> Crew:
-        # Every node has a lock of its own; for the crew the cluster is one device.
+    def _spawn(self, size: int, *, threads: int) -> WorkerPool:
+        # Every node has a lock of its own; for the pool the cluster is one device.
         place = Place(slots=(Slot(claim=_ON_THE_CLUSTER),), limit_seconds=_LIMIT_SECONDS)
-        return Crew([place] * size, partial(self._begin, threads))
+        return WorkerPool([place] * size, partial(self._begin, threads))
 
     def _begin(self, threads: int, _: Place) -> Worker:
-        """The one that told its device is the first of the crew."""
+        """The one that told its device is the first of the pool."""
         worker, self._first = self._first, None
         return worker or self._worker(threads=threads)
 

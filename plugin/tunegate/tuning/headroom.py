@@ -42,16 +42,16 @@ def of_borrowed(now_ms: float) -> float:
     return now_ms * TRANSFER_ROOM
 
 
-def _pace(ledger: Sequence[CandidateCost]) -> Pace:
+def _pace(history: Sequence[CandidateCost]) -> Pace:
     """What picked the first candidate of the search had a reason, or none."""
-    first = next((cost for cost in ledger if cost.origin == "search"), None)
+    first = next((cost for cost in history if cost.origin == "search"), None)
     return INFORMED if first is not None and first.pick != "random" else FROM_NOTHING
 
 
-def _history(ledger: Iterable[CandidateCost]) -> Iterator[Batch]:
+def _history(history: Iterable[CandidateCost]) -> Iterator[Batch]:
     """The looks in the order they came, a usual batch of them at a time."""
     times: list[float] = []
-    looks = (cost for cost in ledger if cost.stage == "look")
+    looks = (cost for cost in history if cost.stage == "look")
     while costs := list(islice(looks, DEFAULT_POLICY.batch)):
         times += [cost.milliseconds for cost in costs if cost.milliseconds is not None]
         seconds = sum(cost.build_seconds + cost.run_seconds for cost in costs)

@@ -9,9 +9,9 @@ import msgspec
 import tvm
 
 from tests.plugin.edges.metaschedule.test_workload import product
-from tunegate.edges.metaschedule.borrowed import MOST, borrowed
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.space import DesignSpace
+from tunegate.edges.metaschedule.transferred import MAX_TRANSFERRED, borrowed
 from tunegate.edges.metaschedule.workload import canonical_workload
 from tunegate.engine.protocol import Schedule
 
@@ -43,7 +43,9 @@ def test_without_knowledge_the_nearest_come_first() -> None:
     space = space_of(128)
     mine = offered(space, 12)
     found = borrowed(mine, space, None)
-    assert described(space, found.fitting) == mine[:MOST]  # one adaptation: they fit as they are
+    assert (
+        described(space, found.fitting) == mine[:MAX_TRANSFERRED]
+    )  # one adaptation: they fit as they are
     assert found.misfits == 0
 
 
@@ -51,9 +53,9 @@ def test_what_is_expected_to_be_fast_comes_before_what_is_near() -> None:
     space = space_of(128)
     slow_first = sorted(offered(space, 16), key=lambda schedule: lanes([schedule]))
     found = borrowed(slow_first, space, lanes)
-    assert len(found.fitting) == MOST
+    assert len(found.fitting) == MAX_TRANSFERRED
     tried = lanes([s for s in described(space, found.fitting) if s])
-    assert sum(tried) > sum(lanes(slow_first[:MOST]))
+    assert sum(tried) > sum(lanes(slow_first[:MAX_TRANSFERRED]))
 
 
 def test_between_equals_the_nearest_is_first() -> None:

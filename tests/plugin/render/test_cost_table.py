@@ -6,7 +6,7 @@ import pytest
 from tests.support.outcome_parts import outcome
 from tunegate.artifacts.outcomes import CandidateCost, TuningOutcome
 from tunegate.artifacts.plans import Cost
-from tunegate.render.ledger import FilterAudit, audit, spending
+from tunegate.render.cost_table import FilterAudit, audit, spending
 
 
 def cost(**fields: object) -> CandidateCost:

@@ -23,7 +23,7 @@ from tunegate_cache.protocol import group_state
 from tunegate_cache.stores.store import MaintainedStore, StoreUnavailableError
 
 
-class CachePlace(msgspec.Struct, frozen=True, kw_only=True):
+class CacheAdmin(msgspec.Struct, frozen=True, kw_only=True):
     """`root` is the repository's, or the directory where there is none."""
 
     config: CacheConfig
@@ -41,14 +41,14 @@ class CachePlace(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def open_place(settings: Settings) -> CachePlace:
+def open_place(settings: Settings) -> CacheAdmin:
     """Works without a configuration too: then it is the default cache. Raises ConfigError."""
     config, root = _config(settings)
     try:
         keys = TrustedKeys(config.trusted_keys)
     except BadKeyError as error:
         raise ConfigError(f"cache.trusted-keys: {error}.") from error
-    return CachePlace(
+    return CacheAdmin(
         config=config,
         root=root,
         store=open_store(config, root=root),

@@ -12,7 +12,7 @@ from tunegate.artifacts.measurements import Histogram, Launch
 from tunegate.config import GateConfig
 from tunegate.edges.terminal import Log
 from tunegate.ports import Far, Shapes
-from tunegate.stages.qualify import INJECTED_PERCENT, Qualification, qualify
+from tunegate.stages.selftest import INJECTED_PERCENT, Qualification, qualify
 
 
 class MadeUpMachine:

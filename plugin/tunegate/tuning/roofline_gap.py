@@ -15,7 +15,7 @@ class Work(NamedTuple):
     best_ms: float | None
 
 
-def behind(works: Sequence[Work]) -> list[float]:
+def roofline_gaps(works: Sequence[Work]) -> list[float]:
     """For each ln(best time / the time at the best rate of any), 0 where nothing is known.
 
     The rates are a roofline (Williams et al., CACM 2009) drawn by the tasks themselves: the most

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.support.outcome_parts import outcome
 from tests.support.squeezenet import TASKS
 from tunegate.artifacts.outcomes import TaskOutcome
-from tunegate.tuning import give_back
+from tunegate.tuning import headroom
 
 
 def tuned(trials: int, before_ms: float = 4.0, best_ms: float = 1.0) -> TaskOutcome:
@@ -19,15 +19,15 @@ def tuned(trials: int, before_ms: float = 4.0, best_ms: float = 1.0) -> TaskOutc
 
 def test_what_was_never_tuned_is_expected_to_gain_like_what_was() -> None:
     tasks = [tuned(8, best_ms=best_ms) for best_ms in (1.0, 2.0, 3.0)]
-    assert give_back.of_untuned(10.0, tasks) == pytest.approx(5.0)
-    assert give_back.of_untuned(10.0, [tuned(0)]) is None
-    assert give_back.of_untuned(10.0, []) is None
+    assert headroom.of_untuned(10.0, tasks) == pytest.approx(5.0)
+    assert headroom.of_untuned(10.0, [tuned(0)]) is None
+    assert headroom.of_untuned(10.0, []) is None
 
 
 @given(st.integers(1, 200), st.floats(0.01, 100))
 def test_more_of_the_same_gives_back_a_part_and_never_all(trials: int, now_ms: float) -> None:
-    assert 0 < give_back.of_unfinished(now_ms, tuned(trials)) < now_ms
-    assert 0 < give_back.of_borrowed(now_ms) < now_ms
+    assert 0 < headroom.of_unfinished(now_ms, tuned(trials)) < now_ms
+    assert 0 < headroom.of_borrowed(now_ms) < now_ms
 
 
 def test_a_search_that_still_gains_promises_more_than_one_that_stopped_gaining() -> None:
@@ -43,12 +43,12 @@ def test_a_search_that_still_gains_promises_more_than_one_that_stopped_gaining()
             for n, cost in enumerate(falling.ledger)
         ),
     )
-    assert give_back.of_unfinished(1.0, steep) > 1.2 * give_back.of_unfinished(1.0, flat)
+    assert headroom.of_unfinished(1.0, steep) > 1.2 * headroom.of_unfinished(1.0, flat)
 
 
-def test_a_search_without_a_ledger_is_taken_at_its_trials() -> None:
+def test_a_search_without_a_history_is_taken_at_its_trials() -> None:
     bare = msgspec.structs.replace(tuned(8), ledger=())
-    assert 0.1 < give_back.of_unfinished(1.0, bare) < 0.3
+    assert 0.1 < headroom.of_unfinished(1.0, bare) < 0.3
 
 
 def test_a_search_that_was_told_where_to_begin_has_little_left_to_find() -> None:
@@ -57,4 +57,4 @@ def test_a_search_that_was_told_where_to_begin_has_little_left_to_find() -> None
         told,
         ledger=tuple(msgspec.structs.replace(cost, pick="random") for cost in told.ledger),
     )
-    assert give_back.of_unfinished(1.0, told) < 0.5 * give_back.of_unfinished(1.0, blind)
+    assert headroom.of_unfinished(1.0, told) < 0.5 * headroom.of_unfinished(1.0, blind)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from tunegate.artifacts.foreign_schedules import Instruction
-from tunegate.edges.metaschedule.trace_form import form
+from tunegate.edges.metaschedule.trace_signature import form
 
 PURE = {"GetSBlock", "GetLoops", "SamplePerfectTile"}
 

@@ -9,7 +9,7 @@ from tunegate.config import Config, ModelConfig
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.output_directory import opened_output
 from tunegate.settings import Settings
-from tunegate.toolbox import opened_measuring
+from tunegate.wiring import opened_measuring
 
 CONFIG = Config(models=(ModelConfig(path="*.onnx"),))
 

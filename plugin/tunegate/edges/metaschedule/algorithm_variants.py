@@ -21,7 +21,7 @@ from tunegate.edges.metaschedule.workload import canonical_workload
 logger = logging.getLogger(__name__)
 
 DIRECT, IM2COL = "direct", "im2col"
-_MOST_BYTES = 64 * 1024 * 1024
+_MAX_BYTES = 64 * 1024 * 1024
 """Of an unfolded image: nobody's cache holds more of it."""
 _SPATIAL, _REDUCE = 0, 2
 _FIRST, _LAST = 1, 3
@@ -139,7 +139,7 @@ def _is_worth_unfolding(schedule: Any, found: _Convolution) -> bool:
     buffer = schedule.get(found.block).reads[0].source
     size = math.prod(found.extents) // found.extents[found.channels]
     itemsize = tvm.DataType(str(buffer.dtype)).itemsize
-    return found.window > 1 and size * itemsize <= _MOST_BYTES
+    return found.window > 1 and size * itemsize <= _MAX_BYTES
 
 
 def _followers(schedule: Any, block: Any) -> list[Any]:

@@ -14,7 +14,7 @@ from tvm.s_tir import meta_schedule as ms
 
 from tests.support.workload_corpus import primitive, workloads
 from tunegate.config import TargetConfig
-from tunegate.edges.metaschedule.forms import DIRECT, IM2COL, forms_of
+from tunegate.edges.metaschedule.algorithm_variants import DIRECT, IM2COL, forms_of
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import tvm_target

@@ -12,16 +12,16 @@ from collections.abc import Sequence
 
 from tunegate_cache.format.records import LUCK
 
-LEAST, MOST = 2, 8
+MIN_FINALISTS, MAX_FINALISTS = 2, 8
 CLOSE = LUCK
 """Times the best: what luck may have put behind it."""
 _TRIALS_FOR_ONE = 32
 
 
-def contending(times_ms: Sequence[float], trials: int) -> int:
+def finalist_count(times_ms: Sequence[float], trials: int) -> int:
     """Of `times_ms`, the best first."""
     worth = math.ceil(trials / _TRIALS_FOR_ONE)
-    return min(len(times_ms), max(LEAST, min(MOST, _close(times_ms), worth)))
+    return min(len(times_ms), max(MIN_FINALISTS, min(MAX_FINALISTS, _close(times_ms), worth)))
 
 
 def rivals(times_ms: Sequence[float]) -> int:

@@ -15,7 +15,7 @@ from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.engine.protocol import Schedule
 from tunegate.tuning.drafts import Draft
 
-MOST = 8
+MAX_TRANSFERRED = 8
 """Of the neighbours' schedules; each is replayed twice, which takes as long as picking a batch of drafts."""
 Expect = Callable[[Sequence[Schedule]], Sequence[float]]
 """How good schedules of this space are expected to be; more is better."""
@@ -29,7 +29,10 @@ class Borrowed(NamedTuple):
 
 
 def borrowed(
-    found: Sequence[Schedule], space: DesignSpace, expect: Expect | None, most: int = MOST
+    found: Sequence[Schedule],
+    space: DesignSpace,
+    expect: Expect | None,
+    most: int = MAX_TRANSFERRED,
 ) -> Borrowed:
     """`found` has the nearest first; the likeliest `most` are adapted, by TVM's own repair and by nearest divisors,
     and the likeliest `most` of these given. Without `expect` the nearest are."""
