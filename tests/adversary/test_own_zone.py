@@ -7,6 +7,7 @@ believed it would be slowed down, and hide the second layer of the head.
 from __future__ import annotations
 
 import shutil
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -22,10 +23,13 @@ from tunegate.artifacts.measurements import MeasurementRun
 from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.tasks import ResolvedTask
-from tunegate.config import CacheConfig
+from tunegate.config import CacheConfig, TargetConfig
+from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.device import ThisMachine
 from tunegate.edges.metaschedule.build_model import record_id
+from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
 from tunegate.edges.shared_cache import SharedCache
+from tunegate.ports import BuildJob, ModelJob
 from tunegate_cache.format.records import SURE_REPEATS, ExactHit, TuningRecord
 
 pytestmark = pytest.mark.e2e
@@ -80,11 +84,36 @@ class Shop:
         self.task = next(t for t in self.planned() if "conv" in t.task.operator).task
         found = self.opened("main").lookup([(self.task.key, self.task.shape)])[self.task.key]
         assert isinstance(found, ExactHit)
-        self.best, *others = (careful(r) for r in found.records if r.template)
-        self.slow = max(others, key=lambda record: record.median_ms)
+        records = [careful(record) for record in found.records if record.template]
+        # What tuning saw on a busy machine may be wrong: the model tells which are really fast and slow.
+        seen = {number: self.model_ms(records[number]) for number in {0, 1, -2, -1}}
+        self.best, self.slow = (
+            records[choose(seen, key=seen.__getitem__)] for choose in (min, max)
+        )
+        assert max(seen.values()) > 1.3 * min(seen.values())
+        claimed = (self.best.run_nanoseconds, self.slow.run_nanoseconds)
+        fast, slow = sorted(claimed, key=sum)
+        self.best = msgspec.structs.replace(self.best, run_nanoseconds=fast)
+        self.slow = msgspec.structs.replace(self.slow, run_nanoseconds=slow)
         self.workspace.git("switch", "-q", "-c", "pull-request")
         save(two_layers(), self.root / "models" / "m.onnx")
         self.workspace.commit()
+
+    def model_ms(self, record: TuningRecord) -> float:
+        """What the model takes with this schedule of its layer, in a process of its own."""
+        target = TargetConfig(name="cpu", runtime="tvm", threads=1)
+        file = self.root / "models" / "m.onnx"
+        into = self.root.parent / "really" / record_id(self.task.key, record)
+        job = BuildJob(
+            model=ModelJob(file=file, path="m.onnx", shapes={}, target=target),
+            records={self.task.key: [record]},
+            sources={self.task.key: "exact"},
+            directory=into,
+        )
+        with closing(MetaScheduleCompiler(into / "compile", seed=1)) as compiler:
+            (build,) = compiler.build([job])
+        assert build.error is None
+        return FreshProcesses(into / "bench", seed=1).single_ms(into)
 
     def planned(self) -> tuple[ResolvedTask, ...]:
         plan = artifact_io.read(self.root / ".tunegate" / "plan.json", TuningPlan)

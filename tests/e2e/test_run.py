@@ -63,7 +63,9 @@ def test_new_weights_need_no_trial_and_a_comment_in_the_configuration_needs_noth
     assert verdict(workspace)["status"] == "new"
     retrain(workspace)
     second = workspace.tunegate("run", "--base", "HEAD~1", "--json")
-    assert second.returncode in {0, 4}, second.stderr  # the machine may be too busy to measure on
+    assert second.returncode in {0, 3, 4}, (
+        second.stderr
+    )  # the machine may be too busy to measure on
     found = json.loads(second.stdout)
     assert found == verdict(workspace)
     assert found["tuning"]["trials"] == 0

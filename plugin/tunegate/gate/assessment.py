@@ -18,6 +18,7 @@ from tunegate.gate.slow_modes import (
     cut_off,
     excluded_share,
     is_clean,
+    open_shares,
     slow_starts,
 )
 
@@ -149,8 +150,7 @@ def _excluded(modes: Sequence[Seen], rule: Rule) -> Excluded:
     shares = [excluded_share(seen) for seen in modes]
     known = [share for share in shares if share is not None]
     share = max(known) if known and len(known) == len(shares) else None
-    shown = rule.rare or share or 1.0
-    worst = max(modes, key=lambda seen: slow_starts(shown, seen))
+    shown, worst = _most_slow(modes, rule.rare, rule.rare or share or 1.0)
     return Excluded(
         asked_percent=100 * rule.rare,
         share_percent=100 * share if share is not None else None,
@@ -161,6 +161,13 @@ def _excluded(modes: Sequence[Seen], rule: Rule) -> Excluded:
         cut_off_percent=100 * math.expm1(cut_off(shown, worst.usual, worst.worst)),
         is_clean=clean,
     )
+
+
+def _most_slow(modes: Sequence[Seen], rare: float, usual: float) -> tuple[float, Seen]:
+    """The share, and the kind, that saw most slow launches: of what is not excluded, if anything is not."""
+    unproven = [(share, seen) for seen in modes if rare for share in open_shares(rare, seen)]
+    asked = unproven or [(usual, seen) for seen in modes]
+    return max(asked, key=lambda pair: slow_starts(*pair))
 
 
 def _have_a_spread(launches: Sequence[Launch]) -> bool:

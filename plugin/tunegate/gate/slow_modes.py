@@ -86,7 +86,12 @@ def is_excluded(share: float, seen: Seen) -> bool:
 
 def is_clean(rare: float, seen: Seen) -> bool:
     """Whether every mode of the share `rare`, or a larger one, is excluded."""
-    return all(is_excluded(share, seen) for share in _shares(rare))
+    return not open_shares(rare, seen)
+
+
+def open_shares(rare: float, seen: Seen) -> list[float]:
+    """The shares of `rare` and more that are not excluded."""
+    return [share for share in _shares(rare) if not is_excluded(share, seen)]
 
 
 def excluded_share(seen: Seen) -> float | None:

@@ -36,8 +36,9 @@ def undecided(comparison: Comparison, gate: GateConfig) -> str:
     found = comparison.excluded
     if found is None:
         return "slow launches were not looked for"
+    why = _slow(found) if found.slow else "the starts of this machine scatter too much"
     return (
-        f"{_slow(found)}: slow launches of {found.asked_percent:g} % or more, which make the mean over "
+        f"{why}: slow launches of {found.asked_percent:g} % or more, which make the mean over "
         f"{found.mean_percent:+.0f} %, are not excluded"
     )
 
