@@ -123,7 +123,7 @@ def _payload(environment: Mapping[str, str]) -> Mapping[str, Any]:
     path = environment.get("GITHUB_EVENT_PATH", "")
     try:
         payload = json.loads(Path(path).read_text("utf-8")) if path else {}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         message = f"GITHUB_EVENT_PATH: {path} cannot be read ({error})."
         raise ConfigError(message) from error
     if not isinstance(payload, dict):

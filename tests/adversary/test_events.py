@@ -60,7 +60,9 @@ def test_a_checkout_that_is_not_of_the_pull_request_is_not_judged(
     assert not server.requests
 
 
-@pytest.mark.parametrize("payload", ["{", [], {}], ids=["no JSON", "a list", "empty"])
+@pytest.mark.parametrize(
+    "payload", ["{", [], {}, "[" * 100_000], ids=["no JSON", "a list", "empty", "nested"]
+)
 def test_an_event_that_cannot_be_read_is_not_judged(tmp_path: Path, payload: object) -> None:
     job = Job(tmp_path)
     job.checkout(job.merge)
