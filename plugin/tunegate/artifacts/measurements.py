@@ -149,7 +149,8 @@ class Excluded(msgspec.Struct, frozen=True, kw_only=True):
     larger one, is so slow that the mean over starts is more than `mean_percent` slower; None where no
     share is excluded. `asked_percent` is the share that was asked for, 0 where nobody asked;
     `is_clean` whether that is excluded. `slow` of `starts` were over the cut-off, slower by
-    `cut_off_percent`, of that share."""
+    `cut_off_percent`, of that share. Of each process its first `inferences`, after its warm-up, were
+    measured, and nothing is known of later ones; 0 where nobody counted."""
 
     asked_percent: float
     share_percent: float | None
@@ -159,6 +160,7 @@ class Excluded(msgspec.Struct, frozen=True, kw_only=True):
     slow: int
     cut_off_percent: float
     is_clean: bool
+    inferences: int = 0
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):

@@ -191,7 +191,20 @@ class GitHistory:
                 f"tag that is here, or fetch it."
             )
             raise RevisionError(message)
+        self._refuse_ambiguous(revision, option)
         return found
+
+    def _refuse_ambiguous(self, revision: str, option: str) -> None:
+        """Git takes a tag before a branch of the same name: who may push tags would choose the base."""
+        names = [f"refs/{kind}/{revision}" for kind in ("tags", "heads", "remotes")]
+        ask = ("rev-parse", "--verify", "-q", "--end-of-options")
+        found = {self._git.text(*ask, f"{name}^{{commit}}") for name in names} - {None}
+        if len(found) > 1:
+            message = (
+                f'{option}: "{revision}" is a branch and a tag, of different commits. '
+                f"Name refs/heads/{revision} or refs/tags/{revision}."
+            )
+            raise RevisionError(message)
 
 
 def short(ref: str) -> str:

@@ -10,6 +10,7 @@ import msgspec
 from tunegate.artifacts.measurements import Excluded, Inside, Launch
 from tunegate.gate.counting import counted, left_out
 from tunegate.gate.decision import Bounds, Decision, bounds, decide
+from tunegate.gate.histogram import total
 from tunegate.gate.inside import inside, mean_effects
 from tunegate.gate.sequential import Rule, last_look
 from tunegate.gate.slow_modes import (
@@ -72,7 +73,7 @@ def assess(
         median=median,
         inside=tests,
         modes=modes,
-        excluded=_excluded(modes, rule),
+        excluded=_excluded(modes, rule, _inferences(decisive)),
     )
 
 
@@ -144,7 +145,13 @@ def _sure(effect: float) -> float:
     return effect if math.isfinite(effect) else _ENDLESS
 
 
-def _excluded(modes: Sequence[Seen], rule: Rule) -> Excluded:
+def _inferences(launches: Sequence[Launch]) -> int:
+    """How many of a head's process were measured: the fewest of any launch."""
+    times = [launch.head_times for launch in launches if launch.head_times is not None]
+    return min(map(total, times), default=0)
+
+
+def _excluded(modes: Sequence[Seen], rule: Rule, inferences: int) -> Excluded:
     """What all kinds exclude, told by the one that saw most slow launches."""
     clean = not rule.rare or all(is_clean(rule.rare, seen) for seen in modes)
     shares = [excluded_share(seen) for seen in modes]
@@ -160,6 +167,7 @@ def _excluded(modes: Sequence[Seen], rule: Rule) -> Excluded:
         slow=slow_starts(shown, worst),
         cut_off_percent=100 * math.expm1(cut_off(shown, worst.usual, worst.worst)),
         is_clean=clean,
+        inferences=inferences,
     )
 
 

@@ -27,6 +27,7 @@ from tunegate.gate.histogram import mean_ms, merged, quantile_ms, total
 
 _SUSPICIOUS = 1 / 2
 """Of the margin: a change that is not even seen so large leaves an unresolved test alone."""
+_ROUNDING = 1e-9
 _LARGEST = 10.0
 """Of a logarithm that is shown: what is beyond is endless for anybody."""
 _TAILS: tuple[tuple[Literal["p90", "p99"], float], ...] = (("p90", 0.90), ("p99", 0.99))
@@ -75,7 +76,9 @@ def _tail(
     sides = [(_times(x.base_times), _times(x.head_times)) for x in launches]
     effects = [math.log(quantile_ms(h, share) / quantile_ms(b, share)) for b, h in sides]
     found = bounds(effects, looks=looks, cells=cells, fail_error=TAIL_FAIL_ERROR)
-    is_resolved = _machine_tells([base for base, _ in sides], share, margin, looks)
+    is_resolved = _has_enough(sides, share) and _machine_tells(
+        [base for base, _ in sides], share, margin, looks
+    )
     base, head = _merged(launches)
     return Inside(
         what=what,
@@ -95,6 +98,11 @@ def _decision(found: Bounds, margin: float, *, may_hold_up: bool) -> Decision:
     if found.high < margin:
         return "pass"
     return "undecided" if may_hold_up and found.center > margin * _SUSPICIOUS else "pass"
+
+
+def _has_enough(sides: Sequence[tuple[Histogram, Histogram]], share: float) -> bool:
+    """Whether each side of each launch has an inference beyond the percentile: one of 60 tells no p99."""
+    return all(total(times) * (1 - share) >= 1 - _ROUNDING for side in sides for times in side)
 
 
 def _machine_tells(bases: Sequence[Histogram], share: float, margin: float, looks: int) -> bool:

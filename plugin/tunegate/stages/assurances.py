@@ -13,7 +13,11 @@ _NAMES = {"mean": "the mean", "p90": "p90", "p99": "p99"}
 
 def assured(comparison: Comparison) -> str:
     """Of a pass: how slow the mean and the tail can be at most, and which slow launches there are not."""
-    said = [_inside(comparison.inside), _launches(comparison.excluded)]
+    said = [
+        _inside(comparison.inside),
+        _launches(comparison.excluded),
+        _inferences(comparison.excluded),
+    ]
     return "".join(f"; {each}" for each in said if each)
 
 
@@ -74,6 +78,11 @@ def _launches(found: Excluded | None) -> str:
             f"{found.confidence_percent:g} % confidence"
         )
     return shown if found.asked_percent else f"{shown} (gate.rare-launches is 0)"
+
+
+def _inferences(found: Excluded | None) -> str:
+    count = found.inferences if found is not None else 0
+    return f"all by the first {count:,} inferences of a process" if count else ""
 
 
 def _change(found: Inside) -> str:

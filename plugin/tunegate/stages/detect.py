@@ -12,8 +12,8 @@ from tunegate.artifacts.policy_changes import PolicyChange
 from tunegate.config import Config
 from tunegate.errors import ConfigError
 from tunegate.globs import matches
+from tunegate.policy.comparable_work import reshaped, seeded
 from tunegate.policy.effective import told_in_order
-from tunegate.policy.input_shapes import reshaped
 from tunegate.ports import ModelReader
 from tunegate.selection import needs_of, selected, targets_for
 from tunegate.stages.judging import judged_by
@@ -60,7 +60,7 @@ def detect(
         unchanged=tuple(path for path, change in found.items() if change is None),
         notes=_notes(revisions, base_config),
         policy_changes=told_in_order(
-            [*map(_no_longer_covered, lost), *_reshaped(reader, changes), *judging.changes]
+            [*map(_no_longer_covered, lost), *_of_other_work(reader, changes), *judging.changes]
         ),
         uncovered=tuple(sorted(set(head) - set(covered))),
     )
@@ -199,15 +199,19 @@ def _unreadable(
     )
 
 
-def _reshaped(reader: ModelReader, changes: Sequence[ModelChange]) -> Iterator[PolicyChange]:
-    """A model of another batch is faster, and does less."""
+def _of_other_work(reader: ModelReader, changes: Sequence[ModelChange]) -> Iterator[PolicyChange]:
+    """A model of another batch is faster, and does less; one that counts its inferences hides them."""
     for change in changes:
         if change.change != "structural" or change.base is None or change.head is None:
             continue
         before, after = reader.outline(change.base), reader.outline(change.head)
-        told = reshaped(change.path, before.inputs, after.inputs) if before and after else None
-        if told is not None:
-            yield told
+        if before is None or after is None:
+            continue
+        told = (
+            reshaped(change.path, before.inputs, after.inputs),
+            seeded(change.path, before.seeded, after.seeded),
+        )
+        yield from (each for each in told if each is not None)
 
 
 def _told_as_moved(change: ModelChange, was: ModelPath | None) -> ModelChange:

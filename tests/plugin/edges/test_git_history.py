@@ -29,6 +29,14 @@ def test_an_annotated_tag_is_its_commit(origin: Checkout) -> None:
     assert GitHistory(origin.path).revisions("v1", None).base == commit_of(origin, "main~1")
 
 
+def test_a_tag_of_a_branch_s_name_does_not_choose_the_base(origin: Checkout) -> None:
+    origin.git("tag", "main", "main~1")
+    with pytest.raises(RevisionError, match='"main" is a branch and a tag, of different commits'):
+        GitHistory(origin.path).revisions("main", None)
+    found = GitHistory(origin.path).revisions("refs/heads/main", None)
+    assert found.base == commit_of(origin, "refs/heads/main")
+
+
 @pytest.mark.parametrize("revision", ["no-such", "", "--all", "HEAD:a.onnx", "f" * 40, "a b\nc"])
 def test_a_base_that_does_not_exist_is_one_clear_line(origin: Checkout, revision: str) -> None:
     with pytest.raises(RevisionError) as raised:

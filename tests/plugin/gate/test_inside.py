@@ -62,6 +62,16 @@ def test_a_slower_tail_shows_in_the_tail_only() -> None:
     assert last.head_ms == pytest.approx(7.5, rel=0.03)
 
 
+def test_a_percentile_that_no_inference_of_a_launch_lies_beyond_is_not_told() -> None:
+    """Of 60 inferences none is the hundredth: a pass must not claim p99."""
+    few = histogram([5.0] * 60)
+    found = [
+        msgspec.structs.replace(launch, head_times=few) for launch in launches(1.0, 0.001, count=6)
+    ]
+    ninety, last = judged(found)
+    assert (ninety.is_resolved, last.is_resolved) == (True, False)
+
+
 def test_where_the_base_scatters_too_much_a_tail_is_not_resolvable_and_holds_nothing_up() -> None:
     scattered = launches(1.2, 0.001, own_tail=0.4)
     last = judged(scattered)[-1]

@@ -60,6 +60,13 @@ def test_a_pass_says_what_it_excludes_and_what_it_cannot_tell() -> None:
     )
 
 
+def test_a_pass_says_after_how_many_inferences_it_looked_away() -> None:
+    counted = msgspec.structs.replace(CLEAN, inferences=1240)
+    assert assured(compared(excluded=counted)).endswith(
+        "; all by the first 1,240 inferences of a process"
+    )
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 import statistics
 import time
 from collections.abc import Generator, Mapping, Sequence
@@ -16,6 +17,9 @@ from tunegate.gate.histogram import histogram
 from tunegate.ports import Bench, Benchmarker, Far, Shapes
 
 _PROBES_OF_BASE = 4
+_LIKE_A_NUMBER = re.compile(r"[+-]?(\d|\.\d|inf|nan)", re.IGNORECASE)
+"""How a line begins that is no word."""
+_NUMBER = re.compile(r"([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 class Commands:
@@ -92,19 +96,21 @@ def _launched(base: Sequence[float], head: Sequence[float], started: float) -> L
 def latencies_ms(line: str) -> list[float]:
     """Run a command line, without a shell. Raises MeasurementError."""
     printed = output_of(line)
-    times = [time for text in printed.splitlines() if (time := _positive(text)) is not None]
+    numbers = [text.strip() for text in printed.splitlines() if _LIKE_A_NUMBER.match(text.strip())]
+    times = [_latency_ms(text, line) for text in numbers]
     if not times:
         message = f"`{line}` printed no latency: one number of milliseconds in a line"
         raise MeasurementError(message)
     return times
 
 
-def _positive(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if 0 < value < math.inf else None
+def _latency_ms(text: str, line: str) -> float:
+    """A slow inference must not drop out because of how it is written: what is no latency is an error."""
+    value = float(text) if _NUMBER.fullmatch(text) else math.nan
+    if not 0 < value < math.inf:
+        message = f"`{line}` printed {text[:40]!r}, which is no latency: a number of milliseconds above zero"
+        raise MeasurementError(message)
+    return value
 
 
 _: type[Benchmarker] = Commands

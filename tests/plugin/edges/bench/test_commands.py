@@ -20,8 +20,14 @@ def program(text: str) -> str:
 
 
 def test_the_numbers_of_the_output_are_milliseconds_and_words_are_not() -> None:
-    line = program("print('warm-up done'); print(1.5); print('2.5'); print(-1); print('nan')")
-    assert latencies_ms(line) == [1.5, 2.5]
+    line = program("print('warm-up done'); print(1.5); print(' 2.5 '); print('1e-3')")
+    assert latencies_ms(line) == [1.5, 2.5, 0.001]
+
+
+@pytest.mark.parametrize("odd", ["inf", "-1", "0", "nan", "1.2 s", "10,5", "1_0", "20e309", "５"])
+def test_a_number_that_is_no_latency_does_not_drop_out(odd: str) -> None:
+    with pytest.raises(MeasurementError, match="which is no latency"):
+        latencies_ms(program(f"print(1.5); print('{odd}')"))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Inputs that a model no longer takes as it did: its latencies are then of other work."""
+"""What makes latencies of base and head those of other work: other inputs, and random numbers from a seed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from tunegate.artifacts.outlines import ModelInput
 from tunegate.artifacts.policy_changes import PolicyChange
 
 KEY = "inputs of the model"
+SEEDED = "random operators with a seed of their own"
 
 
 def reshaped(
@@ -17,6 +18,14 @@ def reshaped(
     if old == new:
         return None
     return PolicyChange(key=KEY, old=old, new=new, effect="changed", counts="now", model=path)
+
+
+def seeded(path: ModelPath, before: tuple[str, ...], after: tuple[str, ...]) -> PolicyChange | None:
+    """Random numbers from a seed are the same in every process: a model can know when to be slow."""
+    if set(after) <= set(before):
+        return None
+    old, new = (", ".join(kinds) or "none" for kinds in (before, after))
+    return PolicyChange(key=SEEDED, old=old, new=new, effect="changed", counts="now", model=path)
 
 
 def _written(inputs: tuple[ModelInput, ...]) -> str:

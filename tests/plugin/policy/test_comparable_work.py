@@ -9,7 +9,7 @@ from tunegate.artifacts.outlines import ModelInput
 from tunegate.config import Config, ModelConfig
 from tunegate.edges.git import GitRepository
 from tunegate.edges.model_reader import GitModelReader
-from tunegate.policy.input_shapes import reshaped
+from tunegate.policy.comparable_work import reshaped, seeded
 from tunegate.stages.detect import detect
 
 BATCH, ONE = ModelInput("x", (64, 256)), ModelInput("x", (1, 256))
@@ -21,6 +21,16 @@ def test_a_smaller_batch_is_told_with_both_shapes() -> None:
     assert told is not None
     assert (told.old, told.new, told.counts) == ("x [64, 256]", "x [1, 256]", "now")
     assert told.weakens
+
+
+def test_a_new_random_operator_with_a_seed_is_told() -> None:
+    told = seeded("m.onnx", (), ("RandomUniform",))
+    assert told is not None
+    assert (told.old, told.new, told.weakens) == ("none", "RandomUniform", True)
+
+
+def test_one_that_was_there_or_is_gone_is_not() -> None:
+    assert seeded("m.onnx", ("Bernoulli", "RandomUniform"), ("RandomUniform",)) is None
 
 
 def test_the_order_of_inputs_does_not_count() -> None:
