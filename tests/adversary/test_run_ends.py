@@ -93,9 +93,17 @@ def compilers_of(pid: int) -> list[psutil.Process]:
         found = [
             child
             for child in psutil.Process(pid).children(recursive=True)
-            if any(word.endswith("metaschedule.compile") for word in child.cmdline())
+            if any(word.endswith("metaschedule.compile") for word in words_of(child))
         ]
         if found:
             return found
         time.sleep(0.05)
     raise AssertionError("no compiler was started")
+
+
+def words_of(process: psutil.Process) -> list[str]:
+    """Its command line; nothing of one that has ended meanwhile."""
+    try:
+        return list(process.cmdline())
+    except psutil.Error:
+        return []
