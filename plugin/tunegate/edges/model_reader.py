@@ -40,6 +40,7 @@ class GitModelReader:
     def __init__(self, repository: GitRepository) -> None:
         self._repository = repository
         self._files = cache(self._list_files)
+        self._attributes = cache(self._list_attributes)
         self._named: dict[str, tuple[str, ...]] = {}
         self._refused: dict[str, str] = {}
 
@@ -161,9 +162,9 @@ class GitModelReader:
         external = [_external(path, files, converted.get(path, "")) for path in paths]
         return msgspec.structs.replace(version, external=tuple(external))
 
-    def _attributes(self, revision: str) -> dict[str, TreeEntry]:
+    def _list_attributes(self, revision: str) -> Mapping[str, TreeEntry]:
         files = self._files(revision).items()
-        return {path: entry for path, entry in files if PurePosixPath(path).name == NAME}
+        return {path: entry for path, entry in files if path.rpartition("/")[2] == NAME}
 
     def _converted(self, revision: str, paths: Sequence[str]) -> Mapping[str, str]:
         has_any = bool(self._attributes(revision))
