@@ -17,8 +17,8 @@ from pathlib import Path
 
 from collect_launches import built
 
-from tunegate.edges.artifact_file import ArtifactFile
 from tunegate.edges.bench.driver import FreshProcesses
+from tunegate.edges.output.artifact_file import ArtifactFile
 
 
 def main() -> None:

@@ -23,7 +23,7 @@ from our_model import shard_of, tasks_of, tuner_of
 
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget
-from tunegate.edges.light_models import seeded_light
+from tunegate.edges.models.light_models import seeded_light
 
 
 def main() -> None:

@@ -40,7 +40,7 @@ USD_PER_HOUR = 3.6
 LOUD = """
 import sys
 from tunegate.cli import entry
-from tunegate.edges.shared_cache import SharedCache
+from tunegate.edges.cache.shared_cache import SharedCache
 hand_in = SharedCache.hand_in
 def loudly(self, records):
     is_taken = hand_in(self, records)

@@ -36,7 +36,7 @@ from tunegate.edges.metaschedule.import_onnx import import_model
 from tunegate.edges.metaschedule.passes.prepacking import split_kernel
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import tvm_target
-from tunegate.edges.onnx_prepare import prepare
+from tunegate.edges.models.preparation import prepare
 from tunegate.engine.protocol import Schedule
 
 TARGET = TargetConfig(name="cpu", layout="nchw", threads=1)

@@ -32,10 +32,10 @@ from unittest.mock import patch
 from collect_launches import built
 
 from tunegate.config import GateConfig
-from tunegate.edges import interpreter
 from tunegate.edges.bench.driver import FreshProcesses
+from tunegate.edges.processes import interpreter
 from tunegate.errors import MeasurementError
-from tunegate.stages.paired_launches import launch_until_decided
+from tunegate.measuring.paired_launches import launch_until_decided
 
 MARGIN_PERCENT = 3.0
 SLOWER_PERCENT = (0.0, 10.0)

@@ -11,7 +11,7 @@ from tunegate.edges.metaschedule import worker
 from tunegate.edges.metaschedule.functions import ModelFunction, functions_of
 from tunegate.edges.metaschedule.import_onnx import import_model
 from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
-from tunegate.edges.onnx_prepare import prepare
+from tunegate.edges.models.preparation import prepare
 from tunegate.engine import measuring
 from tunegate.engine.protocol import Candidate, Measure, Measured
 

@@ -20,7 +20,7 @@ from collect_launches import beside, built
 
 from tunegate.config import GateConfig
 from tunegate.edges.bench.driver import FreshProcesses
-from tunegate.stages.paired_launches import launch_until_decided
+from tunegate.measuring.paired_launches import launch_until_decided
 
 SLOWDOWNS = (0.0, 1.0, 3.0, 5.0, 10.0)
 

@@ -34,7 +34,7 @@ from tunegate.edges.metaschedule.functions import functions_of
 from tunegate.edges.metaschedule.import_onnx import import_model
 from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.targets import tvm_target
-from tunegate.edges.onnx_prepare import prepare
+from tunegate.edges.models.preparation import prepare
 from tunegate.engine import measuring
 from tunegate.engine.parallel_check import believed, to_check
 from tunegate.engine.protocol import Candidate, Measure, Measured

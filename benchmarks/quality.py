@@ -26,7 +26,7 @@ from stock_model import TARGET, build, named_model
 from stock_model import tune as tune_stock
 
 from tunegate.edges.bench.driver import FreshProcesses
-from tunegate.edges.onnx_prepare import prepare
+from tunegate.edges.models.preparation import prepare
 
 ROUNDS = 5
 

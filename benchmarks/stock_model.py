@@ -34,10 +34,10 @@ from tvm.relax.frontend.onnx import from_onnx
 from tvm.s_tir import meta_schedule as ms
 
 from tunegate.config import TargetConfig
-from tunegate.edges.artifact_file import ArtifactFile
-from tunegate.edges.light_models import seeded_light
 from tunegate.edges.metaschedule.targets import tvm_target
-from tunegate.edges.onnx_prepare import prepare
+from tunegate.edges.models.light_models import seeded_light
+from tunegate.edges.models.preparation import prepare
+from tunegate.edges.output.artifact_file import ArtifactFile
 
 TARGET = TargetConfig(name="cpu", threads=1)
 BUILD_SECONDS = 120.0

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from tunegate import arguments, config, errors
-from tunegate.edges import config_file
+from tunegate.edges.config import file as config_file
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from tunegate.edges.config_line import line_of
+from tunegate.edges.config.line import line_of
 
 _ABOUT = re.compile(
     r"(?P<file>[^\n:]+\.ya?ml): (?:line (?P<line>\d+): )?(?P<key>[a-z-]+(?:[.\[][\w.\[\]-]*)?)?"

@@ -10,10 +10,10 @@ from pathlib import Path
 import msgspec
 
 from tunegate.config import CacheConfig, Config, ModelConfig
-from tunegate.edges import config_file
-from tunegate.edges.git import GitRepository
-from tunegate.edges.shared_cache import open_store
-from tunegate.edges.signing_key import signing_key
+from tunegate.edges.cache.shared_cache import open_store
+from tunegate.edges.cache.signing_key import signing_key
+from tunegate.edges.config import file as config_file
+from tunegate.edges.git.repository import GitRepository
 from tunegate.errors import ConfigError, EnvironmentUnfitError, RevisionError
 from tunegate.settings import Settings, overridden
 from tunegate_cache.format.names import Group

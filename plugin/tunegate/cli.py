@@ -15,8 +15,8 @@ from pathlib import Path
 
 from tunegate.arguments import Invocation, parse
 from tunegate.dispatch import COMMANDS
-from tunegate.edges.full_disk import as_full_disk
-from tunegate.edges.signals import cancellable
+from tunegate.edges.output.full_disk import as_full_disk
+from tunegate.edges.processes.signals import cancellable
 from tunegate.errors import BUG, PASS, CancelledError, TunegateError
 from tunegate.render.escape import visible
 from tunegate.unexpected import Ending, explained, was_cancelled

@@ -1,4 +1,4 @@
-"""What a user may set. The reading of `tunegate.yaml` is in `edges/config_file.py`."""
+"""What a user may set. The reading of `tunegate.yaml` is in `edges/config/file.py`."""
 
 from __future__ import annotations
 

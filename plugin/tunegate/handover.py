@@ -16,7 +16,7 @@ from tunegate.artifacts.tasks import TaskSet
 from tunegate.config import BudgetConfig, CacheConfig, Config, GateConfig
 from tunegate.digests import digest_of
 from tunegate.errors import ArtifactError
-from tunegate.stages.export_models import versions
+from tunegate.sides.export_models import versions
 
 _PLAN_AGAIN = "Run tunegate plan again."
 

@@ -22,25 +22,25 @@ from tunegate.digests import digest_of
 from tunegate.errors import CancelledError
 from tunegate.gate.objective import inferences_needed
 from tunegate.handover import origin_of
+from tunegate.measuring.score import scored
 from tunegate.selection import entry_for, shapes_for
+from tunegate.sides.earlier_bases import MAX_EARLIER_BASES, with_earlier_bases
+from tunegate.sides.export_models import export_models
+from tunegate.sides.fixed_sides import NOTHING_FIXED, Fixed, replaced, restricted
 from tunegate.stages.build import build
 from tunegate.stages.choose_runtime import choose_runtime
 from tunegate.stages.compare import compare
-from tunegate.stages.earlier_bases import MAX_EARLIER_BASES, with_earlier_bases
-from tunegate.stages.export_models import export_models
 from tunegate.stages.extract import extract
-from tunegate.stages.fixed_sides import NOTHING_FIXED, Fixed, replaced, restricted
 from tunegate.stages.gate import decide
-from tunegate.stages.judgements import NO_POLICIES
 from tunegate.stages.measure import Reference, measure
 from tunegate.stages.plan import plan
 from tunegate.stages.resolve import resolve
-from tunegate.stages.rules_digest import rules_digest
-from tunegate.stages.score import scored
 from tunegate.stages.summarize import summarize
-from tunegate.stages.tally import tally, told_as_lost
 from tunegate.stages.tune import tune
 from tunegate.tools import Measuring, Tools
+from tunegate.tuning.tally import tally, told_as_lost
+from tunegate.verdict.checks import NO_POLICIES
+from tunegate.verdict.rules_digest import rules_digest
 
 
 def run(tools: Tools, changes: ChangeSet, fixed: Fixed = NOTHING_FIXED) -> Report:

@@ -11,19 +11,20 @@ from tunegate.artifacts.changes import ChangeSet, Revisions
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.policy_changes import PolicyChange
 from tunegate.config import Config
-from tunegate.edges import config_file, snapshot_pins
+from tunegate.edges.cache import snapshot_pins
+from tunegate.edges.cache.snapshot_pins import Pins, pins_at, read_pins
 from tunegate.edges.clock import SystemClock, today
-from tunegate.edges.config_revision import FoundConfig, config_at, path_inside
-from tunegate.edges.git import GitRepository
-from tunegate.edges.model_reader import GitModelReader
-from tunegate.edges.snapshot_pins import Pins, pins_at, read_pins
+from tunegate.edges.config import file as config_file
+from tunegate.edges.config.revision import FoundConfig, config_at, path_inside
+from tunegate.edges.git.repository import GitRepository
+from tunegate.edges.models.reader import GitModelReader
 from tunegate.handover import check_changes, check_release, check_revisions
 from tunegate.policy.effective import told_in_order
 from tunegate.policy.waivers import Waivers
 from tunegate.selection import judged_as
 from tunegate.settings import Overrides, Settings, overridden
 from tunegate.stages.detect import detect
-from tunegate.stages.judging import judging_config
+from tunegate.verdict.judging_config import judging_config
 from tunegate.waivers import read_waivers
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from tunegate.artifacts.changes import Revisions
-from tunegate.edges.git import GitRepository
+from tunegate.edges.git.repository import GitRepository
 
 Strategy = Literal["given", "merge-commit", "push", "range", "default"]
 

@@ -22,7 +22,7 @@ from tunegate.ports import (
     TaskIndex,
     Tuner,
 )
-from tunegate.stages.judgements import NO_POLICIES, Policies
+from tunegate.verdict.checks import NO_POLICIES, Policies
 
 
 @dataclass(frozen=True, kw_only=True)

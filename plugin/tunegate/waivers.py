@@ -10,7 +10,7 @@ import msgspec
 from tunegate.artifacts.changes import Revisions
 from tunegate.artifacts.waivers import Waiver
 from tunegate.config import GateConfig
-from tunegate.edges import waiver_trailers, waivers_file
+from tunegate.edges.config import waiver_trailers, waivers_file
 from tunegate.errors import ConfigError, RevisionError
 from tunegate.policy.waivers import Waivers, merged_waivers
 from tunegate.ports import Repository, Trailer

@@ -11,19 +11,19 @@ from tunegate.artifacts.changes import Revisions
 from tunegate.config import Config, TargetConfig
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.bench.scoring_command import ScoringCommand
+from tunegate.edges.cache.shared_cache import STATE, SharedCache
 from tunegate.edges.clock import SystemClock, today
-from tunegate.edges.cores import default_threads
-from tunegate.edges.device import ThisMachine
-from tunegate.edges.git import GitRepository
+from tunegate.edges.git.repository import GitRepository
+from tunegate.edges.machine.cores import default_threads
+from tunegate.edges.machine.device import ThisMachine
 from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
 from tunegate.edges.metaschedule.programs import PROGRAMS
 from tunegate.edges.metaschedule.versions import toolchain
-from tunegate.edges.model_reader import GitModelReader
+from tunegate.edges.models.reader import GitModelReader
 from tunegate.edges.onnxruntime_build.builder import OnnxRuntimeBuilder
-from tunegate.edges.output_directory import OutputDirectory
+from tunegate.edges.output.directory import OutputDirectory
+from tunegate.edges.output.shipping import BuildDirectories
 from tunegate.edges.run_seed import new_seed
-from tunegate.edges.shared_cache import STATE, SharedCache
-from tunegate.edges.shipping import BuildDirectories
 from tunegate.edges.terminal import progress
 from tunegate.engine.tuner import EngineTuner
 from tunegate.policy.waivers import NO_WAIVERS
@@ -31,9 +31,9 @@ from tunegate.ports import Benchmarker, Builder, Clock, Repository, Scorer
 from tunegate.project import Review
 from tunegate.selection import shapes_for
 from tunegate.settings import Settings
-from tunegate.stages.judgements import Policies
 from tunegate.time_limits import answer_seconds, build_seconds
 from tunegate.tools import Measuring, Tools
+from tunegate.verdict.checks import Policies
 from tunegate_cache.format.records import Provenance
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tunegate.edges import config_file
+from tunegate.edges.config import file as config_file
 from tunegate.errors import ConfigError
 from tunegate_action.config_place import Place, place_of
 

@@ -16,7 +16,7 @@ from tests.support.small_onnx import chain_model, save
 from tests.support.workspace import Workspace
 from tunegate.artifact_io import read, write
 from tunegate.artifacts.plans import TuningPlan
-from tunegate.edges.artifact_file import ArtifactFile
+from tunegate.edges.output.artifact_file import ArtifactFile
 
 pytestmark = pytest.mark.e2e
 

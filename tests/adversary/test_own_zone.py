@@ -25,10 +25,10 @@ from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.tasks import ResolvedTask
 from tunegate.config import CacheConfig, TargetConfig
 from tunegate.edges.bench.driver import FreshProcesses
-from tunegate.edges.device import ThisMachine
+from tunegate.edges.cache.shared_cache import SharedCache
+from tunegate.edges.machine.device import ThisMachine
 from tunegate.edges.metaschedule.build_model import record_id
 from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
-from tunegate.edges.shared_cache import SharedCache
 from tunegate.ports import BuildJob, ModelJob
 from tunegate_cache.format.records import SURE_REPEATS, ExactHit, TuningRecord
 

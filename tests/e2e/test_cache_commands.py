@@ -16,7 +16,7 @@ from tunegate.artifacts.plans import Budget, Cost, TuningPlan
 from tunegate.artifacts.tasks import CacheUse, Resolution, ResolvedTask, TaskUse, TuningTask
 from tunegate.cli import main
 from tunegate.config import CacheConfig
-from tunegate.edges.shared_cache import SharedCache
+from tunegate.edges.cache.shared_cache import SharedCache
 from tunegate_cache.format.records import Miss, WorkloadKey
 from tunegate_cache.stores.files import FileStore
 

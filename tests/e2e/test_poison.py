@@ -15,10 +15,10 @@ from tunegate.artifacts.builds import Build
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
 from tunegate.artifacts.tasks import ResolvedTask, TuningTask
 from tunegate.config import CacheConfig, TargetConfig
+from tunegate.edges.cache.shared_cache import SharedCache
 from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
 from tunegate.edges.metaschedule.programs import PROGRAMS
 from tunegate.edges.metaschedule.versions import toolchain
-from tunegate.edges.shared_cache import SharedCache
 from tunegate.engine.tuner import EngineTuner
 from tunegate.errors import ModelError
 from tunegate.ports import BuildJob, ModelJob

@@ -28,10 +28,10 @@ from tunegate.edges.metaschedule.programs import PROGRAMS
 from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.metaschedule.versions import toolchain
+from tunegate.edges.models.preparation import prepare
 from tunegate.edges.nvidia.gpus import fingerprint_of, visible_gpus
 from tunegate.edges.nvidia.kernel_clock import kernel_clock
 from tunegate.edges.nvidia.state import state_of
-from tunegate.edges.onnx_prepare import prepare
 from tunegate.engine.protocol import Measure
 from tunegate.engine.tuner import EngineTuner
 from tunegate.engine.workers.device_slots import Place

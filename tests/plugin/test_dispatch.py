@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.workspace import Workspace
 from tunegate.cli import main
-from tunegate.edges.output_directory import opened_output
+from tunegate.edges.output.directory import opened_output
 
 RESULTS = ("plan.json", "verdict.json", "report.md", "report.html", "junit.xml", "changes.json")
 

@@ -13,10 +13,10 @@ from tunegate.artifacts.builds import CellBuilds
 from tunegate.artifacts.changes import ChangeSet
 from tunegate.artifacts.verdicts import Verdict
 from tunegate.config import Config, ModelConfig
-from tunegate.edges.artifact_file import ArtifactFile
 from tunegate.edges.bench.commands import Commands
-from tunegate.edges.built_artifact import built_artifact
-from tunegate.edges.output_directory import opened_output
+from tunegate.edges.output.artifact_file import ArtifactFile
+from tunegate.edges.output.built_artifact import built_artifact
+from tunegate.edges.output.directory import opened_output
 from tunegate.errors import ArtifactError
 from tunegate.settings import Settings
 from tunegate.wiring import opened_measuring

@@ -9,7 +9,7 @@ from tests.support.waivers import TODAY
 from tunegate.artifacts.changes import Revisions
 from tunegate.artifacts.waivers import Waiver
 from tunegate.config import GateConfig
-from tunegate.edges.git import GitRepository
+from tunegate.edges.git.repository import GitRepository
 from tunegate.errors import ConfigError
 from tunegate.policy.waivers import Waivers
 from tunegate.waivers import read_waivers

@@ -7,7 +7,7 @@ import pytest
 
 from tunegate.config import Config, ModelConfig
 from tunegate.edges.bench.driver import FreshProcesses
-from tunegate.edges.output_directory import opened_output
+from tunegate.edges.output.directory import opened_output
 from tunegate.settings import Settings
 from tunegate.wiring import opened_measuring
 

@@ -11,12 +11,12 @@ ROOT = Path(__file__).resolve().parents[2]
 STARTERS = {
     "action/bootstrap.py": {"subprocess.run", "os.execve", "sys.executable"},
     "plugin/tunegate/isolation.py": {"os.execv", "sys.executable"},
-    "plugin/tunegate/edges/interpreter.py": {
+    "plugin/tunegate/edges/processes/interpreter.py": {
         "subprocess.Popen",
         "subprocess.run",
         "sys.executable",
     },
-    "plugin/tunegate/edges/git_process.py": {"subprocess.Popen"},
+    "plugin/tunegate/edges/git/process.py": {"subprocess.Popen"},
     "plugin/tunegate/edges/bench/command_output.py": {"subprocess.Popen"},
 }
 """The doors: the environment of the Action, the same process again, our own Python, git, and a command
@@ -34,14 +34,17 @@ LOADING = {
     *("register_custom_ops_library", "register_execution_provider_library", "load_library"),
 }
 LOADERS = {
-    ("plugin/tunegate/edges/run_child.py", "CDLL"),  # the C library that is loaded already
+    (
+        "plugin/tunegate/edges/processes/run_child.py",
+        "CDLL",
+    ),  # the C library that is loaded already
     ("plugin/tunegate/edges/metaschedule/runtime.py", "CDLL"),  # a part of TVM
     ("plugin/tunegate/edges/metaschedule/runtime.py", "load_module"),  # an artifact's
     ("plugin/tunegate/edges/metaschedule/worker.py", "load_module"),  # a candidate's
 }
 STARTING = ("exec", "spawn", "posix_spawn", "fork", "popen", "system", "startfile")
 OTHER_STARTERS = {"multiprocessing", "pty", "asyncio", "runpy", "git", "sh", "pexpect"}
-ALLOWED_ELSEWHERE = {("plugin/tunegate/edges/isolated_start.py", "runpy")}
+ALLOWED_ELSEWHERE = {("plugin/tunegate/edges/processes/isolated_start.py", "runpy")}
 
 
 def name_of(path: Path) -> str:
@@ -70,7 +73,7 @@ def test_no_starter_hides_behind_another_name() -> None:
 
 
 def test_a_python_of_ours_gets_flags_an_environment_and_a_directory() -> None:
-    tree = ast.parse((ROOT / "plugin/tunegate/edges/interpreter.py").read_text())
+    tree = ast.parse((ROOT / "plugin/tunegate/edges/processes/interpreter.py").read_text())
     calls = [
         n
         for n in ast.walk(tree)

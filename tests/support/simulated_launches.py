@@ -13,8 +13,8 @@ from tunegate.artifacts.measurements import Histogram, Launch
 from tunegate.config import GateConfig
 from tunegate.gate.effect import launch_effect, launch_noise
 from tunegate.gate.histogram import STEP, histogram
+from tunegate.measuring.paired_launches import PairedLaunches, launch_until_decided
 from tunegate.ports import Far
-from tunegate.stages.paired_launches import PairedLaunches, launch_until_decided
 
 Times = npt.NDArray[np.float64]
 """[launch, block pair, arm, inference] in milliseconds."""

@@ -15,14 +15,14 @@ from tunegate.commands.compare_built import compare_artifacts, compare_commands
 from tunegate.commands.compared import AgainstModel, Artifact, Artifacts, Model, understood
 from tunegate.commands.reporting import finish
 from tunegate.config import Config, ModelConfig, TargetConfig
-from tunegate.edges import config_file
-from tunegate.edges.built_artifact import built_artifact
-from tunegate.edges.file_pair import FilePair
-from tunegate.edges.output_directory import opened_output
-from tunegate.edges.requirements import require_installed
+from tunegate.edges.config import file as config_file
+from tunegate.edges.machine.requirements import require_installed
+from tunegate.edges.models.file_pair import FilePair
+from tunegate.edges.output.built_artifact import built_artifact
+from tunegate.edges.output.directory import opened_output
 from tunegate.errors import ConfigError
 from tunegate.settings import Settings, overridden
-from tunegate.stages.fixed_sides import Fixed
+from tunegate.sides.fixed_sides import Fixed
 from tunegate.wiring import opened_tools
 
 _NO_REVISIONS = Revisions(base=None, head="")

@@ -10,11 +10,11 @@ from tunegate.artifacts.builds import Build, Cell, CellBuilds
 from tunegate.artifacts.changes import ChangeSet, ModelChange, ModelVersion, Revisions
 from tunegate.commands.reporting import finish
 from tunegate.config import Config
-from tunegate.edges.artifact_file import ArtifactFile
 from tunegate.edges.bench.commands import Commands
 from tunegate.edges.bench.driver import FreshProcesses
-from tunegate.edges.built_artifact import built_artifact
-from tunegate.edges.output_directory import opened_output
+from tunegate.edges.output.artifact_file import ArtifactFile
+from tunegate.edges.output.built_artifact import built_artifact
+from tunegate.edges.output.directory import opened_output
 from tunegate.ports import Benchmarker
 from tunegate.settings import Settings
 from tunegate.wiring import opened_measuring

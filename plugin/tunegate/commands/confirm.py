@@ -8,10 +8,10 @@ from tunegate import artifact_io
 from tunegate.artifacts.verdicts import Verdict
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines
-from tunegate.edges.output_directory import opened_output
+from tunegate.edges.output.directory import opened_output
 from tunegate.render.headline import WORDS
 from tunegate.settings import Settings
-from tunegate.stages.confirm import confirm
+from tunegate.verdict.confirm import confirm
 
 
 def run(settings: Settings, *, verdicts: tuple[str, ...]) -> int:

@@ -13,7 +13,7 @@ from tunegate import artifact_io
 from tunegate.artifacts.verdicts import Finding, Status, Verdict
 from tunegate.commands import demo_repository, run
 from tunegate.commands.standard_output import write_json, write_line
-from tunegate.edges.output_directory import opened_output
+from tunegate.edges.output.directory import opened_output
 from tunegate.errors import BUG, INCONCLUSIVE, PASS, UNFIT
 from tunegate.settings import Overrides, Settings
 

@@ -9,8 +9,8 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from tunegate.edges.git_process import GitProcess, new_repository
-from tunegate.edges.light_models import seeded_light
+from tunegate.edges.git.process import GitProcess, new_repository
+from tunegate.edges.models.light_models import seeded_light
 
 MODEL = Path("models/squeezenet.onnx")
 SLOWED_LAYER = "fire5/expand3x3"

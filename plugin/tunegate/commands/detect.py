@@ -5,7 +5,7 @@ from __future__ import annotations
 from tunegate import artifact_io
 from tunegate.artifacts.changes import ChangeSet
 from tunegate.commands.standard_output import write_json, write_line
-from tunegate.edges.output_directory import opened_output
+from tunegate.edges.output.directory import opened_output
 from tunegate.errors import PASS
 from tunegate.project import open_project
 from tunegate.render.escape import visible

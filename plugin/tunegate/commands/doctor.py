@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.table import Table
 
 from tunegate.commands.standard_output import write_json
-from tunegate.edges import config_file
-from tunegate.edges.config_sources import Setting, sources
-from tunegate.edges.git import GitRepository
-from tunegate.edges.health import Check, check_cache, machine_checks
+from tunegate.edges.config import file as config_file
+from tunegate.edges.config.sources import Setting, sources
+from tunegate.edges.git.repository import GitRepository
+from tunegate.edges.machine.health import Check, check_cache, machine_checks
 from tunegate.errors import PASS, UNFIT, TunegateError
 from tunegate.settings import Settings, overridden
 

@@ -7,12 +7,12 @@ import msgspec
 from tunegate import pipeline
 from tunegate.commands.remembering import remember
 from tunegate.commands.reporting import finish
-from tunegate.edges.output_directory import opened_output
-from tunegate.edges.requirements import require_installed
+from tunegate.edges.machine.requirements import require_installed
+from tunegate.edges.output.directory import opened_output
 from tunegate.handover import check_config, read_outcomes, read_plan
 from tunegate.project import open_project
 from tunegate.settings import Settings
-from tunegate.stages.export_models import versions
+from tunegate.sides.export_models import versions
 from tunegate.tuning.merge import merge
 from tunegate.wiring import opened_tools
 

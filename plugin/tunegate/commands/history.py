@@ -8,8 +8,8 @@ from tunegate import artifact_io
 from tunegate.artifacts.history import HistoryEntry
 from tunegate.cache_admin import answering, open_place
 from tunegate.commands.standard_output import write_json, write_line
-from tunegate.edges.history_log import read_history
-from tunegate.edges.output_directory import opened_output
+from tunegate.edges.cache.history_log import read_history
+from tunegate.edges.output.directory import opened_output
 from tunegate.errors import PASS
 from tunegate.render.history import render
 from tunegate.settings import Settings

@@ -9,8 +9,8 @@ from pathlib import Path
 from tunegate import artifact_io
 from tunegate.commands.standard_output import write_line
 from tunegate.commands.starter_files import starter_config, starter_workflow
-from tunegate.edges.model_finder import find_models
-from tunegate.edges.owned_directory import refuse_links
+from tunegate.edges.models.finder import find_models
+from tunegate.edges.output.owned_directory import refuse_links
 from tunegate.errors import PASS, ConfigError
 from tunegate.settings import Settings
 

@@ -7,13 +7,13 @@ import json
 from tunegate import artifact_io, pipeline
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.commands.standard_output import write_json, write_line
-from tunegate.edges.output_directory import opened_output
-from tunegate.edges.requirements import require_installed
+from tunegate.edges.machine.requirements import require_installed
+from tunegate.edges.output.directory import opened_output
 from tunegate.errors import PASS
 from tunegate.project import open_project
 from tunegate.render.escape import visible
 from tunegate.settings import Settings
-from tunegate.stages.export_models import versions
+from tunegate.sides.export_models import versions
 from tunegate.stages.plan import matrix
 from tunegate.wiring import opened_tools
 

@@ -7,10 +7,10 @@ import time
 
 from tunegate.artifacts.verdicts import Report
 from tunegate.config import CacheConfig
-from tunegate.edges.git import GitRepository
-from tunegate.edges.history_log import write_history
-from tunegate.edges.shared_cache import open_store
-from tunegate.stages.remember import remembered
+from tunegate.edges.cache.history_log import write_history
+from tunegate.edges.cache.shared_cache import open_store
+from tunegate.edges.git.repository import GitRepository
+from tunegate.run_history.entries import remembered
 
 
 def remember(report: Report, cache: CacheConfig, repository: GitRepository) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from tunegate import pipeline
 from tunegate.commands.remembering import remember
 from tunegate.commands.reporting import finish
-from tunegate.edges.output_directory import opened_output
-from tunegate.edges.requirements import require_installed
+from tunegate.edges.machine.requirements import require_installed
+from tunegate.edges.output.directory import opened_output
 from tunegate.project import open_project
 from tunegate.settings import Settings
-from tunegate.stages.export_models import versions
+from tunegate.sides.export_models import versions
 from tunegate.wiring import opened_tools
 
 

@@ -9,15 +9,15 @@ import onnx
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines, show_table
 from tunegate.config import Config, ModelConfig, TargetConfig
-from tunegate.edges import config_file
 from tunegate.edges.bench.driver import FreshProcesses
-from tunegate.edges.light_models import seeded_light
+from tunegate.edges.config import file as config_file
+from tunegate.edges.models.light_models import seeded_light
 from tunegate.edges.onnxruntime_build.builder import OnnxRuntimeBuilder
-from tunegate.edges.output_directory import opened_output
+from tunegate.edges.output.directory import opened_output
 from tunegate.errors import PASS, UNFIT, ModelError
 from tunegate.ports import BuildJob, ModelJob, Shapes
+from tunegate.selftest.gate_trials import Qualification, qualify
 from tunegate.settings import Settings
-from tunegate.stages.selftest import Qualification, qualify
 from tunegate.wiring import opened_measuring
 
 _MODEL = "squeezenet"

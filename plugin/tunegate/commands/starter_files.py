@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from importlib import resources
 
-from tunegate.edges.model_finder import FoundModel, OpenInput
+from tunegate.edges.models.finder import FoundModel, OpenInput
 
 _HEAD = """\
 # What tunegate watches, where it runs, and what it may spend.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tunegate import pipeline
 from tunegate.artifacts.plans import Shard, TuningPlan
 from tunegate.commands.standard_output import write_json
-from tunegate.edges.output_directory import opened_output
-from tunegate.edges.requirements import require_installed
+from tunegate.edges.machine.requirements import require_installed
+from tunegate.edges.output.directory import opened_output
 from tunegate.errors import PASS, ConfigError
 from tunegate.handover import check_config, read_plan
 from tunegate.project import open_project

@@ -9,8 +9,8 @@ from typing import cast
 
 import msgspec
 
-from tunegate.edges.child import Child, ChildDiedError
-from tunegate.edges.memory_limit import MemoryLimit
+from tunegate.edges.processes.child import Child, ChildDiedError
+from tunegate.edges.processes.memory_limit import MemoryLimit
 from tunegate.engine.protocol import (
     Failed,
     Opened,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from tunegate.edges.cores import usable_cores
-from tunegate.edges.memory_limit import memory_limit
+from tunegate.edges.machine.cores import usable_cores
+from tunegate.edges.processes.memory_limit import memory_limit
 from tunegate.engine.protocol import OpenModels, Propose, Proposed
 from tunegate.engine.search_child import SearchChild
 

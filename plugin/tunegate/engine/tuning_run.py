@@ -14,7 +14,7 @@ import msgspec
 
 from tunegate.artifacts.outcomes import Stopped, TaskOutcome
 from tunegate.artifacts.plans import Budget
-from tunegate.edges.cores import default_threads
+from tunegate.edges.machine.cores import default_threads
 from tunegate.engine.batches import Batch, OpenBatches
 from tunegate.engine.measuring import Measuring
 from tunegate.engine.parallelism import Parallelism

@@ -20,7 +20,7 @@ from tunegate.artifacts.tasks import Source
 from tunegate.config import Config, TargetConfig
 from tunegate.ports import Builder, BuildJob, ModelJob, Progress, Repository
 from tunegate.selection import runtimes_of, shapes_for
-from tunegate.stages.export_models import ModelFiles, export_models
+from tunegate.sides.export_models import ModelFiles, export_models
 from tunegate_cache.format.records import ExactHit, Miss, TransferHit, TuningRecord, WorkloadKey
 
 Best = dict[WorkloadKey, tuple[TuningRecord, ...]]

@@ -24,7 +24,7 @@ from tunegate.gate.assessment import Assessment, assess
 from tunegate.gate.clocks import usual_clocks
 from tunegate.gate.decision import Decision, projected_launches
 from tunegate.gate.holm import chance_of_no_slowdown, shares
-from tunegate.stages.paired_launches import rule_of
+from tunegate.measuring.paired_launches import rule_of
 
 _NEGLIGIBLE_MS = 1e-6
 _NOISE_OF_MODEL = 0.005

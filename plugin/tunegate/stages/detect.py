@@ -16,8 +16,8 @@ from tunegate.policy.comparable_work import reshaped, seeded
 from tunegate.policy.effective import told_in_order
 from tunegate.ports import ModelReader
 from tunegate.selection import needs_of, selected, targets_for
-from tunegate.stages.judging import judged_by
-from tunegate.stages.pair_models import pair_models
+from tunegate.sides.pair_models import pair_models
+from tunegate.verdict.judging_config import judged_by
 
 Change = Literal["weights-only", "structural", "config", "unknown"]
 Found = Mapping[ModelPath, ModelVersion]

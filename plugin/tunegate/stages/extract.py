@@ -13,7 +13,7 @@ from tunegate.config import Config, TargetConfig
 from tunegate.errors import ModelError, UnsupportedModelError
 from tunegate.ports import Compiler, ModelJob, Progress, Repository
 from tunegate.selection import runtimes_of, shapes_for
-from tunegate.stages.export_models import ModelFiles, export_models
+from tunegate.sides.export_models import ModelFiles, export_models
 from tunegate_cache.format.records import WorkloadKey
 
 

@@ -11,7 +11,7 @@ from tunegate.artifacts.measurements import CellMeasurement, Comparison, Measure
 from tunegate.artifacts.verdicts import Finding, Status, TuningSummary, Verdict
 from tunegate.config import GateConfig
 from tunegate.gate.waiving import notes
-from tunegate.stages.judgements import (
+from tunegate.verdict.checks import (
     NO_POLICIES,
     Judgement,
     Policies,
@@ -23,22 +23,7 @@ from tunegate.stages.judgements import (
     waived,
     workspace,
 )
-
-# The worst decides. A proven regression comes before all that could not be found out, so that it is
-# never hidden behind trouble with another model; a wrong or failed build comes before everything.
-SEVERITY: tuple[Status, ...] = (
-    "error", "fail", "invalid-env", "no-baseline", "inconclusive", "waived", "new", "pass",
-)  # fmt: skip
-EXIT_CODES: dict[Status, int] = {
-    "error": errors.USAGE,
-    "fail": errors.FAIL,
-    "invalid-env": errors.UNFIT,
-    "no-baseline": errors.NO_BASELINE,
-    "inconclusive": errors.INCONCLUSIVE,
-    "waived": errors.PASS,
-    "new": errors.PASS,
-    "pass": errors.PASS,
-}
+from tunegate.verdict.severity import EXIT_CODES, worst
 
 
 def decide(
@@ -111,10 +96,6 @@ def expected_cells(change: ModelChange) -> tuple[Cell, ...]:
     if change.kind in {"deleted", "renamed"}:
         return ()
     return tuple(Cell(model=change.path, target=target) for target in change.targets)
-
-
-def worst(statuses: Sequence[Status]) -> Status:
-    return min(statuses, key=SEVERITY.index, default="pass")
 
 
 def _judge(

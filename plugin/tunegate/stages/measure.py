@@ -15,9 +15,9 @@ from tunegate.artifacts.changes import ModelPath
 from tunegate.artifacts.measurements import CellMeasurement, MeasurementRun
 from tunegate.config import GateConfig
 from tunegate.errors import MeasurementError
+from tunegate.measuring.operator_times import operator_times
+from tunegate.measuring.paired_launches import Progressing, launch_until_decided
 from tunegate.ports import Bench, Benchmarker, Clock, Device, Progress, Shapes
-from tunegate.stages.operator_times import operator_times
-from tunegate.stages.paired_launches import Progressing, launch_until_decided
 
 EXPLAINED = 0.5
 """Of the margin: a smaller change is not looked into."""

@@ -10,7 +10,7 @@ from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.tasks import CacheUse
 from tunegate.artifacts.verdicts import Report, Verdict
-from tunegate.stages.advice import next_steps
+from tunegate.verdict.advice import next_steps
 
 
 def summarize(

@@ -11,8 +11,8 @@ from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
 from tunegate.artifacts.plans import PlannedTask, Shard
 from tunegate.errors import CancelledError
 from tunegate.ports import Clock, Device, Progress, TaskIndex, Tuner
-from tunegate.stages.tuning_end import final_outcomes, why_ended
 from tunegate.tuning.budget import Spending
+from tunegate.tuning.ending import final_outcomes, why_ended
 from tunegate.tuning.estimate import CurvePoint, extended
 from tunegate.tuning.expected_time import TargetKind, known_ms, weight_of
 from tunegate_cache.format.records import TuningRecord, WorkloadKey

@@ -6,7 +6,7 @@ import numpy as np
 import onnxruntime
 
 from tunegate.commands import demo_repository
-from tunegate.edges.onnx_graph import graph_digest
+from tunegate.edges.models.graph import graph_digest
 
 
 def test_the_demo_starts_with_one_commit_of_a_model(tmp_path: Path) -> None:

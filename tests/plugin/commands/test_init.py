@@ -7,7 +7,7 @@ import pytest
 from tests.support.small_onnx import matmul_model, save
 from tests.support.workspace import Workspace
 from tunegate.commands import init
-from tunegate.edges import config_file
+from tunegate.edges.config import file as config_file
 from tunegate.errors import ConfigError, TunegateError
 from tunegate.settings import Settings
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tunegate.commands.selftest import advice
-from tunegate.stages.selftest import Injected, Outcome, Qualification
+from tunegate.selftest.gate_trials import Injected, Outcome, Qualification
 
 
 def made(margin: float | None, *, wrong: bool = False) -> Qualification:

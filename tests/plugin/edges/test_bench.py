@@ -14,14 +14,14 @@ import pytest
 
 from tests.support.simulated_gpus import gpu, simulated
 from tests.support.small_onnx import conv_model, matmul_model, save
-from tunegate.edges import memory_limit
-from tunegate.edges.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.edges.bench import process
 from tunegate.edges.bench.devices import Devices
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.bench.messages import Start
 from tunegate.edges.bench.pair_bench import PairBench, block_size
-from tunegate.edges.light_models import seeded_light
+from tunegate.edges.models.light_models import seeded_light
+from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
+from tunegate.edges.processes import memory_limit
 from tunegate.errors import MeasurementError
 from tunegate.ports import Bench, Far
 

@@ -16,7 +16,7 @@ from tunegate.edges.metaschedule.functions import functions_of
 from tunegate.edges.metaschedule.import_onnx import import_model
 from tunegate.edges.metaschedule.programs import PROGRAMS
 from tunegate.edges.metaschedule.targets import tvm_target
-from tunegate.edges.onnx_prepare import prepare
+from tunegate.edges.models.preparation import prepare
 from tunegate.engine import searchers
 from tunegate.engine.protocol import ModelFile, OpenModels, Propose, Proposed
 from tunegate.engine.searchers import Searchers, searchers_for

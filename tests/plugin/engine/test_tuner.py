@@ -244,7 +244,7 @@ def test_no_child_outlives_an_interrupted_run(workshop: Workshop) -> None:
     run.close()
     assert len(workshop.published) > before
     workshop.compiler.close()
-    assert not [line for line in _children() if "tunegate.edges.run_child" in line]
+    assert not [line for line in _children() if "tunegate.edges.processes.run_child" in line]
 
 
 def _children() -> list[str]:

@@ -7,8 +7,8 @@ from tests.support.small_onnx import matmul_model
 from tunegate.artifacts.changes import Revisions
 from tunegate.artifacts.outlines import ModelInput
 from tunegate.config import Config, ModelConfig
-from tunegate.edges.git import GitRepository
-from tunegate.edges.model_reader import GitModelReader
+from tunegate.edges.git.repository import GitRepository
+from tunegate.edges.models.reader import GitModelReader
 from tunegate.policy.comparable_work import reshaped, seeded
 from tunegate.stages.detect import detect
 

@@ -19,9 +19,9 @@ from tunegate.artifacts.changes import (
     Revisions,
 )
 from tunegate.config import Config, ModelConfig, TargetConfig
-from tunegate.edges.config_file import parse
-from tunegate.edges.git import GitRepository
-from tunegate.edges.model_reader import GitModelReader
+from tunegate.edges.config.file import parse
+from tunegate.edges.git.repository import GitRepository
+from tunegate.edges.models.reader import GitModelReader
 from tunegate.errors import ConfigError
 from tunegate.stages.detect import detect
 

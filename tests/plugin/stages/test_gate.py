@@ -23,8 +23,9 @@ from tunegate.artifacts.policy_changes import Effect, PolicyChange
 from tunegate.artifacts.verdicts import Status, Verdict
 from tunegate.config import GateConfig
 from tunegate.stages.compare import compare
-from tunegate.stages.gate import EXIT_CODES, SEVERITY, decide, worst
-from tunegate.stages.tally import tally
+from tunegate.stages.gate import decide
+from tunegate.tuning.tally import tally
+from tunegate.verdict.severity import EXIT_CODES, SEVERITY, worst
 
 PAIR = make_builds(make_build("a"), make_build("b"))
 SLOWER = (0.10, 0.101, 0.099, 0.1)

@@ -9,7 +9,7 @@ import msgspec
 from tests.support.tuning_tasks import SHAPE, make_record, make_task, make_task_set
 from tunegate.artifacts.tasks import Claims, Resolution
 from tunegate.config import CacheConfig, Config, ModelConfig
-from tunegate.edges.shared_cache import SharedCache
+from tunegate.edges.cache.shared_cache import SharedCache
 from tunegate.stages.resolve import resolve
 from tunegate_cache.format.records import ExactHit, Miss, TransferHit, WorkloadShape
 

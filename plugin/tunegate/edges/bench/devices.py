@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tunegate.config import TargetConfig
-from tunegate.edges.artifact_file import ArtifactFile
-from tunegate.edges.device_lock import held
+from tunegate.edges.machine.device_lock import held
 from tunegate.edges.nvidia.session import MeasuredGpu, gpus_of, prepared
 from tunegate.edges.nvidia.state import Look, watched
+from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.errors import EnvironmentUnfitError, MeasurementError
 
 _RUNTIME_ALONE = {"TVM_USE_RUNTIME_LIB": "1"}

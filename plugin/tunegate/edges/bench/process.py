@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar, cast
 
-from tunegate.edges.artifact_file import ArtifactFile
 from tunegate.edges.bench.messages import (
     BenchReply,
     Block,
@@ -19,8 +18,9 @@ from tunegate.edges.bench.messages import (
     Start,
     Timed,
 )
-from tunegate.edges.child import Child, ChildDiedError
-from tunegate.edges.memory_limit import MemoryLimit, memory_limit
+from tunegate.edges.output.artifact_file import ArtifactFile
+from tunegate.edges.processes.child import Child, ChildDiedError
+from tunegate.edges.processes.memory_limit import MemoryLimit, memory_limit
 from tunegate.errors import MeasurementError
 
 _MODULE = "tunegate.edges.bench.worker"

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from tunegate.edges.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.edges.bench.onnxruntime_session import opened
-from tunegate.edges.seeded_inputs import seeded_inputs
+from tunegate.edges.models.seeded_inputs import seeded_inputs
+from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
 
 Inference = Callable[[], object]
 _NUMPY_NAMES = {"float": "float32", "double": "float64"}

@@ -26,7 +26,7 @@ from tunegate.edges.bench.runtimes import (
     load_onnx,
     operators_ms,
 )
-from tunegate.edges.out_of_memory import memory_problem
+from tunegate.edges.processes.out_of_memory import memory_problem
 
 Request = BenchRequest
 

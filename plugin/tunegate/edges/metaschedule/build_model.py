@@ -21,7 +21,6 @@ from tvm import relax
 from tunegate.artifacts.tasks import Source as Origin
 from tunegate.cost_model.draft_features import DraftFeatures
 from tunegate.cost_model.prior import prior_of
-from tunegate.edges.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.kernel_profile import slower_in_model
 from tunegate.edges.metaschedule.loader import device_exists
@@ -33,7 +32,8 @@ from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import ResolvedTarget
 from tunegate.edges.metaschedule.transferred import expectation, likeliest
 from tunegate.edges.metaschedule.versions import toolchain
-from tunegate.edges.onnx_prepare import PreparedModel, file_digests
+from tunegate.edges.models.preparation import PreparedModel, file_digests
+from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.engine.protocol import BuildModel, Built, BuiltFunction, Schedule
 from tunegate_cache.format.records import TuningRecord, WorkloadKey
 

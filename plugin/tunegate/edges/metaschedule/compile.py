@@ -15,8 +15,8 @@ from tunegate.edges.metaschedule.import_onnx import import_model
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.passes.layout import is_channels_last
 from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
-from tunegate.edges.onnx_prepare import prepare
-from tunegate.edges.out_of_memory import memory_problem
+from tunegate.edges.models.preparation import prepare
+from tunegate.edges.processes.out_of_memory import memory_problem
 from tunegate.engine.protocol import (
     Adopted,
     AdoptSchedules,

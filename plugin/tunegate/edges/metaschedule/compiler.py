@@ -17,14 +17,14 @@ from tunegate.artifacts.builds import Build
 from tunegate.artifacts.foreign_schedules import AdoptedSchedule, ForeignSchedule
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.config import TargetConfig
-from tunegate.edges.child import Child
-from tunegate.edges.compiler_self_test import compiler_failure
-from tunegate.edges.conversations import Conversation, converse
-from tunegate.edges.cores import usable_cores
-from tunegate.edges.memory_limit import MemoryLimit, Shares, memory_limit, memory_shares
+from tunegate.edges.machine.compiler_self_test import compiler_failure
+from tunegate.edges.machine.cores import usable_cores
 from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact, Checked
 from tunegate.edges.metaschedule.finished_build import finished, refused
 from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
+from tunegate.edges.processes.child import Child
+from tunegate.edges.processes.conversations import Conversation, converse
+from tunegate.edges.processes.memory_limit import MemoryLimit, Shares, memory_limit, memory_shares
 from tunegate.edges.run_seed import derived
 from tunegate.engine.protocol import (
     Adopted,

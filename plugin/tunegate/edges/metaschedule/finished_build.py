@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tunegate.artifacts.builds import Build, BuiltTask, NumericCheck
-from tunegate.edges.child import ChildDiedError
 from tunegate.edges.metaschedule.checks.check_messages import Checked
+from tunegate.edges.processes.child import ChildDiedError
 from tunegate.engine.protocol import Built, CompileReply, Failed
 from tunegate.ports import BuildJob
 

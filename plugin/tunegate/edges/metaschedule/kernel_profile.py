@@ -12,9 +12,9 @@ from typing import Any
 import tvm
 from tvm.runtime.vm import VMInstrumentReturnKind
 
-from tunegate.edges.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.edges.metaschedule.runtime import machine_of
-from tunegate.edges.seeded_inputs import seeded_inputs
+from tunegate.edges.models.seeded_inputs import seeded_inputs
+from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
 
 NOISE = 1.03
 """A kernel counts as slower from this ratio on."""

@@ -8,8 +8,8 @@ from typing import Any
 
 import tvm
 
-from tunegate.edges.artifact_file import ArtifactFile
 from tunegate.edges.metaschedule.runtime import machine_of
+from tunegate.edges.output.artifact_file import ArtifactFile
 
 Run = Callable[[Mapping[str, Any]], list[Any]]
 

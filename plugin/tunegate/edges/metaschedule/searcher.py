@@ -15,7 +15,7 @@ from tunegate.edges.metaschedule.passes.layout import is_channels_last
 from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.metaschedule.workload import Workload
-from tunegate.edges.onnx_prepare import prepare
+from tunegate.edges.models.preparation import prepare
 from tunegate.engine.protocol import (
     Failed,
     Opened,

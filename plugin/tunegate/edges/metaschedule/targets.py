@@ -10,7 +10,7 @@ import tvm
 from tvm.target import codegen
 
 from tunegate.config import TargetConfig
-from tunegate.edges.cores import default_threads
+from tunegate.edges.machine.cores import default_threads
 from tunegate.errors import ConfigError, EnvironmentUnfitError
 from tunegate_cache.format.target_key import target_key
 

@@ -20,8 +20,8 @@ import msgspec
 import psutil
 
 from tunegate.artifacts.gpus import Gpu
-from tunegate.edges import interpreter
 from tunegate.edges.nvidia.nvml import nvml
+from tunegate.edges.processes import interpreter
 
 _GUARD = "tunegate.edges.nvidia.clock_guard"
 _READY = b"locked\n"

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from tunegate.edges import interpreter
+from tunegate.edges.processes import interpreter
 from tunegate.errors import EnvironmentUnfitError
 
 _BUFFER_BYTES = 8 * 1024 * 1024

@@ -12,7 +12,7 @@ import msgspec
 
 from tunegate.artifacts.gpus import Gpu
 from tunegate.config import TargetConfig
-from tunegate.edges.device_lock import Claim, claim_on, held
+from tunegate.edges.machine.device_lock import Claim, claim_on, held
 from tunegate.edges.nvidia.clocks import locked_clocks, repair_clocks
 from tunegate.edges.nvidia.gpus import visible_gpus
 from tunegate.edges.nvidia.idle import wait_until_idle

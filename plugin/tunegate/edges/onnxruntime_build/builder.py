@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import cast
 
 from tunegate.artifacts.builds import Build
-from tunegate.edges.child import Child
-from tunegate.edges.conversations import Conversation, converse
-from tunegate.edges.cores import default_threads, usable_cores
-from tunegate.edges.memory_limit import MemoryLimit, memory_shares
+from tunegate.edges.machine.cores import default_threads, usable_cores
 from tunegate.edges.onnxruntime_build.messages import Refused, WriteArtifact, WriteReply, Written
+from tunegate.edges.processes.child import Child
+from tunegate.edges.processes.conversations import Conversation, converse
+from tunegate.edges.processes.memory_limit import MemoryLimit, memory_shares
 from tunegate.edges.run_seed import derived
 from tunegate.ports import Builder, BuildJob
 

@@ -13,12 +13,12 @@ import msgspec
 import numpy as np
 import onnx
 
-from tunegate.edges.artifact_file import ArtifactFile, ArtifactTensor
-from tunegate.edges.onnx_prepare import PreparedModel, file_digests, prepare, save
+from tunegate.edges.models.preparation import PreparedModel, file_digests, prepare, save
+from tunegate.edges.models.seeded_inputs import seeded_inputs
 from tunegate.edges.onnx_runtime import onnxruntime
 from tunegate.edges.onnxruntime_build.messages import Refused, WriteArtifact, WriteReply, Written
-from tunegate.edges.out_of_memory import memory_problem
-from tunegate.edges.seeded_inputs import seeded_inputs
+from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
+from tunegate.edges.processes.out_of_memory import memory_problem
 from tunegate.errors import ModelError
 
 Request = WriteArtifact

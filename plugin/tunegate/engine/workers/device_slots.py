@@ -9,8 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from tunegate.edges.cores import physical_cores
-from tunegate.edges.device_lock import Claim
+from tunegate.edges.machine.cores import physical_cores
+from tunegate.edges.machine.device_lock import Claim
 from tunegate.edges.nvidia.session import MeasuredGpu
 
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 
 import msgspec
 
-from tunegate.edges.device_lock import Claim, held
+from tunegate.edges.machine.device_lock import Claim, held
 from tunegate.engine.protocol import Measure
 from tunegate.engine.workers.device_slots import Slot
 

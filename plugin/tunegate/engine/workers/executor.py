@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from tunegate.edges.cores import usable_cores
+from tunegate.edges.machine.cores import usable_cores
 from tunegate.edges.nvidia.session import MeasuredGpu
 from tunegate.engine.workers.spawning import spawn_pool
 from tunegate.engine.workers.worker_pool import WorkerPool

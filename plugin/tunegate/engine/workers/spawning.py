@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from tunegate.edges.child import Child
-from tunegate.edges.memory_limit import MemoryLimit, memory_limit
 from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
 from tunegate.edges.nvidia.session import MeasuredGpu
+from tunegate.edges.processes.child import Child
+from tunegate.edges.processes.memory_limit import MemoryLimit, memory_limit
 from tunegate.engine.protocol import Measured
 from tunegate.engine.workers.device_slots import Place, on_cpu, on_gpus, on_held_gpus
 from tunegate.engine.workers.worker import Worker

@@ -9,8 +9,8 @@ from typing import Literal
 
 import msgspec
 
-from tunegate.edges.child import ChildDiedError
-from tunegate.edges.device_lock import Claim
+from tunegate.edges.machine.device_lock import Claim
+from tunegate.edges.processes.child import ChildDiedError
 from tunegate.engine.protocol import Measure, Measured
 from tunegate.engine.workers.device_slots import Place
 from tunegate.engine.workers.worker import Begin, LostWorkerError, Worker

@@ -9,9 +9,9 @@ import pytest
 
 from tests.support.simulated_gpus import gpu, simulated
 from tunegate.config import TargetConfig
-from tunegate.edges.artifact_file import ArtifactFile
 from tunegate.edges.bench.devices import Devices
-from tunegate.edges.device_lock import claim_on, held
+from tunegate.edges.machine.device_lock import claim_on, held
+from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.errors import EnvironmentUnfitError, MeasurementError
 
 TARGET = TargetConfig(name="gpu", kind="cuda", expect_gpu="L4", device_wait_seconds=0.1)

@@ -11,13 +11,13 @@ from tests.plugin.edges.metaschedule.test_workload import product
 from tests.support.stock_tvm import fill
 from tunegate.artifacts.foreign_schedules import AdoptedSchedule, ForeignSchedule, Instruction
 from tunegate.config import TargetConfig
+from tunegate.edges.cache.stock_database import read_database
 from tunegate.edges.metaschedule.adopt import adopt
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.metaschedule.workload import canonical_workload
-from tunegate.edges.stock_database import read_database
 from tunegate.engine.protocol import Schedule
 
 load_intrinsics("llvm")

@@ -10,7 +10,6 @@ import pytest
 from tests.support.small_onnx import conv_model, save
 from tunegate.artifacts.tasks import Source
 from tunegate.config import TargetConfig
-from tunegate.edges.artifact_file import ArtifactFile
 from tunegate.edges.metaschedule import build_model
 from tunegate.edges.metaschedule.build_model import record_id
 from tunegate.edges.metaschedule.compile import answer
@@ -21,7 +20,8 @@ from tunegate.edges.metaschedule.kernel_profile import slower_in_model
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
 from tunegate.edges.metaschedule.versions import toolchain
-from tunegate.edges.onnx_prepare import prepare
+from tunegate.edges.models.preparation import prepare
+from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.engine.protocol import BuildModel, Built, ModelFile, Schedule
 from tunegate_cache.format.records import DeviceFingerprint, TuningRecord, WorkloadKey
 

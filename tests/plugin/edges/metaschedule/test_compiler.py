@@ -11,17 +11,17 @@ import pytest
 from tests.support.small_onnx import chain_model, conv_model, save
 from tunegate.artifacts.builds import Build
 from tunegate.config import TargetConfig
-from tunegate.edges.child import Child
-from tunegate.edges.conversations import Conversation
-from tunegate.edges.memory_limit import MemoryLimit
 from tunegate.edges.metaschedule.build_model import LIBRARY, OpenModel, build_model
 from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact
 from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
 from tunegate.edges.metaschedule.functions import functions_of
 from tunegate.edges.metaschedule.import_onnx import import_model
 from tunegate.edges.metaschedule.targets import tvm_target
+from tunegate.edges.models.preparation import prepare
 from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
-from tunegate.edges.onnx_prepare import prepare
+from tunegate.edges.processes.child import Child
+from tunegate.edges.processes.conversations import Conversation
+from tunegate.edges.processes.memory_limit import MemoryLimit
 from tunegate.engine.protocol import BuildModel, Built, ListTasks, Measured, ModelFile, Tasks
 from tunegate.ports import BuildJob, ModelJob
 

@@ -14,7 +14,7 @@ import tvm
 
 from tests.support.small_onnx import conv_model, save
 from tunegate.config import TargetConfig
-from tunegate.edges.device_lock import Claim, held
+from tunegate.edges.machine.device_lock import Claim, held
 from tunegate.edges.metaschedule import worker
 from tunegate.edges.metaschedule.checks.sample_inputs import sample_inputs
 from tunegate.edges.metaschedule.functions import functions_of
@@ -22,8 +22,8 @@ from tunegate.edges.metaschedule.import_onnx import import_model
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.targets import tvm_target
+from tunegate.edges.models.preparation import prepare
 from tunegate.edges.nvidia.gpus import visible_gpus
-from tunegate.edges.onnx_prepare import prepare
 from tunegate.engine.protocol import Measure
 from tunegate.engine.workers.device_slots import Place, Slot
 from tunegate_cache.format.records import SURE_REPEATS

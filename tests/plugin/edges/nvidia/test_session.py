@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.simulated_gpus import CUPTI, gpu, simulated
 from tunegate.config import TargetConfig
-from tunegate.edges.device_lock import held
+from tunegate.edges.machine.device_lock import held
 from tunegate.edges.nvidia.session import gpus_of, held_together, is_expected, prepared
 from tunegate.errors import EnvironmentUnfitError
 

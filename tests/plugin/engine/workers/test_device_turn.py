@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from tests.plugin.engine.workers.test_worker_pool import request
-from tunegate.edges.device_lock import Claim, held
+from tunegate.edges.machine.device_lock import Claim, held
 from tunegate.engine.protocol import Measure
 from tunegate.engine.workers.device_slots import Place, Slot
 from tunegate.engine.workers.device_turn import in_slot

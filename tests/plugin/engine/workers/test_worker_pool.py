@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tunegate.edges.child import Child
-from tunegate.edges.memory_limit import MemoryLimit
+from tunegate.edges.processes.child import Child
+from tunegate.edges.processes.memory_limit import MemoryLimit
 from tunegate.engine.protocol import Candidate, Measure, Measured, Schedule
 from tunegate.engine.workers.device_slots import on_cpu
 from tunegate.engine.workers.worker import Begin, LostWorkerError

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from tunegate.config import TargetConfig
-from tunegate.edges.device import ThisMachine
+from tunegate.edges.machine.device import ThisMachine
 from tunegate.edges.nvidia.session import gpus_of, prepared
 from tunegate.engine.protocol import Measure, Measured
 from tunegate.engine.workers.device_slots import Place, Slot, on_cpu

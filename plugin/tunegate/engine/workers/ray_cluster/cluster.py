@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from tunegate.config import TargetConfig
-from tunegate.edges.device_lock import Claim
+from tunegate.edges.machine.device_lock import Claim
 from tunegate.engine.workers.device_slots import Place, Slot
 from tunegate.engine.workers.executor import Executor
 from tunegate.engine.workers.ray_cluster.actors import BuildingWorker, MeasuringWorker, device_of

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from tunegate.edges.child import ChildDiedError
+from tunegate.edges.processes.child import ChildDiedError
 from tunegate.engine.protocol import Measure, Measured
 from tunegate.engine.workers.ray_cluster.door import Ray, first_line
 from tunegate.engine.workers.ray_cluster.references import References

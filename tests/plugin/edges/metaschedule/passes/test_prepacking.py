@@ -28,7 +28,7 @@ from tunegate.edges.metaschedule.passes.prepacking import (
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.metaschedule.workload import canonical_workload
-from tunegate.edges.onnx_prepare import prepare
+from tunegate.edges.models.preparation import prepare
 
 load_intrinsics("llvm")
 TARGET = tvm_target(TargetConfig(name="cpu", threads=1)).target

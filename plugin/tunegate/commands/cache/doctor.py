@@ -1,0 +1,142 @@
+"""`tunegate cache doctor`: from an empty bucket to a shared cache that works, one step at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from tunegate.cache_admin import CacheAdmin, open_place
+from tunegate.commands.standard_output import write_json
+from tunegate.commands.table import show_lines, show_table
+from tunegate.edges.cache.shared_cache import undelivered
+from tunegate.edges.cache.signing_key import VARIABLE
+from tunegate.edges.cache.snapshot_pins import NAME, read_pins
+from tunegate.edges.machine.health import Check
+from tunegate.errors import PASS, UNFIT
+from tunegate.settings import Settings
+from tunegate_cache.maintenance.summary import PlaceSummary, summary
+from tunegate_cache.stores.conformance import probe
+from tunegate_cache.stores.open_store import is_remote
+from tunegate_cache.stores.store import StoreUnavailableError
+
+_MANY_SEGMENTS = 50
+
+
+class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
+    """`next_steps` are in the order to take them."""
+
+    schema: int = 1
+    location: str
+    checks: tuple[Check, ...]
+    next_steps: tuple[str, ...]
+
+
+def run(settings: Settings) -> int:
+    """Exit code 4 when the cache cannot be used as it is configured."""
+    place = open_place(settings)
+    checks, steps = _diagnosis(place)
+    if settings.as_json:
+        found = Diagnosis(location=place.config.url, checks=tuple(checks), next_steps=tuple(steps))
+        write_json(found)
+    else:
+        rows = ((check.name, "ok" if check.ok else "no", check.detail) for check in checks)
+        show_table(place.config.url, ("check", "", "detail"), rows)
+        show_lines(["", "Next:", *(f"  {n}. {step}" for n, step in enumerate(steps, 1))])
+    return PASS if all(check.ok for check in checks) else UNFIT
+
+
+def _diagnosis(place: CacheAdmin) -> tuple[list[Check], list[str]]:
+    config = place.config
+    try:
+        held = summary(place.store)
+    except StoreUnavailableError as error:
+        return [Check("reads", ok=False, detail=str(error))], list(_unreachable(place))
+    zones = ", ".join(dict.fromkeys((config.zone, *config.read_zones)))
+    records = sum(row.records for row in held)
+    checks = [Check("reads", ok=True, detail=f"{records} records in {len(held)} groups")]
+    checks.append(Check("zones", ok=True, detail=f"writes {config.zone}, reads {zones}"))
+    steps: list[str] = []
+    if config.mode == "rw":
+        checks += _writing(place, steps)
+    else:
+        detail = f"mode is {config.mode}: runs write nothing"
+        checks.append(Check("writes", ok=True, detail=detail))
+    checks += _trust(place, steps)
+    checks += _local(place, steps)
+    return checks, [*steps, *_upkeep(place, held)]
+
+
+def _unreachable(place: CacheAdmin) -> Iterator[str]:
+    if not is_remote(place.config.url):
+        yield f"make {place.config.url} a directory that this user may read and write"
+        return
+    yield "check the bucket's name, its region (cache.region) and cache.endpoint-url"
+    yield (
+        "give this shell credentials: aws sso login, AWS_ACCESS_KEY_ID and "
+        "AWS_SECRET_ACCESS_KEY, or a role (docs/aws)"
+    )
+    yield "run tunegate cache doctor again"
+
+
+def _writing(place: CacheAdmin, steps: list[str]) -> Iterator[Check]:
+    try:
+        findings = probe(place.store)
+    except StoreUnavailableError as error:
+        yield Check("writes", ok=True, detail=f"not with these credentials ({error})")
+        steps.append(
+            "set cache.mode: ro, or give this user a role that may write "
+            f"ms1/z/{place.config.zone}/*/seg/* (docs/aws)"
+        )
+        return
+    for finding in findings:
+        yield Check(finding.name, ok=finding.ok or not finding.needed, detail=finding.detail)
+    steps.extend(f.detail for f in findings if not f.ok and f.detail)
+
+
+def _trust(place: CacheAdmin, steps: list[str]) -> Iterator[Check]:
+    zone = place.config.zone
+    required = place.keys.is_required(zone)
+    if place.signer is not None:
+        detail = f"signs with {place.signer.key}: {place.signer.public}"
+        yield Check("signing key", ok=True, detail=detail)
+        if not required:
+            steps.append(f"trust the key: cache.trusted-keys: {{{zone}: [{place.signer.public}]}}")
+        return
+    if required and place.config.mode == "rw":
+        detail = f"zone {zone} wants signatures and {VARIABLE} is not set"
+        yield Check("signing key", ok=False, detail=detail)
+        steps.append(f"set {VARIABLE} to the PEM of a trusted key, or cache.mode: ro")
+        return
+    yield Check("signing key", ok=True, detail="none: whoever may write to the store is believed")
+
+
+def _local(place: CacheAdmin, steps: list[str]) -> Iterator[Check]:
+    waiting = undelivered(place.config, root=place.root)
+    if waiting:
+        yield Check("waiting here", ok=True, detail=f"{waiting} segments are not delivered yet")
+        steps.append("deliver them now with tunegate cache push, or with the next run")
+    pins = read_pins(place.root)
+    if pins:
+        yield Check("pin", ok=True, detail=f"{NAME} pins {len(pins)} snapshots")
+
+
+def _upkeep(place: CacheAdmin, held: tuple[PlaceSummary, ...]) -> Iterator[str]:
+    if not held:
+        yield f"the cache is empty: put {_setting(place)} into tunegate.yaml and commit it"
+        yield "run tunegate run on the default branch: what it learns is what pull requests find"
+        yield "run it again: every task is now an exact hit, and nothing is tuned"
+        yield "schedule tunegate cache compact, then tunegate cache gc, once a day"
+        return
+    if any(row.corrupt or row.refused for row in held):
+        yield "some objects cannot be read: tunegate cache fsck says which"
+    if any(row.segments > _MANY_SEGMENTS for row in held):
+        yield "many segments stand alone: run tunegate cache compact, best on a schedule"
+    else:
+        yield "nothing: the cache is in use and in order"
+
+
+def _setting(place: CacheAdmin) -> str:
+    config = place.config
+    parts = {"url": config.url, "endpoint-url": config.endpoint_url, "region": config.region}
+    return f"cache: {{{', '.join(f'{key}: {value}' for key, value in parts.items() if value)}}}"

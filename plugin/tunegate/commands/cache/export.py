@@ -1,0 +1,117 @@
+"""`tunegate cache export DIR`: what the cache knows of the models at HEAD, for plain TVM."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from tunegate.artifacts.changes import ChangeSet, ModelChange
+from tunegate.commands.standard_output import write_json
+from tunegate.commands.table import show_lines, show_table
+from tunegate.config import TargetConfig
+from tunegate.edges.output.directory import opened_output
+from tunegate.errors import PASS, ConfigError
+from tunegate.ports import BuildJob, Export, ModelJob
+from tunegate.project import Project, open_project
+from tunegate.selection import shapes_for
+from tunegate.settings import Settings
+from tunegate.sides.export_models import ModelFiles, export_models
+from tunegate.stages.extract import extract
+from tunegate.tools import Tools
+from tunegate.wiring import opened_tools
+from tunegate_cache.format.records import ExactHit, TuningRecord, WorkloadKey
+
+Records = dict[WorkloadKey, tuple[TuningRecord, ...]]
+
+
+class ModelExport(msgspec.Struct, frozen=True, kw_only=True):
+    model: str
+    target: str
+    written: int
+    misfits: tuple[str, ...]
+
+
+class Exports(msgspec.Struct, frozen=True, kw_only=True):
+    schema: int = 1
+    directory: str
+    models: tuple[ModelExport, ...]
+
+
+def run(settings: Settings, *, directory: Path) -> int:
+    """One database for each target, in a folder of its name. Raises ConfigError for a folder that
+    holds a database already."""
+    place = open_project(settings)
+    for target in place.config.targets:
+        if (directory / target.name / "database_workload.json").exists():
+            taken = directory / target.name
+            raise ConfigError(f"{taken}: holds a database already. Name another directory.")
+    root, changes = place.repository.root, place.all_models()
+    parts = (place.config, place.repository, root, changes.revisions)
+    with (
+        opened_output(settings.out, "cache export") as out,
+        opened_tools(settings, *parts, out) as tools,
+    ):
+        exports = _exports(place, changes, tools, directory)
+    if settings.as_json:
+        write_json(Exports(directory=str(directory), models=exports))
+    else:
+        _show(directory, exports)
+    return PASS
+
+
+def _exports(
+    place: Project, changes: ChangeSet, tools: Tools, directory: Path
+) -> tuple[ModelExport, ...]:
+    parts = (place.config, tools.repository, tools.compiler, tools.workdir, tools.progress)
+    tasks = extract(changes, *parts).tasks
+    asked = [(task.key, task.shape) for task in tasks]
+    trusted = tools.index.lookup(asked)
+    answers = [*tools.index.claims(asked).items(), *trusted.items()]
+    records = {key: hit.records for key, hit in answers if isinstance(hit, ExactHit)}
+    files = export_models(changes, tools.repository, tools.workdir).files
+    named = {target.name: target for target in place.config.targets}
+    wanted = [(change, named[name]) for change in changes.models for name in change.targets]
+    jobs = [_job(place, files, change, target, records, directory) for change, target in wanted]
+    exported: Sequence[Export] = tools.compiler.export(jobs)
+    return tuple(
+        ModelExport(
+            model=change.path, target=target.name, written=done.written, misfits=done.misfits
+        )
+        for (change, target), done in zip(wanted, exported, strict=True)
+    )
+
+
+def _job(
+    place: Project,
+    files: ModelFiles,
+    change: ModelChange,
+    target: TargetConfig,
+    records: Records,
+    directory: Path,
+) -> BuildJob:
+    model = ModelJob(
+        file=files[change.path, "head"],
+        path=change.path,
+        shapes=shapes_for(place.config, change.path),
+        target=target,
+    )
+    return BuildJob(model=model, records=records, sources={}, directory=directory / target.name)
+
+
+def _show(directory: Path, exports: Sequence[ModelExport]) -> None:
+    show_table(
+        str(directory),
+        ("model", "target", "records", "records that do not fit"),
+        ((e.model, e.target, e.written, ", ".join(e.misfits)) for e in exports),
+    )
+    show_lines(
+        [
+            "open with tvm.s_tir.meta_schedule.database.JSONDatabase(work_dir=DIR/<target>)",
+            (
+                "for targets with layout nhwc (the default on CPUs) convert the module before legalizing: "
+                'relax.transform.ConvertLayout({"relax.nn.conv2d": ["NHWC", "HWIO"]})'
+            ),
+        ]
+    )

@@ -1,0 +1,153 @@
+"""`tunegate cache import DIR`: what a stock MetaSchedule database knows, after a second look.
+
+Its files are data of unknown origin. What fits a template of our own tasks is measured here like a
+record of another zone; only what wins becomes a record, and that is one of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tunegate.artifacts.changes import ChangeSet
+from tunegate.artifacts.foreign_schedules import AdoptedSchedule, ForeignSchedule
+from tunegate.artifacts.tasks import TuningTask
+from tunegate.commands.revalidation_table import show_election
+from tunegate.commands.standard_output import write_json
+from tunegate.commands.table import show_lines
+from tunegate.edges.cache.stock_database import StockDatabase, read_database
+from tunegate.edges.metaschedule.versions import toolchain
+from tunegate.edges.output.directory import opened_output
+from tunegate.errors import PASS, UNFIT
+from tunegate.ports import ModelJob
+from tunegate.project import Project, open_project
+from tunegate.revalidation.candidates import Candidacy, Elected, candidacies
+from tunegate.revalidation.revalidate import elect
+from tunegate.selection import shapes_for
+from tunegate.settings import Settings
+from tunegate.sides.export_models import ModelFiles, export_models
+from tunegate.stages.extract import extract
+from tunegate.tools import Tools
+from tunegate.wiring import opened_tools
+from tunegate_cache.format.records import (
+    DeviceFingerprint,
+    ExactHit,
+    Lookup,
+    TuningRecord,
+    WorkloadKey,
+)
+
+_ELSEWHERE = DeviceFingerprint(name="", kind="cpu", units=0, memory_bytes=0)
+"""A stock database does not say where its times were taken."""
+
+
+class Imports(msgspec.Struct, frozen=True, kw_only=True):
+    """`read` counts the database's records, `refused` those that are no schedules, by reason;
+    `fitting` is how many of the fastest fit a task of ours. `published` is False where the records
+    could not be delivered; they wait for the next run."""
+
+    schema: int = 1
+    directory: str
+    zone: str
+    read: int
+    refused: dict[str, int]
+    fitting: int
+    published: bool
+    tasks: tuple[Elected, ...]
+
+
+def run(settings: Settings, *, directory: Path) -> int:
+    """For the tasks of the models at HEAD. Within `budget.minutes`. Raises ConfigError."""
+    place = open_project(settings)
+    database = read_database(directory)
+    root, changes = place.repository.root, place.all_models()
+    parts = (place.config, place.repository, root, changes.revisions)
+    with (
+        opened_output(settings.out, "cache import") as out,
+        opened_tools(settings, *parts, out) as tools,
+    ):
+        files = export_models(changes, tools.repository, tools.workdir).files
+        adopted, standing = _standing(place, changes, tools, files, database)
+        results = elect(standing, files, tools.tuner, place.config.budget.minutes, tools.progress)
+        winners = [_signed_off(record) for _, record in results if record is not None]
+        published = tools.index.publish(winners)
+    found = Imports(
+        directory=str(directory),
+        zone=place.config.cache.zone,
+        read=database.read,
+        refused=database.refused,
+        fitting=len({schedule.number for schedule in adopted}),
+        published=published,
+        tasks=tuple(result for result, _ in results),
+    )
+    if settings.as_json:
+        write_json(found)
+    else:
+        _show(found)
+    return PASS if published else UNFIT
+
+
+def _standing(
+    place: Project,
+    changes: ChangeSet,
+    tools: Tools,
+    files: ModelFiles,
+    database: StockDatabase,
+) -> tuple[Sequence[AdoptedSchedule], tuple[Candidacy, ...]]:
+    parts = (place.config, tools.repository, tools.compiler, tools.workdir, tools.progress)
+    tasks = extract(changes, *parts).tasks
+    adopted = tools.compiler.adopt(_jobs(place, changes, files), database.schedules)
+    known = tools.index.lookup([(task.key, task.shape) for task in tasks])
+    theirs = _as_hits(tasks, adopted, database.schedules)
+    return adopted, candidacies(tasks, theirs, known)
+
+
+def _jobs(place: Project, changes: ChangeSet, files: ModelFiles) -> list[ModelJob]:
+    targets = {target.name: target for target in place.config.targets}
+    return [
+        ModelJob(
+            file=files[change.path, "head"],
+            path=change.path,
+            shapes=shapes_for(place.config, change.path),
+            target=targets[name],
+        )
+        for change in changes.models
+        for name in change.targets
+    ]
+
+
+def _as_hits(
+    tasks: Iterable[TuningTask],
+    adopted: Iterable[AdoptedSchedule],
+    foreign: Sequence[ForeignSchedule],
+) -> Mapping[WorkloadKey, Lookup]:
+    shapes = {task.key: task.shape for task in tasks}
+    records: dict[WorkloadKey, list[TuningRecord]] = {}
+    for schedule in adopted:
+        record = TuningRecord(
+            key=schedule.key,
+            shape=shapes[schedule.key],
+            template=schedule.template,
+            decisions=schedule.decisions,
+            run_nanoseconds=foreign[schedule.number].run_nanoseconds,
+            status="ok",
+            device=_ELSEWHERE,
+            toolchain=toolchain(),
+            measured_at=0,
+        )
+        records.setdefault(schedule.key, []).append(record)
+    return {key: ExactHit(records=tuple(found)) for key, found in records.items()}
+
+
+def _signed_off(record: TuningRecord) -> TuningRecord:
+    return msgspec.structs.replace(
+        record, source=msgspec.structs.replace(record.source, run="import")
+    )
+
+
+def _show(found: Imports) -> None:
+    show_election(f"{found.directory} to {found.zone}", found.tasks)
+    refused = "".join(f", {count} refused ({why})" for why, count in found.refused.items())
+    show_lines([f"{found.read} records read{refused}; {found.fitting} of the fastest fit a task"])

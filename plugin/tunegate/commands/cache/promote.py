@@ -1,0 +1,86 @@
+"""`tunegate cache promote`: what a pull request learned, for everybody, after a second look."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tunegate.artifacts.changes import ChangeSet
+from tunegate.commands.revalidation_table import show_election
+from tunegate.commands.standard_output import write_json
+from tunegate.edges.cache.shared_cache import SharedCache
+from tunegate.edges.output.directory import opened_output
+from tunegate.errors import PASS, UNFIT, ConfigError
+from tunegate.project import Project, open_project
+from tunegate.revalidation.candidates import Candidacy, Elected, candidacies
+from tunegate.revalidation.revalidate import elect
+from tunegate.settings import Settings
+from tunegate.sides.export_models import export_models
+from tunegate.stages.extract import extract
+from tunegate.tools import Tools
+from tunegate.wiring import opened_tools
+from tunegate_cache.format.names import zone_problem
+from tunegate_cache.format.records import TuningRecord
+
+
+class Promotions(msgspec.Struct, frozen=True, kw_only=True):
+    """`published` is False where the records could not be delivered; they wait for the next run."""
+
+    schema: int = 1
+    from_zone: str
+    zone: str
+    published: bool
+    tasks: tuple[Elected, ...]
+
+
+def run(settings: Settings, *, from_zone: str) -> int:
+    """For the tasks of the models at HEAD. Within `budget.minutes`. Raises ConfigError."""
+    problem = zone_problem(from_zone)
+    place = open_project(settings)
+    if problem is not None:
+        raise ConfigError(f"--from-zone: {problem}.")
+    if from_zone == place.config.cache.zone:
+        raise ConfigError(f"--from-zone: {from_zone} is the zone to promote to. Name another.")
+    root, changes = place.repository.root, place.all_models()
+    parts = (place.config, place.repository, root, changes.revisions)
+    with (
+        opened_output(settings.out, "cache promote") as out,
+        opened_tools(settings, *parts, out) as tools,
+    ):
+        standing = _standing(place, changes, tools, from_zone)
+        files = export_models(changes, tools.repository, tools.workdir).files
+        results = elect(standing, files, tools.tuner, place.config.budget.minutes, tools.progress)
+        winners = [_signed_off(record, from_zone) for _, record in results if record is not None]
+        published = tools.index.publish(winners)
+    found = Promotions(
+        from_zone=from_zone,
+        zone=place.config.cache.zone,
+        published=published,
+        tasks=tuple(result for result, _ in results),
+    )
+    if settings.as_json:
+        write_json(found)
+    else:
+        show_election(f"{found.from_zone} to {found.zone}", found.tasks)
+    return PASS if published else UNFIT
+
+
+def _standing(
+    place: Project, changes: ChangeSet, tools: Tools, from_zone: str
+) -> tuple[Candidacy, ...]:
+    parts = (place.config, tools.repository, tools.compiler, tools.workdir, tools.progress)
+    tasks = extract(changes, *parts).tasks
+    wanted = [(task.key, task.shape) for task in tasks]
+    theirs = SharedCache(
+        msgspec.structs.replace(
+            place.config.cache, zone=from_zone, read_zones=(from_zone,), mode="ro"
+        ),
+        state=tools.workdir / "promotion",
+        root=place.repository.root,
+        device=tools.device.fingerprint(),
+    )
+    return candidacies(tasks, theirs.lookup(wanted), tools.index.lookup(wanted))
+
+
+def _signed_off(record: TuningRecord, from_zone: str) -> TuningRecord:
+    source = msgspec.structs.replace(record.source, ref=f"promoted from {from_zone}")
+    return msgspec.structs.replace(record, source=source)

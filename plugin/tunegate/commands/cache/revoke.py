@@ -1,0 +1,25 @@
+"""`tunegate cache revoke`: believe some records no longer."""
+
+from __future__ import annotations
+
+from tunegate.cache_admin import answering, open_place
+from tunegate.commands.cache.compact import show_compactions
+from tunegate.errors import PASS, ConfigError
+from tunegate.settings import Settings
+from tunegate_cache.format.revocation import Revocation
+
+
+def run(settings: Settings, *, revocation: Revocation) -> int:
+    """In every zone, unless one is named. Raises ConfigError for a rule that names nothing."""
+    if revocation == Revocation():
+        message = (
+            "what is to be revoked? Give --key, --of-repository, --run, --since or --until; "
+            "several must all fit."
+        )
+        raise ConfigError(message)
+    place = open_place(settings)
+    with answering(place.config):
+        groups = place.groups(settings.overrides.zone)
+        done = tuple(place.compactor(group).run(revoke=[revocation]) for group in groups)
+    show_compactions(settings, place.config.url, done)
+    return PASS

@@ -1,0 +1,32 @@
+"""What became of records that were measured again, as a table for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tunegate.commands.table import show_lines, show_table
+from tunegate.revalidation.candidates import Elected
+
+
+def show_election(title: str, results: Sequence[Elected]) -> None:
+    show_table(
+        title,
+        ("task", "", "claimed ms", "measured ms", "beside it ms", ""),
+        (
+            (
+                result.name,
+                result.status,
+                f"{result.claimed_ms:.4g}",
+                _milliseconds(result.measured_ms),
+                _milliseconds(result.incumbent_ms),
+                "not what was claimed" if result.is_lie else "",
+            )
+            for result in results
+        ),
+    )
+    taken = sum(result.status == "taken" for result in results)
+    show_lines([f"{taken} of {len(results)} tasks have better records now"])
+
+
+def _milliseconds(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"

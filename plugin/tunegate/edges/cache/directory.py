@@ -1,0 +1,32 @@
+"""The cache's directory where it lies in the checkout: nothing that was committed is believed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tunegate.edges.git.process import GitProcess
+from tunegate.edges.output.owned_directory import working_tree
+from tunegate.errors import ConfigError
+
+
+def cache_directory(url: str, root: Path) -> Path:
+    """A relative one lies under `root`. Raises ConfigError for one that the checkout brings: through a
+    link it would be anywhere, and files in it would be records that nobody has measured."""
+    directory = Path(os.path.normpath(root / Path(url).expanduser()))
+    top = working_tree(root)
+    if top is None or not directory.is_relative_to(top):
+        return directory
+    inside = directory.relative_to(top)
+    for each in (inside, *inside.parents):
+        if each != Path() and (top / each).is_symlink():
+            message = f"cache.url: {url}: {each} is a symbolic link of the checkout. Remove it."
+            raise ConfigError(message)
+    listed = GitProcess(top).text("ls-files", "-z", "--cached", "--", inside.as_posix())
+    if listed != "":
+        message = (
+            f"cache.url: {url}: git tracks files in it, so whoever changes the checkout would choose "
+            f"what the cache says. Remove them from git, or use a directory outside of it."
+        )
+        raise ConfigError(message)
+    return directory

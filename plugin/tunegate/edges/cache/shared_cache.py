@@ -1,0 +1,159 @@
+"""ports.TaskIndex over the shared cache."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tunegate.artifacts.tasks import CacheUse
+from tunegate.config import CacheConfig
+from tunegate.edges.cache.directory import cache_directory
+from tunegate.edges.cache.signing_key import signing_key
+from tunegate.edges.cache.snapshot_pins import Pins, read_pins
+from tunegate.errors import ConfigError
+from tunegate.ports import TaskIndex
+from tunegate_cache.format.names import zone_problem
+from tunegate_cache.format.records import (
+    DeviceFingerprint,
+    ExactHit,
+    Lookup,
+    TransferHit,
+    TuningRecord,
+    WorkloadKey,
+    WorkloadShape,
+)
+from tunegate_cache.format.signing import TrustedKeys
+from tunegate_cache.maintenance.request_prices import usd_of
+from tunegate_cache.protocol.rollback_guard import SeenHeads
+from tunegate_cache.protocol.tuning_cache import Trust, TuningCache, Zones
+from tunegate_cache.protocol.write_ahead import WriteAhead
+from tunegate_cache.stores.files import FileStore
+from tunegate_cache.stores.open_store import UnknownAddressError, is_remote, locate, place_name
+from tunegate_cache.stores.store import MaintainedStore, StoreUnavailableError
+
+STATE = Path("~/.cache/tunegate")
+"""Local copies and what could not be delivered."""
+
+
+class SharedCache:
+    """The cache of one run. `state` is a local directory for copies and undelivered records."""
+
+    def __init__(
+        self,
+        config: CacheConfig,
+        *,
+        state: Path,
+        root: Path,
+        device: DeviceFingerprint | None = None,
+        pins: Pins | None = None,
+    ) -> None:
+        """A relative directory in `config` lies under `root`; times of `device` rank before those
+        of others. `pins` None are those of the checkout. Raises ConfigError."""
+        _require_zone("cache.zone", config.zone)
+        for zone in config.read_zones:
+            _require_zone("cache.read-zones", zone)
+        self._config = config
+        url = _absolute(config.url, root)
+        place = place_name(url, endpoint_url=config.endpoint_url)
+        self._cache = TuningCache(
+            open_store(config, root=root),
+            zones=Zones(config.zone, config.read_zones),
+            mode=config.mode,
+            write_ahead=WriteAhead(state / "undelivered" / place),
+            monotonic=time.monotonic,
+            milliseconds=lambda: int(time.time() * 1000),
+            tier=FileStore(state / "tier" / place) if is_remote(url) else None,
+            device=device,
+            trust=Trust(TrustedKeys(config.trusted_keys), signing_key()),
+            pins=read_pins(root) if pins is None else pins,
+            seen=SeenHeads(state / "seen" / f"{place}.json"),
+        )
+
+    def lookup(
+        self,
+        wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
+        fastest: Mapping[WorkloadKey, int] | None = None,
+    ) -> Mapping[WorkloadKey, Lookup]:
+        return self._cache.lookup(wanted, fastest)
+
+    def claims(
+        self,
+        wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
+        fastest: Mapping[WorkloadKey, int] | None = None,
+    ) -> Mapping[WorkloadKey, ExactHit | TransferHit]:
+        return self._cache.claims(wanted, fastest)
+
+    def publish(self, records: Sequence[TuningRecord]) -> bool:
+        return self._cache.publish(records)
+
+    def hand_in(self, records: Sequence[TuningRecord]) -> bool:
+        return self._cache.hand_in(records)
+
+    def settle(self, seconds: float) -> int:
+        return self._cache.settle(seconds)
+
+    def use(self) -> CacheUse:
+        counted = self._cache.statistics
+        refused = (_refused(count, reason) for reason, count in counted.refused.items())
+        return CacheUse(
+            location=self._config.url,
+            zone=self._config.zone,
+            mode=self._config.mode,
+            exact=counted.exact,
+            transfer=counted.transfer,
+            misses={str(reason): count for reason, count in counted.misses.items()},
+            requests=sum(counted.requests.values()),
+            bytes_read=counted.bytes_read,
+            seconds=counted.seconds,
+            usd=usd_of(counted.requests) if _is_priced(self._config) else None,
+            notes=(*counted.notes, *refused),
+        )
+
+
+def _is_priced(config: CacheConfig) -> bool:
+    return config.url.startswith("s3:") and not config.endpoint_url
+
+
+def _require_zone(key: str, zone: str) -> None:
+    problem = zone_problem(zone)
+    if problem is not None:
+        raise ConfigError(f"{key}: {problem}.")
+
+
+def _refused(count: int, reason: str) -> str:
+    records = "1 record was" if count == 1 else f"{count} records were"
+    return f"cache: {records} refused ({reason})"
+
+
+def open_store(config: CacheConfig, *, root: Path) -> MaintainedStore:
+    """Asks the store nothing yet. Raises ConfigError for an address that is none."""
+    try:
+        return locate(
+            _absolute(config.url, root), endpoint_url=config.endpoint_url, region=config.region
+        )
+    except UnknownAddressError as error:
+        raise ConfigError(f"cache.url: {error}.") from error
+
+
+def undelivered_store(config: CacheConfig, *, root: Path, state: Path = STATE) -> FileStore:
+    """What earlier runs on this machine could not deliver to this cache."""
+    place = place_name(_absolute(config.url, root), endpoint_url=config.endpoint_url)
+    return FileStore(state.expanduser() / "undelivered" / place)
+
+
+def undelivered(config: CacheConfig, *, root: Path) -> int:
+    """How many segments wait for the configured zone."""
+    try:
+        return len(undelivered_store(config, root=root).names(f"ms1/z/{config.zone}/"))
+    except StoreUnavailableError:
+        return 0
+
+
+def _absolute(url: str, root: Path) -> str:
+    if ":" in url.partition("/")[0]:
+        return url
+    return str(cache_directory(url, root))
+
+
+_: type[TaskIndex] = SharedCache

@@ -1,0 +1,121 @@
+"""`tunegate.yaml` to a Config. Every mistake is one line: file, key, what is wrong, what to do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import msgspec
+import yaml
+
+from tunegate.config import CacheConfig, Config
+from tunegate.edges.config.problem import problem_of
+from tunegate.edges.config.strict_yaml import read_yaml
+from tunegate.errors import ConfigError
+from tunegate_cache.format.names import zone_problem
+from tunegate_cache.format.signing import BadKeyError, TrustedKeys
+
+NAME = "tunegate.yaml"
+
+_RAREST = 0.02
+_SCHEMES = ("", "file", "memory", "s3")
+
+
+def load(path: Path) -> Config:
+    """Read the file. Raises ConfigError."""
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError as error:
+        message = f"{path}: not found. Run `tunegate init` to write one."
+        raise ConfigError(message) from error
+    except (OSError, UnicodeDecodeError) as error:
+        message = f"{path}: cannot be read ({error}). Fix the file, or name another with --config."
+        raise ConfigError(message) from error
+    return parse(text, str(path))
+
+
+def parse(text: str, where: str) -> Config:
+    """Read a configuration's text; `where` names it in messages. Raises ConfigError."""
+    try:
+        content = read_yaml(text)
+    except yaml.YAMLError as error:
+        raise _refused(where, str(error)) from error
+    if content is None:
+        raise _refused(where, "empty. Run `tunegate init` to see what belongs in it.")
+    try:
+        config = msgspec.convert(content, Config)
+    except msgspec.ValidationError as error:
+        raise _refused(where, problem_of(error, content)) from error
+    check(config, where)
+    return config
+
+
+def check(config: Config, where: str) -> None:
+    """What no type can say. Raises ConfigError."""
+    _check_cache(config.cache, where)
+    _check_targets(config, where)
+    names = [target.name for target in config.targets]
+    for entry in config.models:
+        for name in entry.targets:
+            if name not in names:
+                known = ", ".join(names)
+                message = f'models: {entry.path}: unknown target "{name}". Known: {known}.'
+                raise _refused(where, message)
+    _check_prices(config, where)
+    if 0 < config.gate.rare_launches < _RAREST:
+        message = (
+            f"gate.rare-launches: {config.gate.rare_launches:g} is rarer than {_RAREST:g}, the "
+            "rarest share that can be looked for. Write 0 to switch it off."
+        )
+        raise _refused(where, message)
+
+
+def _check_targets(config: Config, where: str) -> None:
+    names = [target.name for target in config.targets]
+    for name, count in Counter(names).items():
+        if count > 1:
+            message = f'targets: the name "{name}" is given {count} times. Rename one.'
+            raise _refused(where, message)
+    for target in config.targets:
+        if target.runtime == "onnxruntime" and target.kind == "cuda":
+            message = f"target {target.name}: runtime onnxruntime is for CPUs. Write runtime: tvm."
+            raise _refused(where, message)
+
+
+def _check_prices(config: Config, where: str) -> None:
+    if config.budget.usd is not None and config.budget.usd_per_hour is None:
+        unpriced = [target.name for target in config.targets if target.usd_per_hour is None]
+        if unpriced:
+            message = (
+                f"budget.usd needs a price: give usd-per-hour under budget, "
+                f"or on target {unpriced[0]}."
+            )
+            raise _refused(where, message)
+
+
+def _check_cache(cache: CacheConfig, where: str) -> None:
+    if not _is_store(cache.url):
+        message = f'cache.url "{cache.url}": write s3://bucket/prefix or a directory.'
+        raise _refused(where, message)
+    for zone in (cache.zone, *cache.read_zones, *cache.trusted_keys):
+        problem = zone_problem(zone)
+        if problem is not None:
+            raise _refused(where, f"cache: {problem}.")
+    try:
+        TrustedKeys(cache.trusted_keys)
+    except BadKeyError as error:
+        raise _refused(where, f"cache.trusted-keys: {error}.") from error
+
+
+def _is_store(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # such as "s3://["
+        return False
+    return parts.scheme in _SCHEMES and (parts.scheme != "s3" or bool(parts.netloc))
+
+
+def _refused(where: str, problem: str) -> ConfigError:
+    """On one line, whatever the file's own words are."""
+    return ConfigError(f"{where}: {' '.join(problem.splitlines())}")

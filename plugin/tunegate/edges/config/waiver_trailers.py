@@ -1,0 +1,49 @@
+"""`Tunegate-Waiver: {model: ..., target: ..., ceiling-percent: ..., issue: ..., reason: ...}` in the message of
+a commit: a waiver for the pull request that has the commit, and for no other.
+
+Whoever may write a commit may write one: they count where `gate.waiver-trailers` says so.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable
+
+import msgspec
+import yaml
+
+from tunegate.artifacts.builds import Cell
+from tunegate.artifacts.waivers import Waiver
+from tunegate.edges.config.strict_yaml import read_yaml
+from tunegate.edges.config.waivers_file import problem_of
+from tunegate.errors import ConfigError
+from tunegate.ports import Trailer
+
+KEY = "Tunegate-Waiver"
+_FIELDS = "{model: ..., target: ..., ceiling-percent: ..., issue: ..., reason: ...}"
+
+
+def parse_trailers(trailers: Iterable[Trailer], today: datetime.date) -> tuple[Waiver, ...]:
+    """One for a model and target, that of the newest commit. Raises ConfigError for what cannot be
+    understood."""
+    found: dict[Cell, Waiver] = {}
+    for trailer in trailers:
+        waiver = _parsed(trailer, today)
+        found.setdefault(waiver.cell, waiver)
+    return tuple(found.values())
+
+
+def _parsed(trailer: Trailer, today: datetime.date) -> Waiver:
+    where = f"{KEY} of commit {trailer.commit[:12]}"
+    try:
+        fields = read_yaml(trailer.value)
+        if not isinstance(fields, dict) or "expires" in fields:
+            raise ConfigError(f"{where}: it holds for its pull request only. Write {_FIELDS}.")
+        waiver = msgspec.convert({**fields, "expires": today}, Waiver)
+    except (yaml.YAMLError, msgspec.ValidationError) as error:
+        reason = " ".join(str(error).splitlines())
+        raise ConfigError(f"{where}: {reason}. Write {_FIELDS}.") from error
+    problem = problem_of(waiver, today)
+    if problem:
+        raise ConfigError(f"{where}: {waiver.model} on {waiver.target}: {problem}")
+    return waiver

@@ -1,0 +1,62 @@
+"""Attributes that make a checkout write other bytes than were committed.
+
+What is judged are the committed bytes. Where `.gitattributes` has them converted on their way out, users
+get another model, so such a file is refused.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath
+
+from tunegate.edges.git.process import new_repository
+
+NAME = ".gitattributes"
+_ASKED = ("text", "crlf", "eol", "ident", "working-tree-encoding")
+_UNTOLD = {"unspecified", "unset", "set"}
+_BY_CONTENT = "text=auto "
+
+
+def conversions(attributes: Mapping[str, bytes], paths: Sequence[str]) -> dict[str, str]:
+    """The attribute that converts each of these paths, such as `eol=crlf`; a path that stays as it is is
+    left out. `attributes` are the contents of the revision's `.gitattributes` by path."""
+    if not attributes or not paths:
+        return {}
+    with tempfile.TemporaryDirectory() as directory:
+        git = new_repository(Path(directory) / "attributes")
+        for path, content in attributes.items():
+            file = git.root / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+        asked = "".join(f"{path}\0" for path in paths).encode()
+        told = git.output("check-attr", "-z", "--stdin", *_ASKED, standard_input=asked) or b""
+    words = told.decode("utf-8", "surrogateescape").split("\0")
+    values: dict[str, dict[str, str]] = {}
+    for path, name, value in zip(words[::3], words[1::3], words[2::3], strict=False):
+        values.setdefault(path, {})[name] = value
+    found = {path: _conversion(each) for path, each in values.items()}
+    return {path: attribute for path, attribute in found.items() if attribute}
+
+
+def is_safe(path: str) -> bool:
+    """Whether a tree's path stays below its root: a tree that was made by hand may hold any name."""
+    parts = PurePosixPath(path).parts
+    return not path.startswith("/") and not {"..", ".git"} & {part.casefold() for part in parts}
+
+
+def changes_bytes(attribute: str, content: bytes) -> bool:
+    """Whether the conversion changes this content. `text=auto` leaves alone what holds a zero byte."""
+    return not (attribute.startswith(_BY_CONTENT) and b"\0" in content)
+
+
+def _conversion(values: Mapping[str, str]) -> str:
+    """As gitattributes(5) has it: `crlf` is the old name of `text`, and `eol` alone means text."""
+    if values["ident"] == "set":
+        return "ident"
+    if values["working-tree-encoding"] not in _UNTOLD:
+        return f"working-tree-encoding={values['working-tree-encoding']}"
+    text = values["crlf"] if values["text"] == "unspecified" else values["text"]
+    if values["eol"] != "crlf" or text == "unset":
+        return ""
+    return f"{_BY_CONTENT}eol=crlf" if text == "auto" else "eol=crlf"

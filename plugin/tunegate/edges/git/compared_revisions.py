@@ -1,0 +1,211 @@
+"""Which two revisions to compare, for each event that CI knows and for a person at a shell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tunegate.artifacts.changes import Revisions
+from tunegate.edges.git.fetch import (
+    deepen,
+    ensure_here,
+    fetch_default_branch,
+    is_shallow,
+)
+from tunegate.edges.git.process import GitProcess
+from tunegate.edges.git.releases import release_before
+from tunegate.errors import (
+    EnvironmentUnfitError,
+    NoBaselineError,
+    RevisionError,
+    TunegateError,
+)
+
+REMEDY = "Check out with fetch-depth: 0, or fetch it before."
+DEEPENINGS = (50, 500)
+
+
+class GitHistory:
+    """The ways to find base and head that need no event."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises RevisionError where there is no repository."""
+        self._git = GitProcess(path)
+        self.root = self._git.root
+
+    def state(self) -> str:
+        """Where the repository stands, in one line for people."""
+        commit = self._git.text("rev-parse", "--short=12", "HEAD") or "no commit yet"
+        branch = self._git.text("symbolic-ref", "--short", "-q", "HEAD") or "detached head"
+        uncommitted = len(self._status().splitlines())
+        parts = [f"{branch} at {commit}"]
+        if is_shallow(self._git):
+            parts.append("shallow (what is missing is fetched)")
+        if uncommitted:
+            parts.append(f"{uncommitted} uncommitted, which tunegate does not see")
+        return ", ".join([*parts, self._git.text("version") or "git"])
+
+    def head(self) -> str:
+        """The commit that is checked out. Raises RevisionError."""
+        return self._commit("HEAD", "--head")
+
+    def _status(self) -> str:
+        line = ("status", "--porcelain", "--ignore-submodules=all")
+        return self._git.text(*line, settings=self._git.without_filters()) or ""
+
+    def before_last_change(self, revision: str, *paths: str) -> tuple[str, int] | None:
+        """The commit of the last change but one of any of these files, along first parents, and how
+        many commits back it is; None where the history here has no such commit."""
+        line = ("--first-parent", "--format=%H", "-n", "2", revision, "--", *paths)
+        commits = (self._git.text("--literal-pathspecs", "log", *line) or "").split()
+        if len(commits) < 2:  # noqa: PLR2004 -- the present content has one
+            return None
+        counted = self._git.text(
+            "rev-list", "--first-parent", "--count", f"{commits[1]}..{revision}"
+        )
+        return commits[1], int(counted or 0)
+
+    def release(self, commit: str) -> str:
+        """The tag of a commit, the latest where it has several; an empty string where it has none."""
+        if not commit:
+            return ""
+        tags = self._git.text("tag", "--points-at", commit, "--sort=-creatordate") or ""
+        return next(iter(tags.splitlines()), "")
+
+    def revisions(self, base: str | None, head: str | None) -> Revisions:
+        """What was asked for, literally; without a base, the merge base with the default branch,
+        and on that branch the parent. Raises RevisionError, NoBaselineError, EnvironmentUnfitError."""
+        for revision in filter(None, (base, head)):
+            ensure_here(self._git, revision)
+        commit = self._commit(head or "HEAD", "--head")
+        if base is not None:
+            given = self._commit(base, "--base")
+            return Revisions(base=given, head=commit, reason="given by --base")
+        branch = self._default_branch() or fetch_default_branch(self._git)
+        if branch is None:
+            return self._against_parent(commit, "there is no default branch to compare with")
+        return self._against_branch(branch, commit) or self._against_parent(
+            commit, f"the head is on {short(branch)}"
+        )
+
+    def since_release(self, head: str | None, pattern: str) -> Revisions:
+        """Against the release before. Raises RevisionError."""
+        commit = self._commit(head or "HEAD", "--head")
+        release = release_before(self._git, commit, pattern)
+        return Revisions(
+            base=release.commit,
+            head=commit,
+            reason=f"everything since release {release.tag}",
+            release=release.tag,
+        )
+
+    def commit_of(self, revision: str | None, option: str) -> str | None:
+        """The commit that an option names, fetched where it is missing. Raises RevisionError."""
+        if revision is None:
+            return None
+        ensure_here(self._git, revision)
+        return self._commit(revision, option)
+
+    def fetched(self, commit: str) -> bool:
+        """Whether the commit is here now: the checkout of a later job may lack it."""
+        return ensure_here(self._git, commit)
+
+    def merged_before(self, head: str | None) -> str | None:
+        """The newest ancestor of the head, or the head itself, that the default branch has; None where
+        there is no such branch."""
+        branch = self._default_branch()
+        if branch is None:
+            return None
+        return self._merge_base(branch, self._commit(head or "HEAD", "--head"))
+
+    # ---------------------------------------------------------------------------
+
+    def _against_branch(self, branch: str, head: str, why: str = "") -> Revisions | None:
+        """None where the head is on the branch itself."""
+        tip = self._git.text("rev-parse", "--verify", "-q", f"{branch}^{{commit}}")
+        base = head if tip == head else self._merge_base(branch, head)
+        if base == head:
+            return None
+        if base is None:
+            raise self._no_merge_base(f"{why}no merge base with {short(branch)} was found")
+        policy = tip if tip and tip != base else ""
+        reason = f"{why}merge base with {short(branch)}"
+        return Revisions(base=base, head=head, reason=reason, policy=policy)
+
+    def _against_parent(self, head: str, why: str) -> Revisions:
+        if not self._parents(head):
+            return Revisions(base=None, head=head, reason=f"{why}, and it has no parent")
+        return Revisions(base=self._fetched_parent(head), head=head, reason=f"{why}: its parent")
+
+    def _fetched_parent(self, commit: str) -> str:
+        """Of a commit that has one."""
+        parent = self._parents(commit)[0]
+        if not ensure_here(self._git, parent):
+            message = f"the parent {parent[:12]} of {commit[:12]} could not be fetched. {REMEDY}"
+            raise EnvironmentUnfitError(message)
+        return parent
+
+    def _no_merge_base(self, what: str) -> TunegateError:
+        """A clone that lacks history cannot know that there is none."""
+        if is_shallow(self._git):
+            return EnvironmentUnfitError(f"{what} in this shallow clone. {REMEDY}")
+        return NoBaselineError(f"{what}: nothing to compare with. Name a base to compare with.")
+
+    def _merge_base(self, branch: str, head: str) -> str | None:
+        """An empty answer in a shallow clone means 'cannot walk', not 'no ancestor': deepen."""
+        base = self._git.text("merge-base", branch, head)
+        for commits in DEEPENINGS:
+            if base is not None or not is_shallow(self._git):
+                break
+            tip = self._commit(branch, "--base")
+            deepen(self._git, commits, tip, head)
+            base = self._git.text("merge-base", tip, head)
+        return base
+
+    def _parents(self, commit: str) -> tuple[str, ...]:
+        """From the commit itself: where a clone is shallow, git denies that there are any."""
+        raw = self._git.text("cat-file", "commit", commit) or ""
+        header = raw.partition("\n\n")[0].splitlines()
+        return tuple(line.split()[1] for line in header if line.startswith("parent "))
+
+    def _default_branch(self) -> str | None:
+        """Its full name: a tag or a local branch may have the short one too."""
+        named = self._git.text("symbolic-ref", "-q", "refs/remotes/origin/HEAD")
+        candidates = [named] if named else []
+        candidates += [
+            f"refs/{kind}/{name}"
+            for name in ("main", "master")
+            for kind in ("remotes/origin", "heads")
+        ]
+        for ref in candidates:
+            if self._git.text("rev-parse", "--verify", "-q", f"{ref}^{{commit}}"):
+                return ref
+        return None
+
+    def _commit(self, revision: str, option: str) -> str:
+        found = self._git.text(
+            "rev-parse", "--verify", "-q", "--end-of-options", f"{revision}^{{commit}}"
+        )
+        if found is None:
+            message = (
+                f'{option}: "{revision}" is no revision of {self.root}. Name a commit, branch or '
+                f"tag that is here, or fetch it."
+            )
+            raise RevisionError(message)
+        self._refuse_ambiguous(revision, option)
+        return found
+
+    def _refuse_ambiguous(self, revision: str, option: str) -> None:
+        """Git takes a tag before a branch of the same name: who may push tags would choose the base."""
+        names = [f"refs/{kind}/{revision}" for kind in ("tags", "heads", "remotes")]
+        ask = ("rev-parse", "--verify", "-q", "--end-of-options")
+        found = {self._git.text(*ask, f"{name}^{{commit}}") for name in names} - {None}
+        if len(found) > 1:
+            message = (
+                f'{option}: "{revision}" is a branch and a tag, of different commits. '
+                f"Name refs/heads/{revision} or refs/tags/{revision}."
+            )
+            raise RevisionError(message)
+
+
+def short(ref: str) -> str:
+    return ref.removeprefix("refs/remotes/").removeprefix("refs/heads/")

@@ -1,0 +1,107 @@
+"""Base and head of the events of a CI: pull requests, pushes and merge queues."""
+
+from __future__ import annotations
+
+from tunegate.artifacts.changes import Revisions
+from tunegate.edges.git.compared_revisions import DEEPENINGS, REMEDY, GitHistory, short
+from tunegate.edges.git.fetch import deepen, ensure_here, fetch_default_branch, is_shallow
+from tunegate.errors import EnvironmentUnfitError, NoBaselineError, RevisionError
+
+
+class GitEvents(GitHistory):
+    """What is checked out must be what the event is about."""
+
+    def merge_commit_revisions(self, base_tip: str, head_tip: str) -> Revisions:
+        """Of a pull request with these tips: of its merge commit against the first parent, which a
+        shallow checkout does not have but the commit itself names.
+
+        Where the pull request's own head is checked out instead, against its merge base with the
+        base branch's tip. Raises RevisionError where something else is checked out.
+        """
+        head = self.require_pull_request(head_tip)
+        if head == head_tip:
+            return self._from_merge_base(base_tip, head)
+        parent = self._fetched_parent(head)
+        if not self._contains(parent, base_tip):
+            message = (
+                f"the merge commit {head[:12]} is not of the base {base_tip[:12]} that the event "
+                f"names. Run the workflow again; an old pull request needs fetch-depth: 0."
+            )
+            raise RevisionError(message)
+        return Revisions(base=parent, head=head, reason="first parent of the merge commit")
+
+    def require_pull_request(self, tip: str) -> str:
+        """The commit that is checked out. Raises RevisionError where it is not of the pull request."""
+        head = self.head()
+        if self.is_of_pull_request(head, tip):
+            return head
+        message = (
+            f"{head[:12]} is checked out: neither the pull request's head {tip[:12]} nor its merge "
+            f"commit. Check out what the event names, or give base and head."
+        )
+        raise RevisionError(message)
+
+    def is_of_pull_request(self, commit: str, tip: str) -> bool:
+        """Whether this is the head of a pull request with this tip, or its merge commit."""
+        _, *second = self._parents(commit) or ("",)
+        return commit == tip or second == [tip]
+
+    def require_checked_out(self, commit: str) -> None:
+        """Raises RevisionError where another commit is."""
+        head = self.head()
+        if head != commit:
+            message = (
+                f"{head[:12]} is checked out, and the event is about {commit[:12]}. Check out what the "
+                f"event names, or give base and head."
+            )
+            raise RevisionError(message)
+
+    def push_revisions(self, before: str, after: str) -> Revisions:
+        """Of a push. A new branch has nothing before it; a forced push may have lost it."""
+        head = self._commit(after, "--head")
+        if set(before) != {"0"} and ensure_here(self._git, before):
+            return Revisions(base=before, head=head, reason="the commit before the push")
+        branch = self._default_branch() or fetch_default_branch(self._git)
+        is_new = set(before) == {"0"}
+        why = "new branch" if is_new else f"{before[:12]} is gone (forced push)"
+        if branch is None:
+            message = f"{why}, and the default branch could not be fetched. {REMEDY}"
+            raise EnvironmentUnfitError(message)
+        found = self._against_branch(branch, head, f"{why}: ")
+        if found is not None:
+            return found
+        if is_new:
+            return self._against_parent(head, f"{why}: the head is on {short(branch)}")
+        message = f"{why}: nothing says how far back the push reached. Name a base to compare with."
+        raise NoBaselineError(message)
+
+    def range_revisions(self, base: str, head: str) -> Revisions:
+        """Of two commits that the event names (merge queue): both fetched where they are missing."""
+        for commit in (base, head):
+            ensure_here(self._git, commit)
+        return Revisions(
+            base=self._commit(base, "--base"),
+            head=self._commit(head, "--head"),
+            reason="named by the event",
+        )
+
+    # ---------------------------------------------------------------------------
+
+    def _from_merge_base(self, tip: str, head: str) -> Revisions:
+        base = self._merge_base(tip, head) if ensure_here(self._git, tip) else None
+        if base is None:
+            raise self._no_merge_base(f"no merge base with {tip[:12]} could be found")
+        policy = tip if tip != base else ""
+        reason = "merge base of the pull request"
+        return Revisions(base=base, head=head, reason=reason, policy=policy)
+
+    def _contains(self, commit: str, ancestor: str) -> bool:
+        """Whether the ancestor is in the history of the commit, which is fetched where it is missing."""
+        if commit == ancestor:
+            return True
+        line = ("merge-base", "--is-ancestor", ancestor, commit)
+        for commits in DEEPENINGS:
+            if self._git.text(*line) is not None or not is_shallow(self._git):
+                break
+            deepen(self._git, commits, commit)
+        return self._git.text(*line) is not None

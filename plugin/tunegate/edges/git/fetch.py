@@ -1,0 +1,65 @@
+"""Getting the commits that a shallow clone lacks, without their blobs: those of changed models are
+fetched when they are read."""
+
+from __future__ import annotations
+
+import re
+
+from tunegate.edges.git.process import GitProcess
+
+_COMMIT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_FETCH = (
+    "fetch",
+    "-q",
+    "--no-tags",
+    "--no-recurse-submodules",
+    "--no-write-fetch-head",
+    "--filter=blob:none",
+)
+
+
+def is_here(git: GitProcess, commit: str) -> bool:
+    """Anything but a full id is not: git would take a branch, or an option."""
+    if not _COMMIT_ID.fullmatch(commit):
+        return False
+    return git.output("cat-file", "-e", f"{commit}^{{commit}}") is not None
+
+
+def is_shallow(git: GitProcess) -> bool:
+    return git.text("rev-parse", "--is-shallow-repository") == "true"
+
+
+def ensure_here(git: GitProcess, commit: str) -> bool:
+    """Whether the commit is here, once fetching it has been tried."""
+    if is_here(git, commit) or not _COMMIT_ID.fullmatch(commit):
+        return is_here(git, commit)
+    # A depth would make a full clone shallow.
+    depth = ("--depth=1",) if is_shallow(git) else ()
+    git.text(*_FETCH, *depth, "origin", commit)
+    return is_here(git, commit)
+
+
+def deepen(git: GitProcess, commits: int, *heads: str) -> None:
+    """Git deepens only what it is asked for: a pull request's commit is on no branch. A commit that
+    was never pushed spoils the request, so the branches are asked for next."""
+    fetch = (*_FETCH, f"--deepen={commits}", "origin")
+    if git.text(*fetch, *heads) is None:
+        git.text(*fetch)
+
+
+def fetch_default_branch(git: GitProcess) -> str | None:
+    """The full name of the remote's default branch, fetched. CI checkouts do not have it."""
+    said = git.text("ls-remote", "--symref", "origin", "HEAD") or ""
+    named = re.match(r"ref: refs/heads/(\S+)\tHEAD", said)
+    if named is None:
+        return None
+    ref = f"refs/remotes/origin/{named[1]}"
+    depth = ("--depth=1",) if is_shallow(git) else ()
+    fetched = git.text(*_FETCH, *depth, "origin", f"+refs/heads/{named[1]}:{ref}")
+    return None if fetched is None else ref
+
+
+def fetch_tags(git: GitProcess, pattern: str) -> None:
+    """With all the history that a shallow clone lacks, as a release may be any number of commits back."""
+    whole = ("--unshallow",) if is_shallow(git) else ()
+    git.text(*_FETCH, *whole, "origin", f"refs/tags/{pattern}:refs/tags/{pattern}")

@@ -1,0 +1,194 @@
+"""Git as a child process: the only door to it, with the settings of git_settings.py."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Mapping
+from io import BufferedReader, BytesIO
+from pathlib import Path
+from typing import IO, Protocol, cast
+
+from tunegate.edges.git.settings import SETTINGS, environment, is_of_a_fetch
+from tunegate.errors import EnvironmentUnfitError, RevisionError
+
+_PIECE_BYTES = 2**20
+_MAX_SECONDS = 900
+"""A remote that does not answer must not hold a job for hours; a download may take minutes."""
+
+
+class Writer(Protocol):
+    """What takes the output of git: a file, or what looks at it on its way."""
+
+    def write(self, piece: bytes, /) -> int: ...
+
+
+class GitProcess:
+    """Runs git in one repository, whatever GIT_DIR says: inside a hook it names another one."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises RevisionError where there is no working tree, or git refuses to read it."""
+        self.root = _working_tree(path)
+        self.git_dir = self._checked_git_dir(path)
+        self._check_settings()
+
+    def text(self, *arguments: str, settings: Mapping[str, str] | None = None) -> str | None:
+        """Standard output without its last newline; None when git says no."""
+        body = self.output(*arguments, settings=settings)
+        return None if body is None else body.decode("utf-8", "surrogateescape").rstrip("\n")
+
+    def output(
+        self,
+        *arguments: str,
+        standard_input: bytes = b"",
+        settings: Mapping[str, str] | None = None,
+    ) -> bytes | None:
+        """Of git with these settings beside ours; None when it says no, or does not end."""
+        content = BytesIO()
+        is_said = self.copy(
+            *arguments, into=content, standard_input=standard_input, settings=settings
+        )
+        return content.getvalue() if is_said else None
+
+    def copy(
+        self,
+        *arguments: str,
+        into: Writer,
+        standard_input: bytes = b"",
+        settings: Mapping[str, str] | None = None,
+    ) -> bool:
+        """Standard output, piece by piece; whether git said yes."""
+        code, _ = _run(self.root, arguments, into, standard_input, settings or {})
+        return code == 0
+
+    def without_filters(self) -> dict[str, str]:
+        """Settings that switch off what is configured to run on files of the working tree: which of them
+        it runs on, the attributes in the checkout say."""
+        listed = self.text("config", "-z", "--name-only", "--get-regexp", r"^filter\.") or ""
+        names = {name.rpartition(".")[0] for name in listed.split("\0") if name}
+        off = {"clean": "", "smudge": "", "process": "", "required": "false"}
+        return {f"{name}.{key}": value for name in sorted(names) for key, value in off.items()}
+
+    def _checked_git_dir(self, path: Path) -> Path:
+        """Git finds it from the working tree, so that it looks at who owns it."""
+        said = BytesIO()
+        code, errors = _run(self.root, ("rev-parse", "--absolute-git-dir"), said)
+        if b"safe.directory" in errors:
+            message = (
+                f"{self.root}: belongs to another user, so git does not read it. "
+                f"Run: git config --global --add safe.directory {self.root}"
+            )
+            raise RevisionError(message)
+        git_dir = Path(os.fsdecode(said.getvalue()).removesuffix("\n"))
+        if code != 0 or _is_content(git_dir, self.root):
+            raise _no_repository(path)
+        return git_dir
+
+    def _check_settings(self) -> None:
+        """A file of settings may include one that was committed, or the home may lie in the checkout."""
+        listed = self.text("config", "-z", "--list", "--show-origin", "--name-only") or ""
+        words = iter(listed.split("\0"))
+        taken = {(origin, key) for origin, key in zip(words, words, strict=False)}
+        for origin, key in sorted(taken):
+            if is_of_a_fetch(key) and self._is_tracked(origin.removeprefix("file:")):
+                message = (
+                    f"{self.root}: git takes {key} from {origin.removeprefix('file:')}, a file that "
+                    f"anybody can change who changes the checkout. Set it in .git/config."
+                )
+                raise RevisionError(message)
+
+    def _is_tracked(self, file: str) -> bool:
+        named = Path(os.path.normpath(self.root / file))
+        return any(
+            self.text("ls-files", "--error-unmatch", "--", str(place)) is not None
+            for place in {named, named.resolve()}
+            if place.is_relative_to(self.root)
+        )
+
+
+def new_repository(root: Path) -> GitProcess:
+    """An empty one, on branch `main`."""
+    root.mkdir(parents=True)
+    _run(root, ("init", "-q", "--initial-branch=main"), BytesIO())
+    return GitProcess(root)
+
+
+def _working_tree(path: Path) -> Path:
+    """Found by its `.git`, which nobody can commit. Git itself, asked from inside, takes a directory with
+    the shape of a bare repository for one, and the settings that were committed with it for its own."""
+    place = path.resolve()
+    for each in (place, *place.parents) if place.is_dir() else ():
+        if os.path.lexists(each / ".git"):
+            return each
+    raise _no_repository(path)
+
+
+def _is_content(git_dir: Path, root: Path) -> bool:
+    """Whether this is a directory of the checkout: a `.git` file may name any."""
+    return git_dir.is_relative_to(root) and ".git" not in git_dir.relative_to(root).parts
+
+
+def _no_repository(path: Path) -> RevisionError:
+    message = (
+        f"{path}: not a git repository with a working tree. Run inside one, or name it with "
+        f"--repository."
+    )
+    return RevisionError(message)
+
+
+def _run(
+    root: Path,
+    arguments: tuple[str, ...],
+    into: Writer,
+    standard_input: bytes = b"",
+    settings: Mapping[str, str] | None = None,
+) -> tuple[int, bytes]:
+    """The exit code, and what was said on standard error. Where git is stopped, by its limit, an
+    interrupt or the writer, so is what it has started."""
+    pairs = {**SETTINGS, **(settings or {})}.items()
+    words = (word for key, value in pairs for word in ("-c", f"{key}={value}"))
+    with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as errors:
+        stdin.write(standard_input)
+        stdin.seek(0)
+        with _begun(["git", *words, *arguments], root, stdin, errors) as process:
+            alarm = threading.Timer(_MAX_SECONDS, _end, [process])
+            alarm.start()
+            try:
+                while piece := cast("BufferedReader", process.stdout).read1(_PIECE_BYTES):
+                    into.write(piece)
+                process.wait()
+            except BaseException:
+                _end(process)
+                process.wait()
+                raise
+            finally:
+                alarm.cancel()
+        errors.seek(0)
+        return process.returncode, errors.read()
+
+
+def _begun(
+    line: list[str], root: Path, stdin: IO[bytes], errors: IO[bytes]
+) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            line,
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            env=environment(root),
+            cwd=root,
+            start_new_session=True,
+        )
+    except FileNotFoundError as error:
+        message = "git: not found on the PATH. Install git."
+        raise EnvironmentUnfitError(message) from error
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)

@@ -1,0 +1,117 @@
+"""ports.Device: what this machine is, and what disturbs it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+
+import psutil
+
+from tunegate.edges.machine.cores import usable_cores
+from tunegate.edges.nvidia.gpus import fingerprint_of, visible_gpus
+from tunegate.edges.nvidia.state import state_of
+from tunegate.ports import Device
+from tunegate_cache.format.records import DeviceFingerprint
+
+_CPUINFO = Path("/proc/cpuinfo")
+_GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+_STAT = Path("/proc/stat")
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_STEAL_FIELD = 8
+
+
+class ThisMachine:
+    """`kind` is the kind of the targets that run here: their device is the one to name."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+
+    def fingerprint(self) -> DeviceFingerprint:
+        gpus = visible_gpus() if self._kind == "cuda" else ()
+        if gpus:
+            return fingerprint_of(gpus[0])
+        return DeviceFingerprint(
+            name=_cpu_name(),
+            kind="cpu",
+            units=usable_cores(),
+            memory_bytes=psutil.virtual_memory().total,
+        )
+
+    def machine(self) -> str:
+        """Jobs in containers of one machine have the same name, machines that were made from one image
+        have others: it is given anew at every start."""
+        started = _first_line(_BOOT) or platform.node()
+        return hashlib.sha256(started.encode()).hexdigest()[:16]
+
+    def environment(self) -> Mapping[str, str]:
+        """For the report: never decides."""
+        load = os.getloadavg()
+        found = {
+            "cpu": _cpu_name(),
+            "cores usable": str(usable_cores()),
+            "load average": f"{load[0]:.2f} {load[1]:.2f} {load[2]:.2f}",
+            "kernel": platform.release(),
+            "python": platform.python_version(),
+        }
+        governor = _first_line(_GOVERNOR)
+        if governor:
+            found["cpu governor"] = governor
+        steal = _steal_ticks()
+        if steal is not None:
+            found["steal ticks since boot"] = str(steal)
+        return found | (_gpu_environment() if self._kind == "cuda" else {})
+
+
+def _gpu_environment() -> dict[str, str]:
+    """Of the first one that is visible; facts that it does not tell are left out."""
+    gpus = visible_gpus()
+    if not gpus:
+        return {}
+    gpu, state = gpus[0], state_of(gpus[0].uuid)
+    facts = {
+        "gpu": gpu.name,
+        "gpu uuid": gpu.uuid,
+        "gpu driver": gpu.driver,
+        "gpu power cap": None if gpu.power_cap_watts is None else f"{gpu.power_cap_watts:g} W",
+        "gpu ECC": None if gpu.ecc is None else "on" if gpu.ecc else "off",
+        "gpu is a part (MIG)": "yes" if gpu.is_part else None,
+    }
+    if state is not None:
+        facts |= {
+            "gpu clock": None if state.sm_mhz is None else f"{state.sm_mhz} MHz",
+            "gpu memory clock": None if state.memory_mhz is None else f"{state.memory_mhz} MHz",
+            "gpu temperature": None if state.celsius is None else f"{state.celsius} C",
+            "gpu slowed down by": ", ".join(state.throttled) or "nothing",
+            "gpu processes": str(len(state.processes)),
+        }
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def _cpu_name() -> str:
+    for line in _read(_CPUINFO).splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() == "model name":
+            return value.strip()
+    return platform.machine()
+
+
+def _steal_ticks() -> int | None:
+    fields = _first_line(_STAT).split()
+    return int(fields[_STEAL_FIELD]) if len(fields) > _STEAL_FIELD else None
+
+
+def _first_line(path: Path) -> str:
+    return _read(path).partition("\n")[0].strip()
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+_: type[Device] = ThisMachine

@@ -1,0 +1,82 @@
+"""What must be right on a machine before a run can work, each as a check with its detail."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+import msgspec
+
+from tunegate.config import CacheConfig
+from tunegate.edges.cache.shared_cache import open_store
+from tunegate.edges.machine.compiler_self_test import compiler_failure
+from tunegate.edges.machine.cores import default_threads, usable_cores
+from tunegate.edges.machine.requirements import LINKERS, PINNED, linker, wrong_version
+from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
+from tunegate.edges.nvidia.gpus import visible_gpus
+from tunegate.edges.nvidia.kernel_clock import permits_kernel_clock
+from tunegate.errors import ConfigError
+from tunegate_cache.stores.store import StoreUnavailableError
+
+
+class Check(msgspec.Struct, frozen=True):
+    name: str
+    ok: bool
+    detail: str
+
+
+def machine_checks() -> Iterator[Check]:
+    """Versions, the compiler's own self-test, the linker and the devices."""
+    yield Check("python", ok=True, detail=platform.python_version())
+    yield from map(_pinned, PINNED)
+    for distribution in ("onnx", "onnxruntime"):
+        yield Check(distribution, ok=True, detail=version(distribution))
+    yield _self_test()
+    found = linker()
+    missing = f"none of {', '.join(LINKERS)}: install one, builds are linked with it"
+    yield Check("linker", ok=found is not None, detail=found or missing)
+    yield Check("cores", ok=True, detail=f"{usable_cores()} usable, {default_threads()} by default")
+    gpus = [
+        f"{gpu.name} (sm_{gpu.compute_capability.replace('.', '')}), driver {gpu.driver}, {gpu.uuid}"
+        for gpu in visible_gpus()
+    ]
+    yield Check("cuda devices", ok=True, detail="; ".join(gpus) or "none")
+    toolkit = cuda_variables()
+    compiler = (
+        f"{toolkit['TVM_CUDA_COMPILE_MODE']} of {toolkit['CUDA_PATH']}" if toolkit else "none"
+    )
+    is_needed = bool(gpus) and not toolkit
+    advice = ": install tunegate[nvidia], or a CUDA toolkit" if is_needed else ""
+    yield Check("cuda compiler", ok=not is_needed, detail=compiler + advice)
+    if gpus:
+        told = "told by CUPTI" if permits_kernel_clock({}) else "not told"
+        yield Check("times of kernels", ok=True, detail=told)
+
+
+def check_cache(config: CacheConfig, *, root: Path) -> Check:
+    """One listing; the store's own time-outs bound it."""
+    if config.mode == "off":
+        return Check("cache", ok=True, detail="off")
+    try:
+        store = open_store(config, root=root)
+        found = len(store.names(f"ms1/z/{config.zone}/"))
+    except (StoreUnavailableError, ConfigError) as error:
+        return Check("cache", ok=False, detail=str(error))
+    return Check("cache", ok=True, detail=f"{config.url}: {found} objects in zone {config.zone}")
+
+
+def _pinned(distribution: str) -> Check:
+    problem = wrong_version(distribution)
+    advice = f"{problem}. Run: python -m pip install 'tunegate[tvm]'"
+    return Check(distribution, ok=not problem, detail=advice if problem else PINNED[distribution])
+
+
+def _self_test() -> Check:
+    failure = compiler_failure()
+    return Check(
+        "compiler self-test",
+        ok=not failure,
+        detail=failure or "wrote a database, built a function",
+    )

@@ -1,0 +1,72 @@
+"""Two ONNX files as the two revisions of one model: a Repository without git."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from tunegate.artifacts.changes import ModelVersion, Revisions
+from tunegate.edges.models.scan import MAX_BYTES, data_files, too_large
+from tunegate.errors import ModelError
+from tunegate.ports import Repository, Trailer, TreeEntry
+
+
+class FilePair:
+    """`base` and `head` are revisions by these very names."""
+
+    def __init__(self, base: Path, head: Path) -> None:
+        """Raises ModelError for a file that is not there."""
+        self._files = {"base": base, "head": head}
+        for file in self._files.values():
+            if not file.is_file():
+                message = f"{file}: no such file. Name two ONNX files."
+                raise ModelError(message)
+            if file.stat().st_size > MAX_BYTES:
+                raise ModelError(f"{file}: {too_large(file.stat().st_size)}.")
+
+    def revisions(self, base: str | None, head: str | None) -> Revisions:
+        return Revisions(base="base", head="head", reason="two files")
+
+    def files(self, revision: str) -> Sequence[TreeEntry]:
+        file = self._files[revision]
+        return (TreeEntry(file.name, ""),)
+
+    def read(self, revision: str, path: str) -> bytes:
+        return (self._files[revision].parent / path).read_bytes()
+
+    def trailers(self, base: str, head: str, key: str) -> Sequence[Trailer]:
+        """Files have no messages."""
+        return ()
+
+    def version(self, revision: str, path: str) -> ModelVersion:
+        """The file as a version of the model that the report calls `path`."""
+        body = self._files[revision].read_bytes()
+        return ModelVersion(
+            revision=revision,
+            path=path,
+            content_digest=hashlib.sha256(body).hexdigest(),
+            graph_digest=None,
+            storage="git",
+            size_bytes=len(body),
+        )
+
+    def export_model(self, version: ModelVersion, into: Path) -> Path:
+        file = self._files[version.revision]
+        into.mkdir(parents=True, exist_ok=True)
+        copy = Path(shutil.copy(file, into / file.name))
+        for name in self._data_files(file):
+            (into / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(file.parent / name, into / name)
+        return copy
+
+    def _data_files(self, file: Path) -> tuple[str, ...]:
+        try:
+            return data_files(file.read_bytes())
+        except ModelError as error:
+            message = f"{file}: {error}. Export it again."
+            raise ModelError(message) from error
+
+
+_: type[Repository] = FilePair

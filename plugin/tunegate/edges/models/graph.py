@@ -1,0 +1,95 @@
+"""What can be said of an ONNX file without compiling it: which graph it is, whatever its weights are."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping
+
+import onnx
+from google.protobuf.message import DecodeError, EncodeError
+from onnx import TensorProto, numpy_helper
+
+from tunegate.edges.models.deciding_values import bodies_of, deciding_values, nodes_of
+from tunegate.edges.models.scan import data_files
+from tunegate.errors import ModelError
+
+_INTEGERS = {TensorProto.INT64, TensorProto.INT32, TensorProto.BOOL}
+_MAX_SHAPE = 64
+"""Integer tensors up to this size are shapes, axes and indices: they are structure, not weights."""
+
+Digests = Mapping[str, str]
+"""Of data files, by their names in the model."""
+_NO_DATA: Digests = {}
+
+
+def graph_digest(model: bytes, data: Digests = _NO_DATA) -> str:
+    """sha-256 of the graph without weights: equal for two models that differ in those only.
+
+    A tensor from which a shape, a count or a condition is computed is no weight. Names of nodes and
+    tensors count, documentation and the producer do not. Raises ModelError.
+    """
+    proto = _parse(model)
+    for field in ("producer_name", "producer_version", "doc_string", "metadata_props"):
+        proto.ClearField(field)
+    deciding = deciding_values(proto)
+    try:
+        for tensor, name in _tensors(proto):
+            _forget_weights(tensor, data, is_deciding=name in deciding)
+        for documented in (*_graphs(proto), *nodes_of(proto), *proto.functions):
+            documented.ClearField("doc_string")
+        return hashlib.sha256(proto.SerializeToString(deterministic=True)).hexdigest()
+    except (ValueError, TypeError, EncodeError) as error:
+        message = f"not a valid ONNX file: {str(error)[:300]}"
+        raise ModelError(message) from error
+
+
+def _parse(model: bytes) -> onnx.ModelProto:
+    data_files(model)
+    proto = onnx.ModelProto()
+    try:
+        proto.ParseFromString(model)
+    except DecodeError as error:
+        message = "not an ONNX file, or cut short"
+        raise ModelError(message) from error
+    if not proto.graph.node and not proto.graph.output:
+        message = "an ONNX file without a graph"
+        raise ModelError(message)
+    return proto
+
+
+def _forget_weights(tensor: TensorProto, data: Digests, *, is_deciding: bool) -> None:
+    is_small = math.prod(tensor.dims) <= _MAX_SHAPE
+    is_kept = is_deciding or (is_small and tensor.data_type in _INTEGERS)
+    if is_kept and not tensor.external_data:
+        values = numpy_helper.to_array(tensor)
+        tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))  # one encoding for all
+        return
+    left = TensorProto(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)
+    if is_kept:  # its numbers are in the file: any change of that may be one of them
+        where = {entry.key: entry.value for entry in tensor.external_data}
+        left.raw_data = f"{sorted(where.items())} {data.get(where.get('location', ''))}".encode()
+    tensor.CopyFrom(left)
+
+
+def _graphs(model: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
+    """The graph, and those inside its nodes and inside functions."""
+    yield model.graph
+    for node in nodes_of(model):
+        yield from bodies_of(node)
+
+
+def _tensors(model: onnx.ModelProto) -> Iterator[tuple[TensorProto, str]]:
+    """Tensors that may be weights, with the name its value has in the graph. Those that are in none of
+    these places stay as they are, and count."""
+    for graph in _graphs(model):
+        yield from ((tensor, tensor.name) for tensor in graph.initializer)
+        for sparse in graph.sparse_initializer:
+            yield sparse.values, sparse.values.name
+            yield sparse.indices, sparse.values.name
+    for node in nodes_of(model):
+        name = node.output[0] if node.output else ""
+        for attribute in node.attribute:
+            if attribute.HasField("t"):
+                yield attribute.t, name
+            yield from ((tensor, name) for tensor in attribute.tensors)

@@ -1,0 +1,165 @@
+"""The door to `--out`: whatever is written or removed there is ours, and no other run's.
+
+Nothing of a checkout may lead elsewhere or be taken for ours, so nothing in the directory is a link,
+tracked by git, or there before us without our marker.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tunegate.edges.git.process import GitProcess
+from tunegate.edges.output.lock import held
+from tunegate.edges.output.owned_directory import WORK, is_marked, mark, refuse_links, working_tree
+from tunegate.errors import OutputError
+from tunegate.regular_files import read_regular, replace
+
+BUILDS = "builds"
+_PLANNED = r"changes\.json|tasks\.json|plan\.json|matrix\.json|outcome-.*\.json"
+_DERIVED = r"tasks\.json|plan\.json|matrix\.json|outcome-.*\.json"
+_GATED = r"measurements\.json|verdict\.json|report\.md|report\.html|junit\.xml|sarif\.json"
+_OURS = re.compile(rf"{_PLANNED}|{_GATED}|history\.html|\.gitignore")
+_HANDED_OVER = re.compile(_PLANNED)
+_FORGOTTEN = {"plan": re.compile(rf"{_DERIVED}|{_GATED}"), "gate": re.compile(_GATED)}
+_OF_THE_DISK = {"lost+found"}
+
+
+@dataclass(frozen=True)
+class OutputDirectory:
+    """One that this process may write to, and has for itself."""
+
+    path: Path
+
+    @property
+    def workdir(self) -> Path:
+        return self.path / WORK
+
+    def forget(self, *, since: Literal["plan", "gate"]) -> None:
+        """Removes what this step and the later ones wrote in an earlier run: a gate reads every outcome
+        it finds, and who reads a verdict cannot see that the run which should have written it failed."""
+        for name in _names(self.path):
+            if _FORGOTTEN[since].fullmatch(name):
+                with _told(self.path / name):
+                    (self.path / name).unlink()
+
+    def empty_workdir(self) -> Path:
+        """Without what an earlier run left in it, however that ended."""
+        with _told(self.workdir):
+            if self.workdir.exists():
+                shutil.rmtree(self.workdir)
+            self.workdir.mkdir()
+        return self.workdir
+
+    def keep_logs(self) -> None:
+        """Of the working directory only the logs stay: errors in the report name them."""
+        for directory, _, names in os.walk(self.workdir, topdown=False):
+            for name in names:
+                if not name.endswith(".log"):
+                    Path(directory, name).unlink(missing_ok=True)
+            with suppress(OSError):  # it holds a log
+                Path(directory).rmdir()
+
+
+@contextmanager
+def opened_output(path: Path, command: str) -> Iterator[OutputDirectory]:
+    """The directory, made where it is missing, until the command ends. Nothing in it is changed yet but
+    for the marker, the lock and a `.gitignore`. Raises OutputError for a directory that is not ours,
+    OutputInUseError while another run has it."""
+    with _told(path):
+        refuse_links(path)
+        _refuse_foreign(path)
+        path.mkdir(parents=True, exist_ok=True)
+        mark(path)
+        replace(path / ".gitignore", b"*\n")
+    with held(path, command):
+        with _told(path):
+            _refuse_odd_entries(path)
+        yield OutputDirectory(path)
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        message = f"{path}: cannot be written ({error.strerror}). Choose another with --out."
+        raise OutputError(message) from error
+
+
+def _names(path: Path) -> Sequence[str]:
+    return sorted(each.name for each in path.iterdir() if each.name not in _OF_THE_DISK)
+
+
+def _refuse_foreign(path: Path) -> None:
+    names = _names(path) if path.exists() else ()
+    if not names:
+        return
+    _refuse_tracked(path)
+    is_ours = is_marked(path) or all(_is_handed_over(path / name) for name in names)
+    if ".git" in names or not is_ours:
+        message = (
+            f"{path}: not made by tunegate, and not empty ({names[0]}). "
+            f"Choose a new directory with --out, or empty this one."
+        )
+        raise OutputError(message)
+
+
+def _refuse_tracked(path: Path) -> None:
+    """Where the checkout brought something in the directory, or all of it as a submodule."""
+    place = Path(os.path.realpath(path))
+    root = working_tree(place.parent)
+    if root is None:
+        return
+    inside = place.relative_to(root).as_posix()
+    listed = GitProcess(root).text("ls-files", "-z", "--cached", "--", inside)
+    if listed == "":
+        return
+    told = "cannot say what it tracks in it" if listed is None else "tracks " + _first(listed)
+    message = (
+        f"{path}: git {told}, so it is no directory for results. "
+        f"Remove it from git, or choose another with --out."
+    )
+    raise OutputError(message)
+
+
+def _first(listed: str) -> str:
+    return listed.split("\0", 1)[0]
+
+
+def _is_handed_over(file: Path) -> bool:
+    """Whether an earlier step of the pipeline may have written it, on another machine."""
+    if not _HANDED_OVER.fullmatch(file.name):
+        return False
+    try:
+        found = json.loads(read_regular(file))
+    except (OSError, ValueError):
+        return False
+    return isinstance(found, dict) and ("schema" in found or "include" in found)
+
+
+def _refuse_odd_entries(path: Path) -> None:
+    """A link, or something else where a file or directory of ours belongs."""
+    for name in _names(path):
+        wanted = stat.S_ISDIR if name in {WORK, BUILDS} else stat.S_ISREG
+        is_ours = name in {WORK, BUILDS} or _OURS.fullmatch(name)
+        if is_ours and not wanted(os.lstat(path / name).st_mode):
+            raise _odd(path / name)
+    for directory, subdirectories, files in os.walk(path / BUILDS):
+        for name in (*subdirectories, *files):
+            mode = os.lstat(Path(directory, name)).st_mode
+            if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
+                raise _odd(Path(directory, name))
+
+
+def _odd(path: Path) -> OutputError:
+    what = "a link" if path.is_symlink() else "not of the kind that tunegate writes there"
+    return OutputError(f"{path}: {what}. Remove it, or choose another directory with --out.")

@@ -1,0 +1,82 @@
+"""One run at a time in an output directory: a lock of the kernel's on a file in it.
+
+The kernel frees it with the process that holds it, however that ends. Standard library only, and
+nothing newer than Python 3.8: the Action's clean-up step uses it too.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from tunegate.edges.output.owned_directory import LOCK
+from tunegate.errors import OutputError, OutputInUseError
+from tunegate.regular_files import read_regular
+
+_OPEN = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+
+
+@contextmanager
+def held(directory: Path, command: str) -> Iterator[None]:
+    """Raises OutputInUseError, which names the run that has it, and OutputError where no file of this
+    kind can be locked."""
+    try:
+        file = os.open(directory / LOCK, _OPEN, 0o666)
+    except OSError as error:
+        raise _unusable(directory, error.strerror) from error
+    try:
+        _take(file, directory)
+        _sign(file, command)
+        yield
+    finally:
+        os.close(file)
+
+
+def _take(file: int, directory: Path) -> None:
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        raise _unusable(directory, "it is no plain file")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        message = (
+            f"{directory}: {_named(_holder(directory))} writes there. "
+            f"Wait for it to end, or choose another directory with --out."
+        )
+        raise OutputInUseError(message) from error
+    except OSError as error:
+        raise _unusable(directory, error.strerror) from error
+
+
+def _unusable(directory: Path, why: str | None) -> OutputError:
+    path = directory / LOCK
+    return OutputError(f"{path}: cannot be locked ({why}). Choose another directory with --out.")
+
+
+def _sign(file: int, command: str) -> None:
+    holder = {"pid": os.getpid(), "command": command, "started": int(time.time())}
+    with suppress(OSError):  # a full disk: the lock holds without a name
+        os.ftruncate(file, 0)
+        os.pwrite(file, json.dumps(holder).encode() + b"\n", 0)
+
+
+def _holder(directory: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(read_regular(directory / LOCK))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _named(holder: dict[str, Any]) -> str:
+    pid, started = holder.get("pid"), holder.get("started")
+    if not isinstance(pid, int) or not isinstance(started, int):
+        return "another run"
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(started))
+    return f"process {pid} (tunegate {str(holder.get('command'))[:40]}, since {when} UTC)"

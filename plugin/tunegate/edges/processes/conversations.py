@@ -1,0 +1,107 @@
+"""Several children, each asked a few questions in turn, in one thread: a signal ends them all."""
+
+from __future__ import annotations
+
+import selectors
+import time
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+import msgspec
+
+from tunegate.edges.processes.child import Child, ChildDiedError
+
+Reply = TypeVar("Reply")
+_TICK_SECONDS = 1.0
+
+
+class Conversation(Generic[Reply]):
+    """One child and what it is asked: `first`, then whatever `then` makes of a reply until that is
+    None. `died` says how the child ended where it did not answer everything."""
+
+    def __init__(
+        self,
+        begin: Callable[[], Child[Reply]],
+        first: msgspec.Struct,
+        then: Callable[[Reply], msgspec.Struct | None] = lambda _: None,
+    ) -> None:
+        self._begin, self._first, self._then = begin, first, then
+        self._late = float("inf")
+        self.child: Child[Reply] | None = None
+        self.replies: list[Reply] = []
+        self.died: ChildDiedError | None = None
+
+    def start(self, limit_seconds: float) -> Child[Reply]:
+        self.child = self._begin()
+        self._ask(self._first, limit_seconds)
+        return self.child
+
+    def is_over(self, limit_seconds: float) -> bool:
+        """Take the answer if it has come, and ask on."""
+        if self.child is None or self.died is not None:
+            return True
+        try:
+            reply = self.child.receive()
+        except ChildDiedError as error:
+            return self._end(error)
+        if reply is None:
+            if time.monotonic() < self._late:
+                return False
+            return self._end(ChildDiedError(f"did not finish in {limit_seconds:.0f} s"))
+        self.replies.append(reply)
+        question = self._then(reply)
+        if question is None:
+            return True
+        self._ask(question, limit_seconds)
+        return False
+
+    def dismiss(self) -> None:
+        """The child is no longer wanted."""
+        if self.child is not None:
+            self.child.kill()
+
+    def _ask(self, question: msgspec.Struct, limit_seconds: float) -> None:
+        self._late = time.monotonic() + limit_seconds
+        try:
+            if self.child is not None:
+                self.child.send(question)
+        except ChildDiedError as error:
+            self._end(error)
+
+    def _end(self, error: ChildDiedError) -> bool:
+        self.died = error
+        self.dismiss()
+        return True
+
+
+def converse(
+    conversations: Sequence[Conversation[Reply]],
+    *,
+    at_once: int,
+    limit_seconds: float,
+    ended: Callable[[Conversation[Reply]], None] = lambda _: None,
+) -> None:
+    """Hold every conversation to its end, at most `at_once` at a time; each question has the time
+    limit. `ended` is told of each at once: children that did not die stay alive, and are the caller's."""
+    waiting = list(conversations)
+    running: dict[Child[Reply], Conversation[Reply]] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < at_once:
+                conversation = waiting.pop(0)
+                running[conversation.start(limit_seconds)] = conversation
+            _wait([child for child, one in running.items() if one.died is None])
+            for child, conversation in list(running.items()):
+                if conversation.is_over(limit_seconds):
+                    del running[child]
+                    ended(conversation)
+    finally:
+        for child in running:
+            child.kill()
+
+
+def _wait(children: Sequence[Child[Reply]]) -> None:
+    with selectors.DefaultSelector() as selector:
+        for child in children:
+            selector.register(child, selectors.EVENT_READ)
+        selector.select(timeout=_TICK_SECONDS if children else 0)

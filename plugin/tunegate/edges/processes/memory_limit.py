@@ -1,0 +1,60 @@
+"""How much memory a child may take: a model of a few bytes, or a schedule, can ask for any amount."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from tunegate.edges.machine.available_memory import available_bytes
+from tunegate.edges.processes.run_child import MEMORY_VARIABLE
+
+_SHARE = 0.8
+"""Of what is available: the rest is for this process, and for what else runs here."""
+_MIN_BYTES = 2**30
+"""A compiler takes half of it before it has read anything."""
+_USUAL_BYTES = 2 * 2**30
+_TIMES_ITS_FILES = 8
+"""A model takes several times its files while it is compiled."""
+
+
+class MemoryLimit(msgspec.Struct, frozen=True):
+    """Of one child. `is_kernels`: the kernel refuses it more. The driver of a GPU maps far more than it
+    uses, so there the parent looks at what is used."""
+
+    limit_bytes: int
+    is_kernels: bool = True
+
+    @property
+    def variables(self) -> dict[str, str]:
+        return {MEMORY_VARIABLE: str(self.limit_bytes)} if self.is_kernels else {}
+
+
+class Shares(NamedTuple):
+    """How many children may run at once, and what each may take."""
+
+    at_once: int
+    memory: MemoryLimit
+
+
+def memory_limit(kind: Literal["llvm", "cuda"] = "llvm", *, children: int = 1) -> MemoryLimit:
+    """For each of so many children that run at once."""
+    share = int(_SHARE * available_bytes()) // children
+    return MemoryLimit(max(share, _MIN_BYTES), is_kernels=kind != "cuda")
+
+
+def memory_shares(
+    models: Sequence[Path], cores: int, kind: Literal["llvm", "cuda"] = "llvm"
+) -> Shares:
+    """For a child for each of these models: fewer at once where they are large."""
+    wanted = max([_USUAL_BYTES, *(_TIMES_ITS_FILES * _size_bytes(model) for model in models)])
+    fitting = int(_SHARE * available_bytes()) // wanted
+    at_once = max(1, min(cores, len(models), fitting))
+    return Shares(at_once, memory_limit(kind, children=at_once))
+
+
+def _size_bytes(model: Path) -> int:
+    """With what lies beside it: its data files do."""
+    return sum(file.stat().st_size for file in model.parent.iterdir() if file.is_file())

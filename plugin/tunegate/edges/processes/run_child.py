@@ -1,0 +1,46 @@
+"""The first lines of every child process: `python -m tunegate.edges.processes.run_child PARENT MODULE`.
+
+The child asks the kernel to be killed when its parent dies, limits itself as its parent says, then
+serves MODULE's `answer`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import os
+import resource
+import signal
+import sys
+
+import msgspec
+
+from tunegate.edges.processes.frames import claim_standard_output, read_frame, write_frame
+
+_PR_SET_PDEATHSIG = 1
+MEMORY_VARIABLE = "TUNEGATE_MEMORY_BYTES"
+"""What a child may take at most."""
+
+
+def main(parent: int, module: str) -> int:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        return 1  # the parent died before the kernel knew
+    _limit(os.environ.get(MEMORY_VARIABLE, ""))
+    output = claim_standard_output()
+    program = importlib.import_module(module)
+    decoder = msgspec.msgpack.Decoder(program.Request)
+    while (body := read_frame(sys.stdin.buffer)) is not None:
+        write_frame(output, msgspec.msgpack.encode(program.answer(decoder.decode(body))))
+    return 0
+
+
+def _limit(memory_bytes: str) -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if memory_bytes:
+        # What is only mapped, such as libraries and the arenas of threads, takes nothing.
+        resource.setrlimit(resource.RLIMIT_DATA, (int(memory_bytes), int(memory_bytes)))
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]), sys.argv[2]))

@@ -1,0 +1,30 @@
+"""Measure what stands for election, on every target, within the budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tunegate.artifacts.outcomes import TaskOutcome
+from tunegate.ports import Progress, Tuner
+from tunegate.revalidation.candidates import Candidacy, Elected, decided, election
+from tunegate.sides.export_models import ModelFiles
+from tunegate_cache.format.records import TuningRecord, WorkloadKey
+
+_SECONDS_PER_MINUTE = 60
+
+
+def elect(
+    standing: Sequence[Candidacy],
+    models: ModelFiles,
+    tuner: Tuner,
+    minutes: float | None,
+    progress: Progress,
+) -> tuple[tuple[Elected, TuningRecord | None], ...]:
+    """For every candidacy what became of it, and the record to publish if it won."""
+    seconds = None if minutes is None else minutes * _SECONDS_PER_MINUTE
+    outcomes: dict[WorkloadKey, TaskOutcome] = {}
+    for target in dict.fromkeys(candidacy.task.target for candidacy in standing):
+        shard = election(target, standing, seconds)
+        progress.step(f"measure: {len(shard.tasks)} tasks on {target}")
+        outcomes.update({o.key: o for o in tuner.recheck(shard, models)})
+    return decided(standing, outcomes)

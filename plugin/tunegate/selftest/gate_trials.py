@@ -1,0 +1,152 @@
+"""Try the gate out on a machine: the same against itself, then with waits of a known length put in."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from tunegate.artifacts.measurements import Launch
+from tunegate.config import GateConfig
+from tunegate.gate.counting import counted
+from tunegate.gate.decision import Bounds, bounds
+from tunegate.gate.resolution import smallest_margin_percent
+from tunegate.measuring.paired_launches import Progressing, launch_until_decided
+from tunegate.ports import Bench, Benchmarker, Clock, Progress
+
+INJECTED_PERCENT = (0.0, 1.0, 3.0, 5.0, 10.0)
+MARGINS_PERCENT = (0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 7.5, 10.0, 15.0, 20.0)
+_SHARE_OF_AA = 0.4
+_FEWEST, _MOST = 8, 60
+_NO_BOUNDS = Bounds(low=-math.inf, center=0.0, high=math.inf, spread=math.inf)
+
+Outcome = Literal["fail", "pass", "inconclusive", "invalid-env"]
+
+
+class Injected(msgspec.Struct, frozen=True, kw_only=True):
+    """One gate with a slowdown that is known."""
+
+    percent: float
+    outcome: Outcome
+    low: float
+    center: float
+    high: float
+    launches: int
+    seconds: float
+
+
+class Qualification(msgspec.Struct, frozen=True, kw_only=True):
+    """What a machine can do. `spread_percent` is that of launches of one thing against itself,
+    `margin_percent` the smallest margin of the usual ones that it can decide in `gate_seconds`."""
+
+    aa_launches: int
+    spread_percent: float
+    resolves_percent: float
+    margin_percent: float | None
+    gate_seconds: float
+    launch_seconds: float
+    injected: tuple[Injected, ...]
+
+    @property
+    def wrong(self) -> tuple[Injected, ...]:
+        """Gates that said what is not true: a fail without a slowdown over the margin, or a pass over
+        it."""
+        margin = self.margin_percent or 0.0
+        return tuple(
+            each
+            for each in self.injected
+            if (each.outcome == "fail" and each.percent <= margin)
+            or (each.outcome == "pass" and each.percent >= margin)
+        )
+
+
+def qualify(
+    artifact: Path,
+    *,
+    benchmarker: Benchmarker,
+    gate: GateConfig,
+    clock: Clock,
+    seconds: float,
+    progress: Progress,
+) -> Qualification:
+    """In about so many seconds. Raises MeasurementError."""
+    started = clock.monotonic()
+    progress.step("selftest: the same against itself")
+    effects, launch_seconds = _against_itself(
+        benchmarker.pair(artifact, artifact), gate, clock, _SHARE_OF_AA * seconds, progress
+    )
+    resolves = smallest_margin_percent(
+        effects, launch_seconds=launch_seconds, budget_seconds=gate.seconds
+    )
+    margin = next((each for each in MARGINS_PERCENT if each >= resolves), None)
+    left = seconds - (clock.monotonic() - started)
+    each_gate = msgspec.structs.replace(
+        gate,
+        extend=False,
+        margin_percent=margin or MARGINS_PERCENT[-1],
+        seconds=max(launch_seconds, left / len(INJECTED_PERCENT)),
+    )
+    injected = []
+    for percent in INJECTED_PERCENT:
+        progress.step(f"selftest: {percent:g} % slower")
+        head = benchmarker.pair(artifact, artifact, slowdown_percent=percent)
+        canary = benchmarker.pair(artifact, artifact)
+        injected.append(_gated(head, canary, percent, each_gate, clock, progress))
+    return Qualification(
+        aa_launches=len(effects),
+        spread_percent=100 * bounds(effects, looks=1, cells=1).spread,
+        resolves_percent=resolves,
+        margin_percent=margin,
+        gate_seconds=gate.seconds,
+        launch_seconds=launch_seconds,
+        injected=tuple(injected),
+    )
+
+
+def _against_itself(
+    bench: Bench, gate: GateConfig, clock: Clock, seconds: float, progress: Progress
+) -> tuple[list[float], float]:
+    started = clock.monotonic()
+    launches: list[Launch] = []
+    while len(launches) < _FEWEST or (
+        len(launches) < _MOST and clock.monotonic() - started < seconds
+    ):
+        launches.append(bench.launch(gate.pairs))
+        progress.update(f"{len(launches)} launches")
+    spent = clock.monotonic() - started
+    kept = counted(launches, math.log1p(gate.margin_percent / 100))
+    return [launch.effect for launch in kept], spent / len(launches)
+
+
+def _gated(
+    bench: Bench,
+    canary: Bench,
+    percent: float,
+    gate: GateConfig,
+    clock: Clock,
+    progress: Progress,
+) -> Injected:
+    started = clock.monotonic()
+
+    def say(far: Progressing) -> None:
+        progress.update(f"{far.launches} launches, {far.center:+.1f} %")
+
+    found = launch_until_decided(bench, canary, gate, 1, say)
+    said = found.assessed(gate)
+    outcome: Outcome = "inconclusive"
+    if found.stopped == "disturbed" or said is None:
+        outcome = "invalid-env"
+    elif said.decision != "undecided":
+        outcome = said.decision
+    interval = said.bounds if said is not None else _NO_BOUNDS
+    return Injected(
+        percent=percent,
+        outcome=outcome,
+        low=100 * math.expm1(interval.low),
+        center=100 * math.expm1(interval.center),
+        high=100 * math.expm1(interval.high),
+        launches=len(found.launches),
+        seconds=clock.monotonic() - started,
+    )

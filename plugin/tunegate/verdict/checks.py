@@ -1,0 +1,265 @@
+"""What is said of one cell, a judgement for each thing that is looked at; the worst counts."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from tunegate.artifacts.builds import Build, Cell, CellBuilds
+from tunegate.artifacts.changes import ModelChange, ModelPath
+from tunegate.artifacts.measurements import CellMeasurement, Comparison, Interval
+from tunegate.artifacts.verdicts import Status
+from tunegate.artifacts.waivers import Waiver
+from tunegate.config import GateConfig, ObjectiveConfig
+from tunegate.gate import objective
+from tunegate.gate.histogram import merged, quantile_ms, slower_than, total
+from tunegate.gate.waiving import standing, waiver_of
+from tunegate.verdict.assurances import assured, slow_starts, slower_inside, undecided
+
+
+class Policies(msgspec.Struct, frozen=True, kw_only=True):
+    """What was agreed on beside the margin; `today` is what waivers expire by,
+    `pending_waivers` count once they are merged, `metric_margin` how much less of the user's metric is no fault."""
+
+    waivers: tuple[Waiver, ...] = ()
+    pending_waivers: tuple[Waiver, ...] = ()
+    today: datetime.date = datetime.date.min
+    objectives: Mapping[ModelPath, ObjectiveConfig] = {}
+    metric_margin: float = 0.0
+
+
+NO_POLICIES = Policies()
+
+
+class Judgement(NamedTuple):
+    status: Status
+    reason: str
+
+
+def latency(
+    change: ModelChange,
+    comparison: Comparison | None,
+    measured: CellMeasurement | None,
+    built: CellBuilds | None,
+    gate: GateConfig,
+) -> Judgement:
+    """Head against base, by the interval."""
+    if comparison is None or measured is None or built is None or built.head is None:
+        reason = "no result for this model: it was expected and never measured"
+        return Judgement("error", reason)
+    match measured.stopped:
+        case "error":
+            return Judgement("error", built.head.error or "; ".join(measured.notes))
+        case "invalid" | "disturbed":
+            return Judgement("invalid-env", _unfit(measured))
+        case "identical":
+            return _identical(built)
+        case "single":
+            return _alone(change, built.base)
+        case _:
+            judged = _by_interval(comparison, gate)
+            more = _by_clock(comparison) + _ancestry(change)
+            return Judgement(judged.status, judged.reason + more)
+
+
+def waived(
+    judged: Judgement, comparison: Comparison | None, cell: Cell, policies: Policies
+) -> Judgement:
+    """A proven slowdown under its waiver, if it has one."""
+    if judged.status != "fail":
+        return judged
+    waiver = waiver_of(policies.waivers, cell)
+    change = comparison.change_percent if comparison else None
+    judged = _with_waiver(judged, waiver, change, policies.today)
+    pending = waiver_of(policies.pending_waivers, cell)
+    if judged.status == "fail" and standing(pending, change, policies.today) == "covers":
+        why = "this change brings a waiver that covers it: merge the waiver first, it counts then"
+        return Judgement("fail", f"{judged.reason}; {why}")
+    return judged
+
+
+def _with_waiver(
+    judged: Judgement, waiver: Waiver | None, change: Interval | None, today: datetime.date
+) -> Judgement:
+    if waiver is None:
+        return judged
+    ceiling = f"+{waiver.ceiling_percent:g} %"
+    match standing(waiver, change, today):
+        case "covers":
+            why = f"waived up to {ceiling} until {waiver.expires}: {waiver.reason} ({waiver.issue})"
+            return Judgement("waived", f"{judged.reason}; {why}")
+        case "exceeded":
+            return Judgement("fail", f"{judged.reason}; its waiver ends at {ceiling}")
+        case "expired":
+            return Judgement("fail", f"{judged.reason}; its waiver expired on {waiver.expires}")
+        case "none":
+            return judged
+
+
+def absolute(measured: CellMeasurement | None, wanted: ObjectiveConfig | None) -> Judgement | None:
+    """The latency objective of the head; None where there is none, or nothing was measured."""
+    if wanted is None or measured is None:
+        return None
+    times = [launch.head_times for launch in measured.launches if launch.head_times is not None]
+    found = merged([*times, *([measured.alone] if measured.alone else [])])
+    count = total(found)
+    if not count:
+        return None
+    over = slower_than(found, wanted.ms)
+    said = f"p{wanted.percentile:g} of {wanted.ms:g} ms"
+    seen = f"{over} of {count} inferences took longer"
+    match objective.judge(over, count, wanted.percentile):
+        case "pass":
+            return Judgement("pass", f"{said} is kept: {seen}")
+        case "fail":
+            tail = quantile_ms(found, wanted.percentile / 100)
+            return Judgement(
+                "fail", f"{said} is not kept: {seen}, p{wanted.percentile:g} is {tail:.3g} ms"
+            )
+        case "undecided":
+            needed = objective.inferences_needed(wanted.percentile)
+            reason = f"{said} is not resolvable here: {seen}, {needed} without one would do"
+            return Judgement("inconclusive", reason)
+
+
+def size(built: CellBuilds | None, margin_percent: float | None) -> Judgement | None:
+    """The artifact on disk."""
+    if built is None or not built.base or not built.head:
+        return None
+    return _more("artifact", [built.base.size_bytes], [built.head.size_bytes], margin_percent)
+
+
+def memory(measured: CellMeasurement | None, margin_percent: float | None) -> Judgement | None:
+    """The peak of the process that runs it."""
+    launches = measured.launches if measured else ()
+    before = [launch.base_peak_bytes for launch in launches]
+    after = [launch.head_peak_bytes for launch in launches]
+    return _more("peak memory", before, after, margin_percent)
+
+
+def workspace(measured: CellMeasurement | None, margin_percent: float | None) -> Judgement | None:
+    """What running adds to the loaded artifact."""
+    launches = measured.launches if measured else ()
+    before = [launch.base_workspace_bytes for launch in launches]
+    after = [launch.head_workspace_bytes for launch in launches]
+    return _more("workspace", before, after, margin_percent)
+
+
+def metric(measured: CellMeasurement | None, margin: float) -> Judgement | None:
+    """The user's own measure, more is better; None where there is none."""
+    found = measured.metric if measured else None
+    if found is None:
+        return None
+    if found.problem or found.head is None:
+        return Judgement("error", f"the metric is not known: {found.problem or 'no head'}")
+    if found.base is None:
+        return Judgement("pass", f"metric {found.head:.6g}")
+    lost = found.base - found.head
+    said = f"metric {found.base:.6g} to {found.head:.6g} ({-lost:+.3g})"
+    if lost > margin:
+        return Judgement("fail", f"{said}, over its margin of {margin:g}")
+    return Judgement("pass", said)
+
+
+def _more(
+    what: str, before: Sequence[int], after: Sequence[int], margin_percent: float | None
+) -> Judgement | None:
+    """By the least of either side. One artifact may take a few huge pages more in one process than in
+    the next: what fails is over the margin of the most that the base has taken."""
+    if margin_percent is None or not all((*before, *after)) or not before:
+        return None
+    least, now = min(before), min(after)
+    percent = 100 * (now / least - 1)
+    said = f"{what} {percent:+.1f} % ({least / 1e6:.1f} to {now / 1e6:.1f} MB)"
+    if percent <= margin_percent:
+        return Judgement("pass", said)
+    said = f"{said}, over its {margin_percent:g} % margin"
+    most = max(before)
+    if now <= most * (1 + margin_percent / 100):
+        return Judgement("inconclusive", f"{said}, but the base itself took {most / 1e6:.1f} MB")
+    return Judgement("fail", said)
+
+
+def _unfit(measured: CellMeasurement) -> str:
+    if measured.stopped == "invalid":
+        return "; ".join(measured.notes) or "the measurement broke"
+    canaries = ", ".join(f"{100 * effect:+.1f} %" for effect in measured.canaries)
+    return (
+        "this machine cannot hold still: too many launches were disturbed, or the base against "
+        f"itself differed ({canaries})"
+    )
+
+
+def _ancestry(change: ModelChange) -> str:
+    """What a reader must know of a base that is older than it should be."""
+    if change.ancestor is None or change.base is None:
+        return ""
+    back = "1 commit" if change.ancestor.commits == 1 else f"{change.ancestor.commits} commits"
+    return (
+        f"; against {change.base.revision[:12]}, {back} before the base, which cannot be compiled "
+        f"({change.ancestor.reason})"
+    )
+
+
+def _identical(built: CellBuilds) -> Judgement:
+    if built.base is None or built.head is None or built.base.key != built.head.key:
+        return Judgement("error", "never measured, though the builds differ")
+    return Judgement("pass", "identical build, not measured")
+
+
+def _alone(change: ModelChange, base: Build | None) -> Judgement:
+    if change.base is None:
+        return Judgement("new", "new model, nothing to compare with")
+    reason = base.error if base is not None else None
+    return Judgement("no-baseline", reason or "the base of this model could not be built")
+
+
+def _by_interval(comparison: Comparison, gate: GateConfig) -> Judgement:
+    change = comparison.change_percent
+    if change is None:
+        return Judgement("error", "measured, but there is no interval")
+    text = f"{change.center:+.1f} % ({change.low:+.1f} to {change.high:+.1f} %)"
+    margin = f"{gate.margin_percent:g} % margin"
+    if comparison.decision == "pass":
+        return _passed(comparison, change.low, text, gate)
+    if comparison.decision == "fail" and comparison.median == "fail":
+        return Judgement("fail", f"slower by {text}, over the {margin}")
+    if comparison.decision == "fail":
+        return Judgement("fail", f"{slower_inside(comparison, gate)}; the median by {text}")
+    if comparison.median == "pass":
+        return Judgement("inconclusive", f"{undecided(comparison, gate)}; the median {text}")
+    spans = f"{text} spans the {margin}; {_wanted(comparison)}"
+    return Judgement("inconclusive", spans + slow_starts(comparison))
+
+
+def _passed(comparison: Comparison, low: float, text: str, gate: GateConfig) -> Judgement:
+    margin = f"{gate.margin_percent:g} % margin"
+    if low > gate.margin_percent:
+        floor = f"the absolute floor of {gate.absolute_floor_us:.10g} µs"
+        return Judgement("pass", f"slower by {text}, over the {margin}, but under {floor}")
+    return Judgement("pass", f"{text}, within the {margin}{assured(comparison)}")
+
+
+def _by_clock(comparison: Comparison) -> str:
+    """A change that comes from the clock is one for whoever ships it, but another kernel cures it."""
+    clocks, change = comparison.clocks, comparison.change_percent
+    if clocks is None or change is None or not clocks.is_mediated:
+        return ""
+    if not clocks.base_mhz or not clocks.head_mhz:
+        return ""
+    cycles = 100 * ((1 + change.center / 100) * clocks.head_mhz / clocks.base_mhz - 1)
+    held = f", held back by: {', '.join(clocks.throttled)}" if clocks.throttled else ""
+    return (
+        f"; clock-mediated: the GPU ran at {clocks.base_mhz:.0f} MHz for the base and at "
+        f"{clocks.head_mhz:.0f} MHz for the head{held}; in cycles the change is {cycles:+.1f} %"
+    )
+
+
+def _wanted(comparison: Comparison) -> str:
+    if comparison.projected_launches is None:
+        return "the change lies on the margin itself"
+    wanted = comparison.projected_launches
+    return f"about {wanted} launches would decide, {comparison.launches} were made"

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.small_onnx import matmul_model, save
+from tests.support.workspace import Workspace
+from tunegate.edges.models.finder import FoundModel, OpenInput, find_models
+from tunegate.errors import RevisionError
+
+POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 9\n"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace(tmp_path / "w")
+
+
+def test_open_dimensions_are_named(workspace: Workspace) -> None:
+    save(matmul_model(rows="batch"), workspace.root / "models" / "open.onnx")
+    workspace.commit()
+    assert find_models(workspace.root) == (
+        FoundModel("models/m.onnx"),
+        FoundModel("models/open.onnx", (OpenInput("x", ("batch", 16)),)),
+    )
+
+
+def test_what_git_does_not_track_is_not_found(workspace: Workspace) -> None:
+    save(matmul_model(), workspace.root / "scratch.onnx")
+    assert [model.path for model in find_models(workspace.root)] == ["models/m.onnx"]
+
+
+@pytest.mark.parametrize("name", ["with space.onnx", "ünï.onnx", 'quo"te.onnx', "new\nline.onnx"])
+def test_any_name_that_git_takes_is_found(workspace: Workspace, name: str) -> None:
+    save(matmul_model(), workspace.root / name)
+    workspace.commit()
+    assert name in [model.path for model in find_models(workspace.root)]
+
+
+@pytest.mark.parametrize(
+    ("content", "note"), [(POINTER, "a Git LFS pointer"), ("nonsense", "not a readable ONNX file")]
+)
+def test_a_file_that_cannot_be_looked_into_is_listed_with_a_note(
+    workspace: Workspace, content: str, note: str
+) -> None:
+    workspace.write("models/odd.onnx", content)
+    workspace.commit()
+    (odd,) = [model for model in find_models(workspace.root) if model.path == "models/odd.onnx"]
+    assert odd.note.startswith(note)
+
+
+def test_a_tracked_file_that_is_gone_is_listed_with_a_note(workspace: Workspace) -> None:
+    (workspace.root / "models" / "m.onnx").unlink()
+    (gone,) = find_models(workspace.root)
+    assert gone.note.startswith("not in the working tree")
+
+
+def test_a_directory_that_is_no_repository_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(RevisionError, match=r"not a git repository with a working tree"):
+        find_models(tmp_path)
+
+
+def test_a_link_to_a_device_is_not_read(workspace: Workspace) -> None:
+    (workspace.root / "models" / "device.onnx").symlink_to("/dev/null")
+    workspace.commit()
+    (device, _) = find_models(workspace.root)
+    assert device.note == "not a file in the working tree"
