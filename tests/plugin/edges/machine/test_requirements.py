@@ -89,6 +89,6 @@ def test_a_cluster_needs_ray(monkeypatch: pytest.MonkeyPatch, step: Step) -> Non
 
 
 def test_the_versions_are_those_of_the_project() -> None:
-    project = (Path(__file__).resolve().parents[3] / "pyproject.toml").read_text()
+    project = (Path(__file__).resolve().parents[4] / "pyproject.toml").read_text()
     for distribution, version in requirements.PINNED.items():
         assert f'"{distribution}=={version}"' in project
