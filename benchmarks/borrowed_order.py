@@ -1,11 +1,14 @@
-"""Which of the neighbours' schedules to try first: the nearest, or those of which the prior expects most.
+"""Which of the neighbours' schedules to try first: the nearest, or those
+of which the prior expects most.
 
-    PYTHONPATH=.:benchmarks python benchmarks/borrowed_order.py squeezenet --donors resnet50 zfnet512 bvlc_alexnet
+    PYTHONPATH=.:benchmarks python benchmarks/borrowed_order.py squeezenet
+        --donors resnet50 zfnet512 bvlc_alexnet
         [--donor-seconds 40]
 
-The donors are tuned into an empty cache. Of each task of the model that has neighbours there, everything that they
-offer is measured, in both adaptations, alone and to the end. A row says how much slower than the best of all the best of
-the first so many is, as the geometric mean over the tasks. Prints the table of docs/benchmarks.md.
+The donors are tuned into an empty cache. Of each task of the model that has neighbours there,
+everything that they offer is measured, in both adaptations, alone and to the end. A row says how
+much slower than the best of all the best of the first so many is, as the geometric mean over the
+tasks. Prints the table of docs/benchmarks.md.
 """
 
 from __future__ import annotations

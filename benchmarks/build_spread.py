@@ -1,10 +1,11 @@
 """Does the same model built again run at the same speed?
 
-    PYTHONPATH=.:benchmarks python benchmarks/build_spread.py [--builds 20] [--launches 3] [--runtime tvm]
+    PYTHONPATH=.:benchmarks python benchmarks/build_spread.py [--builds 20] [--launches 3]
+        [--runtime tvm]
 
-Builds one model so many times, each in a fresh process, and measures every build against the first, some
-launches each. What is left of the spread between builds when that between launches is taken out is the
-spread of builds. Prints the table of docs/how-the-gate-decides.md.
+Builds one model so many times, each in a fresh process, and measures every build against the first,
+some launches each. What is left of the spread between builds when that between launches is taken
+out is the spread of builds. Prints the table of docs/how-the-gate-decides.md.
 """
 
 from __future__ import annotations

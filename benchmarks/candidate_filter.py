@@ -2,9 +2,9 @@
 
     PYTHONPATH=.:benchmarks python benchmarks/candidate_filter.py [--trials 48] [--repeats 3]
 
-Three convolutions of light_squeezenet are tuned together, each as if it were alone: the same number of
-trials for all. With the filter off, drafts are taken as they come, of which half are random and half
-come from the best so far. Prints the table of docs/benchmarks.md.
+Three convolutions of light_squeezenet are tuned together, each as if it were alone: the same number
+of trials for all. With the filter off, drafts are taken as they come, of which half are random and
+half come from the best so far. Prints the table of docs/benchmarks.md.
 """
 
 from __future__ import annotations

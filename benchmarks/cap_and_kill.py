@@ -3,10 +3,10 @@
     PYTHONPATH=.:benchmarks python benchmarks/cap_and_kill.py cap [--runs 50] [--seed 1]
     PYTHONPATH=.:benchmarks python benchmarks/cap_and_kill.py kill [--runs 50] [--seed 1]
 
-`cap` tunes a small model with random budgets of seconds, some of them as money, and takes the time of
-the tuning itself. `kill` sends SIGKILL to `tunegate run` at a random moment, and compares what the
-cache had been given with what it holds, or what waits on this machine for it. Prints the table of
-docs/benchmarks.md.
+`cap` tunes a small model with random budgets of seconds, some of them as money, and takes the
+time of the tuning itself. `kill` sends SIGKILL to `tunegate run` at a random moment, and
+compares what the cache had been given with what it holds, or what waits on this machine for it.
+Prints the table of docs/benchmarks.md.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
-"""Workers, searchers, nodes and shards killed at random while something is tuned: what does it cost?
+"""Workers, searchers, nodes and shards killed at random while
+something is tuned: what does it cost?
 
     PYTHONPATH=.:benchmarks python benchmarks/chaos.py [--runs 30] [--trials 48] [--seed 1]
 
-The same convolution is tuned again and again with the same number of trials: four times undisturbed, then
-with a SIGKILL to a worker every few seconds, with one to the search, on a Ray cluster two of three nodes
-of which go, and by `tunegate tune`, killed as a whole and started again. A measurement is lost
-when a run had finished it and the cache does not have it. Prints the table of docs/benchmarks.md.
+The same convolution is tuned again and again with the same number of trials: four times
+undisturbed, then with a SIGKILL to a worker every few seconds, with one to the search, on a Ray
+cluster two of three nodes of which go, and by `tunegate tune`, killed as a whole and started
+again. A measurement is lost when a run had finished it and the cache does not have it. Prints
+the table of docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -41,8 +43,8 @@ UNDISTURBED = 4
 
 
 class Survived(msgspec.Struct, frozen=True, kw_only=True):
-    """What came out of one run. `told` are trials that it said were finished, `kept` those that were
-    published; `spoiled` candidates went down with a worker."""
+    """What came out of one run. `told` are trials that it said were finished, `kept` those that
+    were published; `spoiled` candidates went down with a worker."""
 
     kind: str
     kills: int

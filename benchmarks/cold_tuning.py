@@ -1,12 +1,15 @@
-"""Cold tuning of three tasks of a model: ours beside stock's evolution and stock's random search, in one run.
+"""Cold tuning of three tasks of a model: ours beside stock's evolution and
+stock's random search, in one run.
 
-    PYTHONPATH=.:benchmarks python benchmarks/cold_tuning.py [squeezenet] [--trials 64] [--repeats 3]
+    PYTHONPATH=.:benchmarks python benchmarks/cold_tuning.py [squeezenet] [--trials 64]
+        [--repeats 3]
 
-All tune the same three tasks with the same number of trials in all, one after the other, `repeats` times
-in turn; then ours once more for as many seconds as stock's evolution took. The best schedules of all are
-timed again in turn by this process on one thread, so that none is judged by its own clock; what is compared is
-what both schedulers minimize, the sum of calls x time. Of a model other than light_squeezenet the three
-tasks with the most work are taken. Prints the table of docs/benchmarks.md.
+All tune the same three tasks with the same number of trials in all, one after the other,
+`repeats` times in turn; then ours once more for as many seconds as stock's evolution took. The
+best schedules of all are timed again in turn by this process on one thread, so that none is
+judged by its own clock; what is compared is what both schedulers minimize, the sum of calls x
+time. Of a model other than light_squeezenet the three tasks with the most work are taken. Prints
+the table of docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -43,7 +46,8 @@ TARGET = TargetConfig(name="cpu", layout="nchw", threads=1)
 """The same tasks for all: stock does not know how to turn a layout."""
 MODEL = "m.onnx"
 FLOPS_OF_THE_THREE = (53934336.0, 11097216.0, 49926656.0)
-"""Of light_squeezenet: a 3x3 expand convolution at 27x27, a 1x1 squeeze and a 3x3 expand at 13x13."""
+"""Of light_squeezenet: a 3x3 expand convolution at 27x27, a 1x1
+squeeze and a 3x3 expand at 13x13."""
 STRATEGIES = {"stock": "evolutionary", "random": "replay-trace"}
 LONGER = "ours, stock's seconds"
 PASSES = 3

@@ -1,12 +1,14 @@
 """Times of candidates of operators as models have them, for the searches of others to begin with.
 
-    PYTHONPATH=.:benchmarks python benchmarks/collect_experience.py FILE [--operators 96] [--trials 40] [--part 0/2]
+    PYTHONPATH=.:benchmarks python benchmarks/collect_experience.py FILE [--operators 96]
+        [--trials 40] [--part 0/2]
 
-Operators are drawn from what image networks and transformers use (the prior over real models of One-Shot
-Tuner, CC 2022), none of them an operator of a model that the benchmarks tune. Of each the search tries
-`--trials` candidates: the first at random, then half of them by what it has learned (its exploration-biased
-sampling). FILE gets one line for each operator. Several parts can run beside each other, each on a core of its
-own; their lines together are `plugin/tunegate/cost_model/data/llvm.jsonl`.
+Operators are drawn from what image networks and transformers use (the prior over real models of
+One-Shot Tuner, CC 2022), none of them an operator of a model that the benchmarks tune. Of each the
+search tries `--trials` candidates: the first at random, then half of them by what it has learned
+(its exploration-biased sampling). FILE gets one line for each operator. Several parts can run
+beside each other, each on a core of its own; their lines together are
+`plugin/tunegate/cost_model/data/llvm.jsonl`.
 """
 
 from __future__ import annotations

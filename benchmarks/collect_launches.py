@@ -1,11 +1,12 @@
 """Record A/A launches on this machine, for `tunegate bench-rules`.
 
-    PYTHONPATH=. python benchmarks/collect_launches.py FILE.npz --launches 250 [--series cnn-ort-idle ...]
+    PYTHONPATH=. python benchmarks/collect_launches.py FILE.npz --launches 250
+        [--series cnn-ort-idle ...]
 
-Each launch is two fresh processes that run the same artifact, in ABBA blocks, as the gate does. A series
-is MODEL-RUNTIME-STATE: cnn or mlp, ort or tvm, idle or busy; busy runs a program of its own beside it that
-computes and copies memory in bursts. Series that FILE has already are kept. At most 20 inferences of a
-block are stored.
+Each launch is two fresh processes that run the same artifact, in ABBA blocks, as the gate does. A
+series is MODEL-RUNTIME-STATE: cnn or mlp, ort or tvm, idle or busy; busy runs a program of its own
+beside it that computes and copies memory in bursts. Series that FILE has already are kept. At most
+20 inferences of a block are stored.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""The concatenations of a model with channels last: loops as they are written, and split where the inputs meet.
+"""The concatenations of a model with channels last: loops as they are written,
+and split where the inputs meet.
 
     PYTHONPATH=.:benchmarks python benchmarks/concatenations.py [squeezenet] [--rounds 7]
 
-One thread; both kernels of each shape timed in turn, and their outputs compared. Prints the table of docs/benchmarks.md.
+One thread; both kernels of each shape timed in turn, and their outputs compared. Prints
+the table of docs/benchmarks.md.
 """
 
 from __future__ import annotations

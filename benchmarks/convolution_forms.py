@@ -1,9 +1,11 @@
-"""Convolutions with a window tuned with their direct form alone, and with the matrix product beside it.
+"""Convolutions with a window tuned with their direct form alone, and
+with the matrix product beside it.
 
-    PYTHONPATH=.:benchmarks python benchmarks/convolution_forms.py squeezenet [--trials 48] [--seeds 1 2 3]
+    PYTHONPATH=.:benchmarks python benchmarks/convolution_forms.py squeezenet [--trials 48]
+        [--seeds 1 2 3]
 
-Every convolution of the model that has both forms gets the same number of candidates of our search, one
-thread. Prints the table of docs/benchmarks.md.
+Every convolution of the model that has both forms gets the same number of candidates of our search,
+one thread. Prints the table of docs/benchmarks.md.
 """
 
 from __future__ import annotations

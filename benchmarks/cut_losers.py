@@ -1,10 +1,12 @@
 """What it costs to measure clear losers once: pairs of runs of one model, with and without.
 
-    PYTHONPATH=.:benchmarks python benchmarks/cut_losers.py transformer-128 [--seconds 60] [--rounds 4]
+    PYTHONPATH=.:benchmarks python benchmarks/cut_losers.py transformer-128 [--seconds 60]
+        [--rounds 4]
 
-The two runs of a round take turns in being the first. Sums over the model (calls x time): of the fastest looks, which are
-lucky, and of the winners as they were measured again, with care. In the runs without it, what would have been cut short is
-known from each candidate's first time, and what that would have lost from the median of its three.
+The two runs of a round take turns in being the first. Sums over the model (calls x time): of the
+fastest looks, which are lucky, and of the winners as they were measured again, with care. In the
+runs without it, what would have been cut short is known from each candidate's first time, and what
+that would have lost from the median of its three.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Functions of many numbers: by calls of the C library, as LLVM compiles them, and as ours, in vectors.
+"""Functions of many numbers: by calls of the C library, as LLVM compiles
+them, and as ours, in vectors.
 
     PYTHONPATH=.:benchmarks python benchmarks/elementary_functions.py [--rounds 7]
 
-One thread, 128 x 1024 numbers with a standard deviation of 2, no schedule (loops as they are written); both kernels
-timed in turn. Prints the table of docs/benchmarks.md.
+One thread, 128 x 1024 numbers with a standard deviation of 2, no schedule (loops as they are
+written); both kernels timed in turn. Prints the table of docs/benchmarks.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""How a build for a GPU compares with itself: launches, their noise, the clock, with and without CUDA graphs.
+"""How a build for a GPU compares with itself: launches, their noise, the
+clock, with and without CUDA graphs.
 
 PYTHONPATH=.:benchmarks python benchmarks/gpu_launches.py transformer-128 [--launches 6]
 """

@@ -1,13 +1,15 @@
 """What the gate says on machines that are against it.
 
-    PYTHONPATH=.:benchmarks python benchmarks/hostile_hosts.py [--gates 4] [--seconds 60] [--host cpu-hog ...]
+    PYTHONPATH=.:benchmarks python benchmarks/hostile_hosts.py [--gates 4] [--seconds 60]
+        [--host cpu-hog ...]
 
-Whole gates of a small convolutional model under ONNX Runtime with a margin of 3 %, against itself and with
-10 % put into the head, while a hog computes on every core, another one streams through memory, the
-kernel stops the whole process tree for most of every tenth of a second (a CPU quota of a cgroup; needs
-root), the measuring processes are killed, or the wall clock jumps by two hours every three seconds (a
-library put before the C library; needs gcc). A fail of the model against itself, and a pass of what is 10 %
-slower, are wrong; `undecided` and `invalid-env` are not. Prints the table of docs/how-the-gate-decides.md.
+Whole gates of a small convolutional model under ONNX Runtime with a margin of 3 %, against itself
+and with 10 % put into the head, while a hog computes on every core, another one streams through
+memory, the kernel stops the whole process tree for most of every tenth of a second (a CPU quota of
+a cgroup; needs root), the measuring processes are killed, or the wall clock jumps by two hours
+every three seconds (a library put before the C library; needs gcc). A fail of the model against
+itself, and a pass of what is 10 % slower, are wrong; `undecided` and `invalid-env` are not. Prints
+the table of docs/how-the-gate-decides.md.
 """
 
 from __future__ import annotations
@@ -137,7 +139,8 @@ def streamed() -> Iterator[None]:
 
 @contextmanager
 def throttled() -> Iterator[None]:
-    """A quota of 60 ms of CPU in every tenth of a second, for this process and all that it starts."""
+    """A quota of 60 ms of CPU in every tenth of a second, for this
+    process and all that it starts."""
     group = next(each for each in CONTROLLERS if each.exists()) / f"hostile-{os.getpid()}"
     group.mkdir()
     try:

@@ -1,4 +1,5 @@
-"""The functions of a model, and candidates of them measured, in this process: for benchmarks of the search alone."""
+"""The functions of a model, and candidates of them measured, in this process: for
+benchmarks of the search alone."""
 
 from __future__ import annotations
 

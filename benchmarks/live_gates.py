@@ -2,9 +2,9 @@
 
     PYTHONPATH=. python benchmarks/live_gates.py [--runs 40] [--margin 2] [--seconds 60]
 
-Runs whole gates of a small convolutional model against itself under ONNX Runtime, with waits of 0, 1, 3,
-5 and 10 % put into the head and a hog on the other core, and counts the verdicts. Prints the table of
-docs/how-the-gate-decides.md.
+Runs whole gates of a small convolutional model against itself under ONNX Runtime, with waits of 0,
+1, 3, 5 and 10 % put into the head and a hog on the other core, and counts the verdicts. Prints the
+table of docs/how-the-gate-decides.md.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
 """What says how much the next batch of a task gains: the basis of tunegate/tuning/improvement.py.
 
-    PYTHONPATH=.:benchmarks python benchmarks/next_batch.py squeezenet transformer-128 resnet50 [--seconds 240]
+    PYTHONPATH=.:benchmarks python benchmarks/next_batch.py squeezenet transformer-128 resnet50
+        [--seconds 240]
 
-All tasks of each model are tuned in turn, 3 candidates and then 8 at a time, whatever they gain. Of every batch
-k = ln(best before / best after) / ln(candidates after / before) is compared with how far the task was behind
-the best rate of any task, and with the k of its batch before. Prints the table of docs/benchmarks.md.
+All tasks of each model are tuned in turn, 3 candidates and then 8 at a time, whatever they gain.
+Of every batch k = ln(best before / best after) / ln(candidates after / before) is compared with
+how far the task was behind the best rate of any task, and with the k of its batch before. Prints
+the table of docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -40,8 +42,8 @@ COUNTS = (0, FIRST + 1, FIRST + LATER + 1, FIRST + 3 * LATER + 1, math.inf)
 
 
 class Step(NamedTuple):
-    """One batch: the candidates of its task before it, how far the task was behind, the exponent before
-    (None for the first) and its own."""
+    """One batch: the candidates of its task before it, how far the task was behind, the exponent
+    before (None for the first) and its own."""
 
     candidates: int
     gap: float

@@ -1,4 +1,5 @@
-"""What may be true of a head: no change in many guises, and changes that are there only sometimes."""
+"""What may be true of a head: no change in many guises, and changes
+that are there only sometimes."""
 
 from __future__ import annotations
 
@@ -127,7 +128,8 @@ def _same(name: str, factors: Factors = lambda number, chance: (1.0, 1.0)) -> Sc
 
 
 def synthetic(name: str, spread: float, launches: int = 400, seed: int = 3) -> Noise:
-    """Processes with a speed of their own, normally distributed; blocks and inferences vary, too."""
+    """Processes with a speed of their own, normally distributed;
+    blocks and inferences vary, too."""
     chance = np.random.default_rng(seed)
     process = chance.normal(0.0, spread / math.sqrt(2), (launches, 1, 2, 1))
     block = chance.normal(0.0, spread, (launches, 12, 2, 1))

@@ -1,10 +1,12 @@
-"""Convolutions with images of packed channels (NCHWc) beside channels last: is it worth a third form?
+"""Convolutions with images of packed channels (NCHWc) beside channels
+last: is it worth a third form?
 
-    PYTHONPATH=.:benchmarks python benchmarks/packed_channels.py squeezenet [--trials 32] [--seeds 1 2] [--tasks 8]
+    PYTHONPATH=.:benchmarks python benchmarks/packed_channels.py squeezenet [--trials 32]
+        [--seeds 1 2] [--tasks 8]
 
-The packed function takes its image as blocks of 16 channels and gives its output so; nobody pays for packing it. The
-weights are laid out along the loops of each schedule in both. The same search, from nothing, one thread. Prints the table
-of docs/benchmarks.md.
+The packed function takes its image as blocks of 16 channels and gives its output so; nobody pays
+for packing it. The weights are laid out along the loops of each schedule in both. The same search,
+from nothing, one thread. Prints the table of docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -69,7 +71,8 @@ def main() -> None:
 
 
 def pairs(name: str, tasks: int, scratch: Path) -> list[tuple[ModelFunction, Workload]]:
-    """The convolutions that compute most and whose channels are whole blocks, as they are and packed."""
+    """The convolutions that compute most and whose channels are whole
+    blocks, as they are and packed."""
     every = {f.workload.digest: f for f in imported(named_model(name), scratch / "model")}
     heaviest = sorted(every.values(), key=lambda f: -f.flops * f.weight)
     found = [(function, packed(function.workload)) for function in heaviest]

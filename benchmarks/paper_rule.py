@@ -1,8 +1,9 @@
-"""Trimmer's own preemption (Borowiec et al., IEEE CLOUD 2022), as a peer of ours: tasks in turn, 2/2/2.
+"""Trimmer's own preemption (Borowiec et al., IEEE CLOUD 2022), as a peer
+of ours: tasks in turn, 2/2/2.
 
-A task ends with the third batch in a row that gains nothing; the run ends with the third round in a row after
-which the mean over two rounds has not fallen. Unlike the authors' code this sums weight x best so far over all
-tasks, ended ones too, and a gain within the noise is none.
+A task ends with the third batch in a row that gains nothing; the run ends with the third round in a
+row after which the mean over two rounds has not fallen. Unlike the authors' code this sums weight x
+best so far over all tasks, ended ones too, and a gain within the noise is none.
 """
 
 from __future__ import annotations

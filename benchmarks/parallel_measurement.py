@@ -1,11 +1,14 @@
-"""The same built candidates measured one after the other, and beside each other under DOPpler's control law.
+"""The same built candidates measured one after the other, and beside each
+other under DOPpler's control law.
 
-    PYTHONPATH=.:benchmarks python benchmarks/parallel_measurement.py [squeezenet] [--candidates 200] [--slots 2]
+    PYTHONPATH=.:benchmarks python benchmarks/parallel_measurement.py [squeezenet]
+        [--candidates 200] [--slots 2]
         [--repeat-ms 10]
 
-Each slot is a process on a core of its own that has all candidates built and run once. All are measured alone,
-then by batches with as many at once as the law says, a sample of each batch again alone, and once more
-alone: what differs between these is noise. In the end the best of each task are measured again in turn, alone. Prints the table of docs/benchmarks.md.
+Each slot is a process on a core of its own that has all candidates built and run once. All are
+measured alone, then by batches with as many at once as the law says, a sample of each batch again
+alone, and once more alone: what differs between these is noise. In the end the best of each task
+are measured again in turn, alone. Prints the table of docs/benchmarks.md.
 """
 
 from __future__ import annotations

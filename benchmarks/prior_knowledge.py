@@ -1,12 +1,15 @@
-"""What is known before the first trial, on models that it was not learned from: the search with and without it.
+"""What is known before the first trial, on models that it was not learned from:
+the search with and without it.
 
-    PYTHONPATH=.:benchmarks python benchmarks/prior_knowledge.py squeezenet transformer-128 [--tasks 4] [--trials 48] [--seeds 2]
+    PYTHONPATH=.:benchmarks python benchmarks/prior_knowledge.py squeezenet transformer-128
+        [--tasks 4] [--trials 48] [--seeds 2]
         [--cpu haswell]
 
-Of each model the tasks that compute most are searched alone, each with the same number of trials, in turn with the
-prior, without it, and with neither prior nor surrogate. Prints two tables of docs/benchmarks.md: what the prior is
-worth for shipped operators that it was not fitted to, and the best times after so many trials. With `--cpu` the
-candidates are compiled for another processor than this one, which this one must be able to run.
+Of each model the tasks that compute most are searched alone, each with the same number of trials,
+in turn with the prior, without it, and with neither prior nor surrogate. Prints two tables of
+docs/benchmarks.md: what the prior is worth for shipped operators that it was not fitted to, and the
+best times after so many trials. With `--cpu` the candidates are compiled for another processor than
+this one, which this one must be able to run.
 """
 
 from __future__ import annotations
@@ -80,8 +83,8 @@ def show_held_out(tasks: Sequence[TaskExperience]) -> None:
 
 
 def judged(prior: Prior, task: TaskExperience) -> tuple[float, float, float]:
-    """Spearman's correlation, and the best time of `BATCH` rows over the best of all: of those that the prior
-    would take first, and of random ones on average."""
+    """Spearman's correlation, and the best time of `BATCH` rows over the best of all: of those that
+    the prior would take first, and of random ones on average."""
     expected = prior.ratios([nest_columns(task.sketches[n], values) for n, _, values in task.rows])
     ratios = np.array(ratios_of(task))
     first = np.argsort(-expected)[:BATCH]

@@ -3,11 +3,11 @@
     PYTHONPATH=.:benchmarks python benchmarks/quality.py squeezenet [--looks 60 300] [--runs 3]
         [--stock FOLDER ... --trials 1000] [--donors resnet50 ... --donor-seconds 120] [--shuffled]
 
-Ours tunes, and what it had after each number of seconds is built; with `--donors` it starts with a cache
-that those models were tuned into. Stock (`tune_relax` on the same prepared ONNX file, for the same target)
-runs `--trials` trials; folders that hold its database already (stock_model.py) are used as they are. All
-builds are then timed by the same code in fresh processes, in turn. Prints the table of docs/benchmarks.md.
-Models: the light ones by name, `transformer-N` by its sequence length.
+Ours tunes, and what it had after each number of seconds is built; with `--donors` it starts with a
+cache that those models were tuned into. Stock (`tune_relax` on the same prepared ONNX file, for the
+same target) runs `--trials` trials; folders that hold its database already (stock_model.py) are
+used as they are. All builds are then timed by the same code in fresh processes, in turn. Prints the
+table of docs/benchmarks.md. Models: the light ones by name, `transformer-N` by its sequence length.
 """
 
 from __future__ import annotations

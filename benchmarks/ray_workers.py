@@ -1,9 +1,10 @@
 """Real tuning on a real Ray cluster of one, two and four nodes with one worker each.
 
-    PYTHONPATH=.:benchmarks python benchmarks/ray_workers.py [squeezenet] [--nodes 1 2 4] [--trials 60]
+    PYTHONPATH=.:benchmarks python benchmarks/ray_workers.py [squeezenet] [--nodes 1 2 4]
+        [--trials 60]
 
-The trials in a second between the first tenth of them and the last, and those of the same machine without
-Ray beside them. Prints the table of docs/benchmarks.md.
+The trials in a second between the first tenth of them and the last, and those of the same machine
+without Ray beside them. Prints the table of docs/benchmarks.md.
 """
 
 from __future__ import annotations

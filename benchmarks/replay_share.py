@@ -1,5 +1,5 @@
-"""Do decisions replay? For every workload of the tests' corpus, on llvm and cuda: one process makes the
-search space and samples schedules, another makes the space anew and replays their decisions.
+"""Do decisions replay? For every workload of the tests' corpus, on llvm and cuda: one process makes
+the search space and samples schedules, another makes the space anew and replays their decisions.
 
     python benchmarks/replay_share.py [--samples 8]
 

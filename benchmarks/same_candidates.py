@@ -1,12 +1,14 @@
 """One list of candidates built and measured by stock's builder and runner, and by ours.
 
-    PYTHONPATH=.:benchmarks python benchmarks/same_candidates.py [squeezenet] [--candidates 200] [--repeats 3]
+    PYTHONPATH=.:benchmarks python benchmarks/same_candidates.py [squeezenet] [--candidates 200]
+        [--repeats 3]
 
-Stock takes them by 64, as `tune_tasks` does: all of a batch are built, then all are run, one after the other. Ours
-has workers that live on and run what they have built, one at a time on the device while the others build. The first
-two rows of ours measure as long as stock does; the last cuts losers short, as a run of the product does. In the end
-the best eight of each side are measured in turn by one process, three times: what a side would have chosen is judged
-by that. Prints the table of docs/benchmarks.md.
+Stock takes them by 64, as `tune_tasks` does: all of a batch are built, then all are run, one
+after the other. Ours has workers that live on and run what they have built, one at a time on the
+device while the others build. The first two rows of ours measure as long as stock does; the last
+cuts losers short, as a run of the product does. In the end the best eight of each side are
+measured in turn by one process, three times: what a side would have chosen is judged by that.
+Prints the table of docs/benchmarks.md.
 """
 
 from __future__ import annotations

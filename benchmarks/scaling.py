@@ -1,12 +1,13 @@
-"""How many devices one engine keeps busy: the whole tuning loop and its search, with sleep for devices.
+"""How many devices one engine keeps busy: the whole tuning loop and its
+search, with sleep for devices.
 
     PYTHONPATH=.:benchmarks python benchmarks/scaling.py [squeezenet] [--devices 1 2 4 8 16 32 64]
         [--seconds-per-candidate 2] [--batches 24]
 
-Everything is the product's but the workers: processes that take the time of a candidate (25 % more or
-less) and answer. Counted is what happens between the first tenth of the trials and the last one. The
-engine's own work is the CPU time of the deciding process; that of the search is its children's. Prints
-the table of docs/benchmarks.md.
+Everything is the product's but the workers: processes that take the time of a candidate (25 % more
+or less) and answer. Counted is what happens between the first tenth of the trials and the last one.
+The engine's own work is the CPU time of the deciding process; that of the search is its children's.
+Prints the table of docs/benchmarks.md.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""How many drafts a batch is worth looking at: small and usual batches, chosen from more and from fewer.
+"""How many drafts a batch is worth looking at: small and usual batches,
+chosen from more and from fewer.
 
     PYTHONPATH=.:benchmarks python benchmarks/search_effort.py squeezenet transformer-128
         [--counts 2 8] [--seeds 2] [--tasks 7]
 
-Of each model the tasks that compute most; of each the first batch, as the prior picks it. A row says what finding it
-took, and how much slower its best candidate is than the best of all rows, as the geometric mean over tasks
-and seeds. Prints the table of docs/benchmarks.md.
+Of each model the tasks that compute most; of each the first batch, as the prior picks it. A row
+says what finding it took, and how much slower its best candidate is than the best of all rows, as
+the geometric mean over tasks and seeds. Prints the table of docs/benchmarks.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""A worker whose device takes its time and does nothing: for scaling.py, which starts up to 64 of them."""
+"""A worker whose device takes its time and does nothing: for scaling.py,
+which starts up to 64 of them."""
 
 from __future__ import annotations
 

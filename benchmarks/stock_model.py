@@ -4,9 +4,9 @@
         [--strategy replay-trace]
 
 FOLDER gets the database and `tuned.json` with the seconds that it took; a folder that has it is not
-tuned again. After `--seconds` it is killed, and what it had booked counts: its scheduler books nothing
-before every task has had 64 trials, so for a number of seconds give it the `--trials` that fit them. One
-thread runs the candidates, as in ours; builder and search use all cores, as they do.
+tuned again. After `--seconds` it is killed, and what it had booked counts: its scheduler books
+nothing before every task has had 64 trials, so for a number of seconds give it the `--trials` that
+fit them. One thread runs the candidates, as in ours; builder and search use all cores, as they do.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ class Tuned(msgspec.Struct, frozen=True):
 
 
 def named_model(name: str) -> onnx.ModelProto:
-    """`squeezenet`, `resnet50`, ...: the light models; `transformer-96`: with that sequence length."""
+    """`squeezenet`, `resnet50`, ...: the light models;
+    `transformer-96`: with that sequence length."""
     kind, _, sequence = name.partition("-")
     if kind == "transformer":
         return transformer(sequence=int(sequence or 128))
@@ -66,8 +67,8 @@ def optimized(name: str, scratch: Path) -> Path:
 
 
 def patient_builder() -> Any:
-    """Stock counts what its workers import to their first candidate's 30 s. On a slow machine that takes them
-    all, and no candidate is ever built."""
+    """Stock counts what its workers import to their first candidate's 30 s. On a slow machine that
+    takes them all, and no candidate is ever built."""
     return ms.builder.LocalBuilder(timeout_sec=BUILD_SECONDS)
 
 

@@ -1,12 +1,14 @@
 """What schedules of other models are worth, task by task: the gates of transfer-tuning.
 
-    PYTHONPATH=.:benchmarks python benchmarks/transfer.py squeezenet --donors resnet50 zfnet512 bvlc_alexnet
+    PYTHONPATH=.:benchmarks python benchmarks/transfer.py squeezenet
+        --donors resnet50 zfnet512 bvlc_alexnet
         [--donor-seconds 80] [--seconds 300]
 
-The donors are tuned into an empty cache. The model is tuned without them for `--seconds`, then for a tenth of that
-with them, with those of another class instead, and without any. How much of the full speed-up over the default schedule
-a run has is (full best) / (its best), as in the paper; a task counts where it has donors and tuning in full makes it
-5 % faster or more. Invalid is a borrowed schedule that cannot be applied, does not compile, or computes something else.
+The donors are tuned into an empty cache. The model is tuned without them for `--seconds`, then
+for a tenth of that with them, with those of another class instead, and without any. How much of
+the full speed-up over the default schedule a run has is (full best) / (its best), as in the
+paper; a task counts where it has donors and tuning in full makes it 5 % faster or more. Invalid
+is a borrowed schedule that cannot be applied, does not compile, or computes something else.
 Prints the table of docs/benchmarks.md.
 """
 

@@ -1,12 +1,14 @@
-"""What each mechanism that saves tuning time is worth, by switching it off: one model, equal seconds.
+"""What each mechanism that saves tuning time is worth, by switching it
+off: one model, equal seconds.
 
     PYTHONPATH=.:benchmarks python benchmarks/trimmer.py squeezenet [--seconds 120] [--rounds 3]
 
-Every variant tunes the model from nothing for the same time. Compared is when the end-to-end estimate
-(weight x best so far, over all tasks; a task without a measurement counts with the default schedule's
-time of that task) first comes within 2 % of what the run without any of the mechanisms has at its end,
-in the same round. Looks are lucky, so what a run ends with is the same sum over its winners as they were measured again,
-with care. Prints the table of docs/benchmarks.md: medians of the rounds, audits added up.
+Every variant tunes the model from nothing for the same time. Compared is when the end-to-end
+estimate (weight x best so far, over all tasks; a task without a measurement counts with the
+default schedule's time of that task) first comes within 2 % of what the run without any of the
+mechanisms has at its end, in the same round. Looks are lucky, so what a run ends with is the same
+sum over its winners as they were measured again, with care. Prints the table of
+docs/benchmarks.md: medians of the rounds, audits added up.
 """
 
 from __future__ import annotations
@@ -68,8 +70,8 @@ class Run(msgspec.Struct, frozen=True):
 
 
 class Row(msgspec.Struct, frozen=True):
-    """Of one variant in one round. `reached` is infinite, and `saved` says nothing, where it never came within 2 % of
-    the end of none."""
+    """Of one variant in one round. `reached` is infinite, and `saved` says nothing, where it never
+    came within 2 % of the end of none."""
 
     trials: int
     end_ms: float
@@ -194,7 +196,8 @@ def curve(
 
 
 def end_ms(tasks: Sequence[TuningTask], run: Run, known: Mapping[WorkloadKey, float]) -> float:
-    """By the records that the cache would build with: it believes a look less than what was measured with care."""
+    """By the records that the cache would build with: it believes a look less than
+    what was measured with care."""
     best = {task.key: (math.inf, known.get(task.key, 0.0)) for task in tasks}
     for _, record in run.found:
         if record.status == "ok":

@@ -30,7 +30,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Tests beside each other have cores of their own: what one measures, the other does not disturb."""
+    """Tests beside each other have cores of their own: what one measures,
+    the other does not disturb."""
     worker = getattr(config, "workerinput", None)
     if worker is not None and hasattr(os, "sched_setaffinity"):
         cores = sorted(os.sched_getaffinity(0))

@@ -1,7 +1,7 @@
 """Artifacts to JSON files and back. Unknown fields are tolerated, an unknown schema is not.
 
-Every file says the digest of its content: one that was edited, cut short or mixed is no artifact. It
-is no signature, since whoever writes a file can compute it.
+Every file says the digest of its content: one that was edited, cut short or mixed is no artifact.
+It is no signature, since whoever writes a file can compute it.
 """
 
 from __future__ import annotations

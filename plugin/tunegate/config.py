@@ -47,8 +47,9 @@ class TargetConfig(_Section, frozen=True, kw_only=True):
     TVM and for ONNX Runtime, and ships what is faster; for CUDA it is TVM.
 
     Of CUDA targets: another GPU than `expect-gpu` is refused, a GPU that others use is waited for
-    `device-wait-seconds`, and its clocks are locked while something is measured where `lock-clocks-mhz`
-    says so and the machine permits it; a build launches its kernels as `cuda-graphs` where it can."""
+    `device-wait-seconds`, and its clocks are locked while something is measured where
+    `lock-clocks-mhz` says so and the machine permits it; a build launches its kernels as
+    `cuda-graphs` where it can."""
 
     name: Name
     kind: Literal["llvm", "cuda"] = "llvm"
@@ -79,8 +80,8 @@ class CacheConfig(_Section, frozen=True, kw_only=True):
 
 
 class BudgetConfig(_Section, frozen=True, kw_only=True):
-    """The cap on tuning, and when it has done enough. The first limit reached stops it; what is about
-    money needs `usd-per-hour`. Gains are of the estimated end-to-end time."""
+    """The cap on tuning, and when it has done enough. The first limit reached stops it; what is
+    about money needs `usd-per-hour`. Gains are of the estimated end-to-end time."""
 
     minutes: NotNegative | None = 10.0
     usd: NotNegative | None = None
@@ -94,13 +95,14 @@ class BudgetConfig(_Section, frozen=True, kw_only=True):
 class GateConfig(_Section, frozen=True, kw_only=True):
     """`margin-percent` is the slowdown that fails; `seconds` the measuring budget of one model
     on one target, `extend` whether it may be spent once more where that is likely to decide;
-    `inconclusive` what an undecided gate does. More of an artifact's bytes, of the peak memory of the
-    process that runs it, or of what running adds to it, fails where it has a margin of its own.
-    The mean and the tail (p90, p99) inside a launch may be slower by `tail-margin-percent`. Launches of
-    the head that are slow only sometimes are looked for down to the share `rare-launches`, 0 for not at all.
-    Everything since the last tag like `release-tags` together may cost `release-margin-percent`. With
-    `waiver-trailers` commits may hold waivers; `waivers-from` is the side whose waivers file counts.
-    `policy-changes` is what a change does that loosens its own gate."""
+    `inconclusive` what an undecided gate does. More of an artifact's bytes, of the peak memory
+    of the process that runs it, or of what running adds to it, fails where it has a margin of
+    its own. The mean and the tail (p90, p99) inside a launch may be slower by
+    `tail-margin-percent`. Launches of the head that are slow only sometimes are looked for down
+    to the share `rare-launches`, 0 for not at all. Everything since the last tag like
+    `release-tags` together may cost `release-margin-percent`. With `waiver-trailers` commits may
+    hold waivers; `waivers-from` is the side whose waivers file counts. `policy-changes` is what
+    a change does that loosens its own gate."""
 
     margin_percent: Annotated[float, msgspec.Meta(gt=0, le=100)] = 3.0
     waiver_trailers: bool = False
@@ -123,7 +125,8 @@ class GateConfig(_Section, frozen=True, kw_only=True):
 
 
 class Config(_Section, frozen=True, kw_only=True):
-    """`executor` is where candidates are built and measured: on this machine, or on a Ray cluster."""
+    """`executor` is where candidates are built and measured: on this
+    machine, or on a Ray cluster."""
 
     models: Annotated[tuple[ModelConfig, ...], msgspec.Meta(min_length=1)]
     targets: Annotated[tuple[TargetConfig, ...], msgspec.Meta(min_length=1)] = (

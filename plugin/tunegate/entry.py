@@ -1,5 +1,5 @@
-"""The outermost frame of a command. What is missing or broken behind it ends in one line and an exit
-code of the contract; Python itself would end with 1, a regression.
+"""The outermost frame of a command. What is missing or broken behind it ends in one line and an
+exit code of the contract; Python itself would end with 1, a regression.
 
 It runs before anything else is imported, so it imports only what every Python has loaded already.
 """
@@ -30,8 +30,8 @@ def leave(program: Callable[[], int], say: Callable[[str], None]) -> NoReturn:
 
 
 def guarded(program: Callable[[], int], say: Callable[[str], None]) -> int:
-    """The program's exit code, in a process that takes nothing from the checkout. Whatever it raises
-    is said in one line, with an exit code that is never 1."""
+    """The program's exit code, in a process that takes nothing from the checkout. Whatever it
+    raises is said in one line, with an exit code that is never 1."""
     try:
         problem = _isolated() or _unsupported()
         if not problem:

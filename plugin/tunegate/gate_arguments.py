@@ -9,7 +9,8 @@ from tunegate.argument_values import not_negative, positive, seed, shape
 
 
 def add_gate_options(command: str, options: argparse.ArgumentParser) -> None:
-    """Those of `bench-rules`, `selftest`, `confirm`, `compare`, `run` and `gate`; none for others."""
+    """Those of `bench-rules`, `selftest`, `confirm`, `compare`, `run`
+    and `gate`; none for others."""
     if command == "bench-rules":
         options.add_argument(
             "--data", type=Path, required=True, metavar="FILE", help="recorded launches, .npz"

@@ -1,5 +1,5 @@
-"""What a step takes from an earlier one, perhaps of another job: only what belongs together, to this
-checkout and to this configuration."""
+"""What a step takes from an earlier one, perhaps of another job: only what belongs together, to
+this checkout and to this configuration."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def read_plan(out: Path) -> TuningPlan:
 def check_revisions(
     planned: TuningPlan, out: Path, *, head: str | None, base: str | None, policy: str | None
 ) -> None:
-    """Raises ArtifactError for a plan that is not of this head, or not of the base or the policy that is
-    named."""
+    """Raises ArtifactError for a plan that is not of this head, or not of the base
+    or the policy that is named."""
     found = planned.changes.revisions
     for name, wanted, planned_for in (
         ("head", head, found.head),
@@ -107,8 +107,8 @@ def read_outcomes(out: Path, planned: TuningPlan) -> Sequence[TuningOutcome]:
 
 
 def _subjects(changes: ChangeSet, older: frozenset[ModelPath]) -> frozenset[tuple[object, ...]]:
-    """What is built and measured. A base that is `older` than the base revision, which cannot be compiled,
-    is known to the plan only."""
+    """What is built and measured. A base that is `older` than the base revision, which cannot be
+    compiled, is known to the plan only."""
     return frozenset(
         (
             change.path,

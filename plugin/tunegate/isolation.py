@@ -15,8 +15,8 @@ _OURS = ("action", "plugin", "cache")
 
 
 def isolate() -> None:
-    """The first thing that a command does. Starts the process anew where its loader was told to look
-    into the working directory."""
+    """The first thing that a command does. Starts the process anew where its loader was told to
+    look into the working directory."""
     for place in (os.getcwd(), *_named(sys.argv[1:])):
         keep_out(place)
     before = dict(os.environ)
@@ -75,8 +75,8 @@ def _checkout_of(place: str) -> str | None:
 
 
 def _is_of_the_environment(entry: str) -> bool:
-    """Whether it is Python's own, or what is installed there, or the sources of ours that run now: an
-    environment may lie in a checkout."""
+    """Whether it is Python's own, or what is installed there, or the sources of ours that run now:
+    an environment may lie in a checkout."""
     libraries = [
         os.path.join(prefix, folder, "")
         for prefix in (sys.prefix, sys.base_prefix, sys.exec_prefix)
@@ -92,8 +92,8 @@ def _own_sources() -> list[str]:
 
 
 def _is_refused(entry: str, place: str, checkout: str | None) -> bool:
-    """Whether it is the place, or lies in the checkout. A link in a checkout is the checkout's, wherever
-    it leads."""
+    """Whether it is the place, or lies in the checkout. A link in a checkout is the
+    checkout's, wherever it leads."""
     if not os.path.isabs(entry) or os.path.realpath(entry) == place:
         return True
     return checkout in _above(entry) or checkout in _above(os.path.realpath(entry))

@@ -160,7 +160,8 @@ def _origin(
 
 
 def _check_builds(measuring: Measuring, builds: Sequence[CellBuilds]) -> None:
-    """Before anything of them is loaded. Raises ArtifactError where one is no longer what was built."""
+    """Before anything of them is loaded. Raises ArtifactError where one
+    is no longer what was built."""
     for side in (side for built in builds for side in (built.base, built.head)):
         if side is not None and side.digest:
             measuring.shipping.check(measuring.out / side.directory, side.digest)

@@ -92,8 +92,8 @@ class ModelReader(Protocol):
 
 
 class TaskIndex(Protocol):
-    """The shared cache as a run sees it. Never raises: trouble is a counted miss and a note. `lookup` answers from
-    trusted zones."""
+    """The shared cache as a run sees it. Never raises: trouble is a counted miss and a note.
+    `lookup` answers from trusted zones."""
 
     def lookup(
         self,
@@ -108,13 +108,14 @@ class TaskIndex(Protocol):
         wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
         fastest: Mapping[WorkloadKey, int] | None = None,
     ) -> Mapping[WorkloadKey, ExactHit | TransferHit]:
-        """What only the zone says that this run writes, where it is not trusted. Ask after `lookup`."""
+        """What only the zone says that this run writes, where it is not
+        trusted. Ask after `lookup`."""
         ...
 
     def publish(self, records: Sequence[TuningRecord]) -> bool: ...
     def hand_in(self, records: Sequence[TuningRecord]) -> bool:
-        """As `publish`, without waiting for the store: when it returns, the records are safe on this
-        machine and on their way. False where they will not be stored."""
+        """As `publish`, without waiting for the store: when it returns, the records are safe on
+        this machine and on their way. False where they will not be stored."""
         ...
 
     def settle(self, seconds: float) -> int:
@@ -177,7 +178,8 @@ class Compiler(Protocol):
 
 
 class Builder(Protocol):
-    """Artifacts for a runtime that compiles nothing beforehand. Order and faults as a Compiler's."""
+    """Artifacts for a runtime that compiles nothing beforehand. Order
+    and faults as a Compiler's."""
 
     def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]: ...
 

@@ -29,8 +29,8 @@ from tunegate.waivers import read_waivers
 
 
 class Review(msgspec.Struct, frozen=True, kw_only=True):
-    """What a change touches, and the rules that judge it: `config` is base's and head's together, `pins`
-    are the snapshots of the cache that both sides are built from."""
+    """What a change touches, and the rules that judge it: `config` is base's and head's together,
+    `pins` are the snapshots of the cache that both sides are built from."""
 
     changes: ChangeSet
     config: Config
@@ -40,8 +40,8 @@ class Review(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Project:
-    """`own` is the configuration of the checkout, None where it has none. `path` is that file's in the
-    repository, None for one outside: that is nobody's to change, and judges base and head."""
+    """`own` is the configuration of the checkout, None where it has none. `path` is that file's in
+    the repository, None for one outside: that is nobody's to change, and judges base and head."""
 
     repository: GitRepository
     config_path: Path
@@ -80,9 +80,9 @@ class Project:
         )
 
     def review_of(self, changes: ChangeSet) -> Review:
-        """The rules for what an earlier job found. They and the models are read again: nothing that was
-        handed on says what judges, or what is judged. Raises ArtifactError where it is something
-        else."""
+        """The rules for what an earlier job found. They and the models are read again:
+        nothing that was handed on says what judges, or what is judged. Raises ArtifactError
+        where it is something else."""
         revisions = changes.revisions
         for commit in filter(None, (revisions.base, revisions.head, revisions.policy)):
             self.repository.fetched(commit)
@@ -96,9 +96,9 @@ class Project:
         return self._judged(changes, self._before(revisions))
 
     def require_plan(self, planned: TuningPlan, settings: Settings) -> None:
-        """That it is of the commits that the command line names, and of the checkout where it names no
-        head. Where it names a base and no policy, the base judges. Raises ArtifactError,
-        RevisionError."""
+        """That it is of the commits that the command line names, and of the checkout where it
+        names no head. Where it names a base and no policy, the base judges. Raises
+        ArtifactError, RevisionError."""
         at = self.repository
         check_revisions(
             planned,
@@ -160,8 +160,8 @@ class Project:
         return FoundConfig() if revisions.judged_by is None else self._at(revisions.judged_by)
 
     def _own(self, revisions: Revisions, before: FoundConfig) -> Config | None:
-        """The checkout's. Where the change has not touched the file since it was branched off, it has
-        nothing to say: then what judges."""
+        """The checkout's. Where the change has not touched the file since it was branched off, it
+        has nothing to say: then what judges."""
         if revisions.forked_at is None:
             return self.own
         fork = self._at(revisions.forked_at)

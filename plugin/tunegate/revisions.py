@@ -12,9 +12,9 @@ Strategy = Literal["given", "merge-commit", "push", "range", "default"]
 
 
 def find_revisions(path: Path, strategy: Strategy, first: str, second: str) -> Revisions:
-    """`given`: base and head as they are, '' for the usual choice. `merge-commit`: of a pull request
-    with these tips of base and head; its merge commit is checked out, or its head. `push`: the
-    commits before and after. `range`: two commits. Raises RevisionError, and NoBaselineError or
+    """`given`: base and head as they are, '' for the usual choice. `merge-commit`: of a pull
+    request with these tips of base and head; its merge commit is checked out, or its head. `push`:
+    the commits before and after. `range`: two commits. Raises RevisionError, and NoBaselineError or
     EnvironmentUnfitError where there should be a base and it is not to be had."""
     repository = GitRepository(path)
     match strategy:
@@ -31,8 +31,8 @@ def find_revisions(path: Path, strategy: Strategy, first: str, second: str) -> R
 
 
 def require_checkout(path: Path, strategy: Strategy, tip: str, commit: str) -> None:
-    """That the checkout is what the event is about: of a pull request with this tip, or exactly this
-    commit where one is named. Raises RevisionError."""
+    """That the checkout is what the event is about: of a pull request with this tip, or exactly
+    this commit where one is named. Raises RevisionError."""
     repository = GitRepository(path)
     if strategy == "merge-commit":
         repository.require_pull_request(tip)

@@ -63,7 +63,8 @@ def needs_of(config: Config, path: str) -> Needs | None:
 
 
 def judged_as(config: Config, revisions: Revisions) -> Config:
-    """With the margin that these revisions have: many small slowdowns since a release have their own."""
+    """With the margin that these revisions have: many small slowdowns
+    since a release have their own."""
     if not revisions.release:
         return config
     gate = config.gate
@@ -77,8 +78,8 @@ def selected(config: Config, paths: Iterable[str]) -> tuple[str, ...]:
 
 
 class _Same:
-    """Entries that equal only themselves: what is known of them is found again without a look at all
-    of them."""
+    """Entries that equal only themselves: what is known of them is found again
+    without a look at all of them."""
 
     def __init__(self, models: tuple[ModelConfig, ...]) -> None:
         self.models = models

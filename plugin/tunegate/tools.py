@@ -43,8 +43,9 @@ class Measuring:
 
 @dataclass(frozen=True, kw_only=True)
 class Tools:
-    """What a run works with. `out` is for files that stay, `workdir` for those that need not.
-    `threads` is what the artifacts of this machine's targets run with, `seed` what all chance came from."""
+    """What a run works with. `out` is for files that stay, `workdir` for those that
+    need not. `threads` is what the artifacts of this machine's targets run with,
+    `seed` what all chance came from."""
 
     config: Config
     repository: Repository

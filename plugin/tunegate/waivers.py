@@ -19,11 +19,11 @@ from tunegate.ports import Repository, Trailer
 def read_waivers(
     repository: Repository, revisions: Revisions, gate: GateConfig, today: datetime.date
 ) -> Waivers:
-    """`gate` is what judges: its `waivers-from` says whose file counts, its `waiver-trailers` whether
-    the commits between base and head do. A commit's waiver goes before the file's.
+    """`gate` is what judges: its `waivers-from` says whose file counts, its `waiver-trailers`
+    whether the commits between base and head do. A commit's waiver goes before the file's.
 
-    Raises ConfigError for waivers of the head that cannot be understood. Those of the base then waive
-    nothing: who repairs them must not be blocked by them.
+    Raises ConfigError for waivers of the head that cannot be understood. Those of the base then
+    waive nothing: who repairs them must not be blocked by them.
     """
     of_head = _filed(repository, revisions.head, today)
     found = Waivers(counting=of_head)

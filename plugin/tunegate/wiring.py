@@ -47,8 +47,8 @@ def opened_tools(
     out: OutputDirectory,
     review: Review | None = None,
 ) -> Iterator[Tools]:
-    """The real tools of one run. When it ends, only the logs of the working directory stay: errors in
-    the report name them. After an exception all of it does."""
+    """The real tools of one run. When it ends, only the logs of the working directory stay: errors
+    in the report name them. After an exception all of it does."""
     workdir = out.empty_workdir()
     shown = progress()
     device = _device(config)

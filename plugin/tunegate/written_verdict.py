@@ -1,5 +1,5 @@
-"""The exit code of a command that judges is that of the verdict it wrote: nothing else can be green,
-and nothing else can be a regression."""
+"""The exit code of a command that judges is that of the verdict it wrote: nothing else can be
+green, and nothing else can be a regression."""
 
 from __future__ import annotations
 

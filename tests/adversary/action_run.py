@@ -1,4 +1,5 @@
-"""The action's own process, as the bootstrap starts it, in a checkout that a job of GitHub would have."""
+"""The action's own process, as the bootstrap starts it, in a checkout that
+a job of GitHub would have."""
 
 from __future__ import annotations
 
@@ -47,8 +48,8 @@ class Ended:
 
 
 class Job:
-    """One repository on a server: `main`, and the branch of a pull request that changes no model, so
-    that a verdict takes no measuring."""
+    """One repository on a server: `main`, and the branch of a pull request that changes no model,
+    so that a verdict takes no measuring."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory

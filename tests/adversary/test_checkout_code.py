@@ -1,5 +1,5 @@
-"""Code in the checkout: modules, programs, libraries and settings that a pull request puts beside its
-model, where Python, the loader or a library would look for them."""
+"""Code in the checkout: modules, programs, libraries and settings that a pull request puts beside
+its model, where Python, the loader or a library would look for them."""
 
 from __future__ import annotations
 
@@ -105,7 +105,8 @@ def test_a_checkout_that_is_named_is_no_place_to_import_from(tmp_path: Path) -> 
 
 
 def test_no_program_and_no_library_of_the_checkout_is_run(tmp_path: Path) -> None:
-    """An empty entry is what `LD_LIBRARY_PATH=$LD_LIBRARY_PATH:/usr/local/cuda/lib64` often begins with."""
+    """An empty entry is what
+    `LD_LIBRARY_PATH=$LD_LIBRARY_PATH:/usr/local/cuda/lib64` often begins with."""
     planted = Planted(tmp_path)
     planted.pull_request.workspace.commit()
     planted.programs()

@@ -1,5 +1,5 @@
-"""An installation that is not whole, an interpreter or a machine that lacks something: never exit code 1,
-which would be read as a regression."""
+"""An installation that is not whole, an interpreter or a machine that lacks something: never exit
+code 1, which would be read as a regression."""
 
 from __future__ import annotations
 

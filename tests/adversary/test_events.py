@@ -1,5 +1,5 @@
-"""Events that mean no two commits, that contradict the checkout, or that have rights which a fork's code
-must not get: none of them ends in a verdict."""
+"""Events that mean no two commits, that contradict the checkout, or that have rights which a fork's
+code must not get: none of them ends in a verdict."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Attacks on what counts as a model: weights where nobody looks, and bytes that are not those that were
-named."""
+"""Attacks on what counts as a model: weights where nobody looks, and bytes that
+are not those that were named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A checkout that brings its own `.tunegate`: links that lead elsewhere, results that are not ours."""
+"""A checkout that brings its own `.tunegate`: links that lead
+elsewhere, results that are not ours."""
 
 from __future__ import annotations
 

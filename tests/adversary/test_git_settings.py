@@ -1,5 +1,5 @@
-"""Git's own settings in the checkout: what a pull request commits, or what the repository's real settings
-run on files of the checkout."""
+"""Git's own settings in the checkout: what a pull request commits, or what the repository's real
+settings run on files of the checkout."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ class Attack:
 def test_a_directory_with_the_shape_of_a_repository_runs_nothing(
     tmp_path: Path, command: str
 ) -> None:
-    """Named with --repository, as a matrix of packages does it: it is a directory of the checkout."""
+    """Named with --repository, as a matrix of packages does it: it is
+    a directory of the checkout."""
     attack = Attack(tmp_path)
     place = attack.plant_repository("package")
     attack.commit()
@@ -90,8 +91,8 @@ def test_the_command_in_such_a_directory_runs_nothing(tmp_path: Path) -> None:
 
 
 def test_what_is_configured_for_files_of_a_kind_runs_on_none_of_them(tmp_path: Path) -> None:
-    """As `git lfs install`, nbstripout and husky do it: which files are of the kind, and what is in the
-    folder of hooks, the checkout says."""
+    """As `git lfs install`, nbstripout and husky do it: which files are of the kind, and what is in
+    the folder of hooks, the checkout says."""
     attack = Attack(tmp_path)
     attack.pull_request.write(".gitattributes", "* filter=planted diff=planted merge=planted\n")
     hooks = attack.root / ".husky"

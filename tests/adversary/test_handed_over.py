@@ -1,4 +1,5 @@
-"""What one job hands to the next: of other commits, of another configuration, edited, or made up."""
+"""What one job hands to the next: of other commits, of another
+configuration, edited, or made up."""
 
 from __future__ import annotations
 

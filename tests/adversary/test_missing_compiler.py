@@ -1,5 +1,5 @@
-"""A compiler that is missing, of another version, or broken: a run that was asked to compile never goes on
-with what is left."""
+"""A compiler that is missing, of another version, or broken: a run that was asked to compile
+never goes on with what is left."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Records that a pull request writes into its own zone, and what base and head are built with.
 
-The base knows a fast schedule of its one layer. The pull request's zone claims a slow one to be a fifth faster: a base that
-believed it would be slowed down, and hide the second layer of the head.
+The base knows a fast schedule of its one layer. The pull request's zone claims a slow one to be a
+fifth faster: a base that believed it would be slowed down, and hide the second layer of the head.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ def two_layers() -> onnx.ModelProto:
 
 
 class Shop:
-    """A repository whose main has tuned. Its best schedule and its slowest are what the tests forge with."""
+    """A repository whose main has tuned. Its best schedule and its slowest
+    are what the tests forge with."""
 
     def __init__(self, directory: Path) -> None:
         self.workspace = Workspace(directory / "shop", CONFIG)
@@ -85,7 +86,8 @@ class Shop:
         found = self.opened("main").lookup([(self.task.key, self.task.shape)])[self.task.key]
         assert isinstance(found, ExactHit)
         records = [careful(record) for record in found.records if record.template]
-        # What tuning saw on a busy machine may be wrong: the model tells which are really fast and slow.
+        # What tuning saw on a busy machine may be wrong: the model tells
+        # which are really fast and slow.
         seen = {number: self.model_ms(records[number]) for number in {0, 1, -2, -1}}
         self.best, self.slow = (
             records[choose(seen, key=seen.__getitem__)] for choose in (min, max)

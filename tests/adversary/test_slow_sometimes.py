@@ -1,4 +1,5 @@
-"""Commands that are slow only sometimes: in some of their starts, or in some of their inferences."""
+"""Commands that are slow only sometimes: in some of their starts, or
+in some of their inferences."""
 
 from __future__ import annotations
 

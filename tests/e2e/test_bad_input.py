@@ -1,4 +1,5 @@
-"""Each mistake is one clear line that names the file and the fix, exit code 2, and nothing is lost."""
+"""Each mistake is one clear line that names the file and the fix, exit
+code 2, and nothing is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A disk that fills up while tunegate runs: one clear error, of the machine and not of the model."""
+"""A disk that fills up while tunegate runs: one clear error, of the
+machine and not of the model."""
 
 from __future__ import annotations
 

@@ -18,7 +18,8 @@ pytestmark = pytest.mark.e2e
 
 SHOWN = ("slowed", "hostile", "many", "history")
 READABLE = 4.5
-# For every text on the page its contrast with what is painted behind it (WCAG 2, relative luminance).
+# For every text on the page its contrast with what is painted behind it
+# (WCAG 2, relative luminance).
 CONTRASTS = """
 const channels = text => (text.match(/[\\d.]+/g) || []).map(Number);
 const luminance = rgb => {

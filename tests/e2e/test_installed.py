@@ -1,4 +1,5 @@
-"""The wheel, installed in an environment that lies in a checkout: its children find it there, too."""
+"""The wheel, installed in an environment that lies in a checkout: its
+children find it there, too."""
 
 from __future__ import annotations
 

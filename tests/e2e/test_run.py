@@ -101,8 +101,8 @@ def test_a_base_that_cannot_be_compiled_is_replaced_by_the_version_before(tmp_pa
 
 
 def test_a_lost_shard_costs_its_own_tasks_only(tmp_path: Path) -> None:
-    """One of two runners comes back: a clone of the repository, the plan and the cache is all it had.
-    Its outcome comes twice, as artifacts of CI may."""
+    """One of two runners comes back: a clone of the repository, the plan and the cache is all it
+    had. Its outcome comes twice, as artifacts of CI may."""
     config = CONFIG.format(url=tmp_path / "shared", trials=8)
     workspace = Workspace(tmp_path / "w", config)
     product = matmul_model(rows=32, inner=64, columns=64)

@@ -1,5 +1,5 @@
-"""Any change of an extent, a data type, an operator or an attribute is another workload; a change of
-names is none."""
+"""Any change of an extent, a data type, an operator or an attribute is another
+workload; a change of names is none."""
 
 from __future__ import annotations
 

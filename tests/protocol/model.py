@@ -82,8 +82,8 @@ def explore(
     most_states: int = 5_000_000,
     representative: Callable[[World], World] = lambda world: world,
 ) -> Found:
-    """Breadth first over every interleaving, of the worlds that `representative` keeps apart. Raises
-    OverflowError beyond `most_states`."""
+    """Breadth first over every interleaving, of the worlds that `representative` keeps apart.
+    Raises OverflowError beyond `most_states`."""
     first = representative(_first(bounds))
     came_from: dict[World, tuple[World, str] | None] = {first: None}
     waiting = deque([first])

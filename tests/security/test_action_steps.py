@@ -1,4 +1,5 @@
-"""What the Action's steps and their first Python hand on: no place that depends on the workspace."""
+"""What the Action's steps and their first Python hand on: no place
+that depends on the workspace."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Every place in the product that starts a process or loads a library, found in the syntax tree: none is
-forgotten."""
+"""Every place in the product that starts a process or loads a library, found in the
+syntax tree: none is forgotten."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ STARTERS = {
     "plugin/tunegate/edges/git/process.py": {"subprocess.Popen"},
     "plugin/tunegate/edges/bench/command_output.py": {"subprocess.Popen"},
 }
-"""The doors: the environment of the Action, the same process again, our own Python, git, and a command
-line of the user's, which runs where the user is."""
+"""The doors: the environment of the Action, the same process again, our own Python, git, and a
+command line of the user's, which runs where the user is."""
 OF_SUBPROCESS = {
     "DEVNULL",
     "PIPE",
@@ -100,8 +100,8 @@ def test_the_action_isolates_every_python_that_it_starts() -> None:
 
 
 def test_a_library_is_loaded_at_few_places_and_from_where_we_built_it() -> None:
-    """What reads a model never loads a library for it: no operators of others, no compiled code but what
-    the compiler child wrote, for the process that measures it."""
+    """What reads a model never loads a library for it: no operators of others, no compiled code but
+    what the compiler child wrote, for the process that measures it."""
     found = {(name_of(path), name) for path, tree in trees() for name in loads(tree)}
     assert found == LOADERS
 

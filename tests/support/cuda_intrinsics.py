@@ -1,5 +1,5 @@
-"""CUDA's intrinsics in this process. Parsed by a process of its own, which takes 10 s and leaves them for all
-others; under a test runner it would take 60."""
+"""CUDA's intrinsics in this process. Parsed by a process of its own, which takes 10 s and leaves
+them for all others; under a test runner it would take 60."""
 
 from __future__ import annotations
 

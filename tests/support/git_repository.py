@@ -1,4 +1,5 @@
-"""Real git repositories for tests: a fixed author, fixed dates, nothing of the machine's settings."""
+"""Real git repositories for tests: a fixed author, fixed dates,
+nothing of the machine's settings."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ _IDENTITY = {
 
 
 class Checkout:
-    """A working tree on disk. Commits are one second apart, so that every run gives the same ids."""
+    """A working tree on disk. Commits are one second apart, so that
+    every run gives the same ids."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -1,4 +1,5 @@
-"""A build worker that misbehaves as the candidate's module text says; stands in for TVM's crashes."""
+"""A build worker that misbehaves as the candidate's module text says;
+stands in for TVM's crashes."""
 
 from __future__ import annotations
 

@@ -26,8 +26,9 @@ _PAIR_SECONDS = 0.11
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
-    """What is true: `factors` multiply all times of a process, `inside` the times of its inferences.
-    `mean_percent` is what users pay; it is `promised` that it does not pass, or `unchanged`."""
+    """What is true: `factors` multiply all times of a process, `inside` the times
+    of its inferences. `mean_percent` is what users pay; it is `promised` that it
+    does not pass, or `unchanged`."""
 
     name: str
     mean_percent: float
@@ -38,8 +39,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Noise:
-    """Launches of one thing against itself. Its `seconds` are those of a launch, `start_seconds` of one
-    process."""
+    """Launches of one thing against itself. Its `seconds` are those of a launch,
+    `start_seconds` of one process."""
 
     def __init__(
         self, name: str, times_ms: Times, seconds: float, start_seconds: float = 0.25
@@ -49,7 +50,8 @@ class Noise:
         self._known: dict[Callable[[Times], Times] | None, list[list[Launch]]] = {}
 
     def with_inside(self, change: Callable[[Times], Times] | None) -> list[list[Launch]]:
-        """For each recorded launch what a probe sees after 3, 6 and 12 pairs; the last is the launch."""
+        """For each recorded launch what a probe sees after 3, 6 and 12
+        pairs; the last is the launch."""
         if change not in self._known:
             self._known = {None: self._known[None]} if None in self._known else {}
             times = self.times_ms.copy()

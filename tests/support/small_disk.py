@@ -13,7 +13,8 @@ import pytest
 
 @contextmanager
 def mounted_disk(place: Path) -> Iterator[Path]:
-    """Skips where nothing can be mounted. What still has a file open there does not keep it mounted."""
+    """Skips where nothing can be mounted. What still has a file open
+    there does not keep it mounted."""
     place.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)]
     if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:

@@ -42,7 +42,8 @@ class _Graph:
 def transformer(
     *, sequence: int = 128, width: int = 256, heads: int = 4, layers: int = 2, seed: int = 0
 ) -> onnx.ModelProto:
-    """Embeddings `x [1, sequence, width]` in, the last layer's out; post-norm, GELU by Erf, no mask."""
+    """Embeddings `x [1, sequence, width]` in, the last layer's out;
+    post-norm, GELU by Erf, no mask."""
     graph = _Graph(seed)
     x = "x"
     for _ in range(layers):

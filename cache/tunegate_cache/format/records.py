@@ -14,8 +14,8 @@ Decision = tuple[int, tuple[int, ...]]
 """(index of a sampling instruction in the template, the integers it decided)."""
 
 SURE_REPEATS = 5
-"""Times from which on a candidate counts as measured with care. A search looks at each candidate with fewer,
-and measures what may win again."""
+"""Times from which on a candidate counts as measured with care. A search looks at each candidate
+with fewer, and measures what may win again."""
 SURE_MS = 1000.0
 """What takes this long is its own average: once is enough."""
 LUCK = 1.1
@@ -104,8 +104,8 @@ class TuningRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def believed_ms(self) -> float:
-        """What candidates are ranked by. The fastest of many looks is the luckiest of them: it comes before what was
-        measured with care only if it is faster by more than luck."""
+        """What candidates are ranked by. The fastest of many looks is the luckiest of them: it
+        comes before what was measured with care only if it is faster by more than luck."""
         return self.median_ms if self.is_sure else LUCK * self.median_ms
 
 

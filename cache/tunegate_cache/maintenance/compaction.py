@@ -32,8 +32,8 @@ _WINDOW = 64
 
 
 class Compaction(msgspec.Struct, frozen=True, kw_only=True):
-    """`moved` means that another compaction was faster: what this one gathered is not lost. `adopted`
-    is the number of archives of earlier compactions that no HEAD referred to."""
+    """`moved` means that another compaction was faster: what this one gathered is not lost.
+    `adopted` is the number of archives of earlier compactions that no HEAD referred to."""
 
     group: Group
     status: Literal["compacted", "nothing new", "moved"]

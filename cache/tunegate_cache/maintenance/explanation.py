@@ -33,7 +33,8 @@ class Neighbour(msgspec.Struct, frozen=True, kw_only=True):
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """`differs` is the first key that no record shares with the task: `nothing` is an exact hit,
-    `trust` that only the run's own zone has records, which it does not trust, `status` means that only failures are known, `extents` that shapes can be borrowed from."""
+    `trust` that only the run's own zone has records, which it does not trust, `status` means that
+    only failures are known, `extents` that shapes can be borrowed from."""
 
     differs: Differs
     detail: str
@@ -56,7 +57,8 @@ def explain(
     keys: TrustedKeys,
     own: Sequence[str] = (),
 ) -> Explanation:
-    """`zones` are those that a run trusts, `own` the one that it writes and does not trust. Raises StoreUnavailableError."""
+    """`zones` are those that a run trusts, `own` the one that it writes and does not trust.
+    Raises StoreUnavailableError."""
     known = [_known(store, group, keys) for group in group_state.groups(store)]
     target = group_of("", key.target).target
     neighbour = _neighbour(known, zones, target, key, shape)

@@ -1,9 +1,10 @@
-"""What runs have said, one small object for each: JSON lines under a zone, never changed, never joined.
+"""What runs have said, one small object for each: JSON lines under a
+zone, never changed, never joined.
 
 ms1/z/<zone>/history/<milliseconds13>-<sha256>.jsonl
 
-Lines are somebody's words: whoever may write to the zone may write any. They are for people to look at,
-and nothing is built or decided by them.
+Lines are somebody's words: whoever may write to the zone may write any. They are for people to look
+at, and nothing is built or decided by them.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ def remember(store: ObjectStore, zone: str, lines: bytes, *, milliseconds: int) 
 
 
 def recent(store: ObjectStore, zone: str, most: int) -> Sequence[bytes]:
-    """The lines of the latest runs, oldest first. What is gone, too large or not what its name says is
-    left out. Raises StoreUnavailableError."""
+    """The lines of the latest runs, oldest first. What is gone, too large or not what its name says
+    is left out. Raises StoreUnavailableError."""
     names = sorted(name for name in store.names(prefix(zone)) if _file(zone, name))[-most:]
     with ThreadPoolExecutor(_READERS) as pool:
         found = pool.map(lambda name: _read(store, zone, name), names)

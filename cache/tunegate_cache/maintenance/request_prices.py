@@ -1,5 +1,5 @@
-"""What requests to a bucket cost at list prices (S3 standard, us-east-1). Traffic between a bucket and
-runners of its region is free."""
+"""What requests to a bucket cost at list prices (S3 standard, us-east-1). Traffic between a bucket
+and runners of its region is free."""
 
 from __future__ import annotations
 

@@ -44,7 +44,8 @@ Mode = Literal["off", "ro", "rw"]
 
 
 class Zones(msgspec.Struct, frozen=True):
-    """Where a run writes, and which zones it believes. What it writes where it does not believe are its own claims."""
+    """Where a run writes, and which zones it believes. What it writes where it does not
+    believe are its own claims."""
 
     write: str
     believed: tuple[str, ...]
@@ -136,8 +137,9 @@ class TuningCache:
         wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
         fastest: Mapping[WorkloadKey, int] | None = None,
     ) -> Mapping[WorkloadKey, ExactHit | TransferHit]:
-        """What only the zone says that this run writes and does not believe. It is asked after `lookup`, and gets what
-        is left of its time: whoever fills that zone keeps nobody from what is believed."""
+        """What only the zone says that this run writes and does not believe. It is asked
+        after `lookup`, and gets what is left of its time: whoever fills that zone keeps
+        nobody from what is believed."""
         if self._mode == "off" or not self._own.zones:
             return {}
         with self._looking_up() as deadline:
@@ -160,8 +162,8 @@ class TuningCache:
         return stored
 
     def hand_in(self, records: Sequence[TuningRecord]) -> bool:
-        """As `publish`, without waiting for the store: when this returns, the records are safe on this
-        machine and on their way. False where they will not be stored. `settle` in the end."""
+        """As `publish`, without waiting for the store: when this returns, the records are safe on
+        this machine and on their way. False where they will not be stored. `settle` in the end."""
         if not self._takes(records):
             return not records
         for pending in self._kept(records):
@@ -170,8 +172,8 @@ class TuningCache:
         return True
 
     def settle(self, seconds: float) -> int:
-        """How many of the records that were handed in are not stored after so long: they wait on this
-        machine for the next run."""
+        """How many of the records that were handed in are not stored after so long: they wait on
+        this machine for the next run."""
         started = self._monotonic()
         is_all = self._deliveries.came_through(started + seconds, self._monotonic)
         self.statistics.seconds += self._monotonic() - started

@@ -1,5 +1,5 @@
-"""Segments on their way to the store, each in a thread of its own: a slow store keeps nobody waiting, not
-even the end of the process."""
+"""Segments on their way to the store, each in a thread of its own: a slow store keeps nobody
+waiting, not even the end of the process."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Deliveries:
         threading.Thread(target=self._work, daemon=True).start()
 
     def came_through(self, deadline: float, monotonic: Callable[[], float]) -> bool:
-        """Whether all have, of those that ended since the last call and those that are still on their
-        way; waits for them until the deadline. Raises what is no trouble of the store."""
+        """Whether all have, of those that ended since the last call and those that are still on
+        their way; waits for them until the deadline. Raises what is no trouble of the store."""
         troubles = 0
         while self._open:
             try:

@@ -1,4 +1,5 @@
-"""What some zones hold, as records in memory: each target is read once, then what the snapshots know of a task."""
+"""What some zones hold, as records in memory: each target is read once, then what
+the snapshots know of a task."""
 
 from __future__ import annotations
 
@@ -55,7 +56,8 @@ class ZoneRecords:
         return any(key.target not in self._snapshots for key, _ in wanted)
 
     def load(self, wanted: Wanted, waiting: Sequence[Pending], deadline: float) -> None:
-        """As much as there is time for. `waiting` are segments of these zones that are still on this machine."""
+        """As much as there is time for. `waiting` are segments of these zones
+        that are still on this machine."""
         by_target: dict[str, list[tuple[WorkloadKey, WorkloadShape]]] = defaultdict(list)
         for key, shape in wanted:
             by_target[key.target].append((key, shape))

@@ -32,7 +32,8 @@ class Revisions(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def forked_at(self) -> str | None:
-        """The base, where what judges is newer: rules that the head has from there are not its own."""
+        """The base, where what judges is newer: rules that the head has
+        from there are not its own."""
         return self.base if self.policy and not self.release else None
 
 
@@ -47,9 +48,9 @@ class ModelVersion(msgspec.Struct, frozen=True, kw_only=True):
     """One model at one revision.
 
     `content_digest` names the bytes (for LFS and DVC it comes from the pointer, nothing is
-    downloaded); a `link` is a symbolic link, which nobody follows, and what is stored in git and by DVC as well
-    (`both`) has no content that all agree on. `graph_digest` is the sha-256 of the graph without tensor data, None where the
-    bytes are not at hand.
+    downloaded); a `link` is a symbolic link, which nobody follows, and what is stored in git and by
+    DVC as well (`both`) has no content that all agree on. `graph_digest` is the sha-256 of the
+    graph without tensor data, None where the bytes are not at hand.
     """
 
     revision: str
@@ -62,8 +63,8 @@ class ModelVersion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ancestor(msgspec.Struct, frozen=True, kw_only=True):
-    """Why `base` is older than the base revision: it lies so many commits before it, and every version
-    between cannot be compiled."""
+    """Why `base` is older than the base revision: it lies so many commits before it, and every
+    version between cannot be compiled."""
 
     commits: int
     reason: str
@@ -71,8 +72,8 @@ class Ancestor(msgspec.Struct, frozen=True, kw_only=True):
 
 class ModelChange(msgspec.Struct, frozen=True, kw_only=True):
     """How one configured model differs. `change` is set for `modified`: weights only, the graph,
-    what the config asks of it, or unknown (treated as structural). An `unreadable` model has turned into
-    something that is no file: it is an error."""
+    what the config asks of it, or unknown (treated as structural). An `unreadable` model has turned
+    into something that is no file: it is an error."""
 
     path: ModelPath
     kind: Literal["added", "modified", "renamed", "deleted", "unreadable"]
@@ -85,8 +86,8 @@ class ModelChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChangeSet(msgspec.Struct, frozen=True, kw_only=True):
-    """`changes.json`. `unchanged` are the configured models the change does not touch, `uncovered` the
-    model files of the head that no rule covers."""
+    """`changes.json`. `unchanged` are the configured models the change does not touch, `uncovered`
+    the model files of the head that no rule covers."""
 
     schema: Literal[1] = 1
     revisions: Revisions

@@ -24,9 +24,9 @@ class Gpu(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GpuState(msgspec.Struct, frozen=True, kw_only=True):
-    """A device at one moment. `throttled` names the reasons for which its clocks are lower than they
-    could be, idleness aside; `busy_percent` is the share of the last moments in which something ran;
-    `processes` are those with a CUDA context, as the driver numbers them."""
+    """A device at one moment. `throttled` names the reasons for which its clocks are lower than
+    they could be, idleness aside; `busy_percent` is the share of the last moments in which
+    something ran; `processes` are those with a CUDA context, as the driver numbers them."""
 
     sm_mhz: int | None = None
     memory_mhz: int | None = None

@@ -12,8 +12,8 @@ from tunegate.artifacts.verdicts import Status
 
 
 class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the history. `at` is in seconds since 1970; `release` is the tag of the head, where
-    it has one."""
+    """One line of the history. `at` is in seconds since 1970; `release` is the tag of
+    the head, where it has one."""
 
     schema: Literal[1] = 1
     at: int

@@ -21,10 +21,10 @@ class Histogram(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Clocks(msgspec.Struct, frozen=True, kw_only=True):
-    """How fast a GPU ran in a launch: the means of its SM clock after the blocks of either side, and
-    what held it back. They are `is_mediated` where the clock came with the side; `dropped` pairs were
-    left out because it moved otherwise, or something held the device back from outside. A part of a
-    device (MIG) may not tell its clock."""
+    """How fast a GPU ran in a launch: the means of its SM clock after the blocks of either side,
+    and what held it back. They are `is_mediated` where the clock came with the side; `dropped`
+    pairs were left out because it moved otherwise, or something held the device back from outside.
+    A part of a device (MIG) may not tell its clock."""
 
     base_mhz: float | None
     head_mhz: float | None
@@ -34,12 +34,13 @@ class Clocks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
-    """One pair of fresh processes. `effect` is the Hodges-Lehmann estimate of
-    ln(head / base) over its block pairs, by the median of each block, `noise` its standard error by
-    their scatter; `mean_effect` is the same estimate by the mean of each block, None where nobody knows.
-    The medians are of all its samples. `pairs` are those that were made, also where `clocks` says that some do not
-    count. `*_peak_bytes` are the most memory that a process had resident by the end of its warm-up,
-    `*_workspace_bytes` what running added to the loaded artifact, 0 where nobody knows."""
+    """One pair of fresh processes. `effect` is the Hodges-Lehmann estimate of ln(head / base)
+    over its block pairs, by the median of each block, `noise` its standard error by their
+    scatter; `mean_effect` is the same estimate by the mean of each block, None where nobody
+    knows. The medians are of all its samples. `pairs` are those that were made, also where
+    `clocks` says that some do not count. `*_peak_bytes` are the most memory that a process had
+    resident by the end of its warm-up, `*_workspace_bytes` what running added to the loaded
+    artifact, 0 where nobody knows."""
 
     effect: float
     base_ms: float
@@ -69,10 +70,10 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
 class CellMeasurement(msgspec.Struct, frozen=True, kw_only=True):
     """`reference_ms` is ONNX Runtime on the head model, for the reference column only; `task_ms` is
     what each operator takes in one inference, measured inside the model. `canaries` are effects of
-    the base against itself. It is `disturbed` where too many launches were, or two canaries. `alone`
-    are the latencies of a head without a base, where an objective asks for them. `probes` are short looks
-    at more starts of the head, which only count for slow launches; `starts` says at how many starts
-    that question was answered, twice at most."""
+    the base against itself. It is `disturbed` where too many launches were, or two canaries.
+    `alone` are the latencies of a head without a base, where an objective asks for them. `probes`
+    are short looks at more starts of the head, which only count for slow launches; `starts` says at
+    how many starts that question was answered, twice at most."""
 
     cell: Cell
     launches: tuple[Launch, ...]
@@ -100,8 +101,8 @@ class CellMeasurement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MeasurementRun(msgspec.Struct, frozen=True, kw_only=True):
-    """`measurements.json`. `seed` is what the inputs and the order of all measurements came from, in digits: JSON numbers
-    of 64 bits are rounded by many who read them."""
+    """`measurements.json`. `seed` is what the inputs and the order of all measurements came from,
+    in digits: JSON numbers of 64 bits are rounded by many who read them."""
 
     schema: Literal[1] = 1
     device: DeviceFingerprint
@@ -145,12 +146,12 @@ class Inside(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Excluded(msgspec.Struct, frozen=True, kw_only=True):
-    """What can hardly be, by what was measured. `share_percent`: no such share of the head's starts, or a
-    larger one, is so slow that the mean over starts is more than `mean_percent` slower; None where no
-    share is excluded. `asked_percent` is the share that was asked for, 0 where nobody asked;
-    `is_clean` whether that is excluded. `slow` of `starts` were over the cut-off, slower by
-    `cut_off_percent`, of that share. Of each process its first `inferences`, after its warm-up, were
-    measured, and nothing is known of later ones; 0 where nobody counted."""
+    """What can hardly be, by what was measured. `share_percent`: no such share of the head's
+    starts, or a larger one, is so slow that the mean over starts is more than `mean_percent`
+    slower; None where no share is excluded. `asked_percent` is the share that was asked for, 0
+    where nobody asked; `is_clean` whether that is excluded. `slow` of `starts` were over the
+    cut-off, slower by `cut_off_percent`, of that share. Of each process its first `inferences`,
+    after its warm-up, were measured, and nothing is known of later ones; 0 where nobody counted."""
 
     asked_percent: float
     share_percent: float | None
@@ -164,10 +165,11 @@ class Excluded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """`change_percent` is head against base: +10 means the head is ten percent slower; `low` is
-    the bound that FAIL uses, `high` the bound that PASS uses. `projected_launches` is how many
-    would decide an undecided cell; `clocks` are the means over its launches. `median` is the decision by the
-    medians alone: they may pass where what is `inside` fails, or slow launches are not `excluded`."""
+    """`change_percent` is head against base: +10 means the head is ten percent slower; `low`
+    is the bound that FAIL uses, `high` the bound that PASS uses. `projected_launches` is how
+    many would decide an undecided cell; `clocks` are the means over its launches. `median` is
+    the decision by the medians alone: they may pass where what is `inside` fails, or slow
+    launches are not `excluded`."""
 
     cell: Cell
     base_ms: float | None

@@ -26,9 +26,9 @@ Stopped = Literal[
 class CandidateCost(msgspec.Struct, frozen=True, kw_only=True):
     """A line of the ledger: one candidate at one stage, and what it took.
 
-    `stage` is `look` for the first measurement and `confirm` for the careful second one; `pick` says
-    why the candidate was tried, `audit` meaning that the filter had rejected it. The seconds are a
-    worker's; `milliseconds` is the time that was measured, None where the candidate failed.
+    `stage` is `look` for the first measurement and `confirm` for the careful second one; `pick`
+    says why the candidate was tried, `audit` meaning that the filter had rejected it. The seconds
+    are a worker's; `milliseconds` is the time that was measured, None where the candidate failed.
     `improved` is whether the task's best time fell.
     """
 
@@ -68,7 +68,8 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TuningOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """`outcome-<shard>.json`. `plan` is the digest of the plan that the shard is of. `curve` is (seconds spent, estimated end-to-end ms) over time."""
+    """`outcome-<shard>.json`. `plan` is the digest of the plan that the shard is of. `curve` is
+    (seconds spent, estimated end-to-end ms) over time."""
 
     schema: Literal[1] = 1
     shard: int

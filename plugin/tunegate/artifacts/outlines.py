@@ -13,8 +13,8 @@ class ModelInput(msgspec.Struct, frozen=True):
 
 
 class ModelOutline(msgspec.Struct, frozen=True, kw_only=True):
-    """`parts` counts the operators and the shapes of the weights. `seeded` are the kinds of operators
-    whose random numbers begin at a seed of the model's, wherever in it they stand."""
+    """`parts` counts the operators and the shapes of the weights. `seeded` are the kinds of
+    operators whose random numbers begin at a seed of the model's, wherever in it they stand."""
 
     graph_digest: str
     inputs: tuple[ModelInput, ...]

@@ -40,7 +40,8 @@ class PlannedTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Shard(msgspec.Struct, frozen=True, kw_only=True):
-    """What one runner tunes. `labels` choose the runner; `predicted_seconds` balanced the shards."""
+    """What one runner tunes. `labels` choose the runner;
+    `predicted_seconds` balanced the shards."""
 
     index: int
     target: str
@@ -51,8 +52,8 @@ class Shard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlanOrigin(msgspec.Struct, frozen=True, kw_only=True):
-    """What a plan was made by and of: the version of this product, and the digests of `changes.json`, of
-    `tasks.json` and of the configuration that judges."""
+    """What a plan was made by and of: the version of this product, and the digests of
+    `changes.json`, of `tasks.json` and of the configuration that judges."""
 
     version: str
     changes: str

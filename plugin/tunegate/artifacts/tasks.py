@@ -10,8 +10,8 @@ from tunegate.artifacts.changes import ChangeSet, ModelPath, Side
 from tunegate_cache.format.records import Lookup, TuningRecord, WorkloadKey, WorkloadShape
 
 Source = Literal["exact", "transfer", "search", "default", "own-zone", "claimed"]
-"""Where a schedule came from. `own-zone` was proposed by the pull request's own zone and measured in this run, `claimed` was
-not."""
+"""Where a schedule came from. `own-zone` was proposed by the pull request's own zone and measured
+in this run, `claimed` was not."""
 
 
 class TaskUse(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,8 +39,8 @@ class TuningTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskSet(msgspec.Struct, frozen=True, kw_only=True):
-    """`tasks.json`. Every task once, whichever models and sides use it. `broken_bases` are models whose
-    base cannot be compiled, and why."""
+    """`tasks.json`. Every task once, whichever models and sides use it. `broken_bases` are models
+    whose base cannot be compiled, and why."""
 
     schema: Literal[1] = 1
     changes: ChangeSet
@@ -50,9 +50,9 @@ class TaskSet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Claims(msgspec.Struct, frozen=True):
-    """Records that only the zone has which this run writes, where that zone is not trusted; the best first, or the nearest.
-    They are measured in this run before they count, on either side. `is_searched` says that an earlier run searched this
-    very task to its end."""
+    """Records that only the zone has which this run writes, where that zone is not trusted; the
+    best first, or the nearest. They are measured in this run before they count, on either side.
+    `is_searched` says that an earlier run searched this very task to its end."""
 
     records: tuple[TuningRecord, ...]
     is_searched: bool
@@ -68,8 +68,8 @@ class ResolvedTask(msgspec.Struct, frozen=True):
 
 class CacheUse(msgspec.Struct, frozen=True, kw_only=True):
     """What the cache did for this run; `misses` counts by reason, `notes` are lines to show. `usd`
-    is at the list prices of S3; None where the store is none of Amazon's. `claimed` counts the tasks of which only the
-    run's own zone has something to measure."""
+    is at the list prices of S3; None where the store is none of Amazon's. `claimed` counts the
+    tasks of which only the run's own zone has something to measure."""
 
     location: str
     zone: str

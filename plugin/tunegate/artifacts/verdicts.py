@@ -26,8 +26,8 @@ Status = Literal[
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """`inside` are the mean and the tail beside the median, `excluded` the slow launches that there are
-    not: what was not resolvable, or not shown, is told there."""
+    """`inside` are the mean and the tail beside the median, `excluded` the slow launches that there
+    are not: what was not resolvable, or not shown, is told there."""
 
     model: ModelPath
     target: str
@@ -55,8 +55,8 @@ class TuningSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VerdictOrigin(msgspec.Struct, frozen=True, kw_only=True):
-    """What a verdict was reached with: digests of the plan, of `measurements.json` and of the rules ('' where
-    there is none), and the machine, by a name that it has until it is started anew."""
+    """What a verdict was reached with: digests of the plan, of `measurements.json` and of the rules
+    ('' where there is none), and the machine, by a name that it has until it is started anew."""
 
     plan: str = ""
     measurements: str = ""
@@ -65,8 +65,9 @@ class VerdictOrigin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """`verdict.json`. `seed` is that of the measurements, '' where there are none. `policy_changes` are what
-    the change does to the rules of its own gate, and `policy_fails` whether it fails for that."""
+    """`verdict.json`. `seed` is that of the measurements, '' where there are none.
+    `policy_changes` are what the change does to the rules of its own gate, and
+    `policy_fails` whether it fails for that."""
 
     schema: Literal[1] = 1
     status: Status

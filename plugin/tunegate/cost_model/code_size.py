@@ -1,8 +1,9 @@
-"""What a draft becomes as code, before anything is lowered: what would keep the compiler busy is not tried.
+"""What a draft becomes as code, before anything is lowered: what would keep
+the compiler busy is not tried.
 
-Trimmer (IEEE CLOUD 2022) rejects candidates by a model of their cost alone; that some need a hundred times as long to compile, and
-are no faster for it, was found here. On CPUs it is the copy of a tile of the output, unrolled to the last statement (figures in
-docs/benchmarks.md).
+Trimmer (IEEE CLOUD 2022) rejects candidates by a model of their cost alone; that some need a
+hundred times as long to compile, and are no faster for it, was found here. On CPUs it is the copy
+of a tile of the output, unrolled to the last statement (figures in docs/benchmarks.md).
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ def is_bloated(nest: LoopNest | None, decided: Decided) -> bool:
 
 
 def copied_statements(nest: LoopNest, decided: Decided) -> int:
-    """Vectors that the unrolled copy of a tile of the output moves; 0 where nothing is copied, or in a loop."""
+    """Vectors that the unrolled copy of a tile of the output moves; 0 where
+    nothing is copied, or in a loop."""
     if nest.copied_at is None:
         return 0
     tile = math.prod(math.prod(decided[place][nest.copied_at + 1 :]) for place in nest.spatial)

@@ -18,9 +18,10 @@ _LEVELS = 4
 
 
 class DraftFeatures:
-    """First the columns that mean the same for every task (what the decisions make of the loop nest of
-    their sketch), then those of one task: its template, the logarithm of every tile factor and the other
-    decisions by their order, and for loops of each depth the volume of all tiles at each level."""
+    """First the columns that mean the same for every task (what the decisions make of the
+    loop nest of their sketch), then those of one task: its template, the logarithm of every
+    tile factor and the other decisions by their order, and for loops of each depth the volume
+    of all tiles at each level."""
 
     def __init__(
         self,

@@ -1,8 +1,9 @@
 """What was measured of other tasks, in words that are the same for all of them.
 
-Knowledge from before the first trial: One-Shot Tuner (CC 2022) and MetaTune (2021) train a cost model on many
-tasks, and let it choose for a task that it has never seen. Here a row says what the decisions of a sketch make
-of its loop nest, not what they are, so that it means the same for any shape.
+Knowledge from before the first trial: One-Shot Tuner (CC 2022) and MetaTune (2021) train
+a cost model on many tasks, and let it choose for a task that it has never seen. Here a
+row says what the decisions of a sketch make of its loop nest, not what they are, so that
+it means the same for any shape.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ _LANES = (8, 16)
 
 
 class Sketch(msgspec.Struct, frozen=True):
-    """What of a template is the same for any task; `form` is that of the workload. Without a loop nest it says
-    nothing."""
+    """What of a template is the same for any task; `form` is that of the workload. Without
+    a loop nest it says nothing."""
 
     form: str
     nest: LoopNest | None
@@ -50,7 +51,8 @@ class _Tile(NamedTuple):
 
 
 def nest_columns(sketch: Sketch, decided: Decided) -> list[float]:
-    """What a cost model sees of the loops; `NEST_COLUMNS` of them, all unknown without a loop nest."""
+    """What a cost model sees of the loops; `NEST_COLUMNS` of them, all
+    unknown without a loop nest."""
     if sketch.nest is None:
         return [math.nan] * NEST_COLUMNS
     tile = _tile(sketch.nest, decided)
@@ -76,8 +78,8 @@ NEST_COLUMNS = len(_Tile._fields) + len(_LANES) + 9
 
 
 def innermost(sketch: Sketch, decided: Decided) -> Decided:
-    """What decides most of a time: how much of each axis the innermost loops do. All decisions without a loop
-    nest."""
+    """What decides most of a time: how much of each axis the innermost loops do. All
+    decisions without a loop nest."""
     if sketch.nest is None:
         return decided
     return ((*(decided[place][-1] for place in sketch.nest.spatial),),)

@@ -1,8 +1,8 @@
 """Which decision makes which loop of a sketch: what a tile means, before anything is lowered.
 
-MetaSchedule's multi-level tiling splits every axis of a block by a sampled tile and puts the parts in
-one order (on a CPU: spatial, spatial, reduction, spatial, reduction, spatial). Read from the sketch's
-own instructions, so that two tasks with different axes can be described in the same words.
+MetaSchedule's multi-level tiling splits every axis of a block by a sampled tile and puts the parts
+in one order (on a CPU: spatial, spatial, reduction, spatial, reduction, spatial). Read from the
+sketch's own instructions, so that two tasks with different axes can be described in the same words.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ Decided = tuple[tuple[int, ...], ...]
 
 class LoopNest(msgspec.Struct, frozen=True):
     """`order` has the loops of the tiled block, outermost first, each as (which decision of the
-    sketch, level of its tile). `copied_at` is the level at which a copy of the output is written back,
-    0 for the outermost; None where the block writes its output itself. `unrolls` are the steps up to which
-    loops are unrolled, one for each value of the decision `unrolled_by`."""
+    sketch, level of its tile). `copied_at` is the level at which a copy of the output is written
+    back, 0 for the outermost; None where the block writes its output itself. `unrolls` are the
+    steps up to which loops are unrolled, one for each value of the decision `unrolled_by`."""
 
     order: tuple[tuple[int, int], ...]
     copied_at: int | None = None
@@ -70,7 +70,8 @@ def nest_of(looks: str) -> LoopNest | None:
 
 
 class _Reader:
-    """Follows the variables of the instructions, which are numbered in the order of their making."""
+    """Follows the variables of the instructions, which are numbered in
+    the order of their making."""
 
     def __init__(self) -> None:
         self.nest = LoopNest(())

@@ -1,8 +1,8 @@
 """A cost model from before the first trial: boosted trees on what was measured of other operators.
 
-The measurements are in `experience/`, one file for each kind of target, and the trees are fitted to them once in
-a process: nothing is loaded that could be more than numbers. What it is worth for operators that it has not
-seen stands in docs/benchmarks.md.
+The measurements are in `experience/`, one file for each kind of target, and the trees are fitted to
+them once in a process: nothing is loaded that could be more than numbers. What it is worth for
+operators that it has not seen stands in docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Prior:
         self._tasks = tasks
 
     def ratios(self, rows: Sequence[Sequence[float]]) -> np.ndarray:
-        """Expected of drafts, whose rows begin with the columns of their loop nest; one without a nest is as
-        good as the mean."""
+        """Expected of drafts, whose rows begin with the columns of their loop nest; one without a
+        nest is as good as the mean."""
         trees, mean = self._fitted
         columns = np.array(rows, dtype=np.float32)[:, :NEST_COLUMNS]
         return np.where(np.isnan(columns).all(axis=1), mean, trees.predicted(columns))

@@ -1,5 +1,5 @@
-"""A cheap score for drafts: boosted trees on what one task has measured so far, on top of what is known
-from before."""
+"""A cheap score for drafts: boosted trees on what one task has measured so far, on top
+of what is known from before."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ Score = Callable[[Sequence[Sequence[float]]], np.ndarray]
 
 
 class _Known(NamedTuple):
-    """Rows, their labels, and what is expected of them without looking at these labels one by one."""
+    """Rows, their labels, and what is expected of them without looking
+    at these labels one by one."""
 
     features: np.ndarray
     labels: np.ndarray
@@ -43,9 +44,9 @@ class Surrogate:
     """Learns time ratios, best / time, so that it is most exact where it matters; what failed
     counts as infinitely slow: to learn that a region fails is to learn something.
 
-    Before a task has evidence of its own the prior decides, from then on the trees that correct it; where
-    these are better without the prior, they go without it. Where they know nothing, the prior goes on, unless
-    what was measured contradicts it.
+    Before a task has evidence of its own the prior decides, from then on the trees that correct it;
+    where these are better without the prior, they go without it. Where they know nothing, the prior
+    goes on, unless what was measured contradicts it.
     """
 
     def __init__(self, prior: Prior | None = None) -> None:
@@ -60,9 +61,9 @@ class Surrogate:
         self._milliseconds.append(milliseconds)
 
     def score(self) -> Score | None:
-        """Fit, and say what tells good drafts from others; None until there is evidence that it means
-        anything. `evidence` is the rank correlation of predictions with measurements that they were not
-        fitted to."""
+        """Fit, and say what tells good drafts from others; None until there is evidence that
+        it means anything. `evidence` is the rank correlation of predictions with measurements
+        that they were not fitted to."""
         times = [t for t in self._milliseconds if t is not None]
         if len(self._rows) < MIN_EVIDENCE or not times:
             return None if self.prior is None else self.prior.ratios
@@ -81,8 +82,9 @@ class Surrogate:
         return lambda rows: trees.predicted(np.array(rows, dtype=np.float32), expect(rows))
 
     def _is_credible(self, prior: Prior, labels: np.ndarray) -> bool:
-        """Whether the prior may go on where the task's own trees know nothing. What it picks is alike, so a few of
-        them say little of its ranks; with more there are some among them that it would have rejected."""
+        """Whether the prior may go on where the task's own trees know nothing. What it picks is
+        alike, so a few of them say little of its ranks; with more there are some among them
+        that it would have rejected."""
         if len(self._rows) < _ENOUGH_TO_DOUBT:
             return True
         expected = prior.ratios(self._rows).tolist()

@@ -1,5 +1,6 @@
-"""ONNX Runtime with nobody told of it: its builds send what they run to their maker, unless this variable is set before
-they are loaded (Privacy.md of the package). Models are their owners' business, and what a session may do is ours."""
+"""ONNX Runtime with nobody told of it: its builds send what they run to their maker, unless this
+variable is set before they are loaded (Privacy.md of the package). Models are their owners'
+business, and what a session may do is ours."""
 
 from __future__ import annotations
 

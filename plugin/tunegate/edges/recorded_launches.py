@@ -1,7 +1,7 @@
 """Files of recorded launches: NumPy archives with two arrays for each series.
 
-`<series>.times_ns` is unsigned, [launch, block pair, arm, inference]; `<series>.seconds` is what one
-launch took.
+`<series>.times_ns` is unsigned, [launch, block pair, arm, inference];
+`<series>.seconds` is what one launch took.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from typing import BinaryIO
 
 
 def opened_inside(root: Path, path: str) -> BinaryIO | None:
-    """The file at `path` below `root`, which may itself be a link; None where there is no regular file,
-    or the way to it leads over a link."""
+    """The file at `path` below `root`, which may itself be a link; None where there is no regular
+    file, or the way to it leads over a link."""
     *directories, name = Path(path).parts
     here = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     try:

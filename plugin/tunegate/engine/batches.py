@@ -1,4 +1,5 @@
-"""The batches of a tuning run that are still out: which candidates are missing, what has come back."""
+"""The batches of a tuning run that are still out: which candidates are
+missing, what has come back."""
 
 from __future__ import annotations
 
@@ -10,9 +11,9 @@ from tunegate_cache.format.records import TuningRecord
 
 
 class Batch:
-    """The candidates of one proposal; `out` are those that have not come back. What was timed beside each
-    other is no result before it is checked: `held_back` until then. `seconds` are of the workers, and
-    `default_seconds` those of the default schedule."""
+    """The candidates of one proposal; `out` are those that have not come back. What was timed
+    beside each other is no result before it is checked: `held_back` until then. `seconds` are of
+    the workers, and `default_seconds` those of the default schedule."""
 
     def __init__(self, history: TaskHistory, candidates: Sequence[Candidate], at_once: int) -> None:
         self.history = history
@@ -32,7 +33,8 @@ class Batch:
 
     @property
     def unbooked(self) -> int:
-        """Candidates that are a trial already and no result yet; what is measured again alone is held back."""
+        """Candidates that are a trial already and no result yet; what is
+        measured again alone is held back."""
         return len(self.held_back) + (len(self.out) if self.alone is None else 0)
 
 
@@ -54,7 +56,8 @@ class OpenBatches:
         return sum(batch.unbooked for batch in self._open[workload])
 
     def come_back(self, candidate: Candidate, measured: Measured, now: int) -> Batch:
-        """The batch of the candidate; a result that needs no check is booked in the task's history."""
+        """The batch of the candidate; a result that needs no check is
+        booked in the task's history."""
         batch = self._without(candidate)
         seconds = measured.build_seconds + measured.run_seconds
         if candidate.origin == "default":

@@ -28,9 +28,10 @@ def cost_of(
 
 
 def patience_seconds(costs: Sequence[CandidateCost]) -> float | None:
-    """What building, or measuring, may take, by what the candidates of the task took so far; None before there are
-    enough of them. What takes several times the longest of the others is hardly the best. (DOPpler's limit adapts to
-    the load, IEEE TPDS 2023; that of Helion's autotuner to what was seen, as here.)"""
+    """What building, or measuring, may take, by what the candidates of the task took so far;
+    None before there are enough of them. What takes several times the longest of the others is
+    hardly the best. (DOPpler's limit adapts to the load, IEEE TPDS 2023; that of Helion's
+    autotuner to what was seen, as here.)"""
     taken = [
         max(cost.build_seconds, cost.run_seconds)
         for cost in costs

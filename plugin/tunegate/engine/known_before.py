@@ -1,4 +1,5 @@
-"""What was known of a task before the run: what the cache answers, and what the run's own zone claims."""
+"""What was known of a task before the run: what the cache answers, and
+what the run's own zone claims."""
 
 from __future__ import annotations
 
@@ -37,8 +38,8 @@ class KnownBefore:
 
     @property
     def is_measured_only(self) -> bool:
-        """Nothing is searched, but what is known is measured here: its times are of another device or compiler, or
-        claims."""
+        """Nothing is searched, but what is known is measured here: its times are of another
+        device or compiler, or claims."""
         return self._is_settled and (self.claims is not None or self._is_foreign)
 
     @property

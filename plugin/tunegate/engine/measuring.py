@@ -1,4 +1,5 @@
-"""Candidates to requests, and results to finished batches: how often and beside whom each is timed."""
+"""Candidates to requests, and results to finished batches: how often
+and beside whom each is timed."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ from tunegate_cache.format.records import SURE_REPEATS
 _REPEATS = 3
 _REPEAT_MS, _CAREFUL_REPEAT_MS = 10, 30
 _LOSER_FACTOR = 1.5
-"""Slower than this many times the best: one repeat was enough. On machines that others share one of 10 ms may be 1.3
-times off, and what could have won must not be lost by that."""
+"""Slower than this many times the best: one repeat was enough. On machines that others share one of
+10 ms may be 1.3 times off, and what could have won must not be lost by that."""
 
 
 class Taken(NamedTuple):
@@ -30,7 +31,8 @@ class Taken(NamedTuple):
 
 
 class Measuring:
-    """The measurements of one run, on inputs of `seed`. `target_json` is known once the models are open."""
+    """The measurements of one run, on inputs of `seed`. `target_json` is
+    known once the models are open."""
 
     def __init__(
         self, batches: OpenBatches, directory: Path, parallelism: Parallelism, seed: int
@@ -49,7 +51,8 @@ class Measuring:
     def careful_in_turn(
         self, chosen: Sequence[tuple[TaskHistory, Sequence[Candidate]]]
     ) -> list[Measure]:
-        """The first of each task, then the second of each: should the budget end, most tasks have an answer."""
+        """The first of each task, then the second of each: should the budget
+        end, most tasks have an answer."""
         turns = zip_longest(*([(history, c) for c in candidates] for history, candidates in chosen))
         return [self.careful(*one) for turn in turns for one in turn if one is not None]
 
@@ -107,7 +110,8 @@ class Measuring:
             repeat_ms=_CAREFUL_REPEAT_MS if is_careful else _REPEAT_MS,
             at_once=at_once,
             alone=alone,
-            # The default schedule is the reference of all, and what is measured again was in time before.
+            # The default schedule is the reference of all, and what is
+            # measured again was in time before.
             patience_seconds=None
             if alone or candidate.origin == "default"
             else history.patience_seconds,

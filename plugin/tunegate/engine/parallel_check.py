@@ -1,5 +1,5 @@
-"""One batch whose candidates were timed beside each other: what is measured again alone, and what is
-believed then."""
+"""One batch whose candidates were timed beside each other: what is measured again
+alone, and what is believed then."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _BESIDE_OTHERS = frozenset({"runtime", "timeout", "wrong"})
 
 
 class Believed(NamedTuple):
-    """`error` is the mean relative one before the check, None where nothing says it; `failures` are those
-    that did not happen alone."""
+    """`error` is the mean relative one before the check, None where nothing says it; `failures` are
+    those that did not happen alone."""
 
     results: tuple[Measured, ...]
     error: float | None

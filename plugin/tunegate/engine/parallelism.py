@@ -10,14 +10,15 @@ from tunegate.engine.protocol import Measured
 from tunegate.tuning.parallel_degree import Degree, adjusted
 
 _WORTH_IT = 0.1
-"""Share of the workers' time that goes in waiting for the device, from which on more at once would save
-anything: on few cores the workers build most of the time, and nobody waits."""
+"""Share of the workers' time that goes in waiting for the device, from which on more at once would
+save anything: on few cores the workers build most of the time, and nobody waits."""
 
 
 class Parallelism:
-    """DOPpler's law, with a state for each task as in the source: kernels that share what the device has little of disturb
-    each other more than others do. Batches of a run are too few for every task to begin with one at a time, so a task begins where
-    the last one stands. `slots` is what the device has."""
+    """DOPpler's law, with a state for each task as in the source: kernels that share what the
+    device has little of disturb each other more than others do. Batches of a run are too few
+    for every task to begin with one at a time, so a task begins where the last one stands.
+    `slots` is what the device has."""
 
     def __init__(self, slots: int, first: int = 1) -> None:
         self._slots = slots

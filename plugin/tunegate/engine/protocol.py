@@ -51,9 +51,9 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a candidate. `nanoseconds` is empty unless `status` is `ok`; `unfit` is why the
-    machine, and not the candidate, is at fault. Of `run_seconds` it waited `waited_seconds` for the
-    device. `has_killed_worker` is set where the worker's process ended on its own over it."""
+    """What became of a candidate. `nanoseconds` is empty unless `status` is `ok`; `unfit` is why
+    the machine, and not the candidate, is at fault. Of `run_seconds` it waited `waited_seconds` for
+    the device. `has_killed_worker` is set where the worker's process ended on its own over it."""
 
     number: int
     status: RecordStatus
@@ -75,7 +75,8 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OpenModels(msgspec.Struct, frozen=True, tag="open"):
-    """Candidates are numbered from `first_number` on: those of an earlier child may still be out."""
+    """Candidates are numbered from `first_number` on: those of an
+    earlier child may still be out."""
 
     models: tuple[ModelFile, ...]
     target: TargetConfig
@@ -87,8 +88,8 @@ class OpenModels(msgspec.Struct, frozen=True, tag="open"):
 
 class Propose(msgspec.Struct, frozen=True, tag="propose", kw_only=True):
     """`results` are of earlier candidates of this task; `seeds` are tried before any search, once;
-    `failed` are schedules that are known not to work here, and need not be tried. `known` are those that
-    this run has measured while another child searched, with their milliseconds."""
+    `failed` are schedules that are known not to work here, and need not be tried. `known` are those
+    that this run has measured while another child searched, with their milliseconds."""
 
     workload: str
     count: int
@@ -104,8 +105,8 @@ class Opened(msgspec.Struct, frozen=True, tag="opened"):
 
 
 class Proposed(msgspec.Struct, frozen=True, tag="proposed"):
-    """`exhausted` means that the search has nothing new for this task; `misfits` are seeds that this
-    workload cannot have, however they are refitted; `seconds` were spent on it."""
+    """`exhausted` means that the search has nothing new for this task; `misfits` are seeds that
+    this workload cannot have, however they are refitted; `seconds` were spent on it."""
 
     workload: str
     candidates: tuple[Candidate, ...]
@@ -133,10 +134,10 @@ SearchReply = Opened | Proposed | Failed
 class Measure(msgspec.Struct, frozen=True, kw_only=True):
     """Build and time one candidate. `reference` is a file of the expected output: it is written by
     the default schedule and compared by the others. `loser_ms`: slower than this, one repeat is
-    enough. At most `at_once` candidates are timed beside each other on the device of the worker; with
-    `alone` none is, in any slot. Building, and measuring once the device is ours, may each take
-    `patience_seconds`. `place` is the worker's, filled in by the pool. Inputs come from `seed`, the same for all
-    candidates of a run."""
+    enough. At most `at_once` candidates are timed beside each other on the device of the worker;
+    with `alone` none is, in any slot. Building, and measuring once the device is ours, may each
+    take `patience_seconds`. `place` is the worker's, filled in by the pool. Inputs come from
+    `seed`, the same for all candidates of a run."""
 
     candidate: Candidate
     target_json: str
@@ -153,7 +154,8 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def watched_seconds(self) -> float | None:
-        """After which the worker ends itself: the shorter of the candidate's patience and its place's."""
+        """After which the worker ends itself: the shorter of the
+        candidate's patience and its place's."""
         place = None if self.place is None else self.place.measuring_seconds
         limits = [limit for limit in (self.patience_seconds, place) if limit is not None]
         return min(limits, default=None)
@@ -169,8 +171,8 @@ class ListTasks(msgspec.Struct, frozen=True, tag="tasks", kw_only=True):
 
 
 class BuildModel(msgspec.Struct, frozen=True, tag="build", kw_only=True):
-    """With `cuda_graphs` the kernels between input and output of a GPU are launched as one. Borrowed
-    schedules are tried in the model on the inputs of `seed`."""
+    """With `cuda_graphs` the kernels between input and output of a GPU are launched as one.
+    Borrowed schedules are tried in the model on the inputs of `seed`."""
 
     model: ModelFile
     target: TargetConfig
@@ -219,8 +221,8 @@ class BuiltFunction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Built(msgspec.Struct, frozen=True, tag="built", kw_only=True):
-    """`reference` is the ONNX file whose outputs the build must have; `dropped` are labels of kernels
-    whose borrowed schedule was slower inside the model than the default one."""
+    """`reference` is the ONNX file whose outputs the build must have; `dropped` are labels of
+    kernels whose borrowed schedule was slower inside the model than the default one."""
 
     key: str
     reference: str

@@ -1,4 +1,5 @@
-"""The searcher as the run sees it: restarted when it dies, given up on for a task that kills it twice."""
+"""The searcher as the run sees it: restarted when it dies, given up on for
+a task that kills it twice."""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ _NUMBERS_OF_ONE = 1_000_000
 
 
 class SearchChild:
-    """Opens the models at once; until they are open it is busy. `target_json` is known after. `program`
-    is the module that it runs."""
+    """Opens the models at once; until they are open it is busy. `target_json` is known after.
+    `program` is the module that it runs."""
 
     def __init__(self, request: OpenModels, log: Path, program: str, memory: MemoryLimit) -> None:
         self._request, self._log, self._program = request, log, program
@@ -107,8 +108,9 @@ class SearchChild:
         return since is not None and time.monotonic() - since > _LIMIT_SECONDS
 
     def _restart(self, how: str) -> list[Proposed]:
-        """With a new child, which may be asked the same once more: something outside may have killed
-        the old one. The task that two of them die of, or that one hangs with, is given up."""
+        """With a new child, which may be asked the same once more: something
+        outside may have killed the old one. The task that two of them die of, or
+        that one hangs with, is given up."""
         self._child.kill()
         self._restarts += 1
         # What has never started and was not killed from outside would not start again either.

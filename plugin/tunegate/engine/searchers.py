@@ -1,4 +1,5 @@
-"""The search of a tuning run: one child for each two dozen workers, every task always with the same one."""
+"""The search of a tuning run: one child for each two dozen workers, every
+task always with the same one."""
 
 from __future__ import annotations
 
@@ -68,7 +69,8 @@ class Searchers:
 
 
 def _apart(request: OpenModels, number: int) -> OpenModels:
-    """With a folder of its own: each child prepares the models, and would read what another has half written."""
+    """With a folder of its own: each child prepares the models, and would read
+    what another has half written."""
     own = Path(request.directory) / f"searcher-{number}"
     own.mkdir(parents=True, exist_ok=True)
     return msgspec.structs.replace(request, directory=str(own))

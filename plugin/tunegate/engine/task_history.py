@@ -198,8 +198,8 @@ class TaskHistory:
         return record
 
     def outcome(self, stopped: Stopped) -> TaskOutcome:
-        """Of what was measured. What there was no time for is used as trusted zones have it, and so is what a claim was to
-        beat and did not run beside it."""
+        """Of what was measured. What there was no time for is used as trusted zones have it, and so
+        is what a claim was to beat and did not run beside it."""
         incumbent = self.before.incumbent
         is_unbeaten = incumbent is not None and incumbent not in self._confirmed
         if is_unbeaten or (self.before.is_answered and not self._ok):

@@ -40,9 +40,9 @@ from tunegate_cache.format.records import TuningRecord
 
 _TICK_SECONDS = 0.5
 _LOOK_AHEAD = 4
-"""Fewer candidates than this waiting, or than one for as many workers: time to search for more. A batch
-is found in less time than two of them take to measure; to look further ahead would be to search without
-their results."""
+"""Fewer candidates than this waiting, or than one for as many workers: time to search for more. A
+batch is found in less time than two of them take to measure; to look further ahead would be to
+search without their results."""
 _UNMEASURED_SHARE = 0.02
 _DEATHS_OF_A_BROKEN_MACHINE = 4
 
@@ -146,7 +146,8 @@ class TuningRun:
                 yield self._finish_batch(batch)
 
     def _measure_defaults(self, *, with_seeds: bool = False) -> Iterator[TaskOutcome]:
-        """Of the tasks that are too small to search, so that the next run finds them in the cache."""
+        """Of the tasks that are too small to search, so that the next
+        run finds them in the cache."""
         waiting = [history for history in self._histories if history.needs_default]
         while not self._spending.is_out():
             history = next((x for x in waiting if self._search.is_idle(x.workload)), None)
@@ -186,7 +187,8 @@ class TuningRun:
         history.in_flight += choice.candidates
 
     def _searchable(self, history: TaskHistory) -> TaskState:
-        """With nothing new to be had while the search is busy with another task of the same child."""
+        """With nothing new to be had while the search is busy with
+        another task of the same child."""
         state = history.state()
         if self._search.is_idle(history.workload):
             return state
@@ -237,8 +239,8 @@ class TuningRun:
             raise EnvironmentUnfitError(message)
 
     def _confirm(self, stopped: Stopped) -> Iterator[TaskOutcome]:
-        """Measure the best few again, in turn, alone on the machine and with all its threads: a winner is
-        believed only then (no winner's curse)."""
+        """Measure the best few again, in turn, alone on the machine and with all its threads: a
+        winner is believed only then (no winner's curse)."""
         self._search.close()
         threads = self._request.target.threads or default_threads()
         careful = self._executor.confirming_pool(threads)

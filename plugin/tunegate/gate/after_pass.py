@@ -59,7 +59,8 @@ def _bounded_by(rule: Rule) -> int:
 
 
 def _may_fail(found: Assessment, rule: Rule) -> bool:
-    """Whether the launches that there may be would likely prove that the mean is over the margin."""
+    """Whether the launches that there may be would likely prove that
+    the mean is over the margin."""
     seen = found.modes[0]
     likely = bounds(seen.effects, looks=len(rule.looks), cells=rule.cells)
     projected = projected_launches(likely, rule.margin, looks=len(rule.looks))

@@ -30,8 +30,8 @@ _ENDLESS = 10.0
 
 
 class Assessment(msgspec.Struct, frozen=True, kw_only=True):
-    """`median` is the decision by the medians of blocks alone, after `launches` that count. `modes` are
-    those by the medians and by the means of the blocks of every start."""
+    """`median` is the decision by the medians of blocks alone, after `launches` that count. `modes`
+    are those by the medians and by the means of the blocks of every start."""
 
     launches: tuple[Launch, ...]
     bounds: Bounds
@@ -98,8 +98,8 @@ def _bounded(
 def _modes(
     launches: Sequence[Launch], probes: Sequence[Launch], rule: Rule, bounded: tuple[int, int]
 ) -> tuple[Seen, ...]:
-    """Of two kinds. A launch that does not count for its noise is a start all the same where the head is
-    slow in it: else a mode that is noisy, too, would never be seen."""
+    """Of two kinds. A launch that does not count for its noise is a start all the same where the
+    head is slow in it: else a mode that is noisy, too, would never be seen."""
     usual, others = counted(launches, rule.margin), left_out(launches, rule.margin)
     by_median = _seen(
         [x.effect for x in usual],
@@ -172,7 +172,8 @@ def _excluded(modes: Sequence[Seen], rule: Rule, inferences: int) -> Excluded:
 
 
 def _most_slow(modes: Sequence[Seen], rare: float, usual: float) -> tuple[float, Seen]:
-    """The share, and the kind, that saw most slow launches: of what is not excluded, if anything is not."""
+    """The share, and the kind, that saw most slow launches: of what is not
+    excluded, if anything is not."""
     unproven = [(share, seen) for seen in modes if rare for share in open_shares(rare, seen)]
     asked = unproven or [(usual, seen) for seen in modes]
     return max(asked, key=lambda pair: slow_starts(*pair))

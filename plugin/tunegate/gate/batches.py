@@ -1,8 +1,9 @@
-"""Launches in batches of two: non-overlapping batch means (Law & Kelton, Simulation Modeling and Analysis).
+"""Launches in batches of two: non-overlapping batch means (Law & Kelton,
+Simulation Modeling and Analysis).
 
-An effect that comes and goes from one launch to the next makes their spread wide, and the spread of the
-means of two neighbours small. Where there are enough launches a part of the error buys a second pair of
-bounds, from these means: whichever bound is the nearer one counts.
+An effect that comes and goes from one launch to the next makes their spread wide, and the spread of
+the means of two neighbours small. Where there are enough launches a part of the error buys a second
+pair of bounds, from these means: whichever bound is the nearer one counts.
 """
 
 from __future__ import annotations

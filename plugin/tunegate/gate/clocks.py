@@ -1,8 +1,9 @@
 """Which block pairs of a launch a GPU's clocks permit to count.
 
-A clock that moved for its own reasons, a device held back by its heat, or somebody else's process on it
-disturb a pair. A clock that is lower whenever one side runs does not: that side draws more power, and
-whoever ships it gets the lower clock too. Such a pair counts, and the change is called clock-mediated.
+A clock that moved for its own reasons, a device held back by its heat, or somebody else's
+process on it disturb a pair. A clock that is lower whenever one side runs does not: that side
+draws more power, and whoever ships it gets the lower clock too. Such a pair counts, and the
+change is called clock-mediated.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ _MOVED = 0.015
 """As ln of a ratio. One step of a device's clock is up to 1.1 %."""
 _STEADY, _ABSENT = 0.8, 0.2
 OWN_DOING = frozenset({"power cap"})
-"""What a program does to a device by itself, always: it may hold both sides back. The rest comes from
-outside."""
+"""What a program does to a device by itself, always: it may hold both sides back.
+The rest comes from outside."""
 
 
 def kept_pairs(base: Sequence[GpuState], head: Sequence[GpuState]) -> tuple[bool, ...]:
@@ -92,8 +93,8 @@ def _differences(base: Sequence[GpuState], head: Sequence[GpuState]) -> list[flo
 
 
 def _held_back(base: Sequence[GpuState], head: Sequence[GpuState]) -> list[bool]:
-    """A reason that comes with a side, or that a program gives itself on both, explains itself: then
-    only the pairs that are unlike the others are out of order."""
+    """A reason that comes with a side, or that a program gives itself on both, explains itself:
+    then only the pairs that are unlike the others are out of order."""
     reasons = {reason for state in (*base, *head) for reason in state.throttled}
     out = [False] * len(base)
     for reason in reasons:

@@ -1,10 +1,11 @@
 """The three-way decision over launch effects.
 
 The launch, a pair of fresh processes, is the unit of replication (Kalibera & Jones, ISMM 2013):
-what differs between launches, such as the layout of memory, is not averaged out inside one. One-sided
-Student-t bounds, the error split evenly over the planned looks: P(fail | true <= margin) <= 1 % and
-P(pass | true >= margin) <= 5 %, however many looks are used. The error of a fail is split once more,
-over what may fail: the median, and what gate.inside looks at. A pass needs all of them, and splits nothing.
+what differs between launches, such as the layout of memory, is not averaged out inside one.
+One-sided Student-t bounds, the error split evenly over the planned looks: P(fail | true <=
+margin) <= 1 % and P(pass | true >= margin) <= 5 %, however many looks are used. The error of a
+fail is split once more, over what may fail: the median, and what gate.inside looks at. A pass
+needs all of them, and splits nothing.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ def bounds(
 ) -> Bounds:
     """Bounds after these launches, for `looks` planned looks and `cells` cells gated together.
 
-    FAIL is corrected for the number of cells (one wrong cell blocks a merge; gate.holm says how many
-    there are to share with in the end); PASS needs every cell to pass, so it is not.
+    FAIL is corrected for the number of cells (one wrong cell blocks a merge; gate.holm says how
+    many there are to share with in the end); PASS needs every cell to pass, so it is not.
     """
     alone = share_alone(len(effects))
     errors = (fail_error / (looks * cells), PASS_ERROR / looks)
@@ -86,8 +87,8 @@ def projected_launches(
     found: Bounds, margin: float, *, looks: int, nearer_by: float = 0.0
 ) -> int | None:
     """How many launches would likely decide; None where the effect is on the margin itself. With
-    `nearer_by` the answer is for an effect that is so much clearer than it looks: who gives up should
-    be wrong about it by less than that."""
+    `nearer_by` the answer is for an effect that is so much clearer than it looks: who gives up
+    should be wrong about it by less than that."""
     distance = abs(margin - found.center) + nearer_by
     if distance < MIN_SPREAD / 10:
         return None

@@ -1,5 +1,6 @@
-"""Student's t, the beta, the binomial and the normal distribution, from SciPy: imported at the first
-question, because half of what a command takes to start would be this import, and few commands ask."""
+"""Student's t, the beta, the binomial and the normal distribution, from SciPy: imported
+at the first question, because half of what a command takes to start would be this
+import, and few commands ask."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What must not decide: launches that something else disturbed, and machines that cannot hold still.
+"""What must not decide: launches that something else disturbed, and
+machines that cannot hold still.
 
 Both guards look at how steady times were, never at which side was slower: leaving a launch out for
 its noise moves no verdict to either side.
@@ -21,9 +22,9 @@ _SPREADS = 4.0
 
 
 def undisturbed(noises: Sequence[float], margin: float) -> tuple[bool, ...]:
-    """Which launches count: those whose own noise is small beside the margin, or usual here. `noises`
-    are standard errors of launch effects, infinite where a launch must not count; a machine that is
-    always noisy keeps its launches, their spread makes its bounds wide enough."""
+    """Which launches count: those whose own noise is small beside the margin, or usual here.
+    `noises` are standard errors of launch effects, infinite where a launch must not count; a
+    machine that is always noisy keeps its launches, their spread makes its bounds wide enough."""
     limit = noise_limit(noises, margin)
     return tuple(noise <= limit and math.isfinite(noise) for noise in noises)
 
@@ -34,9 +35,9 @@ def noise_limit(noises: Sequence[float], margin: float) -> float:
 
 
 def possible_error(noises: Sequence[float], canaries: Sequence[float], margin: float) -> float:
-    """What the disturbance of a machine can have added to an effect: the noise of a launch that still
-    counted, and the largest effect that was seen of the base against itself. A verdict that stands with
-    twice that against it is right on any machine."""
+    """What the disturbance of a machine can have added to an effect: the noise of a launch that
+    still counted, and the largest effect that was seen of the base against itself. A verdict that
+    stands with twice that against it is right on any machine."""
     largest = max((abs(effect) for effect in canaries), default=0.0)
     return 2 * (noise_limit(noises, margin) + largest)
 
@@ -47,8 +48,8 @@ def is_too_disturbed(kept: Sequence[bool]) -> bool:
 
 
 def may_settle(launches: int, budget: int) -> bool:
-    """Whether to wait for the end of a burst instead of giving the machine up: a third of six launches
-    is soon hit, a third of twelve is no accident."""
+    """Whether to wait for the end of a burst instead of giving the machine up: a third of six
+    launches is soon hit, a third of twelve is no accident."""
     return launches < min(SETTLED_BY, budget)
 
 

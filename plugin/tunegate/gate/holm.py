@@ -1,8 +1,10 @@
-"""Several cells gated together: Holm's step-down (Holm, Scandinavian Journal of Statistics 6, 1979).
+"""Several cells gated together: Holm's step-down (Holm, Scandinavian
+Journal of Statistics 6, 1979).
 
-One wrong fail of any cell blocks a merge, so FAIL shares its error between the cells. A cell that has
-failed needs none of it any more: the clearest one is judged with the error split over all, the next
-with it split over the others, until one is not clear enough. PASS needs every cell, and is not shared.
+One wrong fail of any cell blocks a merge, so FAIL shares its error between the cells. A cell
+that has failed needs none of it any more: the clearest one is judged with the error split
+over all, the next with it split over the others, until one is not clear enough. PASS needs
+every cell, and is not shared.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """What the median of a block hides: the mean and the slow end of the latencies inside a launch.
 
-Each is a test of its own over launches, with Student's t as for the median. The mean of a launch is the
-Hodges-Lehmann estimate over its pairs of block means, which a few disturbed blocks hardly move and a
-slow inference in every block does. A percentile of a launch is that of all its inferences; on a machine
-whose base alone scatters too much there it is not resolved, and then it may fail but holds nothing up.
+Each is a test of its own over launches, with Student's t as for the median. The mean of a launch
+is the Hodges-Lehmann estimate over its pairs of block means, which a few disturbed blocks hardly
+move and a slow inference in every block does. A percentile of a launch is that of all its
+inferences; on a machine whose base alone scatters too much there it is not resolved, and then it
+may fail but holds nothing up.
 """
 
 from __future__ import annotations
@@ -101,13 +102,14 @@ def _decision(found: Bounds, margin: float, *, may_hold_up: bool) -> Decision:
 
 
 def _has_enough(sides: Sequence[tuple[Histogram, Histogram]], share: float) -> bool:
-    """Whether each side of each launch has an inference beyond the percentile: one of 60 tells no p99."""
+    """Whether each side of each launch has an inference beyond the
+    percentile: one of 60 tells no p99."""
     return all(total(times) * (1 - share) >= 1 - _ROUNDING for side in sides for times in side)
 
 
 def _machine_tells(bases: Sequence[Histogram], share: float, margin: float, looks: int) -> bool:
-    """Whether a head that scatters as the base does would be told apart. The head's own scatter is not
-    asked: it must not buy itself a way out."""
+    """Whether a head that scatters as the base does would be told apart. The head's own scatter is
+    not asked: it must not buy itself a way out."""
     over = [math.log(quantile_ms(base, share) / quantile_ms(base, 0.5)) for base in bases]
     error = math.sqrt(2 / len(over)) * statistics.stdev(over)
     return t_quantile(len(over) - 1, 1 - PASS_ERROR / looks) * error <= margin * _SUSPICIOUS

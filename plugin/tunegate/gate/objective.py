@@ -1,4 +1,5 @@
-"""An absolute latency objective: p percent of inferences within a limit, by the exact binomial rule.
+"""An absolute latency objective: p percent of inferences within a
+limit, by the exact binomial rule.
 
 The number of inferences over the limit is binomial; its one-sided Clopper-Pearson bounds decide, as
 MLPerf's early stopping does (inference_rules.adoc, Appendix "Early Stopping").

@@ -23,10 +23,10 @@ Stop = Literal["decided", "hopeless", "budget", "disturbed"]
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """What was fixed before measuring. `margin_percent` is the slowdown that fails; the error is split
-    over all `looks`, those after `paid` launches are an extension. `tail_margin_percent` is that of the
-    mean and the tail inside a launch; slow modes of the share `rare` of the launches, or a larger one, are
-    looked for after a pass, none where it is 0."""
+    """What was fixed before measuring. `margin_percent` is the slowdown that fails; the error is
+    split over all `looks`, those after `paid` launches are an extension. `tail_margin_percent` is
+    that of the mean and the tail inside a launch; slow modes of the share `rare` of the launches,
+    or a larger one, are looked for after a pass, none where it is 0."""
 
     margin_percent: float
     looks: tuple[int, ...]
@@ -55,9 +55,9 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def stop_after(effects: Sequence[float], rule: Rule) -> Stop | None:
-    """Why to stop after these launches, or None to go on. Between looks it always goes on; launches
-    after the last look do not count. After the budget only for an answer that the extension is likely
-    to give."""
+    """Why to stop after these launches, or None to go on. Between looks it always goes on;
+    launches after the last look do not count. After the budget only for an answer that the
+    extension is likely to give."""
     is_last = len(effects) >= rule.looks[-1]
     if not is_last and len(effects) not in rule.looks:
         return None
@@ -104,8 +104,8 @@ def _stands(counted: Sequence[float], rule: Rule, slack: float) -> bool:
 
 
 def likely_end(effects: Sequence[float], rule: Rule) -> int:
-    """The look that is likely to decide: the first one before anything is known, and the last of the
-    budget where it is not in sight."""
+    """The look that is likely to decide: the first one before anything is known, and the last of
+    the budget where it is not in sight."""
     likely: int | None = rule.looks[0]
     if len(effects) > 1:
         found = bounds(effects, looks=len(rule.looks), cells=rule.cells)

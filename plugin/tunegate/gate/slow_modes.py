@@ -1,12 +1,12 @@
 """Launches that are slow only sometimes: which share of such launches has been excluded.
 
-A slow mode is a share of the launches with one effect, beside the usual one. The mean over launches is
-what users pay: a mode of a share matters where it lifts that mean to the worst that may pass. Half way
-between the usual effect and such a mode lies its cut-off. How many of the launches are over it is
-binomial, so one lower tail of the binomial distribution (Clopper & Pearson, Biometrika 26, 1934) says
-which shares are too large for what was seen. Two such answers may be asked for, planned beforehand: the
-error of a pass is split between them. Over many launches the bounds of the gate answer as well: one slow
-launch among them, and they are too wide for a pass.
+A slow mode is a share of the launches with one effect, beside the usual one. The mean over launches
+is what users pay: a mode of a share matters where it lifts that mean to the worst that may pass.
+Half way between the usual effect and such a mode lies its cut-off. How many of the launches are
+over it is binomial, so one lower tail of the binomial distribution (Clopper & Pearson, Biometrika
+26, 1934) says which shares are too large for what was seen. Two such answers may be asked for,
+planned beforehand: the error of a pass is split between them. Over many launches the bounds of the
+gate answer as well: one slow launch among them, and they are too wide for a pass.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from tunegate.gate.distributions import binomial_at_most, normal_probability
 from tunegate.gate.objective import lower_share
 
 FIRST_ERROR, SECOND_ERROR = 0.03, 0.013
-"""With what both ways of the second answer do not share they are the error of a pass. For the first a
-share of 0.2 wants 16 starts, and none of them slow."""
+"""With what both ways of the second answer do not share they are the error of a pass. For the first
+a share of 0.2 wants 16 starts, and none of them slow."""
 POINTS_PERCENT = 2.0
 """So much over the margin the mean must be, before a mode of launches is promised to be found."""
 MAX_SHARE = 0.6
@@ -34,11 +34,11 @@ _MIN_SPREAD = 0.0002
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """The effects, ln(head / base), of all starts of the head; those of `paired` launches also say how
-    often the base's side is the slow one. `worst` is the ln of the mean that must not pass. The bounds of
-    `bounded` launches passed: they know nothing of what was `probed`, or of launches that were
-    `left_out` for their noise though one side was slow in them. `second` is the number of starts that was
-    planned for the second answer, where the first one has been given."""
+    """The effects, ln(head / base), of all starts of the head; those of `paired` launches also say
+    how often the base's side is the slow one. `worst` is the ln of the mean that must not pass. The
+    bounds of `bounded` launches passed: they know nothing of what was `probed`, or of launches that
+    were `left_out` for their noise though one side was slow in them. `second` is the number of
+    starts that was planned for the second answer, where the first one has been given."""
 
     effects: tuple[float, ...]
     paired: tuple[float, ...]
@@ -76,8 +76,8 @@ def lowest_cut_off(usual: float, worst: float) -> float:
 
 
 def is_excluded(share: float, seen: Seen) -> bool:
-    """Whether a mode of that share, and as slow as matters, would hardly ever have shown so few slow
-    launches. Where the usual launch is too slow already, nothing is."""
+    """Whether a mode of that share, and as slow as matters, would hardly ever have shown so few
+    slow launches. Where the usual launch is too slow already, nothing is."""
     if seen.usual >= seen.worst:
         return False
     cut = cut_off(share, seen.usual, seen.worst)
@@ -105,8 +105,8 @@ def excluded_share(seen: Seen) -> float | None:
 
 
 def slow_starts(rare: float, seen: Seen) -> int:
-    """How many starts were over the cut-off of the rarest mode that is asked about; none where the usual
-    start is too slow already."""
+    """How many starts were over the cut-off of the rarest mode that is asked about; none where the
+    usual start is too slow already."""
     if seen.usual >= seen.worst:
         return 0
     cut = cut_off(rare, seen.usual, seen.worst)
@@ -119,8 +119,8 @@ def starts_needed(rare: float, error: float = FIRST_ERROR) -> int:
 
 
 def second_look(rare: float, seen: Seen, most: int) -> int | None:
-    """How many starts would exclude the share with the rest of the error, if none of those to come were
-    slow; None where `most` would not do."""
+    """How many starts would exclude the share with the rest of the error, if none of those to come
+    were slow; None where `most` would not do."""
     usual = seen.usual
     for wanted in range(len(seen.effects) + 1, most + 1):
         quiet = (usual,) * (wanted - len(seen.effects))
@@ -140,8 +140,8 @@ def _is_bounded(share: float, cut: float, seen: Seen) -> bool:
 
 
 def _is_counted(share: float, cut: float, seen: Seen) -> bool:
-    """By the number of slow starts. Noise may hide one, and a machine may slow down either side: both are
-    in it. Who goes on after the second answer does not ask again."""
+    """By the number of slow starts. Noise may hide one, and a machine may slow down either side:
+    both are in it. Who goes on after the second answer does not ask again."""
     if seen.second is not None and len(seen.effects) > seen.second:
         return False
     slow = sum(effect >= cut for effect in seen.effects)

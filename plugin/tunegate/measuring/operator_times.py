@@ -13,7 +13,8 @@ _TURNS = ("base", "head", "head", "base")
 
 
 def operator_times(base: Path, head: Path, benchmarker: Benchmarker) -> dict[str, dict[str, float]]:
-    """Milliseconds of one inference, by side and operator, of two artifacts. Raises MeasurementError."""
+    """Milliseconds of one inference, by side and operator, of two
+    artifacts. Raises MeasurementError."""
     artifacts = {"base": base, "head": head}
     found: dict[str, list[Mapping[str, float]]] = {side: [] for side in artifacts}
     for side in _TURNS:

@@ -1,4 +1,5 @@
-"""Launch after launch of one cell, until the question is answered or the machine cannot answer it."""
+"""Launch after launch of one cell, until the question is answered or
+the machine cannot answer it."""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ _MIN_PROBING_SECONDS = 60.0
 
 
 class Progressing(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a cell is: launches that count, of at most so many; the seconds until an answer is likely;
-    the interval in percent. Once that passes, `probes` of at most so many short looks."""
+    """How far a cell is: launches that count, of at most so many; the seconds until an answer is
+    likely; the interval in percent. Once that passes, `probes` of at most so many short looks."""
 
     launches: int
     most: int
@@ -44,8 +45,8 @@ class Progressing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PairedLaunches(msgspec.Struct, frozen=True, kw_only=True):
-    """All launches in order, also those that do not count. `probes` are short looks at more starts of the
-    head, `starts` the numbers of them at which slow modes were asked about."""
+    """All launches in order, also those that do not count. `probes` are short looks at more starts
+    of the head, `starts` the numbers of them at which slow modes were asked about."""
 
     launches: tuple[Launch, ...]
     canaries: tuple[float, ...]

@@ -1,4 +1,5 @@
-"""What makes latencies of base and head those of other work: other inputs, and random numbers from a seed."""
+"""What makes latencies of base and head those of other work: other inputs, and
+random numbers from a seed."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ def reshaped(
 
 
 def seeded(path: ModelPath, before: tuple[str, ...], after: tuple[str, ...]) -> PolicyChange | None:
-    """Random numbers from a seed are the same in every process: a model can know when to be slow."""
+    """Random numbers from a seed are the same in every process: a
+    model can know when to be slow."""
     if set(after) <= set(before):
         return None
     old, new = (", ".join(kinds) or "none" for kinds in (before, after))

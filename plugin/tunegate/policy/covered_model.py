@@ -36,7 +36,8 @@ class Asked(NamedTuple):
 
 
 def asked_of(model: CoveredModel, base: Config, head: Config, inputs_of: InputsOf) -> Asked:
-    """The base's shapes where they still fit, its objective or a stricter one, its targets and more."""
+    """The base's shapes where they still fit, its objective or a
+    stricter one, its targets and more."""
     shapes, shape_changes = _shapes(model, inputs_of)
     objective, objective_changes = _objective(model)
     targets, target_changes = _targets(model, base, head)

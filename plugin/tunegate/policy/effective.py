@@ -1,7 +1,7 @@
 """The configuration that judges a change: the base's, made stricter by the head's.
 
-What the head loosens has no effect on its own verdict. It is told as a policy change and counts once
-it is merged.
+What the head loosens has no effect on its own verdict. It is told as a policy
+change and counts once it is merged.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which of two values counts, for each key of the configuration.
 
-A key that is named here has an order: the stricter value counts, whoever wrote it. Every other key has
-none: the base's value counts.
+A key that is named here has an order: the stricter value counts, whoever wrote it. Every other key
+has none: the base's value counts.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ Strictness = Callable[[Any], float]
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one section. `ordered` are keys with an order; `filled` are keys that the head may set where
-    the base has none."""
+    """Of one section. `ordered` are keys with an order; `filled` are keys that the head may
+    set where the base has none."""
 
     ordered: Mapping[str, Strictness] = {}
     filled: frozenset[str] = frozenset()
@@ -59,8 +59,8 @@ GATE = Rules(
         "waiver_trailers": smaller,
     }
 )
-# A change that is tuned less, or built from fewer records, is not judged more strictly: a base below its
-# best lets a slower head pass.
+# A change that is tuned less, or built from fewer records, is not judged more strictly: a base
+# below its best lets a slower head pass.
 BUDGET = Rules()
 CACHE = Rules()
 TARGET = Rules(filled=frozenset({"usd_per_hour", "expect_gpu"}))

@@ -12,8 +12,8 @@ from tunegate.artifacts.waivers import Waiver
 
 
 class Waivers(msgspec.Struct, frozen=True, kw_only=True):
-    """`counting` are those that this verdict knows. `pending` are those of the head that it does not:
-    they count once they are merged."""
+    """`counting` are those that this verdict knows. `pending` are those of the head that it does
+    not: they count once they are merged."""
 
     counting: tuple[Waiver, ...] = ()
     pending: tuple[Waiver, ...] = ()
@@ -24,8 +24,8 @@ NO_WAIVERS = Waivers()
 
 
 def merged_waivers(base: Sequence[Waiver], head: Sequence[Waiver], file: str) -> Waivers:
-    """`file` is what the two versions are called. A waiver that the head removes, lowers or shortens
-    counts as the head has it."""
+    """`file` is what the two versions are called. A waiver that the head removes, lowers or
+    shortens counts as the head has it."""
     before = {waiver.cell: waiver for waiver in base}
     after = {waiver.cell: waiver for waiver in head}
     return Waivers(

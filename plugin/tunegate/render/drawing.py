@@ -1,6 +1,7 @@
 """Matplotlib, loaded where no file of a checkout can configure it.
 
-It reads `matplotlibrc` of the working directory, which may name a module to import or a program to run.
+It reads `matplotlibrc` of the working directory, which may name a module
+to import or a program to run.
 """
 
 from __future__ import annotations

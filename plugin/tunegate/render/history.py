@@ -1,4 +1,5 @@
-"""The history as one HTML file: latency over runs for each model on each machine, releases marked."""
+"""The history as one HTML file: latency over runs for each model on
+each machine, releases marked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The operators of a report as rows: what each costs, where its schedule is from, what it gained."""
+"""The operators of a report as rows: what each costs, where its
+schedule is from, what it gained."""
 
 from __future__ import annotations
 

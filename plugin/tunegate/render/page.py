@@ -1,4 +1,5 @@
-"""What every HTML page of ours is made with: templates in which no text can be anything but text."""
+"""What every HTML page of ours is made with: templates in which no
+text can be anything but text."""
 
 from __future__ import annotations
 

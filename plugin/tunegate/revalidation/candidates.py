@@ -1,8 +1,8 @@
 """Records of others on their way into the zone: measured again here, or not believed.
 
 Nothing is copied. What a record proposes is rebuilt from this repository's own modules, its numbers
-are compared with the default schedule's, and it is timed beside what the zone has; what wins becomes
-a new record of this run.
+are compared with the default schedule's, and it is timed beside what the zone has; what wins
+becomes a new record of this run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Try the gate out on a machine: the same against itself, then with waits of a known length put in."""
+"""Try the gate out on a machine: the same against itself, then with
+waits of a known length put in."""
 
 from __future__ import annotations
 
@@ -51,8 +52,8 @@ class Qualification(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def wrong(self) -> tuple[Injected, ...]:
-        """Gates that said what is not true: a fail without a slowdown over the margin, or a pass over
-        it."""
+        """Gates that said what is not true: a fail without a slowdown over
+        the margin, or a pass over it."""
         margin = self.margin_percent or 0.0
         return tuple(
             each

@@ -1,7 +1,8 @@
-"""Stage: where the base of a model cannot be compiled, the nearest earlier version of it takes its place.
+"""Stage: where the base of a model cannot be compiled, the nearest earlier
+version of it takes its place.
 
-Chosen before anything is looked up or tuned: a base that is compared with gets the best schedules that
-are known for it, like the head.
+Chosen before anything is looked up or tuned: a base that is compared with gets the best schedules
+that are known for it, like the head.
 """
 
 from __future__ import annotations

@@ -15,7 +15,8 @@ ModelFiles = Mapping[tuple[ModelPath, Side], Path]
 
 
 class Exported(NamedTuple):
-    """`broken_bases` are models whose base is no model, and why: they have no file for that side."""
+    """`broken_bases` are models whose base is no model, and why: they
+    have no file for that side."""
 
     files: ModelFiles
     broken_bases: Mapping[ModelPath, str]
@@ -54,7 +55,8 @@ def _identity(version: ModelVersion) -> str:
 
 
 def versions(change: ModelChange) -> dict[Side, ModelVersion]:
-    """The sides of a change that must be compiled: none of a model that is gone or merely renamed."""
+    """The sides of a change that must be compiled: none of a model
+    that is gone or merely renamed."""
     if change.kind in {"deleted", "renamed", "unreadable"}:
         return {}
     sides: dict[Side, ModelVersion] = {}

@@ -1,7 +1,8 @@
 """Say which model of the base each model of the head is to be compared with.
 
-A model is itself where its path is the same. One that is gone is looked for among the new files: by its
-bytes, then by its graph, its name and its parts. Nothing that the base covers disappears unseen.
+A model is itself where its path is the same. One that is gone is looked for among the
+new files: by its bytes, then by its graph, its name and its parts. Nothing that the
+base covers disappears unseen.
 """
 
 from __future__ import annotations
@@ -84,8 +85,8 @@ def _same_bytes(gone: Found, new: Found) -> dict[ModelPath, ModelPath]:
 
 
 def _moved(reader: ModelReader, gone: Found, new: Found, base: Found) -> dict[ModelPath, ModelPath]:
-    """New path -> old one: the most alike first, and in the end the only two that are left, where that
-    is a new file."""
+    """New path -> old one: the most alike first, and in the end the only two that are
+    left, where that is a new file."""
     if not gone or not new:
         return {}
     is_small = len(gone) * len(new) <= LOOKED_INTO

@@ -64,9 +64,10 @@ def build(
 def best_records(
     plan: TuningPlan, outcomes: Sequence[TuningOutcome]
 ) -> tuple[Best, dict[WorkloadKey, Source]]:
-    """For every task its records, best first: this run's before those of trusted zones. A task that nothing was measured
-    for gets those of its neighbours: better than nothing, and marked as not verified. What the run's own zone claims and
-    nothing has measured is used, on both sides alike, only where trusted zones have nothing at all."""
+    """For every task its records, best first: this run's before those of trusted zones. A task that
+    nothing was measured for gets those of its neighbours: better than nothing, and marked as not
+    verified. What the run's own zone claims and nothing has measured is used, on both sides alike,
+    only where trusted zones have nothing at all."""
     best, sources = _trusted(plan)
     tried = set()
     for task in (task for outcome in outcomes for task in outcome.tasks):

@@ -104,7 +104,8 @@ def _compare(
 
 
 def _excluded_with_floor(found: Assessment, probes: Sequence[Launch], gate: GateConfig) -> Excluded:
-    """Where the medians are only slower by less than the floor, all starts together must be, too."""
+    """Where the medians are only slower by less than the floor, all
+    starts together must be, too."""
     if found.median != "fail":
         return found.excluded
     starts = (*found.launches, *probes)
@@ -134,7 +135,8 @@ def _without_launches(measured: CellMeasurement) -> Comparison:
 
 
 def _with_floor(decision: Decision, base_ms: float, head_ms: float, gate: GateConfig) -> Decision:
-    """Below some 20 microseconds a percentage alone flaps: the absolute floor must be exceeded too."""
+    """Below some 20 microseconds a percentage alone flaps: the absolute
+    floor must be exceeded too."""
     microseconds = (head_ms - base_ms) * 1e3
     return "pass" if decision == "fail" and microseconds < gate.absolute_floor_us else decision
 

@@ -33,9 +33,9 @@ def detect(
 ) -> ChangeSet:
     """Only models whose stored bytes differ, or what may be their data, are opened.
 
-    `config` is the head's; `base_config` None: there is none. What is asked of a model that the base
-    covers is the base's to say. Raises ConfigError, naming the configuration, for a glob that matches
-    nothing on either side.
+    `config` is the head's; `base_config` None: there is none. What is asked of a model that the
+    base covers is the base's to say. Raises ConfigError, naming the configuration, for a glob that
+    matches nothing on either side.
     """
     head = reader.models(revisions.head)
     base = {} if revisions.base is None else reader.models(revisions.base)
@@ -200,7 +200,8 @@ def _unreadable(
 
 
 def _of_other_work(reader: ModelReader, changes: Sequence[ModelChange]) -> Iterator[PolicyChange]:
-    """A model of another batch is faster, and does less; one that counts its inferences hides them."""
+    """A model of another batch is faster, and does less; one that
+    counts its inferences hides them."""
     for change in changes:
         if change.change != "structural" or change.base is None or change.head is None:
             continue

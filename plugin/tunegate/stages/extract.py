@@ -25,7 +25,8 @@ def extract(
     workdir: Path,
     progress: Progress,
 ) -> TaskSet:
-    """Both sides are always looked at: a change of weights alone rarely makes other tasks, but it can.
+    """Both sides are always looked at: a change of weights alone rarely
+    makes other tasks, but it can.
 
     Raises ModelError for a head model that cannot be compiled; it is a note, like a base model that
     cannot be, where it is a valid model and its target allows ONNX Runtime.

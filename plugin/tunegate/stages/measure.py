@@ -44,7 +44,8 @@ def measure(
     inferences: Mapping[ModelPath, int] | None = None,
     seed: str = "",
 ) -> MeasurementRun:
-    """`seed` is the benchmarker's. `inferences` are how many an objective needs of a model without a base. A trouble with one cell is that cell's `error`; the others are measured all the same."""
+    """`seed` is the benchmarker's. `inferences` are how many an objective needs of a model without
+    a base. A trouble with one cell is that cell's `error`; the others are measured all the same."""
     compared = sum(map(_is_compared, builds))
     cells = []
     for built in builds:
@@ -140,7 +141,8 @@ def _taken_apart(
     gate: GateConfig,
     benchmarker: Benchmarker,
 ) -> CellMeasurement:
-    """What every operator takes inside the model, on both sides, where there is a change to explain."""
+    """What every operator takes inside the model, on both sides, where
+    there is a change to explain."""
     effect = statistics.fmean(launch.effect for launch in measured.launches)
     if 100 * abs(effect) < EXPLAINED * gate.margin_percent or not built.base or not built.head:
         return measured

@@ -11,8 +11,8 @@ from tunegate_cache.format.records import ExactHit, Lookup
 
 
 def refreshed(shard: Shard, index: TaskIndex) -> Shard:
-    """Ask again about every task that is still to be tuned: an attempt that was killed has published
-    what it finished, and the next one starts from there."""
+    """Ask again about every task that is still to be tuned: an attempt that was killed has
+    published what it finished, and the next one starts from there."""
     to_tune = [planned.resolved.task for planned in shard.tasks if planned.trials]
     if not to_tune:
         return shard

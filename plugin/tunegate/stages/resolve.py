@@ -13,9 +13,9 @@ from tunegate.tuning.unfinished import taken_up
 
 
 def resolve(task_set: TaskSet, index: TaskIndex, config: Config) -> Resolution:
-    """An exact hit, a transfer from the nearest shapes, or a counted miss for each task, from trusted zones; and beside it
-    what only the run's own zone claims. Records that are faster than any hardware are not believed, and what an earlier run
-    left unfinished is no answer."""
+    """An exact hit, a transfer from the nearest shapes, or a counted miss for each task, from
+    trusted zones; and beside it what only the run's own zone claims. Records that are faster than
+    any hardware are not believed, and what an earlier run left unfinished is no answer."""
     kinds = {target.name: target.kind for target in config.targets}
     wanted = [(task.key, task.shape) for task in task_set.tasks]
     fastest = {task.key: fastest_nanoseconds(task, kinds[task.target]) for task in task_set.tasks}

@@ -108,7 +108,8 @@ class _Publisher:
         return is_published
 
     def settle(self) -> tuple[str, ...]:
-        """What to say of records that the cache has not got, after a last wait for those on their way."""
+        """What to say of records that the cache has not got, after a last
+        wait for those on their way."""
         waiting = 0
         with suppress(KeyboardInterrupt, CancelledError):
             waiting = self._index.settle(_SETTLE_SECONDS)

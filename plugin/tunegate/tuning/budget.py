@@ -65,7 +65,8 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
     trials: int = 0
 
     def at(self, *, seconds: float, trials: int) -> Spending:
-        """The state when this much is spent in total. A clock that steps back gives nothing back."""
+        """The state when this much is spent in total. A clock that
+        steps back gives nothing back."""
         return Spending(
             budget=self.budget,
             seconds=max(self.seconds, seconds),

@@ -36,8 +36,8 @@ def picks(
     """Every draft once, in the order in which to try them: some will not apply. Higher scores are
     better; without scores the order is random. `wanted` is how many the batch takes: a draft that
     would not be among them is rejected. The first is never one of these: it may be all that a task
-    gets. Of drafts that are `alike` a batch takes the best only: where the scores are wrong, they are
-    wrong about all of them."""
+    gets. Of drafts that are `alike` a batch takes the best only: where the scores are wrong, they
+    are wrong about all of them."""
     if scores is None:
         order = chance.sample(range(len(alike)), len(alike))
         yield from (Pick(index, "random") for index in order)

@@ -1,7 +1,7 @@
 """What only the zone says that a run writes and that nobody vouches for: a pull request's own.
 
-It never ranks beside what is trusted. What it proposes is measured in this run before it counts, on either side; and it ends the
-search of a task only where that can harm nobody but the pull request.
+It never ranks beside what is trusted. What it proposes is measured in this run before it counts, on
+either side; and it ends the search of a task only where that can harm nobody but the pull request.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit, T
 MOST = 2
 """Of a task's claims; each costs a build and two measurements."""
 CHECKED = 16
-"""So many drafts of this run's own search must have nothing better, before a claim ends the search of a task that the base
-uses. Else a slow schedule could stand in for the search, and slow the base down."""
+"""So many drafts of this run's own search must have nothing better, before a claim ends
+the search of a task that the base uses. Else a slow schedule could stand in for the
+search, and slow the base down."""
 
 
 def claims_beside(trusted: Lookup, own: ExactHit | TransferHit | None) -> Claims | None:
@@ -32,8 +33,8 @@ def claims_beside(trusted: Lookup, own: ExactHit | TransferHit | None) -> Claims
 
 
 def is_settled(resolved: ResolvedTask) -> bool:
-    """Nothing is to be searched: trusted zones have the answer, or the pull request's own search of a task that only the
-    head has was ended."""
+    """Nothing is to be searched: trusted zones have the answer, or the pull request's own search of
+    a task that only the head has was ended."""
     if isinstance(resolved.lookup, ExactHit):
         return True
     claims = resolved.claims

@@ -31,8 +31,8 @@ class Draft(NamedTuple):
 
 class DraftSpace:
     """What can be decided. `templates` have the `extent` of every tile, and for a compute location
-    the highest one that was seen as its `extent`. Those in `seldom` get fewer random drafts; what is
-    good among them is followed like any other."""
+    the highest one that was seen as its `extent`. Those in `seldom` get fewer random drafts; what
+    is good among them is followed like any other."""
 
     def __init__(
         self,

@@ -1,8 +1,9 @@
 """How many of a task's candidates are measured again before one of them is believed.
 
-DOPpler (IEEE TPDS 2023) ranks the best hundredth again, alone, whatever the first look said. Here it is those that the error
-of a look may have put behind, as many as the trials of the task are worth; and once more those that this has not told apart,
-so that a slow moment of the machine is nobody's.
+DOPpler (IEEE TPDS 2023) ranks the best hundredth again, alone, whatever the first look
+said. Here it is those that the error of a look may have put behind, as many as the trials
+of the task are worth; and once more those that this has not told apart, so that a slow
+moment of the machine is nobody's.
 """
 
 from __future__ import annotations

@@ -35,9 +35,9 @@ INFORMED = Pace(0.03, 0.15)
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
-    """One finished batch: its candidates (failed ones included), the seconds they took, and the best
-    time per call of the task after it (None while nothing has run). What the default schedule took, which comes
-    once and may be very slow, stands apart."""
+    """One finished batch: its candidates (failed ones included), the seconds they took, and the
+    best time per call of the task after it (None while nothing has run). What the default schedule
+    took, which comes once and may be very slow, stands apart."""
 
     trials: int
     seconds: float

@@ -27,10 +27,11 @@ MATTERS = 0.01
 
 
 class SearchPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """What may be tuned about the tuning. `noise` is the relative improvement that is believed. By `first_round_seconds` after
-    the start, or half of the time if that is earlier, all tasks that matter shall have been given their first batch.
-    `look_share` of what is left may go to a look, with `look_batch` candidates, at each task that is believed not to
-    matter. `min_gain_percent_per_minute` of the end-to-end time is what a batch must promise."""
+    """What may be tuned about the tuning. `noise` is the relative improvement that is believed. By
+    `first_round_seconds` after the start, or half of the time if that is earlier, all tasks that
+    matter shall have been given their first batch. `look_share` of what is left may go to a look,
+    with `look_batch` candidates, at each task that is believed not to matter.
+    `min_gain_percent_per_minute` of the end-to-end time is what a batch must promise."""
 
     first_batch: int = 8
     look_batch: int = 2
@@ -50,8 +51,8 @@ _IN_FLIGHT_PER_WORKER = 1.5
 
 
 def policy_for(workers: int, tasks: int) -> SearchPolicy:
-    """With batches as large as it takes to keep all workers busy with few tasks, as a task gets its next
-    batch when the last one is back."""
+    """With batches as large as it takes to keep all workers busy with few tasks, as a task gets its
+    next batch when the last one is back."""
     wanted = -(-int(_IN_FLIGHT_PER_WORKER * workers) // max(1, tasks))
     batch = max(DEFAULT_POLICY.batch, wanted)
     return msgspec.structs.replace(DEFAULT_POLICY, batch=batch, first_batch=batch)
@@ -60,10 +61,10 @@ def policy_for(workers: int, tasks: int) -> SearchPolicy:
 class TaskState(msgspec.Struct, frozen=True, kw_only=True):
     """All that is known of a task between batches.
 
-    `prior_ms` stands in until something is measured; `room` is the share of its time that tuning
-    is expected to save at best; `flops` and `bytes_moved` are of one call; `pace` is that of its search; `history` holds the
-    finished batches; `in_flight` counts candidates handed out and not back yet; `exhausted` means
-    that the search has nothing new.
+    `prior_ms` stands in until something is measured; `room` is the share of its time that tuning is
+    expected to save at best; `flops` and `bytes_moved` are of one call; `pace` is that of its
+    search; `history` holds the finished batches; `in_flight` counts candidates handed out and not
+    back yet; `exhausted` means that the search has nothing new.
     """
 
     weight: int
@@ -152,7 +153,8 @@ def _is_open(state: TaskState) -> bool:
 def _first_batch(
     states: Sequence[TaskState], waiting: int, left: Left, policy: SearchPolicy
 ) -> int:
-    """Smaller than usual, down to one, when the time would not reach all that wait for their first batch."""
+    """Smaller than usual, down to one, when the time would not reach all that
+    wait for their first batch."""
     affordable = float(policy.first_batch)
     if left.trials is not None:
         affordable = min(affordable, left.trials / waiting)
@@ -195,7 +197,8 @@ def _most_gainful(states: Sequence[TaskState], policy: SearchPolicy) -> int | No
 
 
 def _has_its_results(state: TaskState, policy: SearchPolicy) -> bool:
-    """True once at most the tail of a batch is missing, so that the search knows what it learned."""
+    """True once at most the tail of a batch is missing, so that the
+    search knows what it learned."""
     if not state.history:
         return state.in_flight == 0
     return state.in_flight <= policy.batch // 4

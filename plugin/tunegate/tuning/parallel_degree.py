@@ -38,8 +38,8 @@ def adjusted(
     """The degree for the next batch, 1 to `most`, after one whose times were off by `error` (mean,
     relative) and in which `failures` candidates failed only because others ran beside them.
 
-    Two things are not in the source. The published step down, floor(0.8 (n + 1)), gives n again
-    for 2 to 4; here a degree that is too much always falls by at least one. And a device has an end.
+    Two things are not in the source. The published step down, floor(0.8 (n + 1)), gives n again for
+    2 to 4; here a degree that is too much always falls by at least one. And a device has an end.
     """
     tried = degree.now + 1
     if error > policy.tolerance or failures > int(degree.now * policy.tolerance):

@@ -1,7 +1,8 @@
-"""A task that an earlier run began and did not bring to its end: killed, cancelled, or out of budget.
+"""A task that an earlier run began and did not bring to its end:
+killed, cancelled, or out of budget.
 
-What it measured is in the cache, but nothing was measured with care, so that nothing is an answer yet. A search
-goes on from there.
+What it measured is in the cache, but nothing was measured with care, so that nothing is an answer
+yet. A search goes on from there.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ def is_taken_up(key: WorkloadKey, lookup: Lookup) -> bool:
 
 
 def is_unfinished(lookup: ExactHit) -> bool:
-    """Going by the device whose records come first. A task too small to search has its default schedule measured, no
-    more, and is finished."""
+    """Going by the device whose records come first. A task too small to search has its default
+    schedule measured, no more, and is finished."""
     first = lookup.records[0].device.name
     here = [record for record in lookup.records if record.device.name == first]
     is_searched = any(record.template for record in here)

@@ -21,8 +21,8 @@ from tunegate.verdict.assurances import assured, slow_starts, slower_inside, und
 
 
 class Policies(msgspec.Struct, frozen=True, kw_only=True):
-    """What was agreed on beside the margin; `today` is what waivers expire by,
-    `pending_waivers` count once they are merged, `metric_margin` how much less of the user's metric is no fault."""
+    """What was agreed on beside the margin; `today` is what waivers expire by, `pending_waivers`
+    count once they are merged, `metric_margin` how much less of the user's metric is no fault."""
 
     waivers: tuple[Waiver, ...] = ()
     pending_waivers: tuple[Waiver, ...] = ()
@@ -167,8 +167,8 @@ def metric(measured: CellMeasurement | None, margin: float) -> Judgement | None:
 def _more(
     what: str, before: Sequence[int], after: Sequence[int], margin_percent: float | None
 ) -> Judgement | None:
-    """By the least of either side. One artifact may take a few huge pages more in one process than in
-    the next: what fails is over the margin of the most that the base has taken."""
+    """By the least of either side. One artifact may take a few huge pages more in one process than
+    in the next: what fails is over the margin of the most that the base has taken."""
     if margin_percent is None or not all((*before, *after)) or not before:
         return None
     least, now = min(before), min(after)
@@ -244,7 +244,8 @@ def _passed(comparison: Comparison, low: float, text: str, gate: GateConfig) -> 
 
 
 def _by_clock(comparison: Comparison) -> str:
-    """A change that comes from the clock is one for whoever ships it, but another kernel cures it."""
+    """A change that comes from the clock is one for whoever ships it,
+    but another kernel cures it."""
     clocks, change = comparison.clocks, comparison.change_percent
     if clocks is None or change is None or not clocks.is_mediated:
         return ""

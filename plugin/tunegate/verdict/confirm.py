@@ -1,4 +1,5 @@
-"""A fail on a shared runner, looked at again on another machine: only what both saw is a regression."""
+"""A fail on a shared runner, looked at again on another machine: only
+what both saw is a regression."""
 
 from __future__ import annotations
 
@@ -16,8 +17,9 @@ _ANOTHER = "Confirm a verdict with one of another machine, of the same revisions
 
 
 def confirm(first: Verdict, second: Verdict) -> Verdict:
-    """The first verdict, in which every fail needs the second one's. What the second could not decide
-    stays undecided, never green. Raises ArtifactError where the two are not two looks at the same."""
+    """The first verdict, in which every fail needs the second one's. What the second
+    could not decide stays undecided, never green. Raises ArtifactError where the two
+    are not two looks at the same."""
     problem = next(_differences(first, second), None)
     if problem is not None:
         raise ArtifactError(f"{problem}. {_ANOTHER}")
@@ -50,8 +52,8 @@ def _confirmed(finding: Finding, others: Mapping[Cell, Finding]) -> Finding:
 
 
 def _differences(first: Verdict, second: Verdict) -> Iterator[str]:
-    """Why these are not two looks at one change. The same machine twice is one look: who is slow there by
-    accident, or fast, is so again."""
+    """Why these are not two looks at one change. The same machine twice is one look: who is slow
+    there by accident, or fast, is so again."""
     for name, one, other in (
         ("base", first.revisions.base, second.revisions.base),
         ("head", first.revisions.head, second.revisions.head),

@@ -27,8 +27,8 @@ def judged_by(
     before: Mapping[ModelPath, ModelVersion],
     reader: ModelReader,
 ) -> Effective:
-    """`found` are models of the head, `before` what they were at the base. Without a configuration of
-    the base it is the head's."""
+    """`found` are models of the head, `before` what they were at the base. Without a configuration
+    of the base it is the head's."""
     if base is None:
         return Effective(head, ())
 

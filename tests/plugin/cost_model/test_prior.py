@@ -61,7 +61,8 @@ def test_every_operator_that_is_shipped_is_whole() -> None:
 
 
 def test_of_operators_that_it_was_not_fitted_to_it_knows_which_drafts_are_good() -> None:
-    """Whole operators are left out, a quarter of them at a time; never rows of one that is fitted to."""
+    """Whole operators are left out, a quarter of them at a time; never
+    rows of one that is fitted to."""
     tasks = experience_of("llvm")
     correlations, regrets = held_out(tasks, tasks)
     assert statistics.mean(correlations) > 0.5

@@ -113,7 +113,8 @@ def test_where_a_task_is_all_noise_the_prior_goes_on() -> None:
 
 
 def test_where_it_knows_nothing_and_the_prior_is_contradicted_nothing_is_picked() -> None:
-    """Wide and narrow loops in turn, the narrow ones faster, but nothing that trees could learn it from."""
+    """Wide and narrow loops in turn, the narrow ones faster, but nothing
+    that trees could learn it from."""
     blind = [math.nan] * NEST_COLUMNS
     surrogate = Surrogate(Contrary())
     for number in range(2 * MIN_EVIDENCE):

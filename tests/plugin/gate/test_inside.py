@@ -32,8 +32,8 @@ def launches(
     own_tail: float = 0.0,
     head_tail: float | None = None,
 ) -> list[Launch]:
-    """One in fifty inferences of the head takes that much longer; `spread` is of processes, `own_tail` of
-    the tails of both sides, `head_tail` of those of the head."""
+    """One in fifty inferences of the head takes that much longer; `spread` is of processes,
+    `own_tail` of the tails of both sides, `head_tail` of those of the head."""
     chance = random.Random(4)
 
     def times(tail: float, scatter: float = own_tail) -> list[float]:

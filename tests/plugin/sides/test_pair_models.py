@@ -50,8 +50,8 @@ def pairs(
     tree: Tree | None = None,
     covered: Collection[str] = (),
 ) -> Pairs:
-    """The values say what a model is made of; what follows a slash are its weights. All models of the
-    base are covered where it is not said which."""
+    """The values say what a model is made of; what follows a slash are its weights. All models of
+    the base are covered where it is not said which."""
     before, after = (
         {
             path: msgspec.structs.replace(make_version(made), path=path)

@@ -1,4 +1,5 @@
-"""NVML without a GPU: the functions of nvidia-ml-py that we call, over a file that says how the devices are.
+"""NVML without a GPU: the functions of nvidia-ml-py that we call, over a file
+that says how the devices are.
 
 The file is named by NVIDIA_SIMULATED_STATE, so that processes see one machine, as with the driver.
 `tests/plugin/edges/nvidia/test_nvml.py` compares the names with those of the real binding.

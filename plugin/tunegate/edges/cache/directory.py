@@ -11,8 +11,9 @@ from tunegate.errors import ConfigError
 
 
 def cache_directory(url: str, root: Path) -> Path:
-    """A relative one lies under `root`. Raises ConfigError for one that the checkout brings: through a
-    link it would be anywhere, and files in it would be records that nobody has measured."""
+    """A relative one lies under `root`. Raises ConfigError for one that the
+    checkout brings: through a link it would be anywhere, and files in it would be
+    records that nobody has measured."""
     directory = Path(os.path.normpath(root / Path(url).expanduser()))
     top = working_tree(root)
     if top is None or not directory.is_relative_to(top):

@@ -47,8 +47,8 @@ def read_pins(root: Path) -> Pins:
 
 
 def pins_at(repository: GitRepository, revision: str) -> Pins:
-    """Those of a revision; none where they cannot be read: then the latest snapshots count, which know
-    the most. Raises RevisionError where the content cannot be fetched."""
+    """Those of a revision; none where they cannot be read: then the latest snapshots count, which
+    know the most. Raises RevisionError where the content cannot be fetched."""
     entry = repository.entry(revision, NAME)
     if entry is None or entry.kind != "file":
         return {}

@@ -1,5 +1,5 @@
-"""YAML without its surprises: what YAML 1.1 reads into a word or a clock time is text here, and what
-it lets pass, such as a key given twice, is refused with its line."""
+"""YAML without its surprises: what YAML 1.1 reads into a word or a clock time is text here, and
+what it lets pass, such as a key given twice, is refused with its line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import yaml
 
 MAX_CHARACTERS = 256 * 1024
 _MAX_VALUES = 50_000
-"""With everything that an alias repeats: a few lines of aliases can stand for billions of values."""
+"""With everything that an alias repeats: a few lines of aliases can
+stand for billions of values."""
 _DEEPEST = 50
 _MAX_INTEGER = 2**63 - 1
 

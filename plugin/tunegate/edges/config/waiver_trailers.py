@@ -1,5 +1,5 @@
-"""`Tunegate-Waiver: {model: ..., target: ..., ceiling-percent: ..., issue: ..., reason: ...}` in the message of
-a commit: a waiver for the pull request that has the commit, and for no other.
+"""`Tunegate-Waiver: {model: ..., target: ..., ceiling-percent: ..., issue: ..., reason: ...}` in
+the message of a commit: a waiver for the pull request that has the commit, and for no other.
 
 Whoever may write a commit may write one: they count where `gate.waiver-trailers` says so.
 """

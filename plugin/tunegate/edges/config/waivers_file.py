@@ -1,7 +1,7 @@
 """`tunegate-waivers.yaml`: who may be slower, how much, until when, and why.
 
-The file is read from the revision that is checked. Protect it with CODEOWNERS: who may change it may
-let a slowdown pass.
+The file is read from the revision that is checked. Protect it with CODEOWNERS: who may
+change it may let a slowdown pass.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def parse_waivers(text: str, where: str, today: datetime.date) -> tuple[Waiver, ...]:
-    """Raises ConfigError for what cannot be understood, for two waivers of one model and target, and
-    for one that would last longer than 90 days."""
+    """Raises ConfigError for what cannot be understood, for two waivers of one model and target,
+    and for one that would last longer than 90 days."""
     try:
         waivers = msgspec.convert(read_yaml(text) or {"waivers": []}, _File).waivers
     except (yaml.YAMLError, msgspec.ValidationError) as error:

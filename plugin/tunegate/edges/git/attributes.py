@@ -1,7 +1,7 @@
 """Attributes that make a checkout write other bytes than were committed.
 
-What is judged are the committed bytes. Where `.gitattributes` has them converted on their way out, users
-get another model, so such a file is refused.
+What is judged are the committed bytes. Where `.gitattributes` has them converted on their way out,
+users get another model, so such a file is refused.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _BY_CONTENT = "text=auto "
 
 
 def conversions(attributes: Mapping[str, bytes], paths: Sequence[str]) -> dict[str, str]:
-    """The attribute that converts each of these paths, such as `eol=crlf`; a path that stays as it is is
-    left out. `attributes` are the contents of the revision's `.gitattributes` by path."""
+    """The attribute that converts each of these paths, such as `eol=crlf`; a path that stays as it
+    is is left out. `attributes` are the contents of the revision's `.gitattributes` by path."""
     if not attributes or not paths:
         return {}
     with tempfile.TemporaryDirectory() as directory:
@@ -40,13 +40,15 @@ def conversions(attributes: Mapping[str, bytes], paths: Sequence[str]) -> dict[s
 
 
 def is_safe(path: str) -> bool:
-    """Whether a tree's path stays below its root: a tree that was made by hand may hold any name."""
+    """Whether a tree's path stays below its root: a tree that was made
+    by hand may hold any name."""
     parts = PurePosixPath(path).parts
     return not path.startswith("/") and not {"..", ".git"} & {part.casefold() for part in parts}
 
 
 def changes_bytes(attribute: str, content: bytes) -> bool:
-    """Whether the conversion changes this content. `text=auto` leaves alone what holds a zero byte."""
+    """Whether the conversion changes this content. `text=auto` leaves
+    alone what holds a zero byte."""
     return not (attribute.startswith(_BY_CONTENT) and b"\0" in content)
 
 

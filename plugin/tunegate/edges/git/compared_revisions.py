@@ -65,15 +65,17 @@ class GitHistory:
         return commits[1], int(counted or 0)
 
     def release(self, commit: str) -> str:
-        """The tag of a commit, the latest where it has several; an empty string where it has none."""
+        """The tag of a commit, the latest where it has several; an
+        empty string where it has none."""
         if not commit:
             return ""
         tags = self._git.text("tag", "--points-at", commit, "--sort=-creatordate") or ""
         return next(iter(tags.splitlines()), "")
 
     def revisions(self, base: str | None, head: str | None) -> Revisions:
-        """What was asked for, literally; without a base, the merge base with the default branch,
-        and on that branch the parent. Raises RevisionError, NoBaselineError, EnvironmentUnfitError."""
+        """What was asked for, literally; without a base, the merge base with the
+        default branch, and on that branch the parent. Raises RevisionError,
+        NoBaselineError, EnvironmentUnfitError."""
         for revision in filter(None, (base, head)):
             ensure_here(self._git, revision)
         commit = self._commit(head or "HEAD", "--head")
@@ -110,8 +112,8 @@ class GitHistory:
         return ensure_here(self._git, commit)
 
     def merged_before(self, head: str | None) -> str | None:
-        """The newest ancestor of the head, or the head itself, that the default branch has; None where
-        there is no such branch."""
+        """The newest ancestor of the head, or the head itself, that the default branch has; None
+        where there is no such branch."""
         branch = self._default_branch()
         if branch is None:
             return None
@@ -195,7 +197,8 @@ class GitHistory:
         return found
 
     def _refuse_ambiguous(self, revision: str, option: str) -> None:
-        """Git takes a tag before a branch of the same name: who may push tags would choose the base."""
+        """Git takes a tag before a branch of the same name: who may push
+        tags would choose the base."""
         names = [f"refs/{kind}/{revision}" for kind in ("tags", "heads", "remotes")]
         ask = ("rev-parse", "--verify", "-q", "--end-of-options")
         found = {self._git.text(*ask, f"{name}^{{commit}}") for name in names} - {None}

@@ -31,7 +31,8 @@ class GitEvents(GitHistory):
         return Revisions(base=parent, head=head, reason="first parent of the merge commit")
 
     def require_pull_request(self, tip: str) -> str:
-        """The commit that is checked out. Raises RevisionError where it is not of the pull request."""
+        """The commit that is checked out. Raises RevisionError where it
+        is not of the pull request."""
         head = self.head()
         if self.is_of_pull_request(head, tip):
             return head
@@ -76,7 +77,8 @@ class GitEvents(GitHistory):
         raise NoBaselineError(message)
 
     def range_revisions(self, base: str, head: str) -> Revisions:
-        """Of two commits that the event names (merge queue): both fetched where they are missing."""
+        """Of two commits that the event names (merge queue): both
+        fetched where they are missing."""
         for commit in (base, head):
             ensure_here(self._git, commit)
         return Revisions(
@@ -96,7 +98,8 @@ class GitEvents(GitHistory):
         return Revisions(base=base, head=head, reason=reason, policy=policy)
 
     def _contains(self, commit: str, ancestor: str) -> bool:
-        """Whether the ancestor is in the history of the commit, which is fetched where it is missing."""
+        """Whether the ancestor is in the history of the commit, which is
+        fetched where it is missing."""
         if commit == ancestor:
             return True
         line = ("merge-base", "--is-ancestor", ancestor, commit)

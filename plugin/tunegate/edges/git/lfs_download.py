@@ -1,6 +1,7 @@
 """Git LFS, asked for a file that is not here: from the server that the job's own settings name.
 
-`.lfsconfig` is a file of the checkout, so a pull request could send the job's credentials anywhere with it.
+`.lfsconfig` is a file of the checkout, so a pull request could send the
+job's credentials anywhere with it.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ def lfs_download(git: GitProcess, pointer: bytes, path: str, into: Writer) -> bo
 
 
 def names_a_server(git: GitProcess) -> bool:
-    """Whether there is a file of the checkout that git-lfs would read: it looks in the working tree, the
-    index and the head."""
+    """Whether there is a file of the checkout that git-lfs would read: it looks in the working
+    tree, the index and the head."""
     if os.path.lexists(git.root / _OF_THE_CHECKOUT):
         return True
     stored = (f":{_OF_THE_CHECKOUT}", f"HEAD:{_OF_THE_CHECKOUT}")

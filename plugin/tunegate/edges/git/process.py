@@ -66,8 +66,8 @@ class GitProcess:
         return code == 0
 
     def without_filters(self) -> dict[str, str]:
-        """Settings that switch off what is configured to run on files of the working tree: which of them
-        it runs on, the attributes in the checkout say."""
+        """Settings that switch off what is configured to run on files of the working tree: which of
+        them it runs on, the attributes in the checkout say."""
         listed = self.text("config", "-z", "--name-only", "--get-regexp", r"^filter\.") or ""
         names = {name.rpartition(".")[0] for name in listed.split("\0") if name}
         off = {"clean": "", "smudge": "", "process": "", "required": "false"}
@@ -89,7 +89,8 @@ class GitProcess:
         return git_dir
 
     def _check_settings(self) -> None:
-        """A file of settings may include one that was committed, or the home may lie in the checkout."""
+        """A file of settings may include one that was committed, or the
+        home may lie in the checkout."""
         listed = self.text("config", "-z", "--list", "--show-origin", "--name-only") or ""
         words = iter(listed.split("\0"))
         taken = {(origin, key) for origin, key in zip(words, words, strict=False)}
@@ -118,8 +119,9 @@ def new_repository(root: Path) -> GitProcess:
 
 
 def _working_tree(path: Path) -> Path:
-    """Found by its `.git`, which nobody can commit. Git itself, asked from inside, takes a directory with
-    the shape of a bare repository for one, and the settings that were committed with it for its own."""
+    """Found by its `.git`, which nobody can commit. Git itself, asked from inside, takes a
+    directory with the shape of a bare repository for one, and the settings that were
+    committed with it for its own."""
     place = path.resolve()
     for each in (place, *place.parents) if place.is_dir() else ():
         if os.path.lexists(each / ".git"):

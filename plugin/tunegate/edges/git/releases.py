@@ -15,8 +15,9 @@ class Release(NamedTuple):
 
 
 def release_before(git: GitProcess, head: str, pattern: str) -> Release:
-    """The latest tag like `pattern` on an ancestor of `head`, not on itself: a release is compared with
-    the one before. Tags and history that a CI checkout lacks are fetched. Raises RevisionError."""
+    """The latest tag like `pattern` on an ancestor of `head`, not on itself: a release
+    is compared with the one before. Tags and history that a CI checkout lacks are
+    fetched. Raises RevisionError."""
     found = _latest(git, head, pattern)
     if found is None:
         fetch_tags(git, pattern)

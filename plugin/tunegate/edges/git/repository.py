@@ -25,7 +25,8 @@ _KINDS: dict[bytes, Literal["file", "link", "submodule"]] = {
 
 _MAX_TEXT_BYTES = 4 * 1024 * 1024
 _TIMES_IN_MEMORY = 4
-"""A model is held as bytes, parsed, and written without its weights. A file of zeros is small in git."""
+"""A model is held as bytes, parsed, and written without its weights. A
+file of zeros is small in git."""
 
 
 class _Short:
@@ -99,8 +100,8 @@ class GitRepository(GitEvents):
         return content.getvalue()
 
     def conversions(self, revision: str, paths: Sequence[str]) -> Mapping[str, str]:
-        """The attribute that has a checkout write other bytes than are committed, for each path that
-        has one."""
+        """The attribute that has a checkout write other bytes than are committed,
+        for each path that has one."""
         if not paths:
             return {}
         attributes = {

@@ -18,7 +18,8 @@ def available_bytes(groups: Path = _GROUPS, own: Path = _OWN) -> int:
 
 
 def _own_groups(groups: Path, own: Path) -> list[Path]:
-    """Ours and those above it: every limit counts. Version 1 has a directory for each controller."""
+    """Ours and those above it: every limit counts. Version 1 has a
+    directory for each controller."""
     try:
         lines = [line.split(":", 2) for line in own.read_text().splitlines()]
     except OSError:

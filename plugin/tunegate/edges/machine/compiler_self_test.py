@@ -1,5 +1,5 @@
-"""Whether the compiler works on this machine at all, found out in a child: one whose parts do not fit ends
-the process."""
+"""Whether the compiler works on this machine at all, found out in a child: one whose parts
+do not fit ends the process."""
 
 from __future__ import annotations
 

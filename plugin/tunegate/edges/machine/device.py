@@ -41,8 +41,8 @@ class ThisMachine:
         )
 
     def machine(self) -> str:
-        """Jobs in containers of one machine have the same name, machines that were made from one image
-        have others: it is given anew at every start."""
+        """Jobs in containers of one machine have the same name, machines that were made from one
+        image have others: it is given anew at every start."""
         started = _first_line(_BOOT) or platform.node()
         return hashlib.sha256(started.encode()).hexdigest()[:16]
 

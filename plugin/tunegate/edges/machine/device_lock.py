@@ -44,7 +44,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):
-    """Who has the device, by what the file says. Anybody may write it: show it, and believe nothing."""
+    """Who has the device, by what the file says. Anybody may write it:
+    show it, and believe nothing."""
 
     pid: int
     run: str = ""
@@ -52,8 +53,8 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def claim_on(uuid: str, *, wait_seconds: float, variables: Mapping[str, str] = os.environ) -> Claim:
-    """The file lies where every job of the host finds it: for a job in a container `TUNEGATE_LOCK_DIR`
-    must be a directory of the host's."""
+    """The file lies where every job of the host finds it: for a job in a container
+    `TUNEGATE_LOCK_DIR` must be a directory of the host's."""
     usual = _USUAL if os.access(_USUAL, os.W_OK) else Path(tempfile.gettempdir())
     directory = Path(variables.get(DIRECTORY) or usual).absolute()
     run = _run_of(variables)
@@ -62,9 +63,10 @@ def claim_on(uuid: str, *, wait_seconds: float, variables: Mapping[str, str] = o
 
 @contextmanager
 def held(claim: Claim, *others: Claim) -> Iterator[Claim]:
-    """The first of the claims that is free, for as short a time as possible. The kernel frees the lock with
-    the process that holds it, however that ends; the file stays. Raises EnvironmentUnfitError when
-    others have them all for longer than the first claim waits, or a file cannot be used."""
+    """The first of the claims that is free, for as short a time as possible. The kernel
+    frees the lock with the process that holds it, however that ends; the file stays.
+    Raises EnvironmentUnfitError when others have them all for longer than the first claim
+    waits, or a file cannot be used."""
     claims = (claim, *others)
     with ExitStack() as stack:
         files = []
@@ -87,7 +89,8 @@ def holder_of(claim: Claim) -> Holder | None:
 
 def _opened(claim: Claim) -> int:
     try:
-        # O_CREAT on an existing file of another user is refused in a sticky directory (protected_regular).
+        # O_CREAT on an existing file of another user is refused in a sticky
+        # directory (protected_regular).
         try:
             file = os.open(claim.path, _OPENED)
         except FileNotFoundError:

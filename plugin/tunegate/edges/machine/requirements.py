@@ -1,5 +1,5 @@
-"""What a configuration needs of this installation, asked before any work: with the compiler missing,
-a run would go on with what is left and say nothing of what it was asked for."""
+"""What a configuration needs of this installation, asked before any work: with the compiler
+missing, a run would go on with what is left and say nothing of what it was asked for."""
 
 from __future__ import annotations
 

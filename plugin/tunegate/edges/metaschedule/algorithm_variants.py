@@ -1,8 +1,8 @@
 """The forms of a function: the same computation by another algorithm, each with a search space.
 
-A convolution with a window is also a matrix product over the unfolded image (im2col). Which of the two
-is faster depends on the extents: a prime width leaves the direct form no good tile, many channels make
-the unfolded image large. The search measures both.
+A convolution with a window is also a matrix product over the unfolded image (im2col). Which of the
+two is faster depends on the extents: a prime width leaves the direct form no good tile, many
+channels make the unfolded image large. The search measures both.
 """
 
 from __future__ import annotations
@@ -53,8 +53,9 @@ def forms_of(module: Any, kind: str) -> tuple[Form, ...]:
 
 
 class _Convolution(NamedTuple):
-    """A block with the loops batch, height, width and channels out in some order, then those of the
-    window and of channels in; `channels` is the place of channels out, `loop_type` the type of the loops."""
+    """A block with the loops batch, height, width and channels out in some order, then
+    those of the window and of channels in; `channels` is the place of channels out,
+    `loop_type` the type of the loops."""
 
     block: Any
     extents: tuple[int, ...]
@@ -76,7 +77,8 @@ class _Convolution(NamedTuple):
 
     @property
     def window(self) -> int:
-        """How many pixels one output looks at. Channels in stand where channels out do: last or first."""
+        """How many pixels one output looks at. Channels in stand where
+        channels out do: last or first."""
         height_and_width = self.extents[4:6] if self.channels == _LAST else self.extents[5:7]
         return math.prod(height_and_width)
 

@@ -39,7 +39,8 @@ from tunegate_cache.format.records import TuningRecord, WorkloadKey
 
 LIBRARY = "model.so"
 _UNMEASURED = ("transfer", "claimed")
-"""Sources of schedules that were not measured for their kernel, or not by anybody who is trusted."""
+"""Sources of schedules that were not measured for their kernel, or not
+by anybody who is trusted."""
 
 
 class OpenModel(NamedTuple):
@@ -108,8 +109,8 @@ def _scheduled(module: Any, choices: Iterable[_Choice]) -> Any:
 def _slower_ones(
     request: BuildModel, opened: OpenModel, target: ResolvedTarget, choices: Sequence[_Choice]
 ) -> frozenset[str]:
-    """Names of kernels whose schedule nobody that is trusted has measured, and that is slower inside the model than the
-    default one."""
+    """Names of kernels whose schedule nobody that is trusted has measured, and that is slower
+    inside the model than the default one."""
     borrowed = {
         choice.function.name
         for choice in choices
@@ -152,9 +153,9 @@ def _best_that_replays(
 def _in_order(
     records: Sequence[TuningRecord], space: DesignSpace, workload: str, target: Any
 ) -> list[tuple[TuningRecord, Schedule]]:
-    """The best first: by their times, or, of neighbours, whose times say nothing here, by what is expected of them. A
-    neighbour's schedule is moved to the extents here: TVM's own repair may make a tile that takes minutes to
-    compile, and nobody has tried."""
+    """The best first: by their times, or, of neighbours, whose times say nothing here, by what is
+    expected of them. A neighbour's schedule is moved to the extents here: TVM's own repair may make
+    a tile that takes minutes to compile, and nobody has tried."""
     schedules = [Schedule(record.template, record.decisions) for record in records]
     if records[0].key.workload == workload:
         return list(zip(records, schedules, strict=True))

@@ -1,4 +1,5 @@
-"""The child that compiles a model: lists its tasks, builds it from records, and checks the build."""
+"""The child that compiles a model: lists its tasks, builds it from
+records, and checks the build."""
 
 from __future__ import annotations
 

@@ -60,8 +60,9 @@ Opened = tuple[str, tuple[tuple[str, tuple[int, ...]], ...], TargetConfig]
 
 
 class MetaScheduleCompiler:
-    """Every model has a child of its own; each request has a time limit. `scratch` is a private
-    directory; builds are run on inputs of `seed`. Use as a context manager, or `close` at the end."""
+    """Every model has a child of its own; each request has a time limit. `scratch`
+    is a private directory; builds are run on inputs of `seed`. Use as a context
+    manager, or `close` at the end."""
 
     def __init__(self, scratch: Path, *, seed: int, limit_seconds: float = _MAX_SECONDS) -> None:
         scratch.mkdir(parents=True, exist_ok=True)
@@ -96,7 +97,8 @@ class MetaScheduleCompiler:
         ]
 
     def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]:
-        """With CUDA graphs where the target has them; again without, where such a build does not run."""
+        """With CUDA graphs where the target has them; again without,
+        where such a build does not run."""
         graphs = [job.model.target.kind == "cuda" and job.model.target.cuda_graphs for job in jobs]
         builds = self._built(list(zip(jobs, graphs, strict=True)))
         refused = [n for n, build in enumerate(builds) if graphs[n] and build.key and build.error]

@@ -25,8 +25,8 @@ def export_database(
     target: Any,
     directory: Path,
 ) -> Exported:
-    """The best record of each function that replays in its direct form. Functions whose best is the default schedule
-    need none."""
+    """The best record of each function that replays in its direct form. Functions whose best is the
+    default schedule need none."""
     directory.mkdir(parents=True, exist_ok=True)
     database = ms.database.JSONDatabase(str(directory / WORKLOADS), str(directory / RECORDS))
     misfits: list[str] = []

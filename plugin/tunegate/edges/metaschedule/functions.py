@@ -25,9 +25,9 @@ _OF_A_CONVOLUTION = 4
 
 
 class ModelFunction(msgspec.Struct, frozen=True, kw_only=True):
-    """One PrimFunc of a module. `label` names its layers in the model's own words where the weights
-    tell, else the operators; `weight` is its calls per inference, `bytes_moved` what a call reads and
-    writes at least."""
+    """One PrimFunc of a module. `label` names its layers in the model's own words where the
+    weights tell, else the operators; `weight` is its calls per inference, `bytes_moved` what a
+    call reads and writes at least."""
 
     name: str
     workload: Workload

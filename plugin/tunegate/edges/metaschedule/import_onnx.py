@@ -25,8 +25,8 @@ logger = logging.getLogger(__name__)
 def import_model(
     prepared: PreparedModel, target: Any, path: str, *, channels_last: bool = False
 ) -> Any:
-    """The module after legalization and fusion: one PrimFunc per kernel, weights bound. On a CPU the
-    kernels know which of their arguments are constants.
+    """The module after legalization and fusion: one PrimFunc per kernel, weights bound. On a CPU
+    the kernels know which of their arguments are constants.
 
     Raises UnsupportedModelError, naming the operator and its node where an operator is the reason.
     """

@@ -1,8 +1,8 @@
 """Register the tensor intrinsics of one kind of target, and no others.
 
-`tvm.s_tir.tensor_intrin` imports the intrinsics of every target (6 to 10 s on two cores, nearly
-all of it CUDA's), and every TuneContext and build worker imports that package. Here the package
-is put in place empty, and only the wanted submodule is loaded into it (0.2 s for x86). Those of CUDA are
+`tvm.s_tir.tensor_intrin` imports the intrinsics of every target (6 to 10 s on two cores, nearly all
+of it CUDA's), and every TuneContext and build worker imports that package. Here the package is put
+in place empty, and only the wanted submodule is loaded into it (0.2 s for x86). Those of CUDA are
 parsed once, and kept beside the module as Python keeps its byte code: 0.4 s instead of 9.
 """
 
@@ -42,7 +42,8 @@ def load_intrinsics(kind: str) -> None:
 
 @cache
 def load_kept(name: str, folder: Path) -> None:
-    """From the file in `folder` that an earlier process has left, or else parsed, and left there."""
+    """From the file in `folder` that an earlier process has left, or
+    else parsed, and left there."""
     _put_empty_package_in_place()
     file = folder / f"{name}.{_digest(name)}.json"
     if _load(file):
@@ -107,8 +108,8 @@ def _import(name: str) -> None:
 
 
 def _parse(name: str) -> None:
-    # TVM looks at every frame of the stack for each of hundreds of intrinsics: a thread's is short, and
-    # under a test runner that is 18 s instead of 81.
+    # TVM looks at every frame of the stack for each of hundreds of intrinsics: a thread's is short,
+    # and under a test runner that is 18 s instead of 81.
     with ThreadPoolExecutor(1) as fresh_stack:
         fresh_stack.submit(_import, name).result()
 

@@ -46,7 +46,8 @@ def slower_in_model(
 
 
 def kernels_ms(directory: Path, runs: int, seed: int) -> dict[str, float]:
-    """What the kernels of an artifact take in one inference, by the names of their layers: medians."""
+    """What the kernels of an artifact take in one inference, by the
+    names of their layers: medians."""
     artifact = ArtifactFile.read(directory)
     device = tvm.cuda() if artifact.device == "cuda" else tvm.cpu()
     watched = _Watched(directory / artifact.file, device)

@@ -36,15 +36,15 @@ from tunegate.tuning.candidate_filter import Pick, Reason, picks
 from tunegate.tuning.drafts import Draft, DraftSpace
 
 _POOL = 512
-"""For a small batch as for a large one: two candidates of fewer drafts are worse by more than finding them costs
-(docs/benchmarks.md, "How many drafts a batch is chosen from")."""
+"""For a small batch as for a large one: two candidates of fewer drafts are worse by more than
+finding them costs (docs/benchmarks.md, "How many drafts a batch is chosen from")."""
 _GOOD = 12
 """Schedules that are changed and crossed."""
 _GENERATIONS = 2
 """Pools made from the best of the pool before."""
 _ATTEMPTS = 24
-"""Replays for each candidate that a batch wants: on a GPU one draft in fifty may fit its limits, until
-the surrogate has learned which. A replay that fails takes a few milliseconds."""
+"""Replays for each candidate that a batch wants: on a GPU one draft in fifty may fit its limits,
+until the surrogate has learned which. A replay that fails takes a few milliseconds."""
 _EMPTY_BATCHES = 3
 """So many in a row, and the search has nothing new."""
 
@@ -52,9 +52,9 @@ _EMPTY_BATCHES = 3
 class TaskSearch:
     """Proposes candidates of one workload and learns from their results.
 
-    The first proposal holds the default schedule and the seeds, filled up with drafts that the prior
-    picks, or random ones without it. From then on drafts come from the best schedules too, and a
-    surrogate picks among them once it has shown that it can.
+    The first proposal holds the default schedule and the seeds, filled up with drafts that the
+    prior picks, or random ones without it. From then on drafts come from the best schedules too,
+    and a surrogate picks among them once it has shown that it can.
     """
 
     def __init__(
@@ -67,8 +67,8 @@ class TaskSearch:
         prior: Prior | None = None,
         first_number: int = 1,
     ) -> None:
-        """`prior` is what is known of drafts before this task has results. Without `filters` every draft is as
-        good as another, for comparison."""
+        """`prior` is what is known of drafts before this task has results. Without `filters` every
+        draft is as good as another, for comparison."""
         self._workload, self._target, self._filters = workload, target, filters
         self._chance = random.Random(seed)  # noqa: S311 -- a search, not a secret
         self.space = DesignSpace(workload, target)
@@ -92,9 +92,9 @@ class TaskSearch:
         self._is_small = False
 
     def propose(self, count: int, seeds: Sequence[tuple[Origin, Schedule]]) -> Proposed:
-        """At most `count` candidates that this task has not seen: of the seeds those that are worth it, the
-        likeliest first, and what the search finds; the other seeds wait for the next batch. A `count` of 0 takes all
-        seeds and searches nothing. The default schedule does not count."""
+        """At most `count` candidates that this task has not seen: of the seeds those that are worth
+        it, the likeliest first, and what the search finds; the other seeds wait for the next batch.
+        A `count` of 0 takes all seeds and searches nothing. The default schedule does not count."""
         candidates: list[Candidate] = []
         if self._needs_default:
             self._needs_default = False
@@ -121,8 +121,9 @@ class TaskSearch:
         return misfits + sum(each is None for _, each in replayed)
 
     def _seats(self, count: int) -> int:
-        """Of the seeds, in a batch of so many. Where a prior picks drafts, what is borrowed gets half of it: neither is always
-        the better one, and the first of each finds most (docs/benchmarks.md)."""
+        """Of the seeds, in a batch of so many. Where a prior picks drafts, what is
+        borrowed gets half of it: neither is always the better one, and the first of each
+        finds most (docs/benchmarks.md)."""
         if self._expect() is None:
             return count
         exact = sum(origin != "transfer" for origin, _ in self._seeds)
@@ -153,7 +154,8 @@ class TaskSearch:
             self._enter(schedule, milliseconds)
 
     def learn(self, results: Sequence[Measured]) -> None:
-        """Take results in: they are what drafts are made from, and what the surrogate is fitted to."""
+        """Take results in: they are what drafts are made from, and what
+        the surrogate is fitted to."""
         for result in results:
             schedule = self._open.pop(result.number, DEFAULT)
             if schedule == DEFAULT:
@@ -202,8 +204,8 @@ class TaskSearch:
         return drafts, picks(scores, kinds, count, self._chance)
 
     def _bred(self, score: Score, drafts: list[Draft], good: list[Draft]) -> dict[Draft, float]:
-        """The scores of these drafts, and of more that are made from those with the best scores as if they
-        had been measured."""
+        """The scores of these drafts, and of more that are made from those with the best scores
+        as if they had been measured."""
         scores = self._scores(score, drafts)
         for _ in range(_GENERATIONS):
             parents = [*good, *nlargest(_GOOD, scores, key=scores.__getitem__)]

@@ -1,4 +1,5 @@
-"""The search space of one workload: the templates of its forms, and schedules as decisions under them.
+"""The search space of one workload: the templates of its forms, and
+schedules as decisions under them.
 
 The space is regenerated here from our own module. A record names a template by its hash and gives
 integers for the template's sampling instructions; nothing else of a record is ever applied.
@@ -37,8 +38,8 @@ _KINDS: dict[str, SamplingKind] = {
 
 
 class Template(msgspec.Struct, frozen=True):
-    """One sketch: the form of the workload it is for, its instructions, which of them sample what, and
-    what it looks like without names."""
+    """One sketch: the form of the workload it is for, its instructions, which of them sample what,
+    and what it looks like without names."""
 
     form: Form
     instructions: Any
@@ -98,8 +99,8 @@ class DesignSpace:
         return replayed is not None and self.describe(replayed.trace) == schedule
 
     def refit(self, schedule: Schedule) -> Schedule | None:
-        """The donor's decisions moved to this workload's extents by nearest divisors; None where they do not
-        belong to this space."""
+        """The donor's decisions moved to this workload's extents by nearest divisors; None where
+        they do not belong to this space."""
         template = self.templates.get(schedule.template)
         if template is None or check_decisions(schedule.decisions, template.sampling) is not None:
             return None

@@ -13,11 +13,13 @@ from tunegate_cache.format.records import Decision
 _END_OF_SKETCH = "EnterPostproc"
 _NAMES_A_BLOCK = "GetSBlock"
 _PARALLELISM = ["meta_schedule.parallel"]
-"""How far loops are made parallel depends on the number of cores; that of our own template counts."""
+"""How far loops are made parallel depends on the number of cores; that
+of our own template counts."""
 
 
 class Form(NamedTuple):
-    """`text` is equal for equal sketches; `kept` are the places of its instructions in the trace."""
+    """`text` is equal for equal sketches; `kept` are the places of its
+    instructions in the trace."""
 
     text: str
     kept: tuple[int, ...]
@@ -29,8 +31,9 @@ class Form(NamedTuple):
 
 
 def form(instructions: Sequence[Instruction], pure: Collection[str]) -> Form:
-    """The sketch part of a trace, without what has no effect (the instructions of `pure` kinds whose
-    results nobody uses, as TVM's `Trace.simplified` drops them), its blocks numbered by first use."""
+    """The sketch part of a trace, without what has no effect (the instructions of
+    `pure` kinds whose results nobody uses, as TVM's `Trace.simplified` drops them), its
+    blocks numbered by first use."""
     sketch = list(_sketch(instructions))
     kept = _with_effect(sketch, pure)
     variables: dict[str, str] = {}

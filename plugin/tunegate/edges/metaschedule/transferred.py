@@ -1,7 +1,9 @@
-"""Which of the neighbours' schedules are worth compiling: the likeliest by what is expected of them here.
+"""Which of the neighbours' schedules are worth compiling: the likeliest by
+what is expected of them here.
 
-Neighbours offer dozens of schedules, each in two adaptations. What is measured in the first batch is all that many tasks ever
-get, so their order decides more than their number (figures in docs/benchmarks.md).
+Neighbours offer dozens of schedules, each in two adaptations. What is measured in the first
+batch is all that many tasks ever get, so their order decides more than their number
+(figures in docs/benchmarks.md).
 """
 
 from __future__ import annotations
@@ -16,13 +18,15 @@ from tunegate.engine.protocol import Schedule
 from tunegate.tuning.drafts import Draft
 
 MAX_TRANSFERRED = 8
-"""Of the neighbours' schedules; each is replayed twice, which takes as long as picking a batch of drafts."""
+"""Of the neighbours' schedules; each is replayed twice, which takes as long
+as picking a batch of drafts."""
 Expect = Callable[[Sequence[Schedule]], Sequence[float]]
 """How good schedules of this space are expected to be; more is better."""
 
 
 class Borrowed(NamedTuple):
-    """`fitting` are schedules of TVM, the likeliest first, each described once. `misfits` fitted in neither way."""
+    """`fitting` are schedules of TVM, the likeliest first, each described once.
+    `misfits` fitted in neither way."""
 
     fitting: list[Any]
     misfits: int
@@ -34,8 +38,8 @@ def borrowed(
     expect: Expect | None,
     most: int = MAX_TRANSFERRED,
 ) -> Borrowed:
-    """`found` has the nearest first; the likeliest `most` are adapted, by TVM's own repair and by nearest divisors,
-    and the likeliest `most` of these given. Without `expect` the nearest are."""
+    """`found` has the nearest first; the likeliest `most` are adapted, by TVM's own repair and by
+    nearest divisors, and the likeliest `most` of these given. Without `expect` the nearest are."""
     refits = [space.refit(schedule) for schedule in found]
     known = [n for n, refit in enumerate(refits) if refit is not None]
     order = likeliest([refit for refit in refits if refit is not None], expect)

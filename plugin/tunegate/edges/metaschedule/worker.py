@@ -51,7 +51,8 @@ def answer(request: Measure) -> Measured:
     try:
         with _watched(request):
             built = _build(request)
-            # Machine code is made when the function is first asked for: not while it has the device.
+            # Machine code is made when the function is first asked for:
+            # not while it has the device.
             _ = built.function[MAIN]
     except Exception as error:
         # any compiler error is this candidate's; the next one gets a healthy worker
@@ -60,8 +61,8 @@ def answer(request: Measure) -> Measured:
 
 
 def library_of(request: Measure) -> bytes:
-    """The candidate as a library, for `answer_with` on another machine; of one that does not compile, why
-    not, as text."""
+    """The candidate as a library, for `answer_with` on another machine; of one that does
+    not compile, why not, as text."""
     try:
         with tempfile.TemporaryDirectory() as folder:
             library = Path(folder) / "candidate.so"
@@ -121,8 +122,8 @@ def _uncompiled(request: Measure, reason: str, seconds: float) -> Measured:
 
 @contextmanager
 def _watched(request: Measure) -> Iterator[None]:
-    """What hangs inside ends this process, whoever has Python's lock: a kernel that never ends must not
-    keep the device."""
+    """What hangs inside ends this process, whoever has Python's lock: a kernel that never
+    ends must not keep the device."""
     if request.watched_seconds is None:
         yield
         return
@@ -198,13 +199,14 @@ def _run(request: Measure, built: _Built, arguments: list[Any]) -> Measured:
 
 
 def _enough_ms(request: Measure) -> float:
-    """What takes longer than this is timed once. What is measured with care never is: a slow moment of the machine is no
-    reason to give up what has looked fastest."""
+    """What takes longer than this is timed once. What is measured with care never is: a slow moment
+    of the machine is no reason to give up what has looked fastest."""
     return math.inf if _is_careful(request) else min(request.loser_ms, _SLOW_MS)
 
 
 def _is_hopeless(request: Measure, first_run_ms: float) -> bool:
-    """A default schedule may run for seconds, and is not run three times for that: only how far it is behind matters."""
+    """A default schedule may run for seconds, and is not run three times for that: only
+    how far it is behind matters."""
     if _is_careful(request):
         return first_run_ms > SURE_MS
     if request.writes_reference:

@@ -1,4 +1,5 @@
-"""A model's real bytes where git holds only a pointer to them: never others than the pointer says."""
+"""A model's real bytes where git holds only a pointer to them: never
+others than the pointer says."""
 
 from __future__ import annotations
 
@@ -25,8 +26,9 @@ _PIECE_BYTES = 2**20
 
 
 def copy_content(git: GitProcess, version: ModelVersion, into: BinaryIO) -> None:
-    """Into an empty file, piece by piece. Raises ModelError naming the pointer that is not hydrated, and
-    what to run, or bytes that are not those of the pointer; RevisionError for a file that is not there."""
+    """Into an empty file, piece by piece. Raises ModelError naming the pointer that is not
+    hydrated, and what to run, or bytes that are not those of the pointer; RevisionError
+    for a file that is not there."""
     path = version.path
     if version.storage == "link":
         message = f"{path}: a symbolic link, which is not followed. Commit the file itself."

@@ -1,5 +1,5 @@
-"""Which values of a graph decide how much there is to compute: shapes, counts, conditions, and all that
-they are computed from."""
+"""Which values of a graph decide how much there is to compute: shapes, counts, conditions, and all
+that they are computed from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What can be said of an ONNX file without compiling it: which graph it is, whatever its weights are."""
+"""What can be said of an ONNX file without compiling it: which graph it
+is, whatever its weights are."""
 
 from __future__ import annotations
 
@@ -80,8 +81,8 @@ def _graphs(model: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
 
 
 def _tensors(model: onnx.ModelProto) -> Iterator[tuple[TensorProto, str]]:
-    """Tensors that may be weights, with the name its value has in the graph. Those that are in none of
-    these places stay as they are, and count."""
+    """Tensors that may be weights, with the name its value has in the graph. Those that are in none
+    of these places stay as they are, and count."""
     for graph in _graphs(model):
         yield from ((tensor, tensor.name) for tensor in graph.initializer)
         for sparse in graph.sparse_initializer:

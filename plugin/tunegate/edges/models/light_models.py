@@ -61,7 +61,8 @@ def _replace(
 
 
 def _make_names_unique(nodes: list[onnx.NodeProto]) -> None:
-    """Nodes that share a weight are numbered from the second on: ONNX Runtime refuses one name twice."""
+    """Nodes that share a weight are numbered from the second on: ONNX
+    Runtime refuses one name twice."""
     seen: Counter[str] = Counter()
     for node in nodes:
         seen[node.name] += 1

@@ -33,8 +33,9 @@ _LOCATION = b"location"
 class GitModelReader:
     """Looks at names and pointers first; bytes are read only when a model is opened.
 
-    Which data files a model has is written in it. Until it is opened, `external` is git's id of the
-    directory that it lies in, with all that is below: a change there means that it has to be opened.
+    Which data files a model has is written in it. Until it is opened, `external` is
+    git's id of the directory that it lies in, with all that is below: a change there
+    means that it has to be opened.
     """
 
     def __init__(self, repository: GitRepository) -> None:
@@ -65,8 +66,8 @@ class GitModelReader:
             return version, str(error)
 
     def opened(self, version: ModelVersion) -> tuple[ModelVersion, str]:
-        """The version with its graph digest and its data files; as it is, and why, where it cannot be
-        read."""
+        """The version with its graph digest and its data files; as it is, and
+        why, where it cannot be read."""
         try:
             content, names = self._scanned(version)
             found = self._with_data(version, names)
@@ -117,7 +118,8 @@ class GitModelReader:
         )
 
     def _tracked(self, revision: str, entry: TreeEntry) -> ModelVersion:
-        """A .dvc file that says nothing still stands for its model: opening it tells what is wrong."""
+        """A .dvc file that says nothing still stands for its model:
+        opening it tells what is wrong."""
         path = entry.path[: -len(_DVC)]
         pointer = None
         with suppress(RevisionError, ModelError):
@@ -135,7 +137,8 @@ class GitModelReader:
         return {entry.path: entry for entry in self._repository.files(revision)}
 
     def _scanned(self, version: ModelVersion) -> tuple[bytes, tuple[str, ...]]:
-        """The content and its data files. What is refused is looked at once: it may be expensive."""
+        """The content and its data files. What is refused is looked at
+        once: it may be expensive."""
         key = version.content_digest
         if key in self._refused:
             raise ModelError(self._refused[key])

@@ -1,5 +1,5 @@
-"""One pass over an ONNX file before it is parsed: that it is of a moderate size in every way, and which
-data files it names, wherever in it a tensor stands.
+"""One pass over an ONNX file before it is parsed: that it is of a moderate size in every way, and
+which data files it names, wherever in it a tensor stands.
 
 Parsed, a few bytes become a large object each; the parser itself has no limits.
 """
@@ -29,8 +29,8 @@ _MORE = 0x80
 _MAX_VARINT_BITS = 70
 
 _Fields = dict[int, Any]
-"""Of a message, by number: the fields of a message inside it, or what else is looked at. All others are
-stepped over."""
+"""Of a message, by number: the fields of a message inside it, or what else is looked at.
+All others are stepped over."""
 _NO_ONNX = "not an ONNX file, or cut short"
 _NAME = "name"
 _DATA = "data"
@@ -39,8 +39,9 @@ _DATA = "data"
 def data_files(model: bytes) -> tuple[str, ...]:
     """The data files the model refers to, relative to it, each once and in order.
 
-    Raises ModelError for a file whose parts do not fit together, that is too large, has too many parts,
-    too many levels or names that are no names; and for a data file outside of the model's directory.
+    Raises ModelError for a file whose parts do not fit together, that is too large, has
+    too many parts, too many levels or names that are no names; and for a data file
+    outside of the model's directory.
     """
     if len(model) > MAX_BYTES:
         raise ModelError(too_large(len(model)))

@@ -1,4 +1,5 @@
-"""The numbers of a model's tensors, from the files beside it into the model, wherever in it a tensor stands."""
+"""The numbers of a model's tensors, from the files beside it into the model,
+wherever in it a tensor stands."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ _TENSOR = onnx.TensorProto.DESCRIPTOR.full_name
 
 
 def with_data(model: bytes, directory: Path) -> tuple[onnx.ModelProto, bool]:
-    """The model, whose data files lie in this directory, and whether it had any. Raises ModelError for
-    what is no model and for data that are not there; protobuf's errors for the rest."""
+    """The model, whose data files lie in this directory, and whether it had any. Raises ModelError
+    for what is no model and for data that are not there; protobuf's errors for the rest."""
     has_files = bool(data_files(model))
     proto = onnx.ModelProto.FromString(model)
     if has_files:

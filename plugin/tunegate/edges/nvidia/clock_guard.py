@@ -1,4 +1,5 @@
-"""`python -m tunegate.edges.nvidia.clock_guard UUID MHZ DIRECTORY`: locks, and unlocks at the end."""
+"""`python -m tunegate.edges.nvidia.clock_guard UUID MHZ DIRECTORY`:
+locks, and unlocks at the end."""
 
 from __future__ import annotations
 

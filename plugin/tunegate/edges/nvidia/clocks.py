@@ -29,8 +29,8 @@ _DRIVER_SECONDS = 30.0
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
-    """Which process has locked the clocks of which device; `started` tells it from a later one with its
-    number."""
+    """Which process has locked the clocks of which device; `started` tells it from
+    a later one with its number."""
 
     uuid: str
     mhz: int
@@ -41,7 +41,8 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
 @contextmanager
 def locked_clocks(gpu: Gpu, mhz: int, directory: Path) -> Iterator[bool]:
     """False where this machine does not let us: then the clocks float as before."""
-    # Its process group is its own: a signal to ours, or its killing, must not take the guard with it.
+    # Its process group is its own: a signal to ours, or its killing,
+    # must not take the guard with it.
     with interpreter.begin(
         *(_GUARD, gpu.uuid, str(mhz), str(directory.absolute())),
         variables={},
@@ -85,8 +86,9 @@ def repair_clocks(directory: Path) -> tuple[str, ...]:
 
 
 def lock(uuid: str, mhz: int, directory: Path) -> Path | None:
-    """Both ends of the range at `mhz`. The note that says so; None where it is not permitted. The note
-    comes first: a crash between the two may leave a note too many, never a lock without one."""
+    """Both ends of the range at `mhz`. The note that says so; None where it is not
+    permitted. The note comes first: a crash between the two may leave a note too
+    many, never a lock without one."""
     note = Note(uuid=uuid, mhz=mhz, pid=os.getpid(), started=psutil.Process().create_time())
     path = directory / f"tunegate-clocks-{uuid}.json"
     try:

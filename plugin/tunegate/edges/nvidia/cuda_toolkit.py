@@ -1,4 +1,5 @@
-"""Finds what compiles CUDA: TVM looks in three places, and not in the packages that pip installs."""
+"""Finds what compiles CUDA: TVM looks in three places, and not in the
+packages that pip installs."""
 
 from __future__ import annotations
 

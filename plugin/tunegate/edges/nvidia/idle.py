@@ -15,8 +15,8 @@ Look = Callable[[str], GpuState | None]
 
 
 def wait_until_idle(gpu: Gpu, *, wait_seconds: float, look: Look = state_of) -> None:
-    """Until nothing runs on it. Hold its lock meanwhile: other runs of ours may keep memory there, but
-    run nothing without the lock. Raises EnvironmentUnfitError when somebody else goes on."""
+    """Until nothing runs on it. Hold its lock meanwhile: other runs of ours may keep memory there,
+    but run nothing without the lock. Raises EnvironmentUnfitError when somebody else goes on."""
     deadline = time.monotonic() + wait_seconds
     while True:
         state = look(gpu.uuid)

@@ -1,9 +1,9 @@
 """Times of kernels as the device itself takes them: the only door to CUPTI.
 
-CUDA's events, by which TVM times, also hold the slices of time that other processes had between them; a
-kernel's own begin and end hardly do. So who times several candidates at once on one device needs these.
-The module `cupti` comes from the distribution cupti-python; a host may forbid what it asks for. Run as a
-program it says by its exit code whether this one permits it.
+CUDA's events, by which TVM times, also hold the slices of time that other processes had between
+them; a kernel's own begin and end hardly do. So who times several candidates at once on one device
+needs these. The module `cupti` comes from the distribution cupti-python; a host may forbid what it
+asks for. Run as a program it says by its exit code whether this one permits it.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ class KernelClock:
     def repeat_ns(
         self, run: Callable[[], object], *, repeats: int, milliseconds: float
     ) -> tuple[int, ...]:
-        """Of one inference, so many times the mean over as many as take the device so long. `run` must not
-        come back before the device is done. Raises EnvironmentUnfitError where kernels were missed."""
+        """Of one inference, so many times the mean over as many as take the device so
+        long. `run` must not come back before the device is done. Raises
+        EnvironmentUnfitError where kernels were missed."""
         once = self._listened(run, 1)
         count = max(1, min(_MAX_INFERENCES, math.ceil(milliseconds * 1e6 / once)))
         return tuple(round(self._listened(run, count)) for _ in range(repeats))
@@ -76,7 +77,8 @@ def kernel_clock() -> KernelClock | None:
 
 
 def permits_kernel_clock(variables: Mapping[str, str]) -> bool:
-    """Asked in a process of its own with these variables: this one need not load a CUDA driver for it."""
+    """Asked in a process of its own with these variables: this one need
+    not load a CUDA driver for it."""
     asked = interpreter.ask(__name__, variables=variables, limit_seconds=_PROBE_SECONDS)
     return asked is not None and asked.returncode == 0
 

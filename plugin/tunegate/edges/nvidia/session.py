@@ -1,4 +1,5 @@
-"""The GPUs that a target is measured on here: the right ones, ours for the time of a measurement, idle."""
+"""The GPUs that a target is measured on here: the right ones, ours for the
+time of a measurement, idle."""
 
 from __future__ import annotations
 
@@ -33,8 +34,9 @@ class MeasuredGpu(msgspec.Struct, frozen=True):
 
 
 def gpus_of(target: TargetConfig) -> tuple[MeasuredGpu, ...]:
-    """All visible devices that are like the first one: times of another would not be of this target.
-    Raises EnvironmentUnfitError where there is none, or it is not the one that the target expects."""
+    """All visible devices that are like the first one: times of another would not be
+    of this target. Raises EnvironmentUnfitError where there is none, or it is not the
+    one that the target expects."""
     gpus = visible_gpus()
     if not gpus:
         message = (
@@ -71,8 +73,8 @@ class Prepared(NamedTuple):
 
 @contextmanager
 def prepared(gpus: Sequence[MeasuredGpu], target: TargetConfig) -> Iterator[Prepared]:
-    """Shown to be idle, and with clocks locked where the target asks for it and the machine permits it.
-    Raises EnvironmentUnfitError."""
+    """Shown to be idle, and with clocks locked where the target asks for it and the machine permits
+    it. Raises EnvironmentUnfitError."""
     directory = Path(gpus[0].claim.directory)  # one for all devices of the host
     notes = [
         f"the clocks of {uuid} were locked by a run that is gone"
@@ -94,9 +96,9 @@ def prepared(gpus: Sequence[MeasuredGpu], target: TargetConfig) -> Iterator[Prep
 
 @contextmanager
 def held_together(gpus: Sequence[MeasuredGpu]) -> Iterator[bool]:
-    """All of them until the end, where the host permits to ask CUPTI for the times of kernels: then the
-    workers of one run measure beside each other, and nobody else in between. False where it does not, and
-    whoever measures takes its turn. Raises EnvironmentUnfitError."""
+    """All of them until the end, where the host permits to ask CUPTI for the times of kernels: then
+    the workers of one run measure beside each other, and nobody else in between. False where it
+    does not, and whoever measures takes its turn. Raises EnvironmentUnfitError."""
     if not permits_kernel_clock(gpus[0].variables):
         yield False
         return

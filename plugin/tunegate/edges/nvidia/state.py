@@ -32,7 +32,8 @@ def state_of(uuid: str) -> GpuState | None:
 
 @contextmanager
 def watched(uuid: str) -> Iterator[Look]:
-    """To look at a device again and again: opening the driver's library takes longer than a look."""
+    """To look at a device again and again: opening the driver's
+    library takes longer than a look."""
     with nvml() as library:
         handle = library and asked(library, library.nvmlDeviceGetHandleByUUID, uuid.encode())
         yield lambda: None if handle is None else _state(library, handle)

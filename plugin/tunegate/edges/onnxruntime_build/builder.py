@@ -22,8 +22,8 @@ MAX_SECONDS = 300.0
 
 
 class OnnxRuntimeBuilder:
-    """`scratch` is a private directory; models are run on inputs of `seed`. A model that takes longer than
-    `limit_seconds` is an error."""
+    """`scratch` is a private directory; models are run on inputs of `seed`. A model that takes
+    longer than `limit_seconds` is an error."""
 
     def __init__(self, scratch: Path, *, seed: int, limit_seconds: float = MAX_SECONDS) -> None:
         scratch.mkdir(parents=True, exist_ok=True)

@@ -6,8 +6,8 @@ import msgspec
 
 
 class WriteArtifact(msgspec.Struct, frozen=True, tag="write", kw_only=True):
-    """`path` is what messages call the model in `file`; `scratch` is private to the request; the model
-    is run on the inputs of `seed`."""
+    """`path` is what messages call the model in `file`; `scratch` is private to the request; the
+    model is run on the inputs of `seed`."""
 
     file: str
     path: str

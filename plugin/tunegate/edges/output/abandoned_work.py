@@ -14,8 +14,8 @@ from tunegate.edges.output.owned_directory import WORK, is_marked_here, refuse_l
 
 
 def remove_abandoned_work(out: Path) -> None:
-    """Leaves alone what is not in a directory that a run made here, and what a run still works with.
-    Raises OutputError, OutputInUseError, OSError."""
+    """Leaves alone what is not in a directory that a run made here, and what a run still works
+    with. Raises OutputError, OutputInUseError, OSError."""
     refuse_links(out)
     work = out / WORK
     if not os.path.lexists(work) or not is_marked_here(out):

@@ -22,8 +22,8 @@ class ArtifactTensor(msgspec.Struct, frozen=True):
 
 
 class ArtifactFile(msgspec.Struct, frozen=True, kw_only=True):
-    """`file` is beside it, and `files` are the SHA-256 digests of all that is; `threads` is what the
-    code was tuned for. The rest is provenance."""
+    """`file` is beside it, and `files` are the SHA-256 digests of all that is; `threads` is what
+    the code was tuned for. The rest is provenance."""
 
     schema: Literal[1] = 1
     runtime: Literal["tvm", "onnxruntime"]

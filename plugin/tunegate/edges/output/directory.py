@@ -1,7 +1,7 @@
 """The door to `--out`: whatever is written or removed there is ours, and no other run's.
 
-Nothing of a checkout may lead elsewhere or be taken for ours, so nothing in the directory is a link,
-tracked by git, or there before us without our marker.
+Nothing of a checkout may lead elsewhere or be taken for ours, so nothing in the directory is a
+link, tracked by git, or there before us without our marker.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ class OutputDirectory:
         return self.path / WORK
 
     def forget(self, *, since: Literal["plan", "gate"]) -> None:
-        """Removes what this step and the later ones wrote in an earlier run: a gate reads every outcome
-        it finds, and who reads a verdict cannot see that the run which should have written it failed."""
+        """Removes what this step and the later ones wrote in an earlier run: a gate reads
+        every outcome it finds, and who reads a verdict cannot see that the run which
+        should have written it failed."""
         for name in _names(self.path):
             if _FORGOTTEN[since].fullmatch(name):
                 with _told(self.path / name):
@@ -71,9 +72,9 @@ class OutputDirectory:
 
 @contextmanager
 def opened_output(path: Path, command: str) -> Iterator[OutputDirectory]:
-    """The directory, made where it is missing, until the command ends. Nothing in it is changed yet but
-    for the marker, the lock and a `.gitignore`. Raises OutputError for a directory that is not ours,
-    OutputInUseError while another run has it."""
+    """The directory, made where it is missing, until the command ends. Nothing in it is changed yet
+    but for the marker, the lock and a `.gitignore`. Raises OutputError for a directory that is not
+    ours, OutputInUseError while another run has it."""
     with _told(path):
         refuse_links(path)
         _refuse_foreign(path)

@@ -25,8 +25,8 @@ _OPEN = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 @contextmanager
 def held(directory: Path, command: str) -> Iterator[None]:
-    """Raises OutputInUseError, which names the run that has it, and OutputError where no file of this
-    kind can be locked."""
+    """Raises OutputInUseError, which names the run that has it, and OutputError where no file
+    of this kind can be locked."""
     try:
         file = os.open(directory / LOCK, _OPEN, 0o666)
     except OSError as error:

@@ -1,4 +1,5 @@
-"""Whether a directory is ours: no link of a checkout leads to it, and our marker says that we made it.
+"""Whether a directory is ours: no link of a checkout leads to it, and
+our marker says that we made it.
 
 Standard library only, and nothing newer than Python 3.8: the Action's clean-up step uses it too.
 """
@@ -21,9 +22,9 @@ _VERSION = 1
 
 
 def refuse_links(directory: Path) -> None:
-    """Raises OutputError for a directory that is a link, or that a link of a checkout leads to. What
-    is named from the current directory on is taken for a checkout's, and so is all below a `.git`;
-    links on the way to a checkout are the user's own."""
+    """Raises OutputError for a directory that is a link, or that a link of a checkout leads to.
+    What is named from the current directory on is taken for a checkout's, and so is all below a
+    `.git`; links on the way to a checkout are the user's own."""
     for link in _links(directory):
         message = (
             f"{directory}: {link} is a link, and none is followed to where files are replaced. "

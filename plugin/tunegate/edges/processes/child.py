@@ -27,7 +27,8 @@ _SURELY_IN_THE_PIPE = 4096
 _LOOK_SECONDS = 0.2
 _STOPPED_SECONDS = 10.0
 _MAX_OF_A_LOOK = 2.0
-"""Where this process itself was stopped for a while, the child was not stopped for longer than it could see."""
+"""Where this process itself was stopped for a while, the child was not stopped
+for longer than it could see."""
 _END_SECONDS = 10.0
 
 
@@ -36,11 +37,11 @@ class ChildDiedError(Exception):
 
 
 class Child(Generic[Reply]):
-    """One child that answers with `module`. It is isolated (see interpreter.py), leads a process group
-    of its own, and dies with its parent. Paths in its requests are absolute.
+    """One child that answers with `module`. It is isolated (see interpreter.py), leads a process
+    group of its own, and dies with its parent. Paths in its requests are absolute.
 
-    While it is waited for it is looked at: one that takes more memory than it may, or that somebody has
-    stopped, is killed. How long it may take is for who waits.
+    While it is waited for it is looked at: one that takes more memory than it may, or that somebody
+    has stopped, is killed. How long it may take is for who waits.
     """
 
     def __init__(

@@ -81,8 +81,9 @@ def converse(
     limit_seconds: float,
     ended: Callable[[Conversation[Reply]], None] = lambda _: None,
 ) -> None:
-    """Hold every conversation to its end, at most `at_once` at a time; each question has the time
-    limit. `ended` is told of each at once: children that did not die stay alive, and are the caller's."""
+    """Hold every conversation to its end, at most `at_once` at a time; each question has
+    the time limit. `ended` is told of each at once: children that did not die stay
+    alive, and are the caller's."""
     waiting = list(conversations)
     running: dict[Child[Reply], Conversation[Reply]] = {}
     try:

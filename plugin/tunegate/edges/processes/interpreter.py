@@ -20,8 +20,8 @@ Process = subprocess.Popen[bytes]
 
 _START = Path(__file__).with_name("isolated_start.py")
 _FLAGS = ("-P", "-s")
-"""Neither the working directory nor the user's site directory is searched. With the variables that are
-passed on, this is `-I`, but for PYTHONHASHSEED, which that would ignore."""
+"""Neither the working directory nor the user's site directory is searched. With the variables that
+are passed on, this is `-I`, but for PYTHONHASHSEED, which that would ignore."""
 _NOWHERE = "/"
 """Libraries and compilers read settings from their working directory."""
 _PASSED_ON = (

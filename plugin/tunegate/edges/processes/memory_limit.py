@@ -1,4 +1,5 @@
-"""How much memory a child may take: a model of a few bytes, or a schedule, can ask for any amount."""
+"""How much memory a child may take: a model of a few bytes, or a
+schedule, can ask for any amount."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ _TIMES_ITS_FILES = 8
 
 
 class MemoryLimit(msgspec.Struct, frozen=True):
-    """Of one child. `is_kernels`: the kernel refuses it more. The driver of a GPU maps far more than it
-    uses, so there the parent looks at what is used."""
+    """Of one child. `is_kernels`: the kernel refuses it more. The driver of a GPU maps far more
+    than it uses, so there the parent looks at what is used."""
 
     limit_bytes: int
     is_kernels: bool = True

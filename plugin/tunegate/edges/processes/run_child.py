@@ -1,4 +1,5 @@
-"""The first lines of every child process: `python -m tunegate.edges.processes.run_child PARENT MODULE`.
+"""The first lines of every child process: `python -m
+tunegate.edges.processes.run_child PARENT MODULE`.
 
 The child asks the kernel to be killed when its parent dies, limits itself as its parent says, then
 serves MODULE's `answer`.

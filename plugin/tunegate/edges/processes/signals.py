@@ -1,7 +1,7 @@
 """Ctrl-C, a CI runner's SIGTERM and a lost terminal's SIGHUP, each as one KeyboardInterrupt.
 
-The first one lets the run keep what is finished; a second Ctrl-C or SIGTERM ends the process at once
-(its children ask the kernel to go with it).
+The first one lets the run keep what is finished; a second Ctrl-C or SIGTERM ends the process at
+once (its children ask the kernel to go with it).
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextlib.contextmanager
 def cancellable() -> Iterator[None]:
-    """Inside, the first of these signals raises KeyboardInterrupt. Only the main thread may set
-    handlers; in any other this does nothing. Who started the command under `nohup` wants it to go on."""
+    """Inside, the first of these signals raises KeyboardInterrupt. Only the main
+    thread may set handlers; in any other this does nothing. Who started the command
+    under `nohup` wants it to go on."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

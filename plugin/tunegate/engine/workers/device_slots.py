@@ -22,9 +22,9 @@ class Slot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one worker: the slots of its device, and variables for its process. `measuring_seconds` is how
-    long building, and measuring once the device is ours, may each take; `limit_seconds` all of it. With
-    `has_kernel_clock` the device says itself how long kernels took."""
+    """Of one worker: the slots of its device, and variables for its process. `measuring_seconds` is
+    how long building, and measuring once the device is ours, may each take; `limit_seconds` all of
+    it. With `has_kernel_clock` the device says itself how long kernels took."""
 
     slots: tuple[Slot, ...]
     variables: dict[str, str] = {}
@@ -43,8 +43,8 @@ _FOR_ANOTHER_WORKER_SECONDS = 600.0
 
 
 def on_cpu(workers: int, directory: Path, limit_seconds: float) -> list[Place]:
-    """Candidates run on one core each while tuning, so there is a slot for every core that has hardware of
-    its own."""
+    """Candidates run on one core each while tuning, so there is a slot for every core
+    that has hardware of its own."""
     slots = tuple(
         _own_slot(str(n), directory, core) for n, core in enumerate(physical_cores()[:workers])
     )
@@ -52,9 +52,9 @@ def on_cpu(workers: int, directory: Path, limit_seconds: float) -> list[Place]:
 
 
 def on_gpus(workers: int, gpus: Sequence[MeasuredGpu], limit_seconds: float) -> list[Place]:
-    """At least one for each device: those measure side by side. On one device there is one slot: times
-    that CUDA's events tell hold the slices of others. A worker waits for its device as long as the claim
-    says, and that is not the candidate's fault."""
+    """At least one for each device: those measure side by side. On one device there is one slot:
+    times that CUDA's events tell hold the slices of others. A worker waits for its device as long
+    as the claim says, and that is not the candidate's fault."""
     homes = _homes(workers, gpus)
     return [_on_gpu(home, (Slot(claim=home.claim),), limit_seconds) for home in homes]
 
@@ -62,8 +62,8 @@ def on_gpus(workers: int, gpus: Sequence[MeasuredGpu], limit_seconds: float) -> 
 def on_held_gpus(
     workers: int, gpus: Sequence[MeasuredGpu], directory: Path, limit_seconds: float
 ) -> list[Place]:
-    """The same where the devices are held for the whole run and tell the times of kernels themselves: a
-    slot for each worker of a device, among themselves."""
+    """The same where the devices are held for the whole run and tell the times of kernels
+    themselves: a slot for each worker of a device, among themselves."""
     homes = _homes(workers, gpus)
     slots = {
         uuid: tuple(_own_slot(f"{uuid}-{n}", directory) for n in range(count))

@@ -22,7 +22,8 @@ def in_slot(request: Measure) -> Iterator[None]:
             yield
         return
     with ExitStack() as stack:
-        # Who wants the device alone closes the door behind the others, and waits until they are gone.
+        # Who wants the device alone closes the door behind the others,
+        # and waits until they are gone.
         with held(_door(slots[0].claim)):
             if _is_exclusive(request):
                 taken = [stack.enter_context(held(slot.claim)) for slot in slots]
@@ -35,7 +36,8 @@ def in_slot(request: Measure) -> Iterator[None]:
 
 
 def _is_exclusive(request: Measure) -> bool:
-    """What is to be timed one at a time is not checked later, so that no candidate of another task may run beside it."""
+    """What is to be timed one at a time is not checked later, so that no candidate of
+    another task may run beside it."""
     return request.alone or request.at_once == 1
 
 
@@ -45,8 +47,8 @@ def _door(claim: Claim) -> Claim:
 
 @contextmanager
 def _pinned(slot: Slot) -> Iterator[None]:
-    """Candidates beside each other must not share a core. One that has the device to itself runs wherever
-    the kernel finds most room."""
+    """Candidates beside each other must not share a core. One that has the device to itself runs
+    wherever the kernel finds most room."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, slot.cores or before)
     try:

@@ -14,15 +14,17 @@ from tunegate.tuning.expected_time import TargetKind
 
 
 class Executor(Protocol):
-    """Spawns pools. A candidate runs with one thread while tuning; `confirming_pool` is for the end, when a
-    winner is measured with all the threads it will have, or None where one worker of the pool will do."""
+    """Spawns pools. A candidate runs with one thread while tuning; `confirming_pool` is for
+    the end, when a winner is measured with all the threads it will have, or None where one
+    worker of the pool will do."""
 
     def pool(self) -> WorkerPool: ...
     def confirming_pool(self, threads: int) -> WorkerPool | None: ...
 
 
 class LocalExecutor:
-    """On this machine: a worker for each core, and one for each GPU at least; each runs `program`."""
+    """On this machine: a worker for each core, and one for each GPU at
+    least; each runs `program`."""
 
     def __init__(
         self,

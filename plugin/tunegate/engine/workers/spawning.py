@@ -30,8 +30,8 @@ def spawn_pool(
     directory: Path,
     are_held: bool = False,
 ) -> WorkerPool:
-    """So many workers that run `program`, or one for each GPU if those are more; candidates run with so many threads. GPUs that
-    `are_held` by this run measure several candidates at once."""
+    """So many workers that run `program`, or one for each GPU if those are more; candidates run
+    with so many threads. GPUs that `are_held` by this run measure several candidates at once."""
     if gpus and are_held:
         places = on_held_gpus(size, gpus, directory, _CANDIDATE_LIMIT_SECONDS)
     elif gpus:

@@ -14,8 +14,8 @@ class LostWorkerError(Exception):
 
 
 class Worker(Protocol):
-    """Takes one request at a time. `send` and `receive` raise ChildDiedError when the worker is gone, and
-    LostWorkerError when its machine is. `busy_since` is on the monotonic clock."""
+    """Takes one request at a time. `send` and `receive` raise ChildDiedError when the worker is
+    gone, and LostWorkerError when its machine is. `busy_since` is on the monotonic clock."""
 
     busy_since: float | None
 

@@ -22,9 +22,9 @@ _LOOK_EVERY = 8
 
 
 class WorkerPool:
-    """Hands queued candidates to idle workers, one at each of the places. A worker that dies or outlasts
-    the limit of its place costs the candidate it had, and is replaced; what was on a machine that is gone
-    is tried elsewhere."""
+    """Hands queued candidates to idle workers, one at each of the places. A worker that dies or
+    outlasts the limit of its place costs the candidate it had, and is replaced; what was on a
+    machine that is gone is tried elsewhere."""
 
     def __init__(self, places: Sequence[Place], begin: Begin) -> None:
         self._begin = begin
@@ -102,8 +102,8 @@ class WorkerPool:
         return finished + lost
 
     def keep_one_each(self) -> None:
-        """Let all but one worker for each device go, the busy ones first: what they were at is given
-        up."""
+        """Let all but one worker for each device go, the busy ones first:
+        what they were at is given up."""
         kept: set[Claim] = set()
         for worker in sorted(self._served, key=lambda worker: worker in self._busy):
             device = self._places[worker].device

@@ -1,6 +1,6 @@
-"""How other tools decide, re-implemented from their documentation and sources: only the decision, on
-the samples they would take. Each gets base and head as [launch, pair, inference] in milliseconds and
-says whether it would report the head as slower.
+"""How other tools decide, re-implemented from their documentation and sources: only the decision,
+on the samples they would take. Each gets base and head as [launch, pair, inference] in milliseconds
+and says whether it would report the head as slower.
 
 Where a tool takes means of repetitions, a repetition is a run of neighbouring blocks.
 """
@@ -54,8 +54,8 @@ def google_compare(base: Values, head: Values) -> bool:
 
 
 def criterion(base: Values, head: Values) -> bool:
-    """Regressed: a t test at 0.05 says that they differ, and the bootstrapped interval of the change
-    of the mean lies above the noise threshold of 1 % (Criterion.rs, analysis/compare.rs)."""
+    """Regressed: a t test at 0.05 says that they differ, and the bootstrapped interval of the
+    change of the mean lies above the noise threshold of 1 % (Criterion.rs, analysis/compare.rs)."""
     before, after = repetitions(base, 100), repetitions(head, 100)
     if stats.ttest_ind(before, after).pvalue >= _ALPHA:
         return False

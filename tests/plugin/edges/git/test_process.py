@@ -97,7 +97,8 @@ def test_a_git_directory_that_is_none_does_not_lead_to_the_one_around_it(
 
 
 def test_a_submodule_is_not_looked_into(project: Checkout, marking: Path, tmp_path: Path) -> None:
-    """Git would start another of its processes there, and its settings have filters of their own."""
+    """Git would start another of its processes there, and its settings
+    have filters of their own."""
     other = new_repository(tmp_path / "other")
     other.commit({"a": b"a", ".gitattributes": b"* filter=planted\n"})
     allow = ("-c", "protocol.file.allow=always")
@@ -158,8 +159,8 @@ def test_replaced_objects_are_read_as_they_were(project: Checkout) -> None:
 
 
 def test_no_setting_starts_a_program(project: Checkout, marking: Path, tmp_path: Path) -> None:
-    """Where they are in the repository's own settings, or the user's, the checkout may say what they run
-    on: by attributes, or because they name a file of the checkout."""
+    """Where they are in the repository's own settings, or the user's, the checkout may say what
+    they run on: by attributes, or because they name a file of the checkout."""
     here = clone(project, tmp_path / "here", "--depth=1")
     hooks = tmp_path / "hooks"
     hooks.mkdir()
@@ -235,7 +236,8 @@ def test_what_a_fetch_needs_is_the_repositorys_own(project: Checkout, marking: P
 def test_a_fetch_is_not_set_up_by_a_file_of_the_checkout(
     project: Checkout, marking: Path, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
-    """Teams share settings by including a file that is tracked; a job may have its home in the checkout."""
+    """Teams share settings by including a file that is tracked; a job may
+    have its home in the checkout."""
     project.git("remote", "add", "origin", "ssh://git@host.invalid/r.git")
     project.commit({".gitconfig": f"[core]\nsshCommand = {marking}\n".encode()})
     if way == "home":

@@ -66,7 +66,8 @@ def test_between_equals_the_nearest_is_first() -> None:
 
 
 def test_a_schedule_of_another_shape_is_tried_in_two_adaptations() -> None:
-    """500 is not a multiple of what 512 is split by: one is TVM's own repair, the other has the nearest divisors."""
+    """500 is not a multiple of what 512 is split by: one is TVM's own repair, the
+    other has the nearest divisors."""
     space = space_of(500)
     found = borrowed(offered(space_of(512), 2), space, None)
     assert 2 < len(found.fitting) <= 4

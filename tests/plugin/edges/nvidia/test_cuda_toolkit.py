@@ -1,4 +1,5 @@
-"""A compiler for CUDA is found, and what it makes is code for the GPU that was asked for: without one."""
+"""A compiler for CUDA is found, and what it makes is code for the GPU that
+was asked for: without one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A child that takes too much, is stopped, does not read or answers nonsense is ended and said to be."""
+"""A child that takes too much, is stopped, does not read or answers
+nonsense is ended and said to be."""
 
 from __future__ import annotations
 

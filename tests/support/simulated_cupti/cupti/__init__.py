@@ -1,2 +1,2 @@
-"""A CUPTI that is only said to be there: it permits everything and knows of no kernels but those it is
-told of."""
+"""A CUPTI that is only said to be there: it permits everything and knows of no
+kernels but those it is told of."""

@@ -9,7 +9,8 @@ from tunegate.engine.protocol import Failed
 
 
 class CheckArtifact(msgspec.Struct, frozen=True, tag="check", kw_only=True):
-    """`reference` is the ONNX file that ONNX Runtime runs; `kind` is the target's; `seeds` make the inputs."""
+    """`reference` is the ONNX file that ONNX Runtime runs; `kind` is the
+    target's; `seeds` make the inputs."""
 
     directory: str
     reference: str

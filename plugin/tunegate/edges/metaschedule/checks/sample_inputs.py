@@ -1,4 +1,5 @@
-"""What candidates are run on: for all of a task in one run the same values, made once in each worker."""
+"""What candidates are run on: for all of a task in one run the same
+values, made once in each worker."""
 
 from __future__ import annotations
 
@@ -14,8 +15,9 @@ from tunegate.engine.protocol import Argument
 
 @lru_cache(maxsize=1)
 def sample_inputs(wanted: tuple[Argument, ...], device: Any, seed: int) -> tuple[Any, ...]:
-    """Tensors on the device. A layer can have hundreds of megabytes of weights, and making them take longer than
-    building and timing its candidate; so those of the last task are kept, until `sample_inputs.cache_clear()`."""
+    """Tensors on the device. A layer can have hundreds of megabytes of weights, and making them
+    take longer than building and timing its candidate; so those of the last task are kept, until
+    `sample_inputs.cache_clear()`."""
     return tuple(
         sample(argument, device, derived(seed, place)) for place, argument in enumerate(wanted)
     )

@@ -1,9 +1,10 @@
 """Elementary functions of a CPU's kernels in vectors, in the place of calls to the C library.
 
-LLVM makes one call of `expf`, `erff` or `powf` for each number, whatever a schedule vectorizes: GELU of 128 x 1024
-numbers takes 2.2 ms that way and 0.08 in vectors (docs/benchmarks.md). The rules hold wherever TVM lowers a kernel
-of this process for `llvm`; kernels, their keys and their schedules are what they were. Sigmoid and softmax come with
-exp. float16 goes through float32; float64 stays with the library.
+LLVM makes one call of `expf`, `erff` or `powf` for each number, whatever a schedule vectorizes:
+GELU of 128 x 1024 numbers takes 2.2 ms that way and 0.08 in vectors (docs/benchmarks.md). The rules
+hold wherever TVM lowers a kernel of this process for `llvm`; kernels, their keys and their
+schedules are what they were. Sigmoid and softmax come with exp. float16 goes through float32;
+float64 stays with the library.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ def _in_float32(formula: Callable[[Any], Any], call: Any) -> Any:
 
 
 def _power(call: Any) -> Any:
-    """Of small whole exponents and halves, as exporters write squares, cubes and roots. LLVM knows the square."""
+    """Of small whole exponents and halves, as exporters write squares, cubes and
+    roots. LLVM knows the square."""
     x, y = call.args
     y = y.value if isinstance(y, tirx.Broadcast) else y
     if not isinstance(y, tirx.FloatImm) or not str(x.ty).startswith(("float32", "float64")):

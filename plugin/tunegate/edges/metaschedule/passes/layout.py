@@ -23,9 +23,9 @@ def is_channels_last(target: TargetConfig) -> bool:
 
 
 def channels_last(module: Any) -> Any:
-    """A Relax module before legalization, with the layout of its plain convolutions changed and that
-    of what is between them. Grouped convolutions stay as they are, and so does a module with an
-    operator that the compiler cannot turn (a maximum over a fifth dimension is one)."""
+    """A Relax module before legalization, with the layout of its plain convolutions changed and
+    that of what is between them. Grouped convolutions stay as they are, and so does a module with
+    an operator that the compiler cannot turn (a maximum over a fifth dimension is one)."""
     try:
         return relax.transform.ConvertLayout({}, _wanted)(module)
     except Exception:

@@ -1,4 +1,5 @@
-"""The packing of constants, done by numpy: what the compiler makes of a layout is splits and transpositions.
+"""The packing of constants, done by numpy: what the compiler makes of a
+layout is splits and transpositions.
 
 A kernel that is compiled to do it is a third of what compiling a candidate takes, and it runs once.
 """
@@ -24,8 +25,8 @@ class Digit(NamedTuple):
 
 
 class Move(NamedTuple):
-    """One argument laid out anew. `read` and `written` say of which digits of the loops its dimensions are, before
-    and after; None is a dimension of one."""
+    """One argument laid out anew. `read` and `written` say of which digits of the loops its
+    dimensions are, before and after; None is a dimension of one."""
 
     argument: int
     read: tuple[Digit | None, ...]
@@ -43,8 +44,8 @@ class Move(NamedTuple):
 
 
 def moves_of(prepack: Any) -> tuple[Move, ...] | None:
-    """Of a function that lays arguments out anew: one move for each output, in their order. None where it does
-    anything else."""
+    """Of a function that lays arguments out anew: one move for each output, in their order. None
+    where it does anything else."""
     if not isinstance(prepack.body, SBlockRealize):
         return None
     buffers, body = list(prepack.params), prepack.body.block.body

@@ -51,8 +51,9 @@ class Source(NamedTuple):
 
 
 class SplitKernel(NamedTuple):
-    """The arguments of the numbers `packs` are laid out anew, as buffers of the types `packed`: by `moves`, one for
-    each, or, where these are None, by the function `prepack` of `module`, which has `main`."""
+    """The arguments of the numbers `packs` are laid out anew, as buffers of the types
+    `packed`: by `moves`, one for each, or, where these are None, by the function `prepack` of
+    `module`, which has `main`."""
 
     module: Any
     packs: tuple[int, ...]

@@ -1,8 +1,8 @@
 """Loops that choose, for each number, which input it is from: asked once for many.
 
-A concatenation along the innermost axis is such a loop, and LLVM puts none into vectors. Split where the inputs meet,
-its inner part has no choice left; `light_squeezenet`'s concatenations are six times faster for it
-(docs/benchmarks.md).
+A concatenation along the innermost axis is such a loop, and LLVM puts none into vectors. Split
+where the inputs meet, its inner part has no choice left; `light_squeezenet`'s concatenations are
+six times faster for it (docs/benchmarks.md).
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def _split(function: Any) -> Any | None:
 
 
 def _run(block: Any) -> int | None:
-    """Of how many numbers in a row along its innermost axis a block's choice is the same; None where it has none to
-    split."""
+    """Of how many numbers in a row along its innermost axis a block's choice is the same; None
+    where it has none to split."""
     innermost = block.iter_vars[-1] if block.iter_vars else None
     if innermost is None or int(innermost.iter_type) != IterVar.DataPar:
         return None

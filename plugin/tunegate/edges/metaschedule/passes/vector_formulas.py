@@ -1,9 +1,10 @@
 """exp, log, tanh and erf of float32 as expressions that LLVM can keep in vectors.
 
-They take and give a TVM expression of one number or of several lanes. Infinities and NaN come out as the C library has
-them; subnormal numbers count as 0. exp and log are those of Cephes (`expf.c`, `logf.c`: ln 2 in two parts, polynomials
-of degree 5 and 8); tanh and erf are odd rational functions of degrees 13/6 and 13/8, with the coefficients of Eigen's
-`ptanh` and of its `erf` before version 3.5.
+They take and give a TVM expression of one number or of several lanes. Infinities and NaN
+come out as the C library has them; subnormal numbers count as 0. exp and log are those of
+Cephes (`expf.c`, `logf.c`: ln 2 in two parts, polynomials of degree 5 and 8); tanh and erf
+are odd rational functions of degrees 13/6 and 13/8, with the coefficients of Eigen's `ptanh`
+and of its `erf` before version 3.5.
 """
 
 from __future__ import annotations
@@ -104,7 +105,8 @@ def _power_of_two(n: Any) -> Any:
 
 
 def log(x: Any) -> Any:
-    """Of the mantissa, brought between the square roots of 1/2 and 2, and ln 2 times the exponent."""
+    """Of the mantissa, brought between the square roots of 1/2 and 2,
+    and ln 2 times the exponent."""
     return let(tirx.max(_like(x, _MIN_NORMAL), x), lambda normal: _log_of_normal(x, normal))
 
 

@@ -1,7 +1,8 @@
 """Constants moved to another layout, when a model is imported and when it is built.
 
-The compiler folds such a move by compiling a kernel for it, one for every weight: nearly all of the time that the import of a
-network with convolutions takes, and much of a build's. It is only moving numbers about.
+The compiler folds such a move by compiling a kernel for it, one for every weight: nearly
+all of the time that the import of a network with convolutions takes, and much of a build's.
+It is only moving numbers about.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ def with_moved_constants(module: Any) -> Any:
 
 
 def with_packed_constants(module: Any) -> Any:
-    """A Relax module of scheduled functions, with every packing of constants done that is a packing alone."""
+    """A Relax module of scheduled functions, with every packing of constants
+    done that is a packing alone."""
     return _with_folded(module, _Packing(module))
 
 

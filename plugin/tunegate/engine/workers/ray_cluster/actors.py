@@ -1,7 +1,8 @@
-"""What runs on the nodes of a cluster. Requests and answers are the bytes that a child process would get.
+"""What runs on the nodes of a cluster. Requests and answers are the bytes
+that a child process would get.
 
-Ray moves its own arguments by pickle, between the driver and the nodes of one cluster of the user's; no
-byte of a pull request or of the cache is ever unpickled.
+Ray moves its own arguments by pickle, between the driver and the nodes of one cluster of the
+user's; no byte of a pull request or of the cache is ever unpickled.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ class Started(NamedTuple):
 
 
 class BuildingWorker:
-    """On a CPU of some node: builds candidates, and measures them there where the target is a CPU."""
+    """On a CPU of some node: builds candidates, and measures them
+    there where the target is a CPU."""
 
     def __init__(self, program: str, variables: Mapping[str, str]) -> None:
         os.environ.update(variables)
@@ -56,7 +58,8 @@ class BuildingWorker:
         return _answer(asked, self._worker.answer(asked))
 
     def library(self, request: bytes) -> bytes:
-        """Built for another node to measure, or why it does not build; that node tells them apart."""
+        """Built for another node to measure, or why it does not build;
+        that node tells them apart."""
         library: bytes = self._worker.library_of(msgspec.msgpack.decode(request, type=Measure))
         return library
 

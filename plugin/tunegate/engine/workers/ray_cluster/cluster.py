@@ -30,7 +30,8 @@ _ON_THE_CLUSTER = Claim(uuid="cluster", directory="", wait_seconds=0.0)
 
 
 class RayCluster:
-    """For one target; workers run `program`. The devices of all nodes must be alike: records name one."""
+    """For one target; workers run `program`. The devices of all nodes must
+    be alike: records name one."""
 
     def __init__(self, ray: Ray, target: TargetConfig, program: str) -> None:
         self._ray, self._target, self._program = ray, target, program

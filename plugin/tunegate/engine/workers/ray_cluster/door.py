@@ -70,8 +70,9 @@ class Ray:
         promise.future().add_done_callback(lambda _: call())
 
     def is_gone(self, node: str) -> bool:
-        """Whether this machine has left the cluster. The cluster takes a while to notice, and a worker that
-        died with its machine looks like one that a candidate has killed: so we ask the machine."""
+        """Whether this machine has left the cluster. The cluster takes a while to notice,
+        and a worker that died with its machine looks like one that a candidate has
+        killed: so we ask the machine."""
         for each in self._ray.nodes():
             if each["NodeID"] == node:
                 address = (each["NodeManagerAddress"], each["NodeManagerPort"])

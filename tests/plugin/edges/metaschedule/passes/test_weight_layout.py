@@ -80,7 +80,8 @@ def test_a_kind_of_number_that_numpy_does_not_have_is_left_to_the_compiler() -> 
 
 @pytest.mark.parametrize("last", [True, False])
 def test_the_tasks_of_a_model_are_the_same(last: bool) -> None:
-    """Also of grouped, strided and transposed convolutions: the compiler folds what is left here."""
+    """Also of grouped, strided and transposed convolutions: the
+    compiler folds what is left here."""
     module = from_onnx(all_kinds_of_convolutions())
     module = channels_last(module) if last else module
     assert tasks(with_moved_constants(module)) == tasks(module)

@@ -19,7 +19,8 @@ class Started:
 
 
 class Cluster:
-    """The door of Ray: everything is there at once but answers, which come when they are told to."""
+    """The door of Ray: everything is there at once but answers, which
+    come when they are told to."""
 
     errors = (RuntimeError,)
 
