@@ -30,8 +30,8 @@ def main() -> None:
     print("| server | minutes | kills | compactions | acknowledged | lost | reads | read gaps |")
     print("|---|--:|--:|--:|--:|--:|--:|--:|")
     print(
-        f"| {options.server} | {options.minutes:g} | {done.kills} | {done.compactions} | {done.acknowledged} | "
-        f"{done.acknowledged - done.visible} | {done.reads} | {done.gaps} |"
+        f"| {options.server} | {options.minutes:g} | {done.kills} | {done.compactions} | "
+        f"{done.acknowledged} | {done.acknowledged - done.visible} | {done.reads} | {done.gaps} |"
     )
 
 

@@ -60,7 +60,8 @@ def tuned(model: Path, scratch: Path, trials: int, seed: int, filters: bool) -> 
 
 def show(rows: dict[bool, list[list[TaskOutcome]]], trials: int) -> None:
     print(
-        f"| {trials} trials | best ms of the three (medians) | geometric mean | seconds of workers | of them improved nothing |"
+        f"| {trials} trials | best ms of the three (medians) | geometric mean | seconds of "
+        "workers | of them improved nothing |"
     )
     print("|---|---|--:|--:|--:|")
     for filters, runs in rows.items():

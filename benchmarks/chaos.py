@@ -224,8 +224,8 @@ def killed_shard(scratch: Path, chance: random.Random) -> Survived:
 def show(found: Sequence[Survived]) -> None:
     usual = statistics.median(x.best_ms or 0.0 for x in found if x.kind == "nothing")
     print(
-        "| killed | runs | kills | trials finished | in the cache | lost | candidates spoiled | seconds, "
-        "worst | best, of undisturbed |"
+        "| killed | runs | kills | trials finished | in the cache | lost | candidates spoiled | "
+        "seconds, worst | best, of undisturbed |"
     )
     print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
     for kind in dict.fromkeys(x.kind for x in found):
@@ -237,8 +237,8 @@ def show(found: Sequence[Survived]) -> None:
             else ""
         )
         print(
-            f"| {kind} | {len(runs)} | {sum(x.kills for x in runs)} | {sum(x.told for x in runs)} | "
-            f"{sum(x.kept for x in runs)} | {sum(max(0, x.told - x.kept) for x in runs)} | "
+            f"| {kind} | {len(runs)} | {sum(x.kills for x in runs)} | {sum(x.told for x in runs)} "
+            f"| {sum(x.kept for x in runs)} | {sum(max(0, x.told - x.kept) for x in runs)} | "
             f"{sum(x.spoiled for x in runs)} | {max(x.seconds for x in runs):.0f} | {best} |"
         )
 

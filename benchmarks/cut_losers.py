@@ -53,7 +53,8 @@ def main() -> None:
                     found = run(model, tasks, options.seconds, variant, number + 1, place)
                 looks, sure = sums(tasks, found)
                 print(
-                    f"| {number + 1} | {variant.name} | {trials(found)} | {looks:.2f} | {sure:.2f} |",
+                    f"| {number + 1} | {variant.name} | "
+                    f"{trials(found)} | {looks:.2f} | {sure:.2f} |",
                     flush=True,
                 )
                 cut += would_be_cut(found) if variant is WITHOUT else []

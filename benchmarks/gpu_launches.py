@@ -61,8 +61,8 @@ def show(name: str, base: Path, head: Path, scratch: Path, count: int) -> None:
     clocks = [launch.clocks for launch in launches if launch.clocks]
     mhz = statistics.median(each.head_mhz or 0.0 for each in clocks) if clocks else 0.0
     print(
-        f"| {name} | {count} | {statistics.fmean(effects):+.2f} | {statistics.stdev(effects):.2f} | "
-        f"{100 * statistics.median(launch.noise for launch in launches):.2f} | "
+        f"| {name} | {count} | {statistics.fmean(effects):+.2f} | {statistics.stdev(effects):.2f} "
+        f"| {100 * statistics.median(launch.noise for launch in launches):.2f} | "
         f"{statistics.median(launch.head_ms for launch in launches):.3f} | {mhz:.0f} | "
         f"{sum(each.dropped for each in clocks)} |"
     )

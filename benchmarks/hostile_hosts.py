@@ -75,7 +75,8 @@ def main() -> None:
     options = parser.parse_args()
     gate = GateConfig(margin_percent=MARGIN_PERCENT, seconds=options.seconds)
     print(
-        "| host | put in | gates | fail | pass | undecided | invalid-env | wrong | seconds, median |"
+        "| host | put in | gates | fail | pass | undecided | "
+        "invalid-env | wrong | seconds, median |"
     )
     print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
     with tempfile.TemporaryDirectory() as folder:

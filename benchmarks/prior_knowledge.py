@@ -68,7 +68,8 @@ def main() -> None:
 
 def show_held_out(tasks: Sequence[TaskExperience]) -> None:
     print(
-        f"| operators | of them | rank correlation | best of its first {BATCH} | of {BATCH} at random |"
+        "| operators | of them | rank correlation | best of its "
+        f"first {BATCH} | of {BATCH} at random |"
     )
     print("|---|--:|--:|--:|--:|")
     found: dict[str, list[tuple[float, float, float]]] = {}

@@ -177,8 +177,8 @@ def search_seconds() -> float:
 def show(points: Sequence[Point], seconds: float) -> None:
     alone = points[0].trials / points[0].seconds / points[0].devices
     print(
-        f"| devices, {seconds:g} s for a candidate | trials | trials/s | of linear | engine, ms of CPU a "
-        "trial | search, ms of CPU a trial |"
+        f"| devices, {seconds:g} s for a candidate | trials | trials/s | of linear | engine, ms of "
+        "CPU a trial | search, ms of CPU a trial |"
     )
     print("|--:|--:|--:|--:|--:|--:|")
     for point in points:

@@ -212,7 +212,8 @@ def weighted(tasks: Sequence[TuningTask], milliseconds: Mapping[WorkloadKey, flo
 def show(title: str, rounds: Sequence[Mapping[Variant, Row]]) -> None:
     print(
         f"| {title} | trials | winners measured again, ms | seconds to within 2 % of the end "
-        "of none | saved | worker seconds that improved nothing | audited, of them wrongly rejected |"
+        "of none | saved | worker seconds that improved nothing | "
+        "audited, of them wrongly rejected |"
     )
     print("|---|--:|--:|--:|--:|--:|--:|")
     for variant in VARIANTS:
@@ -222,9 +223,10 @@ def show(title: str, rounds: Sequence[Mapping[Variant, Row]]) -> None:
         told = f"{reached:.0f}" if came else "never"
         saved = f"{100 * median(row.saved for row in rows):.0f} %" if came else ""
         print(
-            f"| {variant.name} | {median(row.trials for row in rows):.0f} | {median(row.end_ms for row in rows):.2f} "
-            f"| {told} | {saved} | {100 * median(row.wasted for row in rows):.0f} % "
-            f"| {sum(row.audited for row in rows)}, {sum(row.wrong for row in rows)} |"
+            f"| {variant.name} | {median(row.trials for row in rows):.0f} | "
+            f"{median(row.end_ms for row in rows):.2f} | {told} | {saved} | "
+            f"{100 * median(row.wasted for row in rows):.0f} % | "
+            f"{sum(row.audited for row in rows)}, {sum(row.wrong for row in rows)} |"
         )
 
 

@@ -100,7 +100,10 @@ def read_outcomes(out: Path, planned: TuningPlan) -> Sequence[TuningOutcome]:
     for path in sorted(out.glob("outcome-*.json")):
         outcome = artifact_io.read(path, TuningOutcome)
         if outcome.plan != plan or shards.get(outcome.shard) != outcome.target:
-            message = f"{path}: not of a shard of {out / 'plan.json'}. Remove it, or tune the shard again."
+            message = (
+                f"{path}: not of a shard of {out / 'plan.json'}. "
+                "Remove it, or tune the shard again."
+            )
             raise ArtifactError(message)
         outcomes.append(outcome)
     return outcomes

@@ -24,7 +24,8 @@ from tvm.s_tir import meta_schedule as ms
 assert not any(name.startswith("tunegate") for name in sys.modules)
 model, folder, layout = sys.argv[1:]
 database = ms.database.JSONDatabase(work_dir=folder)
-target = tvm.target.Target(json.loads(open(folder + "/database_tuning_record.json").readline())[1][2])
+first = json.loads(open(folder + "/database_tuning_record.json").readline())
+target = tvm.target.Target(first[1][2])
 with target:
     module = from_onnx(onnx.load(model))
     if layout == "nhwc":

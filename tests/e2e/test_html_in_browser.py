@@ -51,9 +51,11 @@ return found;
 OVERFLOWING = """
 document.querySelectorAll('details').forEach(each => { each.open = true; });
 const wide = [...document.querySelectorAll('body *')].filter(each =>
-  !each.closest('svg, title, thead') && (each.scrollWidth > each.clientWidth + 1 && each.clientWidth > 0
+  !each.closest('svg, title, thead') && (
+  each.scrollWidth > each.clientWidth + 1 && each.clientWidth > 0
   || each.getBoundingClientRect().right > innerWidth + 0.5 && !each.closest('.scroll')));
-return [document.documentElement.scrollWidth - innerWidth, wide.map(each => each.outerHTML.slice(0, 120))];
+const shown = wide.map(each => each.outerHTML.slice(0, 120));
+return [document.documentElement.scrollWidth - innerWidth, shown];
 """
 
 
@@ -123,7 +125,10 @@ def test_the_plots_are_large_enough_to_read(
     chrome: webdriver.Chrome, pages: dict[str, Path], width: int
 ) -> None:
     show(chrome, pages["slowed"], width=width)
-    script = "return [...document.querySelectorAll('svg text')].map(e => e.getBoundingClientRect().height)"
+    script = (
+        "return [...document.querySelectorAll('svg text')]"
+        ".map(e => e.getBoundingClientRect().height)"
+    )
     assert min(chrome.execute_script(script)) >= 9
 
 

@@ -43,7 +43,10 @@ def test_a_bug_is_one_line_with_a_log_and_its_own_exit_code(
 
 def test_an_early_error_waits_for_neither_drawing_nor_a_compiler(tmp_path: Path) -> None:
     heavy = "('tvm', 'matplotlib', 'scipy.stats')"
-    script = f"import sys; from tunegate.cli import main; print(main(['run'])); print([m for m in {heavy} if m in sys.modules])"
+    script = (
+        "import sys; from tunegate.cli import main; print(main(['run'])); "
+        f"print([m for m in {heavy} if m in sys.modules])"
+    )
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
     )

@@ -13,7 +13,10 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOTSTRAP = ROOT / "action" / "bootstrap.py"
-SHOWS = "import os, sys; print(os.getcwd(), os.environ.get('LD_LIBRARY_PATH'), file=sys.stderr); exit(1)"
+SHOWS = (
+    "import os, sys; "
+    "print(os.getcwd(), os.environ.get('LD_LIBRARY_PATH'), file=sys.stderr); exit(1)"
+)
 
 
 def test_what_it_starts_gets_no_place_that_depends_on_the_workspace(

@@ -92,7 +92,10 @@ def signer_from_pem(pem: str) -> Signer:
     try:
         key = load_pem_private_key(pem.strip().encode() + b"\n", password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        message = "the signing key is no PEM private key; make one with openssl genpkey -algorithm ed25519"
+        message = (
+            "the signing key is no PEM private key; make one "
+            "with openssl genpkey -algorithm ed25519"
+        )
         raise BadKeyError(message) from None
     if not isinstance(key, Ed25519PrivateKey):
         message = (

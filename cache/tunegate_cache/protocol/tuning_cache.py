@@ -206,7 +206,8 @@ class TuningCache:
         if self._offered <= MAX_RECORDS_OF_A_RUN:
             return False
         self.statistics.note(
-            f"cache: this run has more than {MAX_RECORDS_OF_A_RUN} records; the others are not stored"
+            f"cache: this run has more than {MAX_RECORDS_OF_A_RUN} "
+            "records; the others are not stored"
         )
         return True
 

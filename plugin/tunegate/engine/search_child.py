@@ -117,7 +117,10 @@ class SearchChild:
         can_start = bool(self.target_json) or how.startswith(("killed by", "was stopped"))
         if not can_start or self._restarts > _RESTARTS:
             last = " ".join(self._log.read_text(errors="replace").strip().splitlines()[-1:])
-            message = f"the search process {how} ({last[:300]}). Run tunegate doctor; its log is {self._log}."
+            message = (
+                f"the search process {how} ({last[:300]}). Run "
+                f"tunegate doctor; its log is {self._log}."
+            )
             raise EnvironmentUnfitError(message)
         self._is_open, self._child = False, self._start()
         self._introduced.clear()

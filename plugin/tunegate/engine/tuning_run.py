@@ -235,7 +235,10 @@ class TuningRun:
         if not self._measured and self._deaths >= _DEATHS_OF_A_BROKEN_MACHINE:
             log = self._directory / WORKERS_LOG
             last = log.read_text(errors="replace").strip().splitlines()[-1:]
-            message = f"the build workers do not start here ({' '.join(last)[:300]}). Run tunegate doctor."
+            message = (
+                "the build workers do not start here "
+                f"({' '.join(last)[:300]}). Run tunegate doctor."
+            )
             raise EnvironmentUnfitError(message)
 
     def _confirm(self, stopped: Stopped) -> Iterator[TaskOutcome]:

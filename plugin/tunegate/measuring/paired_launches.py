@@ -174,8 +174,8 @@ class _Series:
 
 def _too_slow(made: int, wanted: int) -> str:
     return (
-        f"{made} of {wanted} short looks at fresh starts took longer than gate.seconds allow: a slow "
-        "launch could not be excluded. Raise gate.seconds or gate.rare-launches"
+        f"{made} of {wanted} short looks at fresh starts took longer than gate.seconds allow: a "
+        "slow launch could not be excluded. Raise gate.seconds or gate.rare-launches"
     )
 
 

@@ -267,8 +267,8 @@ def _audit(report: Report) -> str:
         return ""
     return (
         f"\n\nOf {count(found.audited, 'candidate')} that the filter had rejected and that "
-        f"{'was' if found.audited == 1 else 'were'} measured all the same, {found.wrong} came within "
-        "2 % of the best."
+        f"{'was' if found.audited == 1 else 'were'} measured all the same, "
+        f"{found.wrong} came within 2 % of the best."
     )
 
 

@@ -54,14 +54,17 @@ def _borrowed(run: MeasurementRun | None) -> Iterator[str]:
             unverified = [t for t in tasks if not t.verified and (t.source == "claimed") == claimed]
             if unverified:
                 yield (
-                    f"{where}: {len(unverified)} of {len(tasks)} kernels run {what} that is unverified: "
-                    "there was no time, or no device, to measure it"
+                    f"{where}: {len(unverified)} of {len(tasks)} kernels run {what} that is "
+                    "unverified: there was no time, or no device, to measure it"
                 )
         if built.head and built.head.without_graphs:
             yield f"{where}: built without CUDA graphs, with them: {built.head.without_graphs}"
         dropped = built.head.dropped if built.head else ()
         if dropped:
-            yield f"{where}: slower in the model with a borrowed schedule, so without: {', '.join(dropped)}"
+            yield (
+                f"{where}: slower in the model with a borrowed "
+                f"schedule, so without: {', '.join(dropped)}"
+            )
 
 
 def _without_repeats(lines: Sequence[str]) -> tuple[str, ...]:

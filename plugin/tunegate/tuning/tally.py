@@ -61,8 +61,9 @@ def told_as_lost(plan: TuningPlan, outcomes: Sequence[TuningOutcome]) -> Iterato
     for shard in lost_shards(plan, outcomes):
         tasks = "1 task was" if len(shard.tasks) == 1 else f"{len(shard.tasks)} tasks were"
         yield (
-            f"shard {shard.index} on {shard.target} left no outcome-{shard.index}.json: its {tasks} "
-            f"not tuned in this run. What it had published is in the cache; run its job again."
+            f"shard {shard.index} on {shard.target} left no "
+            f"outcome-{shard.index}.json: its {tasks} not tuned in this run. What it "
+            "had published is in the cache; run its job again."
         )
 
 

@@ -171,7 +171,9 @@ def _for_tuning(outcomes: Sequence[TuningOutcome]) -> Iterator[str]:
         )
     for task in tasks:
         if task.stopped == "failed":
-            yield f"No candidate of {task.name} worked{_detail(task)}: it keeps the schedule it had."
+            yield (
+                f"No candidate of {task.name} worked{_detail(task)}: it keeps the schedule it had."
+            )
 
 
 def _detail(task: TaskOutcome) -> str:

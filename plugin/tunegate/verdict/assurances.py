@@ -55,7 +55,10 @@ def slow_starts(comparison: Comparison) -> str:
 
 
 def _slow(found: Excluded) -> str:
-    return f"{found.slow} of {found.starts} starts of the head were over {found.cut_off_percent:+.0f} %"
+    return (
+        f"{found.slow} of {found.starts} starts of the head were "
+        f"over {found.cut_off_percent:+.0f} %"
+    )
 
 
 def _inside(tests: Sequence[Inside]) -> str:

@@ -190,7 +190,10 @@ def test_a_damaged_snapshot_is_a_counted_miss_until_it_is_made_anew(place: Place
 
 def test_a_head_of_a_later_version_is_left_alone(place: Place) -> None:
     place.publish(make_record())
-    later = b'{"head":{"v":9,"version":1,"parent":"","snapshot":{"version":1,"index":"","packs":[],"at":0},"archives":[],"covers":[]}}'
+    later = (
+        b'{"head":{"v":9,"version":1,"parent":"","snapshot":{"version":1,"index":"","packs":[],'
+        b'"at":0},"archives":[],"covers":[]}}'
+    )
     place.store.move_pointer(MAIN.head, later, None)
     done = place.compact()
     assert done.status == "nothing new"

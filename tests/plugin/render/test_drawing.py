@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
-SHOWS = "from tunegate.render.drawing import mpl; import os; print(mpl.rcParams['font.size'], os.getcwd())"
+SHOWS = (
+    "from tunegate.render.drawing import mpl; import os; "
+    "print(mpl.rcParams['font.size'], os.getcwd())"
+)
 
 
 @pytest.mark.parametrize("settings", [b"font.size: 77\n", b"\xff", b"backend: module://planted\n"])

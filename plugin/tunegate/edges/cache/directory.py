@@ -26,8 +26,8 @@ def cache_directory(url: str, root: Path) -> Path:
     listed = GitProcess(top).text("ls-files", "-z", "--cached", "--", inside.as_posix())
     if listed != "":
         message = (
-            f"cache.url: {url}: git tracks files in it, so whoever changes the checkout would choose "
-            f"what the cache says. Remove them from git, or use a directory outside of it."
+            f"cache.url: {url}: git tracks files in it, so whoever changes the checkout would "
+            "choose what the cache says. Remove them from git, or use a directory outside of it."
         )
         raise ConfigError(message)
     return directory

@@ -31,7 +31,10 @@ def parse_waivers(text: str, where: str, today: datetime.date) -> tuple[Waiver, 
         waivers = msgspec.convert(read_yaml(text) or {"waivers": []}, _File).waivers
     except (yaml.YAMLError, msgspec.ValidationError) as error:
         reason = " ".join(str(error).splitlines())
-        message = f"{where}: {reason}. A waiver has model, target, ceiling-percent, expires, issue, reason."
+        message = (
+            f"{where}: {reason}. A waiver has model, target, "
+            "ceiling-percent, expires, issue, reason."
+        )
         raise ConfigError(message) from error
     seen: set[Cell] = set()
     for waiver in waivers:

@@ -52,8 +52,8 @@ class GitEvents(GitHistory):
         head = self.head()
         if head != commit:
             message = (
-                f"{head[:12]} is checked out, and the event is about {commit[:12]}. Check out what the "
-                f"event names, or give base and head."
+                f"{head[:12]} is checked out, and the event is about {commit[:12]}. Check out what "
+                "the event names, or give base and head."
             )
             raise RevisionError(message)
 

@@ -97,8 +97,8 @@ class GitProcess:
         for origin, key in sorted(taken):
             if is_of_a_fetch(key) and self._is_tracked(origin.removeprefix("file:")):
                 message = (
-                    f"{self.root}: git takes {key} from {origin.removeprefix('file:')}, a file that "
-                    f"anybody can change who changes the checkout. Set it in .git/config."
+                    f"{self.root}: git takes {key} from {origin.removeprefix('file:')}, a file "
+                    "that anybody can change who changes the checkout. Set it in .git/config."
                 )
                 raise RevisionError(message)
 

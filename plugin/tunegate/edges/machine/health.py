@@ -39,7 +39,8 @@ def machine_checks() -> Iterator[Check]:
     yield Check("linker", ok=found is not None, detail=found or missing)
     yield Check("cores", ok=True, detail=f"{usable_cores()} usable, {default_threads()} by default")
     gpus = [
-        f"{gpu.name} (sm_{gpu.compute_capability.replace('.', '')}), driver {gpu.driver}, {gpu.uuid}"
+        f"{gpu.name} (sm_{gpu.compute_capability.replace('.', '')}), "
+        f"driver {gpu.driver}, {gpu.uuid}"
         for gpu in visible_gpus()
     ]
     yield Check("cuda devices", ok=True, detail="; ".join(gpus) or "none")

@@ -33,8 +33,8 @@ def require_installed(config: Config, step: Step, targets: Collection[str] = ())
         raise ConfigError(problem)
     if compiled and step != "plan" and linker() is None:
         message = (
-            f"target {compiled[0].name} is compiled, and none of {', '.join(LINKERS)} is on the PATH "
-            f"to link with. Install one, or write runtime: onnxruntime."
+            f"target {compiled[0].name} is compiled, and none of {', '.join(LINKERS)} is on the "
+            "PATH to link with. Install one, or write runtime: onnxruntime."
         )
         raise EnvironmentUnfitError(message)
 

@@ -116,7 +116,10 @@ def _fix_shapes(proto: onnx.ModelProto, shapes: Shapes, path: str) -> None:
         dims = value.type.tensor_type.shape.dim
         wanted = shapes.get(value.name)
         if wanted is not None and len(wanted) != len(dims):
-            message = f"{path}: inputs.{value.name} has {len(wanted)} numbers, the model's has {len(dims)} dimensions."
+            message = (
+                f"{path}: inputs.{value.name} has {len(wanted)} numbers, the "
+                f"model's has {len(dims)} dimensions."
+            )
             raise ModelError(message)
         for axis, dim in enumerate(dims):
             _fix_dimension(value.name, axis, dim, wanted, path)

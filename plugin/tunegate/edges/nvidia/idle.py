@@ -32,7 +32,7 @@ def _refusal(gpu: Gpu, state: GpuState, wait_seconds: float) -> str:
     shown = ", ".join(str(pid) for pid in state.processes[:5])
     busy = "" if state.busy_percent is None else f", {state.busy_percent} % busy"
     return (
-        f"{gpu.name} ({gpu.uuid}): something else still runs on this device after {wait_seconds:g} s "
-        f"(processes {shown}{busy}). Nothing measured beside it would be right: end it, or give this "
-        f"runner a device of its own."
+        f"{gpu.name} ({gpu.uuid}): something else still runs on this device after "
+        f"{wait_seconds:g} s (processes {shown}{busy}). Nothing measured beside it would be "
+        "right: end it, or give this runner a device of its own."
     )

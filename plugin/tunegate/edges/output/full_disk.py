@@ -28,8 +28,8 @@ def as_full_disk(error: Exception, directories: Sequence[Path]) -> Exception:
         return error
     where = full or (lacking.filename if lacking is not None else None)
     return EnvironmentUnfitError(
-        f"a disk is full{f', that of {where}' if where else ''} ({_said(error)}). What was finished is kept. "
-        f"Make room, or choose another place with --out or TMPDIR, and run again."
+        f"a disk is full{f', that of {where}' if where else ''} ({_said(error)}). What was "
+        "finished is kept. Make room, or choose another place with --out or TMPDIR, and run again."
     )
 
 

@@ -32,9 +32,15 @@ class Peer(msgspec.Struct, frozen=True):
 
 
 PEERS = (
-    Peer("github-action-benchmark, 200 %", peer_rules.github_action_benchmark(200), "one after the other", 1),
-    Peer("github-action-benchmark, 110 %", peer_rules.github_action_benchmark(110), "one after the other", 1),
-    Peer("github-action-benchmark, 105 %", peer_rules.github_action_benchmark(105), "one after the other", 1),
+    *(
+        Peer(
+            f"github-action-benchmark, {percent} %",
+            peer_rules.github_action_benchmark(percent),
+            "one after the other",
+            1,
+        )
+        for percent in (200, 110, 105)
+    ),
     Peer("benchstat", peer_rules.benchstat, "one after the other", 5),
     Peer("google compare.py", peer_rules.google_compare, "one after the other", 5),
     Peer("Criterion", peer_rules.criterion, "one after the other", 5),

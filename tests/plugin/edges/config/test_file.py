@@ -35,7 +35,8 @@ def test_every_setting_can_be_given() -> None:
         targets:
           - {name: cpu, cpu: znver4, threads: 8, runner: [self-hosted, big]}
           - {name: gpu, kind: cuda, arch: sm_90, usd-per-hour: 3.5}
-        cache: {url: "s3://b/p", endpoint-url: "http://h", region: eu, mode: off, zone: pr, read-zones: []}
+        cache: {url: "s3://b/p", endpoint-url: "http://h", region: eu, mode: off, zone: pr,
+          read-zones: []}
         budget: {minutes: null, usd: 2, trials: 100, usd-per-hour: 1}
         gate: {margin-percent: 5, seconds: 60, absolute-floor-us: 1, inconclusive: warn, pairs: 8}
         """,

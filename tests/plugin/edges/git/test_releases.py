@@ -59,8 +59,9 @@ def test_without_a_release_one_line_says_what_to_do(origin: Checkout) -> None:
     with pytest.raises(RevisionError) as raised:
         GitHistory(origin.path).since_release(None, "release-*")
     assert str(raised.value) == (
-        f"--since-release: no tag release-* is on an ancestor of {origin.git('rev-parse', 'HEAD')[:12]}. "
-        "Tag a release, or say in gate.release-tags what release tags are called."
+        "--since-release: no tag release-* is on an ancestor of "
+        f"{origin.git('rev-parse', 'HEAD')[:12]}. Tag a release, or say in "
+        "gate.release-tags what release tags are called."
     )
 
 

@@ -33,8 +33,9 @@ def test_a_write_that_found_no_room_is_told_from_its_cause(tmp_path: Path) -> No
         found = as_full_disk(error, [tmp_path])
     assert isinstance(found, EnvironmentUnfitError)
     assert str(found) == (
-        "a disk is full, that of /data/verdict.json (out/verdict.json: cannot be written). What was finished is kept. "
-        "Make room, or choose another place with --out or TMPDIR, and run again."
+        "a disk is full, that of /data/verdict.json (out/verdict.json: cannot be "
+        "written). What was finished is kept. Make room, or choose another place "
+        "with --out or TMPDIR, and run again."
     )
 
 

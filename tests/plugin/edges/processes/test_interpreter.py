@@ -15,7 +15,8 @@ from tunegate.edges.processes import interpreter
 SHOWS = """\
 import json, os, sys
 FLAGS = [sys.flags.safe_path, sys.flags.no_user_site]
-sys.stdout.write(json.dumps([sys.path, dict(os.environ), os.getcwd(), sys.argv[1:], hash("a"), FLAGS]))
+FACTS = [sys.path, dict(os.environ), os.getcwd(), sys.argv[1:], hash("a"), FLAGS]
+sys.stdout.write(json.dumps(FACTS))
 """
 NAMES = {"PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "PYTHONWARNINGS", "LD_PRELOAD", "BASH_ENV"}
 

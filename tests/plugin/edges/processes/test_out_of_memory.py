@@ -32,7 +32,8 @@ def test_an_error_of_another_kind_is_none() -> None:
 def test_the_limit_is_named() -> None:
     program = (
         "import resource; resource.setrlimit(resource.RLIMIT_DATA, (2**31, 2**31));"
-        "from tunegate.edges.processes.out_of_memory import memory_problem; print(memory_problem(MemoryError()))"
+        "from tunegate.edges.processes.out_of_memory import memory_problem; "
+        "print(memory_problem(MemoryError()))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True

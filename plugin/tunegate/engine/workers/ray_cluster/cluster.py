@@ -44,8 +44,8 @@ class RayCluster:
         try:
             if self._ray.first_of([worker.started], _FIRST_WORKER_SECONDS) is None:
                 message = (
-                    f"executor: ray, but no worker started in {_FIRST_WORKER_SECONDS:.0f} s: the cluster "
-                    f"has {self._ray.resources()}. target {self._target.name} needs "
+                    f"executor: ray, but no worker started in {_FIRST_WORKER_SECONDS:.0f} s: the "
+                    f"cluster has {self._ray.resources()}. target {self._target.name} needs "
                     f"{'a GPU' if self._is_cuda else 'a CPU'}."
                 )
                 raise EnvironmentUnfitError(message)

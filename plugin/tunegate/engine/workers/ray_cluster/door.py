@@ -24,7 +24,10 @@ class Ray:
         try:
             import ray  # noqa: PLC0415
         except ImportError as error:
-            message = "executor: ray, but Ray is not installed. Run: python -m pip install 'tunegate[ray]'"
+            message = (
+                "executor: ray, but Ray is not installed. Run: "
+                "python -m pip install 'tunegate[ray]'"
+            )
             raise EnvironmentUnfitError(message) from error
         self._ray: Any = ray
         address = os.environ.get(_ADDRESS) or "auto"
@@ -34,8 +37,8 @@ class Ray:
                 self._ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         except (OSError, ValueError, RuntimeError) as error:
             message = (
-                f"executor: ray, but no cluster answers at {address} ({first_line(error)}). Start one "
-                f"with: ray start --head, or set {_ADDRESS}."
+                f"executor: ray, but no cluster answers at {address} ({first_line(error)}). Start "
+                f"one with: ray start --head, or set {_ADDRESS}."
             )
             raise EnvironmentUnfitError(message) from error
         self.errors: type[Exception] = ray.exceptions.RayError
