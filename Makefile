@@ -26,7 +26,7 @@ check: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/zizmor --offline --quiet action.yml .github examples
-	$(BIN)/python -m pytest tests/test_docs.py tests/test_house.py
+	$(BIN)/python -m pytest tests/test_docs.py tests/house
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

@@ -11,7 +11,7 @@ from tunegate.edges.config.line import line_of
 _ABOUT = re.compile(
     r"(?P<file>[^\n:]+\.ya?ml): (?:line (?P<line>\d+): )?(?P<key>[a-z-]+(?:[.\[][\w.\[\]-]*)?)?"
 )
-"""How config_file.py begins its messages."""
+"""How edges/config/file.py begins its messages."""
 
 
 class Place(NamedTuple):

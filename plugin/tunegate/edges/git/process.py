@@ -1,4 +1,4 @@
-"""Git as a child process: the only door to it, with the settings of git_settings.py."""
+"""Git as a child process: the only door to it, with the settings of settings.py."""
 
 from __future__ import annotations
 

@@ -1,0 +1,53 @@
+"""Imports stand at the top of a file, but for what is heavy or may be missing."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from tests.house.sources import PRODUCT, functions, name_of
+
+HEAVY_DOORS = (
+    "tvm",
+    "boto3",
+    "botocore",
+    "urllib3",
+    "pynvml",
+    "ray",
+    "cuda",
+    "cupti",
+    "scipy",
+    "xgboost",
+    "tunegate.edges.bench.onnxruntime_profile",
+    "tunegate.edges.metaschedule",
+    "tunegate.commands",
+    "tunegate.render.html",
+    # Standard library, ours before it can be trusted to be there.
+    "fcntl",
+    "tunegate.cli",
+    "tunegate.entry",
+    "tunegate.isolation",
+    "tunegate.supported_machine",
+    "tunegate.unexpected",
+    "tunegate_action.entry",
+    "tunegate_action.main",
+)
+
+
+def test_imports_inside_functions_are_heavy_doors_only() -> None:
+    hidden = {
+        f"{name_of(path)} {module}"
+        for path in PRODUCT
+        for function in functions(path)
+        for module in imported_modules(function)
+        if not module.startswith(HEAVY_DOORS)
+    }
+    assert not hidden
+
+
+def imported_modules(function: ast.AST) -> Iterator[str]:
+    for node in ast.walk(function):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""
