@@ -29,10 +29,10 @@ from tests.support.small_onnx import save
 from tunegate.config import TargetConfig
 from tunegate.edges.bench.messages import Start
 from tunegate.edges.bench.process import Process
-from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
-from tunegate.edges.onnxruntime_build.builder import OnnxRuntimeBuilder
 from tunegate.edges.recorded_launches import read_launches, write_launches
 from tunegate.ports import Builder, BuildJob, ModelJob
+from tunegate.runtimes.builder import OnnxRuntimeBuilder
+from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 
 SERIES = [f"{m}-{r}-{s}" for s in ("idle", "busy") for r in ("ort", "tvm") for m in ("cnn", "mlp")]
 PAIRS, STORED = 12, 20

@@ -18,8 +18,8 @@ from stock_model import named_model
 
 from tunegate.config import TargetConfig
 from tunegate.edges.bench.driver import FreshProcesses
-from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
 from tunegate.ports import BuildJob, ModelJob
+from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 
 
 def main() -> None:

@@ -173,7 +173,7 @@ def deadly() -> Iterator[None]:
                 with contextlib.suppress(OSError):
                     parent = (process / "stat").read_text().rpartition(")")[2].split()[1]
                     is_ours = int(parent) == os.getpid()
-                    if is_ours and b"bench.worker" in (process / "cmdline").read_bytes():
+                    if is_ours and b"bench_worker" in (process / "cmdline").read_bytes():
                         os.kill(int(process.name), signal.SIGKILL)
                         break
 

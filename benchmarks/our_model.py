@@ -14,12 +14,12 @@ from tunegate.artifacts.plans import Budget, PlannedTask, Shard
 from tunegate.artifacts.tasks import ResolvedTask, Source, TuningTask
 from tunegate.config import CacheConfig, TargetConfig
 from tunegate.edges.cache.shared_cache import SharedCache
-from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
-from tunegate.edges.metaschedule.programs import PROGRAMS
 from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.engine.tuner import EngineTuner
 from tunegate.errors import ModelError
 from tunegate.ports import BuildJob, ModelJob, Publish
+from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
+from tunegate.runtimes.tvm.programs import PROGRAMS
 from tunegate_cache.format.records import (
     DeviceFingerprint,
     Lookup,

@@ -27,6 +27,7 @@ from stock_model import tune as tune_stock
 
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.models.preparation import prepare
+from tunegate.wiring import reference_builder
 
 ROUNDS = 5
 
@@ -108,7 +109,7 @@ def saved(name: str, scratch: Path) -> Path:
 
 
 def show(name: str, model: Path, builds: dict[str, list[Path]], scratch: Path) -> None:
-    bench = FreshProcesses(scratch / "bench", 1)
+    bench = FreshProcesses(scratch / "bench", 1, reference=reference_builder)
     times: dict[str, list[list[float]]] = {
         label: [[] for _ in its] for label, its in builds.items()
     }

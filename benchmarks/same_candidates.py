@@ -33,10 +33,10 @@ from stock_model import one_thread, patient_builder
 from tvm.s_tir import meta_schedule as ms
 
 from tunegate.edges.metaschedule.passes.prepacking import split_kernel
-from tunegate.edges.metaschedule.programs import PROGRAMS
 from tunegate.engine import measuring
 from tunegate.engine.protocol import Measure
 from tunegate.engine.workers.spawning import spawn_pool
+from tunegate.runtimes.tvm.programs import PROGRAMS
 
 STOCK_BATCH = 64
 STOCK_MS = 100

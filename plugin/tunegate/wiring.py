@@ -16,11 +16,8 @@ from tunegate.edges.clock import SystemClock, today
 from tunegate.edges.git.repository import GitRepository
 from tunegate.edges.machine.cores import default_threads
 from tunegate.edges.machine.device import ThisMachine
-from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
-from tunegate.edges.metaschedule.programs import PROGRAMS
 from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.models.reader import GitModelReader
-from tunegate.edges.onnxruntime_build.builder import OnnxRuntimeBuilder
 from tunegate.edges.output.directory import OutputDirectory
 from tunegate.edges.output.shipping import BuildDirectories
 from tunegate.edges.run_seed import new_seed
@@ -29,6 +26,9 @@ from tunegate.engine.tuner import EngineTuner
 from tunegate.policy.waivers import NO_WAIVERS
 from tunegate.ports import Benchmarker, Builder, Clock, Repository, Scorer
 from tunegate.project import Review
+from tunegate.runtimes.builder import OnnxRuntimeBuilder
+from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
+from tunegate.runtimes.tvm.programs import PROGRAMS
 from tunegate.selection import shapes_for
 from tunegate.settings import Settings
 from tunegate.time_limits import answer_seconds, build_seconds
@@ -137,7 +137,18 @@ def _builders(
 def _benchmarker(workdir: Path, config: Config, seed: int) -> FreshProcesses:
     limit_seconds = answer_seconds(config.gate)
     scratch = workdir / "bench"
-    return FreshProcesses(scratch, seed, _cuda_target(config), limit_seconds=limit_seconds)
+    return FreshProcesses(
+        scratch,
+        seed,
+        _cuda_target(config),
+        limit_seconds=limit_seconds,
+        reference=reference_builder,
+    )
+
+
+def reference_builder(scratch: Path, seed: int) -> Builder:
+    """Returns the builder for what others are held against."""
+    return OnnxRuntimeBuilder(scratch, seed=seed)
 
 
 def _cuda_target(config: Config) -> TargetConfig | None:

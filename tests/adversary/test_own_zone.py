@@ -28,8 +28,8 @@ from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.cache.shared_cache import SharedCache
 from tunegate.edges.machine.device import ThisMachine
 from tunegate.edges.metaschedule.build_model import record_id
-from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
 from tunegate.ports import BuildJob, ModelJob
+from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 from tunegate_cache.format.records import SURE_REPEATS, ExactHit, TuningRecord
 
 pytestmark = pytest.mark.e2e

@@ -13,10 +13,10 @@ import pytest
 from tests.support.small_onnx import conv_model, one_node_model, save
 from tests.support.workspace import CONFIG, Workspace
 from tunegate.config import TargetConfig
-from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
-from tunegate.edges.onnxruntime_build.builder import OnnxRuntimeBuilder
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.ports import Builder, BuildJob, ModelJob
+from tunegate.runtimes.builder import OnnxRuntimeBuilder
+from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 
 pytestmark = pytest.mark.e2e
 

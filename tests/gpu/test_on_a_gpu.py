@@ -20,11 +20,9 @@ from tunegate.artifacts.tasks import ResolvedTask
 from tunegate.config import TargetConfig
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.metaschedule import worker
-from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
 from tunegate.edges.metaschedule.functions import functions_of
 from tunegate.edges.metaschedule.import_onnx import import_model
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.programs import PROGRAMS
 from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.metaschedule.versions import toolchain
@@ -37,6 +35,8 @@ from tunegate.engine.tuner import EngineTuner
 from tunegate.engine.workers.device_slots import Place
 from tunegate.errors import ModelError
 from tunegate.ports import BuildJob, ModelJob
+from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
+from tunegate.runtimes.tvm.programs import PROGRAMS
 from tunegate_cache.format.records import Miss, Provenance, TuningRecord
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]

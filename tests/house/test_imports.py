@@ -18,7 +18,7 @@ HEAVY_DOORS = (
     "cupti",
     "scipy",
     "xgboost",
-    "tunegate.edges.bench.onnxruntime_profile",
+    "tunegate.runtimes.onnxruntime.operator_profile",
     "tunegate.edges.metaschedule",
     "tunegate.commands",
     "tunegate.render.html",

@@ -16,11 +16,11 @@ from tunegate.commands.compared import AgainstModel, Artifact, Artifacts, Model,
 from tunegate.commands.reporting import finish
 from tunegate.config import Config, ModelConfig, TargetConfig
 from tunegate.edges.config import file as config_file
-from tunegate.edges.machine.requirements import require_installed
 from tunegate.edges.models.file_pair import FilePair
 from tunegate.edges.output.built_artifact import built_artifact
 from tunegate.edges.output.directory import opened_output
 from tunegate.errors import ConfigError
+from tunegate.runtimes.tvm.requirements import require_installed
 from tunegate.settings import Settings, overridden
 from tunegate.sides.fixed_sides import Fixed
 from tunegate.wiring import opened_tools

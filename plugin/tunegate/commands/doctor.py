@@ -14,6 +14,7 @@ from tunegate.edges.config.sources import Setting, sources
 from tunegate.edges.git.repository import GitRepository
 from tunegate.edges.machine.health import Check, check_cache, machine_checks
 from tunegate.errors import PASS, UNFIT, TunegateError
+from tunegate.runtimes.tvm.health import compiler_checks
 from tunegate.settings import Settings, overridden
 
 
@@ -27,7 +28,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
 
 def run(settings: Settings) -> int:
     """Exit code 4 when something is in the way."""
-    checks = list(machine_checks())
+    checks = [*machine_checks(), *compiler_checks()]
     found, shown = _configuration(settings)
     checks += found
     diagnosis = Diagnosis(checks=tuple(checks), settings=shown)

@@ -7,10 +7,10 @@ import msgspec
 from tunegate import pipeline
 from tunegate.commands.remembering import remember
 from tunegate.commands.reporting import finish
-from tunegate.edges.machine.requirements import require_installed
 from tunegate.edges.output.directory import opened_output
 from tunegate.handover import check_config, read_outcomes, read_plan
 from tunegate.project import open_project
+from tunegate.runtimes.tvm.requirements import require_installed
 from tunegate.settings import Settings
 from tunegate.sides.export_models import versions
 from tunegate.tuning.merge import merge

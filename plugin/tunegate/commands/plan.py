@@ -7,11 +7,11 @@ import json
 from tunegate import artifact_io, pipeline
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.commands.standard_output import write_json, write_line
-from tunegate.edges.machine.requirements import require_installed
 from tunegate.edges.output.directory import opened_output
 from tunegate.errors import PASS
 from tunegate.project import open_project
 from tunegate.render.escape import visible
+from tunegate.runtimes.tvm.requirements import require_installed
 from tunegate.settings import Settings
 from tunegate.sides.export_models import versions
 from tunegate.stages.plan import matrix

@@ -5,9 +5,9 @@ from __future__ import annotations
 from tunegate import pipeline
 from tunegate.commands.remembering import remember
 from tunegate.commands.reporting import finish
-from tunegate.edges.machine.requirements import require_installed
 from tunegate.edges.output.directory import opened_output
 from tunegate.project import open_project
+from tunegate.runtimes.tvm.requirements import require_installed
 from tunegate.settings import Settings
 from tunegate.sides.export_models import versions
 from tunegate.wiring import opened_tools

@@ -12,10 +12,10 @@ from tunegate.config import Config, ModelConfig, TargetConfig
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.config import file as config_file
 from tunegate.edges.models.light_models import seeded_light
-from tunegate.edges.onnxruntime_build.builder import OnnxRuntimeBuilder
 from tunegate.edges.output.directory import opened_output
 from tunegate.errors import PASS, UNFIT, ModelError
 from tunegate.ports import BuildJob, ModelJob, Shapes
+from tunegate.runtimes.builder import OnnxRuntimeBuilder
 from tunegate.selftest.gate_trials import Qualification, qualify
 from tunegate.settings import Settings
 from tunegate.wiring import opened_measuring

@@ -5,11 +5,11 @@ from __future__ import annotations
 from tunegate import pipeline
 from tunegate.artifacts.plans import Shard, TuningPlan
 from tunegate.commands.standard_output import write_json
-from tunegate.edges.machine.requirements import require_installed
 from tunegate.edges.output.directory import opened_output
 from tunegate.errors import PASS, ConfigError
 from tunegate.handover import check_config, read_plan
 from tunegate.project import open_project
+from tunegate.runtimes.tvm.requirements import require_installed
 from tunegate.settings import Settings
 from tunegate.stages.refresh import refreshed
 from tunegate.wiring import opened_tools

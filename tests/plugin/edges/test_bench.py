@@ -24,6 +24,7 @@ from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.edges.processes import memory_limit
 from tunegate.errors import MeasurementError
 from tunegate.ports import Bench, Far
+from tunegate.wiring import reference_builder
 
 IMAGE = (1, 3, 224, 224)
 
@@ -157,9 +158,8 @@ def test_the_reference_is_measured_from_the_onnx_file(
 ) -> None:
     """Where the process that measures works is not where this one does."""
     monkeypatch.chdir(tmp_path)
-    milliseconds = FreshProcesses(Path("scratch"), 1).reference_ms(
-        small / "model.onnx", shapes={}, threads=1
-    )
+    bench = FreshProcesses(Path("scratch"), 1, reference=reference_builder)
+    milliseconds = bench.reference_ms(small / "model.onnx", shapes={}, threads=1)
     assert 0 < milliseconds < 1000
 
 

@@ -13,11 +13,11 @@ import pytest
 
 from tests.plugin.engine.test_searchers import TARGET, two_models
 from tests.support.small_onnx import conv_model, save
-from tunegate.edges.metaschedule.programs import PROGRAMS
 from tunegate.edges.processes.memory_limit import MemoryLimit
 from tunegate.engine.protocol import ModelFile, OpenModels, Propose, Proposed
 from tunegate.engine.search_child import SearchChild
 from tunegate.errors import EnvironmentUnfitError
+from tunegate.runtimes.tvm.programs import PROGRAMS
 
 PLENTY = MemoryLimit(8 * 2**30)
 

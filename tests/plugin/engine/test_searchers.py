@@ -14,12 +14,12 @@ from tests.support.small_onnx import conv_model, save
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.functions import functions_of
 from tunegate.edges.metaschedule.import_onnx import import_model
-from tunegate.edges.metaschedule.programs import PROGRAMS
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.models.preparation import prepare
 from tunegate.engine import searchers
 from tunegate.engine.protocol import ModelFile, OpenModels, Propose, Proposed
 from tunegate.engine.searchers import Searchers, searchers_for
+from tunegate.runtimes.tvm.programs import PROGRAMS
 
 TARGET = TargetConfig(name="cpu", threads=1, layout="nchw")
 

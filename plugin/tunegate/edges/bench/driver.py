@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -13,19 +13,21 @@ from tunegate.config import TargetConfig
 from tunegate.edges.bench.devices import Devices
 from tunegate.edges.bench.pair_bench import PairBench, block_size
 from tunegate.edges.bench.process import MAX_SECONDS, Limits, Process, start_of
-from tunegate.edges.onnxruntime_build.builder import OnnxRuntimeBuilder
 from tunegate.edges.run_seed import derived
 from tunegate.errors import MeasurementError
 from tunegate.gate.histogram import histogram
-from tunegate.ports import Bench, Benchmarker, BuildJob, ModelJob, Shapes
+from tunegate.ports import Bench, Benchmarker, Builder, BuildJob, ModelJob, Shapes
 
+ReferenceBuilder = Callable[[Path, int], Builder]
+"""A builder for the reference, of a private directory and a seed."""
 _REFERENCE_INFERENCES = 50
 _PROFILED_INFERENCES = 10
 
 
 class FreshProcesses:
     """Measures on this machine; artifacts for GPUs on that of the target `cuda`. Inputs and orders
-    come from `seed`. A process that takes longer than `limit_seconds` for an answer is given up."""
+    come from `seed`. A process that takes longer than `limit_seconds` for an answer is given up.
+    What `reference` builds is what `reference_ms` measures."""
 
     def __init__(
         self,
@@ -34,9 +36,10 @@ class FreshProcesses:
         cuda: TargetConfig | None = None,
         *,
         limit_seconds: float = MAX_SECONDS,
+        reference: ReferenceBuilder | None = None,
     ) -> None:
         scratch.mkdir(parents=True, exist_ok=True)
-        self._limits = Limits(limit_seconds)
+        self._limits, self._reference = Limits(limit_seconds), reference
         self._scratch = scratch
         self._devices = Devices(cuda)
         self._seed = seed
@@ -63,7 +66,9 @@ class FreshProcesses:
             return process.operators_ms(_PROFILED_INFERENCES)
 
     def reference_ms(self, model: Path, *, shapes: Shapes, threads: int) -> float:
-        """ONNX Runtime on the model with its shapes fixed."""
+        """Builds the reference for the model with its shapes fixed, and times it."""
+        if self._reference is None:
+            raise MeasurementError("there is no reference to measure")
         with tempfile.TemporaryDirectory(dir=self._scratch) as into:
             job = BuildJob(
                 model=ModelJob(
@@ -76,7 +81,7 @@ class FreshProcesses:
                 sources={},
                 directory=Path(into) / "artifact",
             )
-            (build,) = OnnxRuntimeBuilder(Path(into) / "scratch", seed=self._alone).build([job])
+            (build,) = self._reference(Path(into) / "scratch", self._alone).build([job])
             if build.error is not None:
                 raise MeasurementError(build.error)
             return self.single_ms(job.directory)

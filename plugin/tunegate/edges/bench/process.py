@@ -23,7 +23,7 @@ from tunegate.edges.processes.child import Child, ChildDiedError
 from tunegate.edges.processes.memory_limit import MemoryLimit, memory_limit
 from tunegate.errors import MeasurementError
 
-_MODULE = "tunegate.edges.bench.worker"
+_MODULE = "tunegate.runtimes.bench_worker"
 WARM_UP_SECONDS = 0.5
 MAX_SECONDS = 120.0
 _MAX_BLOCK_SECONDS = 5.0

@@ -11,9 +11,7 @@ import msgspec
 
 from tunegate.config import CacheConfig
 from tunegate.edges.cache.shared_cache import open_store
-from tunegate.edges.machine.compiler_self_test import compiler_failure
 from tunegate.edges.machine.cores import default_threads, usable_cores
-from tunegate.edges.machine.requirements import LINKERS, PINNED, linker, wrong_version
 from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
 from tunegate.edges.nvidia.gpus import visible_gpus
 from tunegate.edges.nvidia.kernel_clock import permits_kernel_clock
@@ -28,15 +26,10 @@ class Check(msgspec.Struct, frozen=True):
 
 
 def machine_checks() -> Iterator[Check]:
-    """Versions, the compiler's own self-test, the linker and the devices."""
+    """Yields the versions of what every run needs, and the devices."""
     yield Check("python", ok=True, detail=platform.python_version())
-    yield from map(_pinned, PINNED)
     for distribution in ("onnx", "onnxruntime"):
         yield Check(distribution, ok=True, detail=version(distribution))
-    yield _self_test()
-    found = linker()
-    missing = f"none of {', '.join(LINKERS)}: install one, builds are linked with it"
-    yield Check("linker", ok=found is not None, detail=found or missing)
     yield Check("cores", ok=True, detail=f"{usable_cores()} usable, {default_threads()} by default")
     gpus = [
         f"{gpu.name} (sm_{gpu.compute_capability.replace('.', '')}), "
@@ -66,18 +59,3 @@ def check_cache(config: CacheConfig, *, root: Path) -> Check:
     except (StoreUnavailableError, ConfigError) as error:
         return Check("cache", ok=False, detail=str(error))
     return Check("cache", ok=True, detail=f"{config.url}: {found} objects in zone {config.zone}")
-
-
-def _pinned(distribution: str) -> Check:
-    problem = wrong_version(distribution)
-    advice = f"{problem}. Run: python -m pip install 'tunegate[tvm]'"
-    return Check(distribution, ok=not problem, detail=advice if problem else PINNED[distribution])
-
-
-def _self_test() -> Check:
-    failure = compiler_failure()
-    return Check(
-        "compiler self-test",
-        ok=not failure,
-        detail=failure or "wrote a database, built a function",
-    )

@@ -18,11 +18,11 @@ import tvm
 from tvm.driver import build
 
 from tunegate.edges.metaschedule.checks.sample_inputs import sample, sample_inputs
-from tunegate.edges.metaschedule.checks.tolerance import differs
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.passes.elementary_functions import vectorize_elementary_functions
 from tunegate.edges.metaschedule.passes.prepacking import MAIN, PREPACK, SplitKernel, split_kernel
 from tunegate.edges.nvidia.kernel_clock import kernel_clock
+from tunegate.edges.reference.tolerance import differs
 from tunegate.edges.run_seed import derived
 from tunegate.engine.protocol import Measure, Measured
 from tunegate.engine.workers.device_turn import in_slot

@@ -13,8 +13,8 @@ import msgspec
 import onnx
 
 from tunegate.edges.models.tensor_data import with_data
-from tunegate.edges.onnx_runtime import onnxruntime
 from tunegate.edges.processes.out_of_memory import memory_problem
+from tunegate.edges.reference.onnx_runtime import onnxruntime
 from tunegate.errors import ModelError, UnsupportedModelError
 from tunegate.ports import Shapes
 

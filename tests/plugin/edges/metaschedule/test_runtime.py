@@ -17,8 +17,8 @@ from onnx import TensorProto, helper, numpy_helper
 from tests.support.small_onnx import save
 from tunegate.config import TargetConfig
 from tunegate.edges.bench.driver import FreshProcesses
-from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
 from tunegate.ports import BuildJob, ModelJob
+from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 
 TARGET = TargetConfig(name="cpu", threads=1)
 ASKED = """

@@ -4,8 +4,8 @@ import time
 from pathlib import Path
 
 from tests.plugin.engine.workers.test_worker_pool import pids_of
-from tunegate.edges.metaschedule.programs import PROGRAMS
 from tunegate.engine.workers.spawning import WORKERS_LOG, spawn_pool
+from tunegate.runtimes.tvm.programs import PROGRAMS
 
 
 def variables_of(pid: int) -> list[str]:

@@ -9,11 +9,11 @@ import numpy as np
 
 from tunegate.artifacts.builds import OutputError
 from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact, Checked, CheckReply
-from tunegate.edges.metaschedule.checks.tolerance import differs, errors, tolerance
 from tunegate.edges.metaschedule.loader import device_exists, load
 from tunegate.edges.models.seeded_inputs import seeded_inputs
-from tunegate.edges.onnx_runtime import onnxruntime
 from tunegate.edges.output.artifact_file import ArtifactFile
+from tunegate.edges.reference.onnx_runtime import onnxruntime
+from tunegate.edges.reference.tolerance import differs, errors, tolerance
 from tunegate.engine.protocol import Failed
 
 

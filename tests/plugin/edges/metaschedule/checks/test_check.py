@@ -11,13 +11,13 @@ from onnx import TensorProto, helper, numpy_helper
 from tests.support.small_onnx import save
 from tunegate.artifacts.builds import Build
 from tunegate.config import TargetConfig
-from tunegate.edges.bench.runtimes import load_artifact
 from tunegate.edges.metaschedule.checks.check import check
 from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact, Checked
-from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
 from tunegate.edges.models.seeded_inputs import seeded_inputs
 from tunegate.edges.output.artifact_file import ArtifactTensor
 from tunegate.ports import BuildJob, ModelJob
+from tunegate.runtimes.loading import load_artifact
+from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 
 
 def two_outputs() -> onnx.ModelProto:

@@ -12,9 +12,9 @@ from onnx import TensorProto, helper, numpy_helper
 from tests.support.small_onnx import save
 from tunegate.artifacts.builds import Build
 from tunegate.config import TargetConfig
-from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
 from tunegate.edges.metaschedule.passes.layout import is_channels_last
 from tunegate.ports import BuildJob, ModelJob
+from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 
 WEIGHTS = {
     "plain": (8, 3, 3, 3),

@@ -12,10 +12,10 @@ from tests.support.external_data import lay_out
 from tests.support.small_onnx import conv_model, matmul_model, save
 from tunegate.artifacts.builds import Build
 from tunegate.config import TargetConfig
-from tunegate.edges.bench.runtimes import load_artifact
-from tunegate.edges.onnxruntime_build.builder import OnnxRuntimeBuilder
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.ports import BuildJob, ModelJob, Shapes
+from tunegate.runtimes.builder import OnnxRuntimeBuilder
+from tunegate.runtimes.loading import load_artifact
 
 TARGET = TargetConfig(name="cpu", threads=1, runtime="onnxruntime")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tunegate.edges.onnx_runtime import onnxruntime
+from tunegate.edges.reference.onnx_runtime import onnxruntime
 
 
 def opened(model: Path, threads: int, profile: Path | None = None) -> Any:

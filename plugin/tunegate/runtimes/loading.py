@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from tunegate.edges.bench.onnxruntime_session import opened
 from tunegate.edges.models.seeded_inputs import seeded_inputs
 from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
+from tunegate.runtimes.onnxruntime.session import opened
 
 Inference = Callable[[], object]
 _NUMPY_NAMES = {"float": "float32", "double": "float64"}
@@ -42,7 +42,7 @@ def operators_ms(directory: Path, inferences: int, seed: int) -> dict[str, float
     artifact = ArtifactFile.read(directory)
     if artifact.runtime == "onnxruntime":
         # Reads the graph with the `onnx` package, which would double the time a launch takes to start.
-        from tunegate.edges.bench.onnxruntime_profile import profiled_ms  # noqa: PLC0415
+        from tunegate.runtimes.onnxruntime.operator_profile import profiled_ms  # noqa: PLC0415
 
         feed = seeded_inputs(artifact.inputs, seed)
         return profiled_ms(directory / artifact.file, feed, artifact.threads, inferences)

@@ -13,7 +13,6 @@ from tunegate.artifacts.builds import Build
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.build_model import LIBRARY, OpenModel, build_model
 from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact
-from tunegate.edges.metaschedule.compiler import MetaScheduleCompiler
 from tunegate.edges.metaschedule.functions import functions_of
 from tunegate.edges.metaschedule.import_onnx import import_model
 from tunegate.edges.metaschedule.targets import tvm_target
@@ -24,6 +23,7 @@ from tunegate.edges.processes.conversations import Conversation
 from tunegate.edges.processes.memory_limit import MemoryLimit
 from tunegate.engine.protocol import BuildModel, Built, ListTasks, Measured, ModelFile, Tasks
 from tunegate.ports import BuildJob, ModelJob
+from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 
 GPU = TargetConfig(name="gpu", kind="cuda", arch="sm_80")
 CPU = TargetConfig(name="cpu", threads=1)

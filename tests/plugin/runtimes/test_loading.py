@@ -12,7 +12,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from tests.support.small_onnx import conv_model, save
-from tunegate.edges.bench.runtimes import Inference, load_onnx
+from tunegate.runtimes.loading import Inference, load_onnx
 
 
 def outputs(run: Inference) -> list[Any]:
@@ -57,7 +57,7 @@ def test_one_inference_gives_what_the_model_gives(tmp_path: Path) -> None:
 
 
 def test_a_launch_under_onnxruntime_starts_without_what_is_slow_to_import() -> None:
-    program = "import sys, tunegate.edges.bench.worker; print(*sys.modules)"
+    program = "import sys, tunegate.runtimes.bench_worker; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )

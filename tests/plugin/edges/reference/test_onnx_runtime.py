@@ -9,7 +9,7 @@ from tests.support.small_onnx import one_node_model, save
 
 _PROGRAM = """
 import sys
-from tunegate.edges.onnx_runtime import onnxruntime
+from tunegate.edges.reference.onnx_runtime import onnxruntime
 session = onnxruntime.InferenceSession(sys.argv[1], providers=["CPUExecutionProvider"])
 print(session.get_inputs()[0].name)
 """
@@ -18,7 +18,7 @@ print(session.get_inputs()[0].name)
 _CHOOSES = """
 import os, sys
 os.chdir(sys.argv[2])
-from tunegate.edges.onnx_runtime import onnxruntime
+from tunegate.edges.reference.onnx_runtime import onnxruntime
 session = onnxruntime.InferenceSession(sys.argv[1], providers=["CPUExecutionProvider"])
 print(session.get_session_options().enable_profiling)
 """

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import onnx
 
-from tunegate.edges.bench.onnxruntime_session import opened
+from tunegate.runtimes.onnxruntime.session import opened
 
 _KERNEL = "_kernel_time"
 _REORDERED = "_nchwc"

@@ -20,13 +20,13 @@ from tunegate.edges.bench.messages import (
     Start,
     Timed,
 )
-from tunegate.edges.bench.runtimes import (
+from tunegate.edges.processes.out_of_memory import memory_problem
+from tunegate.runtimes.loading import (
     Inference,
     load_artifact,
     load_onnx,
     operators_ms,
 )
-from tunegate.edges.processes.out_of_memory import memory_problem
 
 Request = BenchRequest
 

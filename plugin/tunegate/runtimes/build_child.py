@@ -15,11 +15,11 @@ import onnx
 
 from tunegate.edges.models.preparation import PreparedModel, file_digests, prepare, save
 from tunegate.edges.models.seeded_inputs import seeded_inputs
-from tunegate.edges.onnx_runtime import onnxruntime
-from tunegate.edges.onnxruntime_build.messages import Refused, WriteArtifact, WriteReply, Written
 from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.edges.processes.out_of_memory import memory_problem
+from tunegate.edges.reference.onnx_runtime import onnxruntime
 from tunegate.errors import ModelError
+from tunegate.runtimes.build_messages import Refused, WriteArtifact, WriteReply, Written
 
 Request = WriteArtifact
 

@@ -10,14 +10,14 @@ from typing import cast
 
 from tunegate.artifacts.builds import Build
 from tunegate.edges.machine.cores import default_threads, usable_cores
-from tunegate.edges.onnxruntime_build.messages import Refused, WriteArtifact, WriteReply, Written
 from tunegate.edges.processes.child import Child
 from tunegate.edges.processes.conversations import Conversation, converse
 from tunegate.edges.processes.memory_limit import MemoryLimit, memory_shares
 from tunegate.edges.run_seed import derived
 from tunegate.ports import Builder, BuildJob
+from tunegate.runtimes.build_messages import Refused, WriteArtifact, WriteReply, Written
 
-_CHILD = "tunegate.edges.onnxruntime_build.write"
+_CHILD = "tunegate.runtimes.build_child"
 MAX_SECONDS = 300.0
 
 

@@ -17,10 +17,8 @@ from tunegate.artifacts.builds import Build
 from tunegate.artifacts.foreign_schedules import AdoptedSchedule, ForeignSchedule
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.config import TargetConfig
-from tunegate.edges.machine.compiler_self_test import compiler_failure
 from tunegate.edges.machine.cores import usable_cores
 from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact, Checked
-from tunegate.edges.metaschedule.finished_build import finished, refused
 from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
 from tunegate.edges.processes.child import Child
 from tunegate.edges.processes.conversations import Conversation, converse
@@ -42,6 +40,8 @@ from tunegate.engine.protocol import (
 )
 from tunegate.errors import EnvironmentUnfitError, ModelError, UnsupportedModelError
 from tunegate.ports import BuildJob, Compiler, Export, ModelJob
+from tunegate.runtimes.tvm.compiler_self_test import compiler_failure
+from tunegate.runtimes.tvm.finished_build import finished, refused
 from tunegate_cache.format.records import WorkloadKey
 
 _CHILD = "tunegate.edges.metaschedule.compile"

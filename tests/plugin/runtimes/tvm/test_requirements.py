@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from tunegate.config import Config, ModelConfig, TargetConfig
-from tunegate.edges.machine import requirements
-from tunegate.edges.machine.requirements import Step, require_installed
 from tunegate.errors import ConfigError, EnvironmentUnfitError
+from tunegate.runtimes.tvm import requirements
+from tunegate.runtimes.tvm.requirements import Step, require_installed
 
 CPU = TargetConfig(name="cpu")
 GPU = TargetConfig(name="gpu", kind="cuda", arch="sm_90")

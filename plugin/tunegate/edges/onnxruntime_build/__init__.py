@@ -1,1 +1,0 @@
-"""Artifacts that ONNX Runtime runs. Needs no compiler."""
