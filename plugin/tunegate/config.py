@@ -19,7 +19,7 @@ class _Section(
 
 
 class ObjectiveConfig(_Section, frozen=True, kw_only=True):
-    """So many percent of inferences must take no longer than `ms`."""
+    """The share of inferences, in percent, that must take no longer than `ms`."""
 
     ms: Positive
     percentile: Annotated[float, msgspec.Meta(gt=0, lt=100)] = 99.0

@@ -14,7 +14,7 @@ def digest_of(artifact: msgspec.Struct) -> str:
 
 
 def document_of(artifact: msgspec.Struct) -> dict[str, object]:
-    """As JSON has it. What goes through a file once may change: an
+    """The artifact as JSON has it. What goes through a file once may change: an
     integer where a float belongs."""
     body = msgspec.json.encode(artifact)
     with suppress(msgspec.DecodeError):  # an infinity becomes null, which no float is

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import NoReturn, TextIO
 
 _UNFIT = 4
-"""As in errors.py, which may be what is missing."""
+"""The exit code of an unfit environment, as in errors.py, which may be what is missing."""
 
 
 def entry() -> NoReturn:

@@ -54,7 +54,8 @@ class _Glob:
         self._parts.append(part)
 
     def _with_skips(self, states: int) -> int:
-        """With what is reached without a character; never more than three stars stand in a row."""
+        """The states with what is reached without a character; never more
+        than three stars stand in a row."""
         while True:
             more = (states & self._skip_one) << 1 | (states & self._skip_two) << 2
             if not more & ~states:

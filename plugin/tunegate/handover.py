@@ -93,7 +93,8 @@ def check_config(planned: TuningPlan, out: Path, config: Config) -> None:
 
 
 def read_outcomes(out: Path, planned: TuningPlan) -> Sequence[TuningOutcome]:
-    """Of the shards that were tuned. Raises ArtifactError for one of another plan."""
+    """Reads the outcomes of the shards that were tuned. Raises
+    ArtifactError for one of another plan."""
     plan = digest_of(planned)
     shards = {shard.index: shard.target for shard in planned.shards}
     outcomes = []
@@ -137,7 +138,8 @@ def _refuse_other(path: Path, kind: type[msgspec.Struct], digest: str) -> None:
 
 
 def _digest_of_config(config: Config) -> str:
-    """Without what the command line of each step may say for itself, and what only tuning reads."""
+    """The digest of a configuration without what the command line of each step may say for
+    itself, and what only tuning reads."""
     gate, usual = config.gate, GateConfig()
     margins = {
         "margin_percent": usual.margin_percent,

@@ -7,7 +7,8 @@ import os
 import sys
 
 _DIRECTORIES = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH")
-"""Where to look. An entry that is empty or relative means the working directory."""
+"""The variables with directories to look in. An entry that is empty or
+relative means the working directory."""
 _LIBRARIES = ("LD_PRELOAD", "LD_AUDIT")
 _READ_BY_LOADER = ("LD_LIBRARY_PATH", *_LIBRARIES)
 """Read once, when a process begins."""
@@ -27,7 +28,8 @@ def isolate() -> None:
 
 
 def keep_out(directory: str) -> None:
-    """From now on nothing is imported from this directory, nor from the checkout that it is in."""
+    """Removes this directory, and the checkout that it is in, from
+    all that is imported from now on."""
     place = os.path.realpath(directory)
     checkout = _checkout_of(place)
     sys.path[:] = [

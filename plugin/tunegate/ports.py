@@ -114,8 +114,8 @@ class TaskIndex(Protocol):
 
     def publish(self, records: Sequence[TuningRecord]) -> bool: ...
     def hand_in(self, records: Sequence[TuningRecord]) -> bool:
-        """As `publish`, without waiting for the store: when it returns, the records are safe on
-        this machine and on their way. False where they will not be stored."""
+        """Takes records as `publish` does, without waiting for the store: when it returns, they are
+        safe on this machine and on their way. Returns False where they will not be stored."""
         ...
 
     def settle(self, seconds: float) -> int:
@@ -212,8 +212,8 @@ class Tuner(Protocol):
     def recheck(
         self, shard: Shard, models: Mapping[tuple[ModelPath, Side], Path]
     ) -> Iterator[TaskOutcome]:
-        """Searches nothing: measures the schedules that the look-up of each task brought, beside
-        the default one."""
+        """Measures the schedules that the look-up of each task brought, beside the
+        default one. Searches nothing."""
         ...
 
 
@@ -253,7 +253,7 @@ class Benchmarker(Protocol):
 
     def single_ms(self, artifact: Path) -> float: ...
     def times(self, artifact: Path, inferences: int) -> Histogram:
-        """Of so many inferences in one fresh process."""
+        """The times of so many inferences in one fresh process."""
         ...
 
     def operators_ms(self, artifact: Path) -> Mapping[str, float]:

@@ -48,7 +48,7 @@ def runtimes_of(target: TargetConfig) -> tuple[Runtime, ...]:
 
 
 def needs_of(config: Config, path: str) -> Needs | None:
-    """None where the configuration does not name the model."""
+    """The needs of a model, or None where the configuration does not name it."""
     if entry_for(config, path) is None:
         return None
     wanted = set(targets_for(config, path))
@@ -63,7 +63,7 @@ def needs_of(config: Config, path: str) -> Needs | None:
 
 
 def judged_as(config: Config, revisions: Revisions) -> Config:
-    """With the margin that these revisions have: many small slowdowns
+    """The configuration with the margin that these revisions have: many small slowdowns
     since a release have their own."""
     if not revisions.release:
         return config

@@ -9,14 +9,14 @@ _ANSWER_GRACE_SECONDS, _MAX_ANSWER_SECONDS = 30.0, 120.0
 
 
 def build_seconds(budget: BudgetConfig) -> float:
-    """Of one model at one step of a compiler: as long as tuning may take and five minutes more,
-    at most a quarter of an hour."""
+    """The limit for one model at one step of a compiler: as long as tuning may take and five
+    minutes more, at most a quarter of an hour."""
     if budget.minutes is None:
         return _MAX_BUILD_SECONDS
     return min(60 * budget.minutes + _BUILD_GRACE_SECONDS, _MAX_BUILD_SECONDS)
 
 
 def answer_seconds(gate: GateConfig) -> float:
-    """Of a measuring process, to start or to time one block: as long as its cell may take and half
-    a minute more, at most two minutes."""
+    """The limit for a measuring process, to start or to time one block: as long as its cell may
+    take and half a minute more, at most two minutes."""
     return min(gate.seconds + _ANSWER_GRACE_SECONDS, _MAX_ANSWER_SECONDS)

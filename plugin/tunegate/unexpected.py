@@ -37,7 +37,7 @@ def was_cancelled(error: BaseException | None) -> bool:
 
 
 def _trouble(error: BaseException) -> str:
-    """Of the machine or the installation; empty where it is neither."""
+    """The trouble of the machine or the installation, or an empty string where it is neither."""
     match error:
         case ImportError() | SyntaxError():
             return f"the installation is damaged ({named(error)}). {_AGAIN}"

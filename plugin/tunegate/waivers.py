@@ -42,7 +42,8 @@ def read_waivers(
 def _with_trailers(
     found: Waivers, trailers: Sequence[Trailer], today: datetime.date, *, do_count: bool
 ) -> Waivers:
-    """Where trailers do not count, nobody has to write them well."""
+    """The waivers with those of trailers. Where trailers do not count,
+    nobody has to write them well."""
     try:
         signed = waiver_trailers.parse_trailers(trailers, today)
     except ConfigError:

@@ -152,7 +152,7 @@ def reference_builder(scratch: Path, seed: int) -> Builder:
 
 
 def _cuda_target(config: Config) -> TargetConfig | None:
-    """The first: one machine measures one kind of GPU."""
+    """The first CUDA target: one machine measures one kind of GPU."""
     return next((target for target in config.targets if target.kind == "cuda"), None)
 
 

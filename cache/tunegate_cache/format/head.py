@@ -19,7 +19,8 @@ _KEPT_DAYS = 30
 
 
 class CorruptHeadError(Exception):
-    """Not a HEAD, of a later version, or signed by nobody who is trusted."""
+    """A HEAD that is not one: it is damaged, of a later version, or
+    signed by nobody who is trusted."""
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):

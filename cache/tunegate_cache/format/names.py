@@ -1,4 +1,4 @@
-"""The layout of the store, in one place. Zone first, because permissions go by prefix.
+"""The layout of the store, in one place. The zone comes first, because permissions go by prefix.
 
 ms1/z/<zone>/g/<target16>/seg/<milliseconds13>-<writer8>-<sha256>.zst    what a run learned
 ms1/z/<zone>/g/<target16>/cold/<sha256>.arc     whole segments, gathered by a compaction
@@ -108,7 +108,7 @@ def zone_problem(zone: str) -> str | None:
 
 
 def segment_prefix(zone: str, target: str) -> str:
-    """Where the segments of a zone and a target key lie."""
+    """The prefix of all segments of a zone and a target key."""
     return f"{ROOT}/z/{zone}/g/{target[:_TARGET_DIGITS]}/seg/"
 
 

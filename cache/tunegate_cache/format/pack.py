@@ -12,13 +12,15 @@ from tunegate_cache.format import segment
 from tunegate_cache.format.segment import StoredRecord
 
 _BLOCK_BYTES = 64 * 1024
-"""Of text. One block is one range request, and most of what it holds was not asked for."""
+"""The bytes of text in one block. A block is one range request, and most of
+what it holds was not asked for."""
 _LEVEL = 9
 _NOBODY = b"-"
 
 
 class Block(msgspec.Struct, frozen=True, array_like=True):
-    """Where a block lies and what it must be: a part of a pack has no name to prove it."""
+    """The position of a block in its pack and the digest of its bytes: a part of
+    a pack has no name to prove it."""
 
     pack: int
     start: int

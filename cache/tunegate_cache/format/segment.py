@@ -19,11 +19,12 @@ from tunegate_cache.format.signing import KEY_ID_BYTES, SIGNATURE_BYTES, Signatu
 
 _LEVEL = 6
 _MAX_BYTES = 16 * 1024 * 1024
-"""Of text: sixteen times what a run puts into one segment, and no reader's memory."""
+"""The limit on a segment's text: sixteen times what a run puts into one,
+and small in any reader's memory."""
 _MAX_LINES = 20_000
 _MAX_RATIO = 64
 _SMALL = 1024 * 1024
-"""Below this a high ratio is no bomb, only a short text that repeats itself."""
+"""The bytes of text below which a high ratio is no bomb, only a short text that repeats itself."""
 _CHUNK = 1024 * 1024
 _MAX_WINDOW = 2**23
 _FRAME = (0x184D2A5E).to_bytes(4, "little") + (KEY_ID_BYTES + SIGNATURE_BYTES).to_bytes(4, "little")
@@ -76,7 +77,7 @@ def batches(records: Sequence[TuningRecord]) -> Iterator[tuple[TuningRecord, ...
 
 
 def digest(body: bytes) -> str:
-    """Of the content, whoever signed it."""
+    """Digest of the content, whoever signed it."""
     return hashlib.sha256(without_signature(body)).hexdigest()
 
 
@@ -131,7 +132,7 @@ def _is_signed(body: bytes) -> bool:
 
 
 def decompress(body: bytes, most_bytes: int = _MAX_BYTES) -> bytes:
-    """Within limits. Raises CorruptSegmentError."""
+    """The content of a segment, decompressed within limits. Raises CorruptSegmentError."""
     limit = min(most_bytes, max(_SMALL, _MAX_RATIO * len(body)))
     text = bytearray()
     try:

@@ -88,7 +88,7 @@ class TrustedKeys:
 
 
 def signer_from_pem(pem: str) -> Signer:
-    """From what `openssl genpkey -algorithm ed25519` writes. Raises BadKeyError."""
+    """A signer with the key that `openssl genpkey -algorithm ed25519` wrote. Raises BadKeyError."""
     try:
         key = load_pem_private_key(pem.strip().encode() + b"\n", password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
@@ -110,7 +110,7 @@ def key_id(public: bytes) -> str:
 
 
 def key_id_of(text: str) -> str:
-    """Of a public key as it stands in a configuration. Raises BadKeyError."""
+    """The identifier of a public key as a configuration writes it. Raises BadKeyError."""
     return key_id(_public(text))
 
 

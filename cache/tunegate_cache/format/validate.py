@@ -84,7 +84,8 @@ def _finite(text: str) -> float:
 
 
 def _bounded(text: str) -> int:
-    """Not even converted when it is long: that takes time in the square of the digits."""
+    """The number that a text stands for. A long text is not even converted: that takes
+    time in the square of its digits."""
     number = int(text) if len(text) <= _MAX_INTEGER else None
     if number is None or not -_LARGEST <= number <= _LARGEST:
         message = "number out of range"

@@ -122,7 +122,7 @@ class Compactor:
             return frozenset()
 
     def _add_snapshot(self, hot: HotRecords, old: Head, revoked: tuple[Revocation, ...]) -> bool:
-        """False where the last snapshot cannot be read whole."""
+        """Adds the last snapshot. Returns False where it cannot be read whole."""
         try:
             for stored in snapshot_records(self._store, self._group, old.snapshot):
                 if not is_revoked(stored, revoked):
@@ -223,7 +223,7 @@ class Compactor:
         return self._report("compacted", version, len(gathered), hot.added, workloads, adopted)
 
     def _readable(self, old: Head | None, new: Sequence[str]) -> tuple[str, ...]:
-        """Without those that turned out to be lost when everything was read."""
+        """The entries without those that turned out to be lost when everything was read."""
         known = dict.fromkeys((*(old.archives if old else ()), *new))
         return tuple(digest for digest in known if digest not in self._lost)
 

@@ -78,7 +78,7 @@ def explain(
 def _of_this_workload(
     having: Sequence[_Known], zones: Sequence[str], own: Sequence[str], workload: str, target: str
 ) -> tuple[Differs, str] | None:
-    """None where nobody has it."""
+    """What differs for this workload, or None where nobody has it."""
     here = [k for k in having if k.group.target == target]
     readable = [k for k in here if k.group.zone in zones]
     claimed = [k for k in here if k.group.zone in own and k.workloads[workload]]
@@ -148,7 +148,8 @@ def _neighbour(
     key: WorkloadKey,
     shape: WorkloadShape,
 ) -> Neighbour | None:
-    """Of the same target in a zone that is read, if there is one; else anywhere."""
+    """The nearest workload of the same target in a zone that is read,
+    if there is one; else anywhere."""
     found = [
         (
             (k.group.target != target or k.group.zone not in zones),

@@ -18,7 +18,7 @@ from tunegate_cache.format.names import ROOT
 from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore
 
 MAX_BYTES = 256 * 1024
-"""Of one run's lines; a larger object is not read."""
+"""The limit on the lines of one run; a larger object is not read."""
 _READERS = 16
 _FILE = re.compile(r"(?P<milliseconds>[0-9]{13})-(?P<digest>[0-9a-f]{64})\.jsonl")
 

@@ -16,7 +16,7 @@ _Candidate = tuple[str, tuple[object, ...], str, int]
 
 
 class HotRecords:
-    """For every workload the fastest candidates on each kind of device, and the latest failures.
+    """The fastest candidates for every workload on each kind of device, and the latest failures.
 
     Of one candidate on one kind of device the latest measurement counts. The order in which records
     come does not matter as long as a candidate's later measurement is not among those cut already.

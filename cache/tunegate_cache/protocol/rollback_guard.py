@@ -26,7 +26,7 @@ class SeenHeads:
         return version < seen
 
     def forget(self, group: Group) -> None:
-        """After a cache was restored on purpose."""
+        """Forgets the group, after its cache was restored on purpose."""
         if self._versions.pop(group.prefix, None) is not None:
             self._write()
 

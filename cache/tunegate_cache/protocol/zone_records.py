@@ -56,7 +56,7 @@ class ZoneRecords:
         return any(key.target not in self._snapshots for key, _ in wanted)
 
     def load(self, wanted: Wanted, waiting: Sequence[Pending], deadline: float) -> None:
-        """As much as there is time for. `waiting` are segments of these zones
+        """Loads as much as there is time for. `waiting` are segments of these zones
         that are still on this machine."""
         by_target: dict[str, list[tuple[WorkloadKey, WorkloadShape]]] = defaultdict(list)
         for key, shape in wanted:

@@ -10,11 +10,11 @@ from tunegate_cache.stores.store import StoreTimedOutError, StoreUnavailableErro
 
 _PIECE_BYTES = 64 * 1024
 Client = Any
-"""boto3 ships no types."""
+"""A boto3 client; the library ships no types."""
 
 
 class Body(Protocol):
-    """Of the HTTP library below the SDK."""
+    """A body of the HTTP library below the SDK."""
 
     def read1(self, amount: int) -> bytes: ...
     def close(self) -> None: ...
@@ -110,7 +110,7 @@ class _BoundedSession:
 
 
 def bound_answers(client: Client, *, most_bytes: int, seconds: float) -> None:
-    """From now on no answer to `client` is larger or takes longer than that."""
+    """Limits every later answer to `client` to this size and this time."""
     endpoint = client._endpoint  # the SDK has no other door to what it reads
     endpoint.http_session = _BoundedSession(
         endpoint.http_session, most_bytes=most_bytes, seconds=seconds

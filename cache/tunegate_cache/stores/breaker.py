@@ -1,4 +1,4 @@
-"""When a store in trouble is left alone, and when it is asked again."""
+"""The rule that leaves a store in trouble alone, and asks it again later."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _TIMEOUTS_IN_A_ROW = 3
 
 
 class Breaker:
-    """For one kind of request. Three time-outs in a row open it, and so do errors that are half
-    of the last sixteen calls, of eight at least; a server that asks for less counts half an error.
-    Once open it lets one trial through each minute, and closes when a trial is answered.
+    """A breaker for one kind of request. Three time-outs in a row open it, and so do errors that
+    are half of the last sixteen calls, of eight at least; a server that asks for less counts half
+    an error. Once open it lets one trial through each minute, and closes when a trial is answered.
 
     What was begun before a change of state says nothing about the state after it. To be used
     under a lock of its owner.
@@ -62,7 +62,7 @@ class Breaker:
         return calls >= _MIN_CALLS and errors >= _SHARE_OF_ERRORS * calls
 
     def _open(self) -> None:
-        """For a minute from now; a trial that never comes back costs no more than that."""
+        """Opens for a minute; a trial that never comes back costs no more than that."""
         self._ticket += 1
         self._next_trial = self._monotonic() + OPEN_SECONDS
 

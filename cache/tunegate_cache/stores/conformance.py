@@ -114,8 +114,8 @@ def _swap(store: MaintainedStore, name: str) -> Finding:
 
 
 def _counter(store: MaintainedStore, name: str) -> Finding:
-    """Racing increments: none may be lost. A body names its racer, because moving a pointer to what
-    it says already is success."""
+    """Checks racing increments, of which none may be lost. A body names its racer, because moving a
+    pointer to what it says already is success."""
     store.move_pointer(name, b"0 by nobody", None)
 
     def count(racer: int) -> None:
@@ -147,7 +147,7 @@ def _deletes(store: MaintainedStore, name: str) -> Finding:
 
 
 def _at_once(act: Callable[[int], object], racers: int = _RACERS) -> list[bool]:
-    """Who succeeded."""
+    """Returns whose act succeeded."""
     barrier = threading.Barrier(racers)
 
     def race(number: int) -> bool:

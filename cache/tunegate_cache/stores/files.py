@@ -108,7 +108,8 @@ class FileStore:
 
     @contextmanager
     def _alone(self, name: str) -> Iterator[None]:
-        """Among the processes of all machines that share the directory, where it locks at all."""
+        """Holds the name alone among the processes of all machines that share the
+        directory, where it locks at all."""
         self._partials.mkdir(parents=True, exist_ok=True)
         with (self._partials / f"{_tag(name.encode())}.lock").open("ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -163,7 +164,7 @@ def _publish(partial: Path, path: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Or a power cut could take the name away again."""
+    """Flushes the folder to the disk: else a power cut could take the name away again."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

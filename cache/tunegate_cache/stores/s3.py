@@ -23,7 +23,8 @@ from tunegate_cache.stores.store import (
 
 Answer = TypeVar("Answer")
 Client = Any
-"""boto3 ships no types, and takes half a second to import: only who asks a bucket waits for it."""
+"""A boto3 client. The library ships no types, and takes half a second to import: only
+who asks a bucket waits for it."""
 
 _CONNECT_SECONDS, _READ_SECONDS, _ANSWER_SECONDS, _ATTEMPTS = 1, 3, 30, 3
 _ABSENT = {"NoSuchKey", "404", "NotFound"}

@@ -86,8 +86,8 @@ class ModelChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChangeSet(msgspec.Struct, frozen=True, kw_only=True):
-    """`changes.json`. `unchanged` are the configured models the change does not touch, `uncovered`
-    the model files of the head that no rule covers."""
+    """The content of `changes.json`. `unchanged` are the configured models the change does not
+    touch, `uncovered` the model files of the head that no rule covers."""
 
     schema: Literal[1] = 1
     revisions: Revisions

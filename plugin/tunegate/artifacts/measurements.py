@@ -101,8 +101,8 @@ class CellMeasurement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MeasurementRun(msgspec.Struct, frozen=True, kw_only=True):
-    """`measurements.json`. `seed` is what the inputs and the order of all measurements came from,
-    in digits: JSON numbers of 64 bits are rounded by many who read them."""
+    """The content of `measurements.json`. `seed` is what the inputs and the order of all
+    measurements came from, in digits: JSON numbers of 64 bits are rounded by many who read them."""
 
     schema: Literal[1] = 1
     device: DeviceFingerprint

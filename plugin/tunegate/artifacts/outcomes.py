@@ -68,8 +68,8 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TuningOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """`outcome-<shard>.json`. `plan` is the digest of the plan that the shard is of. `curve` is
-    (seconds spent, estimated end-to-end ms) over time."""
+    """The content of `outcome-<shard>.json`. `plan` is the digest of the plan that the shard is of.
+    `curve` is (seconds spent, estimated end-to-end ms) over time."""
 
     schema: Literal[1] = 1
     shard: int

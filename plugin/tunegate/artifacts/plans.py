@@ -62,8 +62,9 @@ class PlanOrigin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TuningPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """`plan.json`. `estimate` is what the shards are expected to cost before anything is spent;
-    `saved` is how much more it would be under the same budget if the cache had no exact records."""
+    """The content of `plan.json`. `estimate` is what the shards are expected to cost
+    before anything is spent; `saved` is how much more it would be under the same budget if
+    the cache had no exact records."""
 
     schema: Literal[1] = 1
     changes: ChangeSet

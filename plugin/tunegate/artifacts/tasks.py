@@ -10,13 +10,13 @@ from tunegate.artifacts.changes import ChangeSet, ModelPath, Side
 from tunegate_cache.format.records import Lookup, TuningRecord, WorkloadKey, WorkloadShape
 
 Source = Literal["exact", "transfer", "search", "default", "own-zone", "claimed"]
-"""Where a schedule came from. `own-zone` was proposed by the pull request's own zone and measured
+"""The origin of a schedule. `own-zone` was proposed by the pull request's own zone and measured
 in this run, `claimed` was not."""
 
 
 class TaskUse(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a task occurs: `weight` is how often one inference of that side runs it, `name` the
-    compiler's name for it there."""
+    """A use of a task by one side of a model: `weight` is how often one inference of that side runs
+    it, `name` the compiler's name for it there."""
 
     model: ModelPath
     side: Side
@@ -39,8 +39,8 @@ class TuningTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskSet(msgspec.Struct, frozen=True, kw_only=True):
-    """`tasks.json`. Every task once, whichever models and sides use it. `broken_bases` are models
-    whose base cannot be compiled, and why."""
+    """The content of `tasks.json`: every task once, whichever models and sides use it.
+    `broken_bases` are models whose base cannot be compiled, and why."""
 
     schema: Literal[1] = 1
     changes: ChangeSet

@@ -65,8 +65,8 @@ class VerdictOrigin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """`verdict.json`. `seed` is that of the measurements, '' where there are none.
-    `policy_changes` are what the change does to the rules of its own gate, and
+    """The content of `verdict.json`. `seed` is that of the measurements, '' where there are
+    none. `policy_changes` are what the change does to the rules of its own gate, and
     `policy_fails` whether it fails for that."""
 
     schema: Literal[1] = 1

@@ -11,7 +11,8 @@ _PARAMETERS = {"objective": "reg:squarederror", "nthread": 1, "seed": 1, "verbos
 
 
 class BoostedTrees:
-    """With `expected`, the trees correct what was expected of each row."""
+    """Boosted trees over the features of candidates. Where `expected` is given, the trees correct
+    what was expected of each row."""
 
     def __init__(
         self,

@@ -65,7 +65,8 @@ def _decided(draft: Draft) -> Decided:
 
 
 def _volumes(volumes: Mapping[int, Sequence[float]]) -> list[float]:
-    """Of spatial tiles (the deepest) and of reduction tiles (the others), level by level."""
+    """Features of the spatial tiles (the deepest) and of the reduction
+    tiles (the others), level by level."""
     deepest = max(volumes, default=0)
     spatial = list(volumes.get(deepest, ()))
     others = [

@@ -62,7 +62,8 @@ def _by_depth(order: tuple[tuple[int, int], ...]) -> tuple[tuple[int, ...], tupl
 
 
 def nest_of(looks: str) -> LoopNest | None:
-    """Of a sketch as `trace_form.Form.text` has it; None where no block was tiled."""
+    """The loop nest of a sketch as `trace_form.Form.text` has it, or None where no block was
+    tiled."""
     reader = _Reader()
     for kind, inputs, attributes, outputs in json.loads(looks):
         reader.read(kind, inputs, attributes, outputs)

@@ -56,7 +56,8 @@ class Prior:
 
 @cache
 def prior_of(kind: str) -> Prior | None:
-    """For a kind of target, `llvm` or `cuda`; None where nothing has been measured before."""
+    """The prior for a kind of target, `llvm` or `cuda`, or None where
+    nothing has been measured before."""
     tasks = experience_of(kind)
     return Prior(tasks) if tasks else None
 

@@ -25,7 +25,7 @@ _PARAMETERS = {
 
 
 Score = Callable[[Sequence[Sequence[float]]], np.ndarray]
-"""Of rows of features; more is better."""
+"""A function from rows of features to their scores; more is better."""
 
 
 class _Known(NamedTuple):
@@ -56,7 +56,8 @@ class Surrogate:
         self.evidence = 0.0
 
     def add(self, row: list[float], milliseconds: float | None) -> None:
-        """None for a candidate that did not build, run or compute right."""
+        """Adds a row and its time, which is None for a candidate that did
+        not build, run or compute right."""
         self._rows.append(row)
         self._milliseconds.append(milliseconds)
 

@@ -1,4 +1,4 @@
-"""ports.Clock."""
+"""An implementation of `ports.Clock`."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ BITS = 64
 
 
 def new_seed() -> int:
-    """From the operating system."""
+    """A seed from the operating system."""
     return secrets.randbits(BITS)
 
 

@@ -79,7 +79,7 @@ class KnownBefore:
         )
 
     def outcome(self) -> TaskOutcome:
-        """Of a task for which nothing is run: what trusted zones answer."""
+        """The outcome of a task for which nothing is run: what trusted zones answer."""
         lookup = self._lookup
         records = lookup.records if isinstance(lookup, (ExactHit, TransferHit)) else ()
         known = isinstance(lookup, ExactHit) and bool(records)

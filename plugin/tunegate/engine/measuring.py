@@ -24,7 +24,7 @@ _LOSER_FACTOR = 1.5
 
 
 class Taken(NamedTuple):
-    """After a result: requests that follow from it, and the batch that it finished."""
+    """The effect of a result: requests that follow from it, and the batch that it finished."""
 
     again: list[Measure]
     finished: Batch | None
@@ -43,7 +43,8 @@ class Measuring:
         self.target_json = ""
 
     def start(self, history: TaskHistory, candidates: Sequence[Candidate]) -> list[Measure]:
-        """Of a new batch, with as many at once as the device has shown to bear with this task."""
+        """The requests of a new batch, with as many at once as the device
+        has shown to bear with this task."""
         at_once = self._parallelism.at_once(history.workload)
         self._batches.start(history, candidates, at_once=at_once)
         return [self._request(history, candidate, at_once=at_once) for candidate in candidates]
@@ -57,7 +58,7 @@ class Measuring:
         return [self.careful(*one) for turn in turns for one in turn if one is not None]
 
     def careful(self, history: TaskHistory, candidate: Candidate) -> Measure:
-        """For what may win: with all the repeats, and nobody beside it."""
+        """The request for a candidate that may win: with all the repeats, and nobody beside it."""
         return self._request(history, candidate, is_careful=True, alone=True)
 
     def take(self, request: Measure, measured: Measured, now: int) -> Taken:

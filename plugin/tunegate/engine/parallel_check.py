@@ -58,7 +58,7 @@ def believed(results: Sequence[Measured], alone: Mapping[int, Measured]) -> Beli
 
 
 def _share(result: Measured) -> float:
-    """Of the device in the time that the measurement took."""
+    """The share of the device in the time that the measurement took."""
     seconds = max(result.run_seconds - result.waited_seconds, 1e-6)
     return _median(result) / 1e9 / seconds
 

@@ -44,7 +44,7 @@ class Parallelism:
         self._adjust(workload, error=found.error or 0.0, failures=found.failures)
 
     def notes(self) -> tuple[str, ...]:
-        """For the report."""
+        """Lines for the report."""
         if self._most == 1:
             return ()
         off = f"{statistics.fmean(self._errors):.1%}" if self._errors else "unknown"

@@ -67,7 +67,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def median_ms(self) -> float:
-        """Of one that ran."""
+        """The median time of a candidate that ran."""
         return statistics.median(self.nanoseconds) / 1e6
 
 
@@ -154,7 +154,7 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def watched_seconds(self) -> float | None:
-        """After which the worker ends itself: the shorter of the
+        """The seconds after which the worker ends itself: the shorter of the
         candidate's patience and its place's."""
         place = None if self.place is None else self.place.measuring_seconds
         limits = [limit for limit in (self.patience_seconds, place) if limit is not None]
@@ -171,8 +171,8 @@ class ListTasks(msgspec.Struct, frozen=True, tag="tasks", kw_only=True):
 
 
 class BuildModel(msgspec.Struct, frozen=True, tag="build", kw_only=True):
-    """With `cuda_graphs` the kernels between input and output of a GPU are launched as one.
-    Borrowed schedules are tried in the model on the inputs of `seed`."""
+    """A request to build a model. With `cuda_graphs` the kernels between input and output of a GPU
+    are launched as one. Borrowed schedules are tried in the model on the inputs of `seed`."""
 
     model: ModelFile
     target: TargetConfig

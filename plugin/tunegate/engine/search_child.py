@@ -108,9 +108,9 @@ class SearchChild:
         return since is not None and time.monotonic() - since > _LIMIT_SECONDS
 
     def _restart(self, how: str) -> list[Proposed]:
-        """With a new child, which may be asked the same once more: something
-        outside may have killed the old one. The task that two of them die of, or
-        that one hangs with, is given up."""
+        """Starts a new child, which may be asked the same once more: something outside may have
+        killed the old one. The task that two of them die of, or that one hangs with, is given
+        up."""
         self._child.kill()
         self._restarts += 1
         # What has never started and was not killed from outside would not start again either.

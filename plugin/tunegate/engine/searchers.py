@@ -69,7 +69,7 @@ class Searchers:
 
 
 def _apart(request: OpenModels, number: int) -> OpenModels:
-    """With a folder of its own: each child prepares the models, and would read
+    """The request with a folder of its own: each child prepares the models, and would read
     what another has half written."""
     own = Path(request.directory) / f"searcher-{number}"
     own.mkdir(parents=True, exist_ok=True)

@@ -18,7 +18,8 @@ class Spending:
 
     @property
     def seconds_left(self) -> float | None:
-        """None where nothing limits them; negative when they are over."""
+        """The seconds that are left, negative when they are over; None where nothing limits
+        them."""
         return None if self._budget.seconds is None else self._budget.seconds - self._spent()
 
     def is_out(self, reserve: float = 0.0) -> bool:
@@ -27,11 +28,11 @@ class Spending:
         return left is not None and left <= reserve
 
     def trials_left(self, used: int) -> int | None:
-        """None where nothing limits them."""
+        """The trials that are left, or None where nothing limits them."""
         return None if self._budget.trials is None else max(0, self._budget.trials - used)
 
     def left(self, used: int, reserve: float) -> Left:
-        """For the next batch, after `used` trials."""
+        """What is left for the next batch, after `used` trials."""
         seconds = self.seconds_left
         return Left(
             trials=self.trials_left(used),

@@ -25,7 +25,8 @@ from tunegate_cache.format.records import (
 )
 
 _NEAR = 1.5
-"""As far as two looks at one schedule may be apart on a machine that others share."""
+"""The factor that separates two quick measurements of one schedule at most,
+on a machine that others share."""
 
 
 class TaskHistory:
@@ -65,7 +66,7 @@ class TaskHistory:
 
     @property
     def now_ms(self) -> float:
-        """Of one call: measured, or what is expected."""
+        """The time of one call: measured, or what is expected."""
         return self._prior.prior_ms if self.best_ms is None else self.best_ms
 
     @property
@@ -198,8 +199,8 @@ class TaskHistory:
         return record
 
     def outcome(self, stopped: Stopped) -> TaskOutcome:
-        """Of what was measured. What there was no time for is used as trusted zones have it, and so
-        is what a claim was to beat and did not run beside it."""
+        """The outcome of what was measured. What there was no time for is used as trusted zones
+        have it, and so is what a claim was to beat and did not run beside it."""
         incumbent = self.before.incumbent
         is_unbeaten = incumbent is not None and incumbent not in self._confirmed
         if is_unbeaten or (self.before.is_answered and not self._ok):

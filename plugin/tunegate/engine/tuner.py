@@ -1,4 +1,4 @@
-"""ports.Tuner over child processes."""
+"""An implementation of `ports.Tuner` over child processes."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class EngineTuner:
     def _measured_on(
         self, target: TargetConfig, directory: Path
     ) -> Iterator[tuple[Executor, DeviceFingerprint]]:
-        """With the device as it is while something is measured there."""
+        """The executor with the device as it is while something is measured there."""
         if self._on_ray:
             with closing(RayCluster(Ray(), target, self._programs.worker)) as cluster:
                 yield cluster, cluster.device()

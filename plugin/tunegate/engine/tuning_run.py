@@ -127,7 +127,8 @@ class TuningRun:
         return "budget"
 
     def _is_fast_enough(self) -> bool:
-        """Not before what matters has been measured: an expected time is no reason to stop."""
+        """Whether every model meets its target. It is False before what matters has been measured:
+        an expected time is no reason to stop."""
         if not self._budget.target_ms:
             return False
         states = [history.state() for history in self._histories]
@@ -146,8 +147,8 @@ class TuningRun:
                 yield self._finish_batch(batch)
 
     def _measure_defaults(self, *, with_seeds: bool = False) -> Iterator[TaskOutcome]:
-        """Of the tasks that are too small to search, so that the next
-        run finds them in the cache."""
+        """Measures the defaults of the tasks that are too small to search, so that the
+        next run finds them in the cache."""
         waiting = [history for history in self._histories if history.needs_default]
         while not self._spending.is_out():
             history = next((x for x in waiting if self._search.is_idle(x.workload)), None)
@@ -187,8 +188,8 @@ class TuningRun:
         history.in_flight += choice.candidates
 
     def _searchable(self, history: TaskHistory) -> TaskState:
-        """With nothing new to be had while the search is busy with
-        another task of the same child."""
+        """The state of a task for the choice of the next one. It has nothing new while the search
+        is busy with another task of the same child."""
         state = history.state()
         if self._search.is_idle(history.workload):
             return state
@@ -267,7 +268,7 @@ class TuningRun:
     def _measured_in_turn(
         self, requests: list[Measure]
     ) -> Iterator[tuple[TaskHistory, Candidate, Measured]]:
-        """As far as the budget goes."""
+        """Measures one request after the other, as far as the budget goes."""
         by_workload = {history.workload: history for history in self._histories}
         self._pool.add(requests)
         while self._pool.pending and not self._spending.is_out():

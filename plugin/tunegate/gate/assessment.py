@@ -24,7 +24,8 @@ from tunegate.gate.slow_modes import (
 )
 
 TAIL_POINTS_PERCENT = 5.0
-"""So much over its margin the mean of all inferences must be, by a mode of launches."""
+"""The percentage points over its margin that a mode of launches must lift
+the mean of all inferences by."""
 _CONFIDENCE_PERCENT = 95.0
 _ENDLESS = 10.0
 
@@ -52,8 +53,8 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
 def assess(
     launches: Sequence[Launch], probes: Sequence[Launch], starts: Sequence[int], rule: Rule
 ) -> Assessment | None:
-    """None where there is no interval. `starts` are the numbers of starts at which slow modes were
-    asked about: the second answer has the rest of the error."""
+    """The assessment, or None where there is no interval. `starts` are the numbers of starts at
+    which slow modes were asked about: the second answer has the rest of the error."""
     undisturbed = counted(launches, rule.margin)
     decisive = undisturbed[: last_look(len(undisturbed), rule.looks)]
     if not _have_a_spread(decisive):
@@ -90,7 +91,8 @@ def worst_mean(rule: Rule) -> float:
 def _bounded(
     decisive: Sequence[Launch], median: Decision, tests: Sequence[Inside]
 ) -> tuple[int, int]:
-    """Over how many launches the bounds of the median, and of the mean, say that it passes."""
+    """The numbers of launches over which the bounds of the median, and of the
+    mean, say that the cell passes."""
     by_mean = any(each.what == "mean" and each.is_resolved for each in tests)
     return len(decisive) * (median == "pass"), len(decisive) * by_mean
 
@@ -98,8 +100,8 @@ def _bounded(
 def _modes(
     launches: Sequence[Launch], probes: Sequence[Launch], rule: Rule, bounded: tuple[int, int]
 ) -> tuple[Seen, ...]:
-    """Of two kinds. A launch that does not count for its noise is a start all the same where the
-    head is slow in it: else a mode that is noisy, too, would never be seen."""
+    """The slow modes of the two kinds. A launch that does not count for its noise is a start all
+    the same where the head is slow in it: else a mode that is noisy, too, would never be seen."""
     usual, others = counted(launches, rule.margin), left_out(launches, rule.margin)
     by_median = _seen(
         [x.effect for x in usual],

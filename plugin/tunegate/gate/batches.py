@@ -13,12 +13,12 @@ from collections.abc import Sequence
 FEWEST = 9
 """Launches: four batches."""
 SHARE = 0.25
-"""Of the error, once there are so many launches."""
+"""The share of the error for batch means, once there are so many launches."""
 _SIZE = 2
 
 
 def batch_means(effects: Sequence[float]) -> list[float]:
-    """Of the latest launches; an odd one is the first."""
+    """The batch means of the latest launches; an odd one is the first."""
     first = len(effects) % _SIZE
     return [
         (a + b) / _SIZE for a, b in zip(effects[first::2], effects[first + 1 :: 2], strict=True)

@@ -16,9 +16,10 @@ from tunegate.artifacts.gpus import GpuState
 from tunegate.artifacts.measurements import Clocks
 
 MAX_DROPPED = 0.25
-"""Of the pairs of a launch: with more of them it does not count."""
+"""The share of a launch's pairs that may be dropped: with more of them it does not count."""
 _MOVED = 0.015
-"""As ln of a ratio. One step of a device's clock is up to 1.1 %."""
+"""The change of a clock that counts, as ln of a ratio. One step of a device's clock is up to 1.1
+%."""
 _STEADY, _ABSENT = 0.8, 0.2
 OWN_DOING = frozenset({"power cap"})
 """What a program does to a device by itself, always: it may hold both sides back.
@@ -26,7 +27,7 @@ The rest comes from outside."""
 
 
 def kept_pairs(base: Sequence[GpuState], head: Sequence[GpuState]) -> tuple[bool, ...]:
-    """For each pair of blocks, by how the device was right after either one."""
+    """Whether each pair of blocks is kept, by how the device was right after either one."""
     moved = _moved(base, head)
     held_back = _held_back(base, head)
     strangers = _strangers(base, head)

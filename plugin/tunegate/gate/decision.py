@@ -21,18 +21,18 @@ from tunegate.gate.batches import batch_means, share_alone
 from tunegate.gate.distributions import t_quantile
 
 FAIL_ERROR = 0.008
-"""Of the median. With MEAN_FAIL_ERROR and twice TAIL_FAIL_ERROR it is one percent."""
+"""The error of the median. With MEAN_FAIL_ERROR and twice TAIL_FAIL_ERROR it is one percent."""
 MEAN_FAIL_ERROR, TAIL_FAIL_ERROR = 0.001, 0.0005
 PASS_ERROR = 0.05
 MIN_SPREAD = 0.0002
-"""Below 0.02 % the spread of a few launches is luck."""
+"""The smallest spread that is believed: below 0.02 % the spread of a few launches is luck."""
 _POWER_QUANTILE = 0.84
 
 Decision = Literal["fail", "pass", "undecided"]
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
-    """In ln(head / base). `low` decides FAIL, `high` decides PASS."""
+    """Bounds of ln(head / base). `low` decides FAIL, `high` decides PASS."""
 
     low: float
     center: float

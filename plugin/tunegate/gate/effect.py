@@ -18,7 +18,8 @@ def hodges_lehmann(differences: Sequence[float]) -> float:
 
 
 def launch_effect(base_ms: Sequence[float], head_ms: Sequence[float]) -> float:
-    """ln(head / base) of one launch, from the median (or the mean) of each block of each pair."""
+    """The effect ln(head / base) of one launch, from the median (or the
+    mean) of each block of each pair."""
     return hodges_lehmann(list(np.log(np.asarray(head_ms)) - np.log(np.asarray(base_ms))))
 
 

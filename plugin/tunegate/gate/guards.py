@@ -54,7 +54,8 @@ def may_settle(launches: int, budget: int) -> bool:
 
 
 def wants_canary(launches: int) -> bool:
-    """After the first launch and every sixth one, the base runs against itself."""
+    """Whether the base runs against itself next: it does after the
+    first launch and every sixth one."""
     return launches % CANARY_EVERY == 1
 
 

@@ -54,7 +54,7 @@ def quantile_ms(found: Histogram, share: float) -> float:
 
 
 def mean_ms(found: Histogram) -> float:
-    """By the middles of the bins. Raises ValueError for an empty histogram."""
+    """The mean by the middles of the bins. Raises ValueError for an empty histogram."""
     count = total(found)
     if not count:
         message = "an empty histogram has no mean"

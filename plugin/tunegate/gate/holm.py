@@ -35,7 +35,8 @@ def _chance(effects: Sequence[float], margin: float) -> float:
 
 
 def shares(chances: Sequence[float]) -> tuple[int, ...]:
-    """Into how many parts the error is split for each cell: `cells` of gate.decision.bounds."""
+    """The number of parts that the error is split into for each cell:
+    `cells` of gate.decision.bounds."""
     found = [0] * len(chances)
     left = len(chances)
     for cell in sorted(range(len(chances)), key=lambda cell: chances[cell]):

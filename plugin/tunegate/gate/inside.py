@@ -27,10 +27,11 @@ from tunegate.gate.distributions import t_quantile
 from tunegate.gate.histogram import mean_ms, merged, quantile_ms, total
 
 _SUSPICIOUS = 1 / 2
-"""Of the margin: a change that is not even seen so large leaves an unresolved test alone."""
+"""The share of the margin that makes a change suspicious: a change that is not even seen so large
+leaves an unresolved test alone."""
 _ROUNDING = 1e-9
 _LARGEST = 10.0
-"""Of a logarithm that is shown: what is beyond is endless for anybody."""
+"""The largest logarithm that is shown: what is beyond is endless for anybody."""
 _TAILS: tuple[tuple[Literal["p90", "p99"], float], ...] = (("p90", 0.90), ("p99", 0.99))
 
 
@@ -48,7 +49,7 @@ def inside(
 
 
 def mean_effects(launches: Sequence[Launch]) -> list[float]:
-    """Of the launches that know it."""
+    """The mean effects of the launches that know theirs."""
     return [launch.mean_effect for launch in launches if launch.mean_effect is not None]
 
 

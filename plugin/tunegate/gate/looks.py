@@ -1,4 +1,5 @@
-"""When to look at the launches: planned before measuring, so that looking often costs no error."""
+"""The times to look at the launches: planned before measuring, so
+that looking often costs no error."""
 
 from __future__ import annotations
 

@@ -22,17 +22,17 @@ def judge(over: int, total: int, percentile: float) -> Decision:
 
 
 def upper_share(over: int, total: int) -> float:
-    """With 95 % confidence no larger share is over the limit."""
+    """The upper bound, with 95 % confidence, of the share that is over the limit."""
     return 1.0 if over >= total else beta_quantile(over + 1, total - over, 1 - ERROR)
 
 
 def lower_share(over: int, total: int) -> float:
-    """With 95 % confidence no smaller share is over the limit."""
+    """The lower bound, with 95 % confidence, of the share that is over the limit."""
     return 0.0 if over == 0 else beta_quantile(over, total - over + 1, ERROR)
 
 
 def inferences_needed(percentile: float) -> int:
-    """As many, and not one over the limit, are the fewest that pass."""
+    """The fewest inferences that pass when none of them is over the limit."""
     count = 1
     while upper_share(0, count) > 1 - percentile / 100:
         count *= 2

@@ -21,10 +21,12 @@ from tunegate.gate.distributions import binomial_at_most, normal_probability
 from tunegate.gate.objective import lower_share
 
 FIRST_ERROR, SECOND_ERROR = 0.03, 0.013
-"""With what both ways of the second answer do not share they are the error of a pass. For the first
-a share of 0.2 wants 16 starts, and none of them slow."""
+"""The errors of the two answers. Together with what both ways of the second answer do
+not share, they are the error of a pass. The first answer needs 16 starts, none of them
+slow, to exclude a share of 0.2."""
 POINTS_PERCENT = 2.0
-"""So much over the margin the mean must be, before a mode of launches is promised to be found."""
+"""The percentage points over the margin that the mean must be before a mode of
+launches is promised to be found."""
 MAX_SHARE = 0.6
 """What most launches have is no rare mode: the bounds over launches see it."""
 _STEPS = 12
@@ -140,8 +142,9 @@ def _is_bounded(share: float, cut: float, seen: Seen) -> bool:
 
 
 def _is_counted(share: float, cut: float, seen: Seen) -> bool:
-    """By the number of slow starts. Noise may hide one, and a machine may slow down either side:
-    both are in it. Who goes on after the second answer does not ask again."""
+    """Whether the number of slow starts counts as a mode. Noise may hide one, and a machine may
+    slow down either side: both are in it. Who goes on after the second answer does not ask
+    again."""
     if seen.second is not None and len(seen.effects) > seen.second:
         return False
     slow = sum(effect >= cut for effect in seen.effects)

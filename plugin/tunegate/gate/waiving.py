@@ -25,15 +25,15 @@ def standing(waiver: Waiver | None, change: Interval | None, today: datetime.dat
 
 
 def waiver_of(waivers: Sequence[Waiver], cell: Cell) -> Waiver | None:
-    """By its exact model and target."""
+    """The waiver of a cell, by its exact model and target."""
     return next((each for each in waivers if each.cell == cell), None)
 
 
 def notes(
     waivers: Sequence[Waiver], used: Mapping[Cell, bool], today: datetime.date
 ) -> Iterator[str]:
-    """Of waivers that have expired, and of those that this run did not need; `used` has the cells
-    that were judged."""
+    """Notes on waivers that have expired, and on those that this run did not need; `used`
+    has the cells that were judged."""
     for waiver in waivers:
         where = f"the waiver of {waiver.model} on {waiver.target}"
         if waiver.expires < today:

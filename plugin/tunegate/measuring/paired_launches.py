@@ -27,7 +27,8 @@ _TRIES = 2
 _WITH_CANARY = 1 + 1 / CANARY_EVERY
 """What a launch costs together with its share of the launches of the base against itself."""
 _MIN_PROBING_SECONDS = 60.0
-"""For short looks at fresh starts, however little the budget is: without them nothing may pass."""
+"""The least time for short launches of fresh starts, however little the budget is:
+without them nothing may pass."""
 
 
 class Progressing(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Stage: the user's own measure of both sides, beside latency."""
+"""The stage of the user's own measure of both sides, beside latency."""
 
 from __future__ import annotations
 

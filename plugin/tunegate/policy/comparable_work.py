@@ -14,7 +14,7 @@ SEEDED = "random operators with a seed of their own"
 def reshaped(
     path: ModelPath, before: tuple[ModelInput, ...], after: tuple[ModelInput, ...]
 ) -> PolicyChange | None:
-    """None where both take the same inputs, in whatever order."""
+    """The change of inputs, or None where both take the same inputs, in whatever order."""
     old, new = _written(before), _written(after)
     if old == new:
         return None

@@ -17,8 +17,8 @@ Strictness = Callable[[Any], float]
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one section. `ordered` are keys with an order; `filled` are keys that the head may
-    set where the base has none."""
+    """The rules of one section. `ordered` are keys with an order; `filled` are keys that the head
+    may set where the base has none."""
 
     ordered: Mapping[str, Strictness] = {}
     filled: frozenset[str] = frozenset()

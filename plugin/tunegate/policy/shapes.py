@@ -8,7 +8,7 @@ from tunegate.artifacts.outlines import ModelInput
 
 
 def fit(shapes: Mapping[str, tuple[int, ...]], inputs: tuple[ModelInput, ...]) -> bool:
-    """True where every named input is there with these dimensions, and no input stays open."""
+    """Whether every named input is there with these dimensions, and no input stays open."""
     known = {value.name: value.dimensions for value in inputs}
     if not all(name in known and _fits(shape, known[name]) for name, shape in shapes.items()):
         return False

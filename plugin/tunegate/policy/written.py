@@ -16,7 +16,7 @@ def written(value: object) -> str:
 
 
 def _short(value: object) -> object:
-    """Without the `.0` of a number that is whole."""
+    """A value without the `.0` of a number that is whole."""
     if isinstance(value, dict):
         return {key: _short(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Where the money of tuning went: the ledgers of all tasks as a few rows."""
+"""The costs of tuning: the ledgers of all tasks as a few rows."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class SpendingRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FilterAudit(msgspec.Struct, frozen=True, kw_only=True):
-    """Of candidates that the filter had rejected: how many were measured all the same, and how many
-    of them came within 2 % of their task's best."""
+    """An audit of candidates that the filter had rejected: how many were measured all the same, and
+    how many of them came within 2 % of their task's best."""
 
     audited: int
     wrong: int
@@ -67,7 +67,7 @@ def spending(outcomes: Sequence[TuningOutcome]) -> tuple[SpendingRow, ...]:
 
 
 def audit(outcomes: Sequence[TuningOutcome]) -> FilterAudit | None:
-    """None where the filter has rejected nothing yet."""
+    """The audit of the filter, or None where it has rejected nothing yet."""
     tasks = [task for outcome in outcomes for task in outcome.tasks]
     audited = [(cost, task) for task in tasks for cost in _audited(task.ledger)]
     if not audited:

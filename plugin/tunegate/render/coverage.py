@@ -1,4 +1,4 @@
-"""Where the schedules of a build are from, by the share of its time that they cover."""
+"""The origin of the schedules of a build, by the share of its time that they cover."""
 
 from __future__ import annotations
 

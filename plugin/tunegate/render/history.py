@@ -41,7 +41,7 @@ def render(entries: Sequence[HistoryEntry], location: str) -> str:
 
 
 def series(entries: Sequence[HistoryEntry]) -> list[Series]:
-    """By model, target and device: times of two machines are not compared."""
+    """The series by model, target and device: times of two machines are not compared."""
 
     def key(entry: HistoryEntry) -> tuple[str, str, str]:
         return entry.model, entry.target, entry.device

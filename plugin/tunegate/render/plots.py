@@ -87,9 +87,9 @@ def latencies(finding: Finding, measured: Sequence[Launch], name: str) -> str:
 
 @styled()
 def waterfall(finding: Finding, name: str) -> str:
-    """From the base to the head, operator by operator, the largest difference first.
-    What is left of the change are the others, and what the machine did between measuring
-    the whole and its operators."""
+    """A waterfall from the base to the head, operator by operator, the largest difference
+    first. What is left of the change are the others, and what the machine did between
+    measuring the whole and its operators."""
     every = parts(finding.differences)
     if not every or finding.base_ms is None or finding.head_ms is None:
         return ""

@@ -29,7 +29,7 @@ def described(change: PolicyChange, name: Callable[[str], str] = str) -> str:
 
 
 def summed_up(verdict: Verdict) -> str:
-    """For the headline; an empty string where nothing weakens the gate."""
+    """One sentence for the headline, or an empty string where nothing weakens the gate."""
     weakening = sum(change.weakens for change in verdict.policy_changes)
     if not weakening:
         return ""

@@ -20,7 +20,7 @@ def alarms_table(found: Sequence[Alarms]) -> str:
 
 
 def verdicts_table(found: Sequence[Verdicts]) -> str:
-    """Ours: what became of whole gates, and what they cost."""
+    """A table of our own rule: what became of whole gates, and what they cost."""
     columns = (
         Column("margin", number=True),
         Column("true slowdown", number=True),

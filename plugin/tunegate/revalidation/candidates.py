@@ -53,7 +53,7 @@ def candidacies(
     theirs: Mapping[WorkloadKey, Lookup],
     ours: Mapping[WorkloadKey, Lookup],
 ) -> tuple[Candidacy, ...]:
-    """Of every task the best few schedules that the zone does not have."""
+    """The best few schedules that the zone does not have, for every task."""
     found = []
     for task in tasks:
         known = _schedules(ours.get(task.key))
@@ -90,7 +90,7 @@ def election(target: str, standing: Sequence[Candidacy], seconds: float | None) 
 def decided(
     standing: Sequence[Candidacy], outcomes: Mapping[WorkloadKey, TaskOutcome]
 ) -> tuple[tuple[Elected, TuningRecord | None], ...]:
-    """For every candidacy what became of it, and the record to publish if it won."""
+    """The result of every candidacy, and the record to publish if it won."""
     return tuple(_decided(c, outcomes.get(c.task.key)) for c in standing)
 
 

@@ -20,7 +20,7 @@ def elect(
     minutes: float | None,
     progress: Progress,
 ) -> tuple[tuple[Elected, TuningRecord | None], ...]:
-    """For every candidacy what became of it, and the record to publish if it won."""
+    """The result of every candidacy, and the record to publish if it won."""
     seconds = None if minutes is None else minutes * _SECONDS_PER_MINUTE
     outcomes: dict[WorkloadKey, TaskOutcome] = {}
     for target in dict.fromkeys(candidacy.task.target for candidacy in standing):

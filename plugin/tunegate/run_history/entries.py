@@ -1,4 +1,4 @@
-"""Stage: what the history keeps of a report."""
+"""The part of a report that the history keeps."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def qualify(
     seconds: float,
     progress: Progress,
 ) -> Qualification:
-    """In about so many seconds. Raises MeasurementError."""
+    """Tries the gate out in about so many seconds. Raises MeasurementError."""
     started = clock.monotonic()
     progress.step("selftest: the same against itself")
     effects, launch_seconds = _against_itself(

@@ -1,5 +1,5 @@
-"""Stage: where the base of a model cannot be compiled, the nearest earlier
-version of it takes its place.
+"""The stage that finds the nearest earlier version of a model whose base cannot
+be compiled, to take its place.
 
 Chosen before anything is looked up or tuned: a base that is compared with gets the best schedules
 that are known for it, like the head.

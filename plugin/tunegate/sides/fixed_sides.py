@@ -21,7 +21,7 @@ NOTHING_FIXED = Fixed()
 
 
 def restricted(candidates: Sequence[CellCandidates], fixed: Fixed) -> tuple[CellCandidates, ...]:
-    """Only what may still be chosen of."""
+    """The candidates that may still be chosen."""
     return tuple(
         msgspec.structs.replace(
             each, base=_of(each.base, "base", fixed), head=_of(each.head, "head", fixed)

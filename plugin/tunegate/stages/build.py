@@ -64,7 +64,7 @@ def build(
 def best_records(
     plan: TuningPlan, outcomes: Sequence[TuningOutcome]
 ) -> tuple[Best, dict[WorkloadKey, Source]]:
-    """For every task its records, best first: this run's before those of trusted zones. A task that
+    """The records of every task, best first: this run's before those of trusted zones. A task that
     nothing was measured for gets those of its neighbours: better than nothing, and marked as not
     verified. What the run's own zone claims and nothing has measured is used, on both sides alike,
     only where trusted zones have nothing at all."""
@@ -132,12 +132,12 @@ def _job(
 
 
 def build_directory(cell: Cell, side: Side) -> Path:
-    """Where a build lies under `--out`, with a name that any file system takes."""
+    """The directory of a build under `--out`, with a name that any file system takes."""
     return Path("builds") / _slug(cell.model) / cell.target / side
 
 
 def candidate_directory(cell: Cell, side: Side, runtime: Runtime) -> Path:
-    """Where it lies until one is chosen."""
+    """The directory of a candidate until one is chosen."""
     directory = build_directory(cell, side)
     return directory.with_name(f"{directory.name}-{runtime}")
 

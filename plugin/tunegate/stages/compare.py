@@ -44,7 +44,8 @@ def compare(run: MeasurementRun, gate: GateConfig) -> tuple[Comparison, ...]:
 
 
 def _shares(measured: Sequence[CellMeasurement], gate: GateConfig) -> dict[Cell, int]:
-    """Into how many parts the error of a fail is split for each cell that has an interval."""
+    """The number of parts that the error of a fail is split into, for
+    each cell that has an interval."""
     found = {each.cell: _assessed(each, gate, cells=1) for each in measured}
     looks = {each.cell: len(each.looks) for each in measured}
     chances = {
@@ -104,8 +105,8 @@ def _compare(
 
 
 def _excluded_with_floor(found: Assessment, probes: Sequence[Launch], gate: GateConfig) -> Excluded:
-    """Where the medians are only slower by less than the floor, all
-    starts together must be, too."""
+    """Whether slow modes are excluded. Where the medians are only slower by less than the floor,
+    all starts together must be, too."""
     if found.median != "fail":
         return found.excluded
     starts = (*found.launches, *probes)
@@ -135,8 +136,8 @@ def _without_launches(measured: CellMeasurement) -> Comparison:
 
 
 def _with_floor(decision: Decision, base_ms: float, head_ms: float, gate: GateConfig) -> Decision:
-    """Below some 20 microseconds a percentage alone flaps: the absolute
-    floor must be exceeded too."""
+    """The decision with the absolute floor: below some 20 microseconds a percentage alone flaps, so
+    the floor must be exceeded too."""
     microseconds = (head_ms - base_ms) * 1e3
     return "pass" if decision == "fail" and microseconds < gate.absolute_floor_us else decision
 

@@ -31,7 +31,8 @@ def detect(
     *,
     config_name: str = "tunegate.yaml",
 ) -> ChangeSet:
-    """Only models whose stored bytes differ, or what may be their data, are opened.
+    """The changed models. Only models whose stored bytes differ, or what
+    may be their data, are opened.
 
     `config` is the head's; `base_config` None: there is none. What is asked of a model that the
     base covers is the base's to say. Raises ConfigError, naming the configuration, for a glob that

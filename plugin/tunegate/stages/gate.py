@@ -1,4 +1,4 @@
-"""Decide. No measuring, no printing."""
+"""Decides, without measuring or printing."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _exit_code(status: Status, gate: GateConfig) -> int:
 
 
 def expected_cells(change: ModelChange) -> tuple[Cell, ...]:
-    """The manifest: nothing for a deleted model or a pure rename."""
+    """The cells that a change must have measured: none for a deleted model or a pure rename."""
     if change.kind in {"deleted", "renamed"}:
         return ()
     return tuple(Cell(model=change.path, target=target) for target in change.targets)

@@ -20,7 +20,7 @@ from tunegate.measuring.paired_launches import Progressing, launch_until_decided
 from tunegate.ports import Bench, Benchmarker, Clock, Device, Progress, Shapes
 
 EXPLAINED = 0.5
-"""Of the margin: a smaller change is not looked into."""
+"""The share of the margin from which on a change is explained: a smaller one is not looked into."""
 
 
 class Reference(msgspec.Struct, frozen=True):

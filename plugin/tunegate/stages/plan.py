@@ -65,7 +65,7 @@ def _planned(
 def _saved(
     tasks: Sequence[ResolvedTask], estimate: Cost, config: Config, shards: int | None
 ) -> Cost | None:
-    """None where no task has an exact hit."""
+    """The cost that exact hits save, or None where no task has one."""
     if not any(isinstance(task.lookup, ExactHit) for task in tasks):
         return None
     unknown = [
@@ -98,7 +98,7 @@ def matrix(plan: TuningPlan) -> dict[str, list[MatrixLeg]]:
 
 
 def _has_work(task: PlannedTask, budget: Budget) -> bool:
-    """To search, or to measure what is only claimed."""
+    """Whether there is something to search, or a claim to measure."""
     is_paid = budget.seconds != 0 and budget.trials != 0
     return bool(task.trials) or (is_paid and task.resolved.claims is not None)
 
@@ -164,7 +164,7 @@ def _is_at_head(uses: Sequence[TaskUse]) -> bool:
 
 
 def _trials_to_share(part: TargetPart) -> int:
-    """As many as fit the trials, the time and the money."""
+    """The number of trials that the trials, the time and the money allow."""
     limits = [] if part.trials is None else [part.trials]
     unfinished = [t.task for t in part.tasks if not is_settled(t)]
     if part.machine_seconds is not None and unfinished:

@@ -42,8 +42,8 @@ def summarize(
 
 
 def _borrowed(run: MeasurementRun | None) -> Iterator[str]:
-    """Of the builds at head: borrowed schedules that were not measured on their own, and those that
-    the model was slower with."""
+    """Notes on the builds at head: borrowed schedules that were not measured on their own, and
+    those that the model was slower with."""
     for built in run.builds if run else ():
         where = f"{built.cell.model} on {built.cell.target}"
         tasks = built.head.tasks if built.head else ()

@@ -18,7 +18,8 @@ MATTERS = 0.01
 """Share of the estimated model time from which a task gets a first batch."""
 LOOK = 2
 LOOK_SHARE = 0.1
-"""Of what the first batches leave, for a look at each task that is believed not to matter."""
+"""The share of what the first batches leave that goes to a look at each task
+that is believed not to matter."""
 _BISECTIONS = 100
 
 
@@ -79,7 +80,8 @@ def divide(
 
 
 def _just_below(pulls: Sequence[float], total: int, floors: Sequence[int]) -> list[int]:
-    """Where highest averages stands a few steps before the end, found by bisecting its price."""
+    """The allocation that highest averages has a few steps before the
+    end, found by bisecting its price."""
 
     def parts_at(price: float) -> list[int]:
         return [max(low, int(pull / price)) for pull, low in zip(pulls, floors, strict=True)]

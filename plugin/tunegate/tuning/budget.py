@@ -36,7 +36,8 @@ def resolve_budget(config: BudgetConfig, target: TargetConfig) -> Budget:
 
 
 def least_gain(config: BudgetConfig, usd_per_hour: float | None) -> float:
-    """In percent of the end-to-end time per minute: the stricter of the two that may be set."""
+    """The gain per minute, in percent of the end-to-end time, that tuning must expect: the
+    stricter of the two that may be set."""
     per_minute = config.min_gain_percent_per_minute
     if config.min_gain_percent_per_usd is None or usd_per_hour is None:
         return per_minute

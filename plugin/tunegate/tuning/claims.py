@@ -11,10 +11,10 @@ from tunegate.tuning.unfinished import is_unfinished
 from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit, TuningRecord
 
 MOST = 2
-"""Of a task's claims; each costs a build and two measurements."""
+"""The number of a task's claims that are measured; each costs a build and two measurements."""
 CHECKED = 16
-"""So many drafts of this run's own search must have nothing better, before a claim ends
-the search of a task that the base uses. Else a slow schedule could stand in for the
+"""The number of drafts of this run's own search that must have nothing better, before a claim
+ends the search of a task that the base uses. Else a slow schedule could stand in for the
 search, and slow the base down."""
 
 

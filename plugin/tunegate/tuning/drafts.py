@@ -17,7 +17,7 @@ from tunegate_cache.format.decisions import SamplingInstruction
 from tunegate_cache.format.records import Decision
 
 RANDOM_SHARE, CROSSED_SHARE = 0.5, 0.2
-"""Of a pool; the rest are changes of good schedules."""
+"""The shares of a pool that are random and crossed; the rest are changes of good schedules."""
 SELDOM = 0.25
 """How often a template that is seldom the best is drawn, beside one that is not."""
 _MORE_CHANGES = 0.4

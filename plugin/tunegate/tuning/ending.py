@@ -49,7 +49,7 @@ def why_ended(tasks: Sequence[TaskOutcome], spending: Spending) -> RunEnd:
 
 
 def _nearest_limit(spending: Spending) -> Limit:
-    """Of a tuner that stopped because no further batch would fit."""
+    """The limit that stopped a tuner when no further batch would fit."""
     budget = spending.budget
     clock = 0.0 if not budget.seconds else spending.seconds / budget.seconds
     counter = 0.0 if not budget.trials else spending.trials / budget.trials
@@ -57,7 +57,7 @@ def _nearest_limit(spending: Spending) -> Limit:
 
 
 def _untouched(planned: PlannedTask) -> TaskOutcome:
-    """Of a task that the tuner had no reason, or no time, to touch."""
+    """The outcome of a task that the tuner had no reason, or no time, to touch."""
     task, lookup = planned.resolved.task, planned.resolved.lookup
     known = lookup.records if isinstance(lookup, ExactHit) else ()
     best_ms = min((record.median_ms for record in known if record.status == "ok"), default=None)

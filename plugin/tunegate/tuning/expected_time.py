@@ -58,13 +58,13 @@ _REDUCTIONS = ("pool", "softmax", "norm", "sum", "mean", "max", "min", "argmax",
 
 
 def prior_ms(task: TuningTask, kind: TargetKind = "llvm") -> float:
-    """Of one call, with the default schedule."""
+    """The expected time of one call with the default schedule."""
     computing = task.flops / _rates(task, kind).untuned
     return CALL_MS[kind] + max(computing, _moving_seconds(task, kind)) * 1e3
 
 
 def known_ms(resolved: ResolvedTask, kind: TargetKind) -> float:
-    """Of one call, as it stands: measured where there are records of this very task."""
+    """The time of one call as it stands: measured where there are records of this very task."""
     if isinstance(resolved.lookup, ExactHit):
         measured = min((r.believed_ms for r in resolved.lookup.records), default=math.inf)
         if math.isfinite(measured):
@@ -114,7 +114,7 @@ def starting_state(planned: PlannedTask, kind: TargetKind) -> TaskState:
 
 
 def operator_class(operator: str) -> OperatorClass:
-    """By the names in a fused operator: `conv2d_add_relu` is a contraction."""
+    """The class of a fused operator by the names in it: `conv2d_add_relu` is a contraction."""
     name = operator.lower()
     if any(word in name for word in _CONTRACTIONS):
         return "contraction"
@@ -123,7 +123,8 @@ def operator_class(operator: str) -> OperatorClass:
 
 
 def _untuned_room(task: TuningTask, kind: TargetKind) -> float:
-    """Of the whole call: its fixed part and its traffic cannot be tuned away."""
+    """The share of the whole call that tuning may save: its fixed part and
+    its traffic cannot be tuned away."""
     tuned = max(task.flops / _rates(task, kind).tuned, _moving_seconds(task, kind))
     saved = 1 - (CALL_MS[kind] + tuned * 1e3) / prior_ms(task, kind)
     return max(MIN_ROOM, saved)

@@ -14,6 +14,6 @@ _SLACK = 0.5
 
 
 def fastest_nanoseconds(task: TuningTask, kind: Literal["llvm", "cuda"]) -> int:
-    """Of one call; 0 where the operations are not known. The roofline's compute side alone: what
-    lies in caches moves faster than any memory."""
+    """The shortest time of one call, or 0 where the operations are not known. This is the
+    roofline's compute side alone: what lies in caches moves faster than any memory."""
     return int(_SLACK * task.flops / PEAK[kind] * 1e9)

@@ -20,7 +20,7 @@ _TRIALS_FOR_ONE = 32
 
 
 def finalist_count(times_ms: Sequence[float], trials: int) -> int:
-    """Of `times_ms`, the best first."""
+    """The number of finalists among `times_ms`, which has the best first."""
     worth = math.ceil(trials / _TRIALS_FOR_ONE)
     return min(len(times_ms), max(MIN_FINALISTS, min(MAX_FINALISTS, _close(times_ms), worth)))
 

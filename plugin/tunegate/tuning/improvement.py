@@ -22,16 +22,18 @@ FORGETTING = 0.6
 
 
 class Pace(msgspec.Struct, frozen=True):
-    """k of a task that is as fast as any, and what is added for each e-fold that it is behind."""
+    """The pace of a task that is as fast as any, and what is added for
+    each e-fold that it is behind."""
 
     exponent: float
     per_behind: float
 
 
 FROM_NOTHING = Pace(0.25, 0.2)
-"""Of a search that begins with random candidates."""
+"""The pace of a search that begins with random candidates."""
 INFORMED = Pace(0.03, 0.15)
-"""Of one whose first candidates are picked by what other tasks took: it finds most with these."""
+"""The pace of a search whose first candidates are picked by what other tasks
+took: it finds most with these."""
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,7 +70,7 @@ def expected_gain(
 
 
 def is_plateaued(history: Sequence[Batch], *, noise: float, warm_up: int, patience: int) -> bool:
-    """True after `patience` batches in a row that together gained no more than the noise, the first
+    """Whether `patience` batches in a row together gained no more than the noise, the first
     `warm_up` batches not counted: a search starts slowly while its cost model knows nothing."""
     if len(history) < warm_up + patience:
         return False
@@ -76,7 +78,7 @@ def is_plateaued(history: Sequence[Batch], *, noise: float, warm_up: int, patien
 
 
 def seconds_per_candidate(histories: Sequence[Sequence[Batch]]) -> float:
-    """Over all these batches; a guess while there are none."""
+    """The mean over all these batches; a guess while there are none."""
     batches = [batch for history in histories for batch in history]
     trials = sum(batch.trials for batch in batches)
     if trials == 0:
@@ -86,7 +88,7 @@ def seconds_per_candidate(histories: Sequence[Sequence[Batch]]) -> float:
 
 
 def seconds_of_a_default(histories: Sequence[Sequence[Batch]]) -> float:
-    """On average, of the tasks that have had theirs; 0 while there are none."""
+    """The mean over the tasks that have had theirs; 0 while there are none."""
     seconds = [batch.default_seconds for history in histories for batch in history[:1]]
     return sum(seconds) / len(seconds) if seconds else 0.0
 
@@ -110,7 +112,8 @@ def _exponent(history: Sequence[Batch], *, prior: float, noise: float) -> float:
 
 
 def _gain(before: Batch, after: Batch, *, noise: float) -> float:
-    """ln(before / after), 0 within the noise. A first time after none is no measured gain."""
+    """The gain ln(before / after), 0 within the noise. A first time after none is no measured
+    gain."""
     if before.best_ms is None or after.best_ms is None or after.best_ms <= 0:
         return 0.0
     gain = math.log(before.best_ms / after.best_ms) if before.best_ms > 0 else 0.0

@@ -46,13 +46,13 @@ class SearchPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 DEFAULT_POLICY = SearchPolicy()
 UNKNOWN_ROOM = 0.9
-"""Of a task of which nothing says how much of its time tuning can save."""
+"""The share to assume that tuning can save of a task without measurements."""
 _IN_FLIGHT_PER_WORKER = 1.5
 
 
 def policy_for(workers: int, tasks: int) -> SearchPolicy:
-    """With batches as large as it takes to keep all workers busy with few tasks, as a task gets its
-    next batch when the last one is back."""
+    """A policy with batches as large as it takes to keep all workers busy with few tasks, as a task
+    gets its next batch when the last one is back."""
     wanted = -(-int(_IN_FLIGHT_PER_WORKER * workers) // max(1, tasks))
     batch = max(DEFAULT_POLICY.batch, wanted)
     return msgspec.structs.replace(DEFAULT_POLICY, batch=batch, first_batch=batch)
@@ -85,7 +85,8 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Left(msgspec.Struct, frozen=True, kw_only=True):
-    """Of the budget, None where nothing limits it; `spent_seconds` are those since the start."""
+    """The rest of the budget, None where nothing limits it;
+    `spent_seconds` are those since the start."""
 
     trials: int | None = None
     seconds: float | None = None
@@ -137,7 +138,7 @@ def _unseen(states: Sequence[TaskState]) -> list[int]:
 
 
 def _is_cheap(states: Sequence[TaskState], unseen: int, left: Left, policy: SearchPolicy) -> bool:
-    """True when a look at all that is believed to be small takes little of what is left: the belief
+    """Whether a look at all that is believed to be small takes little of what is left: the belief
     is only a guess from the operator."""
     trials = unseen * policy.look_batch
     seconds = trials * seconds_per_candidate([state.history for state in states])
@@ -197,8 +198,7 @@ def _most_gainful(states: Sequence[TaskState], policy: SearchPolicy) -> int | No
 
 
 def _has_its_results(state: TaskState, policy: SearchPolicy) -> bool:
-    """True once at most the tail of a batch is missing, so that the
-    search knows what it learned."""
+    """Whether at most the tail of a batch is missing, so that the search knows what it learned."""
     if not state.history:
         return state.in_flight == 0
     return state.in_flight <= policy.batch // 4

@@ -1,4 +1,5 @@
-"""When a model is fast enough: Trimmer's cost objective, on the end-to-end estimate over all tasks.
+"""The test whether a model is fast enough: Trimmer's cost objective, on the
+end-to-end estimate over all tasks.
 
 (IEEE CLOUD 2022. In the authors' code the sum is over the tasks that still run, so that it drops
 when one is stopped, and it knows no weights; here every task counts, as often as it is called.)
@@ -34,7 +35,7 @@ def is_reached(estimates: Mapping[str, float], targets_ms: Mapping[str, float]) 
 def parts_of_target(
     shards: Sequence[Sequence[TimedTask]], target_ms: float
 ) -> list[dict[str, float]]:
-    """Of each shard of one hardware target, what its tasks may take of a model's target: in
+    """The time that the tasks of each shard of one hardware target may take of a model's target: in
     proportion to what they are expected to take now."""
     whole = model_ms(timed for shard in shards for timed in shard)
     return [

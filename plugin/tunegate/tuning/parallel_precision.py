@@ -19,7 +19,7 @@ OUTLIER_SCORE = 3.0
 MAX_CORRECTED = 0.25
 """An error from which on the times are not corrected: they say too little."""
 _NORMAL = 0.6745
-"""Of a normal distribution, the median absolute deviation in standard deviations."""
+"""The median absolute deviation of a normal distribution, in standard deviations."""
 
 
 def outliers(values: Sequence[float]) -> tuple[int, ...]:

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 
 class Work(NamedTuple):
-    """Of one call of a task: operations, bytes that move at least, and its best time so far."""
+    """The work of one call of a task: operations, bytes that move at
+    least, and its best time so far."""
 
     flops: float
     bytes_moved: float
@@ -16,7 +17,8 @@ class Work(NamedTuple):
 
 
 def roofline_gaps(works: Sequence[Work]) -> list[float]:
-    """For each ln(best time / the time at the best rate of any), 0 where nothing is known.
+    """The gap ln(best time / the time at the best rate of any) of each
+    task, 0 where nothing is known.
 
     The rates are a roofline (Williams et al., CACM 2009) drawn by the tasks themselves: the most
     operations per millisecond of any of them, and the most bytes. Ansor (OSDI 2020, its appendix on

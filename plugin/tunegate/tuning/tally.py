@@ -12,7 +12,8 @@ from tunegate.artifacts.verdicts import TuningSummary
 from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit
 
 _WORST_FIRST = ("cancelled", "failed", "lost", "usd", "seconds", "trials", "target-latency")
-"""With several shards the reason that a reader must know; "finished" where none of these."""
+"""The reasons from worst to best: of several shards a reader must know the worst;
+"finished" where none of these."""
 
 
 def tally(plan: TuningPlan | None, outcomes: Sequence[TuningOutcome]) -> TuningSummary:

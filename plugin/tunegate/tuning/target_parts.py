@@ -101,8 +101,8 @@ def _trial_parts(
 
 
 def paid_trials(planned: int, tasks: Sequence[ResolvedTask], trials: int) -> int:
-    """At least one of the `trials` where there is nothing to search, but a claim to measure: none
-    would mean that nothing is paid for."""
+    """The number of trials to pay for: at least one where there is nothing to search, but a claim
+    to measure, because none would mean that nothing is paid for."""
     has_claims = any(task.claims is not None for task in tasks)
     return max(planned, min(1, trials)) if has_claims else planned
 

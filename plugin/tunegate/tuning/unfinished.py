@@ -18,7 +18,7 @@ def taken_up(key: WorkloadKey, lookup: Lookup) -> Lookup:
 
 
 def is_taken_up(key: WorkloadKey, lookup: Lookup) -> bool:
-    """True of what `as_start` gives."""
+    """Whether the key is of a record that `as_start` gives."""
     return isinstance(lookup, TransferHit) and lookup.donors == (key,)
 
 

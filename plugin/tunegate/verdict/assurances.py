@@ -12,8 +12,8 @@ _NAMES = {"mean": "the mean", "p90": "p90", "p99": "p99"}
 
 
 def assured(comparison: Comparison) -> str:
-    """Of a pass: how slow the mean and the tail can be at most, and which
-    slow launches there are not."""
+    """The assurance of a pass: how slow the mean and the tail can be at most, and
+    which slow launches there are not."""
     said = [
         _inside(comparison.inside),
         _launches(comparison.excluded),

@@ -167,8 +167,8 @@ def metric(measured: CellMeasurement | None, margin: float) -> Judgement | None:
 def _more(
     what: str, before: Sequence[int], after: Sequence[int], margin_percent: float | None
 ) -> Judgement | None:
-    """By the least of either side. One artifact may take a few huge pages more in one process than
-    in the next: what fails is over the margin of the most that the base has taken."""
+    """Compares the least of either side. One artifact may take a few huge pages more in one process
+    than in the next: what fails is over the margin of the most that the base has taken."""
     if margin_percent is None or not all((*before, *after)) or not before:
         return None
     least, now = min(before), min(after)

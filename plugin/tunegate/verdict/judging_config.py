@@ -14,7 +14,8 @@ from tunegate.ports import ModelReader
 def judging_config(
     base: Config | None, head: Config, changes: ChangeSet, reader: ModelReader
 ) -> Config:
-    """For the models of these changes: a later job finds it again, whatever it was handed."""
+    """The configuration that judges the models of these changes: a later job finds it
+    again, whatever it was handed."""
     found = {change.path: change.head for change in changes.models if change.head is not None}
     before = {change.path: change.base for change in changes.models if change.base is not None}
     return judged_by(base, head, found, before, reader).config

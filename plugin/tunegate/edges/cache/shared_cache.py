@@ -1,4 +1,4 @@
-"""ports.TaskIndex over the shared cache."""
+"""An implementation of `ports.TaskIndex` over the shared cache."""
 
 from __future__ import annotations
 

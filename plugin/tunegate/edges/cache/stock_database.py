@@ -24,7 +24,7 @@ _MAX_INSTRUCTIONS = 2_000
 _MAX_DECISIONS = 256
 _MAX_RUN_SECONDS = 3600.0
 _BEST_OF_EACH = 16
-"""Of each workload: more could not be tried anyway."""
+"""The number of records that are kept of each workload: more could not be tried anyway."""
 
 # Nothing here nests deeper than TVM writes it.
 _Integer = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
@@ -78,7 +78,7 @@ def read_database(directory: Path) -> StockDatabase:
 
 
 def _lines(file: Path) -> Iterator[bytes]:
-    """Of a line that is too long only the beginning, which is no JSON."""
+    """The lines of a file. A line that is too long is cut, and what is left is no JSON."""
     with file.open("rb") as stream:
         for _ in range(_MAX_LINES):
             line = stream.readline(_MAX_LINE)

@@ -117,5 +117,5 @@ def _is_store(url: str) -> bool:
 
 
 def _refused(where: str, problem: str) -> ConfigError:
-    """On one line, whatever the file's own words are."""
+    """A ConfigError on one line, whatever the file's own words are."""
     return ConfigError(f"{where}: {' '.join(problem.splitlines())}")

@@ -1,4 +1,5 @@
-"""Where in a configuration's text a key stands, for whoever shows a problem beside it."""
+"""The search for the line of a key in a configuration's text, so that a
+problem can be shown beside it."""
 
 from __future__ import annotations
 

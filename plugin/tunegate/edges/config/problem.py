@@ -51,7 +51,8 @@ _WORDS = {
 
 
 def problem_of(error: msgspec.ValidationError, content: Any) -> str:
-    """Where in the content, what is wrong there, and what belongs there instead."""
+    """One line that says where in the content something is wrong, what it is,
+    and what belongs there instead."""
     said, _, where = str(error).partition(" - at ")
     if where.startswith("`key`"):
         return f"{_dotted(where) or 'the file'}: a key is a text. Put it in quotes."
@@ -118,7 +119,7 @@ def _plainly(said: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    """On one line, and not longer than one."""
+    """A value as text, on one line and not longer than one."""
     match value:
         case None:
             return "nothing"

@@ -11,8 +11,8 @@ import yaml
 
 MAX_CHARACTERS = 256 * 1024
 _MAX_VALUES = 50_000
-"""With everything that an alias repeats: a few lines of aliases can
-stand for billions of values."""
+"""The number of values in a file with everything that an alias repeats: a few lines of aliases
+can stand for billions of values."""
 _DEEPEST = 50
 _MAX_INTEGER = 2**63 - 1
 

@@ -53,7 +53,8 @@ def changes_bytes(attribute: str, content: bytes) -> bool:
 
 
 def _conversion(values: Mapping[str, str]) -> str:
-    """As gitattributes(5) has it: `crlf` is the old name of `text`, and `eol` alone means text."""
+    """The conversion that gitattributes(5) gives these values: `crlf` is the old name of
+    `text`, and `eol` alone means text."""
     if values["ident"] == "set":
         return "ident"
     if values["working-tree-encoding"] not in _UNTOLD:

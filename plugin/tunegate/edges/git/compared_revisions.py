@@ -33,7 +33,7 @@ class GitHistory:
         self.root = self._git.root
 
     def state(self) -> str:
-        """Where the repository stands, in one line for people."""
+        """The state of the repository, in one line for people."""
         commit = self._git.text("rev-parse", "--short=12", "HEAD") or "no commit yet"
         branch = self._git.text("symbolic-ref", "--short", "-q", "HEAD") or "detached head"
         uncommitted = len(self._status().splitlines())
@@ -90,7 +90,7 @@ class GitHistory:
         )
 
     def since_release(self, head: str | None, pattern: str) -> Revisions:
-        """Against the release before. Raises RevisionError."""
+        """The head against the release before it. Raises RevisionError."""
         commit = self._commit(head or "HEAD", "--head")
         release = release_before(self._git, commit, pattern)
         return Revisions(
@@ -122,7 +122,7 @@ class GitHistory:
     # ---------------------------------------------------------------------------
 
     def _against_branch(self, branch: str, head: str, why: str = "") -> Revisions | None:
-        """None where the head is on the branch itself."""
+        """The head against the branch, or None where the head is on the branch itself."""
         tip = self._git.text("rev-parse", "--verify", "-q", f"{branch}^{{commit}}")
         base = head if tip == head else self._merge_base(branch, head)
         if base == head:
@@ -139,7 +139,7 @@ class GitHistory:
         return Revisions(base=self._fetched_parent(head), head=head, reason=f"{why}: its parent")
 
     def _fetched_parent(self, commit: str) -> str:
-        """Of a commit that has one."""
+        """The parent of a commit that has one, fetched where it is missing."""
         parent = self._parents(commit)[0]
         if not ensure_here(self._git, parent):
             message = f"the parent {parent[:12]} of {commit[:12]} could not be fetched. {REMEDY}"
@@ -164,7 +164,8 @@ class GitHistory:
         return base
 
     def _parents(self, commit: str) -> tuple[str, ...]:
-        """From the commit itself: where a clone is shallow, git denies that there are any."""
+        """The parents of a commit, read from the commit itself: where a clone is shallow,
+        git denies that there are any."""
         raw = self._git.text("cat-file", "commit", commit) or ""
         header = raw.partition("\n\n")[0].splitlines()
         return tuple(line.split()[1] for line in header if line.startswith("parent "))

@@ -12,8 +12,8 @@ class GitEvents(GitHistory):
     """What is checked out must be what the event is about."""
 
     def merge_commit_revisions(self, base_tip: str, head_tip: str) -> Revisions:
-        """Of a pull request with these tips: of its merge commit against the first parent, which a
-        shallow checkout does not have but the commit itself names.
+        """The revisions of a pull request with these tips: its merge commit against the first
+        parent, which a shallow checkout does not have but the commit itself names.
 
         Where the pull request's own head is checked out instead, against its merge base with the
         base branch's tip. Raises RevisionError where something else is checked out.
@@ -58,7 +58,8 @@ class GitEvents(GitHistory):
             raise RevisionError(message)
 
     def push_revisions(self, before: str, after: str) -> Revisions:
-        """Of a push. A new branch has nothing before it; a forced push may have lost it."""
+        """The revisions of a push. A new branch has nothing before it;
+        a forced push may have lost it."""
         head = self._commit(after, "--head")
         if set(before) != {"0"} and ensure_here(self._git, before):
             return Revisions(base=before, head=head, reason="the commit before the push")
@@ -77,8 +78,7 @@ class GitEvents(GitHistory):
         raise NoBaselineError(message)
 
     def range_revisions(self, base: str, head: str) -> Revisions:
-        """Of two commits that the event names (merge queue): both
-        fetched where they are missing."""
+        """The two commits that the event names (merge queue), fetched where they are missing."""
         for commit in (base, head):
             ensure_here(self._git, commit)
         return Revisions(

@@ -60,7 +60,7 @@ def fetch_default_branch(git: GitProcess) -> str | None:
 
 
 def fetch_tags(git: GitProcess, pattern: str) -> None:
-    """With all the history that a shallow clone lacks, as a release may be
-    any number of commits back."""
+    """Fetches the tags that match, with all the history that a shallow clone lacks, as a release
+    may be any number of commits back."""
     whole = ("--unshallow",) if is_shallow(git) else ()
     git.text(*_FETCH, *whole, "origin", f"refs/tags/{pattern}:refs/tags/{pattern}")

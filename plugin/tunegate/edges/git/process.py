@@ -47,7 +47,8 @@ class GitProcess:
         standard_input: bytes = b"",
         settings: Mapping[str, str] | None = None,
     ) -> bytes | None:
-        """Of git with these settings beside ours; None when it says no, or does not end."""
+        """The output of git with these settings beside ours, or None
+        when it says no, or does not end."""
         content = BytesIO()
         is_said = self.copy(
             *arguments, into=content, standard_input=standard_input, settings=settings

@@ -1,4 +1,5 @@
-"""ports.Repository over git: reads any revision, never touches the working tree."""
+"""An implementation of `ports.Repository` over git: reads any revision,
+never touches the working tree."""
 
 from __future__ import annotations
 
@@ -48,7 +49,8 @@ class GitRepository(GitEvents):
     """One repository: which revisions to compare, and what is in them."""
 
     def files(self, revision: str) -> Sequence[TreeEntry]:
-        """Without sizes: to say them, git would fetch every blob that a blobless clone lacks."""
+        """The files of a revision, without sizes: to say them, git would fetch every
+        blob that a blobless clone lacks."""
         listed = self._git.output("ls-tree", "-r", "-z", "--full-tree", revision)
         if listed is None:
             message = f"{revision}: its files cannot be listed. Fetch the whole commit."
@@ -63,7 +65,8 @@ class GitRepository(GitEvents):
         return next((_entry(line) for line in listed.split(b"\0") if line), None)
 
     def directories(self, revision: str) -> Mapping[str, str]:
-        """git's id of each, by path: equal ids are equal down to the last file. The root is `.`."""
+        """The identifier of each directory in git, by path: equal ones are equal down to
+        the last file. The root is `.`."""
         listed = self._git.output("ls-tree", "-r", "-d", "-z", "--full-tree", revision) or b""
         root = self._git.text("rev-parse", "--verify", "-q", f"{revision}^{{tree}}") or ""
         lines = (line.partition(b"\t") for line in listed.split(b"\0") if line)

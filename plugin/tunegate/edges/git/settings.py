@@ -26,7 +26,7 @@ _OF_ANOTHER_REPOSITORY = (
     *("GIT_GRAFT_FILE", "GIT_SHALLOW_FILE", "GIT_REPLACE_REF_BASE", "GIT_NAMESPACE"),
     *("GIT_EXTERNAL_DIFF", "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_CONFIG"),
 )
-"""Inside a hook they name that one."""
+"""The variables that name the repository of a hook while it runs."""
 SETTINGS = {
     "safe.bareRepository": "explicit",
     "core.hooksPath": os.devnull,
@@ -46,7 +46,7 @@ _OF_A_FETCH = (
 
 
 def environment(root: Path) -> dict[str, str]:
-    """For git in this working tree, whatever repository the variables name."""
+    """The environment for git in this working tree, whatever repository the variables name."""
     kept = absolute_only(dict(os.environ))
     for name in _OF_ANOTHER_REPOSITORY:
         kept.pop(name, None)

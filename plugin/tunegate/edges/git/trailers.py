@@ -7,7 +7,8 @@ from tunegate.ports import Trailer
 
 
 def trailers_between(git: GitProcess, base: str, head: str, key: str) -> tuple[Trailer, ...]:
-    """Of the commits that `head` has and `base` has not, the newest first. Folded lines are one."""
+    """The trailers of the commits that `head` has and `base` has not, the
+    newest first. Folded lines are one."""
     shown = f"%H%x01%(trailers:key={key},valueonly,unfold,separator=%x01)"
     listed = git.text("log", "-z", f"--format={shown}", f"{base}..{head}") or ""
     found = []

@@ -36,7 +36,8 @@ def _own_groups(groups: Path, own: Path) -> list[Path]:
 
 
 def _room(group: Path) -> int | None:
-    """None for a group without a limit. What it holds of files can be had back."""
+    """The memory that a group has left, or None for a group without a limit. What it
+    holds of files can be had back."""
     limit = _number(group / "memory.max") or _number(group / "memory.limit_in_bytes")
     used = _number(group / "memory.current") or _number(group / "memory.usage_in_bytes")
     if limit is None or used is None:

@@ -13,8 +13,8 @@ def usable_cores(cgroup: Path = Path("/sys/fs/cgroup")) -> int:
 
 
 def physical_cores(devices: Path = Path("/sys/devices/system/cpu")) -> tuple[tuple[int, ...], ...]:
-    """Of the affinity mask, grouped by the core that they are threads of: two threads of one core
-    slow each other down. Where the machine does not say, each is a core."""
+    """The cores of the affinity mask, each with the processors that are its threads: two threads of
+    one core slow each other down. Where the machine does not say, each processor is a core."""
     found: dict[str, list[int]] = {}
     for thread in sorted(os.sched_getaffinity(0)):
         try:

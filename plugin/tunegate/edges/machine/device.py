@@ -1,4 +1,4 @@
-"""ports.Device: what this machine is, and what disturbs it."""
+"""An implementation of `ports.Device`: what this machine is, and what disturbs it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ThisMachine:
         return hashlib.sha256(started.encode()).hexdigest()[:16]
 
     def environment(self) -> Mapping[str, str]:
-        """For the report: never decides."""
+        """Facts about the machine for the report. They never decide."""
         load = os.getloadavg()
         found = {
             "cpu": _cpu_name(),
@@ -66,7 +66,7 @@ class ThisMachine:
 
 
 def _gpu_environment() -> dict[str, str]:
-    """Of the first one that is visible; facts that it does not tell are left out."""
+    """Facts about the first GPU that is visible; those that it does not tell are left out."""
     gpus = visible_gpus()
     if not gpus:
         return {}

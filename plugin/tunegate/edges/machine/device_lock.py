@@ -29,8 +29,8 @@ _OPENED = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """On the device with this identity, by a run that can be looked at under `run`. Whoever gets a
-    claim, in whatever process, can ask for the device with it."""
+    """A claim on the device with this identity, by a run that can be looked at under `run`. Whoever
+    gets a claim, in whatever process, can ask for the device with it."""
 
     uuid: str
     directory: str
@@ -79,7 +79,7 @@ def held(claim: Claim, *others: Claim) -> Iterator[Claim]:
 
 
 def holder_of(claim: Claim) -> Holder | None:
-    """None where nobody has written it, or not legibly."""
+    """The holder of the device, or None where nobody has written it, or not legibly."""
     try:
         written = claim.path.read_bytes()[:_MAX_BYTES]
         return msgspec.json.decode(written, type=Holder)
@@ -143,7 +143,7 @@ def _sign(file: int, claim: Claim) -> None:
 
 
 def _run_of(variables: Mapping[str, str]) -> str:
-    """By what the CI says of the job."""
+    """The address of the run, by what the CI says of the job."""
     server, repository = variables.get("GITHUB_SERVER_URL"), variables.get("GITHUB_REPOSITORY")
     number = variables.get("GITHUB_RUN_ID")
     if server and repository and number:

@@ -28,7 +28,8 @@ def adopt(
     foreign: Sequence[ForeignSchedule],
     target: ResolvedTarget,
 ) -> Iterator[AdoptedSchedule]:
-    """For each workload the fastest few (by their claims) that fit one of its templates exactly."""
+    """Yields, for each workload, the fastest few schedules (by their claims) that
+    fit one of its templates exactly."""
     ranked = sorted(enumerate(foreign), key=lambda numbered: numbered[1].median_ms)
     for function in {f.workload.digest: f for f in functions}.values():
         arguments = _arguments(function.workload.module)

@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 DIRECT, IM2COL = "direct", "im2col"
 _MAX_BYTES = 64 * 1024 * 1024
-"""Of an unfolded image: nobody's cache holds more of it."""
+"""The largest unfolded image in bytes: nobody's cache holds more of it."""
 _SPATIAL, _REDUCE = 0, 2
 _FIRST, _LAST = 1, 3
 """The places of channels out among the spatial loops."""
@@ -64,7 +64,7 @@ class _Convolution(NamedTuple):
 
     @property
     def places(self) -> tuple[int, ...]:
-        """Of the loops that make the rows of the unfolded image."""
+        """The positions of the loops that make the rows of the unfolded image."""
         return tuple(place for place in range(4) if place != self.channels)
 
     def fused(self, variables: Sequence[Any], places: Sequence[int]) -> Any:
@@ -83,12 +83,13 @@ class _Convolution(NamedTuple):
         return math.prod(height_and_width)
 
     def ordered(self, rows: Any, columns: Any) -> tuple[Any, Any]:
-        """Of a matrix, as the image has them: the columns are channels, last or first."""
+        """The rows and columns of a matrix in the order of the image: the
+        columns are channels, last or first."""
         return (rows, columns) if self.channels == _LAST else (columns, rows)
 
 
 def _im2col(schedule: Any) -> Any | None:
-    """None where there is nothing to unfold."""
+    """The schedule as a matrix product, or None where there is nothing to unfold."""
     found = _convolution(schedule)
     if found is None or not _is_worth_unfolding(schedule, found):
         return None

@@ -42,8 +42,8 @@ def load_intrinsics(kind: str) -> None:
 
 @cache
 def load_kept(name: str, folder: Path) -> None:
-    """From the file in `folder` that an earlier process has left, or
-    else parsed, and left there."""
+    """Loads the intrinsics that an earlier process has left in `folder`, or else
+    parses them and leaves them there."""
     _put_empty_package_in_place()
     file = folder / f"{name}.{_digest(name)}.json"
     if _load(file):
@@ -128,6 +128,6 @@ def _watched() -> Iterator[list[Any]]:
 
 
 def _digest(name: str) -> str:
-    """Of what the file depends on: the module, and the compiler that reads it."""
+    """A digest of what the file depends on: the module, and the compiler that reads it."""
     text = (_FOLDER / f"{name}.py").read_bytes() + str(toolchain()).encode()
     return hashlib.sha256(text).hexdigest()[:16]

@@ -82,7 +82,8 @@ class _Watched:
         self._machine["main"](*arguments)
 
     def microseconds(self) -> dict[str, float]:
-        """Of each kernel in one inference, all its calls together; the first run warms up."""
+        """The microseconds of each kernel in one inference, all its calls
+        together. The first run warms up."""
         runs = self._runs[1:]
         return {name: statistics.median(run[name] for run in runs) for name in runs[0]}
 

@@ -36,8 +36,9 @@ from tunegate.tuning.candidate_filter import Pick, Reason, picks
 from tunegate.tuning.drafts import Draft, DraftSpace
 
 _POOL = 512
-"""For a small batch as for a large one: two candidates of fewer drafts are worse by more than
-finding them costs (docs/benchmarks.md, "How many drafts a batch is chosen from")."""
+"""The number of drafts that a batch is chosen from, small or large: two candidates of
+fewer drafts are worse by more than finding them costs (docs/benchmarks.md, "How many
+drafts a batch is chosen from")."""
 _GOOD = 12
 """Schedules that are changed and crossed."""
 _GENERATIONS = 2
@@ -46,7 +47,7 @@ _ATTEMPTS = 24
 """Replays for each candidate that a batch wants: on a GPU one draft in fifty may fit its limits,
 until the surrogate has learned which. A replay that fails takes a few milliseconds."""
 _EMPTY_BATCHES = 3
-"""So many in a row, and the search has nothing new."""
+"""The number of empty batches in a row after which the search has nothing new."""
 
 
 class TaskSearch:
@@ -92,7 +93,7 @@ class TaskSearch:
         self._is_small = False
 
     def propose(self, count: int, seeds: Sequence[tuple[Origin, Schedule]]) -> Proposed:
-        """At most `count` candidates that this task has not seen: of the seeds those that are worth
+        """Returns at most `count` candidates that this task has not seen: the seeds that are worth
         it, the likeliest first, and what the search finds; the other seeds wait for the next batch.
         A `count` of 0 takes all seeds and searches nothing. The default schedule does not count."""
         candidates: list[Candidate] = []
@@ -121,8 +122,8 @@ class TaskSearch:
         return misfits + sum(each is None for _, each in replayed)
 
     def _seats(self, count: int) -> int:
-        """Of the seeds, in a batch of so many. Where a prior picks drafts, what is
-        borrowed gets half of it: neither is always the better one, and the first of each
+        """The number of seeds in a batch of so many. Where a prior picks drafts, what is
+        borrowed gets half of the batch: neither is always the better one, and the first of each
         finds most (docs/benchmarks.md)."""
         if self._expect() is None:
             return count

@@ -18,8 +18,8 @@ from tunegate.engine.protocol import Schedule
 from tunegate.tuning.drafts import Draft
 
 MAX_TRANSFERRED = 8
-"""Of the neighbours' schedules; each is replayed twice, which takes as long
-as picking a batch of drafts."""
+"""The number of neighbours' schedules that are tried. Each is replayed twice, which takes as
+long as picking a batch of drafts."""
 Expect = Callable[[Sequence[Schedule]], Sequence[float]]
 """How good schedules of this space are expected to be; more is better."""
 

@@ -36,7 +36,7 @@ _FIRST_RUN_MS = 10
 _SLOW_MS = 40.0
 """A run this long is its own average; and what is this slow is hardly the best."""
 _LONG_MS = 200.0
-"""Of so long a run, what a first one takes more than another does not count."""
+"""The length of a run from which the extra time of a first run does not count."""
 
 
 class _Built(NamedTuple):
@@ -73,7 +73,8 @@ def library_of(request: Measure) -> bytes:
 
 
 def answer_with(library: bytes, request: Measure) -> Measured:
-    """As `answer`, of what `library_of` gave. What it took to build is not known here."""
+    """Answers as `answer` does, with what `library_of` gave. What it
+    took to build is not known here."""
     if not library.startswith(_ELF):
         return _uncompiled(request, library.decode(errors="replace"), 0.0)
     started = time.monotonic()
@@ -153,7 +154,7 @@ def _device(target: Any) -> Any:
 
 
 def _arguments(request: Measure, built: _Built) -> list[Any]:
-    """Of `main`: its constants packed, as they are in a build."""
+    """The arguments of `main`: its constants are packed, as they are in a build."""
     kernel, device = built.kernel, built.device
     *inputs, output = request.candidate.arguments
     # What an earlier candidate has put out must not stand in for what this one does not.

@@ -22,13 +22,14 @@ from tunegate.edges.regular_file import opened_inside
 from tunegate.errors import ModelError, RevisionError
 
 _PIECE_BYTES = 2**20
-"""As large as the pieces in which DVC replaces line ends."""
+"""The size of a piece that is copied at once, as large as the pieces
+in which DVC replaces line ends."""
 
 
 def copy_content(git: GitProcess, version: ModelVersion, into: BinaryIO) -> None:
-    """Into an empty file, piece by piece. Raises ModelError naming the pointer that is not
-    hydrated, and what to run, or bytes that are not those of the pointer; RevisionError
-    for a file that is not there."""
+    """Copies the content into an empty file, piece by piece. Raises ModelError naming the pointer
+    that is not hydrated, and what to run, or bytes that are not those of the pointer;
+    RevisionError for a file that is not there."""
     path = version.path
     if version.storage == "link":
         message = f"{path}: a symbolic link, which is not followed. Commit the file itself."
@@ -162,6 +163,6 @@ def _is_pointer(into: BinaryIO) -> bool:
 
 
 def _common_dir(git: GitProcess) -> Path:
-    """Where the objects are: of a worktree, in the repository it belongs to."""
+    """The directory with the objects: a worktree has them in the repository it belongs to."""
     named = git.text("rev-parse", "--git-common-dir")
     return (git.root / named).resolve() if named else git.git_dir

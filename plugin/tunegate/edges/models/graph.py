@@ -20,12 +20,12 @@ _MAX_SHAPE = 64
 """Integer tensors up to this size are shapes, axes and indices: they are structure, not weights."""
 
 Digests = Mapping[str, str]
-"""Of data files, by their names in the model."""
+"""The digests of data files, by their names in the model."""
 _NO_DATA: Digests = {}
 
 
 def graph_digest(model: bytes, data: Digests = _NO_DATA) -> str:
-    """sha-256 of the graph without weights: equal for two models that differ in those only.
+    """The sha-256 of the graph without weights: equal for two models that differ in those only.
 
     A tensor from which a shape, a count or a condition is computed is no weight. Names of nodes and
     tensors count, documentation and the producer do not. Raises ModelError.

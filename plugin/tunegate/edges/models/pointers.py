@@ -19,7 +19,7 @@ MAX_POINTER_BYTES = 1024
 MAX_DVC_BYTES = 256 * 1024
 _OLDER_VERSIONS = {b"version http://git-media.io/v/2", b"version https://hawser.github.com/spec/v1"}
 _MIN_LINES = 3
-"""Behind the version: the digest, the size, and the end of the last line."""
+"""The number of lines after the version: the digest, the size, and the end of the last line."""
 _MD5 = re.compile(r"[0-9a-f]{32}")
 
 

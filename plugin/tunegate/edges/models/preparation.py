@@ -84,7 +84,7 @@ def _load(model: Path, path: str, *, is_checked: bool) -> tuple[onnx.ModelProto,
 
 
 def save(proto: onnx.ModelProto, file: Path) -> None:
-    """In one file; what is too large for that gets one more for its weights."""
+    """Saves a model in one file; what is too large for that gets one more for its weights."""
     if proto.ByteSize() < _PROTOBUF_LIMIT_BYTES:
         onnx.save(proto, file)
     else:
@@ -92,7 +92,7 @@ def save(proto: onnx.ModelProto, file: Path) -> None:
 
 
 def file_digests(file: Path) -> dict[str, str]:
-    """sha-256 of a saved model and, where it has one, of the file with its weights."""
+    """The sha-256 of a saved model and, where it has one, of the file with its weights."""
     digests = {}
     for saved in (file, _data_of(file)):
         if saved.exists():

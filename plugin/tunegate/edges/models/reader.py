@@ -1,4 +1,5 @@
-"""ports.ModelReader over a git repository: models in git, in Git LFS, in DVC, with data files."""
+"""An implementation of `ports.ModelReader` over a git repository: models in git, in
+Git LFS, in DVC, with data files."""
 
 from __future__ import annotations
 
@@ -93,7 +94,8 @@ class GitModelReader:
         return f"{path} is a directory" if is_directory else ""
 
     def earlier(self, version: ModelVersion) -> tuple[ModelVersion, int] | None:
-        """None where the file is new, or the history here does not reach further back."""
+        """The version before and its age in commits, or None where the file is new, or the history
+        here does not reach further back."""
         paths = (version.path, version.path + _DVC)
         found = self._repository.before_last_change(version.revision, *paths)
         if found is None:
@@ -103,7 +105,8 @@ class GitModelReader:
         return None if model is None else (self.opened(model)[0], commits)
 
     def _stored(self, revision: str, entry: TreeEntry, size_bytes: int | None) -> ModelVersion:
-        """Of unknown size is a blob that cannot be fetched: opening it will say so."""
+        """The stored version of a file. A blob that cannot be fetched has no
+        known size: opening it will say so."""
         if entry.kind == "link":
             return _linked(revision, entry)
         is_small = size_bytes is not None and size_bytes <= MAX_POINTER_BYTES
@@ -150,7 +153,8 @@ class GitModelReader:
             raise
 
     def _names(self, version: ModelVersion) -> tuple[str, ...]:
-        """Of its data files. The same content is read once, in whatever revisions it is."""
+        """The names of the version's data files. The same content is read
+        once, in whatever revisions it is."""
         key = version.content_digest
         if key not in self._named:
             content = self._repository.content(version)

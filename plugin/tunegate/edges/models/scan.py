@@ -15,11 +15,11 @@ from google.protobuf.message import DecodeError
 from tunegate.errors import ModelError
 
 MAX_BYTES = 2**31 - 1
-"""Of a protobuf file. Tensors that do not fit are kept in data files."""
+"""The largest protobuf file. Tensors that do not fit are kept in data files."""
 _MAX_FIELDS = 3_000_000
 """A language model of 30,000 nodes has half a million; so many are counted in two seconds."""
 _DEEPEST = 100
-"""As protobuf has it; a branch inside a branch is three deeper."""
+"""The deepest nesting that protobuf reads; a branch inside a branch is three deeper."""
 _MAX_NAME_BYTES = 64 * 1024
 _MAX_PATH = 4096
 _FREE_TEXT = {"doc_string", "value", "denotation"}
@@ -29,8 +29,8 @@ _MORE = 0x80
 _MAX_VARINT_BITS = 70
 
 _Fields = dict[int, Any]
-"""Of a message, by number: the fields of a message inside it, or what else is looked at.
-All others are stepped over."""
+"""The fields of a message that are looked at, by number: the fields of a message inside it, or what
+else is read. All others are stepped over."""
 _NO_ONNX = "not an ONNX file, or cut short"
 _NAME = "name"
 _DATA = "data"

@@ -40,7 +40,8 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
 
 @contextmanager
 def locked_clocks(gpu: Gpu, mhz: int, directory: Path) -> Iterator[bool]:
-    """False where this machine does not let us: then the clocks float as before."""
+    """Locks the clocks inside. Yields False where this machine does not let us:
+    then the clocks float as before."""
     # Its process group is its own: a signal to ours, or its killing,
     # must not take the guard with it.
     with interpreter.begin(
@@ -108,7 +109,8 @@ def unlock(uuid: str) -> bool:
 
 
 def _set(uuid: str, setting: Callable[[Any, Any], object]) -> bool:
-    """False where the device is not there, cannot do it, or we may not."""
+    """Makes the setting. Returns False where the device is not there, cannot do it, or we may
+    not."""
     with nvml() as library:
         if library is None:
             return False

@@ -24,7 +24,7 @@ def cuda_variables(
     usual: Path = _USUAL,
     packages: Sequence[str] = _PACKAGES,
 ) -> dict[str, str]:
-    """For processes that compile for CUDA; empty where there is no toolkit.
+    """The variables for processes that compile for CUDA; none where there is no toolkit.
 
     NVRTC compiles several times as fast as nvcc, but only with bindings of the toolkit's own major
     version; where those are missing it is nvcc.

@@ -14,7 +14,7 @@ _VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 def visible_gpus(variables: Mapping[str, str] = os.environ) -> tuple[Gpu, ...]:
-    """In the order in which CUDA programs count them; none where there is no driver.
+    """The GPUs in the order in which CUDA programs count them; none where there is no driver.
 
     `CUDA_VISIBLE_DEVICES` names them by index or by UUID, of which the beginning is enough; what
     follows the first one that does not exist is not visible, as with CUDA itself.
@@ -28,7 +28,7 @@ def visible_gpus(variables: Mapping[str, str] = os.environ) -> tuple[Gpu, ...]:
 
 
 def fingerprint_of(gpu: Gpu) -> DeviceFingerprint:
-    """As records and reports carry it."""
+    """The fingerprint of a GPU as records and reports carry it."""
     return DeviceFingerprint(
         name=gpu.name,
         kind="cuda",

@@ -15,8 +15,9 @@ Look = Callable[[str], GpuState | None]
 
 
 def wait_until_idle(gpu: Gpu, *, wait_seconds: float, look: Look = state_of) -> None:
-    """Until nothing runs on it. Hold its lock meanwhile: other runs of ours may keep memory there,
-    but run nothing without the lock. Raises EnvironmentUnfitError when somebody else goes on."""
+    """Waits until nothing runs on the device. Hold its lock meanwhile: other runs of
+    ours may keep memory there, but run nothing without the lock. Raises
+    EnvironmentUnfitError when somebody else goes on."""
     deadline = time.monotonic() + wait_seconds
     while True:
         state = look(gpu.uuid)
@@ -28,7 +29,8 @@ def wait_until_idle(gpu: Gpu, *, wait_seconds: float, look: Look = state_of) -> 
 
 
 def _refusal(gpu: Gpu, state: GpuState, wait_seconds: float) -> str:
-    """In a container the driver's process numbers say little, but a person may know them."""
+    """The error for a device that stays busy. In a container the driver's process numbers say
+    little, but a person may know them."""
     shown = ", ".join(str(pid) for pid in state.processes[:5])
     busy = "" if state.busy_percent is None else f", {state.busy_percent} % busy"
     return (

@@ -36,9 +36,9 @@ class KernelClock:
     def repeat_ns(
         self, run: Callable[[], object], *, repeats: int, milliseconds: float
     ) -> tuple[int, ...]:
-        """Of one inference, so many times the mean over as many as take the device so
-        long. `run` must not come back before the device is done. Raises
-        EnvironmentUnfitError where kernels were missed."""
+        """The nanoseconds of one inference, `repeats` times: each the mean over as many inferences
+        as take the device `milliseconds`. `run` must not come back before the device is done.
+        Raises EnvironmentUnfitError where kernels were missed."""
         once = self._listened(run, 1)
         count = max(1, min(_MAX_INFERENCES, math.ceil(milliseconds * 1e6 / once)))
         return tuple(round(self._listened(run, count)) for _ in range(repeats))
@@ -63,8 +63,8 @@ class KernelClock:
 
 @cache
 def kernel_clock() -> KernelClock | None:
-    """Of this process, from now on to its end; None where there is no driver, no permission or no
-    library."""
+    """The clock of this process, from now on to its end, or None where there is no
+    driver, no permission or no library."""
     try:
         # An install extra, and a library that hooks into the CUDA driver of the process.
         from cupti import cupti  # noqa: PLC0415

@@ -29,7 +29,7 @@ class MeasuredGpu(msgspec.Struct, frozen=True):
 
     @property
     def variables(self) -> dict[str, str]:
-        """Of a process that is to see this device and no other."""
+        """The variables of a process that is to see this device and no other."""
         return {"CUDA_VISIBLE_DEVICES": self.gpu.uuid, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 
 

@@ -25,14 +25,14 @@ Look = Callable[[], GpuState | None]
 
 
 def state_of(uuid: str) -> GpuState | None:
-    """None where the device does not answer."""
+    """The state of a device, or None where it does not answer."""
     with watched(uuid) as look:
         return look()
 
 
 @contextmanager
 def watched(uuid: str) -> Iterator[Look]:
-    """To look at a device again and again: opening the driver's
+    """A look at a device that can be repeated: opening the driver's
     library takes longer than a look."""
     with nvml() as library:
         handle = library and asked(library, library.nvmlDeviceGetHandleByUUID, uuid.encode())

@@ -54,8 +54,8 @@ def _verified(directory: Path) -> tuple[ArtifactFile, dict[str, str]]:
 
 
 def _content_key(artifact: ArtifactFile, files: dict[str, str]) -> str:
-    """Of all that decides what runs, by its bytes: what an artifact
-    says of itself may be edited."""
+    """A digest of all that decides what runs, by its bytes: what an
+    artifact says of itself may be edited."""
     said = msgspec.structs.replace(
         artifact, files=files, model="", key="", target={}, toolchain={}, tasks=[]
     )

@@ -53,7 +53,7 @@ class OutputDirectory:
                     (self.path / name).unlink()
 
     def empty_workdir(self) -> Path:
-        """Without what an earlier run left in it, however that ended."""
+        """Empties the working directory of what an earlier run left in it, however that ended."""
         with _told(self.workdir):
             if self.workdir.exists():
                 shutil.rmtree(self.workdir)
@@ -61,7 +61,8 @@ class OutputDirectory:
         return self.workdir
 
     def keep_logs(self) -> None:
-        """Of the working directory only the logs stay: errors in the report name them."""
+        """Removes all of the working directory but the logs, because
+        errors in the report name them."""
         for directory, _, names in os.walk(self.workdir, topdown=False):
             for name in names:
                 if not name.endswith(".log"):
@@ -115,7 +116,8 @@ def _refuse_foreign(path: Path) -> None:
 
 
 def _refuse_tracked(path: Path) -> None:
-    """Where the checkout brought something in the directory, or all of it as a submodule."""
+    """Refuses a directory in which the checkout brought something, or
+    that it brought as a submodule."""
     place = Path(os.path.realpath(path))
     root = working_tree(place.parent)
     if root is None:

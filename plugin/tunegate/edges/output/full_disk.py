@@ -41,7 +41,7 @@ def _chain(error: BaseException | None) -> Iterator[OSError]:
 
 
 def _free_bytes(place: Path) -> int:
-    """Of the disk that has it, or would have it."""
+    """The free bytes of the disk that has the file, or would have it."""
     existing = next(p for p in (place.absolute(), *place.absolute().parents) if p.exists())
     return shutil.disk_usage(existing).free
 

@@ -1,4 +1,4 @@
-"""ports.Shipping: the directories of builds on disk."""
+"""An implementation of `ports.Shipping`: the directories of builds on disk."""
 
 from __future__ import annotations
 

@@ -23,12 +23,12 @@ Reply = TypeVar("Reply")
 
 _START = "tunegate.edges.processes.run_child"
 _SURELY_IN_THE_PIPE = 4096
-"""So many bytes are written at once, whatever the child does."""
+"""The number of bytes that can be written at once, whatever the child does."""
 _LOOK_SECONDS = 0.2
 _STOPPED_SECONDS = 10.0
 _MAX_OF_A_LOOK = 2.0
-"""Where this process itself was stopped for a while, the child was not stopped
-for longer than it could see."""
+"""The longest pause that counts as the child's. Where this process itself was stopped
+for longer, the child was not."""
 _END_SECONDS = 10.0
 
 
@@ -78,7 +78,8 @@ class Child(Generic[Reply]):
 
     @property
     def is_ready(self) -> bool:
-        """From the beginning: what it is sent waits in its pipe."""
+        """Whether the child takes requests, which it does from the beginning:
+        what it is sent waits in its pipe."""
         return True
 
     @property

@@ -13,7 +13,8 @@ from tunegate.edges.machine.available_memory import available_bytes
 from tunegate.edges.processes.run_child import MEMORY_VARIABLE
 
 _SHARE = 0.8
-"""Of what is available: the rest is for this process, and for what else runs here."""
+"""The share of the available memory that children get: the rest is for this
+process, and for what else runs here."""
 _MIN_BYTES = 2**30
 """A compiler takes half of it before it has read anything."""
 _USUAL_BYTES = 2 * 2**30
@@ -22,8 +23,8 @@ _TIMES_ITS_FILES = 8
 
 
 class MemoryLimit(msgspec.Struct, frozen=True):
-    """Of one child. `is_kernels`: the kernel refuses it more. The driver of a GPU maps far more
-    than it uses, so there the parent looks at what is used."""
+    """The memory limit of one child. Where `is_kernels`, the kernel refuses it more. The driver of
+    a GPU maps far more than it uses, so there the parent looks at what is used."""
 
     limit_bytes: int
     is_kernels: bool = True
@@ -41,7 +42,7 @@ class Shares(NamedTuple):
 
 
 def memory_limit(kind: Literal["llvm", "cuda"] = "llvm", *, children: int = 1) -> MemoryLimit:
-    """For each of so many children that run at once."""
+    """The memory limit for each of so many children that run at once."""
     share = int(_SHARE * available_bytes()) // children
     return MemoryLimit(max(share, _MIN_BYTES), is_kernels=kind != "cuda")
 
@@ -49,7 +50,8 @@ def memory_limit(kind: Literal["llvm", "cuda"] = "llvm", *, children: int = 1) -
 def memory_shares(
     models: Sequence[Path], cores: int, kind: Literal["llvm", "cuda"] = "llvm"
 ) -> Shares:
-    """For a child for each of these models: fewer at once where they are large."""
+    """The shares of children for each of these models: fewer run at
+    once where the models are large."""
     wanted = max([_USUAL_BYTES, *(_TIMES_ITS_FILES * _size_bytes(model) for model in models)])
     fitting = int(_SHARE * available_bytes()) // wanted
     at_once = max(1, min(cores, len(models), fitting))
@@ -57,5 +59,5 @@ def memory_shares(
 
 
 def _size_bytes(model: Path) -> int:
-    """With what lies beside it: its data files do."""
+    """The size of a model with what lies beside it, because its data files do."""
     return sum(file.stat().st_size for file in model.parent.iterdir() if file.is_file())

@@ -20,7 +20,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextlib.contextmanager
 def cancellable() -> Iterator[None]:
-    """Inside, the first of these signals raises KeyboardInterrupt. Only the main
+    """Makes the first of these signals raise KeyboardInterrupt inside. Only the main
     thread may set handlers; in any other this does nothing. Who started the command
     under `nohup` wants it to go on."""
     if threading.current_thread() is not threading.main_thread():

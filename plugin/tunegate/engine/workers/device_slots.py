@@ -1,4 +1,5 @@
-"""Where the workers of a tuning run measure: each on a device of its own, or by turns on one."""
+"""The places where the workers of a tuning run measure: each on a device
+of its own, or by turns on one."""
 
 from __future__ import annotations
 
@@ -22,9 +23,10 @@ class Slot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one worker: the slots of its device, and variables for its process. `measuring_seconds` is
-    how long building, and measuring once the device is ours, may each take; `limit_seconds` all of
-    it. With `has_kernel_clock` the device says itself how long kernels took."""
+    """The place of one worker: the slots of its device, and variables for its process.
+    `measuring_seconds` is how long building, and measuring once the device is ours, may each take;
+    `limit_seconds` all of it. With `has_kernel_clock` the device says itself how long kernels
+    took."""
 
     slots: tuple[Slot, ...]
     variables: dict[str, str] = {}
@@ -52,9 +54,9 @@ def on_cpu(workers: int, directory: Path, limit_seconds: float) -> list[Place]:
 
 
 def on_gpus(workers: int, gpus: Sequence[MeasuredGpu], limit_seconds: float) -> list[Place]:
-    """At least one for each device: those measure side by side. On one device there is one slot:
-    times that CUDA's events tell hold the slices of others. A worker waits for its device as long
-    as the claim says, and that is not the candidate's fault."""
+    """A place for every worker, at least one for each device: devices measure side by side. One
+    device has one slot: times that CUDA's events tell hold the slices of others. A worker waits for
+    its device as long as the claim says, and that is not the candidate's fault."""
     homes = _homes(workers, gpus)
     return [_on_gpu(home, (Slot(claim=home.claim),), limit_seconds) for home in homes]
 
@@ -74,7 +76,7 @@ def on_held_gpus(
 
 
 def _own_slot(name: str, directory: Path, cores: tuple[int, ...] = ()) -> Slot:
-    """For the workers of one run, which it keeps in its directory."""
+    """The slot for the workers of one run, which the run keeps in its directory."""
     claim = Claim(
         uuid=f"timing-{name}",
         directory=str(directory),

@@ -1,4 +1,4 @@
-"""Where the workers of a tuning run are: on this machine, or on a cluster."""
+"""The executors of a tuning run: its workers are on this machine, or on a cluster."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Executor(Protocol):
 
 
 class LocalExecutor:
-    """On this machine: a worker for each core, and one for each GPU at
-    least; each runs `program`."""
+    """An executor on this machine: a worker for each core, and one for each GPU
+    at least; each runs `program`."""
 
     def __init__(
         self,

@@ -30,8 +30,9 @@ def spawn_pool(
     directory: Path,
     are_held: bool = False,
 ) -> WorkerPool:
-    """So many workers that run `program`, or one for each GPU if those are more; candidates run
-    with so many threads. GPUs that `are_held` by this run measure several candidates at once."""
+    """A pool of so many workers that run `program`, or one for each GPU if those are
+    more; candidates run with so many threads. GPUs that `are_held` by this run
+    measure several candidates at once."""
     if gpus and are_held:
         places = on_held_gpus(size, gpus, directory, _CANDIDATE_LIMIT_SECONDS)
     elif gpus:
@@ -46,7 +47,7 @@ def spawn_pool(
 
 
 def worker_variables(threads: int, kind: TargetKind) -> dict[str, str]:
-    """Of every process that builds or measures candidates, wherever it is."""
+    """The variables of every process that builds or measures candidates, wherever it is."""
     return {
         "TVM_NUM_THREADS": str(threads),
         "TVM_BIND_THREADS": "0",
@@ -58,6 +59,6 @@ def worker_variables(threads: int, kind: TargetKind) -> dict[str, str]:
 def begin_child(
     program: str, variables: Mapping[str, str], memory: MemoryLimit, log: Path, place: Place
 ) -> Worker:
-    """On this machine."""
+    """A worker on this machine."""
     own = {**variables, **place.variables}
     return Child(program, Measured, variables=own, memory=memory, log=log)

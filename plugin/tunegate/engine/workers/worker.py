@@ -21,7 +21,7 @@ class Worker(Protocol):
 
     @property
     def is_ready(self) -> bool:
-        """False while it is still being started somewhere."""
+        """Whether the worker can be asked: False while it is still being started somewhere."""
         ...
 
     def fileno(self) -> int: ...

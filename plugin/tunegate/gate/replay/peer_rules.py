@@ -47,15 +47,16 @@ def benchstat(base: Values, head: Values) -> bool:
 
 
 def google_compare(base: Values, head: Values) -> bool:
-    """tools/compare.py: a two-sided U test at 0.05 on nine repetitions."""
+    """The rule of tools/compare.py: a two-sided U test at 0.05 on nine repetitions."""
     before, after = repetitions(base, 9), repetitions(head, 9)
     differs = stats.mannwhitneyu(before, after, alternative="two-sided").pvalue < _ALPHA
     return bool(differs and after.mean() > before.mean())
 
 
 def criterion(base: Values, head: Values) -> bool:
-    """Regressed: a t test at 0.05 says that they differ, and the bootstrapped interval of the
-    change of the mean lies above the noise threshold of 1 % (Criterion.rs, analysis/compare.rs)."""
+    """Whether Criterion calls it regressed: a t test at 0.05 says that they differ, and the
+    bootstrapped interval of the change of the mean lies above the noise threshold of 1 %
+    (Criterion.rs, analysis/compare.rs)."""
     before, after = repetitions(base, 100), repetitions(head, 100)
     if stats.ttest_ind(before, after).pvalue >= _ALPHA:
         return False
@@ -74,7 +75,8 @@ def pyperf(base: Values, head: Values) -> bool:
 
 
 def asv_continuous(base: Values, head: Values) -> bool:
-    """Interleaved rounds: a U test at 0.002, and a factor of 1.1 (asv, _stats.is_different)."""
+    """Whether asv calls it slower over interleaved rounds: a U test at 0.002, and a factor of
+    1.1 (asv, _stats.is_different)."""
     before, after = base.mean(axis=-1).reshape(-1), head.mean(axis=-1).reshape(-1)
     differs = stats.mannwhitneyu(before, after, alternative="two-sided").pvalue < _ASV_ALPHA
     return bool(differs and np.median(after) > _ASV_FACTOR * np.median(before))

@@ -12,13 +12,13 @@ from tunegate.gate.replay.power import Alarms, Coverage, Verdicts
 
 
 def pooled_alarms(found: Sequence[Alarms]) -> Alarms:
-    """Of one rule on several series."""
+    """The alarms of one rule on several series."""
     shares = np.mean([each.shares for each in found], axis=0)
     return Alarms(found[0].name, tuple(float(share) for share in shares))
 
 
 def pooled_verdicts(found: Sequence[Verdicts]) -> Verdicts:
-    """Of one margin and one slowdown on several series."""
+    """The verdicts of one margin and one slowdown on several series."""
     return Verdicts(
         margin_percent=found[0].margin_percent,
         slowdown=found[0].slowdown,
@@ -28,7 +28,7 @@ def pooled_verdicts(found: Sequence[Verdicts]) -> Verdicts:
 
 
 def pooled_coverage(found: Sequence[Coverage]) -> Coverage:
-    """Of one number of launches on several series."""
+    """The coverage of one number of launches on several series."""
     return Coverage(
         found[0].launches,
         low=float(np.mean([each.low for each in found])),

@@ -1,4 +1,4 @@
-"""False alarms and power of every rule on the same recorded launches."""
+"""The false alarms and the power of every rule on the same recorded launches."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Coverage(msgspec.Struct, frozen=True):
 
 
 def alarms(series: Series, peer: Peer) -> Alarms:
-    """Over all windows of the series, each moved by one launch."""
+    """The alarms over all windows of the series, each moved by one launch."""
     shares = [float(np.mean(list(_jobs(series, peer, slowdown)))) for slowdown in SLOWDOWNS]
     return Alarms(peer.name, tuple(shares))
 
@@ -130,7 +130,7 @@ def _centered(series: Series, slowdown: float) -> Sequence[float]:
 
 
 def coverage(series: Series, launches: int) -> Coverage:
-    """Over all windows; the truth is the mean of the whole series."""
+    """The coverage over all windows; the truth is the mean of the whole series."""
     truth = float(np.mean(series.effects))
     windows = np.lib.stride_tricks.sliding_window_view(series.effects, launches)
     error = windows.std(axis=1, ddof=1) / math.sqrt(launches)

@@ -24,7 +24,8 @@ def sample_inputs(wanted: tuple[Argument, ...], device: Any, seed: int) -> tuple
 
 
 def sample(argument: Argument, device: Any, seed: int) -> Any:
-    """Between -1 and 1; integers are 0: any other index could be out of range."""
+    """Random values between -1 and 1; integers are 0, because any
+    other index could be out of range."""
     if np.dtype(argument.dtype).kind != "f":
         return tvm.runtime.tensor(np.zeros(argument.shape, argument.dtype), device)
     random = np.random.default_rng(seed)

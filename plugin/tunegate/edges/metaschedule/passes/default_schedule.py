@@ -10,9 +10,9 @@ from tunegate.edges.metaschedule.passes.split_concatenations import with_split_c
 
 
 def with_default_schedule(module: Any, target: Any) -> Any:
-    """On CPUs the loops stay as they are written, but for choices along the innermost one. On a
-    GPU they would not run at all: TVM's own rules for any kernel (DLight) bind what has no
-    schedule yet to its threads."""
+    """The module with a schedule for every kernel that has none. On CPUs the loops stay as they are
+    written, but for choices along the innermost one. On a GPU they would not run at all: TVM's own
+    rules for any kernel (DLight) bind the loops to its threads."""
     if str(target.kind.name) != "cuda":
         return with_split_choices(module)
     with target:

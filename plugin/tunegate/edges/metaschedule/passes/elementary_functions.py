@@ -19,14 +19,15 @@ from tvm import tirx
 from tunegate.edges.metaschedule.passes.vector_formulas import erf, exp, let, log, tanh
 
 _LEVEL = 11
-"""Of two rules for one operator TVM takes the one of the higher level; its own have 10."""
+"""The level of our lowering rules. TVM takes the rule of the higher level
+for an operator; its own have 10."""
 
 _MAX_POWER = 8
 
 
 @cache
 def vectorize_elementary_functions() -> None:
-    """For every kernel that this process compiles for `llvm` from now on."""
+    """Registers the formulas for every kernel that this process compiles for `llvm` from now on."""
     formulas: dict[str, Callable[[Any], Any]] = {"exp": exp, "log": log, "tanh": tanh, "erf": erf}
     for name, formula in formulas.items():
         _register(name, partial(_in_float32, formula))
@@ -58,8 +59,8 @@ def _in_float32(formula: Callable[[Any], Any], call: Any) -> Any:
 
 
 def _power(call: Any) -> Any:
-    """Of small whole exponents and halves, as exporters write squares, cubes and
-    roots. LLVM knows the square."""
+    """A power with a small exponent, whole or half, as products and roots: exporters write squares,
+    cubes and roots like this. LLVM knows the square."""
     x, y = call.args
     y = y.value if isinstance(y, tirx.Broadcast) else y
     if not isinstance(y, tirx.FloatImm) or not str(x.ty).startswith(("float32", "float64")):
@@ -74,7 +75,8 @@ def _power(call: Any) -> Any:
 
 
 def _product(factors: list[Any]) -> Any:
-    """In pairs, so that few multiplications wait for another."""
+    """The product of the factors, multiplied in pairs, so that few
+    multiplications wait for another."""
     while len(factors) > 1:
         pairs = zip(factors[::2], factors[1::2], strict=False)
         factors = [a * b for a, b in pairs] + factors[len(factors) // 2 * 2 :]

@@ -17,8 +17,8 @@ _AS_IMPORTED = ["NCHW", "OIHW", "NCHW"]
 
 
 def is_channels_last(target: TargetConfig) -> bool:
-    """On a CPU the innermost loop is vectorized: over channels it is long, aligned and unit-stride
-    for the weights too."""
+    """Whether channels come last for this target. On a CPU the innermost loop is vectorized: over
+    channels it is long, aligned and unit-stride for the weights too."""
     return target.layout == "nhwc" or (target.layout == "auto" and target.kind == "llvm")
 
 

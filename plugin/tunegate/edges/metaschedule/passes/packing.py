@@ -17,7 +17,7 @@ from tvm.tirx import BufferStore, FloorDiv, FloorMod, For, IntImm, Var
 
 
 class Digit(NamedTuple):
-    """Of the index along an axis: (index // stride) % extent."""
+    """A digit of the index along an axis: (index // stride) % extent."""
 
     axis: int
     stride: int
@@ -44,8 +44,8 @@ class Move(NamedTuple):
 
 
 def moves_of(prepack: Any) -> tuple[Move, ...] | None:
-    """Of a function that lays arguments out anew: one move for each output, in their order. None
-    where it does anything else."""
+    """One move for each output of a function that lays arguments out anew, in their order, or None
+    where the function does anything else."""
     if not isinstance(prepack.body, SBlockRealize):
         return None
     buffers, body = list(prepack.params), prepack.body.block.body
@@ -90,7 +90,7 @@ def _number(buffers: Sequence[Any], wanted: Any) -> int | None:
 def _digits(
     indices: Iterable[Any], axes: Sequence[Any], loops: Sequence[int]
 ) -> tuple[Digit | None, ...] | None:
-    """None where they do not say every loop exactly once."""
+    """The digits of the indices, or None where they do not say every loop exactly once."""
     found: list[Digit | None] = []
     for index in indices:
         if isinstance(index, IntImm) and int(index) == 0:
@@ -127,5 +127,6 @@ def _covers(digits: Sequence[Digit], loops: Sequence[int]) -> bool:
 
 
 def _by_axis(digits: Iterable[Digit]) -> list[Digit]:
-    """As numbers are written: the digit that counts most comes first."""
+    """The digits by axis, in the order in which numbers are written: the
+    digit that counts most comes first."""
     return sorted(digits, key=lambda digit: (digit.axis, -digit.stride))

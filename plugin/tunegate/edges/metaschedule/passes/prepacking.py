@@ -44,7 +44,7 @@ def folded(module: Any) -> Any:
 
 
 class Source(NamedTuple):
-    """Where an argument of the main function comes from."""
+    """The source of an argument of the main function."""
 
     kind: Literal["argument", "packed"]
     place: int

@@ -41,7 +41,7 @@ def with_split_choices(module: Any) -> Any:
 
 
 def _split(function: Any) -> Any | None:
-    """None where there is nothing to split."""
+    """The function split at its inputs, or None where there is nothing to split."""
     if not _conditions(function.body):
         return None
     schedule = Schedule(tvm.IRModule({_MAIN: function}))
@@ -53,8 +53,8 @@ def _split(function: Any) -> Any | None:
 
 
 def _run(block: Any) -> int | None:
-    """Of how many numbers in a row along its innermost axis a block's choice is the same; None
-    where it has none to split."""
+    """The number of neighbours along its innermost axis for which a block makes the same choice, or
+    None where it has none to split."""
     innermost = block.iter_vars[-1] if block.iter_vars else None
     if innermost is None or int(innermost.iter_type) != IterVar.DataPar:
         return None

@@ -1,4 +1,4 @@
-"""exp, log, tanh and erf of float32 as expressions that LLVM can keep in vectors.
+"""Formulas for exp, log, tanh and erf of float32 that LLVM can keep in vectors.
 
 They take and give a TVM expression of one number or of several lanes. Infinities and NaN
 come out as the C library has them; subnormal numbers count as 0. exp and log are those of
@@ -105,8 +105,8 @@ def _power_of_two(n: Any) -> Any:
 
 
 def log(x: Any) -> Any:
-    """Of the mantissa, brought between the square roots of 1/2 and 2,
-    and ln 2 times the exponent."""
+    """The natural logarithm: that of the mantissa, brought between the square roots of 1/2 and
+    2, and ln 2 times the exponent."""
     return let(tirx.max(_like(x, _MIN_NORMAL), x), lambda normal: _log_of_normal(x, normal))
 
 
@@ -129,7 +129,7 @@ def _log_of_normal(x: Any, normal: Any) -> Any:
 
 
 def _log_series(rest: Any, exponent: Any) -> Any:
-    """Of 1 + `rest`, smallest summands first."""
+    """The logarithm of 1 + `rest`, smallest summands first."""
 
     def summed(square: Any) -> Any:
         small = _polynomial(rest, _LOG) * rest * square + exponent * _number(_LN2_LOW)
@@ -181,7 +181,7 @@ def _number(value: float) -> Any:
 
 
 def _like(x: Any, value: float) -> Any:
-    """As many of it as `x` has lanes."""
+    """The value as many times as `x` has lanes."""
     _, _, lanes = str(x.ty).partition("x")
     return tirx.Broadcast(_number(value), int(lanes)) if lanes else _number(value)
 

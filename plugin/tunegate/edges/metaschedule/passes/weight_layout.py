@@ -78,7 +78,7 @@ def _bound(argument: Any, scope: Any) -> Any:
 
 
 def _numbers(bound: Any) -> np.ndarray | None:
-    """Of a constant."""
+    """The numbers of a constant, or None where the argument is not constant."""
     if not isinstance(bound, tvm.ir.GenericConst):
         return None
     value: np.ndarray = bound.value.numpy()
@@ -95,7 +95,7 @@ def _permuted(value: np.ndarray, call: Any) -> np.ndarray:
 
 
 def _as_typed(value: np.ndarray, call: Any) -> np.ndarray | None:
-    """With the shape of the result's type, where that is known."""
+    """The value in the shape of the result's type, where that is known."""
     shape = call.ty.shape
     if not isinstance(shape, relax.ShapeExpr):
         return None

@@ -40,7 +40,7 @@ class Started(NamedTuple):
 
 
 class BuildingWorker:
-    """On a CPU of some node: builds candidates, and measures them
+    """A worker on a CPU of some node: it builds candidates, and measures them
     there where the target is a CPU."""
 
     def __init__(self, program: str, variables: Mapping[str, str]) -> None:
@@ -65,7 +65,7 @@ class BuildingWorker:
 
 
 class MeasuringWorker:
-    """On a GPU of its own: measures what was built elsewhere."""
+    """A worker with a GPU of its own: it measures what was built elsewhere."""
 
     def __init__(self, program: str, variables: Mapping[str, str], target: bytes) -> None:
         os.environ.update(variables)
@@ -97,14 +97,14 @@ def _node() -> str:
 
 
 def _directory() -> Path:
-    """Of this node, for everybody who measures on it."""
+    """The directory of this node that everybody who measures on it uses."""
     directory = Path(tempfile.gettempdir()) / "tunegate-ray"
     directory.mkdir(exist_ok=True)
     return directory
 
 
 def _local(request: bytes, reference: bytes, directory: Path, place: Place) -> Measure:
-    """With files of this node in the place of the driver's."""
+    """The request with files of this node in the place of the driver's."""
     asked = msgspec.msgpack.decode(request, type=Measure)
     run = Path(asked.reference)
     file = directory / run.parent.name / run.name

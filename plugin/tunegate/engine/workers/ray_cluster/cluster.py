@@ -25,13 +25,14 @@ _LIMIT_SECONDS = 60.0
 """Building, the turn on the node's device, measuring, and the way there and back."""
 _FIRST_WORKER_SECONDS = 120.0
 _PER_GPU = 2
-"""While one measures, the other one's candidate is loaded and its arguments are made."""
+"""The number of workers for a GPU. While one measures, the other one's candidate is
+loaded and its arguments are made."""
 _ON_THE_CLUSTER = Claim(uuid="cluster", directory="", wait_seconds=0.0)
 
 
 class RayCluster:
-    """For one target; workers run `program`. The devices of all nodes must
-    be alike: records name one."""
+    """A cluster of workers for one target that run `program`. The devices of all nodes
+    must be alike: records name one."""
 
     def __init__(self, ray: Ray, target: TargetConfig, program: str) -> None:
         self._ray, self._target, self._program = ray, target, program
@@ -39,7 +40,8 @@ class RayCluster:
         self._first: RemoteWorker | None = None
 
     def device(self) -> DeviceFingerprint:
-        """Of the first worker that starts. Raises EnvironmentUnfitError where none does."""
+        """The device of the first worker that starts. Raises EnvironmentUnfitError where none
+        does."""
         worker = self._worker(threads=1)
         try:
             if self._ray.first_of([worker.started], _FIRST_WORKER_SECONDS) is None:
@@ -58,7 +60,7 @@ class RayCluster:
         return found
 
     def pool(self) -> WorkerPool:
-        """As many as the cluster has room for now."""
+        """A pool of as many workers as the cluster has room for now."""
         found = self._ray.resources()
         cpus = int(found.get("CPU", 0))
         workers = min(cpus, _PER_GPU * int(found.get("GPU", 0))) if self._is_cuda else cpus

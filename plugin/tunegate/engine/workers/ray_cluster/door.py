@@ -44,7 +44,7 @@ class Ray:
         self.errors: type[Exception] = ray.exceptions.RayError
 
     def resources(self) -> dict[str, float]:
-        """Of the whole cluster, as it is now."""
+        """The resources of the whole cluster, as it is now."""
         return dict(self._ray.cluster_resources())
 
     def actor(self, kind: type[object], *arguments: object, cpus: float, gpus: float = 0) -> Any:
@@ -56,7 +56,7 @@ class Ray:
         return self._ray.put(value)
 
     def is_done(self, promise: Any) -> bool:
-        """Also when it has failed."""
+        """Whether the promise has ended, also where it has failed."""
         done, _ = self._ray.wait([promise], timeout=0, fetch_local=False)
         return bool(done)
 
@@ -69,7 +69,7 @@ class Ray:
         return done[0] if done else None
 
     def when_done(self, promise: Any, call: Callable[[], None]) -> None:
-        """In another thread, also when it has failed."""
+        """Calls back in another thread once the promise has ended, also where it has failed."""
         promise.future().add_done_callback(lambda _: call())
 
     def is_gone(self, node: str) -> bool:

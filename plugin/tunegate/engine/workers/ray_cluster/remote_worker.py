@@ -18,7 +18,8 @@ from tunegate.engine.workers.ray_cluster.references import References
 from tunegate.engine.workers.worker import LostWorkerError, Worker
 
 Call = Callable[[bytes, Any], Any]
-"""Of an encoded request and a reference (bytes, or where they are): the promise of an Answer."""
+"""A call with an encoded request and a reference (bytes, or where they are), which
+returns the promise of an Answer."""
 
 
 class RemoteWorker:
@@ -38,7 +39,8 @@ class RemoteWorker:
 
     @property
     def is_ready(self) -> bool:
-        """Also when it has failed to start: then the first thing it is asked says so."""
+        """Whether the worker has started, also where it has failed to: then the
+        first thing it is asked says so."""
         return self._ray.is_done(self.started)
 
     def fileno(self) -> int:
@@ -77,7 +79,8 @@ class RemoteWorker:
                 os.close(bell)
 
     def _ring(self) -> None:
-        """From a thread of Ray's, also for an answer that nobody waits for any more."""
+        """Rings the bell from a thread of Ray's, also for an answer that nobody waits for any
+        more."""
         with self._bell_lock:
             if self._bell >= 0:
                 os.eventfd_write(self._bell, 1)
