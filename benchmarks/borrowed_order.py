@@ -78,7 +78,7 @@ def main() -> None:
 
 
 def neighbours(options: argparse.Namespace, scratch: Path) -> Mapping[str, TransferHit]:
-    """By the digest of the task that they are neighbours of."""
+    """The neighbours by the digest of the task that they are neighbours of."""
     donors = scratch / "donors"
     for name in options.donors:
         file = saved(name, scratch)

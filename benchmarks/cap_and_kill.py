@@ -129,12 +129,12 @@ def started_loudly(workspace: Workspace, *arguments: str) -> subprocess.Popen[st
 
 
 def finished_trials(said: str) -> int:
-    """Of the batches that the cache had taken."""
+    """The number of trials in the batches that the cache had taken."""
     return sum(map(int, HANDED_IN.findall(said)))
 
 
 def kept_trials(workspace: Workspace) -> int:
-    """In the cache, or on this machine's disk for the next run to deliver."""
+    """The number of trials in the cache, or on this machine's disk for the next run to deliver."""
     waiting = workspace.root.parent / ".cache" / "tunegate" / "undelivered"
     return sum(trials_in(each) for each in [workspace.root / "cache", *waiting.glob("*")])
 

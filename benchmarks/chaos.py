@@ -135,7 +135,7 @@ def killing_the_search(chance: random.Random) -> Iterator[Callable[[], int]]:
 
 @contextmanager
 def killing(what: bytes, chance: random.Random, *, most: int) -> Iterator[Callable[[], int]]:
-    """After three seconds, in which children start, every two to five seconds."""
+    """Kills one every two to five seconds, after the first three, in which children start."""
     ended = threading.Event()
     killed: list[int] = []
 

@@ -46,7 +46,7 @@ TARGET = TargetConfig(name="cpu", layout="nchw", threads=1)
 """The same tasks for all: stock does not know how to turn a layout."""
 MODEL = "m.onnx"
 FLOPS_OF_THE_THREE = (53934336.0, 11097216.0, 49926656.0)
-"""Of light_squeezenet: a 3x3 expand convolution at 27x27, a 1x1
+"""The operations of three tasks of light_squeezenet: a 3x3 expand convolution at 27x27, a 1x1
 squeeze and a 3x3 expand at 13x13."""
 STRATEGIES = {"stock": "evolutionary", "random": "replay-trace"}
 LONGER = "ours, stock's seconds"

@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def sums(tasks: Sequence[TuningTask], found: Run) -> tuple[float, float]:
-    """Over the tasks that have both a look and a winner that was measured again."""
+    """The sums over the tasks that have both a look and a winner that was measured again."""
     looks = fastest(found, lambda record: len(record.run_nanoseconds) < SURE_REPEATS)
     sure = fastest(found, lambda record: len(record.run_nanoseconds) >= SURE_REPEATS)
     both = [task for task in tasks if task.key in looks and task.key in sure]

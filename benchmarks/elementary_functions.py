@@ -82,7 +82,7 @@ def ms(machine: Any, values: Any) -> float:
 
 
 def difference(theirs: Any, ours: Any) -> float:
-    """Of what is over 1, relative to it."""
+    """The largest difference; that of numbers over 1 is relative to them."""
     return float((np.abs(ours - theirs) / np.maximum(1, np.abs(theirs))).max())
 
 

@@ -188,7 +188,8 @@ def deadly() -> Iterator[None]:
 
 @contextmanager
 def jumping() -> Iterator[None]:
-    """For the measuring processes by a library, for this one by another `time.time`."""
+    """Makes time jump: for the measuring processes by a library, for
+    this one by another `time.time`."""
     passed_on, own = (*interpreter._PASSED_ON, "LD_PRELOAD"), time.time
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder) / "jump.so"

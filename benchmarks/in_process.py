@@ -34,7 +34,7 @@ def imported(
 def measured(
     candidate: Candidate, best: float, place: Path, resolved: ResolvedTarget = RESOLVED
 ) -> Measured:
-    """As a worker of a run does; `best` are the milliseconds by which losers are told."""
+    """Measures as a worker of a run does; `best` are the milliseconds by which losers are told."""
     request = Measure(
         candidate=candidate,
         target_json=resolved.export_json(),

@@ -52,7 +52,7 @@ class Step(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """Of one task: the best time after each candidate, infinite while nothing has run."""
+    """The curve of one task: the best time after each candidate, infinite while nothing has run."""
 
     flops: float
     bytes_moved: float

@@ -12,7 +12,7 @@ _NAMES = {3: "third", 5: "fifth", 10: "tenth"}
 
 
 def scenarios() -> tuple[Scenario, ...]:
-    """At a margin of 3 %, and of 10 % for the mean and the tail of inferences."""
+    """The scenarios at a margin of 3 %, and of 10 % for the mean and the tail of inferences."""
     return (*_unchanged(), *_constant(), *_mixtures(), *_inside(), *_others())
 
 

@@ -213,7 +213,7 @@ def shard_of(
     budget: Budget,
     found: Mapping[WorkloadKey, Lookup] | None = None,
 ) -> Shard:
-    """Of all tasks; `found` is what the cache answers, nothing where it was not asked."""
+    """A shard of all tasks; `found` is what the cache answers, nothing where it was not asked."""
     known = found or {}
     return Shard(
         index=0,

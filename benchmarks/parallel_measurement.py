@@ -46,7 +46,8 @@ from tunegate.tuning.parallel_degree import Degree, adjusted
 TASKS = 4
 BATCH = 16
 REPEATS, REPEAT_MS = measuring._REPEATS, measuring._REPEAT_MS
-"""Of the product, whose rank pass measures what may win again. The paper's jobs take 100."""
+"""The repeats of the product, whose rank pass measures what may win
+again. The paper's jobs take 100."""
 RANKED = 8
 
 
@@ -160,7 +161,7 @@ class Slots:
         return _received(self._pipes[0])
 
     def together(self, numbers: Sequence[int], degree: int) -> list[Measured]:
-        """At most `degree` of them at once."""
+        """Measures at most `degree` of them at once."""
         waiting = list(numbers)
         busy: dict[int, int] = {}
         found = []

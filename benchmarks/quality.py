@@ -63,7 +63,7 @@ def main() -> None:
 def our_builds(
     options: argparse.Namespace, model: Path, donors: Path | None, scratch: Path
 ) -> dict[str, list[Path]]:
-    """By what they are called, one of each run."""
+    """The builds of each run by what they are called."""
     builds: dict[str, list[Path]] = {}
     for number in range(options.runs):
         place = scratch / f"run-{number}"
@@ -88,7 +88,7 @@ def our_builds(
 def stock_builds(
     options: argparse.Namespace, folders: Sequence[Path], model: Path, like: Path, scratch: Path
 ) -> dict[str, list[Path]]:
-    """Of each of the folders, tuned now if it is not yet."""
+    """The builds of each folder, which is tuned now if it is not yet."""
     prepared = prepare(model, shapes={}, into=scratch / "prepared", path="m.onnx")
     builds = {}
     for number, folder in enumerate(folders):

@@ -44,7 +44,7 @@ STOCK_MS = 100
 Times = dict[int, float]
 """Milliseconds of the candidates that ran."""
 Side = tuple[float, Times]
-"""With the seconds of all."""
+"""The seconds of all candidates, and their times."""
 
 
 def main() -> None:
@@ -134,7 +134,8 @@ def ours(requests: Mapping[int, Measure], *, workers: int, cuts: bool = False) -
 
 
 def timed_as(request: Measure, best: Mapping[str, float], cuts: bool) -> Measure:
-    """As long as stock does; or as the product does, which knows the best so far."""
+    """The request with as many repeats as stock's, or with the
+    product's, which knows the best so far."""
     if not cuts:
         return msgspec.structs.replace(request, repeats=1, repeat_ms=STOCK_MS)
     limit_ms = measuring._LOSER_FACTOR * best.get(request.candidate.workload, float("inf"))
@@ -169,7 +170,8 @@ def agreement(requests: Mapping[int, Measure], one: Side, other: Side) -> float:
 def slower_than_best(
     requests: Mapping[int, Measure], row: Mapping[str, Side]
 ) -> dict[str, list[float]]:
-    """Of what each side would have chosen after its rank pass, by task."""
+    """How much slower than the best each side's choice after its rank
+    pass would have been, by task."""
     tasks = by_task(requests)
     every = {
         name: dict.fromkeys(requests, float("inf")) | times for name, (_, times) in row.items()

@@ -97,7 +97,7 @@ def batches_of(
 def first_batch(
     function: ModelFunction, seed: int, count: int, effort: Effort
 ) -> tuple[float, list[Candidate]]:
-    """Without the default schedule, which is measured for the first of them all."""
+    """The first batch without the default schedule, which is measured for the first of them all."""
     search = TaskSearch(function.workload, RESOLVED.target, seed=seed, prior=prior_of("llvm"))
     with (
         patch.object(search_module, "_POOL", effort.drafts),

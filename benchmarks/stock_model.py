@@ -98,7 +98,7 @@ def tune(name: str, folder: Path, trials: int, strategy: str = "evolutionary") -
 
 
 def tune_for(seconds: float, name: str, folder: Path, *more: str) -> Tuned:
-    """In a process that is ended then."""
+    """Tunes in a process that is ended when the time is over."""
     process = subprocess.Popen([sys.executable, __file__, name, str(folder), *more])
     try:
         process.wait(seconds)
@@ -123,7 +123,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 def whole_lines(file: Path) -> int:
-    """Of a database; a last line that was cut is taken away."""
+    """The number of whole lines of a database; a last line that was cut is taken away."""
     lines = file.read_text().splitlines(keepends=True)
     kept = [line for line in lines if line.endswith("\n")]
     file.write_text("".join(kept))

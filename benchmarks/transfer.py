@@ -70,7 +70,7 @@ def main() -> None:
 
 
 def published(_: Sequence[TuningRecord]) -> bool:
-    """To nobody: a later run must not find it."""
+    """Publishes to nobody: a later run must not find it."""
     return True
 
 
@@ -98,13 +98,13 @@ def show(name: str, runs: Mapping[str, Outcomes], found: Mapping[WorkloadKey, Lo
 
 
 def default_ms(runs: Iterable[Outcomes], key: WorkloadKey) -> float:
-    """From the run that found it fastest; 0 where none measured it."""
+    """The default's time in the run that found it fastest; 0 where none measured it."""
     times = [outcomes[key].before_ms for outcomes in runs]
     return min((ms for ms in times if ms is not None), default=0.0)
 
 
 def best_ms(outcome: TaskOutcome, defaults: Mapping[WorkloadKey, float]) -> float:
-    """Of a task that was not reached, the default's."""
+    """The best time of a task; the default's where the task was not reached."""
     return defaults[outcome.key] if outcome.best_ms is None else outcome.best_ms
 
 

@@ -70,8 +70,8 @@ class Run(msgspec.Struct, frozen=True):
 
 
 class Row(msgspec.Struct, frozen=True):
-    """Of one variant in one round. `reached` is infinite, and `saved` says nothing, where it never
-    came within 2 % of the end of none."""
+    """The figures of one variant in one round. `reached` is infinite, and `saved` says nothing,
+    where it never came within 2 % of the end of none."""
 
     trials: int
     end_ms: float
@@ -196,8 +196,8 @@ def curve(
 
 
 def end_ms(tasks: Sequence[TuningTask], run: Run, known: Mapping[WorkloadKey, float]) -> float:
-    """By the records that the cache would build with: it believes a look less than
-    what was measured with care."""
+    """The end-to-end time by the records that the cache would build with: it believes a look less
+    than what was measured with care."""
     best = {task.key: (math.inf, known.get(task.key, 0.0)) for task in tasks}
     for _, record in run.found:
         if record.status == "ok":

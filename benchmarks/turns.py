@@ -17,7 +17,7 @@ def is_closed(state: TaskState) -> bool:
 def next_in_turn(
     states: Sequence[TaskState], is_ended: Callable[[TaskState], bool] = is_closed
 ) -> int | None:
-    """Of those whose last batch is nearly back the one with the fewest batches."""
+    """The task with the fewest batches of those whose last batch is nearly back."""
     ready = [
         (len(state.history), index)
         for index, state in enumerate(states)

@@ -192,7 +192,7 @@ def test_a_machine_that_can_run_passes_the_check(tmp_path: Path, wheelhouse: Pat
 def test_a_python_that_cannot_read_the_bootstrap_is_an_unfit_machine(
     tmp_path: Path, body: str
 ) -> None:
-    """As the shell of the action sees it: an old interpreter ends with 1."""
+    """The test runs it as the shell of the action does: an old interpreter ends with 1."""
     python = tmp_path / "python"
     python.write_text(f"#!/bin/sh\n{body}\n")
     python.chmod(0o755)
@@ -216,7 +216,7 @@ def test_a_python_that_cannot_read_the_bootstrap_is_an_unfit_machine(
 
 
 def test_nothing_of_the_workspace_is_run_or_imported(tmp_path: Path, wheelhouse: Path) -> None:
-    """By no step, whatever the job's variables say by accident of the working directory."""
+    """No step runs any, whatever the job's variables say by accident of the working directory."""
     marks = tmp_path / "marks"
     workspace = tmp_path / "workspace"
     for folder in (marks, workspace):

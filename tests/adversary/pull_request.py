@@ -92,7 +92,7 @@ class Judged:
         return (self._results / "report.md").read_text()
 
     def status(self, model: str = MODEL) -> str:
-        """Of the model's one finding."""
+        """The status of the model's one finding."""
         (found,) = [each for each in self.verdict["findings"] if each["model"] == model]
         status: str = found["status"]
         return status

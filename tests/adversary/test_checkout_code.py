@@ -59,7 +59,7 @@ class Planted:
 
 
 def test_a_slow_model_fails_beside_code_that_poses_as_our_libraries(tmp_path: Path) -> None:
-    """As `python -m tunegate`, which begins with the checkout on its path."""
+    """The command is `python -m tunegate`, which begins with the checkout on its path."""
     planted = Planted(tmp_path)
     planted.pull_request.make_twice_as_slow()
     planted.modules(*IMPORTED, "sitecustomize", "usercustomize")

@@ -25,7 +25,7 @@ DETECTED = "  models/m.onnx: modified, {}: {}"
 
 
 def looping_model(file: str) -> onnx.ModelProto:
-    """As many products as a number says that lies in a file."""
+    """A model with as many products as a number says that lies in a file."""
     values = [
         helper.make_tensor_value_info(name, kind, shape)
         for name, kind, shape in (

@@ -35,7 +35,7 @@ def content(directory: Path) -> dict[str, str]:
 
 
 def clean_up(pull_request: PullRequest, out: str = ".tunegate") -> subprocess.CompletedProcess[str]:
-    """As the step does that always runs."""
+    """Runs the step that always runs."""
     return subprocess.run(
         [sys.executable, "-I", str(BOOTSTRAP), "clean-up"],
         cwd=pull_request.root,

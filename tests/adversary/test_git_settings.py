@@ -40,7 +40,7 @@ class Attack:
         return self._mark.read_text() if self._mark.exists() else ""
 
     def plant_repository(self, name: str) -> Path:
-        """With the shape of a bare one, whose head has a parent that must be fetched."""
+        """Makes a bare repository whose head has a parent that must be fetched."""
         place = self.root / name
         bare = Checkout(self.root)
         bare.git("init", "-q", "--bare", str(place))
@@ -91,8 +91,8 @@ def test_the_command_in_such_a_directory_runs_nothing(tmp_path: Path) -> None:
 
 
 def test_what_is_configured_for_files_of_a_kind_runs_on_none_of_them(tmp_path: Path) -> None:
-    """As `git lfs install`, nbstripout and husky do it: which files are of the kind, and what is in
-    the folder of hooks, the checkout says."""
+    """The settings are those of `git lfs install`, nbstripout and husky: which files are of the
+    kind, and what is in the folder of hooks, the checkout says."""
     attack = Attack(tmp_path)
     attack.pull_request.write(".gitattributes", "* filter=planted diff=planted merge=planted\n")
     hooks = attack.root / ".husky"
@@ -129,7 +129,7 @@ def test_a_replaced_model_is_judged_as_it_was_committed(tmp_path: Path) -> None:
 
 
 def test_the_checkout_does_not_say_which_server_gets_the_credentials(tmp_path: Path) -> None:
-    """By a git-lfs that would leave a mark."""
+    """The attack is a git-lfs that would leave a mark."""
     attack = Attack(tmp_path)
     attack.pull_request.write(".lfsconfig", "[lfs]\n\turl = https://elsewhere.invalid/\n")
     attack.pull_request.write(MODEL, f"{POINTER}oid sha256:{'0' * 64}\nsize 9\n")

@@ -34,7 +34,8 @@ def branch(layers: int, output: str) -> onnx.GraphProto:
 
 
 def fast_on_known_numbers() -> onnx.ModelProto:
-    """x[0, 0] == the known number ? a short chain : a slow one."""
+    """A model whose chain of layers is short where x[0, 0] is the known number, and long
+    elsewhere."""
     nodes = [
         helper.make_node("Slice", ["x", "zero", "one", "axes"], ["first"]),
         helper.make_node("Equal", ["first", "known"], ["same"]),

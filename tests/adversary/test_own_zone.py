@@ -58,7 +58,7 @@ def one_layer() -> onnx.ModelProto:
 
 
 def two_layers() -> onnx.ModelProto:
-    """As before, and then a smaller layer."""
+    """The model from before with a smaller layer behind it."""
     model = one_layer()
     graph = model.graph
     weight = np.random.default_rng(3).standard_normal((CHANNELS // 2, CHANNELS, 3, 3))
@@ -122,7 +122,7 @@ class Shop:
         return plan.resolution.tasks
 
     def trials(self) -> int:
-        """Of the layer that both sides have."""
+        """The number of trials of the layer that both sides have."""
         plan = artifact_io.read(self.root / ".tunegate" / "plan.json", TuningPlan)
         tasks = [task for shard in plan.shards for task in shard.tasks]
         return next(t.trials for t in tasks if t.resolved.task.key == self.task.key)
@@ -156,7 +156,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
 
 
 def careful(record: TuningRecord) -> TuningRecord:
-    """As if it had been measured often enough to be believed."""
+    """The record as if it had been measured often enough to be believed."""
     times = record.run_nanoseconds * SURE_REPEATS
     return msgspec.structs.replace(record, run_nanoseconds=times[:SURE_REPEATS])
 

@@ -174,7 +174,7 @@ def test_a_copy_in_a_directory_is_a_cache_and_comes_back(shell: Shell, tmp_path:
 
 
 def planned(shell: Shell, key: WorkloadKey, extents: tuple[int, ...] = (64, 64)) -> None:
-    """As if a run had looked this task up and missed."""
+    """Writes a plan as if a run had looked this task up and missed."""
     task = TuningTask(
         key=key,
         shape=make_shape(extents=extents),

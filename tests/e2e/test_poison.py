@@ -158,8 +158,8 @@ def test_not_even_the_pull_request_takes_its_own_claims_for_answers(
 def test_the_poison_is_real_for_a_run_that_reads_it(
     shop: Shop, stores: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    """Or the test above would show nothing. Even then it changes a schedule, not a result: what
-    does not fit is passed over, what does computes the same."""
+    """The test above would show nothing otherwise. Even then the poison changes a schedule, not a
+    result: what does not fit is passed over, what does computes the same."""
     clean, poisoned = stores
     found = looked_up(opened(poisoned, tmp_path, PULL_REQUEST, PULL_REQUEST, "main"), shop.task)
     hit = found[shop.task.key]

@@ -190,7 +190,7 @@ def test_what_a_killed_tuning_began_is_no_answer_to_the_next_plan(tmp_path: Path
 
 
 def killed_while_tuning(tmp_path: Path) -> Workspace:
-    """After its first finished batch."""
+    """A workspace whose run was killed after its first finished batch."""
     workspace = Workspace(tmp_path / "w", CONFIG.format(url="cache", trials=12))
     assert workspace.tunegate("plan").returncode == 0
     with workspace.start("tune") as process:
@@ -201,7 +201,7 @@ def killed_while_tuning(tmp_path: Path) -> Workspace:
 
 
 def answers(workspace: Workspace) -> dict[str, str]:
-    """Of the cache, to all tasks of the plan, by workload."""
+    """The answers of the cache to all tasks of the plan, by workload."""
     planned = json.loads((workspace.root / ".tunegate" / "plan.json").read_text())
     return {
         each["task"]["key"]["workload"]: each["lookup"]["type"]

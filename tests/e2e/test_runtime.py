@@ -42,7 +42,7 @@ def test_the_faster_runtime_ships_and_the_report_says_by_how_much(tmp_path: Path
 
 
 def test_the_documented_loader_runs_the_artifacts_of_both_runtimes(tmp_path: Path) -> None:
-    """In processes of their own: the loader sets TVM's threads before the first import."""
+    """The loader runs in processes of its own: it sets TVM's threads before the first import."""
     file = save(conv_model(), tmp_path / "m.onnx")
     target = TargetConfig(name="cpu", threads=1)
     model = ModelJob(file=file, path="m.onnx", shapes={}, target=target)

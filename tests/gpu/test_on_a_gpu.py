@@ -145,7 +145,8 @@ def test_the_driver_tells_the_state_of_the_device() -> None:
 
 @pytest.mark.skipif(kernel_clock() is None, reason="this host keeps CUPTI from us")
 def test_kernels_take_as_long_by_their_own_clock_as_by_events(tmp_path: Path) -> None:
-    """In a process that has the device to itself; large enough that its launch hardly counts."""
+    """The kernel runs in a process that has the device to itself, and is so large
+    that its launch hardly counts."""
     load_intrinsics("cuda")
     target = tvm_target(TARGET)
     file = save(chain_model(layers=1, width=2048), tmp_path / NAME)

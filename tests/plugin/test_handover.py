@@ -37,7 +37,7 @@ OUTCOME = outcome(plan=digest_of(PLAN))
 
 @pytest.fixture
 def out(tmp_path: Path) -> Path:
-    """As the step that plans leaves it."""
+    """The directory as the step that plans leaves it."""
     artifact_io.write(tmp_path / "changes.json", CHANGES)
     artifact_io.write(tmp_path / "tasks.json", TASKS)
     artifact_io.write(tmp_path / "plan.json", PLAN)

@@ -84,7 +84,8 @@ def test_without_a_checkout_only_the_working_directory_is_left_out(tmp_path: Pat
 
 
 def test_an_environment_in_a_checkout_is_an_environment(checkout: Path) -> None:
-    """As `.venv` is one: but its `bin`, where the command's script lies, has no modules of ours."""
+    """The environment is one like `.venv`: but its `bin`, where the command's
+    script lies, has no modules of ours."""
     environment = checkout / ".venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
     site = next(environment.glob("lib/python*/site-packages"))

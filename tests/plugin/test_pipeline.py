@@ -57,7 +57,7 @@ def test_the_compiler_is_not_imported_when_nothing_changed(tmp_path: Path) -> No
 
 
 def test_nothing_is_loaded_of_a_build_that_was_exchanged(tmp_path: Path) -> None:
-    """Before the benchmarker, which here would not answer, is asked for anything."""
+    """The benchmarker would not answer here: the check comes before it is asked for anything."""
     directory = tmp_path / "head"
     directory.mkdir()
     (directory / "model.so").write_text("built")

@@ -115,7 +115,7 @@ def test_no_configuration_on_either_side_is_an_error(checkout: Checkout) -> None
 
 
 def test_since_a_release_the_rules_are_those_that_are_merged(checkout: Checkout) -> None:
-    """Not those of the release, and not the head's: neither its margin nor its tags."""
+    """The margin and the tags are neither those of the release nor the head's."""
     checkout.git("tag", "v1", "main~0")
     checkout.git("checkout", "-q", "main")
     merged = STRICT.replace("release-margin-percent: 4", "release-margin-percent: 3")
@@ -226,7 +226,7 @@ def test_a_plan_of_the_named_commits_is_taken(checkout: Checkout) -> None:
 
 @pytest.mark.parametrize("name", ["head", "base", "policy"])
 def test_a_plan_that_names_other_commits_is_refused(name: str, checkout: Checkout) -> None:
-    """Where a base is named and no policy, the base judges."""
+    """The base judges where a base is named and no policy."""
     settings = Settings(repository=checkout.path, base="main")
     with pytest.raises(ArtifactError, match=f"made for {name} cccccccccccc"):
         open_project(settings).require_plan(planned(checkout, **{name: "c" * 40}), settings)

@@ -28,7 +28,7 @@ from tunegate_cache.stores.store import MaintainedStore, ObjectStore, StoreUnava
 MAIN = group_of("main", TARGET)
 KEYS = TrustedKeys()
 CRASH, LOSE, MAX_RUN = 29, 5, 12
-"""Of so many choices one kills the process, or loses an answer."""
+"""One in so many choices kills the process, or loses an answer."""
 
 Choices = st.lists(st.integers(0, 2**16), min_size=20, max_size=80)
 

@@ -24,7 +24,7 @@ class CorruptBody(msgspec.Struct, frozen=True):
 
 
 def squeezed(text: bytes, *, level: int = 3, window_log: int = 0) -> bytes:
-    """Without the length in the header, as one who hides it would write."""
+    """The text compressed without the length in the header, as one who hides it would write."""
     parameters = zstandard.ZstdCompressionParameters.from_level(
         level, window_log=window_log, write_content_size=False
     )

@@ -97,7 +97,8 @@ class _Node:
         self._start(daemon)
 
     def start_storage(self) -> None:
-        """Without the id that the monitor gave it, it would boot for ever."""
+        """Starts the storage with the id that the monitor gave it:
+        without it, it would boot for ever."""
         identity, secret = str(uuid.uuid4()), _run("ceph-authtool", "--gen-print-key").strip()
         permissions = ["--cap", "osd", "allow *", "--cap", "mon", "allow profile osd"]
         keyring = self._file("keyring")
@@ -110,7 +111,8 @@ class _Node:
         self._wait_for("the storage daemon", self._storage_is_up)
 
     def start_gateway(self) -> str:
-        """As the administrator: that needs no user of its own, and no manager."""
+        """Starts the gateway as the administrator: that needs no user of its own, and no
+        manager."""
         self._start(["radosgw", "-n", "client.admin"])
         user = ["--uid", "test", "--display-name", "test"]
         keys = ["--access-key", CREDENTIALS["AWS_ACCESS_KEY_ID"]]

@@ -32,7 +32,7 @@ class Request(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """Of a listing, the prefix."""
+        """The key of the request; that of a listing is the prefix."""
         parts = urlsplit(self.target)
         if self.verb == "list":
             return parse_qs(parts.query).get("prefix", [""])[0]
@@ -172,7 +172,7 @@ def _handler(proxy: FaultProxy) -> type[BaseHTTPRequestHandler]:
         do_GET = do_PUT = do_HEAD = do_DELETE = do_POST = exchange
 
         def log_message(self, *_: object) -> None:
-            """Into the test's output it would only be noise."""
+            """Drops the message, which would only be noise in the test's output."""
 
     return Handler
 

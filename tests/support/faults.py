@@ -76,7 +76,8 @@ def cut_short_by_a_gateway(exchange: Exchange) -> None:
 
 
 def bit_flip(exchange: Exchange) -> None:
-    """In the body, whichever way it goes: a server checks the digest that the request names."""
+    """Flips a bit in the body, whichever way it goes: a server checks the
+    digest that the request names."""
     if exchange.request.verb == "put":
         body = _flipped(exchange.request.body)
         if hashlib.sha256(body).hexdigest() != exchange.request.headers["X-Amz-Content-SHA256"]:
@@ -96,7 +97,7 @@ def _flipped(body: bytes) -> bytes:
 
 
 def swapped_bodies(exchange: Exchange) -> None:
-    """Of this object and another; of a listing, that of all there is."""
+    """Swaps the bodies of this object and another; a listing gets that of all there is."""
     parts = urlsplit(exchange.request.target)
     answer = exchange.forward()
     if exchange.request.verb == "list":

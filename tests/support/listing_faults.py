@@ -38,7 +38,7 @@ def same_page_for_ever(exchange: Exchange) -> None:
 
 
 def pages_without_end(exchange: Exchange) -> None:
-    """As above, but each page seems to lead to another."""
+    """Answers with pages as above, but each page seems to lead to another."""
     first = re.sub(r"&?continuation-token=[^&]*", "", exchange.request.target)
     page = _with_token(_page(exchange, first).body, secrets.token_hex(8).encode())
     _send_listing(exchange, page)

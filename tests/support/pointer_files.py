@@ -26,13 +26,13 @@ def md5_of(content: bytes) -> str:
 
 
 def keep_in_lfs(checkout: Checkout, content: bytes) -> Path:
-    """Where git-lfs keeps what it has downloaded."""
+    """Puts content where git-lfs keeps what it has downloaded."""
     oid = hashlib.sha256(content).hexdigest()
     return write(checkout.path / ".git" / "lfs" / "objects" / oid[:2] / oid[2:4] / oid, content)
 
 
 def keep_in_dvc(checkout: Checkout, content: bytes, layout: str = "files/md5") -> Path:
-    """Where DVC keeps it: since 3.0 under files/md5, before right in the cache."""
+    """Puts content where DVC keeps it: since 3.0 under files/md5, before right in the cache."""
     md5 = md5_of(content)
     return write(checkout.path / ".dvc" / "cache" / layout / md5[:2] / md5[2:], content)
 

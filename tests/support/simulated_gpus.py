@@ -11,7 +11,7 @@ import pytest
 
 _BINDING = Path(__file__).parent / "simulated_nvml"
 CUPTI = Path(__file__).parent / "simulated_cupti"
-"""On the path of a process: kernels can be timed there."""
+"""The folder that lets a process time kernels once it is on its path."""
 
 
 def gpu(uuid: str, **more: object) -> dict[str, Any]:
@@ -47,7 +47,7 @@ class SimulatedGpus:
 def simulated(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *gpus: dict[str, Any]
 ) -> SimulatedGpus:
-    """For this process and its children."""
+    """Simulates GPUs for this process and its children."""
     file = tmp_path / "gpus.json"
     monkeypatch.setenv("NVIDIA_SIMULATED_STATE", str(file))
     inherited = [path for path in sys.path if path]

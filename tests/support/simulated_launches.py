@@ -20,7 +20,7 @@ Times = npt.NDArray[np.float64]
 """[launch, block pair, arm, inference] in milliseconds."""
 Chance = np.random.Generator
 Factors = Callable[[int, Chance], tuple[float, float]]
-"""Of the base and of the head, of the start with that number."""
+"""A function of a start's number that gives the factors of the base and of the head."""
 _LOOKS_OF_PROBE = (3, 6, 12)
 _PAIR_SECONDS = 0.11
 
@@ -50,8 +50,8 @@ class Noise:
         self._known: dict[Callable[[Times], Times] | None, list[list[Launch]]] = {}
 
     def with_inside(self, change: Callable[[Times], Times] | None) -> list[list[Launch]]:
-        """For each recorded launch what a probe sees after 3, 6 and 12
-        pairs; the last is the launch."""
+        """The series of what a probe sees after 3, 6 and 12 pairs of each recorded
+        launch; the last is the launch."""
         if change not in self._known:
             self._known = {None: self._known[None]} if None in self._known else {}
             times = self.times_ms.copy()
@@ -131,7 +131,7 @@ def _is_far(probe: Launch, far: Far) -> bool:
 
 
 def _launch(times: Times) -> Launch:
-    """Of [pair, arm, inference]."""
+    """A launch from times by [pair, arm, inference]."""
     medians = [np.median(times[:, arm], axis=1).tolist() for arm in (0, 1)]
     means = [times[:, arm].mean(axis=1).tolist() for arm in (0, 1)]
     return Launch(

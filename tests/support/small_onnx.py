@@ -20,7 +20,7 @@ def conv_model(
     name: str = "conv",
     scale: float = 1.0,
 ) -> onnx.ModelProto:
-    """x -> Conv 3x3 + bias -> Relu -> y."""
+    """A model of a 3x3 convolution with a bias, and Relu."""
     random = np.random.default_rng(seed)
     weight = (random.standard_normal((out, channels, 3, 3)) * scale).astype(np.float32)
     bias = random.standard_normal(out).astype(np.float32)
@@ -39,7 +39,7 @@ def conv_model(
 def matmul_model(
     *, seed: int = 0, rows: int | str = 16, inner: int = 16, columns: int = 16
 ) -> onnx.ModelProto:
-    """x -> MatMul with a weight -> y; `rows` may be a symbol."""
+    """A model of a product with a weight; `rows` may be a symbol."""
     weight = np.random.default_rng(seed).standard_normal((inner, columns)).astype(np.float32)
     node = helper.make_node("MatMul", ["x", "w"], ["y"], name="product")
     return _model(
@@ -51,7 +51,7 @@ def matmul_model(
 
 
 def chain_model(*, layers: int, width: int) -> onnx.ModelProto:
-    """x -> MatMul with a weight, so many times -> y."""
+    """A model of `layers` products with a weight, one after the other."""
     random = np.random.default_rng(0)
     weights = {
         f"w{n}": random.standard_normal((width, width)).astype(np.float32) for n in range(layers)
@@ -66,7 +66,7 @@ def chain_model(*, layers: int, width: int) -> onnx.ModelProto:
 
 
 def one_node_model(op_type: str) -> onnx.ModelProto:
-    """x -> op -> y on [4, 4] floats."""
+    """A model of one operator on [4, 4] floats."""
     node = helper.make_node(op_type, ["x"], ["y"], name="odd")
     return _model([node], inputs={"x": [4, 4]}, outputs={"y": [4, 4]}, initializers={})
 

@@ -8,7 +8,7 @@ from tests.support.git_repository import Checkout, new_repository
 
 
 def two_branches(path: Path) -> Checkout:
-    """main: start, second. topic: one commit on start."""
+    """A repository with two branches: main has start and second, topic one commit on start."""
     checkout = new_repository(path)
     checkout.commit({"a.onnx": b"a" * 2000, "b.onnx": b"b" * 2000}, "start")
     checkout.git("branch", "topic")

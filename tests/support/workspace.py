@@ -15,7 +15,8 @@ COMPILED = CONFIG + "targets:\n  - name: cpu\n    runtime: tvm\n    threads: 1\n
 """One runtime is built and measured in half the time; what two are about is in test_runtime.py. One
 thread, so that two tests beside each other do not wait for each other at every operator."""
 NOT_COMPILED = CONFIG + "targets:\n  - name: cpu\n    runtime: onnxruntime\n    threads: 1\n"
-"""For what the compiler does not matter to: its processes start four times as fast."""
+"""A configuration for tests to which the compiler does not matter: its
+processes start four times as fast."""
 
 
 class Workspace:

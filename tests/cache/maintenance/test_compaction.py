@@ -134,7 +134,7 @@ def test_a_lost_head_is_made_anew_from_what_stands_there(place: Place) -> None:
 
 
 def test_an_archive_whose_head_was_overwritten_is_adopted(place: Place) -> None:
-    """As on a store that ignores conditions: two compactions, and the later HEAD knows only one."""
+    """The store ignores conditions: two compactions ran, and the later HEAD knows only one."""
     place.publish(make_record("a"))
     place.compact()
     before = place.store.read_pointer(MAIN.head)

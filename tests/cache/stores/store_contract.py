@@ -88,7 +88,7 @@ class MaintainedStoreContract(StoreContract):
     def test_moving_a_pointer_to_what_it_says_already_is_success(
         self, store: MaintainedStore
     ) -> None:
-        """As after a request whose answer was lost, and that the client sent again."""
+        """The client sent the request again, because its answer was lost."""
         store.move_pointer("q/HEAD", b"1", None)
         tag = store.read_pointer("q/HEAD").tag
         store.move_pointer("q/HEAD", b"1", tag)

@@ -1,4 +1,4 @@
-"""When a store is left alone, and when it is asked again."""
+"""Rules that leave a store alone, and ask it again."""
 
 from __future__ import annotations
 

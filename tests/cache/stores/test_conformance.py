@@ -11,21 +11,21 @@ from tunegate_cache.stores.store import MaintainedStore
 
 
 class Overwriting(MemoryStore):
-    """As servers that ignore If-None-Match."""
+    """A store like servers that ignore If-None-Match."""
 
     def write(self, name: str, body: bytes) -> None:
         self._objects[name] = body
 
 
 class Unconditional(MemoryStore):
-    """As servers that ignore If-Match."""
+    """A store like servers that ignore If-Match."""
 
     def move_pointer(self, name: str, body: bytes, expected: str | None) -> None:
         self._objects[name] = body
 
 
 class Partless(MemoryStore):
-    """As a proxy that cuts out the wrong part."""
+    """A store behind a proxy that cuts out the wrong part."""
 
     def read_part(self, name: str, start: int, size: int) -> bytes:
         return self.read(name)

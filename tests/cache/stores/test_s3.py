@@ -72,7 +72,7 @@ def test_a_server_in_trouble_is_unavailable(credentials: None) -> None:
 
 
 def test_a_listing_of_another_place_is_no_answer(endpoint: str, bucket: S3Store) -> None:
-    """Or a gateway that mixes up two answers brings a pull request's records to main."""
+    """A gateway that mixes up two answers would bring a pull request's records to main."""
     over(endpoint).write("z/pr/7/1", b"x")
     with fault_proxy(endpoint) as (url, proxy):
         proxy.spoil("list", "z/main/", swapped_bodies)
@@ -109,7 +109,7 @@ def server_answering(status: int, body: bytes) -> Iterator[str]:
         do_GET = do_PUT = answer
 
         def log_message(self, *_: object) -> None:
-            """Into the test's output it would only be noise."""
+            """Drops the message, which would only be noise in the test's output."""
 
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever)

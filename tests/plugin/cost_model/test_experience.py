@@ -17,7 +17,7 @@ from tunegate.cost_model.experience import (
 from tunegate.cost_model.loop_nest import Decided, LoopNest
 
 ORDER = ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (0, 2), (1, 2), (2, 1), (0, 3), (1, 3))
-"""Of a product: rows, columns, and what is summed."""
+"""The loops of a product: rows, columns, and what is summed."""
 SKETCH = Sketch("direct", LoopNest(ORDER, copied_at=1, unrolled_by=3, unrolls=(0, 16, 64, 512)))
 
 

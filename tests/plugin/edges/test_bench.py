@@ -156,7 +156,7 @@ def test_an_artifact_may_be_named_from_where_the_command_is(
 def test_the_reference_is_measured_from_the_onnx_file(
     tmp_path: Path, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the process that measures works is not where this one does."""
+    """The process that measures works in another directory than this one."""
     monkeypatch.chdir(tmp_path)
     bench = FreshProcesses(Path("scratch"), 1, reference=reference_builder)
     milliseconds = bench.reference_ms(small / "model.onnx", shapes={}, threads=1)
@@ -183,7 +183,7 @@ def test_a_block_of_a_side_that_is_much_slower_stays_short(
 def test_nothing_around_a_process_tells_the_head_from_the_base(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not even how much memory is free when it starts."""
+    """The memory that is free at its start does not tell them apart either."""
     free = iter(range(64 << 30, 0, -(1 << 30)))
     monkeypatch.setattr(memory_limit, "available_bytes", lambda: next(free))
     bench = PairBench(small, small, tmp_path, 1, Devices(None))

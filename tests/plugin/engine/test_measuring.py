@@ -1,4 +1,4 @@
-"""From candidates to finished batches, with results that are given here."""
+"""The way from candidates to finished batches, with results that are given here."""
 
 from __future__ import annotations
 

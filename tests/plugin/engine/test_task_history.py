@@ -45,7 +45,7 @@ def test_where_all_fit_no_misfits_are_told() -> None:
 
 
 def test_a_default_schedule_that_is_near_is_measured_again_with_the_best() -> None:
-    """Of two looks at equal schedules the luckier one is the faster."""
+    """The luckier one of two looks at equal schedules is the faster."""
     task = history()
     task.is_started = True
     task.enter(candidate(task, 0), timed(0, 1200), 5)

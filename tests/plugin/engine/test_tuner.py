@@ -69,7 +69,7 @@ class Workshop:
     def outcomes(
         self, budget: Budget, lookup: Lookup | None = None, trials: int = 16
     ) -> Iterator[TaskOutcome]:
-        """As they come."""
+        """The outcomes as they come."""
         tasks = [t for t in self.tasks() if "conv" in t.operator]
         planned = tuple(
             PlannedTask(

@@ -69,7 +69,7 @@ def test_what_may_be_a_slow_machine_has_launches_until_their_bounds_answer() -> 
 
 
 def test_a_mode_that_the_launches_to_come_would_prove_is_measured_on() -> None:
-    """So rare a share is answered by no bounds that can be paid for."""
+    """No bounds that can be paid for answer a share so rare."""
     rarer = msgspec.structs.replace(RULE, rare=0.05)
     assert following(quiet(13), make_launches([2.0] * 12), (16, 16), rarer).launch
     assert not following(quiet(13), (*quiet(8), *make_launches([0.7])), (16, 16), rarer).launch

@@ -58,7 +58,7 @@ def test_the_chance_agrees_with_the_bound(effects: list[float], looks: int, cell
 
 @pytest.mark.parametrize("cells", [3, 8])
 def test_of_cells_on_the_margin_hardly_one_family_in_a_hundred_fails(cells: int) -> None:
-    """With half of the cells far over it, which is what gives the others a larger share."""
+    """Half of the cells are far over the margin, which is what gives the others a larger share."""
     random = np.random.default_rng(7)
     families, wrong = 4000, 0
     for _ in range(families):

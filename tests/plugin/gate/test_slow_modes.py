@@ -27,7 +27,7 @@ RARE = 0.2
 
 
 def seen(quiet: int, *slow: float, spread: float = 0.003) -> Seen:
-    """So many starts without a change, and slow ones that only short looks saw."""
+    """A number of starts without a change, and slow ones that only short looks saw."""
     chance = random.Random(3)
     usual = tuple(chance.gauss(0.0, spread) for _ in range(quiet))
     return Seen(effects=(*usual, *slow), paired=usual[:4], worst=WORST, probed=(*usual[4:], *slow))

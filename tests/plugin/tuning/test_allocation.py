@@ -60,7 +60,7 @@ def test_a_heavier_task_never_gets_less_than_a_lighter_one_like_it(
 def test_a_task_that_grows_heavier_keeps_its_share_while_the_same_tasks_matter(
     needs: list[Demand], budget: int, data: st.DataObject
 ) -> None:
-    """Where others cease to matter beside it, the first batches of the rest grow."""
+    """The first batches of the rest grow where others cease to matter beside the task."""
     assume(needs)
     index = data.draw(st.integers(0, len(needs) - 1))
     heavier = list(needs)

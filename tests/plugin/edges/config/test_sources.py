@@ -1,4 +1,4 @@
-"""Where each effective setting comes from."""
+"""The source of each effective setting."""
 
 from __future__ import annotations
 

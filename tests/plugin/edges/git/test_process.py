@@ -159,8 +159,8 @@ def test_replaced_objects_are_read_as_they_were(project: Checkout) -> None:
 
 
 def test_no_setting_starts_a_program(project: Checkout, marking: Path, tmp_path: Path) -> None:
-    """Where they are in the repository's own settings, or the user's, the checkout may say what
-    they run on: by attributes, or because they name a file of the checkout."""
+    """The settings are the repository's own, or the user's: the checkout may say what they run on,
+    by attributes, or because they name a file of the checkout."""
     here = clone(project, tmp_path / "here", "--depth=1")
     hooks = tmp_path / "hooks"
     hooks.mkdir()

@@ -13,8 +13,8 @@ from tunegate.errors import RevisionError
 
 @pytest.fixture
 def origin(tmp_path: Path) -> Checkout:
-    """v1, a commit, v2 with a note, and two commits after it; a tag of
-    something else on the first."""
+    """A repository with v1, a commit, v2 with a note, and two commits after it; a tag of
+    something else is on the first."""
     checkout = new_repository(tmp_path / "origin")
     for message in ("one", "between", "two", "after", "last"):
         checkout.commit({"file": message.encode()}, message)

@@ -45,7 +45,7 @@ class Workshop:
         return self.records(1)[0]
 
     def records(self, count: int, workload: str = "") -> list[TuningRecord]:
-        """Of this very task, or of another one."""
+        """Records of this very task, or of another one."""
         space = DesignSpace(self.function.workload, self.target.target)
         sampled = [space.describe(s.trace) for s in space.sample(count, random.Random(1))]
         return [self._record(schedule, workload) for schedule in sampled if schedule is not None]

@@ -32,7 +32,7 @@ def added() -> Any:
 
 
 def results(candidates: tuple[Candidate, ...]) -> list[Measured]:
-    """As if the innermost factor of the first tile decided all."""
+    """Results in which the innermost factor of the first tile decides all."""
     return [Measured(number=c.number, status="ok", nanoseconds=(time_of(c),)) for c in candidates]
 
 
@@ -48,8 +48,8 @@ def test_the_first_batch_is_the_default_schedule_and_different_others() -> None:
 
 
 def test_what_is_known_from_before_picks_the_first_batch() -> None:
-    """Of a product the innermost loop is over columns: what was measured elsewhere
-    says that it is to be wide."""
+    """The innermost loop of a product is over columns: what was measured
+    elsewhere says that it is to be wide."""
     workload = canonical_workload(product(128, 128, 128))
     informed = TaskSearch(workload, CPU, seed=2, prior=prior_of("llvm")).propose(8, ()).candidates
     assert sum(c.reason == "predicted" for c in informed) >= 6
@@ -91,8 +91,8 @@ def test_nothing_is_proposed_twice() -> None:
 
 
 def test_what_would_keep_the_compiler_busy_is_never_proposed() -> None:
-    """Of the drafts of this product one in twenty has a copy that is unrolled
-    into hundreds of statements."""
+    """One in twenty drafts of this product has a copy that is unrolled into hundreds of
+    statements."""
     mine = search(size=512)
     assert any(mine._features.is_bloated(draft) for draft in mine._drafts.pool([], 512))
     for _ in range(6):

@@ -1,4 +1,5 @@
-"""Of what neighbours offer the likeliest few are tried, in the better of two adaptations."""
+"""The choice among neighbours' schedules: the likeliest few are tried, in
+the better of two adaptations."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ def described(space: DesignSpace, fitting: Sequence[tvm.s_tir.Schedule]) -> list
 
 
 def lanes(schedules: Sequence[Schedule]) -> list[float]:
-    """As if a wide innermost loop over columns was all."""
+    """Scores by which a wide innermost loop over columns is all that counts."""
     tiles = [[v for _, v in schedule.decisions if len(v) > 2] for schedule in schedules]
     return [float(columns[-1]) for _, columns, *_ in tiles]
 

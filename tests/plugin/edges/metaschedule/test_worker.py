@@ -98,7 +98,8 @@ def test_a_wrong_result_stays_wrong(request_of_default: Measure, tmp_path: Path)
 
 
 def test_what_runs_long_and_is_behind_runs_once(request_of_default: Measure) -> None:
-    """Or is the default schedule, whose time decides nothing at a part in a hundred."""
+    """The default schedule runs once, too, because its time decides nothing at a part in a
+    hundred."""
     candidate = msgspec.structs.replace(request_of_default, writes_reference=False)
     unrivalled = msgspec.structs.replace(candidate, loser_ms=float("inf"))
     assert worker._is_hopeless(request_of_default, 50.0)

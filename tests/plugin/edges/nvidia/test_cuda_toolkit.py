@@ -137,7 +137,7 @@ def kernels(module: Any, arch: str) -> str:
 
 
 def architecture(cubin: bytes) -> str:
-    """As the ELF header has it, in the second byte of its flags."""
+    """The architecture by the ELF header, which has it in the second byte of its flags."""
     assert bytes(cubin[:4]) == b"\x7fELF"
     (machine,) = struct.unpack_from("<H", cubin, 18)
     assert machine == EM_CUDA

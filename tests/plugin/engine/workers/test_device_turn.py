@@ -1,4 +1,5 @@
-"""Beside others, each on a core of its own; or alone, with nobody in any slot."""
+"""The two kinds of turns: beside others, each on a core of its own, or
+alone, with nobody in any slot."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_kernels_between_input_and_output_are_captured(
 
 
 class Device(MetaScheduleCompiler):
-    """Where builds with graphs go wrong, and those without too if it `is_broken`."""
+    """A compiler whose builds with graphs go wrong, and those without too if it `is_broken`."""
 
     is_broken = False
 

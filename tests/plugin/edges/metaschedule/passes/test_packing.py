@@ -28,7 +28,7 @@ def copied(extents: tuple[int, ...], value: Callable[[Any], Any] = lambda x: x) 
 
 
 def part(axis: Any, whole: int, stride: int, extent: int) -> Any:
-    """As the compiler writes it."""
+    """A part of an index as the compiler writes it."""
     inner = axis if stride * extent == whole else axis % (stride * extent)
     return inner if stride == 1 else inner // stride
 

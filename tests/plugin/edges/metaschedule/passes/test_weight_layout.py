@@ -41,7 +41,7 @@ def calls(module: Any) -> Counter[str]:
 
 
 def result(module: Any) -> np.ndarray:
-    """Of a function that returns a constant."""
+    """The result of a function that returns a constant."""
     (value, *_) = [v for v in bound_values(module) if hasattr(v, "value")]
     return np.asarray(value.value.numpy())
 
@@ -80,7 +80,7 @@ def test_a_kind_of_number_that_numpy_does_not_have_is_left_to_the_compiler() -> 
 
 @pytest.mark.parametrize("last", [True, False])
 def test_the_tasks_of_a_model_are_the_same(last: bool) -> None:
-    """Also of grouped, strided and transposed convolutions: the
+    """The convolutions include grouped, strided and transposed ones: the
     compiler folds what is left here."""
     module = from_onnx(all_kinds_of_convolutions())
     module = channels_last(module) if last else module

@@ -34,7 +34,8 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
 def test_a_node_that_is_killed_costs_no_candidate(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor does a checkout with modules that have the names of those that the workers import."""
+    """The checkout has modules with the names of those that the workers
+    import, which costs none either."""
     (tmp_path / "checkout").mkdir()
     monkeypatch.chdir(tmp_path / "checkout")
     for name in ("msgspec", "tvm", "numpy"):
