@@ -3,7 +3,7 @@
     PYTHONPATH=.:benchmarks python benchmarks/candidate_filter.py [--trials 48] [--repeats 3]
 
 Three convolutions of light_squeezenet are tuned together, each as if it were alone: the same number
-of trials for all. With the filter off, drafts are taken as they come, of which half are random and
+of trials for all. With the filter off, samples are taken as they come, of which half are random and
 half come from the best so far. Prints the table of docs/benchmarks.md.
 """
 
@@ -75,23 +75,23 @@ def show(rows: dict[bool, list[list[TaskOutcome]]], trials: int) -> None:
             f"{100 * statistics.median(shares):.0f} % |"
         )
     every = [outcome for run in rows[True] for outcome in run]
-    looked = [cost for outcome in every for cost in outcome.ledger if cost.pick == "audit"]
+    looked = [cost for outcome in every for cost in outcome.costs if cost.pick == "audit"]
     wrong = sum(near_best(outcome) for outcome in every)
     print(f"audited: {len(looked)} rejected candidates measured, {wrong} within 2 % of the best")
 
 
 def near_best(outcome: TaskOutcome) -> int:
-    times = [cost.milliseconds for cost in outcome.ledger if cost.milliseconds is not None]
+    times = [cost.milliseconds for cost in outcome.costs if cost.milliseconds is not None]
     return sum(
         cost.milliseconds is not None and cost.milliseconds <= 1.02 * min(times)
-        for cost in outcome.ledger
-        if cost.pick == "audit" and cost.stage == "look"
+        for cost in outcome.costs
+        if cost.pick == "audit" and cost.stage == "quick"
     )
 
 
 def wasted(run: list[TaskOutcome]) -> float:
     """The share of worker seconds in candidates that did not improve the best of their task."""
-    costs = [cost for outcome in run for cost in outcome.ledger if cost.stage == "look"]
+    costs = [cost for outcome in run for cost in outcome.costs if cost.stage == "quick"]
     spent = sum(cost.build_seconds + cost.run_seconds for cost in costs)
     useless = [cost for cost in costs if not cost.improved]
     return sum(cost.build_seconds + cost.run_seconds for cost in useless) / spent

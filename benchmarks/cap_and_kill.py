@@ -41,12 +41,12 @@ LOUD = """
 import sys
 from tunegate.cli import entry
 from tunegate.edges.cache.shared_cache import SharedCache
-hand_in = SharedCache.hand_in
+enqueue = SharedCache.enqueue
 def loudly(self, records):
-    is_taken = hand_in(self, records)
+    is_taken = enqueue(self, records)
     print("handed in", sum(bool(r.template) for r in records), file=sys.stderr, flush=True)
     return is_taken
-SharedCache.hand_in = loudly
+SharedCache.enqueue = loudly
 entry()
 """
 HANDED_IN = re.compile(r"^handed in (\d+)$", re.MULTILINE)

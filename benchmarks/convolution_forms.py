@@ -28,7 +28,7 @@ from stock_model import named_model
 from tvm.s_tir import meta_schedule as ms
 
 from tunegate.edges.metaschedule import space
-from tunegate.edges.metaschedule.algorithm_variants import DIRECT, forms_of
+from tunegate.edges.metaschedule.algorithm_variants import DIRECT, variants_of
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.search import TaskSearch
@@ -70,13 +70,13 @@ def main() -> None:
 
 @contextmanager
 def only_direct() -> Iterator[None]:
-    with patch.object(space, "forms_of", lambda module, kind: forms_of(module, kind)[:1]):
+    with patch.object(space, "variants_of", lambda module, kind: variants_of(module, kind)[:1]):
         yield
 
 
 def convolutions(name: str, scratch: Path) -> list[ModelFunction]:
     found = {f.workload.digest: f for f in imported(named_model(name), scratch / "model")}
-    return [f for f in found.values() if len(forms_of(f.workload.module, "llvm")) > 1]
+    return [f for f in found.values() if len(variants_of(f.workload.module, "llvm")) > 1]
 
 
 def arguments(function: ModelFunction) -> tuple[int, ...]:

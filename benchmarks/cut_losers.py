@@ -25,7 +25,7 @@ from trimmer import Run, Variant, run, switched, trials, weighted
 
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.engine.measuring import _LOSER_FACTOR, _REPEATS
-from tunegate_cache.format.records import SURE_REPEATS, TuningRecord, WorkloadKey
+from tunegate_cache.format.records import CONFIRMED_REPEATS, TuningRecord, WorkloadKey
 
 ALL, WITHOUT = Variant("losers cut short"), Variant("without", cuts_losers=False)
 NEAR = 1.15
@@ -66,8 +66,8 @@ def main() -> None:
 
 def sums(tasks: Sequence[TuningTask], found: Run) -> tuple[float, float]:
     """The sums over the tasks that have both a look and a winner that was measured again."""
-    looks = fastest(found, lambda record: len(record.run_nanoseconds) < SURE_REPEATS)
-    sure = fastest(found, lambda record: len(record.run_nanoseconds) >= SURE_REPEATS)
+    looks = fastest(found, lambda record: len(record.run_nanoseconds) < CONFIRMED_REPEATS)
+    sure = fastest(found, lambda record: len(record.run_nanoseconds) >= CONFIRMED_REPEATS)
     both = [task for task in tasks if task.key in looks and task.key in sure]
     return weighted(both, looks), weighted(both, sure)
 

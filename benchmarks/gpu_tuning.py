@@ -38,7 +38,7 @@ def main() -> None:
         outcomes = tuned(model, GPU, tasks, answers, options.seconds, lambda _: True, scratch)
         spent = time.monotonic() - started
     weights = {task.key: sum(use.weight for use in task.uses) for task in tasks}
-    costs = [cost for outcome in outcomes.values() for cost in outcome.ledger]
+    costs = [cost for outcome in outcomes.values() for cost in outcome.costs]
     before, after = (
         sum(weights[key] * (getattr(o, name) or 0.0) for key, o in outcomes.items())
         for name in ("before_ms", "best_ms")

@@ -41,8 +41,8 @@ def main() -> None:
             percent = SLOWDOWNS[run % len(SLOWDOWNS)]
             started = time.monotonic()
             head = bench.pair(artifact, artifact, slowdown_percent=percent)
-            canary = bench.pair(artifact, artifact)
-            found = launch_until_decided(head, canary, gate, 1, lambda _: None)
+            control = bench.pair(artifact, artifact)
+            found = launch_until_decided(head, control, gate, 1, lambda _: None)
             judged = found.assessed(gate)
             decision: str = judged.decision if judged else "undecided"
             said[percent]["invalid-env" if found.stopped == "disturbed" else decision] += 1

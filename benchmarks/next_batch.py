@@ -89,7 +89,7 @@ def curves(name: str, seconds: float, scratch: Path) -> list[Curve]:
         outcomes = tuned(model, TARGET, tasks, answers, seconds, lambda _: True, scratch)
     found = []
     for task in tasks:
-        looks = [c for c in outcomes[task.key].ledger if c.stage == "look"]
+        looks = [c for c in outcomes[task.key].costs if c.stage == "quick"]
         times = [c.milliseconds or math.inf for c in looks if c.origin != "default"]
         best = np.minimum.accumulate(times).tolist() if times else []
         found.append(Curve(task.flops, task.bytes_moved, best))

@@ -50,15 +50,15 @@ def tune(
     looks: Sequence[float],
     scratch: Path,
     *,
-    donors: Path | None = None,
+    sources: Path | None = None,
     shuffled: bool = False,
     seed: int = 1,
 ) -> Tuned:
-    """Tune for as long as the last of `looks`, with what the cache in `donors` offers."""
+    """Tune for as long as the last of `looks`, with what the cache in `sources` offers."""
     job = ModelJob(file=model, path="m.onnx", shapes={}, target=target)
     compiler = MetaScheduleCompiler(scratch / "compiler", seed=1)
     tasks = imported(compiler, job)
-    found = answers(tasks, donors, scratch)
+    found = answers(tasks, sources, scratch)
     if shuffled:
         found = exchanged(found)
     known: list[tuple[float, TuningRecord]] = []
@@ -121,15 +121,15 @@ def build(
 
 
 def answers(
-    tasks: Sequence[TuningTask], donors: Path | None, scratch: Path
+    tasks: Sequence[TuningTask], sources: Path | None, scratch: Path
 ) -> Mapping[WorkloadKey, Lookup]:
-    if donors is None:
+    if sources is None:
         return {task.key: Miss("absent") for task in tasks}
-    return cache(donors, scratch).lookup([(task.key, task.shape) for task in tasks])
+    return cache(sources, scratch).lookup([(task.key, task.shape) for task in tasks])
 
 
-def cache(donors: Path, scratch: Path) -> SharedCache:
-    config = CacheConfig(url=str(donors.resolve()))
+def cache(sources: Path, scratch: Path) -> SharedCache:
+    config = CacheConfig(url=str(sources.resolve()))
     return SharedCache(config, state=scratch / "state", root=scratch, device=DEVICE)
 
 
@@ -178,11 +178,11 @@ def imported(compiler: MetaScheduleCompiler, job: ModelJob) -> Sequence[TuningTa
     return tasks
 
 
-def publish_donor(
-    model: Path, target: TargetConfig, seconds: float, donors: Path, scratch: Path
+def publish_source(
+    model: Path, target: TargetConfig, seconds: float, sources: Path, scratch: Path
 ) -> int:
-    """Tune a donor and put all its records into the cache."""
-    shared = cache(donors, scratch)
+    """Tune a source model and put all its records into the cache."""
+    shared = cache(sources, scratch)
     tasks = tasks_of(model, target, scratch)
     found = dict.fromkeys((task.key for task in tasks), Miss("absent"))
     outcomes = tuned(model, target, tasks, found, seconds, shared.publish, scratch)

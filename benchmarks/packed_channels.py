@@ -29,7 +29,7 @@ from tvm.tirx import IndexMap
 
 from tunegate.cost_model.prior import prior_of
 from tunegate.edges.metaschedule import space
-from tunegate.edges.metaschedule.algorithm_variants import _convolution, forms_of
+from tunegate.edges.metaschedule.algorithm_variants import _convolution, variants_of
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.search import TaskSearch
@@ -55,7 +55,7 @@ def main() -> None:
     print("|---|--:|--:|--:|--:|")
     sums = [0.0, 0.0]
     # Unfolded images would be another comparison.
-    direct = patch.object(space, "forms_of", lambda module, kind: forms_of(module, kind)[:1])
+    direct = patch.object(space, "variants_of", lambda module, kind: variants_of(module, kind)[:1])
     with tempfile.TemporaryDirectory() as folder, direct:
         for function, other in pairs(options.model, options.tasks, Path(folder)):
             last, blocks = (

@@ -1,9 +1,9 @@
 """End-to-end latency of a model after seconds of tuning: ours, stock's, and ONNX Runtime's.
 
     PYTHONPATH=.:benchmarks python benchmarks/quality.py squeezenet [--looks 60 300] [--runs 3]
-        [--stock FOLDER ... --trials 1000] [--donors resnet50 ... --donor-seconds 120] [--shuffled]
+        [--stock FOLDER ... --trials 1000] [--sources resnet50 ... --source-seconds 120] [--shuffled]
 
-Ours tunes, and what it had after each number of seconds is built; with `--donors` it starts with a
+Ours tunes, and what it had after each number of seconds is built; with `--sources` it starts with a
 cache that those models were tuned into. Stock (`tune_relax` on the same prepared ONNX file, for the
 same target) runs `--trials` trials; folders that hold its database already (stock_model.py) are
 used as they are. All builds are then timed by the same code in fresh processes, in turn. Prints the
@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import onnx
-from our_model import publish_donor, tune
+from our_model import publish_source, tune
 from stock_model import TARGET, build, named_model
 from stock_model import tune as tune_stock
 
@@ -39,8 +39,8 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--stock", type=Path, nargs="+")
     parser.add_argument("--trials", type=int, default=1000)
-    parser.add_argument("--donors", nargs="+", default=[])
-    parser.add_argument("--donor-seconds", type=float, default=120)
+    parser.add_argument("--sources", nargs="+", default=[])
+    parser.add_argument("--source-seconds", type=float, default=120)
     parser.add_argument("--shuffled", action="store_true")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -48,12 +48,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         model = saved(options.model, scratch)
-        donors = scratch / "donors" if options.donors else None
-        for name in options.donors:
-            file, seconds = saved(name, scratch), options.donor_seconds
-            trials = publish_donor(file, TARGET, seconds, scratch / "donors", scratch / f"d-{name}")
-            print(f"donor {name}: {trials} trials in {seconds:g} s", flush=True)
-        builds = our_builds(options, model, donors, scratch)
+        sources = scratch / "sources" if options.sources else None
+        for name in options.sources:
+            file, seconds = saved(name, scratch), options.source_seconds
+            trials = publish_source(
+                file, TARGET, seconds, scratch / "sources", scratch / f"d-{name}"
+            )
+            print(f"source {name}: {trials} trials in {seconds:g} s", flush=True)
+        builds = our_builds(options, model, sources, scratch)
         (like, *_) = next(iter(builds.values()))
         folders = options.stock or [scratch / "stock"]
         builds |= stock_builds(options, folders, model, like, scratch)
@@ -61,7 +63,7 @@ def main() -> None:
 
 
 def our_builds(
-    options: argparse.Namespace, model: Path, donors: Path | None, scratch: Path
+    options: argparse.Namespace, model: Path, sources: Path | None, scratch: Path
 ) -> dict[str, list[Path]]:
     """The builds of each run by what they are called."""
     builds: dict[str, list[Path]] = {}
@@ -73,11 +75,11 @@ def our_builds(
             TARGET,
             options.looks,
             place,
-            donors=donors,
+            sources=sources,
             shuffled=options.shuffled,
             seed=number + 1,
         )
-        print(f"ours: {ours.trials} trials; {ours.transfer} of {ours.tasks} tasks borrowed")
+        print(f"ours: {ours.trials} trials; {ours.transfer} of {ours.tasks} tasks transferred")
         for look, count in ours.unscheduled.items():
             print(f"after {look:g} s: {count} tasks over 1 % on the default schedule", flush=True)
         for look, path in ours.builds.items():

@@ -1,4 +1,4 @@
-"""How many drafts a batch is worth looking at: small and usual batches,
+"""How many samples a batch is worth looking at: small and usual batches,
 chosen from more and from fewer.
 
     PYTHONPATH=.:benchmarks python benchmarks/search_effort.py squeezenet transformer-128
@@ -35,9 +35,9 @@ from tunegate.engine.protocol import Candidate, Schedule
 
 
 class Effort(NamedTuple):
-    """Drafts of a pool, and pools made from the best of the one before."""
+    """Samples of a pool, and pools made from the best of the one before."""
 
-    drafts: int
+    samples: int
     generations: int
 
 
@@ -100,7 +100,7 @@ def first_batch(
     """The first batch without the default schedule, which is measured for the first of them all."""
     search = TaskSearch(function.workload, RESOLVED.target, seed=seed, prior=prior_of("llvm"))
     with (
-        patch.object(search_module, "_POOL", effort.drafts),
+        patch.object(search_module, "_POOL", effort.samples),
         patch.object(search_module, "_GENERATIONS", effort.generations),
     ):
         started = time.process_time()
@@ -118,12 +118,12 @@ def time_of(candidate: Candidate, known: dict[Schedule, float], place: Path) -> 
 
 
 def show(found: dict[tuple[int, Effort], list[Batch]], best: list[float]) -> None:
-    print("| candidates | drafts | generations more | CPU s | best, of the best of all |")
+    print("| candidates | samples | generations more | CPU s | best, of the best of all |")
     print("|--:|--:|--:|--:|--:|")
     for (count, effort), batches in found.items():
         seconds = statistics.median(batch.seconds for batch in batches)
         behind = geometric([b.best_ms / ms for b, ms in zip(batches, best, strict=True)])
-        row = f"| {count} | {effort.drafts} | {effort.generations} "
+        row = f"| {count} | {effort.samples} | {effort.generations} "
         print(f"{row}| {seconds:.2f} | {behind:.3f} |", flush=True)
 
 

@@ -1,14 +1,14 @@
 """What schedules of other models are worth, task by task: the gates of transfer-tuning.
 
     PYTHONPATH=.:benchmarks python benchmarks/transfer.py squeezenet
-        --donors resnet50 zfnet512 bvlc_alexnet
-        [--donor-seconds 80] [--seconds 300]
+        --sources resnet50 zfnet512 bvlc_alexnet
+        [--source-seconds 80] [--seconds 300]
 
-The donors are tuned into an empty cache. The model is tuned without them for `--seconds`, then
+The source models are tuned into an empty cache. The model is tuned without them for `--seconds`, then
 for a tenth of that with them, with those of another class instead, and without any. How much of
 the full speed-up over the default schedule a run has is (full best) / (its best), as in the
-paper; a task counts where it has donors and tuning in full makes it 5 % faster or more. Invalid
-is a borrowed schedule that cannot be applied, does not compile, or computes something else.
+paper; a task counts where it has sources and tuning in full makes it 5 % faster or more. Invalid
+is a transferred schedule that cannot be applied, does not compile, or computes something else.
 Prints the table of docs/benchmarks.md.
 """
 
@@ -22,7 +22,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from our_model import answers, exchanged, publish_donor, tasks_of, tuned
+from our_model import answers, exchanged, publish_source, tasks_of, tuned
 from quality import saved
 from stock_model import TARGET
 
@@ -39,28 +39,28 @@ Outcomes = dict[WorkloadKey, TaskOutcome]
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("model")
-    parser.add_argument("--donors", nargs="+", required=True)
-    parser.add_argument("--donor-seconds", type=float, default=80)
+    parser.add_argument("--sources", nargs="+", required=True)
+    parser.add_argument("--source-seconds", type=float, default=80)
     parser.add_argument("--seconds", type=float, default=300)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     logging.disable(logging.INFO)
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
-        donors = scratch / "donors"
-        for name in options.donors:
+        sources = scratch / "sources"
+        for name in options.sources:
             file = saved(name, scratch)
-            publish_donor(file, TARGET, options.donor_seconds, donors, scratch / f"d-{name}")
+            publish_source(file, TARGET, options.source_seconds, sources, scratch / f"d-{name}")
         model = saved(options.model, scratch)
         tasks = tasks_of(model, TARGET, scratch)
-        found = answers(tasks, donors, scratch)
+        found = answers(tasks, sources, scratch)
         none: dict[WorkloadKey, Lookup] = dict.fromkeys(found, Miss("absent"))
         short = TENTH * options.seconds
         offers = {
-            "no donors, all the time": (none, options.seconds),
-            "donors, a tenth": (found, short),
-            "donors of another class, a tenth": (exchanged(found), short),
-            "no donors, a tenth": (none, short),
+            "no sources, all the time": (none, options.seconds),
+            "sources, a tenth": (found, short),
+            "sources of another class, a tenth": (exchanged(found), short),
+            "no sources, a tenth": (none, short),
         }
         runs = {
             name: tuned(model, TARGET, tasks, offer, seconds, published, scratch / name)
@@ -77,23 +77,23 @@ def published(_: Sequence[TuningRecord]) -> bool:
 def show(name: str, runs: Mapping[str, Outcomes], found: Mapping[WorkloadKey, Lookup]) -> None:
     full = next(iter(runs.values()))
     defaults = {key: default_ms(runs.values(), key) for key in full}
-    borrowing = [key for key, hit in found.items() if isinstance(hit, TransferHit)]
-    counted = [key for key in borrowing if defaults[key] >= LEAST * best_ms(full[key], defaults)]
-    print(f"{len(borrowing)} of {len(found)} tasks have donors; {len(counted)} of these count")
+    transferring = [key for key, hit in found.items() if isinstance(hit, TransferHit)]
+    counted = [key for key in transferring if defaults[key] >= LEAST * best_ms(full[key], defaults)]
+    print(f"{len(transferring)} of {len(found)} tasks have sources; {len(counted)} of these count")
     print(
         f"| {name} | trials | tasks with half of the full speed-up | median share of it "
-        "| borrowed, invalid | slower than the default |"
+        "| transferred, invalid | slower than the default |"
     )
     print("|---|--:|--:|--:|--:|--:|")
     for label, outcomes in runs.items():
         shares = [best_ms(full[k], defaults) / best_ms(outcomes[k], defaults) for k in counted]
         half = sum(share >= HALF for share in shares)
-        borrowed, invalid = borrowed_and_invalid(outcomes.values())
+        transferred, invalid = transferred_and_invalid(outcomes.values())
         slower = sum(is_slower(outcome) for outcome in outcomes.values())
         trials = sum(outcome.trials for outcome in outcomes.values())
         print(
             f"| {label} | {trials} | {half} of {len(counted)} | {statistics.median(shares):.0%} "
-            f"| {borrowed}, {invalid} | {slower} |"
+            f"| {transferred}, {invalid} | {slower} |"
         )
 
 
@@ -108,14 +108,14 @@ def best_ms(outcome: TaskOutcome, defaults: Mapping[WorkloadKey, float]) -> floa
     return defaults[outcome.key] if outcome.best_ms is None else outcome.best_ms
 
 
-def borrowed_and_invalid(outcomes: Iterable[TaskOutcome]) -> tuple[int, int]:
-    borrowed = invalid = 0
+def transferred_and_invalid(outcomes: Iterable[TaskOutcome]) -> tuple[int, int]:
+    transferred = invalid = 0
     for outcome in outcomes:
-        looks = [c for c in outcome.ledger if c.origin == "transfer" and c.stage == "look"]
+        looks = [c for c in outcome.costs if c.origin == "transfer" and c.stage == "quick"]
         misfits = outcome.failures.get("misfit", 0)
-        borrowed += len(looks) + misfits
+        transferred += len(looks) + misfits
         invalid += sum(look.status != "ok" for look in looks) + misfits
-    return borrowed, invalid
+    return transferred, invalid
 
 
 def is_slower(outcome: TaskOutcome) -> bool:

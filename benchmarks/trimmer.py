@@ -201,7 +201,7 @@ def end_ms(tasks: Sequence[TuningTask], run: Run, known: Mapping[WorkloadKey, fl
     best = {task.key: (math.inf, known.get(task.key, 0.0)) for task in tasks}
     for _, record in run.found:
         if record.status == "ok":
-            best[record.key] = min(best[record.key], (record.believed_ms, record.median_ms))
+            best[record.key] = min(best[record.key], (record.shrunk_ms, record.median_ms))
     return weighted(tasks, {key: ms for key, (_, ms) in best.items()})
 
 
@@ -235,7 +235,7 @@ def trials(run: Run) -> int:
 
 
 def wasted(run: Run) -> float:
-    costs = [c for o in run.outcomes.values() for c in o.ledger if c.stage == "look"]
+    costs = [c for o in run.outcomes.values() for c in o.costs if c.stage == "quick"]
     spent = sum(c.build_seconds + c.run_seconds for c in costs)
     return sum(c.build_seconds + c.run_seconds for c in costs if not c.improved) / spent
 
@@ -244,9 +244,9 @@ def audit(run: Run) -> tuple[int, int]:
     """Rejected candidates that were measured, and those of them within 2 % of their task's best."""
     looked = wrong = 0
     for outcome in run.outcomes.values():
-        times = [c.milliseconds for c in outcome.ledger if c.milliseconds is not None]
-        for cost in outcome.ledger:
-            if cost.pick == "audit" and cost.stage == "look":
+        times = [c.milliseconds for c in outcome.costs if c.milliseconds is not None]
+        for cost in outcome.costs:
+            if cost.pick == "audit" and cost.stage == "quick":
                 looked += 1
                 wrong += cost.milliseconds is not None and cost.milliseconds <= LOSS * min(times)
     return looked, wrong

@@ -10,7 +10,7 @@ import msgspec
 
 from tunegate.artifacts.builds import Build
 from tunegate.artifacts.changes import ModelPath, ModelVersion, Revisions, Side
-from tunegate.artifacts.foreign_schedules import AdoptedSchedule, ForeignSchedule
+from tunegate.artifacts.foreign_schedules import ForeignSchedule, ImportedSchedule
 from tunegate.artifacts.measurements import Histogram, Launch
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.outlines import ModelOutline
@@ -113,12 +113,12 @@ class TaskIndex(Protocol):
         ...
 
     def publish(self, records: Sequence[TuningRecord]) -> bool: ...
-    def hand_in(self, records: Sequence[TuningRecord]) -> bool:
+    def enqueue(self, records: Sequence[TuningRecord]) -> bool:
         """Takes records as `publish` does, without waiting for the store: when it returns, they are
         safe on this machine and on their way. Returns False where they will not be stored."""
         ...
 
-    def settle(self, seconds: float) -> int:
+    def flush(self, seconds: float) -> int:
         """How many of the records that were handed in are not stored after so long."""
         ...
 
@@ -170,9 +170,9 @@ class Compiler(Protocol):
         """The best records of each model into a stock MetaSchedule database in its directory."""
         ...
 
-    def adopt(
+    def import_schedules(
         self, jobs: Sequence[ModelJob], foreign: Sequence[ForeignSchedule]
-    ) -> Sequence[AdoptedSchedule]:
+    ) -> Sequence[ImportedSchedule]:
         """The fastest few, by their claims, of those that fit a task of these models exactly."""
         ...
 

@@ -30,7 +30,7 @@ from tunegate.edges.machine.device import ThisMachine
 from tunegate.edges.metaschedule.build_model import record_id
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
-from tunegate_cache.format.records import SURE_REPEATS, ExactHit, TuningRecord
+from tunegate_cache.format.records import CONFIRMED_REPEATS, ExactHit, TuningRecord
 
 pytestmark = pytest.mark.e2e
 
@@ -157,8 +157,8 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
 
 def careful(record: TuningRecord) -> TuningRecord:
     """The record as if it had been measured often enough to be believed."""
-    times = record.run_nanoseconds * SURE_REPEATS
-    return msgspec.structs.replace(record, run_nanoseconds=times[:SURE_REPEATS])
+    times = record.run_nanoseconds * CONFIRMED_REPEATS
+    return msgspec.structs.replace(record, run_nanoseconds=times[:CONFIRMED_REPEATS])
 
 
 def forged(record: TuningRecord, like: TuningRecord) -> TuningRecord:

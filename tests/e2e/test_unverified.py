@@ -16,7 +16,7 @@ COMPILED = (
 pytestmark = pytest.mark.e2e
 
 
-def test_borrowed_schedules_without_a_budget_are_said_to_be_unverified(tmp_path: Path) -> None:
+def test_transferred_schedules_without_a_budget_are_said_to_be_unverified(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path / "w", CONFIG.replace("trials: 2", "trials: 4") + COMPILED)
     tuned = workspace.tunegate("run")
     assert tuned.returncode == 0, tuned.stderr
@@ -28,9 +28,9 @@ def test_borrowed_schedules_without_a_budget_are_said_to_be_unverified(tmp_path:
     assert verdict["tuning"]["trials"] == 0
     assert verdict["tuning"]["transfer"] >= 1
     report = (workspace.root / ".tunegate" / "report.md").read_text()
-    assert "run a borrowed schedule that is unverified" in report
+    assert "run a transferred schedule that is unverified" in report
     measured = json.loads((workspace.root / ".tunegate" / "measurements.json").read_text())
     tasks = measured["builds"][0]["head"]["tasks"]
-    borrowed = [task for task in tasks if task["source"] == "transfer"]
-    assert borrowed
-    assert all(not task["verified"] and task["ms"] is None for task in borrowed)
+    transferred = [task for task in tasks if task["source"] == "transfer"]
+    assert transferred
+    assert all(not task["verified"] and task["ms"] is None for task in transferred)

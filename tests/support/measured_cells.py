@@ -57,7 +57,7 @@ def make_measurement(effects: Sequence[float] = (), **changes: object) -> CellMe
     fields = {
         "cell": CELL,
         "launches": make_launches(effects),
-        "looks": (4, 6, 9) if effects else (),
+        "analyses": (4, 6, 9) if effects else (),
         "stopped": "decided",
         "seconds": 1.0,
         "probes": make_probes(effects, 15) if effects else (),

@@ -36,15 +36,15 @@ def _outcome(row: TaskRow) -> TaskOutcome:
         stopped=row.stopped,
         failures={"compile": 2, "timeout": 1} if row.trials else {},
         search_seconds=row.trials * 0.02,
-        ledger=_costs(row),
+        costs=_costs(row),
     )
 
 
 def _costs(row: TaskRow) -> tuple[CandidateCost, ...]:
     """Every third candidate is better than the one before; the last is measured again."""
-    looks = tuple(
+    quick = tuple(
         CandidateCost(
-            stage="look",
+            stage="quick",
             origin="search",
             pick="audit" if number % 10 == 9 else "predicted",
             status="compile" if number == 5 else "ok",
@@ -56,6 +56,6 @@ def _costs(row: TaskRow) -> tuple[CandidateCost, ...]:
         for number in range(row.trials)
     )
     careful = (
-        msgspec.structs.replace(cost, stage="confirm", improved=False) for cost in looks[-1:]
+        msgspec.structs.replace(cost, stage="confirm", improved=False) for cost in quick[-1:]
     )
-    return (*looks, *careful)
+    return (*quick, *careful)

@@ -163,7 +163,7 @@ def measurement(compared: Comparison, **fields: object) -> CellMeasurement:
     wanted = {
         "cell": compared.cell,
         "launches": launches,
-        "looks": (4, 6),
+        "analyses": (4, 6),
         "stopped": compared.stopped,
         "seconds": 7.5 * len(launches) + 2,
         "head_ms": compared.head_ms,

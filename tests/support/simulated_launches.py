@@ -67,10 +67,15 @@ class SimulatedBench:
     within_spread, start_seconds, pair_seconds = 0.01, 0.0, 0.0
 
     def __init__(
-        self, noise: Noise, looks: Sequence[Sequence[Launch]], scenario: Scenario, chance: Chance
+        self, noise: Noise, recorded: Sequence[Sequence[Launch]], scenario: Scenario, chance: Chance
     ) -> None:
-        self._noise, self._looks, self._scenario, self._chance = noise, looks, scenario, chance
-        self._at = int(chance.integers(len(looks)))
+        self._noise, self._recorded, self._scenario, self._chance = (
+            noise,
+            recorded,
+            scenario,
+            chance,
+        )
+        self._at = int(chance.integers(len(recorded)))
         self.starts = 0
 
     def launch(self, pairs: int) -> Launch:
@@ -81,16 +86,16 @@ class SimulatedBench:
 
     def probes(self, count: int, far: Far) -> Generator[Launch]:
         for number in range(count):
-            looks = self._next()
+            analyses = self._next()
             base, head = self._scenario.factors(self.starts, self._chance)
             self.starts += 1
             start = self._noise.start_seconds * (1.25 if number % 4 == 0 else 1.0)
-            seen = [_scaled(x, base, head, start + x.pairs * _PAIR_SECONDS) for x in looks]
+            seen = [_scaled(x, base, head, start + x.pairs * _PAIR_SECONDS) for x in analyses]
             yield next((each for each in seen if not _is_far(each, far)), seen[-1])
 
     def _next(self) -> Sequence[Launch]:
-        self._at = (self._at + 1) % len(self._looks)
-        return self._looks[self._at]
+        self._at = (self._at + 1) % len(self._recorded)
+        return self._recorded[self._at]
 
 
 class Gate(msgspec.Struct, frozen=True):
@@ -106,13 +111,13 @@ def gates(
     """Whole gates, each from a random launch on."""
     chance = np.random.default_rng(seed)
     quiet = noise.with_inside(None)
-    looks = noise.with_inside(scenario.inside)
-    same = Scenario(name="canary", mean_percent=0.0)
+    analyses = noise.with_inside(scenario.inside)
+    same = Scenario(name="control", mean_percent=0.0)
     found = []
     for _ in range(count):
-        bench = SimulatedBench(noise, looks, scenario, chance)
-        canary = SimulatedBench(noise, quiet, same, chance)
-        done = launch_until_decided(bench, canary, config, 1, lambda far: None)
+        bench = SimulatedBench(noise, analyses, scenario, chance)
+        control = SimulatedBench(noise, quiet, same, chance)
+        done = launch_until_decided(bench, control, config, 1, lambda far: None)
         found.append(_gate(done, config))
     return found
 

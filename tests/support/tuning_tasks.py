@@ -17,7 +17,7 @@ from tunegate.artifacts.tasks import (
     TuningTask,
 )
 from tunegate_cache.format.records import (
-    SURE_REPEATS,
+    CONFIRMED_REPEATS,
     DeviceFingerprint,
     ExactHit,
     Lookup,
@@ -69,7 +69,7 @@ def make_record(
     milliseconds: float = 1.0,
     target: str = "cpu",
     at: int = 1,
-    times: int = SURE_REPEATS,
+    times: int = CONFIRMED_REPEATS,
 ) -> TuningRecord:
     return TuningRecord(
         key=key_of(name, target),
@@ -89,7 +89,7 @@ def exact(name: str = "conv2d", *, milliseconds: float = 1.0, target: str = "cpu
 
 
 def transfer(distance: float = 1.0) -> TransferHit:
-    return TransferHit((key_of("donor"),), distance, (make_record("donor"),))
+    return TransferHit((key_of("source"),), distance, (make_record("source"),))
 
 
 def make_planned(task: TuningTask, lookup: Lookup | None = None, *, trials: int = 8) -> PlannedTask:

@@ -13,12 +13,12 @@ import msgspec
 Decision = tuple[int, tuple[int, ...]]
 """(index of a sampling instruction in the template, the integers it decided)."""
 
-SURE_REPEATS = 5
+CONFIRMED_REPEATS = 5
 """Times from which on a candidate counts as measured with care. A search looks at each candidate
 with fewer, and measures what may win again."""
-SURE_MS = 1000.0
+CONFIRMED_MS = 1000.0
 """What takes this long is its own average: once is enough."""
-LUCK = 1.1
+WINNERS_CURSE = 1.1
 """How much faster than it is the best of many brief looks may have seemed."""
 
 MissReason = Literal["absent", "corrupt", "rejected", "store-unavailable", "off"]
@@ -97,16 +97,16 @@ class TuningRecord(msgspec.Struct, frozen=True, kw_only=True):
         return (times[middle - 1] + times[middle]) / 2e6
 
     @property
-    def is_sure(self) -> bool:
+    def is_confirmed(self) -> bool:
         """Measured with care, and not only looked at."""
         times = self.run_nanoseconds
-        return len(times) >= SURE_REPEATS or (len(times) > 0 and self.median_ms > SURE_MS)
+        return len(times) >= CONFIRMED_REPEATS or (len(times) > 0 and self.median_ms > CONFIRMED_MS)
 
     @property
-    def believed_ms(self) -> float:
+    def shrunk_ms(self) -> float:
         """What candidates are ranked by. The fastest of many looks is the luckiest of them: it
         comes before what was measured with care only if it is faster by more than luck."""
-        return self.median_ms if self.is_sure else LUCK * self.median_ms
+        return self.median_ms if self.is_confirmed else WINNERS_CURSE * self.median_ms
 
 
 class ExactHit(msgspec.Struct, frozen=True, tag="exact"):
@@ -123,10 +123,10 @@ class ExactHit(msgspec.Struct, frozen=True, tag="exact"):
 class TransferHit(msgspec.Struct, frozen=True, tag="transfer"):
     """Records of the nearest shapes of the same skeleton and target, nearest first.
 
-    `distance` is the sum over the extents of |log2 ours - log2 theirs| of the nearest donor.
+    `distance` is the sum over the extents of |log2 ours - log2 theirs| of the nearest source.
     """
 
-    donors: tuple[WorkloadKey, ...]
+    source_workloads: tuple[WorkloadKey, ...]
     distance: float
     records: tuple[TuningRecord, ...]
     failures: tuple[TuningRecord, ...] = ()

@@ -1,7 +1,7 @@
 """Gather the segments of a group into archives, and the best of them into a snapshot.
 
 Any number may run, anywhere, at any time, and die at any step: objects are immutable, HEAD is moved
-by compare-and-swap, and an archive whose HEAD was lost is adopted by the next compaction, so that
+by compare-and-swap, and an archive whose HEAD was lost is recovered by the next compaction, so that
 the protocol is right even on a store whose conditions do not work. Nothing is deleted here.
 """
 
@@ -33,7 +33,7 @@ _WINDOW = 64
 
 class Compaction(msgspec.Struct, frozen=True, kw_only=True):
     """`moved` means that another compaction was faster: what this one gathered is not lost.
-    `adopted` is the number of archives of earlier compactions that no HEAD referred to."""
+    `recovered` is the number of archives of earlier compactions that no HEAD referred to."""
 
     group: Group
     status: Literal["compacted", "nothing new", "moved"]
@@ -41,7 +41,7 @@ class Compaction(msgspec.Struct, frozen=True, kw_only=True):
     segments: int = 0
     records: int = 0
     workloads: int = 0
-    adopted: int = 0
+    recovered: int = 0
     problems: tuple[str, ...] = ()
 
 
@@ -219,8 +219,8 @@ class Compactor:
             self._store.move_pointer(self._group.head, body, current.tag)
         except PointerMovedError:
             return self._report("moved", version)
-        adopted = len(set(orphans) - self._lost)
-        return self._report("compacted", version, len(gathered), hot.added, workloads, adopted)
+        recovered = len(set(orphans) - self._lost)
+        return self._report("compacted", version, len(gathered), hot.added, workloads, recovered)
 
     def _readable(self, old: Head | None, new: Sequence[str]) -> tuple[str, ...]:
         """The entries without those that turned out to be lost when everything was read."""
@@ -245,7 +245,7 @@ class Compactor:
         segments: int = 0,
         records: int = 0,
         workloads: int = 0,
-        adopted: int = 0,
+        recovered: int = 0,
     ) -> Compaction:
         return Compaction(
             group=self._group,
@@ -254,6 +254,6 @@ class Compactor:
             segments=segments,
             records=records,
             workloads=workloads,
-            adopted=adopted,
+            recovered=recovered,
             problems=tuple(self._problems),
         )

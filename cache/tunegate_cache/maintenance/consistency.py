@@ -85,7 +85,7 @@ def _orphans(group: Group, listing: Listing, head: Head) -> Iterator[Flaw]:
     referenced = {*head.referenced(group), *(gone.name for gone in head.unreferenced)}
     for name in listing.archives:
         if name not in referenced:
-            what = "no HEAD refers to it; the next compaction adopts it"
+            what = "no HEAD refers to it; the next compaction recovers it"
             yield Flaw(group=group, kind="orphan", name=name, what=what)
 
 

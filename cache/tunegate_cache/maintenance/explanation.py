@@ -34,7 +34,7 @@ class Neighbour(msgspec.Struct, frozen=True, kw_only=True):
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """`differs` is the first key that no record shares with the task: `nothing` is an exact hit,
     `trust` that only the run's own zone has records, which it does not trust, `status` means that
-    only failures are known, `extents` that shapes can be borrowed from."""
+    only failures are known, `extents` that shapes can be transferred from."""
 
     differs: Differs
     detail: str

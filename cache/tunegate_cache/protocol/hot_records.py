@@ -45,7 +45,7 @@ class HotRecords:
 
 
 def shape_to_teach(records: Iterable[StoredRecord]) -> WorkloadShape | None:
-    """The shape of a workload with at least one schedule that others can borrow."""
+    """The shape of a workload with at least one schedule that others can transfer."""
     usable = (s.record for s in records if s.record.status == "ok" and s.record.template)
     return next((record.shape for record in usable), None)
 
@@ -81,4 +81,4 @@ def _order(stored: StoredRecord) -> tuple[object, ...]:
     record = stored.record
     if record.status != "ok":
         return 1, -record.measured_at, stored.text
-    return 0, record.believed_ms, stored.text
+    return 0, record.shrunk_ms, stored.text

@@ -55,18 +55,18 @@ class RecordIndex:
         teaches nothing."""
         others = self._shapes.get((shape.skeleton, key.target), {}).items()
         candidates = ((workload, other.extents) for workload, other in others)
-        donors = [
-            (distance, donor, records)
+        sources = [
+            (distance, source, records)
             for distance, workload in nearest(shape.extents, candidates)
-            if (donor := WorkloadKey(workload, key.target)) != key
-            and (records := self._best(donor, RECORDS_OF_EACH, with_default=False))
+            if (source := WorkloadKey(workload, key.target)) != key
+            and (records := self._best(source, RECORDS_OF_EACH, with_default=False))
         ]
-        if not donors:
+        if not sources:
             return None
         return TransferHit(
-            donors=tuple(donor for _, donor, _ in donors),
-            distance=donors[0][0],
-            records=tuple(record for _, _, records in donors for record in records),
+            source_workloads=tuple(source for _, source, _ in sources),
+            distance=sources[0][0],
+            records=tuple(record for _, _, records in sources for record in records),
             failures=self.failures(key),
         )
 
@@ -99,7 +99,7 @@ class RecordIndex:
         return self._is_ours(record), record.measured_at, tie
 
     def _fastest_first(self, record: TuningRecord) -> tuple[object, ...]:
-        return not self._is_ours(record), record.believed_ms, record.template, record.decisions
+        return not self._is_ours(record), record.shrunk_ms, record.template, record.decisions
 
     def _is_ours(self, record: TuningRecord) -> bool:
         ours, theirs = self._device, record.device

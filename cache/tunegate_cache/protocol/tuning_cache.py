@@ -161,9 +161,9 @@ class TuningCache:
         self._count(len(records) if stored else 0, is_all=stored)
         return stored
 
-    def hand_in(self, records: Sequence[TuningRecord]) -> bool:
+    def enqueue(self, records: Sequence[TuningRecord]) -> bool:
         """As `publish`, without waiting for the store: when this returns, the records are safe on
-        this machine and on their way. False where they will not be stored. `settle` in the end."""
+        this machine and on their way. False where they will not be stored. `flush` in the end."""
         if not self._takes(records):
             return not records
         for pending in self._kept(records):
@@ -171,7 +171,7 @@ class TuningCache:
         self._handed_in += len(records)
         return True
 
-    def settle(self, seconds: float) -> int:
+    def flush(self, seconds: float) -> int:
         """How many of the records that were handed in are not stored after so long: they wait on
         this machine for the next run."""
         started = self._monotonic()

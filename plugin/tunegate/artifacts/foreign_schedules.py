@@ -28,7 +28,7 @@ class ForeignSchedule(msgspec.Struct, frozen=True, kw_only=True):
         return statistics.median(self.run_nanoseconds) / 1e6
 
 
-class AdoptedSchedule(msgspec.Struct, frozen=True, kw_only=True):
+class ImportedSchedule(msgspec.Struct, frozen=True, kw_only=True):
     """A foreign schedule as decisions under a template of our own task `key`; `number` is its place
     in the list that was given."""
 

@@ -69,15 +69,15 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
 
 class CellMeasurement(msgspec.Struct, frozen=True, kw_only=True):
     """`reference_ms` is ONNX Runtime on the head model, for the reference column only; `task_ms` is
-    what each operator takes in one inference, measured inside the model. `canaries` are effects of
-    the base against itself. It is `disturbed` where too many launches were, or two canaries.
+    what each operator takes in one inference, measured inside the model. `controls` are effects of
+    the base against itself. It is `disturbed` where too many launches were, or two controls.
     `alone` are the latencies of a head without a base, where an objective asks for them. `probes`
     are short looks at more starts of the head, which only count for slow launches; `starts` says at
     how many starts that question was answered, twice at most."""
 
     cell: Cell
     launches: tuple[Launch, ...]
-    looks: tuple[int, ...]
+    analyses: tuple[int, ...]
     stopped: Literal[
         "decided",
         "budget",
@@ -93,7 +93,7 @@ class CellMeasurement(msgspec.Struct, frozen=True, kw_only=True):
     reference_ms: float | None = None
     task_ms: dict[Side, dict[str, float]] = {}
     notes: tuple[str, ...] = ()
-    canaries: tuple[float, ...] = ()
+    controls: tuple[float, ...] = ()
     alone: Histogram | None = None
     metric: Metric | None = None
     probes: tuple[Launch, ...] = ()
@@ -104,7 +104,7 @@ class MeasurementRun(msgspec.Struct, frozen=True, kw_only=True):
     """The content of `measurements.json`. `seed` is what the inputs and the order of all
     measurements came from, in digits: JSON numbers of 64 bits are rounded by many who read them."""
 
-    schema: Literal[1] = 1
+    schema: Literal[2] = 2
     device: DeviceFingerprint
     builds: tuple[CellBuilds, ...]
     cells: tuple[CellMeasurement, ...]

@@ -26,13 +26,13 @@ Stopped = Literal[
 class CandidateCost(msgspec.Struct, frozen=True, kw_only=True):
     """A line of the ledger: one candidate at one stage, and what it took.
 
-    `stage` is `look` for the first measurement and `confirm` for the careful second one; `pick`
+    `stage` is `quick` for the first measurement and `confirm` for the careful second one; `pick`
     says why the candidate was tried, `audit` meaning that the filter had rejected it. The seconds
     are a worker's; `milliseconds` is the time that was measured, None where the candidate failed.
     `improved` is whether the task's best time fell.
     """
 
-    stage: Literal["look", "confirm"]
+    stage: Literal["quick", "confirm"]
     origin: Source
     pick: Literal["given", "random", "predicted", "audit"]
     status: RecordStatus
@@ -47,8 +47,8 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
     `before_ms` is the best time known before (the default schedule where nothing was), `best_ms`
     the best now; both per call, None if never measured. `failures` counts candidates by cause;
-    `misfit` are borrowed schedules that this task cannot have.
-    `search_seconds` were spent on finding candidates; `ledger` has what each of them cost.
+    `misfit` are transferred schedules that this task cannot have.
+    `search_seconds` were spent on finding candidates; `costs` has what each of them cost.
     """
 
     key: WorkloadKey
@@ -64,14 +64,14 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True):
     failures: dict[str, int] = {}
     detail: str = ""
     search_seconds: float = 0.0
-    ledger: tuple[CandidateCost, ...] = ()
+    costs: tuple[CandidateCost, ...] = ()
 
 
 class TuningOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """The content of `outcome-<shard>.json`. `plan` is the digest of the plan that the shard is of.
     `curve` is (seconds spent, estimated end-to-end ms) over time."""
 
-    schema: Literal[1] = 1
+    schema: Literal[2] = 2
     shard: int
     target: str
     tasks: tuple[TaskOutcome, ...]

@@ -66,7 +66,7 @@ class TuningPlan(msgspec.Struct, frozen=True, kw_only=True):
     before anything is spent; `saved` is how much more it would be under the same budget if
     the cache had no exact records."""
 
-    schema: Literal[1] = 1
+    schema: Literal[2] = 2
     changes: ChangeSet
     resolution: Resolution
     shards: tuple[Shard, ...]

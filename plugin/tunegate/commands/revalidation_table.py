@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tunegate.commands.table import show_lines, show_table
-from tunegate.revalidation.candidates import Elected
+from tunegate.revalidation.challenges import Revalidated
 
 
-def show_election(title: str, results: Sequence[Elected]) -> None:
+def show_revalidation(title: str, results: Sequence[Revalidated]) -> None:
     show_table(
         title,
         ("task", "", "claimed ms", "measured ms", "beside it ms", ""),
@@ -19,7 +19,7 @@ def show_election(title: str, results: Sequence[Elected]) -> None:
                 f"{result.claimed_ms:.4g}",
                 _milliseconds(result.measured_ms),
                 _milliseconds(result.incumbent_ms),
-                "not what was claimed" if result.is_lie else "",
+                "not what was claimed" if result.is_implausible else "",
             )
             for result in results
         ),

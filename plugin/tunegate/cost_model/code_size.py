@@ -1,4 +1,4 @@
-"""What a draft becomes as code, before anything is lowered: what would keep
+"""What a sample becomes as code, before anything is lowered: what would keep
 the compiler busy is not tried.
 
 Trimmer (IEEE CLOUD 2022) rejects candidates by a model of their cost alone; that some need a

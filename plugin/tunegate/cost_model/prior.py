@@ -35,7 +35,7 @@ class Prior:
         self._tasks = tasks
 
     def ratios(self, rows: Sequence[Sequence[float]]) -> np.ndarray:
-        """Expected of drafts, whose rows begin with the columns of their loop nest; one without a
+        """Expected of samples, whose rows begin with the columns of their loop nest; one without a
         nest is as good as the mean."""
         trees, mean = self._fitted
         columns = np.array(rows, dtype=np.float32)[:, :NEST_COLUMNS]

@@ -1,4 +1,4 @@
-"""A cheap score for drafts: boosted trees on what one task has measured so far, on top
+"""A cheap score for samples: boosted trees on what one task has measured so far, on top
 of what is known from before."""
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Surrogate:
         self._milliseconds.append(milliseconds)
 
     def score(self) -> Score | None:
-        """Fit, and say what tells good drafts from others; None until there is evidence that
+        """Fit, and say what tells good samples from others; None until there is evidence that
         it means anything. `evidence` is the rank correlation of predictions with measurements
         that they were not fitted to."""
         times = [t for t in self._milliseconds if t is not None]

@@ -13,7 +13,7 @@ _TIMES_THE_SLOWEST, _MIN_SECONDS = 3.0, 5.0
 
 
 def cost_of(
-    stage: Literal["look", "confirm"], candidate: Candidate, measured: Measured, *, improved: bool
+    stage: Literal["quick", "confirm"], candidate: Candidate, measured: Measured, *, improved: bool
 ) -> CandidateCost:
     return CandidateCost(
         stage=stage,

@@ -14,7 +14,7 @@ from tunegate.engine.parallel_check import believed, to_check
 from tunegate.engine.parallelism import Parallelism
 from tunegate.engine.protocol import Candidate, Measure, Measured
 from tunegate.engine.task_history import TaskHistory
-from tunegate_cache.format.records import SURE_REPEATS
+from tunegate_cache.format.records import CONFIRMED_REPEATS
 
 _REPEATS = 3
 _REPEAT_MS, _CAREFUL_REPEAT_MS = 10, 30
@@ -106,7 +106,7 @@ class Measuring:
             reference=str(self._directory / f"{candidate.workload[:32]}.npy"),
             writes_reference=candidate.origin == "default",
             loser_ms=float("inf") if best is None else _LOSER_FACTOR * best,
-            repeats=SURE_REPEATS if is_careful else _REPEATS,
+            repeats=CONFIRMED_REPEATS if is_careful else _REPEATS,
             seed=self._seed,
             repeat_ms=_CAREFUL_REPEAT_MS if is_careful else _REPEAT_MS,
             at_once=at_once,

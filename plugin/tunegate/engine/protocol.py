@@ -6,7 +6,7 @@ import statistics
 
 import msgspec
 
-from tunegate.artifacts.foreign_schedules import AdoptedSchedule, ForeignSchedule
+from tunegate.artifacts.foreign_schedules import ForeignSchedule, ImportedSchedule
 from tunegate.artifacts.tasks import Source, TuningTask
 from tunegate.config import TargetConfig
 from tunegate.engine.workers.device_slots import Place
@@ -172,7 +172,7 @@ class ListTasks(msgspec.Struct, frozen=True, tag="tasks", kw_only=True):
 
 class BuildModel(msgspec.Struct, frozen=True, tag="build", kw_only=True):
     """A request to build a model. With `cuda_graphs` the kernels between input and output of a GPU
-    are launched as one. Borrowed schedules are tried in the model on the inputs of `seed`."""
+    are launched as one. Transferred schedules are tried in the model on the inputs of `seed`."""
 
     model: ModelFile
     target: TargetConfig
@@ -194,7 +194,7 @@ class ExportDatabase(msgspec.Struct, frozen=True, tag="export", kw_only=True):
     scratch: str
 
 
-class AdoptSchedules(msgspec.Struct, frozen=True, tag="adopt", kw_only=True):
+class ImportSchedules(msgspec.Struct, frozen=True, tag="import", kw_only=True):
     """Find the foreign schedules that fit a template of one of the model's functions."""
 
     model: ModelFile
@@ -222,7 +222,7 @@ class BuiltFunction(msgspec.Struct, frozen=True, kw_only=True):
 
 class Built(msgspec.Struct, frozen=True, tag="built", kw_only=True):
     """`reference` is the ONNX file whose outputs the build must have; `dropped` are labels of
-    kernels whose borrowed schedule was slower inside the model than the default one."""
+    kernels whose transferred schedule was slower inside the model than the default one."""
 
     key: str
     reference: str
@@ -239,9 +239,9 @@ class Exported(msgspec.Struct, frozen=True, tag="exported", kw_only=True):
     misfits: tuple[str, ...]
 
 
-class Adopted(msgspec.Struct, frozen=True, tag="adopted"):
-    schedules: tuple[AdoptedSchedule, ...]
+class Imported(msgspec.Struct, frozen=True, tag="imported"):
+    schedules: tuple[ImportedSchedule, ...]
 
 
-CompileRequest = ListTasks | BuildModel | ExportDatabase | AdoptSchedules
-CompileReply = Tasks | Built | Exported | Adopted | Failed
+CompileRequest = ListTasks | BuildModel | ExportDatabase | ImportSchedules
+CompileReply = Tasks | Built | Exported | Imported | Failed

@@ -10,7 +10,7 @@ from tunegate.artifacts.outcomes import CandidateCost, Stopped, TaskOutcome
 from tunegate.artifacts.plans import PlannedTask
 from tunegate.artifacts.tasks import Source as Origin
 from tunegate.engine.candidate_cost import cost_of, patience_seconds
-from tunegate.engine.known_before import KEPT_IN_OUTCOME, KnownBefore, schedule_of
+from tunegate.engine.prior_results import KEPT_IN_OUTCOME, PriorResults, schedule_of
 from tunegate.engine.protocol import DEFAULT, Candidate, Measured, Schedule
 from tunegate.tuning.claims import CHECKED
 from tunegate.tuning.expected_time import starting_state
@@ -41,7 +41,7 @@ class TaskHistory:
         source: Provenance,
     ) -> None:
         self.planned = planned
-        self.before = KnownBefore(planned, device, toolchain)
+        self.before = PriorResults(planned, device, toolchain)
         self._prior = starting_state(planned, "cuda" if device.kind == "cuda" else "llvm")
         self.task = planned.resolved.task
         self._device, self._toolchain, self._source = device, toolchain, source
@@ -108,7 +108,7 @@ class TaskHistory:
         if measured.status == "ok":
             self._accept(candidate, record)
         improved = self.best_ms is not None and (before is None or self.best_ms < before)
-        self._costs.append(cost_of("look", candidate, measured, improved=improved))
+        self._costs.append(cost_of("quick", candidate, measured, improved=improved))
         return record
 
     def note_proposal(self, seconds: float, misfits: int) -> None:
@@ -222,7 +222,7 @@ class TaskHistory:
             failures=dict(self._failures + Counter(misfit=self._misfits)),
             detail=self._detail,
             search_seconds=self.search_seconds,
-            ledger=tuple(self._costs),
+            costs=tuple(self._costs),
         )
 
     def _origin_of(self, best: list[TuningRecord]) -> Origin:

@@ -25,7 +25,7 @@ def after_pass(found: Assessment, starts: tuple[int, ...], launches: int, rule: 
     if "fail" in decisions:
         return Next(starts=starts)
     if "undecided" in decisions:
-        return Next(launch=launches < rule.looks[-1], starts=starts)
+        return Next(launch=launches < rule.analyses[-1], starts=starts)
     return _about_modes(found, starts, launches, rule) if rule.rare else Next()
 
 
@@ -39,7 +39,7 @@ def _about_modes(found: Assessment, starts: tuple[int, ...], launches: int, rule
     if not starts and made < first:
         return Next(probes=first - made, starts=(first,))
     planned = starts or (made,)
-    left = rule.looks[-1] - launches
+    left = rule.analyses[-1] - launches
     if len(planned) == 1:
         planned = (planned[0], _second(found, rule, made + left) or made)
     may_pass = made < planned[1] or launches < _bounded_by(rule)
@@ -55,13 +55,13 @@ def _second(found: Assessment, rule: Rule, most: int) -> int | None:
 def _bounded_by(rule: Rule) -> int:
     """The look whose bounds answer by themselves; 0 where it cannot be paid for."""
     wanted = starts_needed(rule.rare, SECOND_ERROR)
-    return next((look for look in rule.looks if look >= wanted), 0)
+    return next((size for size in rule.analyses if size >= wanted), 0)
 
 
 def _may_fail(found: Assessment, rule: Rule) -> bool:
     """Whether the launches that there may be would likely prove that
     the mean is over the margin."""
     seen = found.modes[0]
-    likely = bounds(seen.effects, looks=len(rule.looks), cells=rule.cells)
-    projected = projected_launches(likely, rule.margin, looks=len(rule.looks))
-    return likely.center > rule.margin and projected is not None and projected <= rule.looks[-1]
+    likely = bounds(seen.effects, analyses=len(rule.analyses), cells=rule.cells)
+    projected = projected_launches(likely, rule.margin, analyses=len(rule.analyses))
+    return likely.center > rule.margin and projected is not None and projected <= rule.analyses[-1]

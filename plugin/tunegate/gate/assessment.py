@@ -12,7 +12,7 @@ from tunegate.gate.counting import counted, left_out
 from tunegate.gate.decision import Bounds, Decision, bounds, decide
 from tunegate.gate.histogram import total
 from tunegate.gate.inside import inside, mean_effects
-from tunegate.gate.sequential import Rule, last_look
+from tunegate.gate.sequential import Rule, last_analysis
 from tunegate.gate.slow_modes import (
     POINTS_PERCENT,
     Seen,
@@ -56,12 +56,12 @@ def assess(
     """The assessment, or None where there is no interval. `starts` are the numbers of starts at
     which slow modes were asked about: the second answer has the rest of the error."""
     undisturbed = counted(launches, rule.margin)
-    decisive = undisturbed[: last_look(len(undisturbed), rule.looks)]
+    decisive = undisturbed[: last_analysis(len(undisturbed), rule.analyses)]
     if not _have_a_spread(decisive):
         return None
-    looks = len(rule.looks)
-    found = bounds([launch.effect for launch in decisive], looks=looks, cells=rule.cells)
-    tests = inside(decisive, margin=rule.tail_margin, looks=looks, cells=rule.cells)
+    analyses = len(rule.analyses)
+    found = bounds([launch.effect for launch in decisive], analyses=analyses, cells=rule.cells)
+    tests = inside(decisive, margin=rule.tail_margin, analyses=analyses, cells=rule.cells)
     median = decide(found, rule.margin)
     second = starts[1] if len(starts) > 1 else None
     modes = tuple(

@@ -41,15 +41,15 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def bounds(
-    effects: Sequence[float], *, looks: int, cells: int, fail_error: float = FAIL_ERROR
+    effects: Sequence[float], *, analyses: int, cells: int, fail_error: float = FAIL_ERROR
 ) -> Bounds:
-    """Bounds after these launches, for `looks` planned looks and `cells` cells gated together.
+    """Bounds after these launches, for `analyses` planned analyses and `cells` cells gated together.
 
     FAIL is corrected for the number of cells (one wrong cell blocks a merge; gate.holm says how
     many there are to share with in the end); PASS needs every cell to pass, so it is not.
     """
     alone = share_alone(len(effects))
-    errors = (fail_error / (looks * cells), PASS_ERROR / looks)
+    errors = (fail_error / (analyses * cells), PASS_ERROR / analyses)
     found = _bounds(effects, *(alone * error for error in errors))
     if alone == 1.0:
         return found
@@ -84,7 +84,7 @@ def decide(found: Bounds, margin: float) -> Decision:
 
 
 def projected_launches(
-    found: Bounds, margin: float, *, looks: int, nearer_by: float = 0.0
+    found: Bounds, margin: float, *, analyses: int, nearer_by: float = 0.0
 ) -> int | None:
     """How many launches would likely decide; None where the effect is on the margin itself. With
     `nearer_by` the answer is for an effect that is so much clearer than it looks: who gives up
@@ -92,7 +92,9 @@ def projected_launches(
     distance = abs(margin - found.center) + nearer_by
     if distance < MIN_SPREAD / 10:
         return None
-    quantile = _t(PASS_ERROR / looks, 30) if found.center < margin else _t(FAIL_ERROR / looks, 30)
+    quantile = (
+        _t(PASS_ERROR / analyses, 30) if found.center < margin else _t(FAIL_ERROR / analyses, 30)
+    )
     return math.ceil(((quantile + _POWER_QUANTILE) * found.spread / distance) ** 2)
 
 

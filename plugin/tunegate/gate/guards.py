@@ -14,9 +14,9 @@ from collections.abc import Sequence
 MIN_OF_MARGIN = 1 / 3
 TIMES_THE_MEDIAN = 3.0
 MAX_DISTURBED = 1 / 3
-SETTLED_BY = 12
-CANARY_EVERY = 6
-MAX_TRIPS = 1
+BURST_LAUNCHES = 12
+CONTROL_EVERY = 6
+MAX_OUTLYING_CONTROLS = 1
 _FEWEST = 6
 _SPREADS = 4.0
 
@@ -34,11 +34,11 @@ def noise_limit(noises: Sequence[float], margin: float) -> float:
     return max(margin * MIN_OF_MARGIN, TIMES_THE_MEDIAN * statistics.median(noises))
 
 
-def possible_error(noises: Sequence[float], canaries: Sequence[float], margin: float) -> float:
+def possible_error(noises: Sequence[float], controls: Sequence[float], margin: float) -> float:
     """What the disturbance of a machine can have added to an effect: the noise of a launch that
     still counted, and the largest effect that was seen of the base against itself. A verdict that
     stands with twice that against it is right on any machine."""
-    largest = max((abs(effect) for effect in canaries), default=0.0)
+    largest = max((abs(effect) for effect in controls), default=0.0)
     return 2 * (noise_limit(noises, margin) + largest)
 
 
@@ -47,21 +47,21 @@ def is_too_disturbed(kept: Sequence[bool]) -> bool:
     return len(kept) >= _FEWEST and kept.count(False) > MAX_DISTURBED * len(kept)
 
 
-def may_settle(launches: int, budget: int) -> bool:
+def may_be_a_burst(launches: int, budget: int) -> bool:
     """Whether to wait for the end of a burst instead of giving the machine up: a third of six
     launches is soon hit, a third of twelve is no accident."""
-    return launches < min(SETTLED_BY, budget)
+    return launches < min(BURST_LAUNCHES, budget)
 
 
-def wants_canary(launches: int) -> bool:
+def is_control_due(launches: int) -> bool:
     """Whether the base runs against itself next: it does after the
     first launch and every sixth one."""
-    return launches % CANARY_EVERY == 1
+    return launches % CONTROL_EVERY == 1
 
 
-def trips(canaries: Sequence[float], effects: Sequence[float], margin: float) -> int:
+def outlying_controls(controls: Sequence[float], effects: Sequence[float], margin: float) -> int:
     """How many effects of the base against itself are too large to be an accident: over the margin,
     and over four times the spread of the launches. On healthy machines 0 to 2 % of them are."""
     spread = statistics.stdev(effects) if len(effects) > 1 else 0.0
     limit = max(margin, _SPREADS * spread)
-    return sum(abs(effect) > limit for effect in canaries)
+    return sum(abs(effect) > limit for effect in controls)

@@ -19,14 +19,14 @@ from tunegate.gate.decision import FAIL_ERROR, spread_of
 from tunegate.gate.distributions import t_probability
 
 
-def chance_of_no_slowdown(effects: Sequence[float], *, margin: float, looks: int) -> float:
+def p_value(effects: Sequence[float], *, margin: float, analyses: int) -> float:
     """The p-value of one cell: at most this often launches look so slow where the true change is
     `margin` or less, whichever of the looks was the last. Two launches or more."""
     alone = share_alone(len(effects))
     chance = _chance(effects, margin) / alone
     if alone < 1.0:
         chance = min(chance, _chance(batch_means(effects), margin) / (1 - alone))
-    return min(1.0, looks * chance)
+    return min(1.0, analyses * chance)
 
 
 def _chance(effects: Sequence[float], margin: float) -> float:

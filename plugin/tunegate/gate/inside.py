@@ -36,16 +36,16 @@ _TAILS: tuple[tuple[Literal["p90", "p99"], float], ...] = (("p90", 0.90), ("p99"
 
 
 def inside(
-    launches: Sequence[Launch], *, margin: float, looks: int, cells: int
+    launches: Sequence[Launch], *, margin: float, analyses: int, cells: int
 ) -> tuple[Inside, ...]:
     """The tests of launches that kept their times. `margin` is ln(1 + what may be slower)."""
     known = [x for x in launches if _has_times(x.base_times) and _has_times(x.head_times)]
     if len(known) < 2:  # noqa: PLR2004 -- a spread needs two
         return ()
-    found = [_tail(what, share, known, margin, looks, cells) for what, share in _TAILS]
+    found = [_tail(what, share, known, margin, analyses, cells) for what, share in _TAILS]
     if any(launch.mean_effect is None for launch in known):
         return tuple(found)
-    return (_mean(known, margin, looks, cells), *found)
+    return (_mean(known, margin, analyses, cells), *found)
 
 
 def mean_effects(launches: Sequence[Launch]) -> list[float]:
@@ -53,9 +53,9 @@ def mean_effects(launches: Sequence[Launch]) -> list[float]:
     return [launch.mean_effect for launch in launches if launch.mean_effect is not None]
 
 
-def _mean(launches: Sequence[Launch], margin: float, looks: int, cells: int) -> Inside:
+def _mean(launches: Sequence[Launch], margin: float, analyses: int, cells: int) -> Inside:
     effects = mean_effects(launches)
-    found = bounds(effects, looks=looks, cells=cells, fail_error=MEAN_FAIL_ERROR)
+    found = bounds(effects, analyses=analyses, cells=cells, fail_error=MEAN_FAIL_ERROR)
     base, head = _merged(launches)
     return Inside(
         what="mean",
@@ -72,14 +72,14 @@ def _tail(
     share: float,
     launches: Sequence[Launch],
     margin: float,
-    looks: int,
+    analyses: int,
     cells: int,
 ) -> Inside:
     sides = [(_times(x.base_times), _times(x.head_times)) for x in launches]
     effects = [math.log(quantile_ms(h, share) / quantile_ms(b, share)) for b, h in sides]
-    found = bounds(effects, looks=looks, cells=cells, fail_error=TAIL_FAIL_ERROR)
+    found = bounds(effects, analyses=analyses, cells=cells, fail_error=TAIL_FAIL_ERROR)
     is_resolved = _has_enough(sides, share) and _machine_tells(
-        [base for base, _ in sides], share, margin, looks
+        [base for base, _ in sides], share, margin, analyses
     )
     base, head = _merged(launches)
     return Inside(
@@ -108,12 +108,12 @@ def _has_enough(sides: Sequence[tuple[Histogram, Histogram]], share: float) -> b
     return all(total(times) * (1 - share) >= 1 - _ROUNDING for side in sides for times in side)
 
 
-def _machine_tells(bases: Sequence[Histogram], share: float, margin: float, looks: int) -> bool:
+def _machine_tells(bases: Sequence[Histogram], share: float, margin: float, analyses: int) -> bool:
     """Whether a head that scatters as the base does would be told apart. The head's own scatter is
     not asked: it must not buy itself a way out."""
     over = [math.log(quantile_ms(base, share) / quantile_ms(base, 0.5)) for base in bases]
     error = math.sqrt(2 / len(over)) * statistics.stdev(over)
-    return t_quantile(len(over) - 1, 1 - PASS_ERROR / looks) * error <= margin * _SUSPICIOUS
+    return t_quantile(len(over) - 1, 1 - PASS_ERROR / analyses) * error <= margin * _SUSPICIOUS
 
 
 def _merged(launches: Sequence[Launch]) -> tuple[Histogram, Histogram]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tunegate.gate.decision import MIN_SPREAD, PASS_ERROR
 from tunegate.gate.distributions import t_quantile
-from tunegate.gate.looks import affordable_looks
+from tunegate.gate.interim_analyses import affordable_analyses
 
 _SURELY = 1.645
 """Normal quantile: nineteen of twenty gates without a change pass within the budget."""
@@ -19,7 +19,7 @@ def smallest_margin_percent(
     effects: Sequence[float], *, launch_seconds: float, budget_seconds: float
 ) -> float:
     """The margin under which an unchanged model would surely pass, in percent."""
-    looks = affordable_looks(budget_seconds, launch_seconds)
+    analyses = affordable_analyses(budget_seconds, launch_seconds)
     spread = max(float(np.std(effects, ddof=1)), MIN_SPREAD)
-    quantile = t_quantile(looks[-1] - 1, 1 - PASS_ERROR / len(looks))
-    return 100 * math.expm1((quantile + _SURELY) * spread / math.sqrt(looks[-1]))
+    quantile = t_quantile(analyses[-1] - 1, 1 - PASS_ERROR / len(analyses))
+    return 100 * math.expm1((quantile + _SURELY) * spread / math.sqrt(analyses[-1]))

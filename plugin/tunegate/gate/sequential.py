@@ -10,26 +10,26 @@ import msgspec
 
 from tunegate.gate.decision import bounds, decide, projected_launches
 from tunegate.gate.guards import (
-    MAX_TRIPS,
+    MAX_OUTLYING_CONTROLS,
     is_too_disturbed,
-    may_settle,
+    may_be_a_burst,
+    outlying_controls,
     possible_error,
-    trips,
     undisturbed,
 )
-from tunegate.gate.looks import is_hopeless
+from tunegate.gate.interim_analyses import is_hopeless
 
 Stop = Literal["decided", "hopeless", "budget", "disturbed"]
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """What was fixed before measuring. `margin_percent` is the slowdown that fails; the error is
-    split over all `looks`, those after `paid` launches are an extension. `tail_margin_percent` is
+    split over all `analyses`, those after `paid` launches are an extension. `tail_margin_percent` is
     that of the mean and the tail inside a launch; slow modes of the share `rare` of the launches,
     or a larger one, are looked for after a pass, none where it is 0."""
 
     margin_percent: float
-    looks: tuple[int, ...]
+    analyses: tuple[int, ...]
     cells: int
     paid: int | None = None
     tail_margin_percent: float = 10.0
@@ -46,79 +46,79 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def budget(self) -> int:
         """The launches that there are without an extension."""
-        return self.looks[-1] if self.paid is None else self.paid
+        return self.analyses[-1] if self.paid is None else self.paid
 
     def most(self, launches: int) -> int:
         """The launches that there can be once there are so many: beyond the budget, all of the
         extension."""
-        return self.budget if launches <= self.budget else self.looks[-1]
+        return self.budget if launches <= self.budget else self.analyses[-1]
 
 
 def stop_after(effects: Sequence[float], rule: Rule) -> Stop | None:
     """Why to stop after these launches, or None to go on. Between looks it always goes on;
     launches after the last look do not count. After the budget only for an answer that the
     extension is likely to give."""
-    is_last = len(effects) >= rule.looks[-1]
-    if not is_last and len(effects) not in rule.looks:
+    is_last = len(effects) >= rule.analyses[-1]
+    if not is_last and len(effects) not in rule.analyses:
         return None
-    effects = effects[: rule.looks[-1]]
-    found = bounds(effects, looks=len(rule.looks), cells=rule.cells)
+    effects = effects[: rule.analyses[-1]]
+    found = bounds(effects, analyses=len(rule.analyses), cells=rule.cells)
     if decide(found, rule.margin) != "undecided":
         return "decided"
     if is_last:
         return "budget"
     error = found.spread / math.sqrt(len(effects))
-    projected = projected_launches(found, rule.margin, looks=len(rule.looks), nearer_by=error)
+    projected = projected_launches(found, rule.margin, analyses=len(rule.analyses), nearer_by=error)
     if is_hopeless(projected, rule.budget):
         return "hopeless"
     if len(effects) < rule.budget:
         return None
-    likely = projected_launches(found, rule.margin, looks=len(rule.looks))
-    return None if likely is not None and likely <= rule.looks[-1] else "budget"
+    likely = projected_launches(found, rule.margin, analyses=len(rule.analyses))
+    return None if likely is not None and likely <= rule.analyses[-1] else "budget"
 
 
 def guarded_stop(
-    effects: Sequence[float], noises: Sequence[float], canaries: Sequence[float], rule: Rule
+    effects: Sequence[float], noises: Sequence[float], controls: Sequence[float], rule: Rule
 ) -> Stop | None:
     """The same for launches of which some may have been disturbed, with the effects of the base
     against itself; `noises` are standard errors of `effects`. How many count may fall when another
     one comes, as it moves what is usual: so a look may be passed by."""
     kept = undisturbed(noises, rule.margin)
     counted = [effect for effect, keep in zip(effects, kept, strict=True) if keep]
-    has_tripped = trips(canaries, counted, rule.margin) > MAX_TRIPS
+    has_tripped = outlying_controls(controls, counted, rule.margin) > MAX_OUTLYING_CONTROLS
     if not has_tripped and not is_too_disturbed(kept):
         return stop_after(counted, rule)
-    if _stands(counted, rule, possible_error(noises, canaries, rule.margin)):
+    if _stands(counted, rule, possible_error(noises, controls, rule.margin)):
         return "decided"
-    return None if not has_tripped and may_settle(len(kept), rule.budget) else "disturbed"
+    return None if not has_tripped and may_be_a_burst(len(kept), rule.budget) else "disturbed"
 
 
 def _stands(counted: Sequence[float], rule: Rule, slack: float) -> bool:
     """Whether what would be said at the last look is the same with so much against it. A model that
     takes twenty times as long has failed, however busy the machine is."""
-    effects = counted[: last_look(len(counted), rule.looks)]
+    effects = counted[: last_analysis(len(counted), rule.analyses)]
     if len(effects) < 2:  # noqa: PLR2004 -- a spread needs two
         return False
-    found = bounds(effects, looks=len(rule.looks), cells=rule.cells)
+    found = bounds(effects, analyses=len(rule.analyses), cells=rule.cells)
     return found.low - slack > rule.margin or found.high + slack < rule.margin
 
 
 def likely_end(effects: Sequence[float], rule: Rule) -> int:
     """The look that is likely to decide: the first one before anything is known, and the last of
     the budget where it is not in sight."""
-    likely: int | None = rule.looks[0]
+    likely: int | None = rule.analyses[0]
     if len(effects) > 1:
-        found = bounds(effects, looks=len(rule.looks), cells=rule.cells)
-        likely = projected_launches(found, rule.margin, looks=len(rule.looks))
+        found = bounds(effects, analyses=len(rule.analyses), cells=rule.cells)
+        likely = projected_launches(found, rule.margin, analyses=len(rule.analyses))
     last = rule.most(len(effects))
     if likely is None:
         return last
-    return next((look for look in rule.looks if max(likely, len(effects)) <= look < last), last)
+    return next((size for size in rule.analyses if max(likely, len(effects)) <= size < last), last)
 
 
-def last_look(launches: int, looks: tuple[int, ...]) -> int:
+def last_analysis(launches: int, analyses: tuple[int, ...]) -> int:
     """How many of the launches count: those up to the last planned look that was reached."""
-    reached = [look for look in looks if look <= launches]
+    reached = [size for size in analyses if size <= launches]
     return reached[-1] if reached else launches
 
 

@@ -17,14 +17,14 @@ from tunegate.gate.after_pass import Next, after_pass
 from tunegate.gate.assessment import Assessment, assess, worst_mean, worst_median
 from tunegate.gate.counting import counted, noise_of
 from tunegate.gate.decision import bounds
-from tunegate.gate.guards import CANARY_EVERY, wants_canary
-from tunegate.gate.looks import PLANNED, affordable_looks
+from tunegate.gate.guards import CONTROL_EVERY, is_control_due
+from tunegate.gate.interim_analyses import PLANNED, affordable_analyses
 from tunegate.gate.sequential import Rule, Stop, guarded_stop, likely_end, replanned_pairs
 from tunegate.gate.slow_modes import lowest_cut_off
 from tunegate.ports import Bench, Far
 
 _TRIES = 2
-_WITH_CANARY = 1 + 1 / CANARY_EVERY
+_WITH_CONTROL = 1 + 1 / CONTROL_EVERY
 """What a launch costs together with its share of the launches of the base against itself."""
 _MIN_PROBING_SECONDS = 60.0
 """The least time for short launches of fresh starts, however little the budget is:
@@ -50,38 +50,40 @@ class PairedLaunches(msgspec.Struct, frozen=True, kw_only=True):
     of the head, `starts` the numbers of them at which slow modes were asked about."""
 
     launches: tuple[Launch, ...]
-    canaries: tuple[float, ...]
-    looks: tuple[int, ...]
+    controls: tuple[float, ...]
+    analyses: tuple[int, ...]
     stopped: Stop
     probes: tuple[Launch, ...] = ()
     starts: tuple[int, ...] = ()
 
     def assessed(self, gate: GateConfig, cells: int = 1) -> Assessment | None:
         """What they say; None where there is no interval."""
-        rule = rule_of(gate, self.looks, cells)
+        rule = rule_of(gate, self.analyses, cells)
         return assess(self.launches, self.probes, self.starts, rule)
 
 
 def launch_until_decided(
     bench: Bench,
-    canary: Bench,
+    control: Bench,
     gate: GateConfig,
     cells: int,
     say: Callable[[Progressing], None],
 ) -> PairedLaunches:
-    """`canary` measures the base against itself. Raises MeasurementError where a launch breaks
+    """`control` measures the base against itself. Raises MeasurementError where a launch breaks
     twice."""
-    series = _Series(bench, canary, gate, cells, say)
+    series = _Series(bench, control, gate, cells, say)
     while (stop := series.stop()) is None:
         series.go_on()
     return series.ended(stop)
 
 
-def rule_of(gate: GateConfig, looks: tuple[int, ...], cells: int, paid: int | None = None) -> Rule:
+def rule_of(
+    gate: GateConfig, analyses: tuple[int, ...], cells: int, paid: int | None = None
+) -> Rule:
     """What the gate's configuration asks of the launches of one cell."""
     return Rule(
         margin_percent=gate.margin_percent,
-        looks=looks,
+        analyses=analyses,
         cells=cells,
         paid=paid,
         tail_margin_percent=gate.tail_margin_percent,
@@ -95,31 +97,31 @@ class _Series:
     def __init__(
         self,
         bench: Bench,
-        canary: Bench,
+        control: Bench,
         gate: GateConfig,
         cells: int,
         say: Callable[[Progressing], None],
     ) -> None:
-        self._bench, self._canary, self._say = bench, canary, say
+        self._bench, self._control, self._say = bench, control, say
         self._pairs = gate.pairs
         self._launches = [_launch(bench, gate.pairs)]
         # Only the launches to come are planned by what the first one cost.
-        seconds = self._launches[0].seconds * _WITH_CANARY
-        paid = affordable_looks(gate.seconds, seconds)
-        looks = affordable_looks(2 * gate.seconds, seconds) if gate.extend else paid
-        self._rule = rule_of(gate, looks, cells, paid[-1])
+        seconds = self._launches[0].seconds * _WITH_CONTROL
+        paid = affordable_analyses(gate.seconds, seconds)
+        analyses = affordable_analyses(2 * gate.seconds, seconds) if gate.extend else paid
+        self._rule = rule_of(gate, analyses, cells, paid[-1])
         self._probing_seconds = max(_MIN_PROBING_SECONDS, 2 * gate.seconds)
         self._probes: list[Launch] = []
-        self._canaries: list[float] = []
+        self._controls: list[float] = []
         self._next = Next()
         self._has_passed = False
-        self._take_canary()
+        self._run_control()
 
     def stop(self) -> Stop | None:
         """Why it is over, or None."""
         effects = [launch.effect for launch in self._launches]
         noises = [noise_of(launch) for launch in self._launches]
-        stop = guarded_stop(effects, noises, self._canaries, self._rule)
+        stop = guarded_stop(effects, noises, self._controls, self._rule)
         if stop is not None and stop != "decided":
             return stop
         found = self._assessed() if stop is not None or self._has_passed else None
@@ -138,14 +140,14 @@ class _Series:
         if len(self._launches) == PLANNED[0]:
             self._pairs = _replanned(self._bench, self._launches)
         self._launches.append(_launch(self._bench, self._pairs))
-        self._take_canary()
+        self._run_control()
         self._say(_so_far(self._launches, self._rule))
 
     def ended(self, stop: Stop) -> PairedLaunches:
         return PairedLaunches(
             launches=tuple(self._launches),
-            canaries=tuple(self._canaries),
-            looks=self._rule.looks,
+            controls=tuple(self._controls),
+            analyses=self._rule.analyses,
             stopped=stop,
             probes=tuple(self._probes),
             starts=self._next.starts,
@@ -154,9 +156,9 @@ class _Series:
     def _assessed(self) -> Assessment | None:
         return assess(self._launches, self._probes, self._next.starts, self._rule)
 
-    def _take_canary(self) -> None:
-        if wants_canary(len(self._launches)):
-            self._canaries.append(_launch(self._canary, self._pairs).effect)
+    def _run_control(self) -> None:
+        if is_control_due(len(self._launches)):
+            self._controls.append(_launch(self._control, self._pairs).effect)
 
     def _probe(self, count: int) -> None:
         """Raises MeasurementError where they would take too long: a pass without them is none."""
@@ -218,13 +220,13 @@ def _so_far(
         center = 100 * statistics.fmean(effects or [0.0])
         low, high = float("-inf"), float("inf")
     else:
-        found = bounds(effects, looks=len(rule.looks), cells=rule.cells)
+        found = bounds(effects, analyses=len(rule.analyses), cells=rule.cells)
         low, center, high = (100 * each for each in (found.low, found.center, found.high))
     left = max(0, likely_end(effects, rule) - len(effects))
     return Progressing(
         launches=len(effects),
         most=rule.most(len(effects)),
-        seconds_left=left * statistics.fmean(launch.seconds for launch in launches) * _WITH_CANARY,
+        seconds_left=left * statistics.fmean(launch.seconds for launch in launches) * _WITH_CONTROL,
         low=low,
         center=center,
         high=high,

@@ -40,7 +40,7 @@ class FilterAudit(msgspec.Struct, frozen=True, kw_only=True):
 
 def spending(outcomes: Sequence[TuningOutcome]) -> tuple[SpendingRow, ...]:
     """No rows where nothing was spent."""
-    costs = [cost for outcome in outcomes for task in outcome.tasks for cost in task.ledger]
+    costs = [cost for outcome in outcomes for task in outcome.tasks for cost in task.costs]
     searching = sum(task.search_seconds for outcome in outcomes for task in outcome.tasks)
     total = sum(_seconds(cost) for cost in costs) + searching
     bills = [outcome.spent.usd for outcome in outcomes]
@@ -69,7 +69,7 @@ def spending(outcomes: Sequence[TuningOutcome]) -> tuple[SpendingRow, ...]:
 def audit(outcomes: Sequence[TuningOutcome]) -> FilterAudit | None:
     """The audit of the filter, or None where it has rejected nothing yet."""
     tasks = [task for outcome in outcomes for task in outcome.tasks]
-    audited = [(cost, task) for task in tasks for cost in _audited(task.ledger)]
+    audited = [(cost, task) for task in tasks for cost in _audited(task.costs)]
     if not audited:
         return None
     return FilterAudit(
@@ -77,13 +77,13 @@ def audit(outcomes: Sequence[TuningOutcome]) -> FilterAudit | None:
     )
 
 
-def _audited(ledger: Iterable[CandidateCost]) -> list[CandidateCost]:
-    return [cost for cost in ledger if cost.pick == "audit" and cost.stage == "look"]
+def _audited(costs: Iterable[CandidateCost]) -> list[CandidateCost]:
+    return [cost for cost in costs if cost.pick == "audit" and cost.stage == "quick"]
 
 
 def _is_nearly_best(cost: CandidateCost, task: TaskOutcome) -> bool:
     times = [
-        c.milliseconds for c in task.ledger if c.stage == "look" and c.milliseconds is not None
+        c.milliseconds for c in task.costs if c.stage == "quick" and c.milliseconds is not None
     ]
     return cost.milliseconds is not None and cost.milliseconds <= NEARLY_BEST * min(times)
 

@@ -158,7 +158,7 @@ def _tuning(report: Report) -> str:
     columns = (
         Column("Tasks", number=True),
         Column("From cache", number=True),
-        Column("Borrowed", number=True),
+        Column("Transferred", number=True),
         Column("Tuned", number=True),
         Column("Trials", number=True),
         Column("Time", number=True),
@@ -181,7 +181,7 @@ def _cache(cache: CacheUse, saved: Cost | None) -> str:
     misses = ", ".join(f"{number} {prose(why)}" for why, number in sorted(cache.misses.items()))
     line = (
         f"Cache {code(cache.location)}, zone {code(cache.zone)}, {cache.mode}: "
-        f"{cache.exact} exact, {cache.transfer} to borrow from, "
+        f"{cache.exact} exact, {cache.transfer} to transfer from, "
         f"{count(sum(cache.misses.values()), 'miss', 'misses')}{f' ({misses})' if misses else ''}; "
         f"{count(cache.requests, 'request')}, {size(cache.bytes_read)}, {duration(cache.seconds)}"
         f"{'' if cache.usd is None else f', {money(cache.usd)}'}.{_saved(saved)}"

@@ -13,7 +13,7 @@ from tunegate.artifacts.verdicts import Report
 
 SOURCES = {
     "exact": "cache",
-    "transfer": "borrowed",
+    "transfer": "transferred",
     "search": "tuned now",
     "default": "untuned",
     "library": "ONNX Runtime",

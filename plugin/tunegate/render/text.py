@@ -117,7 +117,7 @@ def _tuning(report: Report) -> str:
     cost = f", {money(tuning.usd)}" if tuning.usd is not None else ""
     return (
         f"Tuning: {count(tuning.tasks, 'task')}, {tuning.exact} from the cache, "
-        f"{tuning.transfer} borrowed, {tuning.miss} tuned; {count(tuning.trials, 'trial')} in "
+        f"{tuning.transfer} transferred, {tuning.miss} tuned; {count(tuning.trials, 'trial')} in "
         f"{duration(tuning.seconds)}{cost}; {tuning_ended(tuning)}"
     )
 

@@ -6,25 +6,25 @@ from collections.abc import Sequence
 
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.ports import Progress, Tuner
-from tunegate.revalidation.candidates import Candidacy, Elected, decided, election
+from tunegate.revalidation.challenges import Challenge, Revalidated, decided, revalidation_shard
 from tunegate.sides.export_models import ModelFiles
 from tunegate_cache.format.records import TuningRecord, WorkloadKey
 
 _SECONDS_PER_MINUTE = 60
 
 
-def elect(
-    standing: Sequence[Candidacy],
+def revalidate(
+    standing: Sequence[Challenge],
     models: ModelFiles,
     tuner: Tuner,
     minutes: float | None,
     progress: Progress,
-) -> tuple[tuple[Elected, TuningRecord | None], ...]:
-    """The result of every candidacy, and the record to publish if it won."""
+) -> tuple[tuple[Revalidated, TuningRecord | None], ...]:
+    """The result of every challenge, and the record to publish if it won."""
     seconds = None if minutes is None else minutes * _SECONDS_PER_MINUTE
     outcomes: dict[WorkloadKey, TaskOutcome] = {}
-    for target in dict.fromkeys(candidacy.task.target for candidacy in standing):
-        shard = election(target, standing, seconds)
+    for target in dict.fromkeys(challenge.task.target for challenge in standing):
+        shard = revalidation_shard(target, standing, seconds)
         progress.step(f"measure: {len(shard.tasks)} tasks on {target}")
         outcomes.update({o.key: o for o in tuner.recheck(shard, models)})
     return decided(standing, outcomes)

@@ -93,11 +93,11 @@ def qualify(
     for percent in INJECTED_PERCENT:
         progress.step(f"selftest: {percent:g} % slower")
         head = benchmarker.pair(artifact, artifact, slowdown_percent=percent)
-        canary = benchmarker.pair(artifact, artifact)
-        injected.append(_gated(head, canary, percent, each_gate, clock, progress))
+        control = benchmarker.pair(artifact, artifact)
+        injected.append(_gated(head, control, percent, each_gate, clock, progress))
     return Qualification(
         aa_launches=len(effects),
-        spread_percent=100 * bounds(effects, looks=1, cells=1).spread,
+        spread_percent=100 * bounds(effects, analyses=1, cells=1).spread,
         resolves_percent=resolves,
         margin_percent=margin,
         gate_seconds=gate.seconds,
@@ -123,7 +123,7 @@ def _against_itself(
 
 def _gated(
     bench: Bench,
-    canary: Bench,
+    control: Bench,
     percent: float,
     gate: GateConfig,
     clock: Clock,
@@ -134,7 +134,7 @@ def _gated(
     def say(far: Progressing) -> None:
         progress.update(f"{far.launches} launches, {far.center:+.1f} %")
 
-    found = launch_until_decided(bench, canary, gate, 1, say)
+    found = launch_until_decided(bench, control, gate, 1, say)
     said = found.assessed(gate)
     outcome: Outcome = "inconclusive"
     if found.stopped == "disturbed" or said is None:

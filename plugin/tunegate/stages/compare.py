@@ -23,7 +23,7 @@ from tunegate.config import GateConfig
 from tunegate.gate.assessment import Assessment, assess
 from tunegate.gate.clocks import usual_clocks
 from tunegate.gate.decision import Decision, projected_launches
-from tunegate.gate.holm import chance_of_no_slowdown, shares
+from tunegate.gate.holm import p_value, shares
 from tunegate.measuring.paired_launches import rule_of
 
 _NEGLIGIBLE_MS = 1e-6
@@ -47,12 +47,12 @@ def _shares(measured: Sequence[CellMeasurement], gate: GateConfig) -> dict[Cell,
     """The number of parts that the error of a fail is split into, for
     each cell that has an interval."""
     found = {each.cell: _assessed(each, gate, cells=1) for each in measured}
-    looks = {each.cell: len(each.looks) for each in measured}
+    analyses = {each.cell: len(each.analyses) for each in measured}
     chances = {
-        cell: chance_of_no_slowdown(
+        cell: p_value(
             [launch.effect for launch in assessment.launches],
             margin=math.log1p(gate.margin_percent / 100),
-            looks=looks[cell],
+            analyses=analyses[cell],
         )
         for cell, assessment in found.items()
         if assessment is not None
@@ -61,9 +61,9 @@ def _shares(measured: Sequence[CellMeasurement], gate: GateConfig) -> dict[Cell,
 
 
 def _assessed(measured: CellMeasurement, gate: GateConfig, cells: int) -> Assessment | None:
-    if not measured.launches or not measured.looks:
+    if not measured.launches or not measured.analyses:
         return None
-    rule = rule_of(gate, measured.looks, cells)
+    rule = rule_of(gate, measured.analyses, cells)
     return assess(measured.launches, measured.probes, measured.starts, rule)
 
 
@@ -95,7 +95,7 @@ def _compare(
         median=found.median,
         launches=len(launches),
         effects_percent=tuple(_percent(launch.effect) for launch in launches),
-        projected_launches=projected_launches(interval, margin, looks=len(measured.looks)),
+        projected_launches=projected_launches(interval, margin, analyses=len(measured.analyses)),
         stopped=measured.stopped,
         differences=differences(built, measured),
         inside=found.inside,

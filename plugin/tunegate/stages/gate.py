@@ -13,7 +13,7 @@ from tunegate.config import GateConfig
 from tunegate.gate.waiving import notes
 from tunegate.verdict.checks import (
     NO_POLICIES,
-    Judgement,
+    CheckResult,
     Policies,
     absolute,
     latency,
@@ -108,7 +108,7 @@ def _judge(
     policies: Policies,
 ) -> Finding:
     if change.kind == "unreadable":
-        first = Judgement("error", change.reason)
+        first = CheckResult("error", change.reason)
     else:
         first = latency(change, comparison, measured, built, gate)
     first = waived(first, comparison, cell, policies)

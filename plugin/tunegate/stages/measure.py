@@ -115,20 +115,20 @@ def _launches(
     progress: Progress,
 ) -> CellMeasurement:
     started = clock.monotonic()
-    bench, canary = benches
+    bench, control = benches
 
     def say(far: Progressing) -> None:
         progress.update(_so_far(built, far))
 
-    found = launch_until_decided(bench, canary, gate, cells, say)
+    found = launch_until_decided(bench, control, gate, cells, say)
     return CellMeasurement(
         cell=built.cell,
         launches=found.launches,
-        looks=found.looks,
+        analyses=found.analyses,
         stopped=found.stopped,
         seconds=clock.monotonic() - started,
         head_ms=statistics.median(x.head_ms for x in found.launches),
-        canaries=found.canaries,
+        controls=found.controls,
         probes=found.probes,
         starts=found.starts,
     )
@@ -208,7 +208,7 @@ def _unmeasured(
     return CellMeasurement(
         cell=built.cell,
         launches=(),
-        looks=(),
+        analyses=(),
         stopped=stopped,
         seconds=seconds,
         head_ms=head_ms,

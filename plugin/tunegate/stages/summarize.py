@@ -36,19 +36,19 @@ def summarize(
         cache=used,
         next_steps=next_steps(verdict, outcomes, run, comparisons, used),
         warnings=_without_repeats(
-            (*changes.notes, *(plan.notes if plan else ()), *warnings, *_borrowed(run))
+            (*changes.notes, *(plan.notes if plan else ()), *warnings, *_transferred(run))
         ),
     )
 
 
-def _borrowed(run: MeasurementRun | None) -> Iterator[str]:
-    """Notes on the builds at head: borrowed schedules that were not measured on their own, and
+def _transferred(run: MeasurementRun | None) -> Iterator[str]:
+    """Notes on the builds at head: transferred schedules that were not measured on their own, and
     those that the model was slower with."""
     for built in run.builds if run else ():
         where = f"{built.cell.model} on {built.cell.target}"
         tasks = built.head.tasks if built.head else ()
         for claimed, what in (
-            (False, "a borrowed schedule"),
+            (False, "a transferred schedule"),
             (True, "a schedule of this run's own zone"),
         ):
             unverified = [t for t in tasks if not t.verified and (t.source == "claimed") == claimed]
@@ -62,7 +62,7 @@ def _borrowed(run: MeasurementRun | None) -> Iterator[str]:
         dropped = built.head.dropped if built.head else ()
         if dropped:
             yield (
-                f"{where}: slower in the model with a borrowed "
+                f"{where}: slower in the model with a transferred "
                 f"schedule, so without: {', '.join(dropped)}"
             )
 

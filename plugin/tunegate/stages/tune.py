@@ -17,7 +17,7 @@ from tunegate.tuning.estimate import CurvePoint, extended
 from tunegate.tuning.expected_time import TargetKind, known_ms, weight_of
 from tunegate_cache.format.records import TuningRecord, WorkloadKey
 
-_SETTLE_SECONDS = 3.0
+_FLUSH_SECONDS = 3.0
 """A cap is never overrun by 5; what is still on its way then is delivered by the next run."""
 
 
@@ -44,7 +44,7 @@ def tune(
         is_cancelled = True
     finally:
         _close(batches)
-    notes = publisher.settle()
+    notes = publisher.flush()
     spending = run.spending()
     tasks = final_outcomes(shard.tasks, run.latest, is_cancelled=is_cancelled)
     return TuningOutcome(
@@ -100,19 +100,19 @@ class _Publisher:
         self._refused: set[TuningRecord] = set()
 
     def __call__(self, records: Sequence[TuningRecord]) -> bool:
-        is_published = self._index.hand_in(records)
+        is_published = self._index.enqueue(records)
         if is_published:
             self._refused.difference_update(records)
         else:
             self._refused.update(records)
         return is_published
 
-    def settle(self) -> tuple[str, ...]:
+    def flush(self) -> tuple[str, ...]:
         """What to say of records that the cache has not got, after a last
         wait for those on their way."""
         waiting = 0
         with suppress(KeyboardInterrupt, CancelledError):
-            waiting = self._index.settle(_SETTLE_SECONDS)
+            waiting = self._index.flush(_FLUSH_SECONDS)
         missing = len(self._refused) + waiting
         return (f"records not published to the cache: {missing}",) if missing else ()
 

@@ -1,4 +1,4 @@
-"""Which drafts are worth compiling: the best by a cheap score, and a few of the others.
+"""Which samples are worth compiling: the best by a cheap score, and a few of the others.
 
 What the score rejects is audited: a share of every batch is drawn at random from the rejected ones,
 and what they turn out to be says how often the filter is wrong. (Trimmer, IEEE CLOUD 2022, replaces
@@ -21,9 +21,9 @@ Reason = Literal["random", "predicted", "audit"]
 
 
 class Pick(NamedTuple):
-    """`draft` is its index."""
+    """`sample` is its index."""
 
-    draft: int
+    sample: int
     reason: Reason
 
 
@@ -33,10 +33,10 @@ def picks(
     wanted: int,
     chance: random.Random,
 ) -> Iterator[Pick]:
-    """Every draft once, in the order in which to try them: some will not apply. Higher scores are
-    better; without scores the order is random. `wanted` is how many the batch takes: a draft that
+    """Every sample once, in the order in which to try them: some will not apply. Higher scores are
+    better; without scores the order is random. `wanted` is how many the batch takes: a sample that
     would not be among them is rejected. The first is never one of these: it may be all that a task
-    gets. Of drafts that are `alike` a batch takes the best only: where the scores are wrong, they
+    gets. Of samples that are `alike` a batch takes the best only: where the scores are wrong, they
     are wrong about all of them."""
     if scores is None:
         order = chance.sample(range(len(alike)), len(alike))

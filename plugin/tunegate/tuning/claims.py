@@ -13,7 +13,7 @@ from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit, T
 MOST = 2
 """The number of a task's claims that are measured; each costs a build and two measurements."""
 CHECKED = 16
-"""The number of drafts of this run's own search that must have nothing better, before a claim
+"""The number of samples of this run's own search that must have nothing better, before a claim
 ends the search of a task that the base uses. Else a slow schedule could stand in for the
 search, and slow the base down."""
 
@@ -49,7 +49,7 @@ def _promises_more(claim: TuningRecord, known: tuple[TuningRecord, ...]) -> bool
     """Times of different devices cannot be compared."""
     if not known or known[0].device.name != claim.device.name:
         return True
-    return claim.believed_ms < known[0].believed_ms
+    return claim.shrunk_ms < known[0].shrunk_ms
 
 
 def _schedule(record: TuningRecord) -> tuple[str, tuple[object, ...]]:

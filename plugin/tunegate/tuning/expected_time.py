@@ -66,7 +66,7 @@ def prior_ms(task: TuningTask, kind: TargetKind = "llvm") -> float:
 def known_ms(resolved: ResolvedTask, kind: TargetKind) -> float:
     """The time of one call as it stands: measured where there are records of this very task."""
     if isinstance(resolved.lookup, ExactHit):
-        measured = min((r.believed_ms for r in resolved.lookup.records), default=math.inf)
+        measured = min((r.shrunk_ms for r in resolved.lookup.records), default=math.inf)
         if math.isfinite(measured):
             return measured
     return prior_ms(resolved.task, kind)

@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tunegate_cache.format.records import LUCK
+from tunegate_cache.format.records import WINNERS_CURSE
 
 MIN_FINALISTS, MAX_FINALISTS = 2, 8
-CLOSE = LUCK
+CLOSE = WINNERS_CURSE
 """Times the best: what luck may have put behind it."""
 _TRIALS_FOR_ONE = 32
 

@@ -25,7 +25,7 @@ def of_untuned(now_ms: float, tasks: Iterable[TaskOutcome]) -> float | None:
 
 def of_unfinished(now_ms: float, task: TaskOutcome) -> float:
     """Milliseconds, of as many trials again, by the improvement curve of the task."""
-    history = tuple(_history(task.ledger)) or (
+    history = tuple(_history(task.costs)) or (
         Batch(trials=task.trials, seconds=task.seconds, best_ms=task.best_ms),
     )
     return now_ms * expected_gain(
@@ -33,11 +33,11 @@ def of_unfinished(now_ms: float, task: TaskOutcome) -> float:
         task.trials,
         room=UNKNOWN_ROOM,
         noise=DEFAULT_POLICY.noise,
-        pace=_pace(task.ledger),
+        pace=_pace(task.costs),
     )
 
 
-def of_borrowed(now_ms: float) -> float:
+def of_transferred(now_ms: float) -> float:
     """Milliseconds at most, over a neighbour's schedule."""
     return now_ms * TRANSFER_ROOM
 
@@ -51,7 +51,7 @@ def _pace(history: Sequence[CandidateCost]) -> Pace:
 def _history(history: Iterable[CandidateCost]) -> Iterator[Batch]:
     """The looks in the order they came, a usual batch of them at a time."""
     times: list[float] = []
-    looks = (cost for cost in history if cost.stage == "look")
+    looks = (cost for cost in history if cost.stage == "quick")
     while costs := list(islice(looks, DEFAULT_POLICY.batch)):
         times += [cost.milliseconds for cost in costs if cost.milliseconds is not None]
         seconds = sum(cost.build_seconds + cost.run_seconds for cost in costs)

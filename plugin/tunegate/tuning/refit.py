@@ -1,6 +1,6 @@
-"""A donor's tile sizes, adapted to a loop of another extent.
+"""A source's tile sizes, adapted to a loop of another extent.
 
-TVM's own repair lets one factor swallow the whole remaining loop where the donor's does not
+TVM's own repair lets one factor swallow the whole remaining loop where the source's does not
 divide; a tile that wide takes minutes to compile. Here the nearest factorization is taken instead.
 """
 
@@ -17,22 +17,22 @@ from tunegate_cache.format.records import Decision
 INNERMOST_GROWTH_PENALTY = 0.25
 
 
-def nearest_factors(extent: int, donor: Sequence[int], max_innermost: int) -> tuple[int, ...]:
-    """Factors of `extent`, as many as the donor's, nearest to them.
+def nearest_factors(extent: int, source: Sequence[int], max_innermost: int) -> tuple[int, ...]:
+    """Factors of `extent`, as many as the source's, nearest to them.
 
-    Minimizes the sum over all but the outermost of |log2(factor / donor)|, plus a quarter of the
+    Minimizes the sum over all but the outermost of |log2(factor / source)|, plus a quarter of the
     innermost's growth; the outermost absorbs the scale. The innermost is at most `max_innermost`
     (0: no bound), except that a single factor is always the extent itself.
     """
-    if len(donor) == 1:
+    if len(source) == 1:
         return (extent,)
-    return _nearest(extent, tuple(donor[1:]), max_innermost)
+    return _nearest(extent, tuple(source[1:]), max_innermost)
 
 
 def adapt(
     decisions: Sequence[Decision], template: Sequence[SamplingInstruction]
 ) -> tuple[Decision, ...] | None:
-    """A donor's decisions for another workload of the same template, tiles refitted to its loops.
+    """A source's decisions for another workload of the same template, tiles refitted to its loops.
 
     None where they cannot mean the same there. A tile whose extent is unknown stays as it is.
     """
@@ -57,7 +57,7 @@ def _fitted(values: tuple[int, ...], instruction: SamplingInstruction) -> tuple[
                 return values
             return nearest_factors(extent, values, instruction.max_innermost)
         case "partitioned-tile":
-            # Its parts are bound to each other; only a donor that fits as it is can be used.
+            # Its parts are bound to each other; only a source that fits as it is can be used.
             return values if extent is None or math.prod(values) == extent else None
         case "categorical":
             return values if len(values) == 1 and values[0] < instruction.candidates else None

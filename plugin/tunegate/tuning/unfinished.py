@@ -19,7 +19,7 @@ def taken_up(key: WorkloadKey, lookup: Lookup) -> Lookup:
 
 def is_taken_up(key: WorkloadKey, lookup: Lookup) -> bool:
     """Whether the key is of a record that `as_start` gives."""
-    return isinstance(lookup, TransferHit) and lookup.donors == (key,)
+    return isinstance(lookup, TransferHit) and lookup.source_workloads == (key,)
 
 
 def is_unfinished(lookup: ExactHit) -> bool:
@@ -28,9 +28,9 @@ def is_unfinished(lookup: ExactHit) -> bool:
     first = lookup.records[0].device.name
     here = [record for record in lookup.records if record.device.name == first]
     is_searched = any(record.template for record in here)
-    return is_searched and not any(record.is_sure for record in here)
+    return is_searched and not any(record.is_confirmed for record in here)
 
 
 def as_start(key: WorkloadKey, lookup: ExactHit) -> TransferHit:
-    """Its own records as a donor at no distance: where the search goes on, not where it ends."""
+    """Its own records as a source at no distance: where the search goes on, not where it ends."""
     return TransferHit((key,), 0.0, lookup.records, lookup.failures)

@@ -86,8 +86,8 @@ def _why_slow(
         case "default":
             return f"was never tuned: {more}{_as_the_others(now_ms, outcomes)}"
         case "transfer" | "claimed":
-            most_ms = headroom.of_borrowed(now_ms)
-            origin = "borrowed from another shape"
+            most_ms = headroom.of_transferred(now_ms)
+            origin = "transferred from another shape"
             if difference.source == "claimed":
                 origin = "that only this run's own zone has, and nothing has measured"
             return f"runs a schedule {origin}: {more} to tune it itself, for up to {most_ms:.3g} ms"

@@ -34,7 +34,7 @@ class Policies(msgspec.Struct, frozen=True, kw_only=True):
 NO_POLICIES = Policies()
 
 
-class Judgement(NamedTuple):
+class CheckResult(NamedTuple):
     status: Status
     reason: str
 
@@ -45,16 +45,16 @@ def latency(
     measured: CellMeasurement | None,
     built: CellBuilds | None,
     gate: GateConfig,
-) -> Judgement:
+) -> CheckResult:
     """Head against base, by the interval."""
     if comparison is None or measured is None or built is None or built.head is None:
         reason = "no result for this model: it was expected and never measured"
-        return Judgement("error", reason)
+        return CheckResult("error", reason)
     match measured.stopped:
         case "error":
-            return Judgement("error", built.head.error or "; ".join(measured.notes))
+            return CheckResult("error", built.head.error or "; ".join(measured.notes))
         case "invalid" | "disturbed":
-            return Judgement("invalid-env", _unfit(measured))
+            return CheckResult("invalid-env", _unfit(measured))
         case "identical":
             return _identical(built)
         case "single":
@@ -62,12 +62,12 @@ def latency(
         case _:
             judged = _by_interval(comparison, gate)
             more = _by_clock(comparison) + _ancestry(change)
-            return Judgement(judged.status, judged.reason + more)
+            return CheckResult(judged.status, judged.reason + more)
 
 
 def waived(
-    judged: Judgement, comparison: Comparison | None, cell: Cell, policies: Policies
-) -> Judgement:
+    judged: CheckResult, comparison: Comparison | None, cell: Cell, policies: Policies
+) -> CheckResult:
     """A proven slowdown under its waiver, if it has one."""
     if judged.status != "fail":
         return judged
@@ -77,29 +77,31 @@ def waived(
     pending = waiver_of(policies.pending_waivers, cell)
     if judged.status == "fail" and standing(pending, change, policies.today) == "covers":
         why = "this change brings a waiver that covers it: merge the waiver first, it counts then"
-        return Judgement("fail", f"{judged.reason}; {why}")
+        return CheckResult("fail", f"{judged.reason}; {why}")
     return judged
 
 
 def _with_waiver(
-    judged: Judgement, waiver: Waiver | None, change: Interval | None, today: datetime.date
-) -> Judgement:
+    judged: CheckResult, waiver: Waiver | None, change: Interval | None, today: datetime.date
+) -> CheckResult:
     if waiver is None:
         return judged
     ceiling = f"+{waiver.ceiling_percent:g} %"
     match standing(waiver, change, today):
         case "covers":
             why = f"waived up to {ceiling} until {waiver.expires}: {waiver.reason} ({waiver.issue})"
-            return Judgement("waived", f"{judged.reason}; {why}")
+            return CheckResult("waived", f"{judged.reason}; {why}")
         case "exceeded":
-            return Judgement("fail", f"{judged.reason}; its waiver ends at {ceiling}")
+            return CheckResult("fail", f"{judged.reason}; its waiver ends at {ceiling}")
         case "expired":
-            return Judgement("fail", f"{judged.reason}; its waiver expired on {waiver.expires}")
+            return CheckResult("fail", f"{judged.reason}; its waiver expired on {waiver.expires}")
         case "none":
             return judged
 
 
-def absolute(measured: CellMeasurement | None, wanted: ObjectiveConfig | None) -> Judgement | None:
+def absolute(
+    measured: CellMeasurement | None, wanted: ObjectiveConfig | None
+) -> CheckResult | None:
     """The latency objective of the head; None where there is none, or nothing was measured."""
     if wanted is None or measured is None:
         return None
@@ -113,26 +115,26 @@ def absolute(measured: CellMeasurement | None, wanted: ObjectiveConfig | None) -
     seen = f"{over} of {count} inferences took longer"
     match objective.judge(over, count, wanted.percentile):
         case "pass":
-            return Judgement("pass", f"{said} is kept: {seen}")
+            return CheckResult("pass", f"{said} is kept: {seen}")
         case "fail":
             tail = quantile_ms(found, wanted.percentile / 100)
-            return Judgement(
+            return CheckResult(
                 "fail", f"{said} is not kept: {seen}, p{wanted.percentile:g} is {tail:.3g} ms"
             )
         case "undecided":
             needed = objective.inferences_needed(wanted.percentile)
             reason = f"{said} is not resolvable here: {seen}, {needed} without one would do"
-            return Judgement("inconclusive", reason)
+            return CheckResult("inconclusive", reason)
 
 
-def size(built: CellBuilds | None, margin_percent: float | None) -> Judgement | None:
+def size(built: CellBuilds | None, margin_percent: float | None) -> CheckResult | None:
     """The artifact on disk."""
     if built is None or not built.base or not built.head:
         return None
     return _more("artifact", [built.base.size_bytes], [built.head.size_bytes], margin_percent)
 
 
-def memory(measured: CellMeasurement | None, margin_percent: float | None) -> Judgement | None:
+def memory(measured: CellMeasurement | None, margin_percent: float | None) -> CheckResult | None:
     """The peak of the process that runs it."""
     launches = measured.launches if measured else ()
     before = [launch.base_peak_bytes for launch in launches]
@@ -140,7 +142,7 @@ def memory(measured: CellMeasurement | None, margin_percent: float | None) -> Ju
     return _more("peak memory", before, after, margin_percent)
 
 
-def workspace(measured: CellMeasurement | None, margin_percent: float | None) -> Judgement | None:
+def workspace(measured: CellMeasurement | None, margin_percent: float | None) -> CheckResult | None:
     """What running adds to the loaded artifact."""
     launches = measured.launches if measured else ()
     before = [launch.base_workspace_bytes for launch in launches]
@@ -148,25 +150,25 @@ def workspace(measured: CellMeasurement | None, margin_percent: float | None) ->
     return _more("workspace", before, after, margin_percent)
 
 
-def metric(measured: CellMeasurement | None, margin: float) -> Judgement | None:
+def metric(measured: CellMeasurement | None, margin: float) -> CheckResult | None:
     """The user's own measure, more is better; None where there is none."""
     found = measured.metric if measured else None
     if found is None:
         return None
     if found.problem or found.head is None:
-        return Judgement("error", f"the metric is not known: {found.problem or 'no head'}")
+        return CheckResult("error", f"the metric is not known: {found.problem or 'no head'}")
     if found.base is None:
-        return Judgement("pass", f"metric {found.head:.6g}")
+        return CheckResult("pass", f"metric {found.head:.6g}")
     lost = found.base - found.head
     said = f"metric {found.base:.6g} to {found.head:.6g} ({-lost:+.3g})"
     if lost > margin:
-        return Judgement("fail", f"{said}, over its margin of {margin:g}")
-    return Judgement("pass", said)
+        return CheckResult("fail", f"{said}, over its margin of {margin:g}")
+    return CheckResult("pass", said)
 
 
 def _more(
     what: str, before: Sequence[int], after: Sequence[int], margin_percent: float | None
-) -> Judgement | None:
+) -> CheckResult | None:
     """Compares the least of either side. One artifact may take a few huge pages more in one process
     than in the next: what fails is over the margin of the most that the base has taken."""
     if margin_percent is None or not all((*before, *after)) or not before:
@@ -175,21 +177,21 @@ def _more(
     percent = 100 * (now / least - 1)
     said = f"{what} {percent:+.1f} % ({least / 1e6:.1f} to {now / 1e6:.1f} MB)"
     if percent <= margin_percent:
-        return Judgement("pass", said)
+        return CheckResult("pass", said)
     said = f"{said}, over its {margin_percent:g} % margin"
     most = max(before)
     if now <= most * (1 + margin_percent / 100):
-        return Judgement("inconclusive", f"{said}, but the base itself took {most / 1e6:.1f} MB")
-    return Judgement("fail", said)
+        return CheckResult("inconclusive", f"{said}, but the base itself took {most / 1e6:.1f} MB")
+    return CheckResult("fail", said)
 
 
 def _unfit(measured: CellMeasurement) -> str:
     if measured.stopped == "invalid":
         return "; ".join(measured.notes) or "the measurement broke"
-    canaries = ", ".join(f"{100 * effect:+.1f} %" for effect in measured.canaries)
+    controls = ", ".join(f"{100 * effect:+.1f} %" for effect in measured.controls)
     return (
         "this machine cannot hold still: too many launches were disturbed, or the base against "
-        f"itself differed ({canaries})"
+        f"itself differed ({controls})"
     )
 
 
@@ -204,43 +206,43 @@ def _ancestry(change: ModelChange) -> str:
     )
 
 
-def _identical(built: CellBuilds) -> Judgement:
+def _identical(built: CellBuilds) -> CheckResult:
     if built.base is None or built.head is None or built.base.key != built.head.key:
-        return Judgement("error", "never measured, though the builds differ")
-    return Judgement("pass", "identical build, not measured")
+        return CheckResult("error", "never measured, though the builds differ")
+    return CheckResult("pass", "identical build, not measured")
 
 
-def _alone(change: ModelChange, base: Build | None) -> Judgement:
+def _alone(change: ModelChange, base: Build | None) -> CheckResult:
     if change.base is None:
-        return Judgement("new", "new model, nothing to compare with")
+        return CheckResult("new", "new model, nothing to compare with")
     reason = base.error if base is not None else None
-    return Judgement("no-baseline", reason or "the base of this model could not be built")
+    return CheckResult("no-baseline", reason or "the base of this model could not be built")
 
 
-def _by_interval(comparison: Comparison, gate: GateConfig) -> Judgement:
+def _by_interval(comparison: Comparison, gate: GateConfig) -> CheckResult:
     change = comparison.change_percent
     if change is None:
-        return Judgement("error", "measured, but there is no interval")
+        return CheckResult("error", "measured, but there is no interval")
     text = f"{change.center:+.1f} % ({change.low:+.1f} to {change.high:+.1f} %)"
     margin = f"{gate.margin_percent:g} % margin"
     if comparison.decision == "pass":
         return _passed(comparison, change.low, text, gate)
     if comparison.decision == "fail" and comparison.median == "fail":
-        return Judgement("fail", f"slower by {text}, over the {margin}")
+        return CheckResult("fail", f"slower by {text}, over the {margin}")
     if comparison.decision == "fail":
-        return Judgement("fail", f"{slower_inside(comparison, gate)}; the median by {text}")
+        return CheckResult("fail", f"{slower_inside(comparison, gate)}; the median by {text}")
     if comparison.median == "pass":
-        return Judgement("inconclusive", f"{undecided(comparison, gate)}; the median {text}")
+        return CheckResult("inconclusive", f"{undecided(comparison, gate)}; the median {text}")
     spans = f"{text} spans the {margin}; {_wanted(comparison)}"
-    return Judgement("inconclusive", spans + slow_starts(comparison))
+    return CheckResult("inconclusive", spans + slow_starts(comparison))
 
 
-def _passed(comparison: Comparison, low: float, text: str, gate: GateConfig) -> Judgement:
+def _passed(comparison: Comparison, low: float, text: str, gate: GateConfig) -> CheckResult:
     margin = f"{gate.margin_percent:g} % margin"
     if low > gate.margin_percent:
         floor = f"the absolute floor of {gate.absolute_floor_us:.10g} µs"
-        return Judgement("pass", f"slower by {text}, over the {margin}, but under {floor}")
-    return Judgement("pass", f"{text}, within the {margin}{assured(comparison)}")
+        return CheckResult("pass", f"slower by {text}, over the {margin}, but under {floor}")
+    return CheckResult("pass", f"{text}, within the {margin}{assured(comparison)}")
 
 
 def _by_clock(comparison: Comparison) -> str:

@@ -133,7 +133,7 @@ def test_a_lost_head_is_made_anew_from_what_stands_there(place: Place) -> None:
     assert (place.best("a"), place.best("b")) == (make_record("a"), make_record("b"))
 
 
-def test_an_archive_whose_head_was_overwritten_is_adopted(place: Place) -> None:
+def test_an_archive_whose_head_was_overwritten_is_recovered(place: Place) -> None:
     """The store ignores conditions: two compactions ran, and the later HEAD knows only one."""
     place.publish(make_record("a"))
     place.compact()
@@ -143,18 +143,20 @@ def test_an_archive_whose_head_was_overwritten_is_adopted(place: Place) -> None:
     place.collect()
     place.store.move_pointer(MAIN.head, before.body, place.store.read_pointer(MAIN.head).tag)
     done = place.compact()
-    assert (done.status, done.adopted) == ("compacted", 1)
+    assert (done.status, done.recovered) == ("compacted", 1)
     place.seen.forget(MAIN)
     assert (place.best("a"), place.best("b")) == (make_record("a"), make_record("b"))
 
 
-def test_archives_of_its_own_are_not_adopted(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_archives_of_its_own_are_not_recovered(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each of the four segments is over the limit of an archive."""
     monkeypatch.setattr(archive, "MAX_BYTES", 1)
     for number in range(4):
         place.publish(make_record(f"w{number}"))
     done = place.compact()
-    assert (done.segments, done.adopted) == (4, 0)
+    assert (done.segments, done.recovered) == (4, 0)
     assert place.objects("cold") == 4
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.support.tuning_records import make_key, make_record, make_shape
 from tunegate_cache.format.records import (
-    SURE_REPEATS,
+    CONFIRMED_REPEATS,
     DeviceFingerprint,
     ExactHit,
     TransferHit,
@@ -68,7 +68,7 @@ def test_the_fastest_comes_first_and_eight_are_enough() -> None:
 
 
 def test_a_brief_look_must_be_faster_than_a_careful_measurement_by_more_than_luck() -> None:
-    careful = candidate(1, 0, run_nanoseconds=(1000,) * SURE_REPEATS)
+    careful = candidate(1, 0, run_nanoseconds=(1000,) * CONFIRMED_REPEATS)
     lucky, better = candidate(2, 950), candidate(3, 900)
     assert exact(lucky, careful) == ExactHit((careful, lucky))
     assert exact(careful, better) == ExactHit((better, careful))
@@ -102,12 +102,12 @@ def test_the_default_schedule_is_an_answer_but_teaches_nothing() -> None:
     assert transfer(default) is None
 
 
-def test_a_donor_whose_candidates_all_failed_takes_no_place() -> None:
+def test_a_source_whose_candidates_all_failed_takes_no_place() -> None:
     failed = make_record("near", status="wrong", run_nanoseconds=())
     good = make_record("far", shape=make_shape(extents=(64, 4096)))
     found = transfer(failed, good)
     assert found is not None
-    assert found.donors == (good.key,)
+    assert found.source_workloads == (good.key,)
 
 
 def test_eight_neighbours_give_four_records_each_nearest_first() -> None:
@@ -118,7 +118,7 @@ def test_eight_neighbours_give_four_records_each_nearest_first() -> None:
     ]
     found = transfer(*records)
     assert found is not None
-    assert found.donors == tuple(make_key(f"n{extent}") for extent in range(65, 73))
+    assert found.source_workloads == tuple(make_key(f"n{extent}") for extent in range(65, 73))
     assert len(found.records) == 8 * 4
 
 

@@ -89,7 +89,7 @@ def test_the_nearest_shape_of_the_same_kind_is_a_transfer(tmp_path: Path) -> Non
     cache_over(store, tmp_path).publish([far, near])
     hit = answer(cache_over(store, tmp_path), "new", (64, 64))
     assert isinstance(hit, TransferHit)
-    assert (hit.donors[0], hit.distance) == (near.key, 1.0)
+    assert (hit.source_workloads[0], hit.distance) == (near.key, 1.0)
     assert hit.records[0] == near
 
 

@@ -96,14 +96,14 @@ def test_what_is_handed_in_is_safe_at_once_and_stored_when_the_store_is_ready(
     store = SlowStore()
     cache = cache_over(store, tmp_path)
     started = time.monotonic()
-    assert cache.hand_in([make_record()])
+    assert cache.enqueue([make_record()])
     assert time.monotonic() - started < 5
     assert len(list(WriteAhead(tmp_path / "wal").pending("main"))) == 1  # a kill loses nothing now
-    assert cache.settle(0.05) == 1
+    assert cache.flush(0.05) == 1
     assert "cache: new records wait on this machine for the next run" in cache.statistics.notes
     store.is_open.set()
-    assert cache.hand_in([make_record("other")])
-    assert cache.settle(5.0) == 0
+    assert cache.enqueue([make_record("other")])
+    assert cache.flush(5.0) == 0
     assert list(WriteAhead(tmp_path / "wal").pending("main")) == []
     fresh = cache_over(store, tmp_path)
     assert isinstance(answer(fresh), ExactHit)
@@ -113,5 +113,5 @@ def test_what_is_handed_in_is_safe_at_once_and_stored_when_the_store_is_ready(
 @pytest.mark.parametrize("mode", ["ro", "off"])
 def test_who_may_not_write_hands_nothing_in(tmp_path: Path, mode: Mode) -> None:
     cache = cache_over(MemoryStore(), tmp_path, mode=mode)
-    assert not cache.hand_in([make_record()])
-    assert cache.settle(1.0) == 0
+    assert not cache.enqueue([make_record()])
+    assert cache.flush(1.0) == 0

@@ -65,14 +65,14 @@ def test_without_a_loop_nest_nothing_is_known() -> None:
     assert all(math.isnan(column) for column in columns)
 
 
-def test_what_the_innermost_loops_do_is_what_makes_drafts_alike() -> None:
+def test_what_the_innermost_loops_do_is_what_makes_samples_alike() -> None:
     assert innermost(SKETCH, decided(16)) == ((4, 16),)
     assert innermost(SKETCH, decided(16, unroll=3)) == innermost(SKETCH, decided(16))
     assert innermost(Sketch("direct", None), ((3,),)) == ((3,),)
 
 
 @given(st.integers(1, 64), st.integers(1, 64), st.integers(0, 3))
-def test_every_draft_has_as_many_columns_and_none_unknown(
+def test_every_sample_has_as_many_columns_and_none_unknown(
     lanes: int, rows: int, unroll: int
 ) -> None:
     columns = nest_columns(SKETCH, decided(lanes, rows, unroll)) if 64 % lanes == 0 else []

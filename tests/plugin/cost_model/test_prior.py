@@ -37,7 +37,7 @@ def test_what_follows_the_columns_of_the_nest_is_not_looked_at() -> None:
     assert prior.ratios([row]) == prior.ratios([[*row, 5.0, math.nan]])
 
 
-def test_a_draft_without_a_loop_nest_is_as_good_as_the_mean() -> None:
+def test_a_sample_without_a_loop_nest_is_as_good_as_the_mean() -> None:
     (expected,) = Prior([experience()]).ratios([[math.nan] * NEST_COLUMNS])
     assert expected == pytest.approx(statistics.mean(ratios_of(experience())))
 
@@ -60,7 +60,7 @@ def test_every_operator_that_is_shipped_is_whole() -> None:
             assert len(nest_columns(task.sketches[number], values)) == NEST_COLUMNS
 
 
-def test_of_operators_that_it_was_not_fitted_to_it_knows_which_drafts_are_good() -> None:
+def test_of_operators_that_it_was_not_fitted_to_it_knows_which_samples_are_good() -> None:
     """Whole operators are left out, a quarter of them at a time; never
     rows of one that is fitted to."""
     tasks = experience_of("llvm")

@@ -27,14 +27,14 @@ def slow(row: list[float]) -> float:
     return 0.1 + (row[0] - 3) ** 2 + 0.5 * abs(row[1] - 2)
 
 
-def drafts(count: int = 200) -> list[list[float]]:
+def samples(count: int = 200) -> list[list[float]]:
     chance = random.Random(99)
     return [[chance.uniform(0, 6) for _ in range(8)] for _ in range(count)]
 
 
 def scored(surrogate: Surrogate) -> list[float] | None:
     score = surrogate.score()
-    return None if score is None else score(drafts()).tolist()
+    return None if score is None else score(samples()).tolist()
 
 
 def test_it_says_nothing_before_there_is_evidence() -> None:
@@ -46,7 +46,7 @@ def test_it_ranks_what_it_has_not_seen() -> None:
     scores = scored(surrogate)
     assert scores is not None
     assert surrogate.evidence > 0.4
-    assert rank_correlation(scores, [-slow(row) for row in drafts()]) > 0.4
+    assert rank_correlation(scores, [-slow(row) for row in samples()]) > 0.4
 
 
 def test_times_that_mean_nothing_are_no_evidence() -> None:
@@ -62,14 +62,14 @@ def test_where_candidates_fail_is_learned_too() -> None:
         surrogate.add(row, None if row[2] > 3 else 1.0)
     scores = scored(surrogate)
     assert scores is not None
-    works = [score for score, row in zip(scores, drafts(), strict=True) if row[2] < 2]
-    fails = [score for score, row in zip(scores, drafts(), strict=True) if row[2] > 4]
+    works = [score for score, row in zip(scores, samples(), strict=True) if row[2] < 2]
+    fails = [score for score, row in zip(scores, samples(), strict=True) if row[2] > 4]
     assert min(works) > max(fails)
 
 
 def test_nothing_that_works_is_no_evidence() -> None:
     surrogate = Surrogate()
-    for row in drafts(32):
+    for row in samples(32):
         surrogate.add(row, None)
     assert surrogate.score() is None
 

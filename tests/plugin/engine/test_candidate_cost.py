@@ -10,7 +10,7 @@ def cost(
     build_seconds: float, status: RecordStatus = "ok", origin: Source = "search"
 ) -> CandidateCost:
     return CandidateCost(
-        stage="look",
+        stage="quick",
         origin=origin,
         pick="random",
         status=status,

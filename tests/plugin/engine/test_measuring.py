@@ -10,7 +10,7 @@ from tunegate.engine.measuring import Measuring, Taken
 from tunegate.engine.parallelism import Parallelism
 from tunegate.engine.protocol import Measure, Measured
 from tunegate.engine.task_history import TaskHistory
-from tunegate_cache.format.records import SURE_REPEATS
+from tunegate_cache.format.records import CONFIRMED_REPEATS
 
 
 class Run:
@@ -81,7 +81,7 @@ def test_every_task_has_one_measured_with_care_before_any_has_a_second(tmp_path:
     ]
     careful = run.measuring.careful_in_turn(chosen)
     assert [request.candidate.number for request in careful] == [1, 4, 2, 5, 3]
-    assert all(request.repeats >= SURE_REPEATS for request in careful)
+    assert all(request.repeats >= CONFIRMED_REPEATS for request in careful)
 
 
 def test_when_time_is_up_a_batch_counts_without_its_check(tmp_path: Path) -> None:

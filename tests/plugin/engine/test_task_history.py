@@ -7,7 +7,7 @@ from tests.support.tuning_tasks import make_record, make_task
 from tunegate.artifacts.changes import Side
 from tunegate.artifacts.plans import PlannedTask
 from tunegate.artifacts.tasks import Claims, ResolvedTask, Source
-from tunegate.engine.known_before import schedule_of
+from tunegate.engine.prior_results import schedule_of
 from tunegate.engine.protocol import DEFAULT, Candidate, Measured, Schedule
 from tunegate.engine.task_history import TaskHistory
 from tunegate.tuning.claims import CHECKED
@@ -29,7 +29,7 @@ def test_the_best_of_what_ran_is_the_outcome() -> None:
     assert (found.before_ms, found.best_ms) == (0.009, 0.001001)
 
 
-def test_borrowed_schedules_that_do_not_fit_are_counted_and_fail_no_task() -> None:
+def test_transferred_schedules_that_do_not_fit_are_counted_and_fail_no_task() -> None:
     task = history()
     task.is_started = True
     task.note_proposal(0.5, misfits=2)
@@ -186,12 +186,12 @@ def test_without_time_for_a_claim_what_is_trusted_is_used() -> None:
 
 def searched(task: TaskHistory, count: int, milliseconds: float) -> None:
     for number in range(10, 10 + count):
-        draft = one(task, number, Schedule("t", ((1, (number,)),)), "search")
-        task.enter(draft, timed_ms(number, milliseconds), 5)
+        sample = one(task, number, Schedule("t", ((1, (number,)),)), "search")
+        task.enter(sample, timed_ms(number, milliseconds), 5)
     task.note_batch(count, 1.0)
 
 
-def test_a_claim_that_drafts_do_not_beat_ends_the_search_of_what_the_base_uses() -> None:
+def test_a_claim_that_samples_do_not_beat_ends_the_search_of_what_the_base_uses() -> None:
     task = contested(Miss("absent"), ("base", "head"), trials=100)
     task.enter(one(task, 2, schedule_of(CLAIM), "own-zone"), timed_ms(2, 0.5), 5)
     searched(task, CHECKED - 1, 1.0)
@@ -200,7 +200,7 @@ def test_a_claim_that_drafts_do_not_beat_ends_the_search_of_what_the_base_uses()
     assert task.exhausted
 
 
-def test_a_claim_that_drafts_beat_ends_nothing() -> None:
+def test_a_claim_that_samples_beat_ends_nothing() -> None:
     task = contested(Miss("absent"), ("base", "head"), trials=100)
     task.enter(one(task, 2, schedule_of(CLAIM), "own-zone"), timed_ms(2, 3.0), 5)
     searched(task, 4 * CHECKED, 1.0)

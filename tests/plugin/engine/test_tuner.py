@@ -113,12 +113,12 @@ def test_tuning_beats_the_default_schedule_and_publishes_every_candidate(
 
 
 def test_the_history_has_every_candidate_and_why_it_was_tried(tuned: TaskOutcome) -> None:
-    looks = [cost for cost in tuned.ledger if cost.stage == "look"]
+    looks = [cost for cost in tuned.costs if cost.stage == "quick"]
     assert len(looks) == tuned.trials + 1  # the default schedule
     picks = [cost.pick for cost in looks]
     assert picks.count("given") == 1
     assert picks.count("predicted") >= 4  # by what is known from before, from the first batch on
-    assert [cost for cost in tuned.ledger if cost.stage == "confirm"]
+    assert [cost for cost in tuned.costs if cost.stage == "confirm"]
     assert any(cost.improved for cost in looks)
     spent = sum(cost.build_seconds + cost.run_seconds for cost in looks)
     assert spent == pytest.approx(tuned.seconds)
@@ -128,7 +128,7 @@ def test_the_history_has_every_candidate_and_why_it_was_tried(tuned: TaskOutcome
 def test_the_winner_was_measured_again(tuned: TaskOutcome) -> None:
     """Five times, and five times more where the second was near."""
     assert len(tuned.records[0].run_nanoseconds) in {5, 10}
-    assert len([cost for cost in tuned.ledger if cost.stage == "confirm"]) in {2, 3, 4, 6}
+    assert len([cost for cost in tuned.costs if cost.stage == "confirm"]) in {2, 3, 4, 6}
 
 
 def test_a_model_that_is_fast_enough_is_tuned_no_further(workshop: Workshop) -> None:
@@ -180,8 +180,8 @@ def test_a_record_of_another_device_is_used_as_it_is_where_there_is_no_budget(
 def test_a_transferred_schedule_is_measured_before_the_search(
     workshop: Workshop, tuned: TaskOutcome
 ) -> None:
-    donors = TransferHit((tuned.key,), 0.0, tuned.records)
-    outcomes = workshop.tune(Budget(seconds=None, trials=2), donors)
+    sources = TransferHit((tuned.key,), 0.0, tuned.records)
+    outcomes = workshop.tune(Budget(seconds=None, trials=2), sources)
     assert outcomes[-1].source in {"transfer", "search"}
     assert outcomes[-1].trials >= len(tuned.records)
 

@@ -9,10 +9,10 @@ from tunegate.artifacts.measurements import Launch
 from tunegate.gate.after_pass import Next, after_pass
 from tunegate.gate.assessment import assess
 from tunegate.gate.histogram import histogram
-from tunegate.gate.looks import PLANNED
+from tunegate.gate.interim_analyses import PLANNED
 from tunegate.gate.sequential import Rule
 
-RULE = Rule(margin_percent=3.0, looks=PLANNED, cells=1, rare=0.2)
+RULE = Rule(margin_percent=3.0, analyses=PLANNED, cells=1, rare=0.2)
 
 
 def quiet(count: int, center: float = 0.0) -> tuple[Launch, ...]:
@@ -58,7 +58,7 @@ def test_a_slow_start_is_answered_with_launches_of_both_sides() -> None:
 
 
 def test_what_no_launches_that_can_be_paid_for_would_exclude_is_over() -> None:
-    few = msgspec.structs.replace(RULE, looks=(4, 6))
+    few = msgspec.structs.replace(RULE, analyses=(4, 6))
     assert not following(quiet(6), (*quiet(11), *make_launches([0.3])), (16,), few).launch
 
 
@@ -84,5 +84,5 @@ def test_a_mean_that_may_be_slower_is_measured_on_before_anything_else() -> None
         for n, x in enumerate(quiet(6))
     )
     assert following(doubtful) == Next(launch=True)
-    last = msgspec.structs.replace(RULE, looks=(4, 6))
+    last = msgspec.structs.replace(RULE, analyses=(4, 6))
     assert following(doubtful, rule=last) == Next()

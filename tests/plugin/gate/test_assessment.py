@@ -10,10 +10,10 @@ from tests.support.measured_cells import make_launches
 from tunegate.artifacts.measurements import Launch
 from tunegate.gate.assessment import Assessment, assess
 from tunegate.gate.histogram import histogram
-from tunegate.gate.looks import PLANNED
+from tunegate.gate.interim_analyses import PLANNED
 from tunegate.gate.sequential import Rule
 
-RULE = Rule(margin_percent=3.0, looks=PLANNED, cells=1, rare=0.2)
+RULE = Rule(margin_percent=3.0, analyses=PLANNED, cells=1, rare=0.2)
 
 
 def quiet(count: int, mean_effect: float = 0.0) -> list[Launch]:

@@ -19,13 +19,13 @@ def in_turn(count: int, high: float, low: float, spread: float = 0.002) -> list[
 
 
 def test_an_effect_that_comes_and_goes_is_decided_as_its_mean() -> None:
-    assert decide(bounds(in_turn(19, 0.12, 0.0), looks=8, cells=1), MARGIN) == "fail"
-    assert decide(bounds(in_turn(13, 0.05, -0.05), looks=8, cells=1), MARGIN) == "pass"
+    assert decide(bounds(in_turn(19, 0.12, 0.0), analyses=8, cells=1), MARGIN) == "fail"
+    assert decide(bounds(in_turn(13, 0.05, -0.05), analyses=8, cells=1), MARGIN) == "pass"
 
 
 def test_few_launches_are_not_batched() -> None:
     assert share_alone(FEWEST - 1) == 1.0
-    assert decide(bounds(in_turn(6, 0.05, -0.05), looks=8, cells=1), MARGIN) == "undecided"
+    assert decide(bounds(in_turn(6, 0.05, -0.05), analyses=8, cells=1), MARGIN) == "undecided"
 
 
 @given(st.lists(st.floats(-1, 1), min_size=FEWEST, max_size=61))
@@ -40,7 +40,7 @@ def test_the_bounds_of_steady_noise_still_have_their_error(count: int) -> None:
     chance = random.Random(3)
     runs = 3000
     drawn = [
-        bounds([chance.gauss(0, 1) for _ in range(count)], looks=1, cells=1) for _ in range(runs)
+        bounds([chance.gauss(0, 1) for _ in range(count)], analyses=1, cells=1) for _ in range(runs)
     ]
     assert sum(found.high < 0 for found in drawn) / runs <= 0.05 + 0.008
     assert sum(found.low > 0 for found in drawn) / runs <= 0.008 + 0.004

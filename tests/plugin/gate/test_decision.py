@@ -24,13 +24,13 @@ RANK: dict[Decision, int] = {"pass": 0, "undecided": 1, "fail": 2}
     ],
 )
 def test_what_four_launches_decide(effects: list[float], decision: Decision) -> None:
-    assert decide(bounds(effects, looks=3, cells=1), MARGIN) == decision
+    assert decide(bounds(effects, analyses=3, cells=1), MARGIN) == decision
 
 
 @given(EFFECTS, st.floats(0, 0.5))
 def test_a_slower_head_never_gets_a_better_decision(effects: list[float], more: float) -> None:
-    before = decide(bounds(effects, looks=8, cells=1), MARGIN)
-    after = decide(bounds([e + more for e in effects], looks=8, cells=1), MARGIN)
+    before = decide(bounds(effects, analyses=8, cells=1), MARGIN)
+    after = decide(bounds([e + more for e in effects], analyses=8, cells=1), MARGIN)
     assert RANK[after] >= RANK[before]
 
 
@@ -38,28 +38,28 @@ def test_a_slower_head_never_gets_a_better_decision(effects: list[float], more: 
 def test_it_never_passes_or_fails_while_the_interval_crosses_the_margin(
     effects: list[float],
 ) -> None:
-    found = bounds(effects, looks=8, cells=1)
+    found = bounds(effects, analyses=8, cells=1)
     if found.low <= MARGIN <= found.high:
         assert decide(found, MARGIN) == "undecided"
 
 
 @given(EFFECTS)
 def test_more_looks_and_more_cells_make_it_no_bolder(effects: list[float]) -> None:
-    few = bounds(effects, looks=1, cells=1)
-    many = bounds(effects, looks=8, cells=5)
+    few = bounds(effects, analyses=1, cells=1)
+    many = bounds(effects, analyses=8, cells=5)
     assert many.low <= few.low
     assert many.high >= few.high
 
 
 def test_a_spread_of_nothing_is_floored() -> None:
-    assert bounds([0.01] * 4, looks=3, cells=1).spread == pytest.approx(0.0002)
+    assert bounds([0.01] * 4, analyses=3, cells=1).spread == pytest.approx(0.0002)
 
 
 def test_the_nearer_the_margin_the_more_launches_are_projected() -> None:
-    near = bounds([0.028, 0.030, 0.027, 0.029], looks=8, cells=1)
-    far = bounds([0.000, 0.002, -0.001, 0.001], looks=8, cells=1)
-    near_count = projected_launches(near, MARGIN, looks=8)
-    far_count = projected_launches(far, MARGIN, looks=8)
+    near = bounds([0.028, 0.030, 0.027, 0.029], analyses=8, cells=1)
+    far = bounds([0.000, 0.002, -0.001, 0.001], analyses=8, cells=1)
+    near_count = projected_launches(near, MARGIN, analyses=8)
+    far_count = projected_launches(far, MARGIN, analyses=8)
     assert near_count is not None
     assert far_count is not None
     assert near_count > far_count

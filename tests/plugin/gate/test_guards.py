@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunegate.gate.guards import is_too_disturbed, may_settle, trips, undisturbed, wants_canary
+from tunegate.gate.guards import (
+    is_control_due,
+    is_too_disturbed,
+    may_be_a_burst,
+    outlying_controls,
+    undisturbed,
+)
 
 NOISES = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=60)
 
@@ -49,16 +55,16 @@ def test_more_than_a_third_is_too_many_once_there_are_some(
 
 
 def test_a_burst_has_twelve_launches_or_the_budget_to_pass() -> None:
-    assert [count for count in range(20) if may_settle(count, budget=60)] == list(range(12))
-    assert not may_settle(7, budget=6)
+    assert [count for count in range(20) if may_be_a_burst(count, budget=60)] == list(range(12))
+    assert not may_be_a_burst(7, budget=6)
 
 
 def test_the_base_runs_against_itself_first_and_after_every_sixth_launch() -> None:
-    assert [count for count in range(1, 15) if wants_canary(count)] == [1, 7, 13]
+    assert [count for count in range(1, 15) if is_control_due(count)] == [1, 7, 13]
 
 
-def test_a_canary_trips_over_the_margin_and_over_the_spread() -> None:
+def test_a_control_trips_over_the_margin_and_over_the_spread() -> None:
     steady, shaky = [0.0, 0.001, -0.001, 0.0], [0.0, 0.05, -0.05, 0.02]
-    assert trips([0.04, -0.05, 0.001], steady, 0.03) == 2
-    assert trips([0.04, -0.05, 0.001], shaky, 0.03) == 0
-    assert trips([0.04], [0.1], 0.03) == 1
+    assert outlying_controls([0.04, -0.05, 0.001], steady, 0.03) == 2
+    assert outlying_controls([0.04, -0.05, 0.001], shaky, 0.03) == 0
+    assert outlying_controls([0.04], [0.1], 0.03) == 1

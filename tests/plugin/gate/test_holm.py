@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from tunegate.gate.decision import FAIL_ERROR, bounds
-from tunegate.gate.holm import chance_of_no_slowdown, shares
+from tunegate.gate.holm import p_value, shares
 
 MARGIN = math.log1p(0.03)
 CHANCES = some.lists(some.floats(0, 1), min_size=1, max_size=8)
@@ -49,9 +49,9 @@ def test_whoever_fails_by_an_even_split_fails_here_too(chances: list[float]) -> 
     some.integers(1, 8),
     some.integers(1, 9),
 )
-def test_the_chance_agrees_with_the_bound(effects: list[float], looks: int, cells: int) -> None:
-    chance = chance_of_no_slowdown(effects, margin=MARGIN, looks=looks)
-    low = bounds(effects, looks=looks, cells=cells).low
+def test_the_chance_agrees_with_the_bound(effects: list[float], analyses: int, cells: int) -> None:
+    chance = p_value(effects, margin=MARGIN, analyses=analyses)
+    low = bounds(effects, analyses=analyses, cells=cells).low
     if abs(low - MARGIN) > 1e-9:
         assert (chance < FAIL_ERROR / cells) == (low > MARGIN)
 
@@ -64,7 +64,7 @@ def test_of_cells_on_the_margin_hardly_one_family_in_a_hundred_fails(cells: int)
     for _ in range(families):
         true = [MARGIN] * (cells - cells // 2) + [0.2] * (cells // 2)
         chances = [
-            chance_of_no_slowdown(random.normal(mean, 0.01, 6).tolist(), margin=MARGIN, looks=1)
+            p_value(random.normal(mean, 0.01, 6).tolist(), margin=MARGIN, analyses=1)
             for mean in true
         ]
         fails = [c <= FAIL_ERROR / s for c, s in zip(chances, shares(chances), strict=True)]

@@ -18,7 +18,7 @@ MARGIN = math.log(1.1)
 
 
 def judged(found: list[Launch]) -> tuple[Inside, ...]:
-    return inside(found, margin=MARGIN, looks=1, cells=1)
+    return inside(found, margin=MARGIN, analyses=1, cells=1)
 
 
 def six_launches() -> Iterator[tuple[int, Launch]]:

@@ -12,18 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tunegate.gate.decision import Decision, bounds, decide
-from tunegate.gate.looks import PLANNED, affordable_looks, is_hopeless
+from tunegate.gate.interim_analyses import PLANNED, affordable_analyses, is_hopeless
 from tunegate.gate.sequential import (
     Rule,
     guarded_stop,
-    last_look,
+    last_analysis,
     likely_end,
     replanned_pairs,
     stop_after,
 )
 
 RECORDED = json.loads((Path(__file__).parents[2] / "recorded" / "launch_effects.json").read_text())
-RULE = Rule(margin_percent=3.0, looks=PLANNED, cells=1)
+RULE = Rule(margin_percent=3.0, analyses=PLANNED, cells=1)
 RUNS = 400
 
 
@@ -31,7 +31,9 @@ def verdict(effects: list[float]) -> Decision:
     """One gate over these launches, stopping where the rule stops."""
     for count in range(1, len(effects) + 1):
         if stop_after(effects[:count], RULE) is not None:
-            return decide(bounds(effects[:count], looks=len(RULE.looks), cells=1), RULE.margin)
+            return decide(
+                bounds(effects[:count], analyses=len(RULE.analyses), cells=1), RULE.margin
+            )
     raise AssertionError
 
 
@@ -81,7 +83,7 @@ def test_the_last_look_ends_it() -> None:
 
 
 def test_a_question_beyond_the_budget_is_given_up_early_but_not_on_a_few_launches() -> None:
-    short = Rule(margin_percent=3.0, looks=(4, 6, 9, 13), cells=1)
+    short = Rule(margin_percent=3.0, analyses=(4, 6, 9, 13), cells=1)
     wild = [0.2, -0.15, 0.1, -0.05, 0.18, -0.2, 0.12, -0.11, 0.16]
     assert stop_after(wild[:4], short) is None
     assert stop_after(wild[:6], short) is None
@@ -96,22 +98,22 @@ def test_hopeless_is_more_than_four_times_what_can_be_paid_for() -> None:
 
 
 def test_a_budget_is_extended_where_that_is_likely_to_decide_and_only_there() -> None:
-    rule = Rule(margin_percent=3.0, looks=(4, 6, 9), cells=1, paid=4)
+    rule = Rule(margin_percent=3.0, analyses=(4, 6, 9), cells=1, paid=4)
     near = [0.0, 0.03, -0.01, 0.02]
     assert stop_after(near, rule) is None
     assert stop_after([*near, 0.002, 0.004], rule) == "decided"
     assert stop_after([0.0, 0.045, -0.03, 0.035], rule) == "budget"
-    assert stop_after(near, Rule(margin_percent=3.0, looks=(4,), cells=1)) == "budget"
+    assert stop_after(near, Rule(margin_percent=3.0, analyses=(4,), cells=1)) == "budget"
 
 
 def test_looks_that_do_not_fit_the_budget_are_dropped_before_the_start() -> None:
-    assert affordable_looks(100.0, 10.0) == (4, 6, 9)
-    assert affordable_looks(1.0, 10.0) == (4,)
+    assert affordable_analyses(100.0, 10.0) == (4, 6, 9)
+    assert affordable_analyses(1.0, 10.0) == (4,)
 
 
 def test_launches_after_the_last_look_do_not_count() -> None:
-    assert last_look(8, PLANNED) == 6
-    assert last_look(2, PLANNED) == 2
+    assert last_analysis(8, PLANNED) == 6
+    assert last_analysis(2, PLANNED) == 2
 
 
 def test_pairs_follow_where_the_noise_is() -> None:
@@ -122,7 +124,7 @@ def test_pairs_follow_where_the_noise_is() -> None:
 
 QUIET, BUSY = [0.001] * 4, [0.001, 0.001, 0.001, 0.001, 0.3, 0.3, 0.3]
 BUSY_STILL = [*BUSY, 0.001, 0.3, 0.001, 0.3, 0.001]
-SHORT = Rule(margin_percent=3.0, looks=(4, 8, 16), cells=1)
+SHORT = Rule(margin_percent=3.0, analyses=(4, 8, 16), cells=1)
 
 
 def test_a_busy_machine_decides_nothing_that_is_close() -> None:
@@ -135,7 +137,7 @@ def test_a_busy_machine_decides_nothing_that_is_close() -> None:
 def test_a_burst_is_waited_for_within_the_budget() -> None:
     effects = [0.03, 0.04, 0.02, 0.03, 0.2, -0.1, 0.4]
     assert guarded_stop(effects, BUSY, [0.001], SHORT) is None
-    little = Rule(margin_percent=3.0, looks=(4, 8), cells=1, paid=4)
+    little = Rule(margin_percent=3.0, analyses=(4, 8), cells=1, paid=4)
     assert guarded_stop(effects, BUSY, [0.001], little) == "disturbed"
 
 
@@ -144,7 +146,7 @@ def test_twenty_times_slower_has_failed_however_busy_the_machine_is() -> None:
     assert guarded_stop(effects, BUSY, [0.18, -0.2], SHORT) == "decided"
 
 
-def test_a_fifth_faster_passes_on_a_busy_machine_and_no_canary_can_hide_it() -> None:
+def test_a_fifth_faster_passes_on_a_busy_machine_and_no_control_can_hide_it() -> None:
     effects = [-0.2, -0.21, -0.19, -0.2, 0.3, 0.2, 0.1]
     assert guarded_stop(effects, BUSY, [0.001], SHORT) == "decided"
     assert guarded_stop(effects, BUSY, [0.001, 0.3, 0.3], SHORT) == "disturbed"
@@ -156,10 +158,10 @@ def test_a_fifth_faster_passes_on_a_busy_machine_and_no_canary_can_hide_it() -> 
     st.sampled_from([(4,), (4, 6), (4, 6, 9, 13)]),
 )
 def test_whatever_is_disturbed_it_comes_to_an_end(
-    noises: list[float], effects: list[float], looks: tuple[int, ...]
+    noises: list[float], effects: list[float], analyses: tuple[int, ...]
 ) -> None:
-    rule = Rule(margin_percent=3.0, looks=looks, cells=1)
-    ends = 2 * looks[-1] + 6
+    rule = Rule(margin_percent=3.0, analyses=analyses, cells=1)
+    ends = 2 * analyses[-1] + 6
     assert any(
         guarded_stop(effects[:count], noises[:count], [0.0], rule) is not None
         for count in range(1, ends + 1)
@@ -167,7 +169,7 @@ def test_whatever_is_disturbed_it_comes_to_an_end(
 
 
 def test_an_end_is_projected_to_a_look_within_the_budget() -> None:
-    rule = Rule(margin_percent=3.0, looks=(4, 6, 9, 13, 19), cells=1, paid=9)
+    rule = Rule(margin_percent=3.0, analyses=(4, 6, 9, 13, 19), cells=1, paid=9)
     assert likely_end([0.1], rule) == 4
     assert likely_end([0.1, 0.101], rule) == 4
     assert likely_end([0.02, 0.03, 0.01, 0.02, 0.024], rule) == 9
@@ -177,13 +179,13 @@ def test_an_end_is_projected_to_a_look_within_the_budget() -> None:
 
 def test_launches_past_the_last_look_do_not_change_what_it_says() -> None:
     effects = [0.1, 0.1, 0.101, 0.099, -5.0]
-    assert stop_after(effects, Rule(margin_percent=3.0, looks=(4,), cells=1)) == "decided"
+    assert stop_after(effects, Rule(margin_percent=3.0, analyses=(4,), cells=1)) == "decided"
 
 
 @given(st.lists(st.floats(-0.5, 0.5), min_size=7, max_size=7), st.floats(0.0, 0.5))
 def test_disturbed_is_decided_only_as_it_would_be_without_the_guard(
-    effects: list[float], canary: float
+    effects: list[float], control: float
 ) -> None:
-    if guarded_stop(effects, BUSY, [canary], SHORT) == "decided":
+    if guarded_stop(effects, BUSY, [control], SHORT) == "decided":
         counted = effects[:4]
-        assert decide(bounds(counted, looks=3, cells=1), SHORT.margin) != "undecided"
+        assert decide(bounds(counted, analyses=3, cells=1), SHORT.margin) != "undecided"

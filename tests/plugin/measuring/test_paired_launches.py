@@ -44,13 +44,13 @@ class ScriptedBench:
 
 def measured(
     bench: ScriptedBench,
-    canary: ScriptedBench | None = None,
+    control: ScriptedBench | None = None,
     seconds: float = 100.0,
     extend: bool = True,
     rare: float = 0.2,
 ) -> tuple[PairedLaunches, list[Progressing]]:
     said: list[Progressing] = []
-    quiet = canary or ScriptedBench([0.0] * 20)
+    quiet = control or ScriptedBench([0.0] * 20)
     gate = GateConfig(seconds=seconds, extend=extend, rare_launches=rare)
     return launch_until_decided(bench, quiet, gate, 1, said.append), said
 
@@ -97,12 +97,12 @@ def test_a_slowdown_that_no_disturbance_explains_is_decided_all_the_same() -> No
     assert found.stopped == "decided"
 
 
-def test_one_canary_that_trips_is_an_accident_and_two_are_a_machine() -> None:
+def test_one_control_that_trips_is_an_accident_and_two_are_a_machine() -> None:
     undecided = [0.02, 0.03, 0.01, 0.024, 0.03, 0.02, 0.035, 0.015, 0.025] * 7
     once, _ = measured(ScriptedBench(undecided), ScriptedBench([0.2] + [0.0] * 20))
     assert once.stopped != "disturbed"
     twice, _ = measured(ScriptedBench(undecided), ScriptedBench([0.2] * 20))
-    assert (twice.stopped, twice.canaries) == ("disturbed", (0.2, 0.2))
+    assert (twice.stopped, twice.controls) == ("disturbed", (0.2, 0.2))
 
 
 def test_progress_tells_the_interval_and_how_far_it_is() -> None:
@@ -117,11 +117,11 @@ def test_progress_tells_when_an_answer_is_likely() -> None:
     assert [round(far.seconds_left, 2) for far in said] == [2.33, 1.17, 0.0]
 
 
-def test_the_budget_pays_for_the_canaries_too() -> None:
+def test_the_budget_pays_for_the_controls_too() -> None:
     found, _ = measured(ScriptedBench([0.1] * 9), seconds=6.0, extend=False)
-    assert found.looks == (4,)  # six launches of a second and their canaries take longer
+    assert found.analyses == (4,)  # six launches of a second and their controls take longer
     found, _ = measured(ScriptedBench([0.1] * 9), seconds=7.1, extend=False)
-    assert found.looks == (4, 6)
+    assert found.analyses == (4, 6)
 
 
 @pytest.mark.parametrize("effect", [0.1, -0.1])
@@ -136,11 +136,11 @@ def test_the_budget_may_be_spent_once_more_and_not_a_third_time() -> None:
     near = [0.0, 0.03, -0.01, 0.02, 0.04, -0.03, 0.04, -0.04, 0.05, 0.0]
     bench = ScriptedBench(near)
     found, said = measured(bench, seconds=5.5)
-    assert found.looks == (4, 6, 9)
+    assert found.analyses == (4, 6, 9)
     assert 4 < bench.done <= 9
     assert [each.most for each in said][2:4] == [4, 9]
     once, _ = measured(ScriptedBench(near), seconds=5.5, extend=False)
-    assert (once.looks, len(once.launches), once.stopped) == ((4,), 4, "budget")
+    assert (once.analyses, len(once.launches), once.stopped) == ((4,), 4, "budget")
 
 
 SAME = [0.0, 0.001, -0.001, 0.0005, 0.0, 0.001, -0.001, 0.0] * 8

@@ -11,7 +11,7 @@ from tunegate.render.cost_table import FilterAudit, audit, spending
 
 def cost(**fields: object) -> CandidateCost:
     usual = {
-        "stage": "look",
+        "stage": "quick",
         "origin": "search",
         "pick": "predicted",
         "status": "ok",
@@ -23,16 +23,16 @@ def cost(**fields: object) -> CandidateCost:
     return CandidateCost(**(usual | fields))  # type: ignore[arg-type]  # a builder
 
 
-def with_ledger(*ledger: CandidateCost, usd: float | None = None) -> TuningOutcome:
+def with_costs(*costs: CandidateCost, usd: float | None = None) -> TuningOutcome:
     made = outcome(spent=Cost(seconds=1.0, usd=usd))
     (first, *rest) = made.tasks
-    tasks = [msgspec.structs.replace(first, ledger=ledger, search_seconds=0.3)]
-    tasks += [msgspec.structs.replace(task, ledger=(), search_seconds=0.0) for task in rest]
+    tasks = [msgspec.structs.replace(first, costs=costs, search_seconds=0.3)]
+    tasks += [msgspec.structs.replace(task, costs=(), search_seconds=0.0) for task in rest]
     return msgspec.structs.replace(made, tasks=tuple(tasks))
 
 
 def test_every_second_is_in_one_row() -> None:
-    made = with_ledger(
+    made = with_costs(
         cost(improved=True),
         cost(),
         cost(status="compile", milliseconds=None),
@@ -47,7 +47,7 @@ def test_every_second_is_in_one_row() -> None:
 
 
 def test_without_a_price_there_is_no_money() -> None:
-    assert {row.usd for row in spending([with_ledger(cost())])} == {None}
+    assert {row.usd for row in spending([with_costs(cost())])} == {None}
 
 
 def test_nothing_tried_is_no_table() -> None:
@@ -56,7 +56,7 @@ def test_nothing_tried_is_no_table() -> None:
 
 
 def test_a_rejected_candidate_near_the_best_was_rejected_wrongly() -> None:
-    made = with_ledger(
+    made = with_costs(
         cost(milliseconds=1.0),
         cost(pick="audit", milliseconds=1.01),
         cost(pick="audit", milliseconds=1.5),

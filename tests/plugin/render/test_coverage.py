@@ -39,7 +39,7 @@ def test_what_was_not_measured_has_no_share() -> None:
     said = words(task("transfer", None), task("default", 1.0))
     assert (
         said
-        == "1 kernel borrowed, 1 kernel untuned (100 % of the time); 1 not measured on their own"
+        == "1 kernel transferred, 1 kernel untuned (100 % of the time); 1 not measured on their own"
     )
 
 

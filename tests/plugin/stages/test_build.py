@@ -74,13 +74,13 @@ def test_what_this_run_measured_comes_first() -> None:
     assert sources == {make_key(): "search"}
 
 
-DONOR = make_record("another")
-NEAR = TransferHit((DONOR.key,), 1.0, (DONOR,))
+SOURCE = make_record("another")
+NEAR = TransferHit((SOURCE.key,), 1.0, (SOURCE,))
 
 
 def test_a_neighbours_record_is_built_where_nothing_was_measured() -> None:
     best, sources = best_records(plan_with(NEAR), [])
-    assert best == {make_key(): (DONOR,)}
+    assert best == {make_key(): (SOURCE,)}
     assert sources == {make_key(): "transfer"}
 
 

@@ -43,7 +43,7 @@ def test_without_times_inside_the_model_those_of_tuning_are_used() -> None:
 def test_after_a_clear_fail_the_other_cell_has_its_share_of_the_error() -> None:
     """Slow enough for the whole error, and not for half of it."""
     noise = (0.004, -0.004, 0.002, -0.002, 0.001, -0.001)
-    alone, shared = (bounds(noise, looks=3, cells=cells).low for cells in (1, 2))
+    alone, shared = (bounds(noise, analyses=3, cells=cells).low for cells in (1, 2))
     middle = math.log1p(0.03) - (alone + shared) / 2
     doubtful = make_measurement([middle + each for each in noise])
     other = Cell(model="models/other.onnx", target=TARGET)

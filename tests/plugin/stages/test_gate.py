@@ -159,7 +159,7 @@ SPOILT: dict[str, dict[str, object]] = {
     "an infinite effect": {"launches": make_launches((*SAME[:3], float("-inf")))},
     "no launches": {"launches": ()},
     "one launch": {"launches": make_launches(SAME[:1])},
-    "no looks": {"looks": ()},
+    "no looks": {"analyses": ()},
     "it was never decided": {"launches": make_launches(NOISY), "stopped": "budget"},
     "it was given up": {"launches": make_launches(NOISY), "stopped": "hopeless"},
     "the machine did not hold still": {"stopped": "disturbed"},

@@ -49,7 +49,7 @@ class ScriptedBenchmarker:
         self.pairs = 0
 
     def pair(self, base: Path, head: Path, *, slowdown_percent: float = 0.0) -> ScriptedBench:
-        if base == head:  # the canary
+        if base == head:  # the control
             return ScriptedBench([0.0] * 20)
         self.pairs += 1
         return self.bench

@@ -114,6 +114,6 @@ def test_schedules_that_nobody_measured_are_told_by_where_they_are_from() -> Non
         comparisons=[],
         cache=None,
     )
-    borrowed, claimed = report.warnings
-    assert "1 of 2 kernels run a borrowed schedule that is unverified" in borrowed
+    transferred, claimed = report.warnings
+    assert "1 of 2 kernels run a transferred schedule that is unverified" in transferred
     assert "1 of 2 kernels run a schedule of this run's own zone that is unverified" in claimed

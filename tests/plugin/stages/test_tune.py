@@ -93,10 +93,10 @@ class Shelf:
         self.records += records
         return True
 
-    def hand_in(self, records: Sequence[TuningRecord]) -> bool:
+    def enqueue(self, records: Sequence[TuningRecord]) -> bool:
         return self.publish(records)
 
-    def settle(self, seconds: float) -> int:
+    def flush(self, seconds: float) -> int:
         assert seconds < 5
         return self.on_their_way
 

@@ -117,5 +117,5 @@ def test_a_search_starts_from_the_expected_time_and_leaves_exact_hits_alone() ->
 
 def test_a_transferred_schedule_is_worth_a_first_batch_like_an_untuned_task() -> None:
     task = make_task()
-    with_donors = starting_state(make_planned(task, transfer()), "llvm")
-    assert with_donors.room == starting_state(make_planned(task), "llvm").room
+    with_sources = starting_state(make_planned(task, transfer()), "llvm")
+    assert with_sources.room == starting_state(make_planned(task), "llvm").room

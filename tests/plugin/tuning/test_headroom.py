@@ -27,27 +27,27 @@ def test_what_was_never_tuned_is_expected_to_gain_like_what_was() -> None:
 @given(st.integers(1, 200), st.floats(0.01, 100))
 def test_more_of_the_same_gives_back_a_part_and_never_all(trials: int, now_ms: float) -> None:
     assert 0 < headroom.of_unfinished(now_ms, tuned(trials)) < now_ms
-    assert 0 < headroom.of_borrowed(now_ms) < now_ms
+    assert 0 < headroom.of_transferred(now_ms) < now_ms
 
 
 def test_a_search_that_still_gains_promises_more_than_one_that_stopped_gaining() -> None:
     falling = tuned(64)
     flat = msgspec.structs.replace(
         falling,
-        ledger=tuple(msgspec.structs.replace(cost, milliseconds=1.0) for cost in falling.ledger),
+        costs=tuple(msgspec.structs.replace(cost, milliseconds=1.0) for cost in falling.costs),
     )
     steep = msgspec.structs.replace(
         falling,
-        ledger=tuple(
+        costs=tuple(
             msgspec.structs.replace(cost, milliseconds=10.0 / (n + 1))
-            for n, cost in enumerate(falling.ledger)
+            for n, cost in enumerate(falling.costs)
         ),
     )
     assert headroom.of_unfinished(1.0, steep) > 1.2 * headroom.of_unfinished(1.0, flat)
 
 
 def test_a_search_without_a_history_is_taken_at_its_trials() -> None:
-    bare = msgspec.structs.replace(tuned(8), ledger=())
+    bare = msgspec.structs.replace(tuned(8), costs=())
     assert 0.1 < headroom.of_unfinished(1.0, bare) < 0.3
 
 
@@ -55,6 +55,6 @@ def test_a_search_that_was_told_where_to_begin_has_little_left_to_find() -> None
     told = tuned(64)
     blind = msgspec.structs.replace(
         told,
-        ledger=tuple(msgspec.structs.replace(cost, pick="random") for cost in told.ledger),
+        costs=tuple(msgspec.structs.replace(cost, pick="random") for cost in told.costs),
     )
     assert headroom.of_unfinished(1.0, told) < 0.5 * headroom.of_unfinished(1.0, blind)

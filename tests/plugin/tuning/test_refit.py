@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from tunegate.tuning.refit import adapt, nearest_factors
 from tunegate_cache.format.decisions import SamplingInstruction, check_decisions
 
-donors = st.lists(st.integers(1, 64), min_size=1, max_size=5).map(tuple)
+sources = st.lists(st.integers(1, 64), min_size=1, max_size=5).map(tuple)
 
 
 @pytest.mark.parametrize(
-    ("extent", "donor", "nearest"),
+    ("extent", "source", "nearest"),
     [
         (500, (4, 4, 4, 8), (5, 4, 5, 5)),  # TVM's own repair makes (1, 1, 1, 500) of it
         (127, (4, 4, 4, 8), (127, 1, 1, 1)),
@@ -25,46 +25,46 @@ donors = st.lists(st.integers(1, 64), min_size=1, max_size=5).map(tuple)
         (768, (4, 4, 4, 8), (6, 4, 4, 8)),
     ],
 )
-def test_the_factors_stay_close_to_the_donors(
-    extent: int, donor: tuple[int, ...], nearest: tuple[int, ...]
+def test_the_factors_stay_close_to_the_sources(
+    extent: int, source: tuple[int, ...], nearest: tuple[int, ...]
 ) -> None:
-    assert nearest_factors(extent, donor, 64) == nearest
+    assert nearest_factors(extent, source, 64) == nearest
 
 
-@given(st.integers(1, 100_000), donors, st.integers(1, 64))
+@given(st.integers(1, 100_000), sources, st.integers(1, 64))
 def test_the_factors_multiply_to_the_extent(
-    extent: int, donor: tuple[int, ...], max_innermost: int
+    extent: int, source: tuple[int, ...], max_innermost: int
 ) -> None:
-    factors = nearest_factors(extent, donor, max_innermost)
-    assert len(factors) == len(donor)
+    factors = nearest_factors(extent, source, max_innermost)
+    assert len(factors) == len(source)
     assert math.prod(factors) == extent
     assert all(factor >= 1 for factor in factors)
 
 
-@given(st.integers(1, 100_000), donors, st.integers(1, 64))
+@given(st.integers(1, 100_000), sources, st.integers(1, 64))
 def test_the_innermost_factor_keeps_its_bound(
-    extent: int, donor: tuple[int, ...], max_innermost: int
+    extent: int, source: tuple[int, ...], max_innermost: int
 ) -> None:
-    assume(len(donor) > 1)
-    assert nearest_factors(extent, donor, max_innermost)[-1] <= max_innermost
+    assume(len(source) > 1)
+    assert nearest_factors(extent, source, max_innermost)[-1] <= max_innermost
 
 
-@given(donors)
-def test_a_donor_that_fits_is_kept(donor: tuple[int, ...]) -> None:
-    assert nearest_factors(math.prod(donor), donor, 64) == donor
+@given(sources)
+def test_a_source_that_fits_is_kept(source: tuple[int, ...]) -> None:
+    assert nearest_factors(math.prod(source), source, 64) == source
 
 
 @given(st.integers(1, 360), st.lists(st.integers(1, 32), min_size=2, max_size=4).map(tuple))
-def test_no_other_factorization_is_nearer(extent: int, donor: tuple[int, ...]) -> None:
+def test_no_other_factorization_is_nearer(extent: int, source: tuple[int, ...]) -> None:
     def distance(factors: tuple[int, ...]) -> float:
-        apart = sum(abs(math.log2(f / d)) for f, d in zip(factors[1:], donor[1:], strict=True))
-        return apart + 0.25 * max(0.0, math.log2(factors[-1] / donor[-1]))
+        apart = sum(abs(math.log2(f / d)) for f, d in zip(factors[1:], source[1:], strict=True))
+        return apart + 0.25 * max(0.0, math.log2(factors[-1] / source[-1]))
 
     divisors = [d for d in range(1, extent + 1) if extent % d == 0]
-    inner = product(divisors, repeat=len(donor) - 1)
+    inner = product(divisors, repeat=len(source) - 1)
     all_factors = [(extent // math.prod(i), *i) for i in inner if extent % math.prod(i) == 0]
     allowed = [factors for factors in all_factors if factors[-1] <= 16]
-    found = nearest_factors(extent, donor, 16)
+    found = nearest_factors(extent, source, 16)
     assert distance(found) <= min(map(distance, allowed)) + 1e-9
 
 

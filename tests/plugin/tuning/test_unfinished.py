@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.support.tuning_tasks import key_of, make_record, transfer
 from tunegate.tuning.unfinished import is_taken_up, is_unfinished, taken_up
 from tunegate_cache.format.records import (
-    SURE_REPEATS,
+    CONFIRMED_REPEATS,
     DeviceFingerprint,
     ExactHit,
     Miss,
@@ -22,10 +22,10 @@ OTHER = DeviceFingerprint(name="another", kind="cpu", units=2, memory_bytes=1)
 DEFAULT = msgspec.structs.replace(make_record(times=1), template="", decisions=())
 
 
-@given(st.lists(st.integers(1, 2 * SURE_REPEATS), min_size=1, max_size=8))
+@given(st.lists(st.integers(1, 2 * CONFIRMED_REPEATS), min_size=1, max_size=8))
 def test_one_careful_measurement_is_enough(times: list[int]) -> None:
     lookup = ExactHit(tuple(make_record(times=count) for count in times))
-    assert is_unfinished(lookup) == (max(times) < SURE_REPEATS)
+    assert is_unfinished(lookup) == (max(times) < CONFIRMED_REPEATS)
 
 
 def test_a_task_too_small_to_search_is_finished_by_its_default_schedule() -> None:
@@ -34,7 +34,7 @@ def test_a_task_too_small_to_search_is_finished_by_its_default_schedule() -> Non
 
 
 def test_a_default_schedule_that_was_measured_with_care_beside_others_is_an_answer() -> None:
-    careful = msgspec.structs.replace(DEFAULT, run_nanoseconds=(5,) * SURE_REPEATS)
+    careful = msgspec.structs.replace(DEFAULT, run_nanoseconds=(5,) * CONFIRMED_REPEATS)
     assert not is_unfinished(ExactHit((careful, make_record(times=3))))
 
 

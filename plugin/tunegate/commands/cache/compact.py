@@ -33,7 +33,7 @@ def show_compactions(settings: Settings, url: str, done: tuple[Compaction, ...])
         return
     show_table(
         url,
-        ("zone", "target", "", "version", "segments", "records", "tasks", "adopted"),
+        ("zone", "target", "", "version", "segments", "records", "tasks", "recovered"),
         (
             (
                 c.group.zone,
@@ -43,7 +43,7 @@ def show_compactions(settings: Settings, url: str, done: tuple[Compaction, ...])
                 c.segments,
                 c.records,
                 c.workloads,
-                c.adopted,
+                c.recovered,
             )
             for c in done
         ),

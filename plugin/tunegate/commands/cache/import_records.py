@@ -12,9 +12,9 @@ from pathlib import Path
 import msgspec
 
 from tunegate.artifacts.changes import ChangeSet
-from tunegate.artifacts.foreign_schedules import AdoptedSchedule, ForeignSchedule
+from tunegate.artifacts.foreign_schedules import ForeignSchedule, ImportedSchedule
 from tunegate.artifacts.tasks import TuningTask
-from tunegate.commands.revalidation_table import show_election
+from tunegate.commands.revalidation_table import show_revalidation
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines
 from tunegate.edges.cache.stock_database import StockDatabase, read_database
@@ -23,8 +23,8 @@ from tunegate.edges.output.directory import opened_output
 from tunegate.errors import PASS, UNFIT
 from tunegate.ports import ModelJob
 from tunegate.project import Project, open_project
-from tunegate.revalidation.candidates import Candidacy, Elected, candidacies
-from tunegate.revalidation.revalidate import elect
+from tunegate.revalidation.challenges import Challenge, Revalidated, challenges
+from tunegate.revalidation.revalidate import revalidate
 from tunegate.selection import shapes_for
 from tunegate.settings import Settings
 from tunegate.sides.export_models import ModelFiles, export_models
@@ -55,7 +55,7 @@ class Imports(msgspec.Struct, frozen=True, kw_only=True):
     refused: dict[str, int]
     fitting: int
     published: bool
-    tasks: tuple[Elected, ...]
+    tasks: tuple[Revalidated, ...]
 
 
 def run(settings: Settings, *, directory: Path) -> int:
@@ -69,8 +69,10 @@ def run(settings: Settings, *, directory: Path) -> int:
         opened_tools(settings, *parts, out) as tools,
     ):
         files = export_models(changes, tools.repository, tools.workdir).files
-        adopted, standing = _standing(place, changes, tools, files, database)
-        results = elect(standing, files, tools.tuner, place.config.budget.minutes, tools.progress)
+        imported, standing = _standing(place, changes, tools, files, database)
+        results = revalidate(
+            standing, files, tools.tuner, place.config.budget.minutes, tools.progress
+        )
         winners = [_signed_off(record) for _, record in results if record is not None]
         published = tools.index.publish(winners)
     found = Imports(
@@ -78,7 +80,7 @@ def run(settings: Settings, *, directory: Path) -> int:
         zone=place.config.cache.zone,
         read=database.read,
         refused=database.refused,
-        fitting=len({schedule.number for schedule in adopted}),
+        fitting=len({schedule.number for schedule in imported}),
         published=published,
         tasks=tuple(result for result, _ in results),
     )
@@ -95,13 +97,13 @@ def _standing(
     tools: Tools,
     files: ModelFiles,
     database: StockDatabase,
-) -> tuple[Sequence[AdoptedSchedule], tuple[Candidacy, ...]]:
+) -> tuple[Sequence[ImportedSchedule], tuple[Challenge, ...]]:
     parts = (place.config, tools.repository, tools.compiler, tools.workdir, tools.progress)
     tasks = extract(changes, *parts).tasks
-    adopted = tools.compiler.adopt(_jobs(place, changes, files), database.schedules)
+    imported = tools.compiler.import_schedules(_jobs(place, changes, files), database.schedules)
     known = tools.index.lookup([(task.key, task.shape) for task in tasks])
-    theirs = _as_hits(tasks, adopted, database.schedules)
-    return adopted, candidacies(tasks, theirs, known)
+    theirs = _as_hits(tasks, imported, database.schedules)
+    return imported, challenges(tasks, theirs, known)
 
 
 def _jobs(place: Project, changes: ChangeSet, files: ModelFiles) -> list[ModelJob]:
@@ -120,12 +122,12 @@ def _jobs(place: Project, changes: ChangeSet, files: ModelFiles) -> list[ModelJo
 
 def _as_hits(
     tasks: Iterable[TuningTask],
-    adopted: Iterable[AdoptedSchedule],
+    imported: Iterable[ImportedSchedule],
     foreign: Sequence[ForeignSchedule],
 ) -> Mapping[WorkloadKey, Lookup]:
     shapes = {task.key: task.shape for task in tasks}
     records: dict[WorkloadKey, list[TuningRecord]] = {}
-    for schedule in adopted:
+    for schedule in imported:
         record = TuningRecord(
             key=schedule.key,
             shape=shapes[schedule.key],
@@ -148,6 +150,6 @@ def _signed_off(record: TuningRecord) -> TuningRecord:
 
 
 def _show(found: Imports) -> None:
-    show_election(f"{found.directory} to {found.zone}", found.tasks)
+    show_revalidation(f"{found.directory} to {found.zone}", found.tasks)
     refused = "".join(f", {count} refused ({why})" for why, count in found.refused.items())
     show_lines([f"{found.read} records read{refused}; {found.fitting} of the fastest fit a task"])

@@ -5,14 +5,14 @@ from __future__ import annotations
 import msgspec
 
 from tunegate.artifacts.changes import ChangeSet
-from tunegate.commands.revalidation_table import show_election
+from tunegate.commands.revalidation_table import show_revalidation
 from tunegate.commands.standard_output import write_json
 from tunegate.edges.cache.shared_cache import SharedCache
 from tunegate.edges.output.directory import opened_output
 from tunegate.errors import PASS, UNFIT, ConfigError
 from tunegate.project import Project, open_project
-from tunegate.revalidation.candidates import Candidacy, Elected, candidacies
-from tunegate.revalidation.revalidate import elect
+from tunegate.revalidation.challenges import Challenge, Revalidated, challenges
+from tunegate.revalidation.revalidate import revalidate
 from tunegate.settings import Settings
 from tunegate.sides.export_models import export_models
 from tunegate.stages.extract import extract
@@ -29,7 +29,7 @@ class Promotions(msgspec.Struct, frozen=True, kw_only=True):
     from_zone: str
     zone: str
     published: bool
-    tasks: tuple[Elected, ...]
+    tasks: tuple[Revalidated, ...]
 
 
 def run(settings: Settings, *, from_zone: str) -> int:
@@ -48,7 +48,9 @@ def run(settings: Settings, *, from_zone: str) -> int:
     ):
         standing = _standing(place, changes, tools, from_zone)
         files = export_models(changes, tools.repository, tools.workdir).files
-        results = elect(standing, files, tools.tuner, place.config.budget.minutes, tools.progress)
+        results = revalidate(
+            standing, files, tools.tuner, place.config.budget.minutes, tools.progress
+        )
         winners = [_signed_off(record, from_zone) for _, record in results if record is not None]
         published = tools.index.publish(winners)
     found = Promotions(
@@ -60,13 +62,13 @@ def run(settings: Settings, *, from_zone: str) -> int:
     if settings.as_json:
         write_json(found)
     else:
-        show_election(f"{found.from_zone} to {found.zone}", found.tasks)
+        show_revalidation(f"{found.from_zone} to {found.zone}", found.tasks)
     return PASS if published else UNFIT
 
 
 def _standing(
     place: Project, changes: ChangeSet, tools: Tools, from_zone: str
-) -> tuple[Candidacy, ...]:
+) -> tuple[Challenge, ...]:
     parts = (place.config, tools.repository, tools.compiler, tools.workdir, tools.progress)
     tasks = extract(changes, *parts).tasks
     wanted = [(task.key, task.shape) for task in tasks]
@@ -78,7 +80,7 @@ def _standing(
         root=place.repository.root,
         device=tools.device.fingerprint(),
     )
-    return candidacies(tasks, theirs.lookup(wanted), tools.index.lookup(wanted))
+    return challenges(tasks, theirs.lookup(wanted), tools.index.lookup(wanted))
 
 
 def _signed_off(record: TuningRecord, from_zone: str) -> TuningRecord:

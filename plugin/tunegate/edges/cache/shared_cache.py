@@ -87,11 +87,11 @@ class SharedCache:
     def publish(self, records: Sequence[TuningRecord]) -> bool:
         return self._cache.publish(records)
 
-    def hand_in(self, records: Sequence[TuningRecord]) -> bool:
-        return self._cache.hand_in(records)
+    def enqueue(self, records: Sequence[TuningRecord]) -> bool:
+        return self._cache.enqueue(records)
 
-    def settle(self, seconds: float) -> int:
-        return self._cache.settle(seconds)
+    def flush(self, seconds: float) -> int:
+        return self._cache.flush(seconds)
 
     def use(self) -> CacheUse:
         counted = self._cache.statistics

@@ -36,7 +36,7 @@ class Form(NamedTuple):
     module: Any
 
 
-def forms_of(module: Any, kind: str) -> tuple[Form, ...]:
+def variants_of(module: Any, kind: str) -> tuple[Form, ...]:
     """The direct form first. `kind` is that of the target: on a GPU the tensor cores' own space has
     products already."""
     direct = Form(DIRECT, module)

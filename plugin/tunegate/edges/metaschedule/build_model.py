@@ -1,6 +1,6 @@
 """A model built from records: the best schedule of each kernel that replays, linked and described.
 
-A schedule that was borrowed from a neighbour must also prove itself inside the model, beside the
+A schedule that was transferred from a neighbour must also prove itself inside the model, beside the
 default schedule it replaces: alone it may be fast, and slow where its data comes from elsewhere.
 (Gibson & Cano, PACT 2022, see this difference too; a replication of theirs that did not check ended
 slower than untuned.)
@@ -19,8 +19,8 @@ import tvm
 from tvm import relax
 
 from tunegate.artifacts.tasks import Source as Origin
-from tunegate.cost_model.draft_features import DraftFeatures
 from tunegate.cost_model.prior import prior_of
+from tunegate.cost_model.sample_features import SampleFeatures
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.kernel_profile import slower_in_model
 from tunegate.edges.metaschedule.loader import device_exists
@@ -111,22 +111,22 @@ def _slower_ones(
 ) -> frozenset[str]:
     """Names of kernels whose schedule nobody that is trusted has measured, and that is slower
     inside the model than the default one."""
-    borrowed = {
+    transferred = {
         choice.function.name
         for choice in choices
         if choice.main is not None
         and request.sources.get(choice.function.workload.digest) in _UNMEASURED
     }
-    if not borrowed or not device_exists(request.target.kind):
+    if not transferred or not device_exists(request.target.kind):
         return frozenset()
-    without = [_default(c.function) if c.function.name in borrowed else c for c in choices]
-    beside = Path(request.scratch) / "without-borrowed"
+    without = [_default(c.function) if c.function.name in transferred else c for c in choices]
+    beside = Path(request.scratch) / "without-transferred"
     _export(_scheduled(opened.module, without), target, beside, request)
     return slower_in_model(
         Path(request.directory) / LIBRARY,
         beside / LIBRARY,
         inputs=_tensors(opened.prepared),
-        kernels=borrowed,
+        kernels=transferred,
         kind=request.target.kind,
         seed=request.seed,
     )
@@ -161,7 +161,7 @@ def _in_order(
         return list(zip(records, schedules, strict=True))
     refits = [space.refit(schedule) for schedule in schedules]
     fitting = [(r, refit) for r, refit in zip(records, refits, strict=True) if refit is not None]
-    features = DraftFeatures(space.sampling(), space.sketches())
+    features = SampleFeatures(space.sampling(), space.sketches())
     expect = expectation(features, prior_of(str(target.kind.name)))
     return [fitting[place] for place in likeliest([refit for _, refit in fitting], expect)]
 

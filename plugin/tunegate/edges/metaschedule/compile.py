@@ -6,21 +6,19 @@ from __future__ import annotations
 from pathlib import Path
 
 from tunegate.artifacts.tasks import TaskUse, TuningTask
-from tunegate.edges.metaschedule.adopt import adopt
 from tunegate.edges.metaschedule.build_model import OpenModel, build_model
 from tunegate.edges.metaschedule.checks.check import check
 from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact, CheckReply
 from tunegate.edges.metaschedule.export_database import export_database
 from tunegate.edges.metaschedule.functions import ModelFunction, functions_of, layer_names
 from tunegate.edges.metaschedule.import_onnx import import_model
+from tunegate.edges.metaschedule.import_schedules import import_schedules
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.passes.layout import is_channels_last
 from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
 from tunegate.edges.models.preparation import prepare
 from tunegate.edges.processes.out_of_memory import memory_problem
 from tunegate.engine.protocol import (
-    Adopted,
-    AdoptSchedules,
     BuildModel,
     Built,
     CompileReply,
@@ -28,6 +26,8 @@ from tunegate.engine.protocol import (
     ExportDatabase,
     Exported,
     Failed,
+    Imported,
+    ImportSchedules,
     ListTasks,
     ModelFile,
     Tasks,
@@ -65,8 +65,8 @@ def _answered(request: CompileRequest | CheckArtifact) -> CompileReply | CheckRe
             return check(request)
         case ExportDatabase():
             return _export_database(request)
-        case AdoptSchedules():
-            return _adopt(request)
+        case ImportSchedules():
+            return _import_schedules(request)
 
 
 def _path(request: CompileRequest | CheckArtifact) -> str:
@@ -87,9 +87,11 @@ def _export_database(request: ExportDatabase) -> Exported:
     return export_database(functions, request.records, target.target, Path(request.directory))
 
 
-def _adopt(request: AdoptSchedules) -> Adopted:
+def _import_schedules(request: ImportSchedules) -> Imported:
     target = tvm_target(request.target)
-    return Adopted(tuple(adopt(_open(request, target).functions, request.foreign, target)))
+    return Imported(
+        tuple(import_schedules(_open(request, target).functions, request.foreign, target))
+    )
 
 
 def _open(request: CompileRequest, target: ResolvedTarget) -> OpenModel:

@@ -1,4 +1,4 @@
-"""The search of one task: seeds first, then drafts that a filter has picked.
+"""The search of one task: seeds first, then samples that a filter has picked.
 
 MetaSchedule supplies the space, the replay and the postprocessors; what to try next is decided on
 decisions alone, so that a batch costs as many replays as it has candidates.
@@ -16,13 +16,18 @@ import tvm
 from tvm.s_tir import meta_schedule as ms
 
 from tunegate.artifacts.tasks import Source as Origin
-from tunegate.cost_model.draft_features import DraftFeatures
 from tunegate.cost_model.prior import Prior
+from tunegate.cost_model.sample_features import SampleFeatures
 from tunegate.cost_model.surrogate import Score, Surrogate
 from tunegate.edges.metaschedule.algorithm_variants import DIRECT
 from tunegate.edges.metaschedule.passes.default_schedule import with_default_schedule
 from tunegate.edges.metaschedule.space import DesignSpace
-from tunegate.edges.metaschedule.transferred import MAX_TRANSFERRED, Expect, borrowed, expectation
+from tunegate.edges.metaschedule.transferred import (
+    MAX_TRANSFERRED,
+    Expect,
+    expectation,
+    transferred_schedules,
+)
 from tunegate.edges.metaschedule.workload import Workload
 from tunegate.engine.protocol import (
     DEFAULT,
@@ -33,18 +38,18 @@ from tunegate.engine.protocol import (
     Schedule,
 )
 from tunegate.tuning.candidate_filter import Pick, Reason, picks
-from tunegate.tuning.drafts import Draft, DraftSpace
+from tunegate.tuning.schedule_samples import SampleSpace, ScheduleSample
 
 _POOL = 512
-"""The number of drafts that a batch is chosen from, small or large: two candidates of
-fewer drafts are worse by more than finding them costs (docs/benchmarks.md, "How many
-drafts a batch is chosen from")."""
+"""The number of samples that a batch is chosen from, small or large: two candidates of
+fewer samples are worse by more than finding them costs (docs/benchmarks.md, "How many
+samples a batch is chosen from")."""
 _GOOD = 12
 """Schedules that are changed and crossed."""
 _GENERATIONS = 2
 """Pools made from the best of the pool before."""
 _ATTEMPTS = 24
-"""Replays for each candidate that a batch wants: on a GPU one draft in fifty may fit its limits,
+"""Replays for each candidate that a batch wants: on a GPU one sample in fifty may fit its limits,
 until the surrogate has learned which. A replay that fails takes a few milliseconds."""
 _EMPTY_BATCHES = 3
 """The number of empty batches in a row after which the search has nothing new."""
@@ -53,8 +58,8 @@ _EMPTY_BATCHES = 3
 class TaskSearch:
     """Proposes candidates of one workload and learns from their results.
 
-    The first proposal holds the default schedule and the seeds, filled up with drafts that the
-    prior picks, or random ones without it. From then on drafts come from the best schedules too,
+    The first proposal holds the default schedule and the seeds, filled up with samples that the
+    prior picks, or random ones without it. From then on samples come from the best schedules too,
     and a surrogate picks among them once it has shown that it can.
     """
 
@@ -68,8 +73,8 @@ class TaskSearch:
         prior: Prior | None = None,
         first_number: int = 1,
     ) -> None:
-        """`prior` is what is known of drafts before this task has results. Without `filters` every
-        draft is as good as another, for comparison."""
+        """`prior` is what is known of samples before this task has results. Without `filters` every
+        sample is as good as another, for comparison."""
         self._workload, self._target, self._filters = workload, target, filters
         self._chance = random.Random(seed)  # noqa: S311 -- a search, not a secret
         self.space = DesignSpace(workload, target)
@@ -77,9 +82,9 @@ class TaskSearch:
         sampling = self.space.sampling()
         # With channels last the direct form is the best of nine in ten convolutions.
         others = [d for d, t in self.space.templates.items() if t.form.name != DIRECT]
-        self._drafts = DraftSpace(sampling, self._chance, seldom=others)
+        self._samples = SampleSpace(sampling, self._chance, seldom=others)
         sketches = self.space.sketches()
-        self._features = DraftFeatures(sampling, sketches)
+        self._features = SampleFeatures(sampling, sketches)
         is_known = any(sketch.nest for sketch in sketches.values())
         self._surrogate = Surrogate(prior if is_known else None)
         self._is_cpu = str(target.kind.name) == "llvm"
@@ -117,13 +122,13 @@ class TaskSearch:
         self._seeds.extend((origin, each) for origin, each in replayed if each is not None)
         found = [schedule for origin, schedule in seeds if origin == "transfer"]
         most = len(found) if all_of_them else MAX_TRANSFERRED
-        fitting, misfits = borrowed(found, self.space, self._expect(), most)
+        fitting, misfits = transferred_schedules(found, self.space, self._expect(), most)
         self._seeds.extend(("transfer", each) for each in fitting)
         return misfits + sum(each is None for _, each in replayed)
 
     def _seats(self, count: int) -> int:
-        """The number of seeds in a batch of so many. Where a prior picks drafts, what is
-        borrowed gets half of the batch: neither is always the better one, and the first of each
+        """The number of seeds in a batch of so many. Where a prior picks samples, what is
+        transferred gets half of the batch: neither is always the better one, and the first of each
         finds most (docs/benchmarks.md)."""
         if self._expect() is None:
             return count
@@ -155,7 +160,7 @@ class TaskSearch:
             self._enter(schedule, milliseconds)
 
     def learn(self, results: Sequence[Measured]) -> None:
-        """Take results in: they are what drafts are made from, and what
+        """Take results in: they are what samples are made from, and what
         the surrogate is fitted to."""
         for result in results:
             schedule = self._open.pop(result.number, DEFAULT)
@@ -167,7 +172,7 @@ class TaskSearch:
     def _enter(self, schedule: Schedule, milliseconds: float | None) -> None:
         if milliseconds is not None:
             self._times[schedule] = milliseconds
-        self._surrogate.add(self._features.of(_draft(schedule)), milliseconds)
+        self._surrogate.add(self._features.of(_sample(schedule)), milliseconds)
 
     def _default(self) -> Candidate:
         module = with_default_schedule(self._workload.module, self._target)
@@ -175,57 +180,59 @@ class TaskSearch:
 
     def _search(self, count: int) -> Iterator[Candidate]:
         found = 0
-        drafts, order = self._picked(count)
+        samples, order = self._picked(count)
         for attempt, pick in enumerate(order):
             if found == count or attempt == _ATTEMPTS * count:
                 return
-            schedule = Schedule(*drafts[pick.draft])
+            schedule = Schedule(*samples[pick.sample])
             replayed = self.space.replay(schedule)
             if replayed is None:
                 self._seen.add(schedule)
-                self._surrogate.add(self._features.of(drafts[pick.draft]), None)
+                self._surrogate.add(self._features.of(samples[pick.sample]), None)
                 continue
             candidate = self._scheduled("search", replayed, pick.reason)
             if candidate is not None:
                 found += 1
                 yield candidate
 
-    def _picked(self, count: int) -> tuple[list[Draft], Iterator[Pick]]:
-        """The drafts, and the order in which to try them."""
-        good = [_draft(schedule) for schedule in self._best()]
-        pool = self._drafts.pool(good, _POOL)
+    def _picked(self, count: int) -> tuple[list[ScheduleSample], Iterator[Pick]]:
+        """The samples, and the order in which to try them."""
+        good = [_sample(schedule) for schedule in self._best()]
+        pool = self._samples.pool(good, _POOL)
         self._is_small = len(pool) < _POOL
-        drafts = self._worth_compiling(pool)
-        score = self._surrogate.score() if self._filters and drafts else None
+        samples = self._worth_compiling(pool)
+        score = self._surrogate.score() if self._filters and samples else None
         scores = None
         if score is not None:
-            bred = self._bred(score, drafts, good)
-            drafts, scores = list(bred), list(bred.values())
-        kinds = [self._features.kind(draft) for draft in drafts]
-        return drafts, picks(scores, kinds, count, self._chance)
+            bred = self._bred(score, samples, good)
+            samples, scores = list(bred), list(bred.values())
+        kinds = [self._features.kind(sample) for sample in samples]
+        return samples, picks(scores, kinds, count, self._chance)
 
-    def _bred(self, score: Score, drafts: list[Draft], good: list[Draft]) -> dict[Draft, float]:
-        """The scores of these drafts, and of more that are made from those with the best scores
+    def _bred(
+        self, score: Score, samples: list[ScheduleSample], good: list[ScheduleSample]
+    ) -> dict[ScheduleSample, float]:
+        """The scores of these samples, and of more that are made from those with the best scores
         as if they had been measured."""
-        scores = self._scores(score, drafts)
+        scores = self._scores(score, samples)
         for _ in range(_GENERATIONS):
             parents = [*good, *nlargest(_GOOD, scores, key=scores.__getitem__)]
-            pool = self._worth_compiling(self._drafts.pool(parents, _POOL))
-            scores |= self._scores(score, [draft for draft in pool if draft not in scores])
+            pool = self._worth_compiling(self._samples.pool(parents, _POOL))
+            scores |= self._scores(score, [sample for sample in pool if sample not in scores])
         return scores
 
     def _best(self) -> list[Schedule]:
         return sorted(self._times, key=lambda schedule: self._times[schedule])[:_GOOD]
 
-    def _worth_compiling(self, pool: list[Draft]) -> list[Draft]:
-        new = (draft for draft in pool if Schedule(*draft) not in self._seen)
+    def _worth_compiling(self, pool: list[ScheduleSample]) -> list[ScheduleSample]:
+        new = (sample for sample in pool if Schedule(*sample) not in self._seen)
         return [d for d in new if not (self._is_cpu and self._features.is_bloated(d))]
 
-    def _scores(self, score: Score, drafts: list[Draft]) -> dict[Draft, float]:
-        if not drafts:
+    def _scores(self, score: Score, samples: list[ScheduleSample]) -> dict[ScheduleSample, float]:
+        if not samples:
             return {}
-        found = score([self._features.of(draft) for draft in drafts])
-        return dict(zip(drafts, map(float, found), strict=True))
+        found = score([self._features.of(sample) for sample in samples])
+        return dict(zip(samples, map(float, found), strict=True))
 
     def _scheduled(
         self, origin: Origin, schedule: Any, reason: Reason = "random"
@@ -254,5 +261,5 @@ class TaskSearch:
         )
 
 
-def _draft(schedule: Schedule) -> Draft:
-    return Draft(schedule.template, schedule.decisions)
+def _sample(schedule: Schedule) -> ScheduleSample:
+    return ScheduleSample(schedule.template, schedule.decisions)

@@ -19,7 +19,7 @@ from tvm.s_tir import meta_schedule as ms
 
 from tunegate.cost_model.experience import Sketch
 from tunegate.cost_model.loop_nest import nest_of
-from tunegate.edges.metaschedule.algorithm_variants import DIRECT, Form, forms_of
+from tunegate.edges.metaschedule.algorithm_variants import DIRECT, Form, variants_of
 from tunegate.edges.metaschedule.trace_signature import form
 from tunegate.edges.metaschedule.workload import Workload
 from tunegate.engine.protocol import Schedule
@@ -58,7 +58,7 @@ class DesignSpace:
         self._digests: dict[str, str] = {}
         self._postprocessors: dict[str, Any] = {}
         self._sampling: dict[str, tuple[SamplingInstruction, ...]] = {}
-        for each in forms_of(workload.module, str(target.kind.name)):
+        for each in variants_of(workload.module, str(target.kind.name)):
             self._add(each, target, seed)
 
     def _add(self, each: Form, target: Any, seed: int) -> None:
@@ -99,7 +99,7 @@ class DesignSpace:
         return replayed is not None and self.describe(replayed.trace) == schedule
 
     def refit(self, schedule: Schedule) -> Schedule | None:
-        """The donor's decisions moved to this workload's extents by nearest divisors; None where
+        """The source's decisions moved to this workload's extents by nearest divisors; None where
         they do not belong to this space."""
         template = self.templates.get(schedule.template)
         if template is None or check_decisions(schedule.decisions, template.sampling) is not None:

@@ -11,20 +11,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from tunegate.cost_model.draft_features import DraftFeatures
 from tunegate.cost_model.prior import Prior
+from tunegate.cost_model.sample_features import SampleFeatures
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.engine.protocol import Schedule
-from tunegate.tuning.drafts import Draft
+from tunegate.tuning.schedule_samples import ScheduleSample
 
 MAX_TRANSFERRED = 8
 """The number of neighbours' schedules that are tried. Each is replayed twice, which takes as
-long as picking a batch of drafts."""
+long as picking a batch of samples."""
 Expect = Callable[[Sequence[Schedule]], Sequence[float]]
 """How good schedules of this space are expected to be; more is better."""
 
 
-class Borrowed(NamedTuple):
+class Transferred(NamedTuple):
     """`fitting` are schedules of TVM, the likeliest first, each described once.
     `misfits` fitted in neither way."""
 
@@ -32,12 +32,12 @@ class Borrowed(NamedTuple):
     misfits: int
 
 
-def borrowed(
+def transferred_schedules(
     found: Sequence[Schedule],
     space: DesignSpace,
     expect: Expect | None,
     most: int = MAX_TRANSFERRED,
-) -> Borrowed:
+) -> Transferred:
     """`found` has the nearest first; the likeliest `most` are adapted, by TVM's own repair and by
     nearest divisors, and the likeliest `most` of these given. Without `expect` the nearest are."""
     refits = [space.refit(schedule) for schedule in found]
@@ -52,7 +52,7 @@ def borrowed(
         adapted |= fitting
     schedules = list(adapted)
     best = likeliest(schedules, expect)[:most]
-    return Borrowed([adapted[schedules[place]] for place in best], misfits)
+    return Transferred([adapted[schedules[place]] for place in best], misfits)
 
 
 def _described(space: DesignSpace, variants: Sequence[Schedule | None]) -> dict[Schedule, Any]:
@@ -65,12 +65,12 @@ def _described(space: DesignSpace, variants: Sequence[Schedule | None]) -> dict[
     return found
 
 
-def expectation(features: DraftFeatures, prior: Prior | None) -> Expect | None:
+def expectation(features: SampleFeatures, prior: Prior | None) -> Expect | None:
     if prior is None:
         return None
 
     def expect(schedules: Sequence[Schedule]) -> list[float]:
-        rows = [features.of(Draft(each.template, each.decisions)) for each in schedules]
+        rows = [features.of(ScheduleSample(each.template, each.decisions)) for each in schedules]
         return [float(ratio) for ratio in prior.ratios(rows)]
 
     return expect

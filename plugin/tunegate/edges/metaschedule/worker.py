@@ -27,7 +27,7 @@ from tunegate.edges.run_seed import derived
 from tunegate.engine.protocol import Measure, Measured
 from tunegate.engine.workers.device_turn import in_slot
 from tunegate.errors import EnvironmentUnfitError
-from tunegate_cache.format.records import SURE_MS, SURE_REPEATS
+from tunegate_cache.format.records import CONFIRMED_MS, CONFIRMED_REPEATS
 
 Request = Measure
 
@@ -209,14 +209,14 @@ def _is_hopeless(request: Measure, first_run_ms: float) -> bool:
     """A default schedule may run for seconds, and is not run three times for that: only
     how far it is behind matters."""
     if _is_careful(request):
-        return first_run_ms > SURE_MS
+        return first_run_ms > CONFIRMED_MS
     if request.writes_reference:
         return first_run_ms > _SLOW_MS
     return first_run_ms > max(_LONG_MS, request.loser_ms)
 
 
 def _is_careful(request: Measure) -> bool:
-    return request.repeats >= SURE_REPEATS
+    return request.repeats >= CONFIRMED_REPEATS
 
 
 def _by_kernel_clock(

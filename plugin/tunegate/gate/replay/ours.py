@@ -10,7 +10,7 @@ import msgspec
 
 from tunegate.gate.decision import bounds, decide
 from tunegate.gate.guards import undisturbed
-from tunegate.gate.looks import PLANNED
+from tunegate.gate.interim_analyses import PLANNED
 from tunegate.gate.sequential import Rule, guarded_stop
 
 Outcome = Literal["fail", "pass", "inconclusive", "invalid-env"]
@@ -27,7 +27,7 @@ def replay(
     effects: Sequence[float], noises: Sequence[float], margin_percent: float
 ) -> Replayed | None:
     """One gate over these launch effects, ln(head / base); None where they end before it does."""
-    rule = Rule(margin_percent=margin_percent, looks=PLANNED, cells=1)
+    rule = Rule(margin_percent=margin_percent, analyses=PLANNED, cells=1)
     for count in range(PLANNED[0], len(effects) + 1):
         stop = guarded_stop(effects[:count], noises[:count], (), rule)
         if stop == "disturbed":
@@ -56,5 +56,5 @@ def gates(
 def _outcome(effects: Sequence[float], noises: Sequence[float], rule: Rule) -> Outcome:
     kept = undisturbed(noises, rule.margin)
     counted = [effect for effect, keep in zip(effects, kept, strict=True) if keep]
-    decision = decide(bounds(counted, looks=len(rule.looks), cells=rule.cells), rule.margin)
+    decision = decide(bounds(counted, analyses=len(rule.analyses), cells=rule.cells), rule.margin)
     return "inconclusive" if decision == "undecided" else decision

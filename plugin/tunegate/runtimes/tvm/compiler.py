@@ -14,7 +14,7 @@ from typing import TypeVar, cast
 import msgspec
 
 from tunegate.artifacts.builds import Build
-from tunegate.artifacts.foreign_schedules import AdoptedSchedule, ForeignSchedule
+from tunegate.artifacts.foreign_schedules import ForeignSchedule, ImportedSchedule
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.config import TargetConfig
 from tunegate.edges.machine.cores import usable_cores
@@ -25,8 +25,6 @@ from tunegate.edges.processes.conversations import Conversation, converse
 from tunegate.edges.processes.memory_limit import MemoryLimit, Shares, memory_limit, memory_shares
 from tunegate.edges.run_seed import derived
 from tunegate.engine.protocol import (
-    Adopted,
-    AdoptSchedules,
     BuildModel,
     Built,
     CompileReply,
@@ -34,6 +32,8 @@ from tunegate.engine.protocol import (
     ExportDatabase,
     Exported,
     Failed,
+    Imported,
+    ImportSchedules,
     ListTasks,
     ModelFile,
     Tasks,
@@ -53,7 +53,7 @@ _KEPT_BYTES = 512 * 1024 * 1024
 _BYTES_OF_ONE = 2**30
 """What such a child may take by itself."""
 
-_Wanted = TypeVar("_Wanted", Exported, Adopted)
+_Wanted = TypeVar("_Wanted", Exported, Imported)
 Reply = CompileReply | Checked
 Opened = tuple[str, tuple[tuple[str, tuple[int, ...]], ...], TargetConfig]
 """What a child has open: the file, the shapes and the target."""
@@ -123,19 +123,19 @@ class MetaScheduleCompiler:
         Raises ModelError."""
         return [self._exported(job) for job in jobs]
 
-    def adopt(
+    def import_schedules(
         self, jobs: Sequence[ModelJob], foreign: Sequence[ForeignSchedule]
-    ) -> Sequence[AdoptedSchedule]:
+    ) -> Sequence[ImportedSchedule]:
         """What fits a task of one of the models. Raises ModelError."""
-        found: dict[WorkloadKey, list[AdoptedSchedule]] = {}
+        found: dict[WorkloadKey, list[ImportedSchedule]] = {}
         for job in jobs:
-            request = AdoptSchedules(
+            request = ImportSchedules(
                 model=_file(job),
                 target=job.target,
                 foreign=tuple(foreign),
                 scratch=self._fresh(),
             )
-            reply = self._asked(job, request, Adopted)
+            reply = self._asked(job, request, Imported)
             for key in {schedule.key for schedule in reply.schedules}:
                 found[key] = [s for s in reply.schedules if s.key == key]
         return [schedule for schedules in found.values() for schedule in schedules]

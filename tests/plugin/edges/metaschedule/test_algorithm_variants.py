@@ -14,7 +14,7 @@ from tvm.s_tir import meta_schedule as ms
 
 from tests.support.workload_corpus import primitive, workloads
 from tunegate.config import TargetConfig
-from tunegate.edges.metaschedule.algorithm_variants import DIRECT, IM2COL, forms_of
+from tunegate.edges.metaschedule.algorithm_variants import DIRECT, IM2COL, variants_of
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import tvm_target
@@ -63,25 +63,25 @@ def computed(module: Any) -> Any:
 
 @pytest.mark.parametrize("name", UNFOLDED)
 def test_a_window_is_unfolded_and_computes_the_same(name: str) -> None:
-    direct, product = forms_of(module_of(name), "llvm")
+    direct, product = variants_of(module_of(name), "llvm")
     assert (direct.name, product.name) == (DIRECT, IM2COL)
     assert np.array_equal(computed(product.module), computed(direct.module))
 
 
 @pytest.mark.parametrize("name", NOT_UNFOLDED)
 def test_what_is_no_plain_convolution_with_a_window_has_one_form(name: str) -> None:
-    assert [form.name for form in forms_of(module_of(name), "llvm")] == [DIRECT]
+    assert [form.name for form in variants_of(module_of(name), "llvm")] == [DIRECT]
 
 
 def test_a_gpu_has_the_direct_form_only() -> None:
-    assert len(forms_of(module_of("conv2d_3x3_float32"), "cuda")) == 1
+    assert len(variants_of(module_of("conv2d_3x3_float32"), "cuda")) == 1
 
 
 def test_an_unfolded_image_that_no_cache_holds_is_not_made() -> None:
     image, weights = te.placeholder((1, 224, 224, 64)), te.placeholder((3, 3, 64, 64))
     output = topi.nn.conv2d_nhwc(image, weights, 1, 1, 1, out_dtype="float32")
     large = canonical_workload(te.create_prim_func([image, weights, output])).module
-    assert len(forms_of(large, "llvm")) == 1
+    assert len(variants_of(large, "llvm")) == 1
 
 
 def test_schedules_of_the_product_are_in_the_space_and_compute_the_same() -> None:
@@ -102,10 +102,10 @@ def test_schedules_of_the_product_are_in_the_space_and_compute_the_same() -> Non
 
 
 def test_a_schedule_of_the_product_moves_to_another_shape() -> None:
-    donor, here = (
+    source, here = (
         DesignSpace(canonical_workload(primitive(workloads()[name])), TARGET)
         for name in ("conv2d_3x3_float32", "conv2d_3x3_stride2_float32")
     )
-    products = {d for d, t in donor.templates.items() if t.form.name == IM2COL}
+    products = {d for d, t in source.templates.items() if t.form.name == IM2COL}
     assert products
     assert products <= set(here.templates)

@@ -1,4 +1,4 @@
-"""A borrowed schedule proves itself inside the model, or goes."""
+"""A transferred schedule proves itself inside the model, or goes."""
 
 from __future__ import annotations
 
@@ -106,8 +106,8 @@ def test_the_kernel_that_is_slower_inside_the_model_is_named(workshop: Workshop)
     assert slower(*reversed(libraries)) == frozenset()
 
 
-def test_a_borrowed_schedule_that_is_faster_stays(workshop: Workshop) -> None:
-    built = workshop.build("borrowed", workshop.record(), source="transfer")
+def test_a_transferred_schedule_that_is_faster_stays(workshop: Workshop) -> None:
+    built = workshop.build("transferred", workshop.record(), source="transfer")
     assert built.dropped == ()
     assert source_of(built) == "transfer"
 
@@ -155,7 +155,7 @@ def test_a_schedule_that_nobody_measured_and_is_slower_is_dropped_and_named(
     assert built.key == plain.key
 
 
-def test_only_borrowed_schedules_are_put_to_the_test(
+def test_only_transferred_schedules_are_put_to_the_test(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(build_model, "slower_in_model", lambda *_, **__: pytest.fail("asked"))

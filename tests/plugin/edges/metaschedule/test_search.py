@@ -15,7 +15,7 @@ from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.workload import canonical_workload
 from tunegate.engine.protocol import Candidate, Measured, Schedule
-from tunegate.tuning.drafts import Draft
+from tunegate.tuning.schedule_samples import ScheduleSample
 
 load_intrinsics("llvm")
 CPU = tvm.target.Target({"kind": "llvm", "mcpu": "haswell", "num-cores": 2})
@@ -91,15 +91,15 @@ def test_nothing_is_proposed_twice() -> None:
 
 
 def test_what_would_keep_the_compiler_busy_is_never_proposed() -> None:
-    """One in twenty drafts of this product has a copy that is unrolled into hundreds of
+    """One in twenty samples of this product has a copy that is unrolled into hundreds of
     statements."""
     mine = search(size=512)
-    assert any(mine._features.is_bloated(draft) for draft in mine._drafts.pool([], 512))
+    assert any(mine._features.is_bloated(sample) for sample in mine._samples.pool([], 512))
     for _ in range(6):
         proposed = mine.propose(8, ()).candidates
         mine.learn(results(proposed))
-        drafts = [Draft(c.schedule.template, c.schedule.decisions) for c in proposed[-8:]]
-        assert not any(mine._features.is_bloated(draft) for draft in drafts)
+        samples = [ScheduleSample(c.schedule.template, c.schedule.decisions) for c in proposed[-8:]]
+        assert not any(mine._features.is_bloated(sample) for sample in samples)
 
 
 def test_a_small_space_is_exhausted_and_says_so() -> None:
@@ -112,7 +112,7 @@ def test_a_small_space_is_exhausted_and_says_so() -> None:
     raise AssertionError
 
 
-def test_drafts_that_a_gpu_cannot_run_are_never_proposed_and_learned_from() -> None:
+def test_samples_that_a_gpu_cannot_run_are_never_proposed_and_learned_from() -> None:
     """No GPU is needed to know its limits."""
     load_cuda_intrinsics()
     gpu = tvm.target.Target(
@@ -160,7 +160,7 @@ def test_of_many_neighbours_the_likeliest_few_are_tried_and_not_the_nearest() ->
     assert len([c for c in first if c.origin == "search"]) == 8
 
 
-def test_what_is_borrowed_and_what_is_expected_share_a_batch() -> None:
+def test_what_is_transferred_and_what_is_expected_share_a_batch() -> None:
     offered = [c.schedule for c in search().propose(6, ()).candidates if c.origin == "search"]
     workload = canonical_workload(product(128, 128, 128))
     informed = TaskSearch(workload, CPU, seed=2, prior=prior_of("llvm"))

@@ -45,10 +45,10 @@ def test_decisions_replay_to_the_very_same_module_in_another_space() -> None:
         assert tvm_ffi.structural_equal(replayed.mod, sampled.mod)
 
 
-def test_a_donor_of_another_shape_is_refitted_to_exact_divisors() -> None:
-    donor = space_of(canonical_workload(product(512, 512, 512)))
+def test_a_source_of_another_shape_is_refitted_to_exact_divisors() -> None:
+    source = space_of(canonical_workload(product(512, 512, 512)))
     here = space_of(canonical_workload(product(500, 500, 500)))
-    for schedule, _ in described(donor, 4):
+    for schedule, _ in described(source, 4):
         moved = here.refit(schedule)
         assert moved is not None
         tiles = [values for _, values in moved.decisions if len(values) > 2]

@@ -12,7 +12,7 @@ import tvm
 from tests.plugin.edges.metaschedule.test_workload import product
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.space import DesignSpace
-from tunegate.edges.metaschedule.transferred import MAX_TRANSFERRED, borrowed
+from tunegate.edges.metaschedule.transferred import MAX_TRANSFERRED, transferred_schedules
 from tunegate.edges.metaschedule.workload import canonical_workload
 from tunegate.engine.protocol import Schedule
 
@@ -43,7 +43,7 @@ def lanes(schedules: Sequence[Schedule]) -> list[float]:
 def test_without_knowledge_the_nearest_come_first() -> None:
     space = space_of(128)
     mine = offered(space, 12)
-    found = borrowed(mine, space, None)
+    found = transferred_schedules(mine, space, None)
     assert (
         described(space, found.fitting) == mine[:MAX_TRANSFERRED]
     )  # one adaptation: they fit as they are
@@ -53,7 +53,7 @@ def test_without_knowledge_the_nearest_come_first() -> None:
 def test_what_is_expected_to_be_fast_comes_before_what_is_near() -> None:
     space = space_of(128)
     slow_first = sorted(offered(space, 16), key=lambda schedule: lanes([schedule]))
-    found = borrowed(slow_first, space, lanes)
+    found = transferred_schedules(slow_first, space, lanes)
     assert len(found.fitting) == MAX_TRANSFERRED
     tried = lanes([s for s in described(space, found.fitting) if s])
     assert sum(tried) > sum(lanes(slow_first[:MAX_TRANSFERRED]))
@@ -62,7 +62,7 @@ def test_what_is_expected_to_be_fast_comes_before_what_is_near() -> None:
 def test_between_equals_the_nearest_is_first() -> None:
     space = space_of(128)
     mine = offered(space, 6)
-    found = borrowed(mine, space, lambda schedules: [1.0] * len(schedules))
+    found = transferred_schedules(mine, space, lambda schedules: [1.0] * len(schedules))
     assert described(space, found.fitting) == mine
 
 
@@ -70,7 +70,7 @@ def test_a_schedule_of_another_shape_is_tried_in_two_adaptations() -> None:
     """500 is not a multiple of what 512 is split by: one is TVM's own repair, the
     other has the nearest divisors."""
     space = space_of(500)
-    found = borrowed(offered(space_of(512), 2), space, None)
+    found = transferred_schedules(offered(space_of(512), 2), space, None)
     assert 2 < len(found.fitting) <= 4
     assert None not in described(space, found.fitting)
 
@@ -82,10 +82,10 @@ def test_what_fits_in_neither_way_is_counted() -> None:
     hostile = msgspec.structs.replace(
         other, decisions=(*other.decisions[:-1], (other.decisions[-1][0], (-5,)))
     )
-    found = borrowed([foreign, good, hostile], space, lanes)
+    found = transferred_schedules([foreign, good, hostile], space, lanes)
     assert described(space, found.fitting) == [good]
     assert found.misfits == 2
 
 
 def test_nothing_offered_is_nothing_found() -> None:
-    assert borrowed([], space_of(64), lanes) == ([], 0)
+    assert transferred_schedules([], space_of(64), lanes) == ([], 0)

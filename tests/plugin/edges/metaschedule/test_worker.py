@@ -26,7 +26,7 @@ from tunegate.edges.models.preparation import prepare
 from tunegate.edges.nvidia.gpus import visible_gpus
 from tunegate.engine.protocol import Measure
 from tunegate.engine.workers.device_slots import Place, Slot
-from tunegate_cache.format.records import SURE_REPEATS
+from tunegate_cache.format.records import CONFIRMED_REPEATS
 
 load_intrinsics("llvm")
 HANGS = """
@@ -106,7 +106,7 @@ def test_what_runs_long_and_is_behind_runs_once(request_of_default: Measure) -> 
     assert not worker._is_hopeless(request_of_default, 30.0)
     assert worker._is_hopeless(candidate, 300.0)
     assert not worker._is_hopeless(unrivalled, 300.0)
-    careful = msgspec.structs.replace(request_of_default, repeats=SURE_REPEATS)
+    careful = msgspec.structs.replace(request_of_default, repeats=CONFIRMED_REPEATS)
     assert not worker._is_hopeless(careful, 300.0)
     assert worker._is_hopeless(careful, 3000.0)  # it would not be in time
     assert not worker._is_hopeless(candidate, 100.0)
@@ -117,9 +117,9 @@ def test_what_is_slow_is_looked_at_once_and_measured_with_care_all_the_same(
 ) -> None:
     monkeypatch.setattr(worker, "_SLOW_MS", 0.0)
     look = msgspec.structs.replace(request_of_default, loser_ms=float("inf"), repeats=3)
-    careful = msgspec.structs.replace(look, repeats=SURE_REPEATS, loser_ms=0.0)
+    careful = msgspec.structs.replace(look, repeats=CONFIRMED_REPEATS, loser_ms=0.0)
     assert len(worker.answer(look).nanoseconds) == 1
-    assert len(worker.answer(careful).nanoseconds) == SURE_REPEATS
+    assert len(worker.answer(careful).nanoseconds) == CONFIRMED_REPEATS
 
 
 def test_a_device_that_another_one_has_is_no_fault_of_the_candidate(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunegate.gate.looks import PLANNED
+from tunegate.gate.interim_analyses import PLANNED
 from tunegate.gate.replay.ours import Replayed, gates, replay
 
 STEADY = [0.0005, -0.0005] * (PLANNED[-1] // 2)

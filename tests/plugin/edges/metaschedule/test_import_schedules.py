@@ -9,11 +9,11 @@ from tvm.s_tir import meta_schedule as ms
 
 from tests.plugin.edges.metaschedule.test_workload import product
 from tests.support.stock_tvm import fill
-from tunegate.artifacts.foreign_schedules import AdoptedSchedule, ForeignSchedule, Instruction
+from tunegate.artifacts.foreign_schedules import ForeignSchedule, ImportedSchedule, Instruction
 from tunegate.config import TargetConfig
 from tunegate.edges.cache.stock_database import read_database
-from tunegate.edges.metaschedule.adopt import adopt
 from tunegate.edges.metaschedule.functions import ModelFunction
+from tunegate.edges.metaschedule.import_schedules import import_schedules
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import tvm_target
@@ -50,14 +50,14 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> list[ForeignSchedule]:
     return list(read_database(directory).schedules)
 
 
-def adopted(foreign: list[ForeignSchedule], *functions: ModelFunction) -> list[AdoptedSchedule]:
-    return list(adopt(functions or [ours()], foreign, TARGET))
+def imported(foreign: list[ForeignSchedule], *functions: ModelFunction) -> list[ImportedSchedule]:
+    return list(import_schedules(functions or [ours()], foreign, TARGET))
 
 
 def test_schedules_of_the_same_function_under_other_names_fit(
     foreign: list[ForeignSchedule],
 ) -> None:
-    found = adopted(foreign)
+    found = imported(foreign)
     assert len(found) == 4
     space = DesignSpace(ours().workload, TARGET.target)
     for schedule in found:
@@ -66,8 +66,8 @@ def test_schedules_of_the_same_function_under_other_names_fit(
         assert schedule.key.workload == ours().workload.digest
 
 
-def test_a_function_of_another_shape_adopts_nothing(foreign: list[ForeignSchedule]) -> None:
-    assert adopted(foreign, ours(rows=32)) == []
+def test_a_function_of_another_shape_imports_nothing(foreign: list[ForeignSchedule]) -> None:
+    assert imported(foreign, ours(rows=32)) == []
 
 
 def test_tiles_that_do_not_multiply_to_the_extent_are_refused(
@@ -80,7 +80,7 @@ def test_tiles_that_do_not_multiply_to_the_extent_are_refused(
         )
         for schedule in foreign
     ]
-    assert adopted(broken) == []
+    assert imported(broken) == []
 
 
 def test_an_instruction_more_is_refused(foreign: list[ForeignSchedule]) -> None:
@@ -88,12 +88,12 @@ def test_an_instruction_more_is_refused(foreign: list[ForeignSchedule]) -> None:
         msgspec.structs.replace(s, instructions=(*s.instructions[:4], CODE, *s.instructions[4:]))
         for s in foreign
     ]
-    assert adopted(more) == []
+    assert imported(more) == []
 
 
 def test_the_instructions_of_postprocessing_are_never_looked_at(
     foreign: list[ForeignSchedule],
 ) -> None:
     longer = [msgspec.structs.replace(s, instructions=(*s.instructions, CODE)) for s in foreign]
-    assert adopted(longer) == adopted(foreign)
-    assert "pragma" not in json.dumps(msgspec.to_builtins(adopted(longer)))
+    assert imported(longer) == imported(foreign)
+    assert "pragma" not in json.dumps(msgspec.to_builtins(imported(longer)))

@@ -20,7 +20,7 @@ KEPT_IN_OUTCOME = 4
 _LASTING_FAILURES = frozenset({"compile", "runtime", "wrong", "constraint"})
 
 
-class KnownBefore:
+class PriorResults:
     """`device` and `toolchain` are those that the run measures with."""
 
     def __init__(

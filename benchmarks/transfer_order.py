@@ -1,11 +1,11 @@
 """Which of the neighbours' schedules to try first: the nearest, or those
 of which the prior expects most.
 
-    PYTHONPATH=.:benchmarks python benchmarks/borrowed_order.py squeezenet
-        --donors resnet50 zfnet512 bvlc_alexnet
-        [--donor-seconds 40]
+    PYTHONPATH=.:benchmarks python benchmarks/transfer_order.py squeezenet
+        --sources resnet50 zfnet512 bvlc_alexnet
+        [--source-seconds 40]
 
-The donors are tuned into an empty cache. Of each task of the model that has neighbours there,
+The source models are tuned into an empty cache. Of each task of the model that has neighbours there,
 everything that they offer is measured, in both adaptations, alone and to the end. A row says how
 much slower than the best of all the best of the first so many is, as the geometric mean over the
 tasks. Prints the table of docs/benchmarks.md.
@@ -24,13 +24,13 @@ from typing import NamedTuple
 
 import numpy as np
 from in_process import RESOLVED, imported, measured
-from our_model import answers, publish_donor, tasks_of
+from our_model import answers, publish_source, tasks_of
 from prior_knowledge import geometric
 from quality import saved
 from stock_model import TARGET, named_model, one_thread
 
-from tunegate.cost_model.draft_features import DraftFeatures
 from tunegate.cost_model.prior import prior_of
+from tunegate.cost_model.sample_features import SampleFeatures
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.search import TaskSearch
@@ -54,8 +54,8 @@ class Offer(NamedTuple):
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("model")
-    parser.add_argument("--donors", nargs="+", required=True)
-    parser.add_argument("--donor-seconds", type=float, default=40)
+    parser.add_argument("--sources", nargs="+", required=True)
+    parser.add_argument("--source-seconds", type=float, default=40)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     logging.disable(logging.INFO)
@@ -79,19 +79,19 @@ def main() -> None:
 
 def neighbours(options: argparse.Namespace, scratch: Path) -> Mapping[str, TransferHit]:
     """The neighbours by the digest of the task that they are neighbours of."""
-    donors = scratch / "donors"
-    for name in options.donors:
+    sources = scratch / "sources"
+    for name in options.sources:
         file = saved(name, scratch)
-        publish_donor(file, TARGET, options.donor_seconds, donors, scratch / f"d-{name}")
+        publish_source(file, TARGET, options.source_seconds, sources, scratch / f"d-{name}")
     model = saved(options.model, scratch)
-    found = answers(tasks_of(model, TARGET, scratch), donors, scratch)
+    found = answers(tasks_of(model, TARGET, scratch), sources, scratch)
     return {key.workload: hit for key, hit in found.items() if isinstance(hit, TransferHit)}
 
 
 def offers(function: ModelFunction, hit: TransferHit, place: Path) -> list[Offer]:
     place.mkdir()
     space = DesignSpace(function.workload, RESOLVED.target)
-    expect = expectation(DraftFeatures(space.sampling(), space.sketches()), prior_of("llvm"))
+    expect = expectation(SampleFeatures(space.sampling(), space.sketches()), prior_of("llvm"))
     assert expect is not None
     search = TaskSearch(function.workload, RESOLVED.target, seed=1)
     default, *candidates = search.propose(

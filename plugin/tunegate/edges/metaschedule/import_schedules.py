@@ -11,7 +11,7 @@ from typing import Any
 
 from tvm.s_tir import meta_schedule as ms
 
-from tunegate.artifacts.foreign_schedules import AdoptedSchedule, ForeignSchedule
+from tunegate.artifacts.foreign_schedules import ForeignSchedule, ImportedSchedule
 from tunegate.edges.metaschedule.algorithm_variants import DIRECT
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.space import DesignSpace
@@ -23,11 +23,11 @@ from tunegate_cache.format.records import WorkloadKey
 _MAX_OF_EACH = 4
 
 
-def adopt(
+def import_schedules(
     functions: Sequence[ModelFunction],
     foreign: Sequence[ForeignSchedule],
     target: ResolvedTarget,
-) -> Iterator[AdoptedSchedule]:
+) -> Iterator[ImportedSchedule]:
     """Yields, for each workload, the fastest few schedules (by their claims) that
     fit one of its templates exactly."""
     ranked = sorted(enumerate(foreign), key=lambda numbered: numbered[1].median_ms)
@@ -42,13 +42,13 @@ def adopt(
 
 def _fitting(
     space: DesignSpace, key: WorkloadKey, ranked: Sequence[tuple[int, ForeignSchedule]]
-) -> Iterator[AdoptedSchedule]:
+) -> Iterator[ImportedSchedule]:
     found: set[Schedule] = set()
     for number, foreign in ranked:
         for schedule in _as_ours(space, foreign):
             if schedule not in found and space.reproduces(schedule):
                 found.add(schedule)
-                yield AdoptedSchedule(
+                yield ImportedSchedule(
                     number=number,
                     key=key,
                     template=schedule.template,

@@ -21,13 +21,13 @@ from tunegate_cache.format.records import ExactHit, Lookup, TransferHit, TuningR
 BEST_OF_EACH = 2
 NOISE = 0.03
 """A record must beat the default schedule by more than two careful measurements differ."""
-LIE = 1.3
+IMPLAUSIBLE_RATIO = 1.3
 """Measured on the same kind of device, a record that takes this many times its claim was wrong."""
 
 Status = Literal["taken", "known", "slower", "rejected", "not-measured"]
 
 
-class Elected(msgspec.Struct, frozen=True, kw_only=True):
+class Revalidated(msgspec.Struct, frozen=True, kw_only=True):
     """What became of the best record of one task. `slower` than what the zone has, or no
     faster than no schedule at all; `rejected` did not replay, build, run or compute right."""
 
@@ -37,10 +37,10 @@ class Elected(msgspec.Struct, frozen=True, kw_only=True):
     claimed_ms: float
     measured_ms: float | None = None
     incumbent_ms: float | None = None
-    is_lie: bool = False
+    is_implausible: bool = False
 
 
-class Candidacy(msgspec.Struct, frozen=True, kw_only=True):
+class Challenge(msgspec.Struct, frozen=True, kw_only=True):
     """A task with what stands for election, and what it must beat."""
 
     task: TuningTask
@@ -48,11 +48,11 @@ class Candidacy(msgspec.Struct, frozen=True, kw_only=True):
     incumbent: TuningRecord | None
 
 
-def candidacies(
+def challenges(
     tasks: Iterable[TuningTask],
     theirs: Mapping[WorkloadKey, Lookup],
     ours: Mapping[WorkloadKey, Lookup],
-) -> tuple[Candidacy, ...]:
+) -> tuple[Challenge, ...]:
     """The best few schedules that the zone does not have, for every task."""
     found = []
     for task in tasks:
@@ -61,7 +61,7 @@ def candidacies(
         new = [r for r in _schedules(theirs.get(task.key)) if _identity(r) not in have]
         if new:
             found.append(
-                Candidacy(
+                Challenge(
                     task=task,
                     challengers=tuple(new[:BEST_OF_EACH]),
                     incumbent=known[0] if known else None,
@@ -70,7 +70,7 @@ def candidacies(
     return tuple(found)
 
 
-def election(target: str, standing: Sequence[Candidacy], seconds: float | None) -> Shard:
+def revalidation_shard(target: str, standing: Sequence[Challenge], seconds: float | None) -> Shard:
     """What has to be measured on one target."""
     tasks = tuple(
         PlannedTask(resolved=ResolvedTask(c.task, _seeds(c)), trials=0, gain_ms=0.0)
@@ -88,59 +88,59 @@ def election(target: str, standing: Sequence[Candidacy], seconds: float | None) 
 
 
 def decided(
-    standing: Sequence[Candidacy], outcomes: Mapping[WorkloadKey, TaskOutcome]
-) -> tuple[tuple[Elected, TuningRecord | None], ...]:
-    """The result of every candidacy, and the record to publish if it won."""
+    standing: Sequence[Challenge], outcomes: Mapping[WorkloadKey, TaskOutcome]
+) -> tuple[tuple[Revalidated, TuningRecord | None], ...]:
+    """The result of every challenge, and the record to publish if it won."""
     return tuple(_decided(c, outcomes.get(c.task.key)) for c in standing)
 
 
 def _decided(
-    candidacy: Candidacy, outcome: TaskOutcome | None
-) -> tuple[Elected, TuningRecord | None]:
-    claimed = candidacy.challengers[0]
+    challenge: Challenge, outcome: TaskOutcome | None
+) -> tuple[Revalidated, TuningRecord | None]:
+    claimed = challenge.challengers[0]
     if outcome is None or outcome.stopped == "not-started":
-        return _elected(candidacy, claimed, "not-measured", None, outcome), None
-    challengers = {_identity(r): r for r in candidacy.challengers}
+        return _revalidated(challenge, claimed, "not-measured", None, outcome), None
+    challengers = {_identity(r): r for r in challenge.challengers}
     measured = [r for r in outcome.records if _identity(r) in challengers]
     if not measured:
-        return _elected(candidacy, claimed, "rejected", None, outcome), None
+        return _revalidated(challenge, claimed, "rejected", None, outcome), None
     best = min(measured, key=lambda record: record.median_ms)
     claimed = challengers[_identity(best)]
     rivals = [r.median_ms for r in outcome.records if _identity(r) not in challengers]
     default = [] if outcome.before_ms is None else [outcome.before_ms * (1 - NOISE)]
     if any(best.median_ms >= rival for rival in (*rivals, *default)):
-        return _elected(candidacy, claimed, "slower", best, outcome), None
-    return _elected(candidacy, claimed, "taken", best, outcome), best
+        return _revalidated(challenge, claimed, "slower", best, outcome), None
+    return _revalidated(challenge, claimed, "taken", best, outcome), best
 
 
-def _elected(
-    candidacy: Candidacy,
+def _revalidated(
+    challenge: Challenge,
     claimed: TuningRecord,
     status: Status,
     measured: TuningRecord | None,
     outcome: TaskOutcome | None,
-) -> Elected:
-    incumbent = None if candidacy.incumbent is None else _identity(candidacy.incumbent)
+) -> Revalidated:
+    incumbent = None if challenge.incumbent is None else _identity(challenge.incumbent)
     records = outcome.records if outcome is not None else ()
     beside = next((r.median_ms for r in records if _identity(r) == incumbent), None)
     default_ms = None if outcome is None else outcome.before_ms
-    return Elected(
-        name=candidacy.task.uses[0].name,
-        key=candidacy.task.key,
+    return Revalidated(
+        name=challenge.task.uses[0].name,
+        key=challenge.task.key,
         status=status,
         claimed_ms=claimed.median_ms,
         measured_ms=None if measured is None else measured.median_ms,
         incumbent_ms=beside if beside is not None else default_ms,
-        is_lie=measured is not None
+        is_implausible=measured is not None
         and measured.device.name == claimed.device.name
-        and measured.median_ms > LIE * claimed.median_ms,
+        and measured.median_ms > IMPLAUSIBLE_RATIO * claimed.median_ms,
     )
 
 
-def _seeds(candidacy: Candidacy) -> TransferHit:
-    incumbent = () if candidacy.incumbent is None else (candidacy.incumbent,)
-    records = (*candidacy.challengers, *incumbent)
-    return as_start(candidacy.task.key, ExactHit(records))
+def _seeds(challenge: Challenge) -> TransferHit:
+    incumbent = () if challenge.incumbent is None else (challenge.incumbent,)
+    records = (*challenge.challengers, *incumbent)
+    return as_start(challenge.task.key, ExactHit(records))
 
 
 def _schedules(found: Lookup | None) -> list[TuningRecord]:

@@ -1,6 +1,6 @@
-"""Drafts: candidates as decisions alone, made by the thousand without the compiler.
+"""Samples: candidates as decisions alone, made by the thousand without the compiler.
 
-A draft is random, or a change of a good schedule, or two good ones crossed. Which are worth
+A sample is random, or a change of a good schedule, or two good ones crossed. Which are worth
 compiling is for the filter to say. (Draft-then-verify is Pruner's order, ASPLOS 2025; the changes
 are those of MetaSchedule's own mutators.)
 """
@@ -24,14 +24,14 @@ _MORE_CHANGES = 0.4
 _FIRST_LOCATION = -2
 
 
-class Draft(NamedTuple):
+class ScheduleSample(NamedTuple):
     template: str
     decisions: tuple[Decision, ...]
 
 
-class DraftSpace:
+class SampleSpace:
     """What can be decided. `templates` have the `extent` of every tile, and for a compute location
-    the highest one that was seen as its `extent`. Those in `seldom` get fewer random drafts; what
+    the highest one that was seen as its `extent`. Those in `seldom` get fewer random samples; what
     is good among them is followed like any other."""
 
     def __init__(
@@ -44,20 +44,20 @@ class DraftSpace:
         self._weights = [SELDOM if digest in seldom else 1.0 for digest in self._templates]
         self._chance = chance
 
-    def pool(self, good: Sequence[Draft], size: int) -> list[Draft]:
-        """Different drafts, at most `size`, that are none of `good`; fewer where the space is
+    def pool(self, good: Sequence[ScheduleSample], size: int) -> list[ScheduleSample]:
+        """Different samples, at most `size`, that are none of `good`; fewer where the space is
         small."""
-        found: dict[Draft, None] = {}
+        found: dict[ScheduleSample, None] = {}
         known = set(good)
         for _ in range(2 * size):
-            draft = self._draft(good)
-            if draft not in known:
-                found[draft] = None
+            sample = self._sample(good)
+            if sample not in known:
+                found[sample] = None
             if len(found) == size:
                 break
         return list(found)
 
-    def _draft(self, good: Sequence[Draft]) -> Draft:
+    def _sample(self, good: Sequence[ScheduleSample]) -> ScheduleSample:
         luck = self._chance.random()
         if not good or luck < RANDOM_SHARE:
             return self._random()
@@ -66,28 +66,28 @@ class DraftSpace:
             return self._crossed(one, self._chance.choice(good))
         return self._changed(one)
 
-    def _random(self) -> Draft:
+    def _random(self) -> ScheduleSample:
         (template,) = self._chance.choices(list(self._templates), self._weights)
         sampling = self._templates[template]
-        return Draft(template, tuple((s.index, self._decided(s)) for s in sampling))
+        return ScheduleSample(template, tuple((s.index, self._decided(s)) for s in sampling))
 
-    def _changed(self, draft: Draft) -> Draft:
+    def _changed(self, sample: ScheduleSample) -> ScheduleSample:
         """One decision more or less often than two, and so on."""
-        decisions = list(draft.decisions)
-        sampling = self._templates[draft.template]
+        decisions = list(sample.decisions)
+        sampling = self._templates[sample.template]
         while decisions:  # a sketch may leave nothing to decide
             place = self._chance.randrange(len(decisions))
             index, values = decisions[place]
             decisions[place] = (index, self._nearby(sampling[place], values))
             if self._chance.random() > _MORE_CHANGES:
-                return Draft(draft.template, tuple(decisions))
-        return draft
+                return ScheduleSample(sample.template, tuple(decisions))
+        return sample
 
-    def _crossed(self, one: Draft, other: Draft) -> Draft:
+    def _crossed(self, one: ScheduleSample, other: ScheduleSample) -> ScheduleSample:
         if one.template != other.template:
             return self._changed(one)
         pairs = zip(one.decisions, other.decisions, strict=True)
-        return Draft(one.template, tuple(self._chance.choice(pair) for pair in pairs))
+        return ScheduleSample(one.template, tuple(self._chance.choice(pair) for pair in pairs))
 
     def _decided(self, sampling: SamplingInstruction) -> tuple[int, ...]:
         match sampling.kind:

@@ -5,7 +5,7 @@ import pytest
 
 from tests.support.tuning_tasks import key_of, make_outcome, make_record, make_task
 from tunegate.artifacts.outcomes import TaskOutcome
-from tunegate.revalidation.candidates import Candidacy, candidacies, decided, election
+from tunegate.revalidation.challenges import Challenge, challenges, decided, revalidation_shard
 from tunegate_cache.format.records import DeviceFingerprint, ExactHit, Miss, TuningRecord
 
 TASK = make_task()
@@ -18,7 +18,7 @@ def schedule(number: int, milliseconds: float, *, device: str = "a machine") -> 
 
 
 THEIRS, OURS, DEFAULT = schedule(1, 1.0), schedule(2, 2.0), make_record()
-STANDING = Candidacy(task=TASK, challengers=(THEIRS,), incumbent=OURS)
+STANDING = Challenge(task=TASK, challengers=(THEIRS,), incumbent=OURS)
 
 
 def measured(*records: TuningRecord, before_ms: float = 10.0) -> dict[object, TaskOutcome]:
@@ -33,19 +33,19 @@ def status(*records: TuningRecord, before_ms: float = 10.0) -> str:
 
 def test_only_schedules_that_main_does_not_have_stand_and_only_the_best_few() -> None:
     theirs = ExactHit(tuple(schedule(number, float(number)) for number in range(1, 6)))
-    (standing,) = candidacies([TASK], {TASK.key: theirs}, {TASK.key: ExactHit((OURS,))})
+    (standing,) = challenges([TASK], {TASK.key: theirs}, {TASK.key: ExactHit((OURS,))})
     assert [r.decisions[0][1][0] for r in standing.challengers] == [1, 3]
     assert standing.incumbent == OURS
-    assert candidacies([TASK], {TASK.key: theirs}, {TASK.key: theirs}) == ()
-    assert candidacies([TASK], {TASK.key: Miss("absent")}, {}) == ()
+    assert challenges([TASK], {TASK.key: theirs}, {TASK.key: theirs}) == ()
+    assert challenges([TASK], {TASK.key: Miss("absent")}, {}) == ()
 
 
 def test_what_main_has_is_measured_beside_them() -> None:
-    shard = election("cpu", (STANDING,), 60.0)
+    shard = revalidation_shard("cpu", (STANDING,), 60.0)
     (planned,) = shard.tasks
     assert planned.resolved.lookup.records == (THEIRS, OURS)  # type: ignore[union-attr]
     assert (planned.trials, shard.budget.seconds) == (0, 60.0)
-    assert election("gpu", (STANDING,), None).tasks == ()
+    assert revalidation_shard("gpu", (STANDING,), None).tasks == ()
 
 
 @pytest.mark.parametrize(
@@ -73,15 +73,15 @@ def test_what_did_not_run_is_rejected_and_what_was_not_tried_is_said_so() -> Non
 
 
 @pytest.mark.parametrize(
-    ("measured_ms", "device", "is_lie"),
+    ("measured_ms", "device", "is_implausible"),
     [(1.2, "a machine", False), (1.5, "a machine", True), (1.5, "another machine", False)],
 )
 def test_a_claim_is_held_against_its_writer_only_on_the_same_kind_of_device(
-    measured_ms: float, device: str, is_lie: bool
+    measured_ms: float, device: str, is_implausible: bool
 ) -> None:
     ((promotion, _),) = decided(
         (STANDING,),
         measured(schedule(1, measured_ms, device=device)),  # type: ignore[arg-type]
     )
-    assert (promotion.claimed_ms, promotion.is_lie) == (1.0, is_lie)
+    assert (promotion.claimed_ms, promotion.is_implausible) == (1.0, is_implausible)
     assert promotion.key == key_of("conv2d")

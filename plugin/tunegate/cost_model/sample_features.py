@@ -1,6 +1,6 @@
-"""What a surrogate sees of a draft: its decisions, and what they mean together.
+"""What a surrogate sees of a sample: its decisions, and what they mean together.
 
-No lowering, no replay: features of a thousand drafts cost milliseconds.
+No lowering, no replay: features of a thousand samples cost milliseconds.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from tunegate.cost_model.code_size import is_bloated
 from tunegate.cost_model.experience import Sketch, innermost, nest_columns
 from tunegate.cost_model.loop_nest import Decided
-from tunegate.tuning.drafts import Draft
+from tunegate.tuning.schedule_samples import ScheduleSample
 from tunegate_cache.format.decisions import SamplingInstruction
 
 _LEVELS = 4
 
 
-class DraftFeatures:
+class SampleFeatures:
     """First the columns that mean the same for every task (what the decisions make of the
     loop nest of their sketch), then those of one task: its template, the logarithm of every
     tile factor and the other decisions by their order, and for loops of each depth the volume
@@ -33,21 +33,21 @@ class DraftFeatures:
         widths = [sum(s.n for s in sampling) for sampling in templates.values()]
         self._width = max(widths, default=0)
 
-    def of(self, draft: Draft) -> list[float]:
-        return nest_columns(self._sketches[draft.template], _decided(draft)) + self._own(draft)
+    def of(self, sample: ScheduleSample) -> list[float]:
+        return nest_columns(self._sketches[sample.template], _decided(sample)) + self._own(sample)
 
-    def kind(self, draft: Draft) -> tuple[str, Decided]:
-        """Drafts of one kind differ in what matters less than their innermost loops."""
-        return draft.template, innermost(self._sketches[draft.template], _decided(draft))
+    def kind(self, sample: ScheduleSample) -> tuple[str, Decided]:
+        """Samples of one kind differ in what matters less than their innermost loops."""
+        return sample.template, innermost(self._sketches[sample.template], _decided(sample))
 
-    def is_bloated(self, draft: Draft) -> bool:
-        return is_bloated(self._sketches[draft.template].nest, _decided(draft))
+    def is_bloated(self, sample: ScheduleSample) -> bool:
+        return is_bloated(self._sketches[sample.template].nest, _decided(sample))
 
-    def _own(self, draft: Draft) -> list[float]:
-        sampling = self._templates[draft.template]
-        columns = [float(self._numbers[draft.template])]
+    def _own(self, sample: ScheduleSample) -> list[float]:
+        sampling = self._templates[sample.template]
+        columns = [float(self._numbers[sample.template])]
         volumes: dict[int, list[float]] = {}
-        for instruction, (_, values) in zip(sampling, draft.decisions, strict=True):
+        for instruction, (_, values) in zip(sampling, sample.decisions, strict=True):
             if instruction.kind not in {"perfect-tile", "partitioned-tile"}:
                 columns.append(float(values[0]))
                 continue
@@ -60,8 +60,8 @@ class DraftFeatures:
         return columns + _volumes(volumes)
 
 
-def _decided(draft: Draft) -> Decided:
-    return tuple(values for _, values in draft.decisions)
+def _decided(sample: ScheduleSample) -> Decided:
+    return tuple(values for _, values in sample.decisions)
 
 
 def _volumes(volumes: Mapping[int, Sequence[float]]) -> list[float]:

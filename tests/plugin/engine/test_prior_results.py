@@ -8,7 +8,7 @@ from tests.support.tuning_tasks import DEVICE, exact, make_record, make_task, tr
 from tunegate.artifacts.changes import Side
 from tunegate.artifacts.plans import PlannedTask
 from tunegate.artifacts.tasks import Claims, ResolvedTask
-from tunegate.engine.known_before import KnownBefore, schedule_of
+from tunegate.engine.prior_results import PriorResults, schedule_of
 from tunegate_cache.format.records import ExactHit, Lookup, Miss
 
 TRUSTED = make_record()
@@ -18,11 +18,11 @@ CLAIMS = Claims((CLAIM,), is_searched=True)
 
 def known(
     lookup: Lookup, claims: Claims | None = CLAIMS, sides: Sequence[Side] = ("head",)
-) -> KnownBefore:
+) -> PriorResults:
     planned = PlannedTask(
         resolved=ResolvedTask(make_task(sides=sides), lookup, claims), trials=0, gain_ms=0.0
     )
-    return KnownBefore(planned, DEVICE, TRUSTED.toolchain)
+    return PriorResults(planned, DEVICE, TRUSTED.toolchain)
 
 
 def test_a_trusted_answer_is_served_unless_there_is_a_claim_to_measure() -> None:
@@ -55,7 +55,7 @@ def test_where_a_search_goes_on_neighbours_are_tried_as_well() -> None:
     assert not before.is_measured_only
 
 
-def test_neighbours_of_the_own_zone_are_borrowed_from() -> None:
+def test_neighbours_of_the_own_zone_are_transferred_from() -> None:
     near = transfer()
     assert known(Miss("absent"), Claims(near.records, is_searched=False)).seeds() == (
         ("transfer", schedule_of(near.records[0])),
