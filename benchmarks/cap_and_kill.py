@@ -39,7 +39,7 @@ TARGET = TargetConfig(name="cpu")
 USD_PER_HOUR = 3.6
 LOUD = """
 import sys
-from tunegate.cli import entry
+from tunegate.cli.entry import entry
 from tunegate.edges.cache.shared_cache import SharedCache
 enqueue = SharedCache.enqueue
 def loudly(self, records):

@@ -12,7 +12,8 @@ import msgspec
 import pytest
 import yaml
 
-from tunegate import arguments, config, errors
+from tunegate import config, errors
+from tunegate.cli.parser import parse
 from tunegate.edges.config import file as config_file
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -59,7 +60,7 @@ def test_there_are_configurations_and_commands_to_test() -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_in_the_documentation_parses(command: str) -> None:
-    assert arguments.parse(shlex.split(command)[1:]).command
+    assert parse(shlex.split(command)[1:])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.name))

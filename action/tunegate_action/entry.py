@@ -19,7 +19,7 @@ _UNFIT = 4
 def entry() -> NoReturn:
     """The console script, `python -m tunegate_action`, and what the bootstrap starts."""
     try:
-        from tunegate.entry import leave
+        from tunegate.cli.entry import leave
     except BaseException as error:  # noqa: BLE001 -- nothing may reach the interpreter
         _on_stdout(f"the installation is damaged ({type(error).__name__}: {error})")
         sys.exit(_UNFIT)

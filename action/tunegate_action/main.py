@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tunegate import cli
 from tunegate.artifacts.changes import Revisions
+from tunegate.cli.main import carried_out
+from tunegate.cli.unexpected import Ending
 from tunegate.errors import BUG, FAIL, PASS, ConfigError, TunegateError
 from tunegate.revisions import find_revisions, is_of_pull_request, require_checkout
-from tunegate.unexpected import Ending
 from tunegate_action.activity import command_line
 from tunegate_action.comment import publish
 from tunegate_action.config_place import place_of
@@ -58,7 +58,7 @@ def stopped(environment: Mapping[str, str], text: str, exit_code: int) -> int:
 
 def _carried_out(line: list[str]) -> Ending:
     with commands_stopped(sys.stdout):
-        return cli.carried_out(line)
+        return carried_out(line)
 
 
 def _truthful(inputs: Inputs, ending: Ending, results: Results) -> Ending:

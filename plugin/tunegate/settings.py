@@ -9,6 +9,7 @@ import msgspec
 
 from tunegate.config import BudgetConfig, CacheConfig, Config, GateConfig
 
+CacheMode = Literal["off", "ro", "rw"]
 Section = TypeVar("Section", bound=BudgetConfig | CacheConfig | GateConfig)
 
 
@@ -21,7 +22,7 @@ class Overrides(msgspec.Struct, frozen=True, kw_only=True):
     margin_percent: float | None = None
     cache_url: str | None = None
     cache_endpoint_url: str | None = None
-    cache_mode: Literal["off", "ro", "rw"] | None = None
+    cache_mode: CacheMode | None = None
     zone: str | None = None
 
 
@@ -41,7 +42,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     metric_margin: float = 0.0
     seed: int | None = None
     as_json: bool = False
-    verbose: bool = False
 
 
 def overridden(config: Config, by: Overrides) -> Config:

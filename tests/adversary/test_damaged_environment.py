@@ -34,18 +34,18 @@ def beforehand(program: str) -> Damage:
 
 
 DAMAGES: dict[str, tuple[Damage, int]] = {
-    "a module of ours is missing": (lost("cli.py"), 4),
+    "a module of ours is missing": (lost("cli/main.py"), 4),
     "the exit codes are missing": (lost("errors.py"), 4),
-    "the list of machines is missing": (lost("supported_machine.py"), 4),
+    "the list of machines is missing": (lost("cli/supported_machine.py"), 4),
     "a module that one command imports is missing": (lost("commands/detect.py"), 4),
-    "a module is cut off": (overwritten("arguments.py", "def parse("), 4),
+    "a module is cut off": (overwritten("cli/parser.py", "def parse("), 4),
     "a module is binary": (overwritten("config.py", "\0\0"), 4),
-    "a module ends the process": (overwritten("dispatch.py", "raise SystemExit(1)"), 70),
-    "a module is interrupted": (overwritten("dispatch.py", "raise KeyboardInterrupt"), 130),
-    "a module recurses": (overwritten("dispatch.py", "def f(): f()\nf()"), 70),
+    "a module ends the process": (overwritten("cli/command_tree.py", "raise SystemExit(1)"), 70),
+    "a module is interrupted": (overwritten("cli/command_tree.py", "raise KeyboardInterrupt"), 130),
+    "a module recurses": (overwritten("cli/command_tree.py", "def f(): f()\nf()"), 70),
     "a dependency is missing": (beforehand("import sys; sys.modules['msgspec'] = None"), 4),
     "fcntl is missing": (beforehand("import sys; sys.modules['fcntl'] = None"), 4),
-    "memory is out": (overwritten("dispatch.py", "raise MemoryError"), 4),
+    "memory is out": (overwritten("cli/command_tree.py", "raise MemoryError"), 4),
     "the excepthook breaks too": (
         beforehand("import sys; sys.excepthook = lambda *_: 1 / 0; sys.modules['yaml'] = None"),
         4,
@@ -104,10 +104,10 @@ def test_without_git_that_is_said(tmp_path: Path, workspace: Workspace) -> None:
 def test_the_actions_own_damage_is_an_annotation(tmp_path: Path) -> None:
     for name in ("action", "plugin", "cache"):
         shutil.copytree(ROOT / name, tmp_path / name)
-    (tmp_path / "plugin" / "tunegate" / "entry.py").unlink()
+    (tmp_path / "plugin" / "tunegate" / "cli" / "entry.py").unlink()
     for module in (
         "action/tunegate_action/main.py",
-        "plugin/tunegate/cli.py",
+        "plugin/tunegate/cli/main.py",
         "action/tunegate_action/entry.py",
     ):
         (tmp_path / module).unlink()

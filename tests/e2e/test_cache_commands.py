@@ -14,7 +14,7 @@ from tunegate import artifact_io
 from tunegate.artifacts.changes import ChangeSet, Revisions
 from tunegate.artifacts.plans import Budget, Cost, TuningPlan
 from tunegate.artifacts.tasks import CacheUse, Resolution, ResolvedTask, TaskUse, TuningTask
-from tunegate.cli import main
+from tunegate.cli.main import main
 from tunegate.config import CacheConfig
 from tunegate.edges.cache.shared_cache import SharedCache
 from tunegate_cache.format.records import Miss, WorkloadKey

@@ -25,10 +25,7 @@ HEAVY_DOORS = (
     # Standard library, ours before it can be trusted to be there.
     "fcntl",
     "tunegate.cli",
-    "tunegate.entry",
     "tunegate.isolation",
-    "tunegate.supported_machine",
-    "tunegate.unexpected",
     "tunegate_action.entry",
     "tunegate_action.main",
 )

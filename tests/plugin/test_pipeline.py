@@ -23,7 +23,7 @@ from tunegate.wiring import opened_measuring
 
 LIGHT_RUN = """\
 import sys
-from tunegate.cli import main
+from tunegate.cli.main import main
 code = main(["run", "--base", "HEAD", "--head", "HEAD"])
 assert "tvm" not in sys.modules, "the compiler was imported for nothing"
 sys.exit(code)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import msgspec
 
+from tunegate.cli.commands.bench_rules import BenchRulesOptions
 from tunegate.commands.standard_output import write_line
 from tunegate.edges.recorded_launches import read_launches
 from tunegate.errors import PASS
@@ -39,10 +39,10 @@ class _Found(msgspec.Struct, frozen=True):
     coverage: list[Coverage]
 
 
-def run(data: Path) -> int:
+def run(options: BenchRulesOptions) -> int:
     """Prints Markdown, all series together first. Raises ArtifactError for a file that holds no
     launches."""
-    several = list(read_launches(data))
+    several = list(read_launches(options.data))
     found = [_found(series) for series in several]
     if len(found) > 1:
         found.insert(0, _together(found, sum(map(len, several))))

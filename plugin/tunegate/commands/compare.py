@@ -11,6 +11,7 @@ import msgspec
 from tunegate import pipeline
 from tunegate.artifacts.builds import Runtime
 from tunegate.artifacts.changes import ChangeSet, ModelChange, Revisions, Side
+from tunegate.cli.commands.compare import CompareOptions
 from tunegate.commands.compare_built import compare_artifacts, compare_commands
 from tunegate.commands.compared import AgainstModel, Artifact, Artifacts, Model, understood
 from tunegate.commands.reporting import finish
@@ -28,17 +29,12 @@ from tunegate.wiring import opened_tools
 _NO_REVISIONS = Revisions(base=None, head="")
 
 
-def run(
-    settings: Settings,
-    *,
-    compared: tuple[str, ...],
-    shapes: Mapping[str, tuple[int, ...]],
-    are_commands: bool = False,
-) -> int:
+def run(options: CompareOptions) -> int:
     """Targets, cache and gate come from the configuration where there is one. Nothing is tuned
     unless a budget is given: models are built with what the cache has."""
-    base, head = compared
-    if are_commands:
+    settings = options.settings
+    base, head = options.base, options.head
+    if options.are_commands:
         if settings.metric_command:
             message = (
                 "--metric-command gets an artifact, and commands have none. Leave one of them out."
@@ -48,7 +44,7 @@ def run(
     both = understood(base, head)
     if isinstance(both, Artifacts):
         return compare_artifacts(settings, _config(settings, head, {}), both.base, both.head)
-    return _against_model(settings, both, shapes)
+    return _against_model(settings, both, dict(options.shapes))
 
 
 def _against_model(

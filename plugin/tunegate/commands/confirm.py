@@ -6,17 +6,18 @@ from pathlib import Path
 
 from tunegate import artifact_io
 from tunegate.artifacts.verdicts import Verdict
+from tunegate.cli.commands.confirm import ConfirmOptions
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines
 from tunegate.edges.output.directory import opened_output
 from tunegate.render.headline import WORDS
-from tunegate.settings import Settings
 from tunegate.verdict.confirm import confirm
 
 
-def run(settings: Settings, *, verdicts: tuple[str, ...]) -> int:
+def run(options: ConfirmOptions) -> int:
     """Writes verdict.json to `--out`. Raises ArtifactError."""
-    first, second = (artifact_io.read(Path(each), Verdict) for each in verdicts)
+    settings = options.settings
+    first, second = (artifact_io.read(Path(each), Verdict) for each in options.verdicts)
     found = confirm(first, second)
     with opened_output(settings.out, "confirm") as out:
         artifact_io.write(out.path / "verdict.json", found)

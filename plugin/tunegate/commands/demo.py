@@ -11,11 +11,13 @@ import msgspec
 
 from tunegate import artifact_io
 from tunegate.artifacts.verdicts import Finding, Status, Verdict
+from tunegate.cli.commands.demo import DemoOptions
+from tunegate.cli.commands.run import RunOptions
+from tunegate.cli.shared_options import Budget, Common, ComparedRevisions
 from tunegate.commands import demo_repository, run
 from tunegate.commands.standard_output import write_json, write_line
 from tunegate.edges.output.directory import opened_output
 from tunegate.errors import BUG, INCONCLUSIVE, PASS, UNFIT
-from tunegate.settings import Overrides, Settings
 
 _FIRST_MINUTES, _LATER_MINUTES = 2.0, 1.0
 _ALONE = "Run the demo again while nothing else runs."
@@ -45,12 +47,12 @@ class Played(msgspec.Struct, frozen=True):
     acts: tuple[Act, ...]
 
 
-def run_demo(settings: Settings, *, directory: Path) -> int:
+def run_demo(options: DemoOptions) -> int:
     """0 when the three verdicts are what they should be. A machine that is too noisy or too slow for
     them is 3 or 4, and only a verdict that nothing explains is a bug. A second run reuses the cache."""
-    with opened_output(directory, "demo"):
-        acts = _played(directory)
-    if settings.as_json:
+    with opened_output(options.directory, "demo"):
+        acts = _played(options.directory)
+    if options.common.as_json:
         write_json(Played(acts))
     else:
         _show(acts)
@@ -81,11 +83,10 @@ def _play(letter: str, title: str, directory: Path, base: str | None, judge: Jud
     out = directory / f"pull-request-{letter}"
     started = time.monotonic()
     run.run(
-        Settings(
-            repository=directory / "repository",
-            out=out,
-            base=base,
-            overrides=Overrides(minutes=_FIRST_MINUTES if base is None else _LATER_MINUTES),
+        RunOptions(
+            common=Common(repository=directory / "repository", out=out),
+            revisions=ComparedRevisions(base=base),
+            budget=Budget(minutes=_FIRST_MINUTES if base is None else _LATER_MINUTES),
         )
     )
     verdict = artifact_io.read(out / "verdict.json", Verdict)

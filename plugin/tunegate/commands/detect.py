@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from tunegate import artifact_io
 from tunegate.artifacts.changes import ChangeSet
+from tunegate.cli.commands.detect import DetectOptions
 from tunegate.commands.standard_output import write_json, write_line
 from tunegate.edges.output.directory import opened_output
 from tunegate.errors import PASS
 from tunegate.project import open_project
 from tunegate.render.escape import visible
 from tunegate.render.policy import described, uncovered_line
-from tunegate.settings import Settings
 
 
-def run(settings: Settings) -> int:
+def run(options: DetectOptions) -> int:
     """Writes changes.json."""
+    settings = options.settings
     project = open_project(settings)
     with opened_output(settings.out, "detect") as out:
         changes = project.review(settings).changes

@@ -8,6 +8,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from tunegate.cli.commands.doctor import DoctorOptions
 from tunegate.commands.standard_output import write_json
 from tunegate.edges.config import file as config_file
 from tunegate.edges.config.sources import Setting, sources
@@ -26,8 +27,9 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     settings: tuple[Setting, ...]
 
 
-def run(settings: Settings) -> int:
+def run(options: DoctorOptions) -> int:
     """Exit code 4 when something is in the way."""
+    settings = options.settings
     checks = [*machine_checks(), *compiler_checks()]
     found, shown = _configuration(settings)
     checks += found

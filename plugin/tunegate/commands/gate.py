@@ -5,20 +5,21 @@ from __future__ import annotations
 import msgspec
 
 from tunegate import pipeline
+from tunegate.cli.commands.gate import GateOptions
 from tunegate.commands.remembering import remember
 from tunegate.commands.reporting import finish
 from tunegate.edges.output.directory import opened_output
 from tunegate.handover import check_config, read_outcomes, read_plan
 from tunegate.project import open_project
 from tunegate.runtimes.tvm.requirements import require_installed
-from tunegate.settings import Settings
 from tunegate.sides.export_models import versions
 from tunegate.tuning.merge import merge
 from tunegate.wiring import opened_tools
 
 
-def run(settings: Settings) -> int:
+def run(options: GateOptions) -> int:
     """A shard without an outcome costs its tasks only."""
+    settings = options.settings
     project = open_project(settings)
     with opened_output(settings.out, "gate") as out:
         planned = read_plan(out.path)

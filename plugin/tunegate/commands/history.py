@@ -7,12 +7,12 @@ import msgspec
 from tunegate import artifact_io
 from tunegate.artifacts.history import HistoryEntry
 from tunegate.cache_admin import answering, open_place
+from tunegate.cli.commands.history import HistoryOptions
 from tunegate.commands.standard_output import write_json, write_line
 from tunegate.edges.cache.history_log import read_history
 from tunegate.edges.output.directory import opened_output
 from tunegate.errors import PASS
 from tunegate.render.history import render
-from tunegate.settings import Settings
 
 
 class History(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,11 +21,12 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
     entries: tuple[HistoryEntry, ...]
 
 
-def run(settings: Settings, *, runs: int) -> int:
+def run(options: HistoryOptions) -> int:
     """Writes history.html of the latest `runs` runs of the configured zone."""
+    settings = options.settings
     place = open_place(settings)
     with answering(place.config):
-        entries = read_history(place.store, place.config.zone, runs)
+        entries = read_history(place.store, place.config.zone, options.runs)
     if settings.as_json:
         write_json(History(zone=place.config.zone, entries=tuple(entries)))
         return PASS

@@ -7,18 +7,19 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tunegate import artifact_io
+from tunegate.cli.commands.init import InitOptions
 from tunegate.commands.standard_output import write_line
 from tunegate.commands.starter_files import starter_config, starter_workflow
 from tunegate.edges.models.finder import find_models
 from tunegate.edges.output.owned_directory import refuse_links
 from tunegate.errors import PASS, ConfigError
-from tunegate.settings import Settings
 
 _WORKFLOW = Path(".github/workflows/tunegate.yml")
 
 
-def run(settings: Settings, *, force: bool = False) -> int:
+def run(options: InitOptions) -> int:
     """Writes both files or none."""
+    settings = options.settings
     root = settings.repository
     models = find_models(root)
     if not models:
@@ -27,7 +28,9 @@ def run(settings: Settings, *, force: bool = False) -> int:
         )
         raise ConfigError(message)
     config = settings.config or root / "tunegate.yaml"
-    _write({config: starter_config(models), root / _WORKFLOW: starter_workflow()}, force=force)
+    _write(
+        {config: starter_config(models), root / _WORKFLOW: starter_workflow()}, force=options.force
+    )
     write_line(f"{config}: {len(models)} models")
     write_line(f"{root / _WORKFLOW}: runs tunegate on every pull request")
     write_line("Next: look through both, then tunegate doctor.")

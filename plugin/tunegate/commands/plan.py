@@ -6,23 +6,24 @@ import json
 
 from tunegate import artifact_io, pipeline
 from tunegate.artifacts.plans import TuningPlan
+from tunegate.cli.commands.plan import PlanOptions
 from tunegate.commands.standard_output import write_json, write_line
 from tunegate.edges.output.directory import opened_output
 from tunegate.errors import PASS
 from tunegate.project import open_project
 from tunegate.render.escape import visible
 from tunegate.runtimes.tvm.requirements import require_installed
-from tunegate.settings import Settings
 from tunegate.sides.export_models import versions
 from tunegate.stages.plan import matrix
 from tunegate.wiring import opened_tools
 
 
-def run(settings: Settings) -> int:
+def run(options: PlanOptions) -> int:
     """Writes changes.json, tasks.json, plan.json and matrix.json, the last one for the CI's fan-out.
 
     The shards run side by side, so without `--shards` there is one for each target.
     """
+    settings = options.settings
     project = open_project(settings)
     with opened_output(settings.out, "plan") as out:
         review = project.review(settings)

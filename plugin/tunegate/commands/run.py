@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from tunegate import pipeline
+from tunegate.cli.commands.run import RunOptions
 from tunegate.commands.remembering import remember
 from tunegate.commands.reporting import finish
 from tunegate.edges.output.directory import opened_output
 from tunegate.project import open_project
 from tunegate.runtimes.tvm.requirements import require_installed
-from tunegate.settings import Settings
 from tunegate.sides.export_models import versions
 from tunegate.wiring import opened_tools
 
 
-def run(settings: Settings) -> int:
+def run(options: RunOptions) -> int:
     """Nothing of the compiler is started for a change that touches no model."""
+    settings = options.settings
     project = open_project(settings)
     with opened_output(settings.out, "run") as out:
         review = project.review(settings)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import onnx
 
+from tunegate.cli.commands.selftest import SelftestOptions
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines, show_table
 from tunegate.config import Config, ModelConfig, TargetConfig
@@ -24,21 +25,24 @@ _MODEL = "squeezenet"
 _COLUMNS = ("made slower by", "verdict", "measured", "launches", "seconds")
 
 
-def run(settings: Settings, *, model: Path | None, shapes: Shapes, minutes: float) -> int:
+def run(options: SelftestOptions) -> int:
     """0 where the configured margin can be decided here and no gate was wrong, 4 otherwise. Needs no
     compiler: the model runs under ONNX Runtime. Raises ModelError, MeasurementError."""
+    settings = options.settings
     config = _config(settings)
     with (
         opened_output(settings.out, "selftest") as out,
         opened_measuring(settings, config, FreshProcesses, out) as measuring,
     ):
-        artifact = _artifact(out.workdir, model, shapes, config.targets[0], measuring.seed)
+        artifact = _artifact(
+            out.workdir, options.model, dict(options.shapes), config.targets[0], measuring.seed
+        )
         found = qualify(
             artifact,
             benchmarker=measuring.benchmarker,
             gate=config.gate,
             clock=measuring.clock,
-            seconds=60 * minutes,
+            seconds=60 * options.minutes,
             progress=measuring.progress,
         )
     if settings.as_json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tunegate import pipeline
 from tunegate.artifacts.plans import Shard, TuningPlan
+from tunegate.cli.commands.tune import TuneOptions
 from tunegate.commands.standard_output import write_json
 from tunegate.edges.output.directory import opened_output
 from tunegate.errors import PASS, ConfigError
@@ -15,13 +16,14 @@ from tunegate.stages.refresh import refreshed
 from tunegate.wiring import opened_tools
 
 
-def run(settings: Settings, *, shard: int) -> int:
+def run(options: TuneOptions) -> int:
     """Writes outcome-<shard>.json. After a kill it goes on from what the cache has by now."""
+    settings = options.settings
     project = open_project(settings)
     with opened_output(settings.out, "tune") as out:
         planned = read_plan(out.path)
         project.require_plan(planned, settings)
-        chosen = _chosen(planned, shard, settings)
+        chosen = _chosen(planned, options.shard, settings)
         review = project.review_of(planned.changes)
         check_config(planned, out.path, review.config)
         require_installed(review.config, "tune", {chosen.target})

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.support.launch_series import make_times
-from tunegate.cli import main
+from tunegate.cli.main import main
 from tunegate.edges.recorded_launches import write_launches
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.support import report_parts as parts
 from tunegate import artifact_io
 from tunegate.artifacts.verdicts import Verdict
-from tunegate.cli import main
+from tunegate.cli.main import main
 
 
 def test_the_two_verdicts_make_a_third(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

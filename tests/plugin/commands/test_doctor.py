@@ -6,16 +6,18 @@ from pathlib import Path
 import pytest
 
 from tests.support.workspace import Workspace
+from tunegate.cli.commands.doctor import DoctorOptions
+from tunegate.cli.shared_options import CacheAddress, Common
 from tunegate.commands import doctor
-from tunegate.settings import Overrides, Settings
 
 
 def test_a_healthy_machine_is_shown_with_the_source_of_each_setting(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     workspace = Workspace(tmp_path / "w")
-    settings = Settings(repository=workspace.root, as_json=True, overrides=Overrides(minutes=3.0))
-    assert doctor.run(settings) == 0
+    common = Common(repository=workspace.root, as_json=True)
+    asked = DoctorOptions(common=common, cache=CacheAddress(cache_mode="ro"))
+    assert doctor.run(asked) == 0
     diagnosis = json.loads(capsys.readouterr().out)
     assert all(check["ok"] for check in diagnosis["checks"])
     details = {check["name"]: check["detail"] for check in diagnosis["checks"]}
@@ -23,7 +25,7 @@ def test_a_healthy_machine_is_shown_with_the_source_of_each_setting(
     assert "git version" in details["repository"]
     assert details["onnxruntime"].count(".") >= 1
     sources = {setting["key"]: setting["source"] for setting in diagnosis["settings"]}
-    assert sources["budget.minutes"] == "argument"
+    assert sources["cache.mode"] == "argument"
     assert sources["budget.trials"] == "file"
     assert sources["gate.margin-percent"] == "default"
 
@@ -33,7 +35,7 @@ def test_trouble_is_shown_beside_what_is_fine_and_exits_4(
 ) -> None:
     workspace = Workspace(tmp_path / "w")
     workspace.write("tunegate.yaml", "models: 3\n")
-    assert doctor.run(Settings(repository=workspace.root)) == 4
+    assert doctor.run(DoctorOptions(common=Common(repository=workspace.root))) == 4
     shown = capsys.readouterr().out
     assert "compiler self-test" in shown
     assert "models" in shown

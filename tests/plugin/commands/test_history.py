@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.history import history
 from tests.support.workspace import Workspace
-from tunegate.cli import main
+from tunegate.cli.main import main
 from tunegate.config import CacheConfig
 from tunegate.edges.cache.history_log import write_history
 from tunegate_cache.stores.files import FileStore

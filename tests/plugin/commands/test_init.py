@@ -6,10 +6,11 @@ import pytest
 
 from tests.support.small_onnx import matmul_model, save
 from tests.support.workspace import Workspace
+from tunegate.cli.commands.init import InitOptions
+from tunegate.cli.shared_options import Common
 from tunegate.commands import init
 from tunegate.edges.config import file as config_file
 from tunegate.errors import ConfigError, TunegateError
-from tunegate.settings import Settings
 
 
 @pytest.fixture
@@ -21,8 +22,12 @@ def workspace(tmp_path: Path) -> Workspace:
     return made
 
 
+def asked(workspace: Workspace, *, force: bool = False) -> InitOptions:
+    return InitOptions(common=Common(repository=workspace.root), force=force)
+
+
 def test_it_writes_a_configuration_that_loads_and_a_workflow(workspace: Workspace) -> None:
-    assert init.run(Settings(repository=workspace.root)) == 0
+    assert init.run(asked(workspace)) == 0
     text = (workspace.root / "tunegate.yaml").read_text()
     config = config_file.parse(text, "tunegate.yaml")
     assert [m.path for m in config.models] == ["models/dynamic é.onnx", "models/m.onnx"]
@@ -33,16 +38,16 @@ def test_it_writes_a_configuration_that_loads_and_a_workflow(workspace: Workspac
 def test_it_never_overwrites_unless_told_to(workspace: Workspace) -> None:
     workspace.write("tunegate.yaml", "mine")
     with pytest.raises(ConfigError, match=r"tunegate\.yaml: exists already.*--force"):
-        init.run(Settings(repository=workspace.root))
+        init.run(asked(workspace))
     assert (workspace.root / "tunegate.yaml").read_text() == "mine"
     assert not (workspace.root / ".github").exists()
-    assert init.run(Settings(repository=workspace.root), force=True) == 0
+    assert init.run(asked(workspace, force=True)) == 0
 
 
 def test_a_repository_without_models_says_what_to_do(workspace: Workspace) -> None:
     workspace.git("rm", "-q", "-r", "models")
     with pytest.raises(ConfigError, match=r"tracks no \.onnx file"):
-        init.run(Settings(repository=workspace.root))
+        init.run(asked(workspace))
 
 
 @pytest.mark.parametrize("name", ["tunegate.yaml", ".github"])
@@ -52,6 +57,6 @@ def test_no_link_is_written_through(name: str, workspace: Workspace, tmp_path: P
     if name == ".github":
         elsewhere.mkdir()
     with pytest.raises(TunegateError, match=r"exists already|is a link"):
-        init.run(Settings(repository=workspace.root))
+        init.run(asked(workspace))
     assert not elsewhere.is_file()
     assert not elsewhere.exists() or list(elsewhere.iterdir()) == []

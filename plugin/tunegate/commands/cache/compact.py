@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tunegate.cache_admin import answering, open_place
+from tunegate.cli.commands.cache.compact import CompactOptions
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines, show_table
 from tunegate.errors import PASS
@@ -17,8 +18,9 @@ class Compactions(msgspec.Struct, frozen=True, kw_only=True):
     groups: tuple[Compaction, ...]
 
 
-def run(settings: Settings) -> int:
+def run(options: CompactOptions) -> int:
     """Every zone, unless one is named."""
+    settings = options.settings
     place = open_place(settings)
     with answering(place.config):
         groups = place.groups(settings.overrides.zone)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import msgspec
 
 from tunegate.cache_admin import answering, open_place
+from tunegate.cli.commands.cache.pull import PullOptions
+from tunegate.cli.commands.cache.push import PushOptions
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines
 from tunegate.edges.cache.shared_cache import undelivered_store
@@ -23,20 +23,24 @@ class Copy(msgspec.Struct, frozen=True, kw_only=True):
     copied: Copied
 
 
-def run_pull(settings: Settings, *, directory: Path) -> int:
+def run_pull(options: PullOptions) -> int:
     """Everything the run would read, as a store of its own: `cache.url` may name the directory."""
+    settings = options.settings
     place = open_place(settings)
     with answering(place.config):
         copied = Copied()
         for zone in dict.fromkeys((place.config.zone, *place.config.read_zones)):
             for group in place.groups(zone):
-                copied = copied.plus(pull(place.store, FileStore(directory), group, place.keys))
-    return _finish(settings, place.config.url, str(directory), copied)
+                copied = copied.plus(
+                    pull(place.store, FileStore(options.directory), group, place.keys)
+                )
+    return _finish(settings, place.config.url, str(options.directory), copied)
 
 
-def run_push(settings: Settings, *, directory: Path | None) -> int:
+def run_push(options: PushOptions) -> int:
     """What a directory store holds of the configured zone; without a directory, what earlier runs
     on this machine could not deliver."""
+    settings, directory = options.settings, options.directory
     if directory is not None and not directory.is_dir():
         raise ConfigError(f"{directory}: no such directory. Name one that tunegate wrote.")
     place = open_place(settings)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from tunegate.cache_admin import CacheAdmin, open_place
+from tunegate.cli.commands.cache.doctor import CacheDoctorOptions
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines, show_table
 from tunegate.edges.cache.shared_cache import undelivered
@@ -14,7 +15,6 @@ from tunegate.edges.cache.signing_key import VARIABLE
 from tunegate.edges.cache.snapshot_pins import NAME, read_pins
 from tunegate.edges.machine.health import Check
 from tunegate.errors import PASS, UNFIT
-from tunegate.settings import Settings
 from tunegate_cache.maintenance.summary import PlaceSummary, summary
 from tunegate_cache.stores.conformance import probe
 from tunegate_cache.stores.open_store import is_remote
@@ -32,8 +32,9 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     next_steps: tuple[str, ...]
 
 
-def run(settings: Settings) -> int:
+def run(options: CacheDoctorOptions) -> int:
     """Exit code 4 when the cache cannot be used as it is configured."""
+    settings = options.settings
     place = open_place(settings)
     checks, steps = _diagnosis(place)
     if settings.as_json:

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from tunegate.artifacts.changes import ChangeSet, ModelChange
+from tunegate.cli.commands.cache.export import ExportOptions
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines, show_table
 from tunegate.config import TargetConfig
@@ -16,7 +17,6 @@ from tunegate.errors import PASS, ConfigError
 from tunegate.ports import BuildJob, Export, ModelJob
 from tunegate.project import Project, open_project
 from tunegate.selection import shapes_for
-from tunegate.settings import Settings
 from tunegate.sides.export_models import ModelFiles, export_models
 from tunegate.stages.extract import extract
 from tunegate.tools import Tools
@@ -39,13 +39,14 @@ class Exports(msgspec.Struct, frozen=True, kw_only=True):
     models: tuple[ModelExport, ...]
 
 
-def run(settings: Settings, *, directory: Path) -> int:
+def run(options: ExportOptions) -> int:
     """One database for each target, in a folder of its name. Raises ConfigError for a folder that
     holds a database already."""
+    settings = options.settings
     place = open_project(settings)
     for target in place.config.targets:
-        if (directory / target.name / "database_workload.json").exists():
-            taken = directory / target.name
+        if (options.directory / target.name / "database_workload.json").exists():
+            taken = options.directory / target.name
             raise ConfigError(f"{taken}: holds a database already. Name another directory.")
     root, changes = place.repository.root, place.all_models()
     parts = (place.config, place.repository, root, changes.revisions)
@@ -53,11 +54,11 @@ def run(settings: Settings, *, directory: Path) -> int:
         opened_output(settings.out, "cache export") as out,
         opened_tools(settings, *parts, out) as tools,
     ):
-        exports = _exports(place, changes, tools, directory)
+        exports = _exports(place, changes, tools, options.directory)
     if settings.as_json:
-        write_json(Exports(directory=str(directory), models=exports))
+        write_json(Exports(directory=str(options.directory), models=exports))
     else:
-        _show(directory, exports)
+        _show(options.directory, exports)
     return PASS
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from tunegate.cache_admin import CacheAdmin, answering, open_place
+from tunegate.cli.commands.cache.fsck import FsckOptions
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines, show_table
 from tunegate.errors import PASS, UNFIT
-from tunegate.settings import Settings
 from tunegate_cache.maintenance.compaction import Compaction
 from tunegate_cache.maintenance.consistency import Flaw, broken_segments, flaws
 
@@ -22,17 +22,18 @@ class Inspection(msgspec.Struct, frozen=True, kw_only=True):
     left: tuple[Flaw, ...]
 
 
-def run(settings: Settings, *, repair: bool) -> int:
+def run(options: FsckOptions) -> int:
     """Exit code 4 when something is broken, and still is after a repair."""
+    settings = options.settings
     place = open_place(settings)
     with answering(place.config):
         found = _flaws(place, settings.overrides.zone)
-        repairs = _repaired(place, found) if repair else ()
-        left = _flaws(place, settings.overrides.zone) if repair else found
+        repairs = _repaired(place, found) if options.repair else ()
+        left = _flaws(place, settings.overrides.zone) if options.repair else found
     if settings.as_json:
         write_json(Inspection(found=found, repairs=repairs, left=left))
     else:
-        _show(place.config.url, left, repaired=len(found) - len(left), repair=repair)
+        _show(place.config.url, left, repaired=len(found) - len(left), repair=options.repair)
     return UNFIT if left else PASS
 
 

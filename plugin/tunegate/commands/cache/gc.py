@@ -7,10 +7,10 @@ import time
 import msgspec
 
 from tunegate.cache_admin import answering, open_place
+from tunegate.cli.commands.cache.gc import GcOptions
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines, show_table
 from tunegate.errors import PASS
-from tunegate.settings import Settings
 from tunegate_cache.maintenance.collection import Collection, collect
 
 
@@ -20,8 +20,9 @@ class Collections(msgspec.Struct, frozen=True, kw_only=True):
     groups: tuple[Collection, ...]
 
 
-def run(settings: Settings, *, dry_run: bool, grace_hours: float) -> int:
+def run(options: GcOptions) -> int:
     """Every zone, unless one is named."""
+    settings = options.settings
     place = open_place(settings)
     with answering(place.config):
         done = tuple(
@@ -30,15 +31,15 @@ def run(settings: Settings, *, dry_run: bool, grace_hours: float) -> int:
                 group,
                 keys=place.keys,
                 now=int(time.time()),
-                grace_seconds=int(grace_hours * 3600),
-                dry_run=dry_run,
+                grace_seconds=int(options.grace_hours * 3600),
+                dry_run=options.dry_run,
             )
             for group in place.groups(settings.overrides.zone)
         )
     if settings.as_json:
-        write_json(Collections(dry_run=dry_run, groups=done))
+        write_json(Collections(dry_run=options.dry_run, groups=done))
         return PASS
-    verb = "would be deleted" if dry_run else "deleted"
+    verb = "would be deleted" if options.dry_run else "deleted"
     show_table(
         f"{place.config.url}: {verb}",
         ("zone", "target", "segments", "packs, indexes, archives"),

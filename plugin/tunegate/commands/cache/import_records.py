@@ -7,13 +7,13 @@ record of another zone; only what wins becomes a record, and that is one of ours
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 import msgspec
 
 from tunegate.artifacts.changes import ChangeSet
 from tunegate.artifacts.foreign_schedules import ForeignSchedule, ImportedSchedule
 from tunegate.artifacts.tasks import TuningTask
+from tunegate.cli.commands.cache.import_records import ImportOptions
 from tunegate.commands.revalidation_table import show_revalidation
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines
@@ -26,7 +26,6 @@ from tunegate.project import Project, open_project
 from tunegate.revalidation.challenges import Challenge, Revalidated, challenges
 from tunegate.revalidation.revalidate import revalidate
 from tunegate.selection import shapes_for
-from tunegate.settings import Settings
 from tunegate.sides.export_models import ModelFiles, export_models
 from tunegate.stages.extract import extract
 from tunegate.tools import Tools
@@ -58,10 +57,11 @@ class Imports(msgspec.Struct, frozen=True, kw_only=True):
     tasks: tuple[Revalidated, ...]
 
 
-def run(settings: Settings, *, directory: Path) -> int:
+def run(options: ImportOptions) -> int:
     """For the tasks of the models at HEAD. Within `budget.minutes`. Raises ConfigError."""
+    settings = options.settings
     place = open_project(settings)
-    database = read_database(directory)
+    database = read_database(options.directory)
     root, changes = place.repository.root, place.all_models()
     parts = (place.config, place.repository, root, changes.revisions)
     with (
@@ -76,7 +76,7 @@ def run(settings: Settings, *, directory: Path) -> int:
         winners = [_signed_off(record) for _, record in results if record is not None]
         published = tools.index.publish(winners)
     found = Imports(
-        directory=str(directory),
+        directory=str(options.directory),
         zone=place.config.cache.zone,
         read=database.read,
         refused=database.refused,

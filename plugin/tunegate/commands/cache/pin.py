@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 
 from tunegate.cache_admin import CacheAdmin, answering, open_place
+from tunegate.cli.commands.cache.pin import PinOptions
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines, show_table
 from tunegate.edges.cache.snapshot_pins import NAME, Pin, write_pins
 from tunegate.errors import PASS, ConfigError
-from tunegate.settings import Settings
 from tunegate_cache.protocol import group_state
 
 
@@ -18,10 +18,11 @@ class Pinned(msgspec.Struct, frozen=True, kw_only=True):
     pins: tuple[Pin, ...]
 
 
-def run(settings: Settings, *, remove: bool) -> int:
+def run(options: PinOptions) -> int:
     """Writes tunegate.lock, to be committed; `remove` deletes it."""
+    settings = options.settings
     place = open_place(settings)
-    if remove:
+    if options.remove:
         (place.root / NAME).unlink(missing_ok=True)
         show_lines([f"{NAME} is gone: builds read the cache as it is"])
         return PASS

@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from tunegate.cache_admin import answering, open_place
+from tunegate.cli.commands.cache.probe import ProbeOptions
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_table
 from tunegate.errors import PASS, UNFIT
-from tunegate.settings import Settings
 from tunegate_cache.stores.conformance import Finding, probe
 
 
@@ -18,8 +18,9 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...]
 
 
-def run(settings: Settings) -> int:
+def run(options: ProbeOptions) -> int:
     """Exit code 4 when the cache cannot work with this store at all."""
+    settings = options.settings
     place = open_place(settings)
     with answering(place.config):
         findings = probe(place.store)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tunegate.artifacts.changes import ChangeSet
+from tunegate.cli.commands.cache.promote import PromoteOptions
 from tunegate.commands.revalidation_table import show_revalidation
 from tunegate.commands.standard_output import write_json
 from tunegate.edges.cache.shared_cache import SharedCache
@@ -13,7 +14,6 @@ from tunegate.errors import PASS, UNFIT, ConfigError
 from tunegate.project import Project, open_project
 from tunegate.revalidation.challenges import Challenge, Revalidated, challenges
 from tunegate.revalidation.revalidate import revalidate
-from tunegate.settings import Settings
 from tunegate.sides.export_models import export_models
 from tunegate.stages.extract import extract
 from tunegate.tools import Tools
@@ -32,29 +32,34 @@ class Promotions(msgspec.Struct, frozen=True, kw_only=True):
     tasks: tuple[Revalidated, ...]
 
 
-def run(settings: Settings, *, from_zone: str) -> int:
+def run(options: PromoteOptions) -> int:
     """For the tasks of the models at HEAD. Within `budget.minutes`. Raises ConfigError."""
-    problem = zone_problem(from_zone)
+    settings = options.settings
+    problem = zone_problem(options.from_zone)
     place = open_project(settings)
     if problem is not None:
         raise ConfigError(f"--from-zone: {problem}.")
-    if from_zone == place.config.cache.zone:
-        raise ConfigError(f"--from-zone: {from_zone} is the zone to promote to. Name another.")
+    if options.from_zone == place.config.cache.zone:
+        raise ConfigError(
+            f"--from-zone: {options.from_zone} is the zone to promote to. Name another."
+        )
     root, changes = place.repository.root, place.all_models()
     parts = (place.config, place.repository, root, changes.revisions)
     with (
         opened_output(settings.out, "cache promote") as out,
         opened_tools(settings, *parts, out) as tools,
     ):
-        standing = _standing(place, changes, tools, from_zone)
+        standing = _standing(place, changes, tools, options.from_zone)
         files = export_models(changes, tools.repository, tools.workdir).files
         results = revalidate(
             standing, files, tools.tuner, place.config.budget.minutes, tools.progress
         )
-        winners = [_signed_off(record, from_zone) for _, record in results if record is not None]
+        winners = [
+            _signed_off(record, options.from_zone) for _, record in results if record is not None
+        ]
         published = tools.index.publish(winners)
     found = Promotions(
-        from_zone=from_zone,
+        from_zone=options.from_zone,
         zone=place.config.cache.zone,
         published=published,
         tasks=tuple(result for result, _ in results),

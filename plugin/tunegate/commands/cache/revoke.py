@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 from tunegate.cache_admin import answering, open_place
+from tunegate.cli.commands.cache.revoke import RevokeOptions
 from tunegate.commands.cache.compact import show_compactions
 from tunegate.errors import PASS, ConfigError
-from tunegate.settings import Settings
 from tunegate_cache.format.revocation import Revocation
 
 
-def run(settings: Settings, *, revocation: Revocation) -> int:
+def run(options: RevokeOptions) -> int:
     """In every zone, unless one is named. Raises ConfigError for a rule that names nothing."""
+    revocation = _revocation(options)
     if revocation == Revocation():
         message = (
             "what is to be revoked? Give --key, --of-repository, --run, --since or --until; "
             "several must all fit."
         )
         raise ConfigError(message)
+    settings = options.settings
     place = open_place(settings)
     with answering(place.config):
         groups = place.groups(settings.overrides.zone)
         done = tuple(place.compactor(group).run(revoke=[revocation]) for group in groups)
     show_compactions(settings, place.config.url, done)
     return PASS
+
+
+def _revocation(options: RevokeOptions) -> Revocation:
+    return Revocation(
+        key=options.key,
+        repository=options.of_repository,
+        run=options.run,
+        since=options.since or 0,
+        until=options.until or 0,
+    )

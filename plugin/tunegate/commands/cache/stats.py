@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from tunegate.cache_admin import answering, open_place
+from tunegate.cli.commands.cache.stats import StatsOptions
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_table
 from tunegate.errors import PASS
-from tunegate.settings import Settings
 from tunegate_cache.maintenance.summary import PlaceSummary, summary
 
 
@@ -18,8 +18,9 @@ class Statistics(msgspec.Struct, frozen=True, kw_only=True):
     contents: tuple[PlaceSummary, ...]
 
 
-def run(settings: Settings) -> int:
+def run(options: StatsOptions) -> int:
     """Works without a configuration too: then it is the default cache."""
+    settings = options.settings
     place = open_place(settings)
     with answering(place.config):
         contents = summary(place.store)

@@ -8,10 +8,10 @@ from tunegate import artifact_io
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.tasks import ResolvedTask, TuningTask
 from tunegate.cache_admin import answering, open_place
+from tunegate.cli.commands.cache.why_miss import WhyMissOptions
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines
 from tunegate.errors import PASS, ConfigError
-from tunegate.settings import Settings
 from tunegate.tuning.unfinished import is_taken_up
 from tunegate_cache.format.records import Miss
 from tunegate_cache.maintenance.explanation import Explanation, explain
@@ -30,10 +30,11 @@ class Explained(msgspec.Struct, frozen=True, kw_only=True):
     now: Explanation
 
 
-def run(settings: Settings, *, task: str) -> int:
+def run(options: WhyMissOptions) -> int:
     """`task` is a layer's name, or the beginning of a workload digest, of the last plan."""
+    settings = options.settings
     planned = artifact_io.read(settings.out / "plan.json", TuningPlan)
-    resolved = _find(planned.resolution.tasks, task)
+    resolved = _find(planned.resolution.tasks, options.task)
     place = open_place(settings)
     trusted = place.config.read_zones
     own = () if place.config.zone in trusted else (place.config.zone,)

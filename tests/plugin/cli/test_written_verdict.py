@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.report_parts import finding, verdict
-from tunegate import arguments, artifact_io
+from tunegate import artifact_io
 from tunegate.artifacts.verdicts import Status
+from tunegate.cli.parser import Parsed, parse
+from tunegate.cli.written_verdict import as_written
 from tunegate.errors import TunegateError
-from tunegate.written_verdict import as_written
 
 JUDGING = {
     "run": [],
@@ -18,8 +19,10 @@ JUDGING = {
 }
 
 
-def asked(out: Path, command: str) -> arguments.Invocation:
-    return arguments.parse([command, f"--out={out}", *JUDGING.get(command, [])])
+def asked(out: Path, command: str) -> Parsed:
+    found = parse([command, f"--out={out}", *JUDGING.get(command, [])])
+    assert found is not None
+    return found
 
 
 def written(out: Path, status: Status, exit_code: int) -> None:

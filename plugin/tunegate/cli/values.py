@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import calendar
 import math
+import time
 
 _SEED_BITS = 64
+_MAX_HOURS = 1e6
 
 
 def positive(text: str) -> float:
@@ -51,10 +54,38 @@ def seed(text: str) -> int:
     return value
 
 
-def shape(text: str) -> tuple[str, tuple[int, ...]]:
+Shape = tuple[str, tuple[int, ...]]
+"""The name of an input and its whole shape."""
+
+
+def shape(text: str) -> Shape:
     """The name of an input and its whole shape."""
     name, equals, extents = text.rpartition("=")
     numbers = extents.split(",")
     if not (name and equals and all(n.isdecimal() and int(n) > 0 for n in numbers)):
         raise argparse.ArgumentTypeError(f'"{text}" is not INPUT=1,3,224,224')
     return name, tuple(int(n) for n in numbers)
+
+
+def hours(text: str) -> float:
+    """A number of hours, zero included."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < _MAX_HOURS:
+        raise argparse.ArgumentTypeError(f'"{text}" is not a number of hours')
+    return value
+
+
+def date(text: str) -> int:
+    """Seconds since 1970 of a day or a minute, in UTC."""
+    for form in ("%Y-%m-%d", "%Y-%m-%dT%H:%M"):
+        try:
+            parsed = time.strptime(text, form)
+        except ValueError:
+            continue
+        return calendar.timegm(parsed)
+    raise argparse.ArgumentTypeError(
+        f'"{text}" is not a date such as 2026-11-21 or 2026-11-21T08:30'
+    )

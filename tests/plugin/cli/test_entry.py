@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tunegate import entry, errors
+from tunegate import errors
+from tunegate.cli import entry
 
 
 def raising(error: BaseException) -> Callable[[], int]:
@@ -53,7 +54,7 @@ def test_the_exit_code_of_a_damaged_installation_is_that_of_the_contract() -> No
     assert errors.UNFIT == entry._UNFIT
 
 
-ENDS = "from tunegate.entry import leave; leave(lambda: {program}, print)"
+ENDS = "from tunegate.cli.entry import leave; leave(lambda: {program}, print)"
 
 
 @pytest.mark.parametrize(

@@ -4,21 +4,19 @@ green, and nothing else can be a regression."""
 from __future__ import annotations
 
 from tunegate import artifact_io
-from tunegate.arguments import Invocation
 from tunegate.artifacts.verdicts import Verdict
+from tunegate.cli.parser import Parsed
 from tunegate.errors import FAIL, ArtifactError, TunegateError
 
-JUDGING = frozenset({"run", "gate", "compare", "confirm"})
 
-
-def as_written(exit_code: int, asked: Invocation) -> int:
+def as_written(exit_code: int, asked: Parsed) -> int:
     """The same code. Raises TunegateError, a bug of ours, where no written verdict says it."""
-    if asked.command not in JUDGING:
+    if not asked.command.judges:
         if exit_code == FAIL:
-            raise TunegateError(_bug(exit_code, f"{asked.command} judges nothing"))
+            raise TunegateError(_bug(exit_code, f"{asked.command.name} judges nothing"))
         return exit_code
     try:
-        verdict = artifact_io.read(asked.settings.out / "verdict.json", Verdict)
+        verdict = artifact_io.read(asked.options.common.out / "verdict.json", Verdict)
     except ArtifactError as error:
         raise TunegateError(_bug(exit_code, str(error))) from error
     if verdict.exit_code != exit_code or (exit_code == FAIL) != (verdict.status == "fail"):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tunegate.unexpected import explained, named
+from tunegate.cli.unexpected import explained, named
 
 
 class Unspeakable(Exception):

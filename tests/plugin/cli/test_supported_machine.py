@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tunegate.supported_machine import Machine, this_machine, unsupported
+from tunegate.cli.supported_machine import Machine, this_machine, unsupported
 
 USUAL = Machine("Linux", "x86_64", "glibc", (3, 11), is_64_bit=True)
 

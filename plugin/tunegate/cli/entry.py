@@ -47,7 +47,7 @@ def guarded(program: Callable[[], int], say: Callable[[str], None]) -> int:
 
 
 def _command() -> int:
-    from tunegate.cli import main
+    from tunegate.cli.main import main
 
     return main(sys.argv[1:])
 
@@ -70,14 +70,14 @@ def _isolated() -> str:
 
 
 def _unsupported() -> str:
-    from tunegate.supported_machine import this_machine, unsupported
+    from tunegate.cli.supported_machine import this_machine, unsupported
 
     return unsupported(this_machine())
 
 
 def _explained(error: BaseException) -> tuple[int, str]:
     try:
-        from tunegate.unexpected import explained
+        from tunegate.cli.unexpected import explained
 
         return explained(error)
     except BaseException:  # noqa: BLE001 -- it may be what is missing

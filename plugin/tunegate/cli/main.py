@@ -1,26 +1,27 @@
 """The command line: what was asked, done, and turned into an exit code.
 
-What it cannot be imported for, `entry.py` says. stdout carries the product, stderr the talk.
+What it cannot be imported for, `cli/entry.py` says. stdout carries the product, stderr the talk.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import tempfile
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from tunegate.arguments import Invocation, parse
-from tunegate.dispatch import COMMANDS
+from tunegate.cli.parser import Parsed, parse
+from tunegate.cli.shared_options import Options
+from tunegate.cli.unexpected import Ending, explained, was_cancelled
+from tunegate.cli.written_verdict import as_written
 from tunegate.edges.output.full_disk import as_full_disk
 from tunegate.edges.processes.signals import cancellable
 from tunegate.errors import BUG, PASS, CancelledError, TunegateError
 from tunegate.render.escape import visible
-from tunegate.unexpected import Ending, explained, was_cancelled
-from tunegate.written_verdict import as_written
 
 _MAX_PROBLEM = 4000
 """Characters of a message: names in it come from the checkout."""
@@ -39,10 +40,10 @@ def main(arguments: Sequence[str]) -> int:
 def carried_out(arguments: Sequence[str]) -> Ending:
     """How it ended, with what went wrong in one line that nobody has said yet."""
     verbose = "-v" in arguments or "--verbose" in arguments
-    asked: Invocation | None = None
+    asked: Parsed | None = None
     try:
         with cancellable():
-            asked = _parsed(arguments)
+            asked = parse(arguments)
             return Ending(PASS if asked is None else _done(asked))
     except (Exception, KeyboardInterrupt, SystemExit) as error:  # noqa: BLE001 -- one line, always
         if verbose:
@@ -50,19 +51,19 @@ def carried_out(arguments: Sequence[str]) -> Ending:
         return _stopped(error, asked)
 
 
-def _parsed(arguments: Sequence[str]) -> Invocation | None:
-    """None after --help or --version, the only ones that end a process: an error is a ConfigError."""
-    try:
-        return parse(arguments)
-    except SystemExit:
-        return None
+def _done(asked: Parsed) -> int:
+    return as_written(_handler(asked.command.handler)(asked.options), asked)
 
 
-def _done(asked: Invocation) -> int:
-    return as_written(COMMANDS[asked.command](asked), asked)
+def _handler(reference: str) -> Callable[[Options], int]:
+    """Imported when the command runs: drawing and statistics take two seconds, and most commands
+    need neither."""
+    module, _, name = reference.partition(":")
+    function: Callable[[Options], int] = getattr(importlib.import_module(module), name)
+    return function
 
 
-def _stopped(error: BaseException, asked: Invocation | None) -> Ending:
+def _stopped(error: BaseException, asked: Parsed | None) -> Ending:
     if isinstance(error, Exception):
         error = as_full_disk(error, _written_to(asked))
     is_of_cancel = was_cancelled(error) and not isinstance(error, CancelledError)
@@ -72,9 +73,9 @@ def _stopped(error: BaseException, asked: Invocation | None) -> Ending:
     return _with_log(error, ending) if ending.exit_code == BUG else ending
 
 
-def _written_to(asked: Invocation | None) -> list[Path]:
+def _written_to(asked: Parsed | None) -> list[Path]:
     """`tempfile` would name another place where this one is full."""
-    out = [asked.settings.out] if asked else []
+    out = [asked.options.common.out] if asked else []
     return [*out, Path(os.environ.get("TMPDIR") or "/tmp")]  # noqa: S108 -- only its room is asked
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.workspace import Workspace
-from tunegate import cli
-from tunegate.dispatch import COMMANDS
+from tunegate.cli import main as cli
 
 
 def test_help_and_version_are_no_errors(capsys: pytest.CaptureFixture[str]) -> None:
@@ -44,7 +43,7 @@ def test_a_bug_is_one_line_with_a_log_and_its_own_exit_code(
 def test_an_early_error_waits_for_neither_drawing_nor_a_compiler(tmp_path: Path) -> None:
     heavy = "('tvm', 'matplotlib', 'scipy.stats')"
     script = (
-        "import sys; from tunegate.cli import main; print(main(['run'])); "
+        "import sys; from tunegate.cli.main import main; print(main(['run'])); "
         f"print([m for m in {heavy} if m in sys.modules])"
     )
     done = subprocess.run(
@@ -57,14 +56,14 @@ def test_an_early_error_waits_for_neither_drawing_nor_a_compiler(tmp_path: Path)
 def test_a_command_that_judges_without_a_verdict_is_a_bug(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
-    monkeypatch.setitem(COMMANDS, "run", lambda _: code)
+    monkeypatch.setattr(cli, "_handler", lambda _: lambda _: code)
     assert cli.main(["run", "--out", str(tmp_path)]) == 70
 
 
 def test_a_command_that_ends_the_process_has_not_judged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(COMMANDS, "run", lambda _: sys.exit(0))
+    monkeypatch.setattr(cli, "_handler", lambda _: lambda _: sys.exit(0))
     assert cli.main(["run", "--out", str(tmp_path)]) == 70
 
 

@@ -1,0 +1,31 @@
+"""How a command declares itself: its options, its help, its examples, and where its code is.
+
+Nothing here or in `commands/` imports what carries a command out: help must not wait for it.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tunegate.cli.shared_options import Options
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True):
+    """`name` has a space for a command of a group. `options` is the struct that `handler` gets:
+    the function `module:name` that returns the exit code, imported when the command runs.
+    `judges` is true where that is the exit code of a written verdict."""
+
+    name: str
+    summary: str
+    options: type[Options]
+    handler: str
+    examples: tuple[str, ...]
+    judges: bool = False
+
+
+class Group(msgspec.Struct, frozen=True, kw_only=True):
+    """Commands that share their first word."""
+
+    name: str
+    summary: str
+    commands: tuple[str, ...]

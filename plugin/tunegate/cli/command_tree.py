@@ -1,0 +1,67 @@
+"""Which commands there are. The declaration of one is imported when somebody asks for it."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+
+from tunegate.cli.command import Command, Group
+
+_ROOM = "tunegate.cli.commands"
+_MODULES = {"cache import": "cache.import_records"}
+"""Of commands that no module can be named after."""
+
+COMMANDS = (
+    "init",
+    "doctor",
+    "demo",
+    "run",
+    "detect",
+    "plan",
+    "tune",
+    "gate",
+    "compare",
+    "bench-rules",
+    "selftest",
+    "confirm",
+    "history",
+    "cache",
+)
+CACHE = Group(
+    name="cache",
+    summary="look into the cache, and maintain it",
+    commands=(
+        "stats",
+        "why-miss",
+        "doctor",
+        "probe",
+        "fsck",
+        "gc",
+        "compact",
+        "revoke",
+        "promote",
+        "pin",
+        "export",
+        "import",
+        "pull",
+        "push",
+    ),
+)
+
+
+def declared(name: str) -> Command | Group:
+    """The declaration of a command that exists."""
+    if name == CACHE.name:
+        return CACHE
+    module = _MODULES.get(name, name.replace("-", "_").replace(" ", "."))
+    command: Command = importlib.import_module(f"{_ROOM}.{module}").COMMAND
+    return command
+
+
+def all_commands() -> Iterator[Command]:
+    """Every command, those of a group in its place."""
+    for name in COMMANDS:
+        found = declared(name)
+        names = [f"{name} {each}" for each in found.commands] if isinstance(found, Group) else []
+        commands = map(declared, names) if names else [found]
+        yield from (each for each in commands if isinstance(each, Command))

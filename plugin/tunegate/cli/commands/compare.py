@@ -1,0 +1,60 @@
+"""`tunegate compare`, as the command line knows it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from tunegate.cli.command import Command
+from tunegate.cli.option import Argument, Option
+from tunegate.cli.shared_options import Budget, CacheAddress, Margin, Measured, Options
+from tunegate.cli.values import Shape, shape
+
+
+class CompareOptions(Options, frozen=True, kw_only=True):
+    """The two sides, and how they are measured and judged."""
+
+    budget: Budget = Budget()
+    margin: Margin = Margin()
+    cache: CacheAddress = CacheAddress()
+    measured: Measured = Measured()
+    base: Annotated[
+        str,
+        Argument(
+            "what to compare with: an ONNX file (tvm:FILE or onnxruntime:FILE for one runtime), "
+            "a directory with an artifact.json, or with --commands a command line",
+            "BASE",
+        ),
+    ]
+    head: Annotated[str, Argument("what to check: the same kinds of things", "HEAD")]
+    are_commands: Annotated[
+        bool,
+        Option(
+            "run BASE and HEAD; each prints latencies in milliseconds, one in a line",
+            flags=("--commands",),
+        ),
+    ] = False
+    shapes: Annotated[
+        tuple[Shape, ...],
+        Option(
+            "the full shape of a dynamic input; may be given for each",
+            "INPUT=1,3,224,224",
+            shape,
+            flags=("--shape",),
+            is_repeated=True,
+        ),
+    ] = ()
+
+
+COMMAND = Command(
+    name="compare",
+    summary="gate one model, artifact or command against another",
+    options=CompareOptions,
+    handler="tunegate.commands.compare:run",
+    examples=(
+        "tunegate compare old.onnx new.onnx --margin-percent 3",
+        "tunegate compare production/ new.onnx",
+        "tunegate compare tvm:m.onnx onnxruntime:m.onnx --shape input=1,3,224,224",
+        'tunegate compare --commands "./old --bench" "./new --bench"',
+    ),
+    judges=True,
+)

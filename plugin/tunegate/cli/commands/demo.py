@@ -1,0 +1,30 @@
+"""`tunegate demo`, as the command line knows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from tunegate.cli.command import Command
+from tunegate.cli.option import Option
+from tunegate.cli.shared_options import Options
+
+
+class DemoOptions(Options, frozen=True, kw_only=True):
+    """Where the demo is played."""
+
+    directory: Annotated[Path, Option("where the repository of the demo is made", "DIR", Path)] = (
+        Path(".demo")
+    )
+
+
+COMMAND = Command(
+    name="demo",
+    summary="play three pull requests in a throw-away repository",
+    options=DemoOptions,
+    handler="tunegate.commands.demo:run_demo",
+    examples=(
+        "tunegate demo",
+        "tunegate demo --directory /tmp/demo",
+    ),
+)

@@ -1,0 +1,24 @@
+"""`tunegate detect`, as the command line knows it."""
+
+from __future__ import annotations
+
+from tunegate.cli.command import Command
+from tunegate.cli.shared_options import ComparedRevisions, Options
+
+
+class DetectOptions(Options, frozen=True, kw_only=True):
+    """What is compared."""
+
+    revisions: ComparedRevisions = ComparedRevisions()
+
+
+COMMAND = Command(
+    name="detect",
+    summary="say which models a change touches",
+    options=DetectOptions,
+    handler="tunegate.commands.detect:run",
+    examples=(
+        "tunegate detect",
+        "tunegate detect --base main --json",
+    ),
+)

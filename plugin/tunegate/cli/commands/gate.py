@@ -1,0 +1,24 @@
+"""`tunegate gate`, as the command line knows it."""
+
+from __future__ import annotations
+
+from tunegate.cli.command import Command
+from tunegate.cli.shared_options import Margin, Measured, Options, PlannedRevisions
+
+
+class GateOptions(Options, frozen=True, kw_only=True):
+    """How the planned change is measured and judged."""
+
+    revisions: PlannedRevisions = PlannedRevisions()
+    margin: Margin = Margin()
+    measured: Measured = Measured()
+
+
+COMMAND = Command(
+    name="gate",
+    summary="build both sides, measure them and decide",
+    options=GateOptions,
+    handler="tunegate.commands.gate:run",
+    examples=("tunegate gate --margin-percent 3",),
+    judges=True,
+)

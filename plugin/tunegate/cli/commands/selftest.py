@@ -1,0 +1,42 @@
+"""`tunegate selftest`, as the command line knows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from tunegate.cli.command import Command
+from tunegate.cli.option import Option
+from tunegate.cli.shared_options import Options
+from tunegate.cli.values import Shape, positive, shape
+
+
+class SelftestOptions(Options, frozen=True, kw_only=True):
+    """What is measured, and for how long."""
+
+    model: Annotated[
+        Path | None, Option("what is measured; default: a light SqueezeNet", "FILE", Path)
+    ] = None
+    minutes: Annotated[float, Option("how long to measure", "N", positive)] = 10.0
+    shapes: Annotated[
+        tuple[Shape, ...],
+        Option(
+            "the full shape of a dynamic input; may be given for each",
+            "INPUT=1,3,224,224",
+            shape,
+            flags=("--shape",),
+            is_repeated=True,
+        ),
+    ] = ()
+
+
+COMMAND = Command(
+    name="selftest",
+    summary="find out which margin this machine can decide",
+    options=SelftestOptions,
+    handler="tunegate.commands.selftest:run",
+    examples=(
+        "tunegate selftest",
+        "tunegate selftest --minutes 2 --model m.onnx --shape input=1,3,224,224",
+    ),
+)

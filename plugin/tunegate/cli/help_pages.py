@@ -1,0 +1,33 @@
+"""The help of tunegate itself and of a group: which commands there are."""
+
+from __future__ import annotations
+
+from tunegate.cli.command import Group
+from tunegate.cli.command_tree import COMMANDS, declared
+
+_COLUMN = 14
+
+
+def overview() -> str:
+    """The answer to `tunegate --help`."""
+    listed = [(name, declared(name).summary) for name in COMMANDS]
+    return (
+        "usage: tunegate [--version] COMMAND ...\n\n"
+        "Keeps compiled models fast through CI.\n\n"
+        f"{_listing([*listed, ('help', 'show the help of a command')])}\n"
+        "See: tunegate help COMMAND\n"
+    )
+
+
+def group_page(group: Group) -> str:
+    """The answer to `tunegate GROUP --help`."""
+    listed = [(name, declared(f"{group.name} {name}").summary) for name in group.commands]
+    return (
+        f"usage: tunegate {group.name} COMMAND ...\n\n"
+        f"{group.summary[:1].upper()}{group.summary[1:]}.\n\n{_listing(listed)}\n"
+        f"See: tunegate help {group.name} COMMAND\n"
+    )
+
+
+def _listing(commands: list[tuple[str, str]]) -> str:
+    return "commands:\n" + "".join(f"  {name:<{_COLUMN}}{what}\n" for name, what in commands)

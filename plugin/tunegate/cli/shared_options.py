@@ -1,0 +1,149 @@
+"""The options that several commands take, in groups, and what they come to as settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, get_args
+
+import msgspec
+
+from tunegate.cli.option import Option
+from tunegate.cli.values import not_negative, positive, seed, whole
+from tunegate.settings import CacheMode, Overrides, Settings
+
+
+class Common(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of every command."""
+
+    TITLE: ClassVar[str] = "every command"
+
+    as_json: Annotated[bool, Option("print the artifact to stdout", flags=("--json",))] = False
+    config: Annotated[
+        Path | None,
+        Option("the configuration; default: tunegate.yaml of the repository", "FILE", Path),
+    ] = None
+    out: Annotated[Path, Option("where the results go", "DIR", Path)] = Path(".tunegate")
+    repository: Annotated[Path, Option("where the models are", "DIR", Path)] = Path()
+    verbose: Annotated[
+        bool, Option("show the traceback of an error", flags=("-v", "--verbose"))
+    ] = False
+
+
+class ComparedRevisions(msgspec.Struct, frozen=True, kw_only=True):
+    """What is compared with what."""
+
+    TITLE: ClassVar[str] = "revisions"
+
+    base: Annotated[str | None, Option("what to compare with; default: the merge base", "REV")] = (
+        None
+    )
+    since_release: Annotated[
+        bool,
+        Option(
+            "compare with the release before (gate.release-tags), by gate.release-margin-percent",
+            instead_of="base",
+        ),
+    ] = False
+    head: Annotated[str | None, Option("what to check; default: HEAD", "REV")] = None
+    policy: Annotated[
+        str | None, Option("whose configuration judges; default: the base's", "REV")
+    ] = None
+
+
+class PlannedRevisions(msgspec.Struct, frozen=True, kw_only=True):
+    """What the plan must be of: a later job never judges what an earlier one did not plan."""
+
+    TITLE: ClassVar[str] = "revisions"
+
+    base: Annotated[str | None, Option("refuse a plan that has another base", "REV")] = None
+    policy: Annotated[str | None, Option("refuse a plan judged by another commit", "REV")] = None
+    head: Annotated[
+        str | None, Option("refuse a plan that has another head; default: HEAD", "REV")
+    ] = None
+
+
+class Budget(msgspec.Struct, frozen=True, kw_only=True):
+    """What tuning may cost. The later jobs do not take it: the plan has settled it."""
+
+    TITLE: ClassVar[str] = "budget"
+
+    minutes: Annotated[float | None, Option("cap on tuning time", "N", not_negative)] = None
+    usd: Annotated[float | None, Option("cap on tuning cost", "N", not_negative)] = None
+    trials: Annotated[int | None, Option("cap on measured candidates", "N", whole)] = None
+
+
+class Margin(msgspec.Struct, frozen=True, kw_only=True):
+    """What the gate lets pass."""
+
+    TITLE: ClassVar[str] = "gate"
+
+    margin_percent: Annotated[
+        float | None, Option("the slowdown that fails", "PERCENT", positive)
+    ] = None
+
+
+class CacheAddress(msgspec.Struct, frozen=True, kw_only=True):
+    """Which cache is used, and how."""
+
+    TITLE: ClassVar[str] = "cache"
+
+    cache_url: Annotated[str | None, Option("s3://bucket/prefix or a directory", "URL")] = None
+    cache_endpoint_url: Annotated[
+        str | None, Option("the address of an S3 that is not Amazon's", "URL")
+    ] = None
+    cache_mode: Annotated[
+        CacheMode | None,
+        Option("no cache, read only, or read and write", choices=get_args(CacheMode)),
+    ] = None
+    zone: Annotated[str | None, Option("the part of the cache that is written", "NAME")] = None
+
+
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """How builds are measured. The metric is no key of the configuration: a pull request would
+    choose what runs on the runner."""
+
+    TITLE: ClassVar[str] = "measuring"
+
+    metric_command: Annotated[
+        str,
+        Option(
+            "gets an artifact's directory as its last argument and prints a number; more is better",
+            "COMMAND",
+        ),
+    ] = ""
+    metric_margin: Annotated[
+        float, Option("how much less of the metric is no fault", "N", not_negative)
+    ] = 0.0
+    seed: Annotated[
+        int | None,
+        Option(
+            "the seed of an earlier report: the same inputs in the same order; default: a new one",
+            "N",
+            seed,
+        ),
+    ] = None
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """What every command's options have; each command's own struct derives from it."""
+
+    common: Common = Common()
+
+    @property
+    def settings(self) -> Settings:
+        """The settings that the shared options come to."""
+        given = dict(_shared(self))
+        overrides = Overrides(**_of(given, Overrides))
+        return Settings(overrides=overrides, **_of(given, Settings))
+
+
+def _shared(options: msgspec.Struct) -> Iterator[tuple[str, Any]]:
+    for name in options.__struct_fields__:
+        group = getattr(options, name)
+        if isinstance(group, msgspec.Struct):
+            yield from msgspec.structs.asdict(group).items()
+
+
+def _of(given: dict[str, Any], kind: type[msgspec.Struct]) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if name in kind.__struct_fields__}

@@ -1,0 +1,15 @@
+"""What somebody may have meant who wrote a word that does not exist."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """A sentence with the likeliest words, with a space before it; empty where none is near."""
+    names = sorted(known)
+    bare = word.lstrip("-")
+    begun = [name for name in names if bare and name.lstrip("-").startswith(bare)]
+    near = begun or difflib.get_close_matches(word, names, n=2, cutoff=0.7)
+    return f" Did you mean {' or '.join(near[:2])}?" if near else ""

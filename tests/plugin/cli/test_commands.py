@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import importlib
+import inspect
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.support.workspace import Workspace
+from tunegate.cli.command import Command
+from tunegate.cli.command_tree import all_commands
+from tunegate.cli.fields import fields_of
+from tunegate.cli.main import main
+from tunegate.cli.parser import parse
+from tunegate.cli.shared_options import Options
+from tunegate.edges.output.directory import opened_output
+from tunegate.settings import Overrides, Settings
+
+COMMANDS = {command.name: command for command in all_commands()}
+RESULTS = ("plan.json", "verdict.json", "report.md", "report.html", "junit.xml", "changes.json")
+
+
+@pytest.fixture
+def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Of a run that has ended."""
+    workspace = Workspace(tmp_path / "w")
+    monkeypatch.chdir(workspace.root)
+    with opened_output(workspace.root / ".tunegate", "run") as opened:
+        for name in RESULTS:
+            (opened.path / name).write_text("of the last run")
+    return opened.path
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("compare", "nope.onnx", "x.onnx"),
+        ("compare", ".tunegate", ".tunegate"),
+        ("compare", "models/m.onnx", ".tunegate"),
+        ("compare", "--commands", "--metric-command", "echo", "echo 1", "echo 1"),
+        ("compare", "--config", "nope.yaml", "models/m.onnx", "models/m.onnx"),
+        ("run", "--base", "nowhere"),
+        ("run", "--config", "nope.yaml"),
+        ("plan", "--base", "nowhere"),
+        ("detect", "--base", "nowhere"),
+        ("gate", "--config", "nope.yaml"),
+        ("gate",),
+        ("tune", "--shard", "9"),
+        ("confirm", "nope.json", ".tunegate/verdict.json"),
+        ("selftest", "--config", "nope.yaml"),
+    ],
+    ids=" ".join,
+)
+def test_a_command_that_cannot_begin_removes_nothing(command: tuple[str, ...], out: Path) -> None:
+    assert main(command) == 2
+    assert {(out / name).read_text() for name in RESULTS} == {"of the last run"}
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=list(COMMANDS))
+def test_every_example_parses_to_the_command_that_shows_it(command: Command) -> None:
+    assert command.examples
+    for line in command.examples:
+        asked = parse(shlex.split(line)[1:])
+        assert asked is not None
+        assert asked.command is command
+        assert type(asked.options) is command.options
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=list(COMMANDS))
+def test_the_handler_takes_the_options_that_the_command_declares(command: Command) -> None:
+    module, _, name = command.handler.partition(":")
+    handler = getattr(importlib.import_module(module), name)
+    signature = inspect.signature(handler, eval_str=True)
+    (taken,) = signature.parameters.values()
+    assert (taken.annotation, signature.return_annotation) == (command.options, int)
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=list(COMMANDS))
+def test_every_option_has_a_help_and_a_name_of_its_own(command: Command) -> None:
+    fields = fields_of(command.options)
+    flags = [flag for field in fields for flag in field.flags]
+    assert len(flags) == len(set(flags))
+    assert all(field.declared.help for field in fields)
+    assert all(field.metavar for field in fields if not field.is_switch)
+
+
+def test_what_an_option_leaves_out_is_what_the_settings_leave_out() -> None:
+    """The shared options are read into settings by name; each must be there, with its default."""
+    for command in COMMANDS.values():
+        if not any(field.is_required for field in fields_of(command.options)):
+            assert command.options().settings == Settings()
+    kinds = (Settings, Overrides, Options)
+    known = {name for kind in kinds for name in kind.__struct_fields__} | {"verbose"}
+    for command in COMMANDS.values():
+        shared = {field.name for field in fields_of(command.options) if field.title}
+        assert shared <= known
