@@ -21,6 +21,7 @@ from tunegate_cache.maintenance.request_prices import usd_of
 from tunegate_cache.protocol.tuning_cache import TuningCache, Zones
 from tunegate_cache.protocol.write_ahead import WriteAhead
 from tunegate_cache.stores.memory import MemoryStore
+from tunegate_cache.stores.s3 import S3
 
 USD_PER_GB_MONTH, USD_PER_GB_TO_INTERNET = 0.023, 0.09
 JOBS_A_DAY, DAYS, TASKS, BATCHES = 10_000, 30, 100, 20
@@ -40,7 +41,7 @@ def main() -> None:
     print("| a job | LIST | GET | PUT | kB | USD per job | USD per month |")
     print("|---|--:|--:|--:|--:|--:|--:|")
     for name, (requests, size) in rows:
-        usd = usd_of(requests)
+        usd = usd_of(requests, S3.usd_per_1000_requests or {})
         jobs = TUNING_JOBS_A_DAY if "tuning" in name else JOBS_A_DAY
         print(
             f"| {name} | {requests.get('list', 0)} | {requests.get('get', 0)} | "

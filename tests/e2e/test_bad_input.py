@@ -41,7 +41,7 @@ def test_no_configuration(repository: Workspace) -> None:
         (CONFIG.replace("models/*", "modles/*"), "path modles/*.onnx matches no ONNX file"),
         (CONFIG + "targets:\n  - name: t\n    kind: tpu\n", "targets[0].kind is llvm or cuda"),
         (CONFIG + "targets:\n  - name: t\n    cpu: z80\n", 'target t: cpu "z80" is not one LLVM'),
-        (CONFIG.replace("url: cache", "url: ftp://x/y"), "write s3://bucket/prefix or a directory"),
+        (CONFIG.replace("url: cache", "url: ftp://x/y"), 'no store is installed for "ftp:"'),
     ],
 )
 def test_a_configuration_that_cannot_be_used(

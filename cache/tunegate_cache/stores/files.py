@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from urllib.parse import unquote_to_bytes
 
 from tunegate_cache.stores.store import (
     MAX_OBJECT_BYTES,
@@ -21,6 +22,7 @@ from tunegate_cache.stores.store import (
     PointerMovedError,
     StoreUnavailableError,
 )
+from tunegate_cache.stores.store_kind import StoreAddress, StoreKind
 
 _PARTIAL_FOLDER = ".partial"
 _ABANDONED_SECONDS = 24 * 3600
@@ -186,4 +188,19 @@ def _files(start: Path) -> Iterator[Path]:
             yield Path(entry.path)
 
 
+def _open(address: StoreAddress) -> FileStore:
+    return FileStore(Path(os.fsdecode(unquote_to_bytes(address.parts.path))))
+
+
+def _accepts(address: StoreAddress) -> bool:
+    return not address.parts.netloc and bool(address.parts.path)
+
+
 _: type[MaintainedStore] = FileStore
+DIRECTORY = StoreKind(
+    form="a directory, or file:///directory",
+    accepts=_accepts,
+    open=_open,
+    is_remote=False,
+    advice=("make it a directory that this user may read and write",),
+)

@@ -13,6 +13,7 @@ from tunegate_cache.stores.store import (
     Pointer,
     PointerMovedError,
 )
+from tunegate_cache.stores.store_kind import StoreKind
 
 
 class MemoryStore:
@@ -56,3 +57,9 @@ def _tag(body: bytes) -> str:
 
 
 _: type[MaintainedStore] = MemoryStore
+MEMORY = StoreKind(
+    form="memory:",
+    accepts=lambda address: address.url == "memory:",
+    open=lambda _: MemoryStore(),
+    is_remote=False,
+)

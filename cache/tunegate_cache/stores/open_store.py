@@ -1,42 +1,82 @@
-"""A cache address to its store."""
+"""A cache address to its store. Kinds of stores are found by entry point; none is known here."""
 
 from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
-from tunegate_cache.stores.files import FileStore
-from tunegate_cache.stores.memory import MemoryStore
-from tunegate_cache.stores.s3 import S3Store
+import msgspec
+
+from tunegate_cache.installed_plugins import Plugin, PluginError, installed, load
+from tunegate_cache.stores.contained import ContainedStore
 from tunegate_cache.stores.store import MaintainedStore
+from tunegate_cache.stores.store_kind import StoreAddress, StoreKind
+from tunegate_cache.stores.unusable import unusable_kind
+
+GROUP = "tunegate.stores"
 
 
-class UnknownAddressError(ValueError):
-    """The address names no kind of store there is."""
+class BadAddressError(ValueError):
+    """No store that is installed has such an address. The text is one line."""
 
 
-def locate(url: str, *, endpoint_url: str | None, region: str | None) -> MaintainedStore:
-    """`s3://bucket/prefix`, `file:///directory`, `memory:` or a plain directory. Nothing is asked
-    yet. Raises UnknownAddressError."""
-    parts = urlsplit(url)
-    if is_remote(url) and parts.netloc:
-        return S3Store(parts.netloc, parts.path, endpoint_url=endpoint_url, region=region)
-    if parts.scheme == "file" and not parts.netloc and parts.path:
-        return FileStore(Path(unquote(parts.path)))
-    if url == "memory:":
-        return MemoryStore()
-    if url and not parts.scheme:
-        return FileStore(Path(url).expanduser())
-    message = f'"{url}" is no cache address; write s3://bucket/prefix or a directory'
-    raise UnknownAddressError(message)
+def open_store(address: StoreAddress) -> MaintainedStore:
+    """Asks the store nothing yet. Of a plugin that fails it makes a store that never answers. Raises
+    BadAddressError."""
+    kind, uri = kind_of(address), _with_scheme(address)
+    try:
+        store = kind.open(uri)
+    except Exception as error:  # noqa: BLE001 - whatever a plugin raises
+        store = unusable_kind(f"the store could not be opened: {type(error).__name__}").open(uri)
+    return ContainedStore(store, uri.parts.scheme)
 
 
-def is_remote(url: str) -> bool:
-    """Whether local copies are worth keeping."""
-    return urlsplit(url).scheme == "s3"
+def kind_of(address: StoreAddress) -> StoreKind:
+    """Returns the kind of store at this address. Raises BadAddressError."""
+    uri = _with_scheme(address)
+    scheme, kinds = uri.parts.scheme, installed(GROUP)
+    if scheme not in kinds:
+        problem = f'no store is installed for "{scheme}:"' if scheme else "it is empty"
+        message = (
+            f'"{address.url}" is no cache address: {problem}. Write a directory or one of '
+            f"{', '.join(f'{name}:' for name in kinds)}; docs/adding-a-store.md says how to add a store"
+        )
+        raise BadAddressError(message)
+    kind = _loaded(kinds[scheme])
+    if not _is_complete(uri, kind):
+        raise BadAddressError(f'"{address.url}" is no cache address; write {kind.form}')
+    return kind
 
 
-def place_name(url: str, *, endpoint_url: str | None) -> str:
-    """A folder name for what a machine keeps of this store; no two stores share one."""
-    return hashlib.sha256(f"{endpoint_url or ''} {url}".encode()).hexdigest()[:16]
+def place_name(address: StoreAddress) -> str:
+    """Returns a folder name for what a machine keeps of this store; no two stores share one."""
+    return hashlib.sha256(f"{address.endpoint_url or ''} {address.url}".encode()).hexdigest()[:16]
+
+
+def _with_scheme(address: StoreAddress) -> StoreAddress:
+    """Returns the address itself; of a plain directory the one with its URI."""
+    try:
+        if address.parts.scheme or not address.url:
+            return address
+        directory = Path(address.url).expanduser().absolute()
+    except (ValueError, RuntimeError) as error:  # such as "s3://[" and "~nobody"
+        raise BadAddressError(f'"{address.url}" is no cache address: {error}') from error
+    return msgspec.structs.replace(address, url=directory.as_uri())
+
+
+def _loaded(plugin: Plugin) -> StoreKind:
+    """Returns the kind, or one whose stores say why there is none."""
+    try:
+        kind = load(plugin)
+    except PluginError as error:
+        return unusable_kind(str(error))
+    if isinstance(kind, StoreKind):
+        return kind
+    return unusable_kind(f'{plugin.offered_by[0]}: "{plugin.value}" is no StoreKind')
+
+
+def _is_complete(address: StoreAddress, kind: StoreKind) -> bool:
+    try:
+        return kind.accepts(address)
+    except Exception:  # noqa: BLE001 - a plugin's fault shows when it is opened
+        return True

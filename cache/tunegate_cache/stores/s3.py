@@ -20,6 +20,7 @@ from tunegate_cache.stores.store import (
     StoreTimedOutError,
     StoreUnavailableError,
 )
+from tunegate_cache.stores.store_kind import StoreAddress, StoreKind
 
 Answer = TypeVar("Answer")
 Client = Any
@@ -224,4 +225,24 @@ def _kind(code: str, status: int) -> type[StoreUnavailableError]:
             return StoreUnavailableError
 
 
+def _open(address: StoreAddress) -> S3Store:
+    bucket, prefix = address.parts.netloc, address.parts.path
+    return S3Store(bucket, prefix, endpoint_url=address.endpoint_url, region=address.region)
+
+
 _: type[MaintainedStore] = S3Store
+S3 = StoreKind(
+    form="s3://bucket/prefix",
+    accepts=lambda address: bool(address.parts.netloc),
+    open=_open,
+    is_remote=True,
+    advice=(
+        "check the bucket's name, its region (cache.region) and cache.endpoint-url",
+        (
+            "give this shell credentials: aws sso login, AWS_ACCESS_KEY_ID and "
+            "AWS_SECRET_ACCESS_KEY, or a role (docs/aws)"
+        ),
+    ),
+    usd_per_1000_requests={"put": 0.005, "list": 0.005, "get": 0.0004},
+)
+"""Prices are those of S3 standard in us-east-1. Traffic to runners of the bucket's region is free."""

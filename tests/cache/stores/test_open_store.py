@@ -2,57 +2,137 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from tests.support.moto_server import BUCKET
+from tests.support.registered_plugin import install_into, register
+from tunegate_cache.installed_plugins import installed
 from tunegate_cache.stores.files import FileStore
-from tunegate_cache.stores.memory import MemoryStore
-from tunegate_cache.stores.open_store import UnknownAddressError, is_remote, locate, place_name
-from tunegate_cache.stores.store import ObjectStore
+from tunegate_cache.stores.memory import MEMORY, MemoryStore
+from tunegate_cache.stores.open_store import GROUP, BadAddressError, kind_of, open_store, place_name
+from tunegate_cache.stores.store import MaintainedStore, ObjectStore, StoreUnavailableError
+from tunegate_cache.stores.store_kind import StoreAddress, StoreKind
 
 
-def located(url: str, endpoint_url: str | None = None) -> ObjectStore:
-    return locate(url, endpoint_url=endpoint_url, region="us-east-1")
+def opened(url: str, endpoint_url: str | None = None) -> ObjectStore:
+    return open_store(StoreAddress(url=url, endpoint_url=endpoint_url, region="us-east-1"))
 
 
 def test_a_directory_in_any_spelling_is_the_same_store(tmp_path: Path) -> None:
-    directory = tmp_path / "with space"
+    directory = tmp_path / "with space, % and ?"
     FileStore(directory).write("a/1", b"x")
-    for url in (str(directory), f"file://{directory}", directory.as_uri()):
-        assert located(url).read("a/1") == b"x"
+    for url in (str(directory), directory.as_uri()):
+        assert opened(url).read("a/1") == b"x"
+
+
+def test_a_directory_whose_name_is_no_text_is_a_store(tmp_path: Path) -> None:
+    directory = tmp_path / os.fsdecode(b"caf\xe9")
+    FileStore(directory).write("a/1", b"x")
+    assert opened(str(directory)).read("a/1") == b"x"
 
 
 def test_a_tilde_is_the_home_directory() -> None:
     FileStore(Path.home() / "cache").write("a/1", b"x")
-    assert located("~/cache").read("a/1") == b"x"
+    assert opened("~/cache").read("a/1") == b"x"
 
 
 def test_a_bucket_keeps_everything_under_its_prefix(endpoint: str, credentials: None) -> None:
-    located(f"s3://{BUCKET}/located/here", endpoint).write("a/1", b"x")
-    assert list(located(f"s3://{BUCKET}", endpoint).names("located/")) == ["located/here/a/1"]
+    opened(f"s3://{BUCKET}/located/here", endpoint).write("a/1", b"x")
+    assert list(opened(f"s3://{BUCKET}", endpoint).names("located/")) == ["located/here/a/1"]
 
 
 def test_memory_is_a_store_too() -> None:
-    assert isinstance(located("memory:"), MemoryStore)
+    store = opened("memory:")
+    store.write("a/1", b"x")
+    assert store.read("a/1") == b"x"
 
 
-@pytest.mark.parametrize("url", ["", "ftp://host/x", "s3://", "gs://bucket", "file://host/x"])
-def test_an_unknown_address_says_what_to_write(url: str) -> None:
-    with pytest.raises(UnknownAddressError, match="write s3://bucket/prefix or a directory"):
-        located(url)
+@pytest.mark.parametrize("url", ["ftp://host/x", "gs://bucket"])
+def test_an_unknown_scheme_names_those_that_are_installed(url: str) -> None:
+    with pytest.raises(BadAddressError) as raised:
+        opened(url)
+    assert str(raised.value) == (
+        f'"{url}" is no cache address: no store is installed for "{url.partition(":")[0]}:". Write '
+        "a directory or one of file:, memory:, s3:; docs/adding-a-store.md says how to add a store"
+    )
+
+
+@pytest.mark.parametrize(
+    ("url", "form"),
+    [
+        ("s3://", "write s3://bucket/prefix"),
+        ("file://host/x", "write a directory, or file:///directory"),
+        ("memory:x", "write memory:"),
+        ("", "it is empty"),
+        ("s3://[", "Invalid IPv6 URL"),
+        ("~nobody-here/x", "home directory"),
+    ],
+)
+def test_an_incomplete_address_says_what_to_write(url: str, form: str) -> None:
+    with pytest.raises(BadAddressError, match=form):
+        opened(url)
 
 
 def test_only_a_bucket_is_worth_copying() -> None:
-    assert [is_remote(url) for url in ("s3://b/p", "~/x", "file:///x", "memory:")] == [
-        True,
-        False,
-        False,
-        False,
-    ]
+    kinds = [kind_of(StoreAddress(url=url)) for url in ("s3://b/p", "~/x", "file:///x", "memory:")]
+    assert [kind.is_remote for kind in kinds] == [True, False, False, False]
 
 
 def test_two_endpoints_of_one_address_are_two_places() -> None:
-    places = {place_name("s3://b", endpoint_url=e) for e in (None, "http://a", "http://b")}
+    endpoints = (None, "http://a", "http://b")
+    places = {place_name(StoreAddress(url="s3://b", endpoint_url=each)) for each in endpoints}
     assert len(places) == 3
+
+
+def test_the_place_of_an_address_is_where_earlier_versions_kept_their_copies() -> None:
+    address = StoreAddress(url="s3://bucket/prefix", endpoint_url="http://host:9000")
+    assert place_name(address) == "91389f148945f642"
+
+
+def fails_to_open(_: StoreAddress) -> MaintainedStore:
+    raise KeyError("password")
+
+
+FAILING = StoreKind(form="x:", accepts=lambda _: True, open=fails_to_open, is_remote=False)
+CONFUSED = StoreKind(
+    form="x:",
+    accepts=lambda address: bool(1 / 0),
+    open=lambda _: MemoryStore(),
+    is_remote=False,
+)
+NO_KIND = "a text"
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("no.such.module:STORE", r"^x 1\.0: .* cannot be loaded \(ModuleNotFoundError: No module"),
+        (f"{__name__}:NO_KIND", r"^x 1\.0: .* is no StoreKind$"),
+        (f"{__name__}:FAILING", r"^the store could not be opened: KeyError$"),
+    ],
+)
+def test_a_plugin_that_fails_is_a_store_that_says_so_at_every_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str, reason: str
+) -> None:
+    register(tmp_path, "x-1.0", GROUP, "x", value)
+    install_into(tmp_path, monkeypatch)
+    store = opened("x:anything")
+    for _ in range(2):
+        with pytest.raises(StoreUnavailableError, match=reason):
+            store.read("a/1")
+
+
+def test_an_address_that_a_plugin_cannot_judge_is_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register(tmp_path, "x-1.0", GROUP, "x", f"{__name__}:CONFUSED")
+    install_into(tmp_path, monkeypatch)
+    assert opened("x:anything").names("") == []
+
+
+def test_our_three_stores_are_registered_like_anybody_elses() -> None:
+    assert list(installed(GROUP)) == ["file", "memory", "s3"]
+    assert kind_of(StoreAddress(url="memory:")) is MEMORY

@@ -10,14 +10,13 @@ from tunegate.cache_admin import CacheAdmin, open_place
 from tunegate.cli.commands.cache.doctor import CacheDoctorOptions
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines, show_table
-from tunegate.edges.cache.shared_cache import undelivered
+from tunegate.edges.cache.shared_cache import store_kind, undelivered
 from tunegate.edges.cache.signing_key import VARIABLE
 from tunegate.edges.cache.snapshot_pins import NAME, read_pins
 from tunegate.edges.machine.health import Check
 from tunegate.errors import PASS, UNFIT
 from tunegate_cache.maintenance.summary import PlaceSummary, summary
 from tunegate_cache.stores.conformance import probe
-from tunegate_cache.stores.open_store import is_remote
 from tunegate_cache.stores.store import StoreUnavailableError
 
 _MANY_SEGMENTS = 50
@@ -69,14 +68,7 @@ def _diagnosis(place: CacheAdmin) -> tuple[list[Check], list[str]]:
 
 
 def _unreachable(place: CacheAdmin) -> Iterator[str]:
-    if not is_remote(place.config.url):
-        yield f"make {place.config.url} a directory that this user may read and write"
-        return
-    yield "check the bucket's name, its region (cache.region) and cache.endpoint-url"
-    yield (
-        "give this shell credentials: aws sso login, AWS_ACCESS_KEY_ID and "
-        "AWS_SECRET_ACCESS_KEY, or a role (docs/aws)"
-    )
+    yield from store_kind(place.config, root=place.root).advice
     yield "run tunegate cache doctor again"
 
 

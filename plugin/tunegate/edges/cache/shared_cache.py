@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from tunegate.artifacts.tasks import CacheUse
@@ -28,9 +29,10 @@ from tunegate_cache.maintenance.request_prices import usd_of
 from tunegate_cache.protocol.rollback_guard import SeenHeads
 from tunegate_cache.protocol.tuning_cache import Trust, TuningCache, Zones
 from tunegate_cache.protocol.write_ahead import WriteAhead
+from tunegate_cache.stores import open_store as stores
 from tunegate_cache.stores.files import FileStore
-from tunegate_cache.stores.open_store import UnknownAddressError, is_remote, locate, place_name
 from tunegate_cache.stores.store import MaintainedStore, StoreUnavailableError
+from tunegate_cache.stores.store_kind import StoreAddress, StoreKind
 
 STATE = Path("~/.cache/tunegate")
 """Local copies and what could not be delivered."""
@@ -54,8 +56,8 @@ class SharedCache:
         for zone in config.read_zones:
             _require_zone("cache.read-zones", zone)
         self._config = config
-        url = _absolute(config.url, root)
-        place = place_name(url, endpoint_url=config.endpoint_url)
+        self._kind = store_kind(config, root=root)
+        place = stores.place_name(_address(config, root))
         self._cache = TuningCache(
             open_store(config, root=root),
             zones=Zones(config.zone, config.read_zones),
@@ -63,7 +65,7 @@ class SharedCache:
             write_ahead=WriteAhead(state / "undelivered" / place),
             monotonic=time.monotonic,
             milliseconds=lambda: int(time.time() * 1000),
-            tier=FileStore(state / "tier" / place) if is_remote(url) else None,
+            tier=FileStore(state / "tier" / place) if self._kind.is_remote else None,
             device=device,
             trust=Trust(TrustedKeys(config.trusted_keys), signing_key()),
             pins=read_pins(root) if pins is None else pins,
@@ -106,13 +108,16 @@ class SharedCache:
             requests=sum(counted.requests.values()),
             bytes_read=counted.bytes_read,
             seconds=counted.seconds,
-            usd=usd_of(counted.requests) if _is_priced(self._config) else None,
+            usd=self._usd(counted.requests),
             notes=(*counted.notes, *refused),
         )
 
-
-def _is_priced(config: CacheConfig) -> bool:
-    return config.url.startswith("s3:") and not config.endpoint_url
+    def _usd(self, requests: Mapping[str, int]) -> float | None:
+        """Returns what they cost; list prices say nothing about an endpoint of one's own."""
+        prices = self._kind.usd_per_1000_requests
+        if prices is None or self._config.endpoint_url:
+            return None
+        return usd_of(requests, prices)
 
 
 def _require_zone(key: str, zone: str) -> None:
@@ -128,17 +133,27 @@ def _refused(count: int, reason: str) -> str:
 
 def open_store(config: CacheConfig, *, root: Path) -> MaintainedStore:
     """Asks the store nothing yet. Raises ConfigError for an address that is none."""
+    with _bad_address_is_config_error():
+        return stores.open_store(_address(config, root))
+
+
+def store_kind(config: CacheConfig, *, root: Path) -> StoreKind:
+    """Returns the kind of store that is configured. Raises ConfigError for an address that is none."""
+    with _bad_address_is_config_error():
+        return stores.kind_of(_address(config, root))
+
+
+@contextmanager
+def _bad_address_is_config_error() -> Iterator[None]:
     try:
-        return locate(
-            _absolute(config.url, root), endpoint_url=config.endpoint_url, region=config.region
-        )
-    except UnknownAddressError as error:
+        yield
+    except stores.BadAddressError as error:
         raise ConfigError(f"cache.url: {error}.") from error
 
 
 def undelivered_store(config: CacheConfig, *, root: Path, state: Path = STATE) -> FileStore:
     """What earlier runs on this machine could not deliver to this cache."""
-    place = place_name(_absolute(config.url, root), endpoint_url=config.endpoint_url)
+    place = stores.place_name(_address(config, root))
     return FileStore(state.expanduser() / "undelivered" / place)
 
 
@@ -150,10 +165,11 @@ def undelivered(config: CacheConfig, *, root: Path) -> int:
         return 0
 
 
-def _absolute(url: str, root: Path) -> str:
-    if ":" in url.partition("/")[0]:
-        return url
-    return str(cache_directory(url, root))
+def _address(config: CacheConfig, root: Path) -> StoreAddress:
+    url = config.url
+    if ":" not in url.partition("/")[0]:
+        url = str(cache_directory(url, root))
+    return StoreAddress(url=url, endpoint_url=config.endpoint_url, region=config.region)
 
 
 _: type[TaskIndex] = SharedCache

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import msgspec
 import yaml
@@ -15,11 +14,12 @@ from tunegate.edges.config.strict_yaml import read_yaml
 from tunegate.errors import ConfigError
 from tunegate_cache.format.names import zone_problem
 from tunegate_cache.format.signing import BadKeyError, TrustedKeys
+from tunegate_cache.stores.open_store import BadAddressError, kind_of
+from tunegate_cache.stores.store_kind import StoreAddress
 
 NAME = "tunegate.yaml"
 
 _RAREST = 0.02
-_SCHEMES = ("", "file", "memory", "s3")
 
 
 def load(path: Path) -> Config:
@@ -95,9 +95,10 @@ def _check_prices(config: Config, where: str) -> None:
 
 
 def _check_cache(cache: CacheConfig, where: str) -> None:
-    if not _is_store(cache.url):
-        message = f'cache.url "{cache.url}": write s3://bucket/prefix or a directory.'
-        raise _refused(where, message)
+    try:
+        kind_of(StoreAddress(url=cache.url))
+    except BadAddressError as error:
+        raise _refused(where, f"cache.url: {error}.") from error
     for zone in (cache.zone, *cache.read_zones, *cache.trusted_keys):
         problem = zone_problem(zone)
         if problem is not None:
@@ -106,14 +107,6 @@ def _check_cache(cache: CacheConfig, where: str) -> None:
         TrustedKeys(cache.trusted_keys)
     except BadKeyError as error:
         raise _refused(where, f"cache.trusted-keys: {error}.") from error
-
-
-def _is_store(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-    except ValueError:  # such as "s3://["
-        return False
-    return parts.scheme in _SCHEMES and (parts.scheme != "s3" or bool(parts.netloc))
 
 
 def _refused(where: str, problem: str) -> ConfigError:

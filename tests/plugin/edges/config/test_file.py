@@ -196,11 +196,19 @@ def test_money_without_a_price_is_refused() -> None:
     )
 
 
-@pytest.mark.parametrize("url", ["ftp://x/y", "s3://", "s3://[", "https://bucket.example.org"])
-def test_a_cache_of_no_known_kind_is_refused(url: str) -> None:
-    assert refusal(f"{MODELS}cache: {{url: '{url}'}}") == (
-        f'cache.url "{url}": write s3://bucket/prefix or a directory.'
-    )
+@pytest.mark.parametrize(
+    ("url", "advice"),
+    [
+        ("ftp://x/y", 'no store is installed for "ftp:". Write a directory or one of file:, '),
+        ("https://bucket.example.org", 'no store is installed for "https:". Write a directory or'),
+        ("s3://", "write s3://bucket/prefix."),
+        ("s3://[", "Invalid IPv6 URL."),
+    ],
+)
+def test_a_cache_of_no_known_kind_is_refused(url: str, advice: str) -> None:
+    told = refusal(f"{MODELS}cache: {{url: '{url}'}}")
+    assert told.startswith(f'cache.url: "{url}" is no cache address')
+    assert advice in told
 
 
 @given(st.text())

@@ -1,0 +1,106 @@
+"""The plugins that are installed beside us, by entry point. Nothing of a checkout is looked at:
+only the directories that this interpreter installs into, and our own."""
+
+from __future__ import annotations
+
+import importlib
+import sysconfig
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from configparser import ConfigParser, Error
+from pathlib import Path
+
+import msgspec
+
+_OURS = "tunegate"
+_SOURCES = Path(__file__).resolve().parents[1]
+_MAX_REASON = 300
+
+
+class PluginError(Exception):
+    """A plugin that is installed and cannot be used. The text is one line."""
+
+
+class Plugin(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry point: `value` is `module:attribute`, `offered_by` the packages that register it,
+    such as "store-example 1.0"."""
+
+    name: str
+    value: str
+    offered_by: tuple[str, ...]
+
+
+def installed(group: str, places: Sequence[Path] | None = None) -> Mapping[str, Plugin]:
+    """Returns the plugins of an entry-point group by name, in the order of their names. A name of
+    ours is ours, whoever else registers it."""
+    found: dict[str, list[Plugin]] = defaultdict(list)
+    for plugin in _registered(group, _places() if places is None else places):
+        found[plugin.name].append(plugin)
+    own = _own_registrations(group)
+    return {name: own.get(name) or _merged(found[name]) for name in sorted({*own, *found})}
+
+
+def load(plugin: Plugin) -> object:
+    """Returns what the entry point names. Raises PluginError whatever the plugin does."""
+    package = " and ".join(plugin.offered_by)
+    if len(plugin.offered_by) > 1:
+        message = f'{package} both register "{plugin.name}". Uninstall one of them.'
+        raise PluginError(message)
+    module, _, attribute = plugin.value.partition(":")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except (Exception, SystemExit) as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:_MAX_REASON]
+        message = f'{package}: "{plugin.value}" cannot be loaded ({reason})'
+        raise PluginError(message) from error
+
+
+def _places() -> tuple[Path, ...]:
+    """Returns where packages of this environment are. `sys.path` may name other directories."""
+    paths = sysconfig.get_paths()
+    each = (Path(paths["purelib"]), Path(paths["platlib"]), _SOURCES)
+    return tuple(dict.fromkeys(place.resolve() for place in each))
+
+
+def _own_registrations(group: str) -> Mapping[str, Plugin]:
+    """Returns those of the sources that run now: where they are no installed package, as in the
+    action, pyproject.toml says what an installation would say."""
+    project = _SOURCES.parent / "pyproject.toml"
+    if _SOURCES.name != "cache" or not project.is_file():
+        return {p.name: p for p in _registered(group, (_SOURCES,), is_ours=True)}
+    described = tomllib.loads(project.read_text("utf-8"))["project"]
+    package = f"{described['name']} {described['version']}"
+    return {
+        name: Plugin(name=name, value=value, offered_by=(package,))
+        for name, value in described["entry-points"].get(group, {}).items()
+    }
+
+
+def _registered(group: str, places: Sequence[Path], *, is_ours: bool = False) -> Iterator[Plugin]:
+    for place in places:
+        for listed in sorted(place.glob("*.dist-info/entry_points.txt")):
+            name, _, version = listed.parent.name.removesuffix(".dist-info").partition("-")
+            if (name == _OURS) == is_ours:
+                package = f"{name.replace('_', '-')} {version}"
+                yield from _listed(listed, group, package)
+
+
+def _listed(listed: Path, group: str, package: str) -> Iterator[Plugin]:
+    """Reads the file format of the packaging specification "Entry points". What cannot be read
+    registers nothing."""
+    parser = ConfigParser(delimiters=("=",), interpolation=None)
+    parser.optionxform = str  # type: ignore[assignment, method-assign]  # names keep their case
+    try:
+        parser.read_string(listed.read_text("utf-8"))
+    except (Error, OSError, UnicodeDecodeError):
+        return
+    if parser.has_section(group):
+        for name, value in parser.items(group):
+            yield Plugin(name=name, value=value, offered_by=(package,))
+
+
+def _merged(rivals: Sequence[Plugin]) -> Plugin:
+    """Returns the only plugin of a name, or one that names all who register it."""
+    packages = dict.fromkeys(package for plugin in rivals for package in plugin.offered_by)
+    return msgspec.structs.replace(rivals[0], offered_by=tuple(packages))

@@ -1,0 +1,41 @@
+"""What an entry point of the group `tunegate.stores` names: one kind of store, and its addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from urllib.parse import SplitResult, urlsplit
+
+import msgspec
+
+from tunegate_cache.stores.store import MaintainedStore
+
+
+class StoreAddress(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a store is, as the configuration says it: `cache.url`, `cache.endpoint-url` and
+    `cache.region`."""
+
+    url: str
+    endpoint_url: str | None = None
+    region: str | None = None
+
+    @property
+    def parts(self) -> SplitResult:
+        """The parts of `url`. Raises ValueError where it is no URL."""
+        return urlsplit(self.url)
+
+
+class StoreKind(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of store. The name of its entry point is the scheme of its addresses.
+
+    `form` shows users what to write. `accepts` says whether an address is complete; it reads the
+    address and nothing else. `open` asks the store nothing yet: the first request does. Of a remote
+    store this machine keeps copies. `advice` says what to check when the store does not answer.
+    `usd_per_1000_requests` are list prices by verb (get, put, list), for no endpoint of one's own.
+    """
+
+    form: str
+    accepts: Callable[[StoreAddress], bool]
+    open: Callable[[StoreAddress], MaintainedStore]
+    is_remote: bool
+    advice: tuple[str, ...] = ()
+    usd_per_1000_requests: Mapping[str, float] | None = None

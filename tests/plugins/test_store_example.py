@@ -1,0 +1,115 @@
+"""A store in a package of its own: installed, found by its scheme, checked by the rules, and used by
+real commands, with no edit outside of that package."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.plugin_environment import PLUGINS, PluginEnvironment
+from tests.support.small_onnx import conv_model, save
+from tests.support.workspace import COMPILED, Workspace
+from tunegate_cache.stores.conformance import RULES
+from tunegate_cache.stores.store_kind import StoreKind
+
+EXAMPLE = PLUGINS / "store_example"
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> PluginEnvironment:
+    return PluginEnvironment(tmp_path_factory.mktemp("environment") / "e", EXAMPLE.name)
+
+
+class Shell:
+    """A repository with a model that is new, so that nothing is compared, and a SQLite file for a cache."""
+
+    def __init__(self, environment: PluginEnvironment, root: Path) -> None:
+        self._environment = environment
+        self.cache = root.parent / "cache.db"
+        self.workspace = Workspace(
+            root, COMPILED.replace("url: cache", f"url: sqlite://{self.cache}")
+        )
+        save(conv_model(channels=4, out=8, size=6), root / "models" / "new.onnx")
+        self.workspace.commit()
+
+    def json(self, *line: str) -> dict[str, Any]:
+        done = self._environment.run("-m", "tunegate", *line, "--json", cwd=self.workspace.root)
+        assert done.returncode == 0, done.stderr
+        answer: dict[str, Any] = json.loads(done.stdout)
+        return answer
+
+    def cache_use(self) -> dict[str, Any]:
+        """What a plan says of the cache."""
+        return dict(self.json("plan", "--base", "HEAD~1")["resolution"]["cache"])
+
+    def failing(self, *line: str) -> tuple[int, str]:
+        done = self._environment.run("-m", "tunegate", *line, cwd=self.workspace.root)
+        return done.returncode, done.stderr
+
+
+@pytest.fixture
+def shell(environment: PluginEnvironment, tmp_path: Path) -> Shell:
+    return Shell(environment, tmp_path / "w")
+
+
+def test_the_example_passes_its_own_conformance_tests(
+    environment: PluginEnvironment, tmp_path: Path
+) -> None:
+    shutil.copytree(EXAMPLE / "tests", tmp_path / "tests")
+    options = ("-q", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(tmp_path))
+    done = environment.run("-m", "pytest", *options, str(tmp_path / "tests"), cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_second_run_finds_what_the_first_has_stored(shell: Shell) -> None:
+    first = shell.json("run", "--base", "HEAD~1")["tuning"]
+    assert (first["exact"], shell.cache.is_file()) == (0, True)
+    again = shell.json("run", "--base", "HEAD~1")["tuning"]
+    assert (again["exact"], again["trials"]) == (first["tasks"], 0)
+    (held,) = shell.json("cache", "stats")["contents"]
+    assert held["workloads"] == first["tasks"]
+    assert all(finding["ok"] for finding in shell.json("cache", "probe")["findings"])
+
+
+def test_an_environment_without_the_package_says_what_is_installed(shell: Shell) -> None:
+    config = shell.workspace.root / "tunegate.yaml"
+    config.write_text(config.read_text().replace("sqlite:", "mysql:"))
+    code, told = shell.failing("cache", "stats")
+    assert code == 2
+    assert 'no store is installed for "mysql:"' in told
+    assert "file:, memory:, s3:, sqlite:; docs/adding-a-store.md" in told
+
+
+def test_a_package_that_fails_at_import_costs_the_hits_and_one_line(tmp_path: Path) -> None:
+    package = Path(shutil.copytree(EXAMPLE, tmp_path / "package"))
+    (package / "sqlite_store.py").write_text("import a_library_that_is_not_here\n")
+    environment = PluginEnvironment(tmp_path / "e")
+    environment.install(package)
+    shell = Shell(environment, tmp_path / "w")
+    planned = shell.cache_use()
+    assert planned["misses"] == {"store-unavailable": 3}
+    (note,) = planned["notes"]
+    assert note == (
+        'cache: tunegate-store-example 1.0: "sqlite_store:SQLITE" cannot be loaded '
+        "(ModuleNotFoundError: No module named 'a_library_that_is_not_here')"
+    )
+    code, told = shell.failing("cache", "stats")
+    assert code == 4
+    assert "cannot be loaded" in told
+
+
+def test_the_page_about_adding_a_store_shows_this_package() -> None:
+    page = (EXAMPLE.parents[2] / "docs" / "adding-a-store.md").read_text()
+    shown = re.findall(r"```(?:toml|python)\n(.*?)```", page, re.DOTALL)
+    files = [path.read_text() for path in EXAMPLE.rglob("*.*") if path.suffix in {".py", ".toml"}]
+    assert len(shown) == 3
+    for block in shown:
+        assert any(block in text for text in files), block
+    for name in (*StoreKind.__struct_fields__, *(rule.name for rule in RULES)):
+        assert f"`{name}`" in page or f"| {name} |" in page

@@ -1,0 +1,44 @@
+"""An environment in which a package of tests/plugins/ is installed beside the product."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+PLUGINS = Path(__file__).resolve().parents[1] / "plugins"
+
+
+class PluginEnvironment:
+    """Made in `folder`, from this environment and without a network."""
+
+    def __init__(self, folder: Path, *plugins: str) -> None:
+        self.python = folder / "bin" / "python"
+        _call(sys.executable, "-m", "venv", "--without-pip", str(folder))
+        (site,) = folder.glob("lib/python*/site-packages")
+        # Also what is installed editable here: a path alone would not bring it.
+        ours = sysconfig.get_paths()["purelib"]
+        (site / "others.pth").write_text(f"import site; site.addsitedir({ours!r})\n")
+        for plugin in plugins:
+            self.install(PLUGINS / plugin)
+
+    def install(self, package: Path) -> None:
+        """As its users do, but for the network."""
+        pip = (sys.executable, "-m", "pip", "--python", str(self.python), "--quiet")
+        offline = ("--no-index", "--no-deps", "--no-build-isolation", "--no-compile")
+        _call(*pip, "install", *offline, str(package))
+
+    def run(self, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+        """`python arguments` in this environment."""
+        return subprocess.run(
+            [str(self.python), *arguments], cwd=cwd, capture_output=True, text=True, check=False
+        )
+
+
+def _call(*line: str) -> None:
+    done = subprocess.run(
+        line, cwd="/", env={**os.environ}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
