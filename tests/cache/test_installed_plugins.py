@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.registered_plugin import install_into, register
+from tests.plugins.registered_plugin import install_into, register
 from tunegate_cache.installed_plugins import Plugin, PluginError, installed, load
 
 GROUP = "tunegate.stores"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.plugin_environment import PLUGINS, PluginEnvironment
+from tests.plugins.plugin_environment import PLUGINS, PluginEnvironment
 from tests.support.small_onnx import conv_model, save
 from tests.support.workspace import COMPILED, Workspace
 from tunegate_cache.stores.conformance import RULES

@@ -49,10 +49,12 @@ class Pointer(msgspec.Struct, frozen=True):
 class ObjectStore(Protocol):
     """Immutable objects under content-derived names; safe to use from many threads.
 
-    **Write once.** `write` never replaces: the first body under a name stays. Writing the same body
-    again is success, writing another is `ObjectConflictError`. **Visibility.** After `write`
-    returns, every later `read` and `names` shows the object. **Faults.** Anything but a missing
-    name is `StoreUnavailableError`, within the store's time-outs.
+    **Write once.** `write` never replaces: the first body under a name stays. Writing the same
+    body again is success, writing another is `ObjectConflictError`.
+
+    **Visibility.** After `write` returns, every later `read` and `names` shows the object.
+
+    **Faults.** Anything but a missing name is `StoreUnavailableError`, within the time-outs.
     """
 
     def read(self, name: str) -> bytes: ...

@@ -8,7 +8,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
-PLUGINS = Path(__file__).resolve().parents[1] / "plugins"
+PLUGINS = Path(__file__).resolve().parent
 
 
 class PluginEnvironment:
