@@ -1,0 +1,70 @@
+"""Messages are for people: no program of ours decides on their text."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from tests.house.message_logic import decisions_on_messages
+from tests.house.sources import OURS, functions, name_of
+
+NOTHING_BETTER = {
+    # msgspec and the importer of TVM say what they refuse, and where, in a text alone.
+    "plugin/tunegate/edges/config/problem.py problem_of",
+    "plugin/tunegate/edges/metaschedule/import_onnx.py _reason",
+    # Memory that was refused has no class of its own in TVM and ONNX Runtime.
+    "plugin/tunegate/edges/processes/out_of_memory.py memory_problem",
+}
+"""Reviewed: what a library tells by its text alone."""
+
+
+def test_nothing_is_decided_by_the_text_of_a_message() -> None:
+    deciding = {
+        f"{name_of(path)} {function.name}"
+        for path in OURS
+        if not path.name.startswith("test_")
+        for function in functions(path)
+        if any(decisions_on_messages(function))
+    }
+    assert deciding == NOTHING_BETTER
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "return str(error) == 'gone'",
+        "return 'gone' in str(error).lower()",
+        "return f'{error}'.startswith('gone')",
+        "return error.args[0].endswith('gone')",
+        "return re.search('gone', str(error))",
+        "text = str(error); return 'gone' in text",
+        "text = str(error); return any(word in text for word in WORDS)",
+        "return measured.detail.startswith('the worker was exited')",
+        "return measured.reason == 'the worker was exited'",
+        "detail = measured.detail; return detail.startswith('gone')",
+    ],
+)
+def test_a_decision_on_a_message_is_found(statement: str) -> None:
+    assert any(decisions_on_messages(function_with(statement)))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "return str(error)",
+        "return f'gone: {error}'",
+        "return isinstance(error, KeyError)",
+        "return measured.reason is None",
+        "return measured.reason == 'timeout'",
+        "return str(error).splitlines()[-1]",
+    ],
+)
+def test_showing_a_message_is_no_decision(statement: str) -> None:
+    assert not any(decisions_on_messages(function_with(statement)))
+
+
+def function_with(statement: str) -> ast.FunctionDef:
+    (function,) = ast.parse(f"def f(error: ValueError, measured):\n    {statement}").body
+    assert isinstance(function, ast.FunctionDef)
+    return function
