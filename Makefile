@@ -23,6 +23,7 @@ fuzz: $(STAMP)
 check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/complexipy
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/zizmor --offline --quiet action.yml .github examples

@@ -32,6 +32,7 @@ from tunegate.edges.metaschedule.algorithm_variants import DIRECT, variants_of
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.search import TaskSearch
+from tunegate.engine.protocol import Candidate
 
 BATCH = 8
 
@@ -95,15 +96,18 @@ def best_of(function: ModelFunction, trials: int, seed: int, place: Path) -> tup
         if not candidates:
             break
         results = [measured(c, best, place) for c in candidates]
-        for candidate, result in zip(candidates, results, strict=True):
-            tried += candidate.origin != "default"
-            ms = result.median_ms if result.status == "ok" else best
-            if ms < best:
-                best = ms
-                template = search.space.templates.get(candidate.schedule.template)
-                form = template.form.name if template else "default"
+        tried += sum(candidate.origin != "default" for candidate in candidates)
+        times = [each.median_ms if each.status == "ok" else float("inf") for each in results]
+        if min(times) < best:
+            best = min(times)
+            form = form_of(candidates[times.index(best)], search)
         search.learn(results)
     return best, form
+
+
+def form_of(candidate: Candidate, search: TaskSearch) -> str:
+    template = search.space.templates.get(candidate.schedule.template)
+    return template.form.name if template else "default"
 
 
 if __name__ == "__main__":

@@ -72,15 +72,21 @@ def show_held_out(tasks: Sequence[TaskExperience]) -> None:
         f"first {BATCH} | of {BATCH} at random |"
     )
     print("|---|--:|--:|--:|--:|")
+    found = judged_in_folds(tasks)
+    for kind, rows in [*found.items(), ("all", [row for its in found.values() for row in its])]:
+        correlation = statistics.mean(row[0] for row in rows)
+        first, chance = (geometric([row[i] for row in rows]) for i in (1, 2))
+        print(f"| {kind} | {len(rows)} | {correlation:.2f} | {first:.2f} | {chance:.2f} |")
+
+
+def judged_in_folds(tasks: Sequence[TaskExperience]) -> dict[str, list[tuple[float, float, float]]]:
+    """By operator: each task as a prior judges it that has not seen it."""
     found: dict[str, list[tuple[float, float, float]]] = {}
     for fold in range(FOLDS):
         prior = Prior([task for number, task in enumerate(tasks) if number % FOLDS != fold])
         for task in tasks[fold::FOLDS]:
             found.setdefault(task.name.split()[0], []).append(judged(prior, task))
-    for kind, rows in [*found.items(), ("all", [row for its in found.values() for row in its])]:
-        correlation = statistics.mean(row[0] for row in rows)
-        first, chance = (geometric([row[i] for row in rows]) for i in (1, 2))
-        print(f"| {kind} | {len(rows)} | {correlation:.2f} | {first:.2f} | {chance:.2f} |")
+    return found
 
 
 def judged(prior: Prior, task: TaskExperience) -> tuple[float, float, float]:

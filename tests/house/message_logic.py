@@ -27,7 +27,7 @@ def decides(node: ast.Call | ast.Compare, messages: frozenset[str]) -> bool:
         return False
     tested = node.func.value
     if node.func.attr in TEXT_TESTS and is_message(tested, messages):
-        return True
+        return not any(is_mark(argument) for argument in node.args)
     return node.func.attr in PATTERN_TESTS and any(
         is_message(argument, messages) for argument in node.args
     )
@@ -37,7 +37,9 @@ def compares(node: ast.Compare, messages: frozenset[str]) -> bool:
     sides = [node.left, *node.comparators]
     if any(is_exception_text(side, messages) for side in sides):
         return any(not isinstance(operator, ast.Is | ast.IsNot) for operator in node.ops)
-    return any(is_field(side) for side in sides) and any(is_prose(side) for side in sides)
+    is_equality = all(isinstance(operator, ast.Eq | ast.NotEq) for operator in node.ops)
+    told = any(is_prose(side) or (is_equality and is_named_constant(side)) for side in sides)
+    return told and any(is_field(side) for side in sides)
 
 
 def is_message(node: ast.expr, messages: frozenset[str]) -> bool:
@@ -76,14 +78,27 @@ def is_prose(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value
 
 
+def is_mark(node: ast.expr) -> bool:
+    """Whether it is a sign, such as the full stop that a message ends with."""
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) == 1
+
+
+def is_named_constant(node: ast.expr) -> bool:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name.isupper()
+        case _:
+            return False
+
+
 def message_names(scope: Function) -> frozenset[str]:
     """Returns the names of caught or given exceptions in the function, and of their texts."""
-    names = {node.name for node in ast.walk(scope) if isinstance(node, ast.ExceptHandler)}
-    names |= {argument.arg for argument in scope.args.args if is_exception(argument.annotation)}
-    messages = frozenset(name for name in names if name)
-    for node in ast.walk(scope):
-        if isinstance(node, ast.Assign) and is_exception_text(node.value, messages):
-            messages |= {target for each in node.targets for target in bound_names(each)}
+    caught = (node.name for node in ast.walk(scope) if isinstance(node, ast.ExceptHandler))
+    given = (each.arg for each in scope.args.args if is_exception(each.annotation))
+    messages = frozenset(name for name in (*caught, *given) if name)
+    for node in (node for node in ast.walk(scope) if isinstance(node, ast.Assign)):
+        if is_exception_text(node.value, messages):
+            messages = messages.union(*map(bound_names, node.targets))
     return messages
 
 

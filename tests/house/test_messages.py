@@ -42,6 +42,7 @@ def test_nothing_is_decided_by_the_text_of_a_message() -> None:
         "text = str(error); return any(word in text for word in WORDS)",
         "return measured.detail.startswith('the worker was exited')",
         "return measured.reason == 'the worker was exited'",
+        "return head.problem == heads.LATER",
         "detail = measured.detail; return detail.startswith('gone')",
     ],
 )
@@ -58,6 +59,7 @@ def test_a_decision_on_a_message_is_found(statement: str) -> None:
         "return measured.reason is None",
         "return measured.reason == 'timeout'",
         "return str(error).splitlines()[-1]",
+        "message = str(error); return message if message.endswith('.') else f'{message}.'",
     ],
 )
 def test_showing_a_message_is_no_decision(statement: str) -> None:

@@ -245,22 +245,22 @@ def _collect(world: World, process: Process, variant: Variant) -> Steps:
 
 
 def _read(world: World, process: Process, variant: Variant) -> Steps:
+    first, second = (
+        ("list", "read head") if variant.reads == "list, head" else ("read head", "list")
+    )
+    after = {first: second, second: "get"}
     match process.step:
         case "begin":
-            first = "list" if variant.reads == "list, head" else "read head"
             yield process._replace(step=first, wanted=world.acknowledged), world, ""
         case "list":
-            step = "read head" if variant.reads == "list, head" else "get"
-            yield process._replace(step=step, listed=world.segments), world, ""
+            yield process._replace(step=after["list"], listed=world.segments), world, ""
         case "read head":
-            step = "get" if variant.reads == "list, head" else "list"
-            yield process._replace(step=step, head=world.head), world, ""
+            yield process._replace(step=after["read head"], head=world.head), world, ""
         case "get":
             fresh = process.listed - process.head.covers
             attempts = process.number + 1
             if not fresh <= world.segments and attempts < _MAX_ATTEMPTS:
-                again = "list" if variant.reads == "list, head" else "read head"
-                yield process._replace(step=again, number=attempts), world, ""
+                yield process._replace(step=first, number=attempts), world, ""
                 return
             seen = (fresh & world.segments) | process.head.contents
             is_gap = variant.atomic_swap and not process.wanted <= seen

@@ -12,8 +12,6 @@ from tunegate_cache.format.revocation import Revocation
 from tunegate_cache.format.signing import Signature, Signer, TrustedKeys
 
 _VERSION = 1
-LATER = "HEAD is of a later version: update tunegate"
-"""Said of a HEAD that must be left alone."""
 _DAY_SECONDS = 24 * 3600
 _KEPT_DAYS = 30
 
@@ -21,6 +19,10 @@ _KEPT_DAYS = 30
 class CorruptHeadError(Exception):
     """A HEAD that is not one: it is damaged, of a later version, or
     signed by nobody who is trusted."""
+
+
+class LaterHeadError(CorruptHeadError):
+    """A HEAD of a later version, which must be left alone."""
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,7 +95,8 @@ def decode(body: bytes, group: Group, keys: TrustedKeys) -> Head:
         message = "HEAD cannot be read"
         raise CorruptHeadError(message) from error
     if head.v > _VERSION:
-        raise CorruptHeadError(LATER)
+        message = "HEAD is of a later version: update tunegate"
+        raise LaterHeadError(message)
     if not keys.accepts(group.zone, group.head, hashlib.sha256(text).hexdigest(), signature):
         message = "HEAD is not signed by a trusted key"
         raise CorruptHeadError(message)

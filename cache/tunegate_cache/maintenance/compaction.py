@@ -72,7 +72,7 @@ class Compactor:
         current = group_state.current_head(self._store, self._group, self._keys)
         if current.problem:
             self._problems.append(current.problem)
-        if current.problem == heads.LATER:
+        if current.is_later:
             return self._report("nothing new", 0)
         old = current.head
         covered = set(old.covers) if old else set()
@@ -82,18 +82,32 @@ class Compactor:
         is_asked = rebuild or bool(old and revoked != old.revoked)
         if not (fresh or orphans or is_asked):
             return self._report("nothing new", old.version if old else 0)
-        # A workload whose best were revoked needs its next best, which only the archives have.
-        whole = rebuild or old is None or revoked != old.revoked
-        hot = HotRecords()
-        if old is not None and not (whole or self._add_snapshot(hot, old, revoked)):
-            whole, hot = True, HotRecords()
-        known = (*(old.archives if old and whole else ()), *orphans)
-        for digest in known:
-            self._add_archive(hot, digest, revoked)
+        hot = self._standing(old, orphans, revoked, rebuild=rebuild)
         archives, gathered = self._gather(fresh, hot, revoked)
         if not (gathered or orphans or is_asked):
             return self._report("nothing new", old.version if old else 0)
         return self._publish(current, listing, hot, revoked, orphans, archives, gathered)
+
+    def _standing(
+        self,
+        old: Head | None,
+        orphans: Sequence[str],
+        revoked: tuple[Revocation, ...],
+        *,
+        rebuild: bool,
+    ) -> HotRecords:
+        """The best records so far: of the snapshot, or of all archives where it has to be made anew.
+        A workload whose best were revoked needs its next best, which only the archives have."""
+        hot = HotRecords()
+        archives = old.archives if old is not None else ()
+        if old is not None and not rebuild and revoked == old.revoked:
+            if self._add_snapshot(hot, old, revoked):
+                archives = ()
+            else:
+                hot = HotRecords()
+        for digest in (*archives, *orphans):
+            self._add_archive(hot, digest, revoked)
+        return hot
 
     def _orphans(self, listing: Listing, old: Head | None) -> list[str]:
         """Archives that no HEAD refers to, unless all they hold is in archives that it does."""

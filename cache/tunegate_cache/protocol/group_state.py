@@ -23,12 +23,13 @@ class Listing(msgspec.Struct, frozen=True):
 
 class CurrentHead(msgspec.Struct, frozen=True):
     """`head` is None where there is none, or where `problem` says why it cannot be used; `tag` is
-    needed to replace it all the same."""
+    needed to replace it all the same. One of a later version (`is_later`) must not be replaced."""
 
     head: Head | None
     tag: str | None
     digest: str = ""
     problem: str = ""
+    is_later: bool = False
 
 
 def listing(store: ObjectStore, group: Group) -> Listing:
@@ -71,4 +72,6 @@ def current_head(store: ObjectStore, group: Group, keys: TrustedKeys) -> Current
     try:
         return CurrentHead(heads.decode(pointer.body, group, keys), pointer.tag, digest)
     except heads.CorruptHeadError as error:
-        return CurrentHead(None, pointer.tag, digest, str(error))
+        return CurrentHead(
+            None, pointer.tag, digest, str(error), isinstance(error, heads.LaterHeadError)
+        )

@@ -19,7 +19,7 @@ _ROWS = (
 )
 
 
-class SpendingRow(msgspec.Struct, frozen=True, kw_only=True):
+class SpendingRow(msgspec.Struct, frozen=True):
     """`seconds` are those of the processes that did it, several at once; `usd` is their share of
     the bill, None where there is no price."""
 
@@ -43,27 +43,28 @@ def spending(outcomes: Sequence[TuningOutcome]) -> tuple[SpendingRow, ...]:
     costs = [cost for outcome in outcomes for task in outcome.tasks for cost in task.costs]
     searching = sum(task.search_seconds for outcome in outcomes for task in outcome.tasks)
     total = sum(_seconds(cost) for cost in costs) + searching
-    bills = [outcome.spent.usd for outcome in outcomes]
-    bill = None if None in bills or not bills else sum(usd or 0.0 for usd in bills)
+    bill = _bill(outcomes)
     if not total:
         return ()
     groups: dict[str, list[CandidateCost]] = {what: [] for what in _ROWS}
     for cost in costs:
         groups[_what(cost)].append(cost)
-    rows = []
-    for what, group in groups.items():
-        is_search = what == _ROWS[-1]
-        seconds = searching if is_search else sum(map(_seconds, group))
-        rows.append(
-            SpendingRow(
-                what=what,
-                candidates=None if is_search else len(group),
-                seconds=seconds,
-                share=seconds / total,
-                usd=None if bill is None else bill * seconds / total,
-            )
-        )
-    return tuple(rows)
+
+    def row(what: str, seconds: float, candidates: int | None) -> SpendingRow:
+        share = seconds / total
+        usd = None if bill is None else bill * share
+        return SpendingRow(what, candidates, seconds, share, usd)
+
+    *measuring, search = groups
+    rows = (row(what, sum(map(_seconds, groups[what])), len(groups[what])) for what in measuring)
+    return (*rows, row(search, searching, None))
+
+
+def _bill(outcomes: Sequence[TuningOutcome]) -> float | None:
+    """What all of them cost, or None where nobody said what one of them does."""
+    bills = [outcome.spent.usd for outcome in outcomes]
+    known = [usd for usd in bills if usd is not None]
+    return sum(known) if known and len(known) == len(bills) else None
 
 
 def audit(outcomes: Sequence[TuningOutcome]) -> FilterAudit | None:

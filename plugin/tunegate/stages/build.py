@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -69,20 +69,22 @@ def best_records(
     verified. What the run's own zone claims and nothing has measured is used, on both sides alike,
     only where trusted zones have nothing at all."""
     best, sources = _trusted(plan)
-    tried = set()
-    for task in (task for outcome in outcomes for task in outcome.tasks):
-        own = tuple(record for record in task.records if record.key == task.key)
+    tasks = [task for outcome in outcomes for task in outcome.tasks]
+    for task in tasks:
+        own = _of(task.key, task.records)
         if own:
-            known = (record for record in best.get(task.key, ()) if record.key == task.key)
-            best[task.key] = (*own, *known)
+            best[task.key] = own + _of(task.key, best.get(task.key, ()))
             sources[task.key] = task.source
-        if task.stopped != "not-started":
-            tried.add(task.key)
+    decided = {*best, *(task.key for task in tasks if task.stopped != "not-started")}
     for resolved in plan.resolution.tasks:
-        key = resolved.task.key
-        if resolved.claims is not None and key not in best and key not in tried:
-            best[key], sources[key] = resolved.claims.records, "claimed"
+        if resolved.claims is not None and resolved.task.key not in decided:
+            best[resolved.task.key] = resolved.claims.records
+            sources[resolved.task.key] = "claimed"
     return best, sources
+
+
+def _of(key: WorkloadKey, records: Iterable[TuningRecord]) -> tuple[TuningRecord, ...]:
+    return tuple(record for record in records if record.key == key)
 
 
 def _trusted(plan: TuningPlan) -> tuple[Best, dict[WorkloadKey, Source]]:

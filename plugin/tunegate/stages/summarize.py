@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from tunegate.artifacts.builds import Build
 from tunegate.artifacts.changes import ChangeSet
 from tunegate.artifacts.measurements import Comparison, MeasurementRun
 from tunegate.artifacts.outcomes import TuningOutcome
@@ -45,26 +47,32 @@ def _transferred(run: MeasurementRun | None) -> Iterator[str]:
     """Notes on the builds at head: transferred schedules that were not measured on their own, and
     those that the model was slower with."""
     for built in run.builds if run else ():
-        where = f"{built.cell.model} on {built.cell.target}"
-        tasks = built.head.tasks if built.head else ()
-        for claimed, what in (
-            (False, "a transferred schedule"),
-            (True, "a schedule of this run's own zone"),
-        ):
-            unverified = [t for t in tasks if not t.verified and (t.source == "claimed") == claimed]
-            if unverified:
-                yield (
-                    f"{where}: {len(unverified)} of {len(tasks)} kernels run {what} that is "
-                    "unverified: there was no time, or no device, to measure it"
-                )
-        if built.head and built.head.without_graphs:
-            yield f"{where}: built without CUDA graphs, with them: {built.head.without_graphs}"
-        dropped = built.head.dropped if built.head else ()
-        if dropped:
+        if built.head is not None:
+            for note in (*_unverified(built.head), *_left_out(built.head)):
+                yield f"{built.cell.model} on {built.cell.target}: {note}"
+
+
+def _unverified(head: Build) -> Iterator[str]:
+    unverified = Counter(task.source == "claimed" for task in head.tasks if not task.verified)
+    for is_claimed, what in (
+        (False, "a transferred schedule"),
+        (True, "a schedule of this run's own zone"),
+    ):
+        if unverified[is_claimed]:
             yield (
-                f"{where}: slower in the model with a transferred "
-                f"schedule, so without: {', '.join(dropped)}"
+                f"{unverified[is_claimed]} of {len(head.tasks)} kernels run {what} that is "
+                "unverified: there was no time, or no device, to measure it"
             )
+
+
+def _left_out(head: Build) -> Iterator[str]:
+    if head.without_graphs:
+        yield f"built without CUDA graphs, with them: {head.without_graphs}"
+    if head.dropped:
+        yield (
+            "slower in the model with a transferred schedule, so without: "
+            + ", ".join(head.dropped)
+        )
 
 
 def _without_repeats(lines: Sequence[str]) -> tuple[str, ...]:

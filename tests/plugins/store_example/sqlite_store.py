@@ -21,6 +21,8 @@ from tunegate_cache.stores.store import (
 from tunegate_cache.stores.store_kind import StoreAddress, StoreKind
 
 _TABLE = "CREATE TABLE IF NOT EXISTS objects (name TEXT PRIMARY KEY, body BLOB, version INTEGER)"
+_PRIMARY_CODE = 0xFF
+"""The bits of an SQLite error code that say which kind it is."""
 _BUSY_SECONDS = 5.0
 
 
@@ -82,7 +84,8 @@ class SqliteStore:
                 answered = connection.execute(statement, values)
                 return answered.fetchall(), answered.rowcount
         except sqlite3.OperationalError as error:
-            kind = StoreBusyError if "locked" in str(error) else StoreUnavailableError
+            is_busy = error.sqlite_errorcode & _PRIMARY_CODE == sqlite3.SQLITE_BUSY
+            kind = StoreBusyError if is_busy else StoreUnavailableError
             raise kind(f"{self._path}: {error}") from error
         except (sqlite3.Error, OSError) as error:
             raise StoreUnavailableError(f"{self._path}: {error}") from error

@@ -9,6 +9,7 @@ import shlex
 import signal
 import subprocess
 import time
+from collections.abc import Iterable, Mapping
 from typing import IO, cast
 
 from tunegate.errors import MeasurementError
@@ -57,23 +58,32 @@ def _read(process: subprocess.Popen[bytes], line: str) -> tuple[str, str]:
             selector.register(pipe, selectors.EVENT_READ)
         while selector.get_map():
             has_ended = process.poll() is not None
-            ready = selector.select(
-                0 if has_ended else min(1.0, max(0.0, until - time.monotonic()))
-            )
+            wait_seconds = min(1.0, max(0.0, until - time.monotonic()))
+            ready = selector.select(0 if has_ended else wait_seconds)
             for key, _ in ready:
-                piece = os.read(key.fd, _PIECE_BYTES)
-                texts[key.fd] += piece
-                if not piece:
-                    selector.unregister(key.fileobj)
+                _read_piece(selector, key, texts)
             if has_ended and not ready:
                 break
-            if time.monotonic() >= until:
-                raise MeasurementError(f"`{line}` did not end in {_LIMIT_SECONDS:.0f} s")
-            if any(len(text) > _MAX_BYTES for text in texts.values()):
-                raise MeasurementError(f"`{line}` printed more than {_MAX_BYTES >> 20} MiB")
+            _refuse_endless(line, until, texts.values())
     process.wait(max(0.0, until - time.monotonic()))
     printed, said = (texts[pipe.fileno()].decode(errors="replace") for pipe in pipes)
     return printed, said
+
+
+def _read_piece(
+    selector: selectors.BaseSelector, key: selectors.SelectorKey, texts: Mapping[int, bytearray]
+) -> None:
+    piece = os.read(key.fd, _PIECE_BYTES)
+    texts[key.fd].extend(piece)
+    if not piece:
+        selector.unregister(key.fileobj)
+
+
+def _refuse_endless(line: str, until: float, texts: Iterable[bytearray]) -> None:
+    if time.monotonic() >= until:
+        raise MeasurementError(f"`{line}` did not end in {_LIMIT_SECONDS:.0f} s")
+    if any(len(text) > _MAX_BYTES for text in texts):
+        raise MeasurementError(f"`{line}` printed more than {_MAX_BYTES >> 20} MiB")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

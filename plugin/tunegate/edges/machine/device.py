@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 
+from tunegate.artifacts.gpus import Gpu, GpuState
 from tunegate.edges.machine.cores import usable_cores
 from tunegate.edges.nvidia.gpus import fingerprint_of, visible_gpus
 from tunegate.edges.nvidia.state import state_of
@@ -71,23 +72,33 @@ def _gpu_environment() -> dict[str, str]:
     if not gpus:
         return {}
     gpu, state = gpus[0], state_of(gpus[0].uuid)
-    facts = {
+    facts = _gpu_facts(gpu) if state is None else _gpu_facts(gpu) | _state_facts(state)
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def _gpu_facts(gpu: Gpu) -> dict[str, str | None]:
+    return {
         "gpu": gpu.name,
         "gpu uuid": gpu.uuid,
         "gpu driver": gpu.driver,
-        "gpu power cap": None if gpu.power_cap_watts is None else f"{gpu.power_cap_watts:g} W",
+        "gpu power cap": _in_units(gpu.power_cap_watts, "W"),
         "gpu ECC": None if gpu.ecc is None else "on" if gpu.ecc else "off",
         "gpu is a part (MIG)": "yes" if gpu.is_part else None,
     }
-    if state is not None:
-        facts |= {
-            "gpu clock": None if state.sm_mhz is None else f"{state.sm_mhz} MHz",
-            "gpu memory clock": None if state.memory_mhz is None else f"{state.memory_mhz} MHz",
-            "gpu temperature": None if state.celsius is None else f"{state.celsius} C",
-            "gpu slowed down by": ", ".join(state.throttled) or "nothing",
-            "gpu processes": str(len(state.processes)),
-        }
-    return {name: value for name, value in facts.items() if value is not None}
+
+
+def _state_facts(state: GpuState) -> dict[str, str | None]:
+    return {
+        "gpu clock": _in_units(state.sm_mhz, "MHz"),
+        "gpu memory clock": _in_units(state.memory_mhz, "MHz"),
+        "gpu temperature": _in_units(state.celsius, "C"),
+        "gpu slowed down by": ", ".join(state.throttled) or "nothing",
+        "gpu processes": str(len(state.processes)),
+    }
+
+
+def _in_units(value: float | None, unit: str) -> str | None:
+    return None if value is None else f"{value:g} {unit}"
 
 
 def _cpu_name() -> str:

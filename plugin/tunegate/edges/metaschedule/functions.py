@@ -98,14 +98,12 @@ def _function(name: str, function: Any, layers: list[str]) -> ModelFunction:
 
 def _calls(main: Any) -> Iterator[tuple[str, list[bytes]]]:
     call_tir = tvm.ir.Op.get("relax.call_tir")
-    for block in main.body.blocks:
-        for binding in block.bindings:
-            value = binding.value
-            if isinstance(value, relax.Call) and value.op.same_as(call_tir):
-                callee, arguments = value.args[0], value.args[1]
-                fields = arguments.fields if isinstance(arguments, relax.Tuple) else [arguments]
-                constants = [_digest(f.value.numpy()) for f in fields if _is_constant(f)]
-                yield callee.name_hint, constants
+    values = (binding.value for block in main.body.blocks for binding in block.bindings)
+    for value in values:
+        if isinstance(value, relax.Call) and value.op.same_as(call_tir):
+            callee, arguments = value.args[0], value.args[1]
+            fields = arguments.fields if isinstance(arguments, relax.Tuple) else [arguments]
+            yield callee.name_hint, [_digest(f.value.numpy()) for f in fields if _is_constant(f)]
 
 
 def _is_constant(value: Any) -> bool:

@@ -44,18 +44,24 @@ def deciding_values(model: onnx.ModelProto) -> set[str]:
     """Names, of every graph and function: one name in two of them counts for both."""
     sources: Sources = {}
     functions = {(f.domain, f.name): f for f in model.functions}
-    found: set[str] = set()
-    waiting: list[str] = []
+    deciding: list[str] = []
     for node in nodes_of(model):
         _add_sources(sources, node, functions.get((node.domain, node.op_type)))
-        waiting += node.input[_DECIDING_INPUTS.get(node.op_type, slice(0, 0))]
+        deciding += node.input[_DECIDING_INPUTS.get(node.op_type, slice(0, 0))]
         if node.op_type == "Loop":
-            waiting += [name for body in bodies_of(node) for name in _outputs(body)[:1]]
+            deciding += [name for body in bodies_of(node) for name in _outputs(body)[:1]]
+    return _with_sources(deciding, sources)
+
+
+def _with_sources(names: Iterable[str], sources: Sources) -> set[str]:
+    """The names and all that they are computed from."""
+    found: set[str] = set()
+    waiting = list(names)
     while waiting:
         name = waiting.pop()
         if name and name not in found:
             found.add(name)
-            waiting += [source for names in sources.get(name, ()) for source in names]
+            waiting += [source for given in sources.get(name, ()) for source in given]
     return found
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -19,16 +20,16 @@ def concatenation(*widths: int, axis: int = 1) -> Any:
     shapes = [(ROWS, width) if axis else (width, ROWS) for width in widths]
     inputs = [te.placeholder(s, "float32", f"x{i}") for i, s in enumerate(shapes)]
     whole = (ROWS, sum(widths)) if axis else (sum(widths), ROWS)
+    starts = [0, *itertools.accumulate(widths[:-1])]
 
     def chosen(*place: Any) -> Any:
-        at = place[axis]
-        start, value = 0, None
-        for each, width in zip(inputs, widths, strict=True):
-            moved = [at - start if number == axis else p for number, p in enumerate(place)]
-            value = (
-                each(*moved) if value is None else te.if_then_else(at >= start, each(*moved), value)
-            )
-            start += width
+        before, at, behind = place[:axis], place[axis], place[axis + 1 :]
+        first, *others = (
+            each(*before, at - start, *behind) for each, start in zip(inputs, starts, strict=True)
+        )
+        value = first
+        for other, start in zip(others, starts[1:], strict=True):
+            value = te.if_then_else(at >= start, other, value)
         return value
 
     return module(inputs, te.compute(whole, chosen, "joined"))
