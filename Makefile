@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed-$(shell cat requirements/*.lock pyproject.toml | cks
 
 FUZZ_MINUTES ?= 10
 
-.PHONY: demo test fuzz check lock format clean
+.PHONY: demo test fuzz check docs lock format clean
 
 demo: $(STAMP)
 	$(BIN)/tunegate demo
@@ -28,6 +28,10 @@ check: $(STAMP)
 	$(BIN)/lint-imports
 	$(BIN)/zizmor --offline --quiet action.yml .github examples
 	$(BIN)/python -m pytest tests/test_docs.py tests/house
+
+# The commands' page and the man page (man -l docs/tunegate.1), from the declarations in plugin/tunegate/cli/commands/.
+docs: $(STAMP)
+	$(BIN)/python -m pytest -q tests/plugin/cli/test_reference_page.py tests/plugin/cli/test_man_page.py --update-golden
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

@@ -26,7 +26,12 @@ COMMANDS = (
     "confirm",
     "history",
     "cache",
+    "completion",
 )
+HELP = "help"
+"""Shows the help of a command. The parser answers it: it is no command of its own."""
+HELP_SUMMARY = "show the help of a command"
+
 CACHE = Group(
     name="cache",
     summary="look into the cache, and maintain it",

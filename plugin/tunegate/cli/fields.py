@@ -56,7 +56,16 @@ def fields_of(options: type[msgspec.Struct]) -> tuple[Field, ...]:
     return tuple(found)
 
 
-_TITLES = ("", "revisions", "budget", "gate", "cache", "measuring", "every command")
+_TITLES = (
+    "",
+    "revisions",
+    "revisions of the plan",
+    "budget",
+    "gate",
+    "cache",
+    "measuring",
+    "every command",
+)
 
 
 def _fields(kind: type[msgspec.Struct], title: str) -> Iterator[Field]:

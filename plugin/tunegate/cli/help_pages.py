@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tunegate.cli.command import Group
-from tunegate.cli.command_tree import COMMANDS, declared
+from tunegate.cli.command_tree import COMMANDS, HELP, HELP_SUMMARY, declared
 
 _COLUMN = 14
 
@@ -14,7 +14,7 @@ def overview() -> str:
     return (
         "usage: tunegate [--version] COMMAND ...\n\n"
         "Keeps compiled models fast through CI.\n\n"
-        f"{_listing([*listed, ('help', 'show the help of a command')])}\n"
+        f"{_listing([*listed, (HELP, HELP_SUMMARY)])}\n"
         "See: tunegate help COMMAND\n"
     )
 

@@ -10,7 +10,7 @@ import msgspec
 from tunegate import __version__
 from tunegate.cli.command import Command, Group
 from tunegate.cli.command_parser import command_help, parsed_options
-from tunegate.cli.command_tree import COMMANDS, declared
+from tunegate.cli.command_tree import COMMANDS, HELP, declared
 from tunegate.cli.help_pages import group_page, overview
 from tunegate.cli.shared_options import Options
 from tunegate.cli.suggestions import suggestion
@@ -68,7 +68,7 @@ def _found(arguments: Sequence[str]) -> tuple[Command | Group, list[str]]:
     words = list(arguments)
     if not words:
         raise ConfigError("a command is missing. See: tunegate --help")
-    _require(words[0], (*COMMANDS, "help"), "tunegate")
+    _require(words[0], (*COMMANDS, HELP), "tunegate")
     found, rest = declared(words[0]), words[1:]
     if not isinstance(found, Group) or not rest or rest[0] in _HELP:
         return found, rest

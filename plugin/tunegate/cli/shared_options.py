@@ -54,7 +54,7 @@ class ComparedRevisions(msgspec.Struct, frozen=True, kw_only=True):
 class PlannedRevisions(msgspec.Struct, frozen=True, kw_only=True):
     """What the plan must be of: a later job never judges what an earlier one did not plan."""
 
-    TITLE: ClassVar[str] = "revisions"
+    TITLE: ClassVar[str] = "revisions of the plan"
 
     base: Annotated[str | None, Option("refuse a plan that has another base", "REV")] = None
     policy: Annotated[str | None, Option("refuse a plan judged by another commit", "REV")] = None

@@ -12,6 +12,7 @@ from tunegate.errors import ConfigError
 from tunegate.settings import overridden
 
 REQUIRED = {
+    "completion": ["bash"],
     "compare": ["a", "b"],
     "confirm": ["a", "b"],
     "bench-rules": ["--data", "d"],

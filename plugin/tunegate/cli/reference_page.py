@@ -1,0 +1,89 @@
+"""`docs/commands.md`: every command, option and example, as they are declared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tunegate.cli.command import Command
+from tunegate.cli.command_parser import usage
+from tunegate.cli.command_tree import all_commands
+from tunegate.cli.fields import Field, fields_of
+
+_HEAD = """\
+# Commands
+
+This page is made from the declarations in `plugin/tunegate/cli/commands/` (`make docs`). `tunegate help COMMAND` shows
+the same, `man tunegate` too, and `tunegate completion SHELL` makes bash, zsh and fish complete it.
+
+Exit codes are in the [README](../README.md). What a command prints to stdout is its product; talk goes to stderr.
+Options are never abbreviated.
+"""
+
+
+def reference_page() -> str:
+    """The whole page, in Markdown."""
+    commands = tuple(all_commands())
+    return "\n".join((_HEAD, *_index(commands), *_shared(commands), *map(_section, commands)))
+
+
+def shared_fields(commands: Iterable[Command]) -> dict[str, tuple[Field, ...]]:
+    """The groups of options that several commands take, by title."""
+    found: dict[str, dict[str, Field]] = {}
+    for command in commands:
+        for field in fields_of(command.options):
+            if field.title:
+                found.setdefault(field.title, {})[field.name] = field
+    return {title: tuple(fields.values()) for title, fields in found.items()}
+
+
+def titles_of(command: Command) -> tuple[str, ...]:
+    """The groups of options that a command takes."""
+    return tuple(dict.fromkeys(f.title for f in fields_of(command.options) if f.title))
+
+
+def _index(commands: Iterable[Command]) -> Iterator[str]:
+    yield "| command | what it does |"
+    yield "|---|---|"
+    for command in commands:
+        anchor = f"tunegate-{command.name}".replace(" ", "-")
+        yield f"| [`tunegate {command.name}`](#{anchor}) | {_cell(command.summary)} |"
+    yield ""
+
+
+def _shared(commands: Iterable[Command]) -> Iterator[str]:
+    yield "## Shared options\n"
+    for title, fields in shared_fields(commands).items():
+        yield f"### Options: {title}\n"
+        yield from _table(fields)
+
+
+def _section(command: Command) -> str:
+    own = [field for field in fields_of(command.options) if not field.title]
+    links = (f"[{title}](#options-{title.replace(' ', '-')})" for title in titles_of(command))
+    lines = [
+        f"## tunegate {command.name}\n",
+        f"{command.summary[:1].upper()}{command.summary[1:]}.",
+    ]
+    lines += ["", "```", usage(command), "```", ""]
+    lines += _table(own) if own else []
+    lines += [f"Shared options: {', '.join(links)}.", "", "```sh", *command.examples, "```", ""]
+    return "\n".join(lines)
+
+
+def _table(fields: Iterable[Field]) -> Iterator[str]:
+    yield "| option | what it does |"
+    yield "|---|---|"
+    for field in fields:
+        yield f"| {_cell(_written(field))} | {_cell(field.help)} |"
+    yield ""
+
+
+def _written(field: Field) -> str:
+    if not field.flags:
+        return f"`{field.metavar}`"
+    value = "" if field.is_switch else f" {field.metavar}"
+    return ", ".join(f"`{flag}{value}`" for flag in field.flags)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", r"\|").replace("<", "&lt;")

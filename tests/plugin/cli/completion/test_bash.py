@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from tunegate.cli.completion import bash
+
+
+def completed(line: str) -> list[str]:
+    """What bash offers for the last word of the line."""
+    ask = f"""
+        compopt() {{ :; }}
+        COMP_WORDS=({line}); COMP_CWORD=$(( ${{#COMP_WORDS[@]}} - 1 ))
+        _tunegate
+        printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    done = subprocess.run(
+        ["bash", "--norc", "-c", bash.script() + ask], capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("tunegate de", ["demo", "detect"]),
+        ("tunegate cache g", ["gc"]),
+        ("tunegate help cache w", ["why-miss"]),
+        ("tunegate plan --sh", ["--shards"]),
+        ("tunegate run --cache-mode r", ["ro", "rw"]),
+        ("tunegate run --cache-mode = r", ["ro", "rw"]),
+        ("tunegate cache gc --gr", ["--grace-hours"]),
+        ("tunegate completion f", ["fish"]),
+        ("tunegate run --zone x", []),
+        ("tunegate compare m", []),
+    ],
+)
+def test_bash_offers_what_is_declared(line: str, offered: list[str]) -> None:
+    assert completed(line) == offered
+
+
+def test_bash_offers_every_command_first() -> None:
+    assert {"run", "cache", "help", "--version"} <= set(completed('tunegate ""'))
