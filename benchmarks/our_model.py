@@ -12,10 +12,11 @@ import msgspec
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
 from tunegate.artifacts.tasks import ResolvedTask, Source, TuningTask
-from tunegate.config import CacheConfig, TargetConfig
+from tunegate.config import CacheConfig, Config, ModelConfig, TargetConfig
 from tunegate.edges.cache.shared_cache import SharedCache
 from tunegate.edges.metaschedule.versions import toolchain
-from tunegate.engine.tuner import EngineTuner
+from tunegate.engine.record_origin import RecordOrigin
+from tunegate.engine.tuner import EngineTuner, SearchOptions
 from tunegate.errors import ModelError
 from tunegate.ports import BuildJob, ModelJob, Publish
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
@@ -241,16 +242,15 @@ def tuner_of(
     on_ray: bool = False,
 ) -> EngineTuner:
     return EngineTuner(
-        targets={target.name: target},
-        shapes={"m.onnx": {}},
-        device=DEVICE,
-        toolchain=toolchain(),
-        source=Provenance(),
+        config=Config(
+            models=(ModelConfig(path="m.onnx"),),
+            targets=(target,),
+            executor="ray" if on_ray else "local",
+        ),
+        origin=RecordOrigin(device=DEVICE, toolchain=toolchain(), source=Provenance()),
         clock=time,
         programs=PROGRAMS,
         scratch=scratch / "tuner",
-        filters=filters,
         seed=1,
-        search_seed=seed,
-        on_ray=on_ray,
+        search=SearchOptions(seed=seed, filters=filters),
     )

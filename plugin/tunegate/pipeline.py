@@ -20,9 +20,9 @@ from tunegate.artifacts.verdicts import Report, VerdictOrigin
 from tunegate.config import Config
 from tunegate.digests import digest_of
 from tunegate.errors import CancelledError
-from tunegate.gate.objective import inferences_needed
 from tunegate.handover import origin_of
 from tunegate.measuring.score import scored
+from tunegate.policy.gate_rules import GateRules
 from tunegate.selection import entry_for, shapes_for
 from tunegate.sides.earlier_bases import MAX_EARLIER_BASES, with_earlier_bases
 from tunegate.sides.export_models import export_models
@@ -37,9 +37,8 @@ from tunegate.stages.plan import plan
 from tunegate.stages.resolve import resolve
 from tunegate.stages.summarize import summarize
 from tunegate.stages.tune import tune
-from tunegate.tools import Measuring, Tools
-from tunegate.tuning.tally import tally, told_as_lost
-from tunegate.verdict.checks import NO_POLICIES
+from tunegate.tools import GateTools, Tools
+from tunegate.tuning.tally import tally
 from tunegate.verdict.rules_digest import rules_digest
 
 
@@ -52,53 +51,46 @@ def run(tools: Tools, changes: ChangeSet, fixed: Fixed = NOTHING_FIXED) -> Repor
 
 def make_plan(tools: Tools, changes: ChangeSet, *, shards: int | None = None) -> TuningPlan:
     """Writes changes.json, tasks.json and plan.json."""
-    artifact_io.write(tools.out / "changes.json", changes)
+    out, config = tools.context.out, tools.config
+    artifact_io.write(out / "changes.json", changes)
     tasks = _extracted(tools, changes)
-    artifact_io.write(tools.out / "tasks.json", tasks)
-    planned = plan(tasks, resolve(tasks, tools.index, tools.config), tools.config, shards=shards)
-    origin = origin_of(changes, tasks, tools.config)
-    planned = msgspec.structs.replace(planned, origin=origin)
-    artifact_io.write(tools.out / "plan.json", planned)
+    artifact_io.write(out / "tasks.json", tasks)
+    planned = plan(tasks, resolve(tasks, tools.index, config), config, shards=shards)
+    planned = msgspec.structs.replace(planned, origin=origin_of(changes, tasks, config))
+    artifact_io.write(out / "plan.json", planned)
     return planned
 
 
 def _extracted(tools: Tools, changes: ChangeSet) -> TaskSet:
     """With earlier bases where the bases are broken: the tasks hold the changes that are gated."""
-    tasks = _extract(tools, changes)
-    if tools.reader is None:
+    tasks = extracted(tools, changes)
+    if tools.source.reader is None:
         return tasks
     for _ in range(MAX_EARLIER_BASES):
-        older = with_earlier_bases(tasks.changes, tasks.broken_bases, tools.reader)
+        older = with_earlier_bases(tasks.changes, tasks.broken_bases, tools.source.reader)
         if older == tasks.changes:
             break
-        tasks = _extract(tools, older)
+        tasks = extracted(tools, older)
     return tasks
 
 
-def _extract(tools: Tools, changes: ChangeSet) -> TaskSet:
-    return extract(
-        changes, tools.config, tools.repository, tools.compiler, tools.workdir, tools.progress
-    )
+def extracted(tools: Tools, changes: ChangeSet) -> TaskSet:
+    """The tasks of these changes, with the bases that they name."""
+    progress = tools.context.progress
+    return extract(changes, source=tools.source, compiler=tools.compiler, progress=progress)
 
 
 def tune_shard(tools: Tools, planned: TuningPlan, shard: Shard) -> TuningOutcome:
     """Writes outcome-<shard>.json, also when it is cancelled: then it raises CancelledError."""
+    context = tools.context
     if any(task.trials for task in shard.tasks):
-        tools.progress.step(f"tune: shard {shard.index} on {shard.target}")
-    models = export_models(planned.changes, tools.repository, tools.workdir).files
-    outcome = tune(
-        shard,
-        models,
-        tuner=tools.tuner,
-        index=tools.index,
-        device=tools.device,
-        clock=tools.clock,
-        progress=tools.progress,
-    )
+        context.progress.step(f"tune: shard {shard.index} on {shard.target}")
+    models = export_models(planned.changes, tools.source).files
+    outcome = tune(shard, models, tuner=tools.tuner, index=tools.index, context=context)
     outcome = msgspec.structs.replace(outcome, plan=digest_of(planned))
-    artifact_io.write(tools.out / f"outcome-{shard.index}.json", outcome)
+    artifact_io.write(context.out / f"outcome-{shard.index}.json", outcome)
     if outcome.stopped == "cancelled":
-        message = f"cancelled while tuning; what was finished is in {tools.out} and the cache"
+        message = f"cancelled while tuning; what was finished is in {context.out} and the cache"
         raise CancelledError(message)
     return outcome
 
@@ -112,12 +104,12 @@ def gate(
     """Builds, measures and decides. Writes measurements.json and verdict.json."""
     builds = _built(tools, planned, outcomes, fixed)
     references = _references(tools, planned.changes, builds)
-    measuring = _with_objectives(tools, planned.changes)
-    return judge(measuring, planned.changes, builds, references, planned=planned, outcomes=outcomes)
+    judging = _with_objectives(tools, planned.changes)
+    return judge(judging, planned.changes, builds, references, planned=planned, outcomes=outcomes)
 
 
 def judge(
-    measuring: Measuring,
+    tools: GateTools,
     changes: ChangeSet,
     builds: Sequence[CellBuilds],
     references: Mapping[ModelPath, Reference] | None = None,
@@ -126,15 +118,13 @@ def judge(
     outcomes: Sequence[TuningOutcome] = (),
 ) -> Report:
     """Measures what is built, and decides. Writes measurements.json and verdict.json."""
-    _check_builds(measuring, builds)
-    measured = _measured(measuring, builds, references or {})
-    out, shown = measuring.out, measuring.progress
-    measured = scored(measured, out=out, scorer=measuring.scorer, progress=shown)
+    _check_builds(tools, builds)
+    out = tools.context.out
+    measured = _measured(tools, builds, references or {})
     artifact_io.write(out / "measurements.json", measured)
-    comparisons = compare(measured, measuring.gate)
-    spent = tally(planned, outcomes)
-    verdict = decide(comparisons, measured, changes, spent, measuring.gate, measuring.policies)
-    verdict = msgspec.structs.replace(verdict, origin=_origin(measuring, measured, planned))
+    comparisons = compare(measured, tools.rules.gate)
+    verdict = decide(comparisons, measured, changes, tally(planned, outcomes), tools.rules)
+    verdict = msgspec.structs.replace(verdict, origin=_origin(tools, measured, planned))
     artifact_io.write(out / "verdict.json", verdict)
     return summarize(
         verdict,
@@ -143,75 +133,56 @@ def judge(
         outcomes=outcomes,
         run=measured,
         comparisons=comparisons,
-        cache=planned.resolution.cache if planned else None,
-        warnings=(*changes.notes, *_told_of(planned, outcomes), *verdict.notes),
     )
 
 
 def _origin(
-    measuring: Measuring, measured: MeasurementRun, planned: TuningPlan | None
+    tools: GateTools, measured: MeasurementRun, planned: TuningPlan | None
 ) -> VerdictOrigin:
     return VerdictOrigin(
         plan=digest_of(planned) if planned else "",
         measurements=digest_of(measured),
-        rules=rules_digest(measuring.gate, measuring.policies),
-        machine=measuring.device.machine(),
+        rules=rules_digest(tools.rules),
+        machine=tools.context.device.machine(),
     )
 
 
-def _check_builds(measuring: Measuring, builds: Sequence[CellBuilds]) -> None:
-    """Before anything of them is loaded. Raises ArtifactError where one
-    is no longer what was built."""
+def _check_builds(tools: GateTools, builds: Sequence[CellBuilds]) -> None:
+    """Before anything of them is loaded. Raises ArtifactError where one is no longer what
+    was built."""
     for side in (side for built in builds for side in (built.base, built.head)):
         if side is not None and side.digest:
-            measuring.shipping.check(measuring.out / side.directory, side.digest)
+            tools.shipping.check(tools.context.out / side.directory, side.digest)
 
 
 def _measured(
-    measuring: Measuring, builds: Sequence[CellBuilds], references: Mapping[ModelPath, Reference]
+    tools: GateTools, builds: Sequence[CellBuilds], references: Mapping[ModelPath, Reference]
 ) -> MeasurementRun:
-    return measure(
+    """With the user's own metric, where there is one."""
+    context = tools.context
+    measured = measure(
         builds,
-        out=measuring.out,
+        benchmarker=tools.benchmarker,
+        rules=tools.rules,
+        context=context,
         references=references,
-        benchmarker=measuring.benchmarker,
-        device=measuring.device,
-        gate=measuring.gate,
-        clock=measuring.clock,
-        progress=measuring.progress,
-        inferences={
-            path: inferences_needed(wanted.percentile)
-            for path, wanted in measuring.policies.objectives.items()
-        },
-        seed=str(measuring.seed),
     )
-
-
-def _told_of(planned: TuningPlan | None, outcomes: Sequence[TuningOutcome]) -> tuple[str, ...]:
-    return (*planned.notes, *told_as_lost(planned, outcomes)) if planned else ()
+    return scored(measured, out=context.out, scorer=tools.scorer, progress=context.progress)
 
 
 def _built(
     tools: Tools, planned: TuningPlan, outcomes: Sequence[TuningOutcome], fixed: Fixed
 ) -> tuple[CellBuilds, ...]:
     """One build a side: for each runtime that its target allows, then the one that ships."""
+    context = tools.context
     candidates = build(
-        planned.changes,
-        planned,
-        outcomes,
-        tools.config,
-        tools.repository,
-        tools.builders,
-        tools.out,
-        tools.workdir,
-        tools.progress,
+        planned, outcomes, source=tools.source, builders=tools.builders, context=context
     )
     chosen = choose_runtime(
         restricted(candidates, fixed),
-        out=tools.out,
-        benchmarker=tools.benchmarker,
-        shipping=tools.shipping,
-        progress=tools.progress,
+        benchmarker=tools.gate.benchmarker,
+        shipping=tools.gate.shipping,
+        context=context,
     )
     return replaced(chosen, fixed)
 
@@ -219,36 +190,29 @@ def _built(
 def nothing_to_do(config: Config, changes: ChangeSet, out: Path) -> Report:
     """The report of a change that touches no model; no compiler is needed for it."""
     artifact_io.write(out / "changes.json", changes)
-    verdict = decide((), None, changes, tally(None, ()), config.gate)
-    origin = VerdictOrigin(rules=rules_digest(config.gate, NO_POLICIES))
-    verdict = msgspec.structs.replace(verdict, origin=origin)
+    rules = GateRules(gate=config.gate)
+    verdict = decide((), None, changes, tally(None, ()), rules)
+    verdict = msgspec.structs.replace(verdict, origin=VerdictOrigin(rules=rules_digest(rules)))
     artifact_io.write(out / "verdict.json", verdict)
-    return summarize(
-        verdict,
-        changes=changes,
-        plan=None,
-        outcomes=(),
-        run=None,
-        comparisons=(),
-        cache=None,
-        warnings=changes.notes,
-    )
+    return summarize(verdict, changes=changes, plan=None, outcomes=(), run=None, comparisons=())
 
 
-def _with_objectives(tools: Tools, changes: ChangeSet) -> Measuring:
+def _with_objectives(tools: Tools, changes: ChangeSet) -> GateTools:
     entries = {change.path: entry_for(tools.config, change.path) for change in changes.models}
     objectives = {
         path: entry.objective for path, entry in entries.items() if entry and entry.objective
     }
-    policies = msgspec.structs.replace(tools.policies, objectives=objectives)
-    return dataclasses.replace(tools.measuring, policies=policies)
+    rules = tools.gate.rules
+    policies = msgspec.structs.replace(rules.policies, objectives=objectives)
+    rules = msgspec.structs.replace(rules, policies=policies)
+    return dataclasses.replace(tools.gate, rules=rules)
 
 
 def _references(
     tools: Tools, changes: ChangeSet, builds: Sequence[CellBuilds]
 ) -> dict[ModelPath, Reference]:
     """The head models, for the ONNX Runtime column."""
-    files = export_models(changes, tools.repository, tools.workdir).files
+    files = export_models(changes, tools.source).files
     return {
         built.cell.model: Reference(
             files[built.cell.model, "head"],

@@ -20,7 +20,8 @@ from tunegate.edges.git.repository import GitRepository
 from tunegate.edges.models.reader import GitModelReader
 from tunegate.handover import check_changes, check_release, check_revisions
 from tunegate.policy.effective import told_in_order
-from tunegate.policy.waivers import Waivers
+from tunegate.policy.waivers import NO_WAIVERS, Waivers
+from tunegate.ports import Repository
 from tunegate.selection import judged_as
 from tunegate.settings import Overrides, Settings, overridden
 from tunegate.stages.detect import detect
@@ -36,6 +37,19 @@ class Review(msgspec.Struct, frozen=True, kw_only=True):
     config: Config
     waivers: Waivers
     pins: Pins
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """What a run works on, and by which rules: `commit` is the head of `repository`, `root` names
+    it in records. Without a review nothing is waived or pinned."""
+
+    config: Config
+    repository: Repository
+    root: Path
+    commit: str
+    waivers: Waivers = NO_WAIVERS
+    pins: Pins | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +108,26 @@ class Project:
         told = found.changes.policy_changes
         changes = msgspec.structs.replace(changes, policy_changes=told)
         return self._judged(changes, self._before(revisions))
+
+    def reviewed(self, review: Review) -> Subject:
+        """A change, with the rules that judge it."""
+        return Subject(
+            config=review.config,
+            repository=self.repository,
+            root=self.repository.root,
+            commit=review.changes.revisions.head,
+            waivers=review.waivers,
+            pins=review.pins,
+        )
+
+    def checkout(self) -> Subject:
+        """What is checked out, with its own configuration."""
+        return Subject(
+            config=self.config,
+            repository=self.repository,
+            root=self.repository.root,
+            commit=self.repository.head(),
+        )
 
     def require_plan(self, planned: TuningPlan, settings: Settings) -> None:
         """That it is of the commits that the command line names, and of the checkout where it

@@ -1,4 +1,4 @@
-"""What a run works with: everything that touches the world, behind its port."""
+"""What a run works with, by purpose: everything that touches the world, behind its port."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tunegate.artifacts.builds import Runtime
-from tunegate.config import Config, GateConfig
+from tunegate.config import Config
+from tunegate.policy.gate_rules import GateRules
 from tunegate.ports import (
     Benchmarker,
     Builder,
@@ -22,61 +23,59 @@ from tunegate.ports import (
     TaskIndex,
     Tuner,
 )
-from tunegate.verdict.checks import NO_POLICIES, Policies
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measuring:
-    """What is needed to gate builds that exist. `seed` is the benchmarker's."""
+class RunContext:
+    """Where a stage runs: this machine, its clock, its terminal, the directory `out` of the files
+    that stay, and the seed of all chance."""
 
-    gate: GateConfig
-    benchmarker: Benchmarker
-    shipping: Shipping
     device: Device
     clock: Clock
     progress: Progress
     out: Path
     seed: int
-    policies: Policies = NO_POLICIES
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSource:
+    """Where the models of base and head come from. `config` says what is wanted of each, `workdir`
+    holds their files for as long as the run lasts. Without a `reader` there are no earlier bases."""
+
+    config: Config
+    repository: Repository
+    workdir: Path
+    reader: ModelReader | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateTools:
+    """What gates builds that exist: the stages choose runtime, measure and gate."""
+
+    context: RunContext
+    rules: GateRules
+    benchmarker: Benchmarker
+    shipping: Shipping
     scorer: Scorer | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tools:
-    """What a run works with. `out` is for files that stay, `workdir` for those that
-    need not. `threads` is what the artifacts of this machine's targets run with,
-    `seed` what all chance came from."""
+    """What every stage of a run needs. `source` and `compiler` extract, `index` resolves, `tuner`
+    tunes, `builders` build, `gate` does the rest; ONNX Runtime's reference takes `threads`."""
 
-    config: Config
-    repository: Repository
-    index: TaskIndex
+    source: ModelSource
     compiler: Compiler
-    builders: Mapping[Runtime, Builder]
-    shipping: Shipping
+    index: TaskIndex
     tuner: Tuner
-    benchmarker: Benchmarker
-    device: Device
-    clock: Clock
-    progress: Progress
+    builders: Mapping[Runtime, Builder]
+    gate: GateTools
     threads: int
-    out: Path
-    workdir: Path
-    seed: int
-    policies: Policies = NO_POLICIES
-    scorer: Scorer | None = None
-    reader: ModelReader | None = None
 
     @property
-    def measuring(self) -> Measuring:
-        return Measuring(
-            gate=self.config.gate,
-            benchmarker=self.benchmarker,
-            shipping=self.shipping,
-            device=self.device,
-            clock=self.clock,
-            progress=self.progress,
-            out=self.out,
-            seed=self.seed,
-            policies=self.policies,
-            scorer=self.scorer,
-        )
+    def config(self) -> Config:
+        return self.source.config
+
+    @property
+    def context(self) -> RunContext:
+        return self.gate.context

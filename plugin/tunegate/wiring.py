@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from tunegate.artifacts.builds import Runtime
-from tunegate.artifacts.changes import Revisions
 from tunegate.config import Config, TargetConfig
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.bench.scoring_command import ScoringCommand
@@ -22,97 +21,90 @@ from tunegate.edges.output.directory import OutputDirectory
 from tunegate.edges.output.shipping import BuildDirectories
 from tunegate.edges.run_seed import new_seed
 from tunegate.edges.terminal import progress
+from tunegate.engine.record_origin import RecordOrigin
 from tunegate.engine.tuner import EngineTuner
-from tunegate.policy.waivers import NO_WAIVERS
-from tunegate.ports import Benchmarker, Builder, Clock, Repository, Scorer
-from tunegate.project import Review
+from tunegate.policy.gate_rules import GateRules, Policies
+from tunegate.ports import Benchmarker, Builder, Device, Scorer
+from tunegate.project import Subject
 from tunegate.runtimes.builder import OnnxRuntimeBuilder
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 from tunegate.runtimes.tvm.programs import PROGRAMS
-from tunegate.selection import shapes_for
 from tunegate.settings import Settings
 from tunegate.time_limits import answer_seconds, build_seconds
-from tunegate.tools import Measuring, Tools
-from tunegate.verdict.checks import Policies
+from tunegate.tools import GateTools, ModelSource, RunContext, Tools
 from tunegate_cache.format.records import Provenance
 
 
 @contextmanager
-def opened_tools(
-    settings: Settings,
-    config: Config,
-    repository: Repository,
-    root: Path,
-    revisions: Revisions,
-    out: OutputDirectory,
-    review: Review | None = None,
-) -> Iterator[Tools]:
-    """The real tools of one run. When it ends, only the logs of the working directory stay: errors
-    in the report name them. After an exception all of it does."""
-    workdir = out.empty_workdir()
-    shown = progress()
-    device = _device(config)
-    clock = SystemClock()
-    seed = _seed(settings)
-    compiler = _compiler(workdir, config, seed)
-    try:
+def opened_tools(settings: Settings, subject: Subject, out: OutputDirectory) -> Iterator[Tools]:
+    """The real tools of one run."""
+    config, repository = subject.config, subject.repository
+    with (
+        _opened_context(settings, _device(config), out) as context,
+        closing(_compiler(out.workdir, config, context.seed)) as compiler,
+    ):
         yield Tools(
-            config=config,
-            repository=repository,
-            index=_index(config, device, root, review),
+            source=ModelSource(
+                config=config,
+                repository=repository,
+                workdir=out.workdir,
+                reader=GitModelReader(repository)
+                if isinstance(repository, GitRepository)
+                else None,
+            ),
             compiler=compiler,
-            builders=_builders(compiler, workdir, config, seed),
-            shipping=BuildDirectories(),
-            tuner=_tuner(config, device, clock, _source(root, revisions.head), workdir, seed),
-            benchmarker=_benchmarker(workdir, config, seed),
-            device=device,
-            clock=clock,
-            progress=shown,
+            index=_index(subject, context.device),
+            tuner=_tuner(subject, context, out.workdir),
+            builders=_builders(compiler, out.workdir, config, context.seed),
+            gate=GateTools(
+                context=context,
+                rules=GateRules(gate=config.gate, policies=_policies(subject, context, settings)),
+                benchmarker=_benchmarker(out.workdir, config, context.seed),
+                shipping=BuildDirectories(),
+                scorer=_scorer(settings),
+            ),
             threads=max(target.threads or default_threads() for target in config.targets),
-            out=out.path,
-            workdir=workdir,
-            seed=seed,
-            policies=_policies(review, clock, settings),
-            scorer=_scorer(settings),
-            reader=GitModelReader(repository) if isinstance(repository, GitRepository) else None,
         )
-    finally:
-        shown.close()
-        compiler.close()
-    out.keep_logs()
 
 
 @contextmanager
-def opened_measuring(
+def opened_gate_tools(
     settings: Settings,
     config: Config,
     benchmarker: Callable[[Path, int], Benchmarker],
     out: OutputDirectory,
-) -> Iterator[Measuring]:
+) -> Iterator[GateTools]:
     """What gates builds that exist; `benchmarker` gets a directory of its own, and the seed."""
-    workdir = out.empty_workdir()
-    shown = progress()
-    seed = _seed(settings)
-    try:
-        yield Measuring(
-            gate=config.gate,
-            benchmarker=benchmarker(workdir / "bench", seed),
+    policies = Policies(metric_margin=settings.metric_margin)
+    with _opened_context(settings, ThisMachine(config.targets[0].kind), out) as context:
+        yield GateTools(
+            context=context,
+            rules=GateRules(gate=config.gate, policies=policies),
+            benchmarker=benchmarker(out.workdir / "bench", context.seed),
             shipping=BuildDirectories(),
-            device=ThisMachine(config.targets[0].kind),
+            scorer=_scorer(settings),
+        )
+
+
+@contextmanager
+def _opened_context(
+    settings: Settings, device: Device, out: OutputDirectory
+) -> Iterator[RunContext]:
+    """With an empty working directory. When the run ends, only the logs in it stay: errors in the
+    report name them. After an exception all of it does."""
+    out.empty_workdir()
+    shown = progress()
+    try:
+        yield RunContext(
+            device=device,
             clock=SystemClock(),
             progress=shown,
             out=out.path,
-            seed=seed,
-            policies=Policies(metric_margin=settings.metric_margin),
-            scorer=_scorer(settings),
+            seed=new_seed() if settings.seed is None else settings.seed,
         )
     finally:
         shown.close()
     out.keep_logs()
-
-
-def _seed(settings: Settings) -> int:
-    return new_seed() if settings.seed is None else settings.seed
 
 
 def _device(config: Config) -> ThisMachine:
@@ -156,62 +148,39 @@ def _cuda_target(config: Config) -> TargetConfig | None:
     return next((target for target in config.targets if target.kind == "cuda"), None)
 
 
-def _index(config: Config, device: ThisMachine, root: Path, review: Review | None) -> SharedCache:
+def _index(subject: Subject, device: Device) -> SharedCache:
     return SharedCache(
-        config.cache,
+        subject.config.cache,
         state=STATE.expanduser(),
-        root=root,
+        root=subject.root,
         device=device.fingerprint(),
-        pins=review.pins if review else None,
+        pins=subject.pins,
     )
-
-
-def _source(root: Path, commit: str) -> Provenance:
-    return Provenance(repository=root.name, commit=commit)
 
 
 def _scorer(settings: Settings) -> Scorer | None:
     return ScoringCommand(settings.metric_command) if settings.metric_command else None
 
 
-def _policies(review: Review | None, clock: Clock, settings: Settings) -> Policies:
-    waivers = review.waivers if review else NO_WAIVERS
+def _policies(subject: Subject, context: RunContext, settings: Settings) -> Policies:
     return Policies(
-        waivers=waivers.counting,
-        pending_waivers=waivers.pending,
-        today=today(clock),
+        waivers=subject.waivers.counting,
+        pending_waivers=subject.waivers.pending,
+        today=today(context.clock),
         metric_margin=settings.metric_margin,
     )
 
 
-def _tuner(
-    config: Config,
-    device: ThisMachine,
-    clock: Clock,
-    source: Provenance,
-    workdir: Path,
-    seed: int,
-) -> EngineTuner:
+def _tuner(subject: Subject, context: RunContext, workdir: Path) -> EngineTuner:
     return EngineTuner(
-        targets={target.name: target for target in config.targets},
-        shapes=_Shapes(config),
-        device=device.fingerprint(),
-        toolchain=toolchain(),
-        source=source,
-        clock=clock,
-        seed=seed,
+        config=subject.config,
+        origin=RecordOrigin(
+            device=context.device.fingerprint(),
+            toolchain=toolchain(),
+            source=Provenance(repository=subject.root.name, commit=subject.commit),
+        ),
+        clock=context.clock,
+        seed=context.seed,
         programs=PROGRAMS,
         scratch=workdir / "tune",
-        on_ray=config.executor == "ray",
     )
-
-
-class _Shapes(dict[str, dict[str, tuple[int, ...]]]):
-    """Shapes of a model, looked up in the configuration when they are asked for."""
-
-    def __init__(self, config: Config) -> None:
-        super().__init__()
-        self._config = config
-
-    def __missing__(self, path: str) -> dict[str, tuple[int, ...]]:
-        return shapes_for(self._config, path)

@@ -14,9 +14,10 @@ from tests.support.small_onnx import conv_model, save
 from tunegate.artifacts.builds import Build
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
 from tunegate.artifacts.tasks import ResolvedTask, TuningTask
-from tunegate.config import CacheConfig, TargetConfig
+from tunegate.config import CacheConfig, Config, ModelConfig, TargetConfig
 from tunegate.edges.cache.shared_cache import SharedCache
 from tunegate.edges.metaschedule.versions import toolchain
+from tunegate.engine.record_origin import RecordOrigin
 from tunegate.engine.tuner import EngineTuner
 from tunegate.errors import ModelError
 from tunegate.ports import BuildJob, ModelJob
@@ -57,11 +58,12 @@ class Shop:
     def _learn(self, directory: Path) -> list[TuningRecord]:
         tuner = EngineTuner(
             seed=1,
-            targets={"cpu": TARGET},
-            shapes={"m.onnx": {}},
-            device=DEVICE,
-            toolchain=toolchain(),
-            source=Provenance(repository="org/x", ref="refs/heads/main"),
+            config=Config(models=(ModelConfig(path="m.onnx"),), targets=(TARGET,)),
+            origin=RecordOrigin(
+                device=DEVICE,
+                toolchain=toolchain(),
+                source=Provenance(repository="org/x", ref="refs/heads/main"),
+            ),
             clock=time,
             programs=PROGRAMS,
             scratch=directory / "tuner",

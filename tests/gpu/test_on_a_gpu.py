@@ -17,7 +17,7 @@ from tests.support.transformer import transformer
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
 from tunegate.artifacts.tasks import ResolvedTask
-from tunegate.config import TargetConfig
+from tunegate.config import Config, ModelConfig, TargetConfig
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.metaschedule import worker
 from tunegate.edges.metaschedule.functions import functions_of
@@ -31,6 +31,7 @@ from tunegate.edges.nvidia.gpus import fingerprint_of, visible_gpus
 from tunegate.edges.nvidia.kernel_clock import kernel_clock
 from tunegate.edges.nvidia.state import state_of
 from tunegate.engine.protocol import Measure
+from tunegate.engine.record_origin import RecordOrigin
 from tunegate.engine.tuner import EngineTuner
 from tunegate.engine.workers.device_slots import Place
 from tunegate.errors import ModelError
@@ -59,11 +60,10 @@ class Workshop:
         assert not isinstance(tasks, ModelError)
         tuner = EngineTuner(
             seed=1,
-            targets={"gpu": TARGET},
-            shapes={NAME: {}},
-            device=fingerprint_of(visible_gpus()[0]),
-            toolchain=toolchain(),
-            source=Provenance(),
+            config=Config(models=(ModelConfig(path=NAME),), targets=(TARGET,)),
+            origin=RecordOrigin(
+                device=fingerprint_of(visible_gpus()[0]), toolchain=toolchain(), source=Provenance()
+            ),
             clock=time,
             programs=PROGRAMS,
             scratch=self.directory / "tuner",

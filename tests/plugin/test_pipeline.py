@@ -19,7 +19,7 @@ from tunegate.edges.output.built_artifact import built_artifact
 from tunegate.edges.output.directory import opened_output
 from tunegate.errors import ArtifactError
 from tunegate.settings import Settings
-from tunegate.wiring import opened_measuring
+from tunegate.wiring import opened_gate_tools
 
 LIGHT_RUN = """\
 import sys
@@ -69,7 +69,7 @@ def test_nothing_is_loaded_of_a_build_that_was_exchanged(tmp_path: Path) -> None
     config = Config(models=(ModelConfig(path="**/*.onnx"),))
     with (
         opened_output(settings.out, "compare") as out,
-        opened_measuring(settings, config, lambda _, seed: Commands({}, seed), out) as measuring,
+        opened_gate_tools(settings, config, lambda _, seed: Commands({}, seed), out) as tools,
         pytest.raises(ArtifactError, match=r"model\.so: not the file"),
     ):
-        pipeline.judge(measuring, changes(), [CellBuilds(cell=cell(), base=None, head=head)])
+        pipeline.judge(tools, changes(), [CellBuilds(cell=cell(), base=None, head=head)])

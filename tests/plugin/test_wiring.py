@@ -9,7 +9,7 @@ from tunegate.config import Config, ModelConfig
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.output.directory import opened_output
 from tunegate.settings import Settings
-from tunegate.wiring import opened_measuring
+from tunegate.wiring import opened_gate_tools
 
 CONFIG = Config(models=(ModelConfig(path="*.onnx"),))
 
@@ -18,7 +18,7 @@ def test_only_logs_stay_when_a_run_is_over(tmp_path: Path) -> None:
     settings = Settings(repository=tmp_path, out=tmp_path / "out")
     with (
         opened_output(settings.out, "compare") as out,
-        opened_measuring(settings, CONFIG, FreshProcesses, out),
+        opened_gate_tools(settings, CONFIG, FreshProcesses, out),
     ):
         bench = tmp_path / "out" / "work" / "bench"
         (bench / "bench.log").write_text("killed by SIGSEGV")
@@ -32,7 +32,7 @@ def test_only_logs_stay_when_a_run_is_over(tmp_path: Path) -> None:
 def broken(settings: Settings) -> None:
     with (
         opened_output(settings.out, "compare") as out,
-        opened_measuring(settings, CONFIG, FreshProcesses, out),
+        opened_gate_tools(settings, CONFIG, FreshProcesses, out),
     ):
         (settings.out / "work" / "kept.bin").write_bytes(b"0")
         raise RuntimeError
@@ -47,9 +47,9 @@ def test_after_an_exception_everything_stays(tmp_path: Path) -> None:
 def seed_of(settings: Settings) -> int:
     with (
         opened_output(settings.out, "compare") as out,
-        opened_measuring(settings, CONFIG, FreshProcesses, out) as measuring,
+        opened_gate_tools(settings, CONFIG, FreshProcesses, out) as tools,
     ):
-        return measuring.seed
+        return tools.context.seed
 
 
 def test_every_run_has_a_seed_of_its_own_but_for_one_that_is_repeated(tmp_path: Path) -> None:

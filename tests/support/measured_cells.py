@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from tests.support.tuning_records import make_key
 from tunegate.artifacts.builds import Build, BuiltTask, Cell, CellBuilds
 from tunegate.artifacts.changes import ChangeSet, ModelChange, ModelVersion, Revisions
 from tunegate.artifacts.measurements import CellMeasurement, Launch, MeasurementRun
 from tunegate.artifacts.tasks import Source
+from tunegate.ports import Clock, Progress
+from tunegate.tools import RunContext
 from tunegate_cache.format.records import DeviceFingerprint
 
 MODEL, TARGET = "models/m.onnx", "cpu"
@@ -91,3 +95,20 @@ def make_version(content: str) -> ModelVersion:
         storage="git",
         size_bytes=1,
     )
+
+
+class StillMachine:
+    """`ports.Device`."""
+
+    def fingerprint(self) -> DeviceFingerprint:
+        return DEVICE
+
+    def machine(self) -> str:
+        return "this one"
+
+    def environment(self) -> Mapping[str, str]:
+        return {"cpu": "still"}
+
+
+def make_context(out: Path, progress: Progress, clock: Clock = time) -> RunContext:
+    return RunContext(device=StillMachine(), clock=clock, progress=progress, out=out, seed=1)

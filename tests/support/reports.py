@@ -289,6 +289,4 @@ def _report(
         outcomes=outcomes or (outcome(tasks),),
         run=run,
         comparisons=comparisons,
-        cache=use,
-        warnings=(),
     )

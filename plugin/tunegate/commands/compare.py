@@ -21,12 +21,11 @@ from tunegate.edges.models.file_pair import FilePair
 from tunegate.edges.output.built_artifact import built_artifact
 from tunegate.edges.output.directory import opened_output
 from tunegate.errors import ConfigError
+from tunegate.project import Subject
 from tunegate.runtimes.tvm.requirements import require_installed
 from tunegate.settings import Settings, overridden
 from tunegate.sides.fixed_sides import Fixed
 from tunegate.wiring import opened_tools
-
-_NO_REVISIONS = Revisions(base=None, head="")
 
 
 def run(options: CompareOptions) -> int:
@@ -75,8 +74,8 @@ def _against_model(
     with opened_output(settings.out, "compare") as out:
         out.forget(since="plan")
         require_installed(config, "run")
-        parts = (config, pair, settings.repository, _NO_REVISIONS)
-        with opened_tools(settings, *parts, out) as tools:
+        subject = Subject(config=config, repository=pair, root=settings.repository, commit="")
+        with opened_tools(settings, subject, out) as tools:
             report = pipeline.run(tools, changes, fixed)
         return finish(report, settings)
 

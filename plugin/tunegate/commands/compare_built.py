@@ -17,7 +17,7 @@ from tunegate.edges.output.built_artifact import built_artifact
 from tunegate.edges.output.directory import opened_output
 from tunegate.ports import Benchmarker
 from tunegate.settings import Settings
-from tunegate.wiring import opened_measuring
+from tunegate.wiring import opened_gate_tools
 
 
 def compare_artifacts(settings: Settings, config: Config, base: Path, head: Path) -> int:
@@ -47,8 +47,8 @@ def _judged(
 ) -> int:
     with opened_output(settings.out, "compare") as out:
         out.forget(since="plan")
-        with opened_measuring(settings, config, benchmarker, out) as measuring:
-            report = pipeline.judge(measuring, changes, built)
+        with opened_gate_tools(settings, config, benchmarker, out) as tools:
+            report = pipeline.judge(tools, changes, built)
         return finish(report, settings)
 
 

@@ -33,8 +33,7 @@ def run(options: GateOptions) -> int:
         if not any(versions(change) for change in changes.models):
             return finish(pipeline.nothing_to_do(config, changes, out.path), settings)
         require_installed(config, "gate")
-        parts = (config, project.repository, project.repository.root, changes.revisions)
-        with opened_tools(settings, *parts, out, review) as tools:
+        with opened_tools(settings, project.reviewed(review), out) as tools:
             report = pipeline.gate(tools, planned, outcomes)
         remember(report, config.cache, project.repository)
         return finish(report, settings)

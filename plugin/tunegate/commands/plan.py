@@ -31,11 +31,10 @@ def run(options: PlanOptions) -> int:
         changes, config = review.changes, review.config
         if any(versions(change) for change in changes.models):
             require_installed(config, "plan")
-        parts = (config, project.repository, project.repository.root, changes.revisions)
         shards = settings.shards or len(config.targets)
-        with opened_tools(settings, *parts, out, review) as tools:
+        with opened_tools(settings, project.reviewed(review), out) as tools:
             planned = pipeline.make_plan(tools, changes, shards=shards)
-            artifact_io.write_text(tools.out / "matrix.json", json.dumps(matrix(planned)) + "\n")
+            artifact_io.write_text(out.path / "matrix.json", json.dumps(matrix(planned)) + "\n")
     if settings.as_json:
         write_json(planned)
     else:

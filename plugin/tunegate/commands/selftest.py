@@ -19,7 +19,7 @@ from tunegate.ports import BuildJob, ModelJob, Shapes
 from tunegate.runtimes.builder import OnnxRuntimeBuilder
 from tunegate.selftest.gate_trials import Qualification, qualify
 from tunegate.settings import Settings
-from tunegate.wiring import opened_measuring
+from tunegate.wiring import opened_gate_tools
 
 _MODEL = "squeezenet"
 _COLUMNS = ("made slower by", "verdict", "measured", "launches", "seconds")
@@ -32,18 +32,21 @@ def run(options: SelftestOptions) -> int:
     config = _config(settings)
     with (
         opened_output(settings.out, "selftest") as out,
-        opened_measuring(settings, config, FreshProcesses, out) as measuring,
+        opened_gate_tools(settings, config, FreshProcesses, out) as tools,
     ):
         artifact = _artifact(
-            out.workdir, options.model, dict(options.shapes), config.targets[0], measuring.seed
+            out.workdir,
+            options.model,
+            dict(options.shapes),
+            config.targets[0],
+            tools.context.seed,
         )
         found = qualify(
             artifact,
-            benchmarker=measuring.benchmarker,
+            benchmarker=tools.benchmarker,
             gate=config.gate,
-            clock=measuring.clock,
+            context=tools.context,
             seconds=60 * options.minutes,
-            progress=measuring.progress,
         )
     if settings.as_json:
         write_json(found)

@@ -27,13 +27,7 @@ def run(options: TuneOptions) -> int:
         review = project.review_of(planned.changes)
         check_config(planned, out.path, review.config)
         require_installed(review.config, "tune", {chosen.target})
-        parts = (
-            review.config,
-            project.repository,
-            project.repository.root,
-            planned.changes.revisions,
-        )
-        with opened_tools(settings, *parts, out, review) as tools:
+        with opened_tools(settings, project.reviewed(review), out) as tools:
             outcome = pipeline.tune_shard(tools, planned, refreshed(chosen, tools.index))
     if settings.as_json:
         write_json(outcome)

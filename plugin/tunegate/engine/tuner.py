@@ -12,53 +12,56 @@ import msgspec
 from tunegate.artifacts.changes import ModelPath, Side
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Shard
-from tunegate.config import TargetConfig
+from tunegate.config import Config, TargetConfig
 from tunegate.edges.nvidia.session import gpus_of, held_together, prepared
 from tunegate.edges.run_seed import derived
 from tunegate.engine.programs import Programs
 from tunegate.engine.protocol import ModelFile, OpenModels
+from tunegate.engine.record_origin import RecordOrigin
 from tunegate.engine.task_history import TaskHistory
 from tunegate.engine.tuning_run import TuningRun
 from tunegate.engine.workers.executor import Executor, LocalExecutor
 from tunegate.engine.workers.ray_cluster.cluster import RayCluster
 from tunegate.engine.workers.ray_cluster.door import Ray
-from tunegate.ports import Clock, Publish, Shapes, Tuner
-from tunegate_cache.format.records import DeviceFingerprint, Provenance, Toolchain
+from tunegate.ports import Clock, Publish, Tuner
+from tunegate.selection import shapes_for
+
+
+class SearchOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """For comparisons: `seed` draws the candidates; without `filters` none of them is picked."""
+
+    seed: int = 1
+    filters: bool = True
+
+
+USUAL_SEARCH = SearchOptions()
 
 
 class EngineTuner:
-    """Tunes shards with the compiler whose `programs` it starts, on this machine or `on_ray` on a
-    cluster; `source` goes on every record, and candidates are run on inputs of `seed`. Without
-    `filters` nothing is picked: for comparison."""
+    """Tunes shards with the compiler whose `programs` it starts, on this machine or on a Ray
+    cluster, as `config` says. Candidates are run on inputs of `seed`."""
 
     def __init__(
         self,
         *,
-        targets: Mapping[str, TargetConfig],
-        shapes: Mapping[ModelPath, Shapes],
-        device: DeviceFingerprint,
-        toolchain: Toolchain,
-        source: Provenance,
+        config: Config,
+        origin: RecordOrigin,
         clock: Clock,
         scratch: Path,
         programs: Programs,
         seed: int,
-        search_seed: int = 1,
-        filters: bool = True,
-        on_ray: bool = False,
+        search: SearchOptions = USUAL_SEARCH,
     ) -> None:
-        self._targets, self._shapes = targets, shapes
-        self._device, self._toolchain, self._source = device, toolchain, source
+        self._config, self._origin, self._search = config, origin, search
         self._clock, self._scratch, self._programs = clock, scratch, programs
-        self._seed, self._search_seed = derived(seed, "candidates"), search_seed
-        self._filters, self._on_ray = filters, on_ray
+        self._seed = derived(seed, "candidates")
         self.notes: tuple[str, ...] = ()
 
     def tune(
         self, shard: Shard, models: Mapping[tuple[ModelPath, Side], Path], publish: Publish
     ) -> Generator[TaskOutcome, None, None]:
         """Outcomes as they come. Raises ModelError and EnvironmentUnfitError."""
-        histories = self._histories(shard, self._device)
+        histories = self._histories(shard, self._origin)
         is_nothing_paid = shard.budget.seconds == 0 or shard.budget.trials == 0
         if is_nothing_paid or all(history.before.is_served for history in histories):
             yield from (
@@ -88,15 +91,15 @@ class EngineTuner:
     ) -> Iterator[TuningRun]:
         self._scratch.mkdir(parents=True, exist_ok=True)
         directory = Path(tempfile.mkdtemp(prefix="tune-", dir=self._scratch.absolute()))
-        target = self._targets[shard.target]
-        with self._measured_on(target, directory) as (executor, device):
-            histories = self._histories(shard, device)
+        target = next(each for each in self._config.targets if each.name == shard.target)
+        with self._measured_on(target, directory) as (executor, origin):
+            histories = self._histories(shard, origin)
             request = OpenModels(
                 models=self._files(histories, models),
                 target=target,
                 directory=str(directory),
-                seed=self._search_seed,
-                filters=self._filters,
+                seed=self._search.seed,
+                filters=self._search.filters,
             )
             run = TuningRun(
                 request,
@@ -117,27 +120,29 @@ class EngineTuner:
     @contextmanager
     def _measured_on(
         self, target: TargetConfig, directory: Path
-    ) -> Iterator[tuple[Executor, DeviceFingerprint]]:
+    ) -> Iterator[tuple[Executor, RecordOrigin]]:
         """The executor with the device as it is while something is measured there."""
-        if self._on_ray:
+        if self._config.executor == "ray":
             with closing(RayCluster(Ray(), target, self._programs.worker)) as cluster:
-                yield cluster, cluster.device()
+                yield cluster, msgspec.structs.replace(self._origin, device=cluster.device())
             return
         if target.kind != "cuda":
-            yield LocalExecutor(target.kind, (), directory, self._programs.worker), self._device
+            yield LocalExecutor(target.kind, (), directory, self._programs.worker), self._origin
             return
         gpus = gpus_of(target)
         with prepared(gpus, target) as (clocks, notes):
             self.notes = notes
-            device = msgspec.structs.replace(self._device, clocks=clocks)
+            device = msgspec.structs.replace(self._origin.device, clocks=clocks)
             with held_together(gpus) as are_held:
                 worker = self._programs.worker
                 executor = LocalExecutor(target.kind, gpus, directory, worker, are_held=are_held)
-                yield executor, device
+                yield executor, msgspec.structs.replace(self._origin, device=device)
 
-    def _histories(self, shard: Shard, device: DeviceFingerprint) -> list[TaskHistory]:
+    def _histories(self, shard: Shard, origin: RecordOrigin) -> list[TaskHistory]:
         return [
-            TaskHistory(planned, device=device, toolchain=self._toolchain, source=self._source)
+            TaskHistory(
+                planned, device=origin.device, toolchain=origin.toolchain, source=origin.source
+            )
             for planned in shard.tasks
         ]
 
@@ -153,7 +158,9 @@ class EngineTuner:
         }
         return tuple(
             ModelFile(
-                file=str(models[key].resolve()), path=key[0], shapes=dict(self._shapes[key[0]])
+                file=str(models[key].resolve()),
+                path=key[0],
+                shapes=dict(shapes_for(self._config, key[0])),
             )
             for key in sorted(used)
         )

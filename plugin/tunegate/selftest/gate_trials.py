@@ -15,7 +15,8 @@ from tunegate.gate.counting import counted
 from tunegate.gate.decision import Bounds, bounds
 from tunegate.gate.resolution import smallest_margin_percent
 from tunegate.measuring.paired_launches import Progressing, launch_until_decided
-from tunegate.ports import Bench, Benchmarker, Clock, Progress
+from tunegate.ports import Bench, Benchmarker
+from tunegate.tools import RunContext
 
 INJECTED_PERCENT = (0.0, 1.0, 3.0, 5.0, 10.0)
 MARGINS_PERCENT = (0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 7.5, 10.0, 15.0, 20.0)
@@ -68,15 +69,15 @@ def qualify(
     *,
     benchmarker: Benchmarker,
     gate: GateConfig,
-    clock: Clock,
+    context: RunContext,
     seconds: float,
-    progress: Progress,
 ) -> Qualification:
     """Tries the gate out in about so many seconds. Raises MeasurementError."""
+    clock, progress = context.clock, context.progress
     started = clock.monotonic()
     progress.step("selftest: the same against itself")
     effects, launch_seconds = _against_itself(
-        benchmarker.pair(artifact, artifact), gate, clock, _SHARE_OF_AA * seconds, progress
+        benchmarker.pair(artifact, artifact), gate, context, _SHARE_OF_AA * seconds
     )
     resolves = smallest_margin_percent(
         effects, launch_seconds=launch_seconds, budget_seconds=gate.seconds
@@ -94,7 +95,7 @@ def qualify(
         progress.step(f"selftest: {percent:g} % slower")
         head = benchmarker.pair(artifact, artifact, slowdown_percent=percent)
         control = benchmarker.pair(artifact, artifact)
-        injected.append(_gated(head, control, percent, each_gate, clock, progress))
+        injected.append(_gated(head, control, percent, each_gate, context))
     return Qualification(
         aa_launches=len(effects),
         spread_percent=100 * bounds(effects, analyses=1, cells=1).spread,
@@ -107,32 +108,28 @@ def qualify(
 
 
 def _against_itself(
-    bench: Bench, gate: GateConfig, clock: Clock, seconds: float, progress: Progress
+    bench: Bench, gate: GateConfig, context: RunContext, seconds: float
 ) -> tuple[list[float], float]:
+    clock = context.clock
     started = clock.monotonic()
     launches: list[Launch] = []
     while len(launches) < _FEWEST or (
         len(launches) < _MOST and clock.monotonic() - started < seconds
     ):
         launches.append(bench.launch(gate.pairs))
-        progress.update(f"{len(launches)} launches")
+        context.progress.update(f"{len(launches)} launches")
     spent = clock.monotonic() - started
     kept = counted(launches, math.log1p(gate.margin_percent / 100))
     return [launch.effect for launch in kept], spent / len(launches)
 
 
 def _gated(
-    bench: Bench,
-    control: Bench,
-    percent: float,
-    gate: GateConfig,
-    clock: Clock,
-    progress: Progress,
+    bench: Bench, control: Bench, percent: float, gate: GateConfig, context: RunContext
 ) -> Injected:
-    started = clock.monotonic()
+    started = context.clock.monotonic()
 
     def say(far: Progressing) -> None:
-        progress.update(f"{far.launches} launches, {far.center:+.1f} %")
+        context.progress.update(f"{far.launches} launches, {far.center:+.1f} %")
 
     found = launch_until_decided(bench, control, gate, 1, say)
     said = found.assessed(gate)
@@ -149,5 +146,5 @@ def _gated(
         center=100 * math.expm1(interval.center),
         high=100 * math.expm1(interval.high),
         launches=len(found.launches),
-        seconds=clock.monotonic() - started,
+        seconds=context.clock.monotonic() - started,
     )

@@ -5,38 +5,47 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+
+import msgspec
 
 from tunegate.artifacts.changes import ChangeSet, ModelChange, ModelPath, ModelVersion, Side
+from tunegate.config import Config, TargetConfig
 from tunegate.errors import ModelError
-from tunegate.ports import Repository
+from tunegate.ports import ModelJob, Repository
+from tunegate.selection import shapes_for
+from tunegate.tools import ModelSource
 
 ModelFiles = Mapping[tuple[ModelPath, Side], Path]
 
 
-class Exported(NamedTuple):
-    """`broken_bases` are models whose base is no model, and why: they
-    have no file for that side."""
+class ExportedModels(msgspec.Struct, frozen=True, kw_only=True):
+    """`broken_bases` are models whose base is no model, and why: they have no file for that side."""
 
+    config: Config
     files: ModelFiles
     broken_bases: Mapping[ModelPath, str]
 
+    def job(self, path: ModelPath, side: Side, target: TargetConfig) -> ModelJob:
+        """One side of a model, for the compiler."""
+        shapes = shapes_for(self.config, path)
+        return ModelJob(file=self.files[path, side], path=path, shapes=shapes, target=target)
 
-def export_models(changes: ChangeSet, repository: Repository, workdir: Path) -> Exported:
+
+def export_models(changes: ChangeSet, source: ModelSource) -> ExportedModels:
     """One directory for each version that has work to do; equal contents share one. What an
-    earlier stage of the run has written to `workdir` is not written again. Raises ModelError for a
-    head that is no model."""
+    earlier stage of the run has written to the `workdir` is not written again. Raises ModelError
+    for a head that is no model."""
     files: dict[tuple[ModelPath, Side], Path] = {}
     broken: dict[ModelPath, str] = {}
     for change in changes.models:
         for side, version in versions(change).items():
             try:
-                files[change.path, side] = _file(version, repository, workdir)
+                files[change.path, side] = _file(version, source.repository, source.workdir)
             except ModelError as error:
                 if side == "head":
                     raise
                 broken[change.path] = str(error)
-    return Exported(files, broken)
+    return ExportedModels(config=source.config, files=files, broken_bases=broken)
 
 
 def _file(version: ModelVersion, repository: Repository, workdir: Path) -> Path:

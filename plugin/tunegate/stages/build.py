@@ -9,6 +9,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -18,39 +19,45 @@ from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.tasks import Source
 from tunegate.config import Config, TargetConfig
-from tunegate.ports import Builder, BuildJob, ModelJob, Progress, Repository
-from tunegate.selection import runtimes_of, shapes_for
-from tunegate.sides.export_models import ModelFiles, export_models
+from tunegate.ports import Builder, BuildJob
+from tunegate.selection import runtimes_of
+from tunegate.sides.export_models import ExportedModels, export_models
+from tunegate.tools import ModelSource, RunContext
 from tunegate_cache.format.records import ExactHit, Miss, TransferHit, TuningRecord, WorkloadKey
 
-Best = dict[WorkloadKey, tuple[TuningRecord, ...]]
+
+class BestRecords(NamedTuple):
+    """For every task its records, best first, and where they are from."""
+
+    records: dict[WorkloadKey, tuple[TuningRecord, ...]]
+    sources: dict[WorkloadKey, Source]
 
 
 def build(
-    changes: ChangeSet,
     plan: TuningPlan,
     outcomes: Sequence[TuningOutcome],
-    config: Config,
-    repository: Repository,
+    *,
+    source: ModelSource,
     builders: Mapping[Runtime, Builder],
-    out: Path,
-    workdir: Path,
-    progress: Progress,
+    context: RunContext,
 ) -> tuple[CellCandidates, ...]:
     """Every cell that has work, both sides, for each runtime of its target."""
-    files = export_models(changes, repository, workdir).files
-    cells = _cells(changes, config, files)
-    sides = [(cell, side) for cell in cells for side in SIDES if (cell.model, side) in files]
+    models = export_models(plan.changes, source)
+    cells = _cells(plan.changes, models)
+    sides = [(cell, side) for cell in cells for side in SIDES if (cell.model, side) in models.files]
     if sides:
-        progress.step(f"build: {len(sides)} builds of {len(cells)} cells")
-    best, sources = best_records(plan, outcomes)
+        context.progress.step(f"build: {len(sides)} builds of {len(cells)} cells")
+    best = best_records(plan, outcomes)
     built: dict[tuple[Cell, Side], list[Build]] = {}
     for runtime, builder in builders.items():
-        wanted = [(c, s) for c, s in sides if runtime in runtimes_of(_target(config, c))]
-        jobs = [_job(config, files, c, s, best, sources, out, runtime) for c, s in wanted]
-        for (cell, side), build in zip(wanted, builder.build(jobs), strict=True):
-            located = _located(build, candidate_directory(cell, side, runtime))
-            built.setdefault((cell, side), []).append(located)
+        wanted = [(c, s) for c, s in sides if runtime in runtimes_of(_target(source.config, c))]
+        places = [candidate_directory(cell, side, runtime) for cell, side in wanted]
+        jobs = [
+            _job(models, cell, side, best, context.out / place)
+            for (cell, side), place in zip(wanted, places, strict=True)
+        ]
+        for which, place, build in zip(wanted, places, builder.build(jobs), strict=True):
+            built.setdefault(which, []).append(_located(build, place))
     return tuple(
         CellCandidates(
             cell=cell,
@@ -61,13 +68,11 @@ def build(
     )
 
 
-def best_records(
-    plan: TuningPlan, outcomes: Sequence[TuningOutcome]
-) -> tuple[Best, dict[WorkloadKey, Source]]:
-    """The records of every task, best first: this run's before those of trusted zones. A task that
-    nothing was measured for gets those of its neighbours: better than nothing, and marked as not
-    verified. What the run's own zone claims and nothing has measured is used, on both sides alike,
-    only where trusted zones have nothing at all."""
+def best_records(plan: TuningPlan, outcomes: Sequence[TuningOutcome]) -> BestRecords:
+    """This run's records come before those of trusted zones. A task that nothing was measured for
+    gets those of its neighbours: better than nothing, and marked as not verified. What the run's
+    own zone claims and nothing has measured is used, on both sides alike, only where trusted zones
+    have nothing at all."""
     best, sources = _trusted(plan)
     tasks = [task for outcome in outcomes for task in outcome.tasks]
     for task in tasks:
@@ -80,15 +85,15 @@ def best_records(
         if resolved.claims is not None and resolved.task.key not in decided:
             best[resolved.task.key] = resolved.claims.records
             sources[resolved.task.key] = "claimed"
-    return best, sources
+    return BestRecords(best, sources)
 
 
 def _of(key: WorkloadKey, records: Iterable[TuningRecord]) -> tuple[TuningRecord, ...]:
     return tuple(record for record in records if record.key == key)
 
 
-def _trusted(plan: TuningPlan) -> tuple[Best, dict[WorkloadKey, Source]]:
-    best: Best = {}
+def _trusted(plan: TuningPlan) -> BestRecords:
+    best: dict[WorkloadKey, tuple[TuningRecord, ...]] = {}
     sources: dict[WorkloadKey, Source] = {}
     for resolved in plan.resolution.tasks:
         match resolved.lookup:
@@ -100,37 +105,24 @@ def _trusted(plan: TuningPlan) -> tuple[Best, dict[WorkloadKey, Source]]:
                 sources[resolved.task.key] = "transfer"
             case Miss():
                 pass
-    return best, sources
+    return BestRecords(best, sources)
 
 
-def _cells(changes: ChangeSet, config: Config, files: ModelFiles) -> list[Cell]:
-    names = {target.name for target in config.targets}
+def _cells(changes: ChangeSet, models: ExportedModels) -> list[Cell]:
+    names = {target.name for target in models.config.targets}
     return [
         Cell(model=change.path, target=name)
         for change in changes.models
         for name in change.targets
-        if name in names and (change.path, "head") in files
+        if name in names and (change.path, "head") in models.files
     ]
 
 
 def _job(
-    config: Config,
-    files: ModelFiles,
-    cell: Cell,
-    side: Side,
-    best: Best,
-    sources: Mapping[WorkloadKey, Source],
-    out: Path,
-    runtime: Runtime,
+    models: ExportedModels, cell: Cell, side: Side, best: BestRecords, directory: Path
 ) -> BuildJob:
-    model = ModelJob(
-        file=files[cell.model, side],
-        path=cell.model,
-        shapes=shapes_for(config, cell.model),
-        target=_target(config, cell),
-    )
-    directory = out / candidate_directory(cell, side, runtime)
-    return BuildJob(model=model, records=best, sources=sources, directory=directory)
+    model = models.job(cell.model, side, _target(models.config, cell))
+    return BuildJob(model=model, records=best.records, sources=best.sources, directory=directory)
 
 
 def build_directory(cell: Cell, side: Side) -> Path:

@@ -24,6 +24,7 @@ from tunegate.artifacts.changes import Side
 from tunegate.errors import MeasurementError
 from tunegate.ports import Benchmarker, Progress, Shipping
 from tunegate.stages.build import build_directory
+from tunegate.tools import RunContext
 
 CLEAR = 0.10
 """An effect (ln of the ratio) of this size in one launch needs no second one."""
@@ -36,14 +37,14 @@ _PAIRS = 4
 def choose_runtime(
     candidates: Sequence[CellCandidates],
     *,
-    out: Path,
     benchmarker: Benchmarker,
     shipping: Shipping,
-    progress: Progress,
+    context: RunContext,
 ) -> tuple[CellBuilds, ...]:
     """The cells with one build a side, each in the directory that users know. A cell whose sides
     differ in nothing but weights is measured once."""
-    choosing = _Choosing(out, benchmarker, progress)
+    kept = _Kept(context.out, shipping)
+    choosing = _Choosing(context.out, benchmarker, context.progress)
     chosen = []
     for each in candidates:
         base = _comparable(each, choosing.of(each.cell, each.base, default=None, like=None))
@@ -52,8 +53,8 @@ def choose_runtime(
         chosen.append(
             CellBuilds(
                 cell=each.cell,
-                base=_kept(each.cell, "base", base, each.base, out, shipping),
-                head=_kept(each.cell, "head", head, each.head, out, shipping),
+                base=kept(each.cell, "base", base, each.base),
+                head=kept(each.cell, "head", head, each.head),
             )
         )
     return tuple(chosen)
@@ -131,21 +132,22 @@ def _twin(each: CellCandidates, base: Build | None) -> Build | None:
     return base if same else None
 
 
-def _kept(
-    cell: Cell,
-    side: Side,
-    build: Build | None,
-    candidates: Sequence[Build],
-    out: Path,
-    shipping: Shipping,
-) -> Build | None:
-    if build is None or build.error is not None:
-        return build
-    at = build_directory(cell, side)
-    others = [
-        out / each.directory
-        for each in candidates
-        if each.directory and each.directory != build.directory
-    ]
-    digest = shipping.keep(out / build.directory, others, out / at)
-    return msgspec.structs.replace(build, directory=str(at), digest=digest)
+class _Kept:
+    """Moves what was chosen to where users know it."""
+
+    def __init__(self, out: Path, shipping: Shipping) -> None:
+        self._out, self._shipping = out, shipping
+
+    def __call__(
+        self, cell: Cell, side: Side, build: Build | None, candidates: Sequence[Build]
+    ) -> Build | None:
+        if build is None or build.error is not None:
+            return build
+        at = build_directory(cell, side)
+        others = [
+            self._out / each.directory
+            for each in candidates
+            if each.directory and each.directory != build.directory
+        ]
+        digest = self._shipping.keep(self._out / build.directory, others, self._out / at)
+        return msgspec.structs.replace(build, directory=str(at), digest=digest)

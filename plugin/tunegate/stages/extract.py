@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import msgspec
 
 from tunegate.artifacts.changes import ChangeSet, ModelPath, Side
 from tunegate.artifacts.tasks import TaskSet, TaskUse, TuningTask
-from tunegate.config import Config, TargetConfig
+from tunegate.config import TargetConfig
 from tunegate.errors import ModelError, UnsupportedModelError
-from tunegate.ports import Compiler, ModelJob, Progress, Repository
-from tunegate.selection import runtimes_of, shapes_for
-from tunegate.sides.export_models import ModelFiles, export_models
+from tunegate.ports import Compiler, Progress
+from tunegate.selection import runtimes_of
+from tunegate.sides.export_models import ExportedModels, export_models
+from tunegate.tools import ModelSource
 from tunegate_cache.format.records import WorkloadKey
 
 
 def extract(
-    changes: ChangeSet,
-    config: Config,
-    repository: Repository,
-    compiler: Compiler,
-    workdir: Path,
-    progress: Progress,
+    changes: ChangeSet, *, source: ModelSource, compiler: Compiler, progress: Progress
 ) -> TaskSet:
     """Both sides are always looked at: a change of weights alone rarely
     makes other tasks, but it can.
@@ -31,15 +26,17 @@ def extract(
     Raises ModelError for a head model that cannot be compiled; it is a note, like a base model that
     cannot be, where it is a valid model and its target allows ONNX Runtime.
     """
-    files, broken = export_models(changes, repository, workdir)
-    wanted = _wanted(changes, config, files)
+    models = export_models(changes, source)
+    wanted = _wanted(changes, models)
     if wanted:
         progress.step(f"extract: {_count(len({path for path, _, _ in wanted}))}")
-    answers = compiler.tasks([_job(config, files, *which) for which in wanted])
+    answers = compiler.tasks([models.job(*which) for which in wanted])
     found = merge(changes, wanted, answers)
-    notes = [f"no baseline for {path}: {reason}" for path, reason in broken.items()]
+    notes = [f"no baseline for {path}: {reason}" for path, reason in models.broken_bases.items()]
     return msgspec.structs.replace(
-        found, notes=(*found.notes, *notes), broken_bases={**broken, **found.broken_bases}
+        found,
+        notes=(*found.notes, *notes),
+        broken_bases={**models.broken_bases, **found.broken_bases},
     )
 
 
@@ -48,24 +45,16 @@ _SIDES: tuple[Side, Side] = ("head", "base")
 """What fails of a head is an error, and worth knowing first."""
 
 
-def _wanted(changes: ChangeSet, config: Config, files: ModelFiles) -> list[Wanted]:
-    targets = {target.name: target for target in config.targets}
+def _wanted(changes: ChangeSet, models: ExportedModels) -> list[Wanted]:
+    targets = {target.name: target for target in models.config.targets}
     return [
         (change.path, side, targets[name])
         for change in changes.models
         for name in change.targets
         if "tvm" in runtimes_of(targets[name])
         for side in _SIDES
-        if (change.path, side) in files
+        if (change.path, side) in models.files
     ]
-
-
-def _job(
-    config: Config, files: ModelFiles, path: ModelPath, side: Side, target: TargetConfig
-) -> ModelJob:
-    return ModelJob(
-        file=files[path, side], path=path, shapes=shapes_for(config, path), target=target
-    )
 
 
 def merge(

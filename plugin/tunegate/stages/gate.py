@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+
+import msgspec
 
 from tunegate import errors
 from tunegate.artifacts.builds import Cell, CellBuilds
@@ -11,10 +13,9 @@ from tunegate.artifacts.measurements import CellMeasurement, Comparison, Measure
 from tunegate.artifacts.verdicts import Finding, Status, TuningSummary, Verdict
 from tunegate.config import GateConfig
 from tunegate.gate.waiving import notes
+from tunegate.policy.gate_rules import GateRules
 from tunegate.verdict.checks import (
-    NO_POLICIES,
     CheckResult,
-    Policies,
     absolute,
     latency,
     memory,
@@ -31,11 +32,11 @@ def decide(
     run: MeasurementRun | None,
     changes: ChangeSet,
     tuning: TuningSummary,
-    gate: GateConfig,
-    policies: Policies = NO_POLICIES,
+    rules: GateRules,
 ) -> Verdict:
     """A finding for every cell that the changes call for; a cell without a result is an error."""
-    findings = _findings(comparisons, run, changes, gate, policies)
+    gate, policies = rules.gate, rules.policies
+    findings = {each.cell: _judge(each, rules) for each in _evidence(comparisons, run, changes)}
     status = worst([finding.status for finding in findings.values()])
     policy_fails = _policy_fails(changes, gate)
     if policy_fails:
@@ -55,29 +56,31 @@ def decide(
     )
 
 
-def _findings(
-    comparisons: Sequence[Comparison],
-    run: MeasurementRun | None,
-    changes: ChangeSet,
-    gate: GateConfig,
-    policies: Policies,
-) -> dict[Cell, Finding]:
+class _Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of one cell that the changes call for."""
+
+    change: ModelChange
+    cell: Cell
+    comparison: Comparison | None
+    measured: CellMeasurement | None
+    built: CellBuilds | None
+
+
+def _evidence(
+    comparisons: Sequence[Comparison], run: MeasurementRun | None, changes: ChangeSet
+) -> Iterator[_Evidence]:
     compared = {comparison.cell: comparison for comparison in comparisons}
     measured = {cell.cell: cell for cell in run.cells} if run is not None else {}
     builds = {built.cell: built for built in run.builds} if run is not None else {}
-    return {
-        cell: _judge(
-            change,
-            cell,
-            compared.get(cell),
-            measured.get(cell),
-            builds.get(cell),
-            gate,
-            policies,
-        )
-        for change in changes.models
-        for cell in expected_cells(change)
-    }
+    for change in changes.models:
+        for cell in expected_cells(change):
+            yield _Evidence(
+                change=change,
+                cell=cell,
+                comparison=compared.get(cell),
+                measured=measured.get(cell),
+                built=builds.get(cell),
+            )
 
 
 def _policy_fails(changes: ChangeSet, gate: GateConfig) -> bool:
@@ -98,22 +101,16 @@ def expected_cells(change: ModelChange) -> tuple[Cell, ...]:
     return tuple(Cell(model=change.path, target=target) for target in change.targets)
 
 
-def _judge(
-    change: ModelChange,
-    cell: Cell,
-    comparison: Comparison | None,
-    measured: CellMeasurement | None,
-    built: CellBuilds | None,
-    gate: GateConfig,
-    policies: Policies,
-) -> Finding:
-    if change.kind == "unreadable":
-        first = CheckResult("error", change.reason)
+def _judge(known: _Evidence, rules: GateRules) -> Finding:
+    gate, policies = rules.gate, rules.policies
+    comparison, measured, built = known.comparison, known.measured, known.built
+    if known.change.kind == "unreadable":
+        first = CheckResult("error", known.change.reason)
     else:
-        first = latency(change, comparison, measured, built, gate)
-    first = waived(first, comparison, cell, policies)
+        first = latency(known.change, comparison, measured, built, gate)
+    first = waived(first, comparison, known.cell, policies)
     others = (
-        absolute(measured, policies.objectives.get(cell.model)),
+        absolute(measured, policies.objectives.get(known.cell.model)),
         size(built, gate.size_margin_percent),
         memory(measured, gate.memory_margin_percent),
         workspace(measured, gate.workspace_margin_percent),
@@ -124,8 +121,8 @@ def _judge(
     deciding = [each.reason for each in judged if each.status == status]
     reasons = deciding if first.status == status else [*deciding, first.reason]
     return Finding(
-        model=cell.model,
-        target=cell.target,
+        model=known.cell.model,
+        target=known.cell.target,
         status=status,
         reason="; ".join(reasons),
         base_ms=comparison.base_ms if comparison else None,

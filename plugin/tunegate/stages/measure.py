@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -13,11 +14,13 @@ import msgspec
 from tunegate.artifacts.builds import Build, CellBuilds
 from tunegate.artifacts.changes import ModelPath
 from tunegate.artifacts.measurements import CellMeasurement, MeasurementRun
-from tunegate.config import GateConfig
 from tunegate.errors import MeasurementError
+from tunegate.gate.objective import inferences_needed
 from tunegate.measuring.operator_times import operator_times
 from tunegate.measuring.paired_launches import Progressing, launch_until_decided
-from tunegate.ports import Bench, Benchmarker, Clock, Device, Progress, Shapes
+from tunegate.policy.gate_rules import GateRules
+from tunegate.ports import Benchmarker, Shapes
+from tunegate.tools import RunContext
 
 EXPLAINED = 0.5
 """The share of the margin from which on a change is explained: a smaller one is not looked into."""
@@ -34,125 +37,100 @@ class Reference(msgspec.Struct, frozen=True):
 def measure(
     builds: Sequence[CellBuilds],
     *,
-    out: Path,
-    references: Mapping[ModelPath, Reference],
     benchmarker: Benchmarker,
-    device: Device,
-    gate: GateConfig,
-    clock: Clock,
-    progress: Progress,
-    inferences: Mapping[ModelPath, int] | None = None,
-    seed: str = "",
+    rules: GateRules,
+    context: RunContext,
+    references: Mapping[ModelPath, Reference],
 ) -> MeasurementRun:
-    """`seed` is the benchmarker's. `inferences` are how many an objective needs of a model without
-    a base. A trouble with one cell is that cell's `error`; the others are measured all the same."""
-    compared = sum(map(_is_compared, builds))
+    """A trouble with one cell is that cell's `error`; the others are measured all the same."""
+    measuring = _Measuring(
+        benchmarker=benchmarker,
+        rules=rules,
+        context=context,
+        compared=sum(map(_is_compared, builds)),
+    )
     cells = []
     for built in builds:
-        measured = _cell(
-            built,
-            out=out,
-            benchmarker=benchmarker,
-            gate=gate,
-            cells=compared,
-            clock=clock,
-            progress=progress,
-            inferences=inferences or {},
-        )
         reference = references.get(built.cell.model)
+        measured = measuring.measured(built)
         cells.append(_with_reference(measured, built.head, reference, benchmarker))
     return MeasurementRun(
-        device=device.fingerprint(),
+        device=context.device.fingerprint(),
         builds=tuple(builds),
         cells=tuple(cells),
-        environment=dict(device.environment()),
-        seed=seed,
+        environment=dict(context.device.environment()),
+        seed=str(context.seed),
     )
 
 
-def _cell(
-    built: CellBuilds,
-    *,
-    out: Path,
-    benchmarker: Benchmarker,
-    gate: GateConfig,
-    cells: int,
-    clock: Clock,
-    progress: Progress,
-    inferences: Mapping[ModelPath, int],
-) -> CellMeasurement:
-    started = clock.monotonic()
-    head, base = _usable(built.head), _usable(built.base)
-    try:
-        if head is None:
-            return _unmeasured(built, "error")
-        if base is None:
-            alone = out / head.directory
-            milliseconds = benchmarker.single_ms(alone)
-            found = _unmeasured(built, "single", head_ms=milliseconds)
-            needed = inferences.get(built.cell.model)
-            if needed is None:
-                return found
-            return msgspec.structs.replace(found, alone=benchmarker.times(alone, needed))
-        if not _is_compared(built):
-            return _unmeasured(built, "identical")
-        ours = out / base.directory
-        benches = benchmarker.pair(ours, out / head.directory), benchmarker.pair(ours, ours)
-        progress.step(f"measure: {built.cell.model} on {built.cell.target}")
-        measured = _launches(built, benches, gate, cells, clock, progress)
-        return _taken_apart(measured, built, out, gate, benchmarker)
-    except MeasurementError as error:
-        seconds = clock.monotonic() - started
-        return _unmeasured(built, "invalid", notes=(str(error),), seconds=seconds)
+@dataclass(frozen=True, kw_only=True)
+class _Measuring:
+    """`compared` cells share the error of a fail."""
 
+    benchmarker: Benchmarker
+    rules: GateRules
+    context: RunContext
+    compared: int
 
-def _launches(
-    built: CellBuilds,
-    benches: tuple[Bench, Bench],
-    gate: GateConfig,
-    cells: int,
-    clock: Clock,
-    progress: Progress,
-) -> CellMeasurement:
-    started = clock.monotonic()
-    bench, control = benches
+    def measured(self, built: CellBuilds) -> CellMeasurement:
+        clock = self.context.clock
+        started = clock.monotonic()
+        head, base = _usable(built.head), _usable(built.base)
+        try:
+            if head is None:
+                return _unmeasured(built, "error")
+            if base is None:
+                return self._alone(built, self.context.out / head.directory)
+            if not _is_compared(built):
+                return _unmeasured(built, "identical")
+            self.context.progress.step(f"measure: {built.cell.model} on {built.cell.target}")
+            return self._compared(built, base, head)
+        except MeasurementError as error:
+            seconds = clock.monotonic() - started
+            return _unmeasured(built, "invalid", notes=(str(error),), seconds=seconds)
 
-    def say(far: Progressing) -> None:
-        progress.update(_so_far(built, far))
+    def _alone(self, built: CellBuilds, head: Path) -> CellMeasurement:
+        """A head without a base, with as many inferences as its objective needs."""
+        found = _unmeasured(built, "single", head_ms=self.benchmarker.single_ms(head))
+        wanted = self.rules.policies.objectives.get(built.cell.model)
+        if wanted is None:
+            return found
+        needed = inferences_needed(wanted.percentile)
+        return msgspec.structs.replace(found, alone=self.benchmarker.times(head, needed))
 
-    found = launch_until_decided(bench, control, gate, cells, say)
-    return CellMeasurement(
-        cell=built.cell,
-        launches=found.launches,
-        analyses=found.analyses,
-        stopped=found.stopped,
-        seconds=clock.monotonic() - started,
-        head_ms=statistics.median(x.head_ms for x in found.launches),
-        controls=found.controls,
-        probes=found.probes,
-        starts=found.starts,
-    )
+    def _compared(self, built: CellBuilds, base: Build, head: Build) -> CellMeasurement:
+        at_base, at_head = self.context.out / base.directory, self.context.out / head.directory
+        measured = self._launches(built, at_base, at_head)
+        effect = statistics.fmean(launch.effect for launch in measured.launches)
+        if 100 * abs(effect) < EXPLAINED * self.rules.gate.margin_percent:
+            return measured
+        try:
+            times = operator_times(at_base, at_head, self.benchmarker)
+        except MeasurementError as error:
+            notes = (*measured.notes, f"the operators were not timed in the model: {error}")
+            return msgspec.structs.replace(measured, notes=notes)
+        return msgspec.structs.replace(measured, task_ms=times)
 
+    def _launches(self, built: CellBuilds, base: Path, head: Path) -> CellMeasurement:
+        clock = self.context.clock
+        bench, control = self.benchmarker.pair(base, head), self.benchmarker.pair(base, base)
+        started = clock.monotonic()
 
-def _taken_apart(
-    measured: CellMeasurement,
-    built: CellBuilds,
-    out: Path,
-    gate: GateConfig,
-    benchmarker: Benchmarker,
-) -> CellMeasurement:
-    """What every operator takes inside the model, on both sides, where
-    there is a change to explain."""
-    effect = statistics.fmean(launch.effect for launch in measured.launches)
-    if 100 * abs(effect) < EXPLAINED * gate.margin_percent or not built.base or not built.head:
-        return measured
-    try:
-        base, head = out / built.base.directory, out / built.head.directory
-        times = operator_times(base, head, benchmarker)
-    except MeasurementError as error:
-        notes = (*measured.notes, f"the operators were not timed in the model: {error}")
-        return msgspec.structs.replace(measured, notes=notes)
-    return msgspec.structs.replace(measured, task_ms=times)
+        def say(far: Progressing) -> None:
+            self.context.progress.update(_so_far(built, far))
+
+        found = launch_until_decided(bench, control, self.rules.gate, self.compared, say)
+        return CellMeasurement(
+            cell=built.cell,
+            launches=found.launches,
+            analyses=found.analyses,
+            stopped=found.stopped,
+            seconds=clock.monotonic() - started,
+            head_ms=statistics.median(x.head_ms for x in found.launches),
+            controls=found.controls,
+            probes=found.probes,
+            starts=found.starts,
+        )
 
 
 def _so_far(built: CellBuilds, far: Progressing) -> str:

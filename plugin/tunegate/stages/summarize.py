@@ -10,8 +10,8 @@ from tunegate.artifacts.changes import ChangeSet
 from tunegate.artifacts.measurements import Comparison, MeasurementRun
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
-from tunegate.artifacts.tasks import CacheUse
 from tunegate.artifacts.verdicts import Report, Verdict
+from tunegate.tuning.tally import told_as_lost
 from tunegate.verdict.advice import next_steps
 
 
@@ -23,11 +23,10 @@ def summarize(
     outcomes: Sequence[TuningOutcome],
     run: MeasurementRun | None,
     comparisons: Sequence[Comparison],
-    cache: CacheUse | None,
-    warnings: Sequence[str] = (),
 ) -> Report:
-    """Gather a run into a report; `cache` defaults to what the plan says the look-up used."""
-    used = cache or (plan.resolution.cache if plan else None)
+    """Gather a run into a report."""
+    used = plan.resolution.cache if plan else None
+    told = (*plan.notes, *told_as_lost(plan, outcomes)) if plan else ()
     return Report(
         verdict=verdict,
         changes=changes,
@@ -37,9 +36,7 @@ def summarize(
         comparisons=tuple(comparisons),
         cache=used,
         next_steps=next_steps(verdict, outcomes, run, comparisons, used),
-        warnings=_without_repeats(
-            (*changes.notes, *(plan.notes if plan else ()), *warnings, *_transferred(run))
-        ),
+        warnings=_without_repeats((*changes.notes, *told, *verdict.notes, *_transferred(run))),
     )
 
 

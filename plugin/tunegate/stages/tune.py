@@ -10,7 +10,8 @@ from tunegate.artifacts.changes import ModelPath, Side
 from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
 from tunegate.artifacts.plans import PlannedTask, Shard
 from tunegate.errors import CancelledError
-from tunegate.ports import Clock, Device, Progress, TaskIndex, Tuner
+from tunegate.ports import TaskIndex, Tuner
+from tunegate.tools import RunContext
 from tunegate.tuning.budget import Spending
 from tunegate.tuning.ending import final_outcomes, why_ended
 from tunegate.tuning.estimate import CurvePoint, extended
@@ -27,13 +28,11 @@ def tune(
     *,
     tuner: Tuner,
     index: TaskIndex,
-    device: Device,
-    clock: Clock,
-    progress: Progress,
+    context: RunContext,
 ) -> TuningOutcome:
     """Tune one shard. When cancelled it returns what is done, with `stopped` 'cancelled'."""
-    fingerprint = device.fingerprint()
-    run = _Run(shard, clock, progress, "cuda" if fingerprint.kind == "cuda" else "llvm")
+    fingerprint = context.device.fingerprint()
+    run = _Run(shard, context, "cuda" if fingerprint.kind == "cuda" else "llvm")
     publisher = _Publisher(index)
     batches = tuner.tune(shard, models, publisher)
     is_cancelled = False
@@ -62,9 +61,10 @@ def tune(
 class _Run:
     """The latest outcome of each task, and the end-to-end estimate over time."""
 
-    def __init__(self, shard: Shard, clock: Clock, progress: Progress, kind: TargetKind) -> None:
-        self._shard, self._clock, self._progress, self._kind = shard, clock, progress, kind
-        self._started = clock.monotonic()
+    def __init__(self, shard: Shard, context: RunContext, kind: TargetKind) -> None:
+        self._shard, self._kind = shard, kind
+        self._clock, self._progress = context.clock, context.progress
+        self._started = self._clock.monotonic()
         self.latest: dict[WorkloadKey, TaskOutcome] = {}
         self.curve: tuple[CurvePoint, ...] = ((0.0, self._estimate_ms()),)
 

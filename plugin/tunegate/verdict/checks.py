@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-import msgspec
-
 from tunegate.artifacts.builds import Build, Cell, CellBuilds
-from tunegate.artifacts.changes import ModelChange, ModelPath
+from tunegate.artifacts.changes import ModelChange
 from tunegate.artifacts.measurements import CellMeasurement, Comparison, Interval
 from tunegate.artifacts.verdicts import Status
 from tunegate.artifacts.waivers import Waiver
@@ -17,21 +15,8 @@ from tunegate.config import GateConfig, ObjectiveConfig
 from tunegate.gate import objective
 from tunegate.gate.histogram import merged, quantile_ms, slower_than, total
 from tunegate.gate.waiving import standing, waiver_of
+from tunegate.policy.gate_rules import Policies
 from tunegate.verdict.assurances import assured, slow_starts, slower_inside, undecided
-
-
-class Policies(msgspec.Struct, frozen=True, kw_only=True):
-    """What was agreed on beside the margin; `today` is what waivers expire by, `pending_waivers`
-    count once they are merged, `metric_margin` how much less of the user's metric is no fault."""
-
-    waivers: tuple[Waiver, ...] = ()
-    pending_waivers: tuple[Waiver, ...] = ()
-    today: datetime.date = datetime.date.min
-    objectives: Mapping[ModelPath, ObjectiveConfig] = {}
-    metric_margin: float = 0.0
-
-
-NO_POLICIES = Policies()
 
 
 class CheckResult(NamedTuple):

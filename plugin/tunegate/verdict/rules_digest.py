@@ -6,17 +6,11 @@ import datetime
 
 import msgspec
 
-from tunegate.config import GateConfig
 from tunegate.digests import digest_of
-from tunegate.verdict.checks import Policies
+from tunegate.policy.gate_rules import GateRules
 
 
-class _Rules(msgspec.Struct, frozen=True, kw_only=True):
-    gate: GateConfig
-    policies: Policies
-
-
-def rules_digest(gate: GateConfig, policies: Policies) -> str:
+def rules_digest(rules: GateRules) -> str:
     """Equal for two runs that judge alike, also on different days."""
-    undated = msgspec.structs.replace(policies, today=datetime.date.min)
-    return digest_of(_Rules(gate=gate, policies=undated))
+    undated = msgspec.structs.replace(rules.policies, today=datetime.date.min)
+    return digest_of(msgspec.structs.replace(rules, policies=undated))

@@ -13,9 +13,10 @@ from tests.support.small_onnx import conv_model, save
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
 from tunegate.artifacts.tasks import ResolvedTask, TuningTask
-from tunegate.config import TargetConfig
+from tunegate.config import Config, ModelConfig, TargetConfig
 from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.engine.parallelism import Parallelism
+from tunegate.engine.record_origin import RecordOrigin
 from tunegate.engine.tuner import EngineTuner
 from tunegate.errors import ModelError
 from tunegate.ports import BuildJob, ModelJob
@@ -44,15 +45,15 @@ class Workshop:
         self.compiler = MetaScheduleCompiler(directory / "compiler", seed=1)
         self.tuner = EngineTuner(
             seed=1,
-            targets={"cpu": TARGET},
-            shapes={"m.onnx": {}},
-            device=DEVICE,
-            toolchain=toolchain(),
-            source=Provenance(),
+            config=Config(
+                models=(ModelConfig(path="m.onnx"),),
+                targets=(TARGET,),
+                executor="ray" if on_ray else "local",
+            ),
+            origin=RecordOrigin(device=DEVICE, toolchain=toolchain(), source=Provenance()),
             clock=time,
             programs=PROGRAMS,
             scratch=directory / "tuner",
-            on_ray=on_ray,
         )
         self.job = ModelJob(file=model, path="m.onnx", shapes={}, target=TARGET)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.hand_clock import HandClock
+from tests.support.measured_cells import make_context
 from tunegate.artifacts.measurements import Histogram, Launch
 from tunegate.config import GateConfig
 from tunegate.edges.terminal import Log
@@ -67,9 +68,8 @@ def qualified(tmp_path: Path, spread: float, *, deaf: bool = False) -> Qualifica
             tmp_path,
             benchmarker=MadeUpMachine(spread, clock, deaf=deaf),
             gate=GateConfig(),
-            clock=clock,
+            context=make_context(tmp_path, Log(log), clock),
             seconds=600.0,
-            progress=Log(log),
         )
 
 

@@ -7,7 +7,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.measured_cells import CELL, make_build, make_launches, make_task
+from tests.support.measured_cells import CELL, make_build, make_context, make_launches, make_task
 from tunegate.artifacts.builds import Build, CellBuilds, CellCandidates
 from tunegate.artifacts.measurements import Histogram, Launch
 from tunegate.edges.terminal import Log
@@ -87,10 +87,9 @@ def chosen(
     with (tmp_path / "log").open("w") as log:
         (cell,) = choose_runtime(
             [CellCandidates(cell=CELL, base=base, head=head)],
-            out=tmp_path,
             benchmarker=pairs,
             shipping=moves,
-            progress=Log(log),
+            context=make_context(tmp_path, Log(log)),
         )
     return cell, pairs, moves
 

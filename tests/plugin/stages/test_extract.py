@@ -12,6 +12,7 @@ from tunegate.artifacts.changes import SIDES
 from tunegate.artifacts.tasks import TaskUse, TuningTask
 from tunegate.config import Config, ModelConfig, TargetConfig
 from tunegate.errors import ModelError, UnsupportedModelError
+from tunegate.sides.export_models import ExportedModels
 from tunegate.stages import extract as extract_module
 from tunegate.stages.extract import Wanted, merge
 
@@ -55,7 +56,8 @@ def test_both_sides_are_looked_at_also_where_only_weights_differ() -> None:
     retrained = msgspec.structs.replace(changes.models[0], change="weights-only")
     changes = msgspec.structs.replace(changes, models=(retrained,))
     files = {(MODEL, side): Path(side) for side in SIDES}
-    wanted = extract_module._wanted(changes, CONFIG, files)
+    models = ExportedModels(config=CONFIG, files=files, broken_bases={})
+    wanted = extract_module._wanted(changes, models)
     assert [side for _, side, _ in wanted] == ["head", "base"]
 
 

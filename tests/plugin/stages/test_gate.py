@@ -22,6 +22,7 @@ from tunegate.artifacts.measurements import CellMeasurement
 from tunegate.artifacts.policy_changes import Effect, PolicyChange
 from tunegate.artifacts.verdicts import Status, Verdict
 from tunegate.config import GateConfig
+from tunegate.policy.gate_rules import GateRules
 from tunegate.stages.compare import compare
 from tunegate.stages.gate import decide
 from tunegate.tuning.tally import tally
@@ -31,6 +32,7 @@ PAIR = make_builds(make_build("a"), make_build("b"))
 SLOWER = (0.10, 0.101, 0.099, 0.1)
 SAME = (0.001, -0.001, 0.0, 0.001)
 NOISY = (0.2, -0.2, 0.1, -0.1)
+USUAL = GateRules(gate=GateConfig())
 
 
 def gated(
@@ -39,9 +41,9 @@ def gated(
     changes: ChangeSet | None = None,
     gate: GateConfig | None = None,
 ) -> Verdict:
-    rule = gate or GateConfig()
+    rules = GateRules(gate=gate or GateConfig())
     run = make_run(measurement, builds)
-    return decide(compare(run, rule), run, changes or make_changes(), tally(None, ()), rule)
+    return decide(compare(run, rules.gate), run, changes or make_changes(), tally(None, ()), rules)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +58,8 @@ def test_launches_decide(effects: tuple[float, ...], status: str, exit_code: int
 
 def test_a_verdict_has_the_seed_of_its_measurements() -> None:
     run = msgspec.structs.replace(make_run(make_measurement(SAME), PAIR), seed="7")
-    verdict = decide(compare(run, GateConfig()), run, make_changes(), tally(None, ()), GateConfig())
+    comparisons = compare(run, USUAL.gate)
+    verdict = decide(comparisons, run, make_changes(), tally(None, ()), USUAL)
     assert verdict.seed == "7"
 
 
@@ -104,13 +107,13 @@ def test_a_cell_without_a_result_is_an_error_never_a_pass() -> None:
 
 
 def test_no_run_at_all_is_an_error_when_models_changed() -> None:
-    verdict = decide((), None, make_changes(), tally(None, ()), GateConfig())
+    verdict = decide((), None, make_changes(), tally(None, ()), USUAL)
     assert verdict.exit_code == 2
 
 
 def test_nothing_changed_is_a_pass() -> None:
     nothing = msgspec.structs.replace(make_changes(), models=())
-    verdict = decide((), None, nothing, tally(None, ()), GateConfig())
+    verdict = decide((), None, nothing, tally(None, ()), USUAL)
     assert (verdict.status, verdict.exit_code, verdict.findings) == ("pass", 0, ())
 
 
@@ -197,7 +200,8 @@ def test_loosened_rules_fail_where_the_policy_says_so(
 ) -> None:
     told = msgspec.structs.replace(LOOSENED, effect=effect)
     changes = msgspec.structs.replace(make_changes(), models=(), policy_changes=(told,))
-    found = decide((), None, changes, tally(None, ()), GateConfig(policy_changes=mode))
+    rules = GateRules(gate=GateConfig(policy_changes=mode))
+    found = decide((), None, changes, tally(None, ()), rules)
     assert (found.status, found.exit_code) == (status, int(status == "fail"))
     assert found.policy_changes == (told,)
     assert found.policy_fails is (status == "fail")
@@ -207,5 +211,5 @@ def test_a_model_that_is_no_file_any_more_is_an_error_with_the_reason() -> None:
     (change,) = make_changes().models
     gone = msgspec.structs.replace(change, kind="unreadable", head=None, reason="m is a submodule")
     changes = msgspec.structs.replace(make_changes(), models=(gone,))
-    found = decide((), None, changes, tally(None, ()), GateConfig())
+    found = decide((), None, changes, tally(None, ()), USUAL)
     assert (found.exit_code, found.findings[0].reason) == (2, "m is a submodule")

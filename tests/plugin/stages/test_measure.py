@@ -1,21 +1,20 @@
 from __future__ import annotations
 
-import time
 from collections.abc import Generator, Mapping
 from pathlib import Path
 
 import msgspec
 
-from tests.support.measured_cells import CELL, DEVICE, make_build, make_builds, make_launches
+from tests.support.measured_cells import CELL, make_build, make_builds, make_context, make_launches
 from tunegate.artifacts.builds import CellBuilds, RuntimeChoice
 from tunegate.artifacts.measurements import CellMeasurement, Histogram, Launch
-from tunegate.config import GateConfig
+from tunegate.config import GateConfig, ObjectiveConfig
 from tunegate.edges.terminal import Log
 from tunegate.errors import MeasurementError
 from tunegate.gate.histogram import histogram, total
+from tunegate.policy.gate_rules import NO_POLICIES, GateRules, Policies
 from tunegate.ports import Far, Shapes
 from tunegate.stages.measure import Reference, measure
-from tunegate_cache.format.records import DeviceFingerprint
 
 
 class ScriptedBench:
@@ -67,32 +66,20 @@ class ScriptedBenchmarker:
         return 2.5
 
 
-class StillMachine:
-    def fingerprint(self) -> DeviceFingerprint:
-        return DEVICE
-
-    def machine(self) -> str:
-        return "this one"
-
-    def environment(self) -> Mapping[str, str]:
-        return {"cpu": "still"}
-
-
 def measured(
-    effects: list[float | None], builds: CellBuilds, tmp_path: Path, inferences: int | None = None
+    effects: list[float | None],
+    builds: CellBuilds,
+    tmp_path: Path,
+    policies: Policies = NO_POLICIES,
 ) -> tuple[CellMeasurement, ScriptedBenchmarker]:
     benchmarker = ScriptedBenchmarker(ScriptedBench(effects))
     with (tmp_path / "log").open("w") as log:
         run = measure(
             [builds],
-            out=tmp_path,
-            references={CELL.model: Reference(tmp_path / "m.onnx", {}, 1)},
             benchmarker=benchmarker,
-            device=StillMachine(),
-            gate=GateConfig(seconds=100.0),
-            clock=time,
-            progress=Log(log),
-            inferences={CELL.model: inferences} if inferences else None,
+            rules=GateRules(gate=GateConfig(seconds=100.0), policies=policies),
+            context=make_context(tmp_path, Log(log)),
+            references={CELL.model: Reference(tmp_path / "m.onnx", {}, 1)},
         )
     return run.cells[0], benchmarker
 
@@ -164,7 +151,8 @@ def test_a_model_without_a_base_is_timed_alone(tmp_path: Path) -> None:
 
 
 def test_a_model_without_a_base_is_timed_as_often_as_its_objective_asks(tmp_path: Path) -> None:
-    cell, _ = measured([], make_builds(None, make_build()), tmp_path, inferences=299)
+    policies = Policies(objectives={CELL.model: ObjectiveConfig(ms=10.0, percentile=99.0)})
+    cell, _ = measured([], make_builds(None, make_build()), tmp_path, policies)
     assert cell.alone is not None
     assert total(cell.alone) == 299
 

@@ -12,62 +12,54 @@ from tunegate import artifact_io
 from tunegate.artifacts.builds import BuiltTask
 from tunegate.artifacts.changes import ChangeSet
 from tunegate.artifacts.plans import TuningPlan
-from tunegate.artifacts.tasks import CacheUse, Source
-from tunegate.artifacts.verdicts import Report
+from tunegate.artifacts.tasks import Source
+from tunegate.artifacts.verdicts import Report, Verdict
 from tunegate.stages.summarize import summarize
 
 VERDICT = parts.verdict("pass", 0, parts.finding("pass", "identical build, not measured"))
 
 
 def summarized(
-    changes: ChangeSet,
-    plan: TuningPlan | None,
-    cache: CacheUse | None,
-    warnings: tuple[str, ...] = (),
+    changes: ChangeSet, plan: TuningPlan | None = None, verdict: Verdict = VERDICT
 ) -> Report:
     return summarize(
-        VERDICT,
+        verdict,
         changes=changes,
         plan=plan,
         outcomes=[outcome()],
         run=None,
         comparisons=[],
-        cache=cache,
-        warnings=warnings,
     )
 
 
 def test_a_report_holds_what_the_run_found() -> None:
     changes = parts.changes(parts.change())
-    report = summarized(changes, parts.plan(changes, parts.cache()), parts.cache(zone="main"))
+    report = summarized(changes, parts.plan(changes, parts.cache(zone="main")))
     assert report.verdict == VERDICT
     assert report.changes == changes
     assert [task.name for task in report.outcomes[0].tasks] == [row.name for row in TASKS]
     assert report.cache == parts.cache(zone="main")
 
 
-def test_without_a_last_word_of_the_cache_the_plan_s_counts() -> None:
-    changes = parts.changes(parts.change())
-    use = parts.cache(zone="pr-7")
-    assert summarized(changes, parts.plan(changes, use), None).cache == use
-
-
 def test_a_run_without_a_plan_has_no_cache() -> None:
-    assert summarized(parts.changes(), None, None).cache is None
+    assert summarized(parts.changes()).cache is None
 
 
 def test_notes_and_warnings_are_told_once() -> None:
     changes = parts.changes(notes=("no merge base",))
-    report = summarized(changes, None, None, warnings=("slow disk", "no merge base"))
+    verdict = msgspec.structs.replace(VERDICT, notes=("slow disk", "no merge base"))
+    report = summarized(changes, verdict=verdict)
     assert report.warnings == ("no merge base", "slow disk")
 
 
 def test_a_green_run_needs_no_advice() -> None:
-    assert summarized(parts.changes(parts.change()), None, parts.cache()).next_steps == ()
+    changes = parts.changes(parts.change())
+    assert summarized(changes, parts.plan(changes, parts.cache())).next_steps == ()
 
 
 def test_a_report_survives_the_way_through_a_file(tmp_path: Path) -> None:
-    report = summarized(parts.changes(parts.change()), None, parts.cache())
+    changes = parts.changes(parts.change())
+    report = summarized(changes, parts.plan(changes, parts.cache()))
     artifact_io.write(tmp_path / "report.json", report)
     assert artifact_io.read(tmp_path / "report.json", Report) == report
 
@@ -82,8 +74,6 @@ def test_a_build_that_did_not_run_with_cuda_graphs_is_told() -> None:
         outcomes=[],
         run=run,
         comparisons=[],
-        cache=None,
-        warnings=(),
     )
     assert report.warnings == (
         "models/m.onnx on cpu: built without CUDA graphs, with them: capture failed",
@@ -112,7 +102,6 @@ def test_schedules_that_nobody_measured_are_told_by_where_they_are_from() -> Non
         outcomes=[],
         run=run,
         comparisons=[],
-        cache=None,
     )
     transferred, claimed = report.warnings
     assert "1 of 2 kernels run a transferred schedule that is unverified" in transferred

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.hand_clock import HandClock
+from tests.support.measured_cells import make_context
 from tests.support.tuning_tasks import (
-    DEVICE,
     exact,
     make_outcome,
     make_planned,
@@ -24,7 +24,6 @@ from tunegate.errors import CancelledError, EnvironmentUnfitError
 from tunegate.ports import Publish
 from tunegate.stages.tune import tune
 from tunegate_cache.format.records import (
-    DeviceFingerprint,
     ExactHit,
     Lookup,
     TransferHit,
@@ -104,17 +103,6 @@ class Shelf:
         return CacheUse(location="memory", zone="main", mode="rw")
 
 
-class Machine:
-    def fingerprint(self) -> DeviceFingerprint:
-        return DEVICE
-
-    def machine(self) -> str:
-        return "this one"
-
-    def environment(self) -> Mapping[str, str]:
-        return {}
-
-
 class Lines:
     def __init__(self, raises_at: int = 0) -> None:
         self.updates: list[str] = []
@@ -150,9 +138,7 @@ def tuned(
         {},
         tuner=tuner,
         index=shelf or Shelf(),
-        device=Machine(),
-        clock=clock,
-        progress=lines or Lines(),
+        context=make_context(Path(), lines or Lines(), clock),
     )
     return outcome, tuner
 

@@ -18,10 +18,11 @@ from tunegate.artifacts.measurements import CellMeasurement, Clocks, Metric
 from tunegate.artifacts.verdicts import Finding, Verdict
 from tunegate.config import GateConfig, ObjectiveConfig
 from tunegate.gate.histogram import histogram
+from tunegate.policy.gate_rules import GateRules, Policies
 from tunegate.stages.compare import compare
 from tunegate.stages.gate import decide
 from tunegate.tuning.tally import tally
-from tunegate.verdict.checks import Policies, absolute, metric
+from tunegate.verdict.checks import absolute, metric
 
 SLOWER, SAME = (0.05, 0.051, 0.049, 0.05), (0.001, -0.001, 0.0, 0.001)
 OBJECTIVE = ObjectiveConfig(ms=10.0, percentile=90.0)
@@ -33,13 +34,13 @@ def verdict(
     gate: GateConfig | None = None,
     sizes: tuple[int, int] = (100, 100),
 ) -> Verdict:
-    rule = gate or GateConfig()
+    rules = GateRules(gate=gate or GateConfig(), policies=policies)
     builds = make_builds(
         msgspec.structs.replace(make_build("a"), size_bytes=sizes[0]),
         msgspec.structs.replace(make_build("b"), size_bytes=sizes[1]),
     )
     run = make_run(measurement, builds)
-    return decide(compare(run, rule), run, make_changes(), tally(None, ()), rule, policies)
+    return decide(compare(run, rules.gate), run, make_changes(), tally(None, ()), rules)
 
 
 def found(measurement: CellMeasurement, policies: Policies) -> Finding:

@@ -7,23 +7,19 @@ from pathlib import Path
 
 import msgspec
 
-from tunegate.artifacts.changes import ChangeSet, ModelChange
+from tunegate import pipeline
+from tunegate.artifacts.changes import ChangeSet
 from tunegate.cli.commands.cache.export import ExportOptions
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines, show_table
-from tunegate.config import TargetConfig
 from tunegate.edges.output.directory import opened_output
 from tunegate.errors import PASS, ConfigError
-from tunegate.ports import BuildJob, Export, ModelJob
-from tunegate.project import Project, open_project
-from tunegate.selection import shapes_for
-from tunegate.sides.export_models import ModelFiles, export_models
-from tunegate.stages.extract import extract
+from tunegate.ports import BuildJob, Export
+from tunegate.project import open_project
+from tunegate.sides.export_models import export_models
 from tunegate.tools import Tools
 from tunegate.wiring import opened_tools
-from tunegate_cache.format.records import ExactHit, TuningRecord, WorkloadKey
-
-Records = dict[WorkloadKey, tuple[TuningRecord, ...]]
+from tunegate_cache.format.records import ExactHit
 
 
 class ModelExport(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,13 +44,12 @@ def run(options: ExportOptions) -> int:
         if (options.directory / target.name / "database_workload.json").exists():
             taken = options.directory / target.name
             raise ConfigError(f"{taken}: holds a database already. Name another directory.")
-    root, changes = place.repository.root, place.all_models()
-    parts = (place.config, place.repository, root, changes.revisions)
+    changes = place.all_models()
     with (
         opened_output(settings.out, "cache export") as out,
-        opened_tools(settings, *parts, out) as tools,
+        opened_tools(settings, place.checkout(), out) as tools,
     ):
-        exports = _exports(place, changes, tools, options.directory)
+        exports = _exports(changes, tools, options.directory)
     if settings.as_json:
         write_json(Exports(directory=str(options.directory), models=exports))
     else:
@@ -62,19 +57,24 @@ def run(options: ExportOptions) -> int:
     return PASS
 
 
-def _exports(
-    place: Project, changes: ChangeSet, tools: Tools, directory: Path
-) -> tuple[ModelExport, ...]:
-    parts = (place.config, tools.repository, tools.compiler, tools.workdir, tools.progress)
-    tasks = extract(changes, *parts).tasks
+def _exports(changes: ChangeSet, tools: Tools, directory: Path) -> tuple[ModelExport, ...]:
+    tasks = pipeline.extracted(tools, changes).tasks
     asked = [(task.key, task.shape) for task in tasks]
     trusted = tools.index.lookup(asked)
     answers = [*tools.index.claims(asked).items(), *trusted.items()]
     records = {key: hit.records for key, hit in answers if isinstance(hit, ExactHit)}
-    files = export_models(changes, tools.repository, tools.workdir).files
-    named = {target.name: target for target in place.config.targets}
+    models = export_models(changes, tools.source)
+    named = {target.name: target for target in tools.config.targets}
     wanted = [(change, named[name]) for change in changes.models for name in change.targets]
-    jobs = [_job(place, files, change, target, records, directory) for change, target in wanted]
+    jobs = [
+        BuildJob(
+            model=models.job(change.path, "head", target),
+            records=records,
+            sources={},
+            directory=directory / target.name,
+        )
+        for change, target in wanted
+    ]
     exported: Sequence[Export] = tools.compiler.export(jobs)
     return tuple(
         ModelExport(
@@ -82,23 +82,6 @@ def _exports(
         )
         for (change, target), done in zip(wanted, exported, strict=True)
     )
-
-
-def _job(
-    place: Project,
-    files: ModelFiles,
-    change: ModelChange,
-    target: TargetConfig,
-    records: Records,
-    directory: Path,
-) -> BuildJob:
-    model = ModelJob(
-        file=files[change.path, "head"],
-        path=change.path,
-        shapes=shapes_for(place.config, change.path),
-        target=target,
-    )
-    return BuildJob(model=model, records=records, sources={}, directory=directory / target.name)
 
 
 def _show(directory: Path, exports: Sequence[ModelExport]) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from tunegate import pipeline
 from tunegate.artifacts.changes import ChangeSet
 from tunegate.artifacts.foreign_schedules import ForeignSchedule, ImportedSchedule
 from tunegate.artifacts.tasks import TuningTask
@@ -22,12 +23,10 @@ from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.output.directory import opened_output
 from tunegate.errors import PASS, UNFIT
 from tunegate.ports import ModelJob
-from tunegate.project import Project, open_project
+from tunegate.project import open_project
 from tunegate.revalidation.challenges import Challenge, Revalidated, challenges
 from tunegate.revalidation.revalidate import revalidate
-from tunegate.selection import shapes_for
-from tunegate.sides.export_models import ModelFiles, export_models
-from tunegate.stages.extract import extract
+from tunegate.sides.export_models import ExportedModels, export_models
 from tunegate.tools import Tools
 from tunegate.wiring import opened_tools
 from tunegate_cache.format.records import (
@@ -62,16 +61,15 @@ def run(options: ImportOptions) -> int:
     settings = options.settings
     place = open_project(settings)
     database = read_database(options.directory)
-    root, changes = place.repository.root, place.all_models()
-    parts = (place.config, place.repository, root, changes.revisions)
+    changes = place.all_models()
     with (
         opened_output(settings.out, "cache import") as out,
-        opened_tools(settings, *parts, out) as tools,
+        opened_tools(settings, place.checkout(), out) as tools,
     ):
-        files = export_models(changes, tools.repository, tools.workdir).files
-        imported, standing = _standing(place, changes, tools, files, database)
+        models = export_models(changes, tools.source)
+        imported, standing = _standing(changes, tools, models, database)
         results = revalidate(
-            standing, files, tools.tuner, place.config.budget.minutes, tools.progress
+            standing, models.files, tools.tuner, place.config.budget.minutes, tools.context.progress
         )
         winners = [_signed_off(record) for _, record in results if record is not None]
         published = tools.index.publish(winners)
@@ -92,29 +90,19 @@ def run(options: ImportOptions) -> int:
 
 
 def _standing(
-    place: Project,
-    changes: ChangeSet,
-    tools: Tools,
-    files: ModelFiles,
-    database: StockDatabase,
+    changes: ChangeSet, tools: Tools, models: ExportedModels, database: StockDatabase
 ) -> tuple[Sequence[ImportedSchedule], tuple[Challenge, ...]]:
-    parts = (place.config, tools.repository, tools.compiler, tools.workdir, tools.progress)
-    tasks = extract(changes, *parts).tasks
-    imported = tools.compiler.import_schedules(_jobs(place, changes, files), database.schedules)
+    tasks = pipeline.extracted(tools, changes).tasks
+    imported = tools.compiler.import_schedules(_jobs(changes, models), database.schedules)
     known = tools.index.lookup([(task.key, task.shape) for task in tasks])
     theirs = _as_hits(tasks, imported, database.schedules)
     return imported, challenges(tasks, theirs, known)
 
 
-def _jobs(place: Project, changes: ChangeSet, files: ModelFiles) -> list[ModelJob]:
-    targets = {target.name: target for target in place.config.targets}
+def _jobs(changes: ChangeSet, models: ExportedModels) -> list[ModelJob]:
+    targets = {target.name: target for target in models.config.targets}
     return [
-        ModelJob(
-            file=files[change.path, "head"],
-            path=change.path,
-            shapes=shapes_for(place.config, change.path),
-            target=targets[name],
-        )
+        models.job(change.path, "head", targets[name])
         for change in changes.models
         for name in change.targets
     ]

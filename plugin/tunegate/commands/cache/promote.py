@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from tunegate import pipeline
 from tunegate.artifacts.changes import ChangeSet
 from tunegate.cli.commands.cache.promote import PromoteOptions
 from tunegate.commands.revalidation_table import show_revalidation
@@ -15,7 +16,6 @@ from tunegate.project import Project, open_project
 from tunegate.revalidation.challenges import Challenge, Revalidated, challenges
 from tunegate.revalidation.revalidate import revalidate
 from tunegate.sides.export_models import export_models
-from tunegate.stages.extract import extract
 from tunegate.tools import Tools
 from tunegate.wiring import opened_tools
 from tunegate_cache.format.names import zone_problem
@@ -43,16 +43,15 @@ def run(options: PromoteOptions) -> int:
         raise ConfigError(
             f"--from-zone: {options.from_zone} is the zone to promote to. Name another."
         )
-    root, changes = place.repository.root, place.all_models()
-    parts = (place.config, place.repository, root, changes.revisions)
+    changes = place.all_models()
     with (
         opened_output(settings.out, "cache promote") as out,
-        opened_tools(settings, *parts, out) as tools,
+        opened_tools(settings, place.checkout(), out) as tools,
     ):
         standing = _standing(place, changes, tools, options.from_zone)
-        files = export_models(changes, tools.repository, tools.workdir).files
+        files = export_models(changes, tools.source).files
         results = revalidate(
-            standing, files, tools.tuner, place.config.budget.minutes, tools.progress
+            standing, files, tools.tuner, place.config.budget.minutes, tools.context.progress
         )
         winners = [
             _signed_off(record, options.from_zone) for _, record in results if record is not None
@@ -74,16 +73,15 @@ def run(options: PromoteOptions) -> int:
 def _standing(
     place: Project, changes: ChangeSet, tools: Tools, from_zone: str
 ) -> tuple[Challenge, ...]:
-    parts = (place.config, tools.repository, tools.compiler, tools.workdir, tools.progress)
-    tasks = extract(changes, *parts).tasks
+    tasks = pipeline.extracted(tools, changes).tasks
     wanted = [(task.key, task.shape) for task in tasks]
     theirs = SharedCache(
         msgspec.structs.replace(
             place.config.cache, zone=from_zone, read_zones=(from_zone,), mode="ro"
         ),
-        state=tools.workdir / "promotion",
+        state=tools.source.workdir / "promotion",
         root=place.repository.root,
-        device=tools.device.fingerprint(),
+        device=tools.context.device.fingerprint(),
     )
     return challenges(tasks, theirs.lookup(wanted), tools.index.lookup(wanted))
 

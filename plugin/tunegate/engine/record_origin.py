@@ -1,0 +1,15 @@
+"""Where a record comes from."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tunegate_cache.format.records import DeviceFingerprint, Provenance, Toolchain
+
+
+class RecordOrigin(msgspec.Struct, frozen=True, kw_only=True):
+    """Goes on every record of a run: `device` and `toolchain` took its times, for `source`."""
+
+    device: DeviceFingerprint
+    toolchain: Toolchain
+    source: Provenance

@@ -1,0 +1,34 @@
+"""The rules that a verdict is reached by."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+
+import msgspec
+
+from tunegate.artifacts.changes import ModelPath
+from tunegate.artifacts.waivers import Waiver
+from tunegate.config import GateConfig, ObjectiveConfig
+
+
+class Policies(msgspec.Struct, frozen=True, kw_only=True):
+    """What was agreed on beside the margin; `today` is what waivers expire by,
+    `pending_waivers` count once they are merged, `metric_margin` how much less of the user's metric
+    is no fault."""
+
+    waivers: tuple[Waiver, ...] = ()
+    pending_waivers: tuple[Waiver, ...] = ()
+    today: datetime.date = datetime.date.min
+    objectives: Mapping[ModelPath, ObjectiveConfig] = {}
+    metric_margin: float = 0.0
+
+
+NO_POLICIES = Policies()
+
+
+class GateRules(msgspec.Struct, frozen=True, kw_only=True):
+    """`gate` is the section of the configuration that judges, `policies` what counts beside it."""
+
+    gate: GateConfig
+    policies: Policies = NO_POLICIES
