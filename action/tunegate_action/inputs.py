@@ -1,93 +1,77 @@
-"""What the workflow asks for: environment variables to a frozen struct."""
+"""What the workflow asks for: environment variables to the request of a job."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, cast, get_args
 
-import msgspec
-
+from tunegate.ci_hosts.protocol import AskedRevisions
+from tunegate.ci_job.request import PLANNING, JobRequest, StepName
 from tunegate.errors import ConfigError
 
-Stage = Literal["all", "plan", "tune", "gate"]
+_STEPS: Mapping[str, StepName] = {"all": "run", "plan": "plan", "tune": "tune", "gate": "gate"}
 _TRUE, _FALSE = {"true", "1", "yes"}, {"false", "0", "no"}
-
-
-class Inputs(msgspec.Struct, frozen=True, kw_only=True):
-    """`budget` and `cache` are options of the command line, passed on as they are. The token has
-    no place in any text of this struct."""
-
-    stage: Stage
-    base: str
-    head: str
-    since_release: bool
-    out: Path
-    shard: str
-    shards: str
-    config: str
-    budget: tuple[str, ...]
-    cache: tuple[str, ...]
-    comment: bool
-    token: Secret
-
-
-class Secret:
-    """A text that never shows itself."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def reveal(self) -> str:
-        return self._text
-
-    def __bool__(self) -> bool:
-        return bool(self._text)
-
-    def __repr__(self) -> str:
-        return "***" if self._text else "''"
-
-
 _BUDGET = {"MINUTES": "--minutes", "USD": "--usd", "TRIALS": "--trials"}
 _CACHE = {"CACHE_URL": "--cache-url", "CACHE_ENDPOINT_URL": "--cache-endpoint-url"}
 
 
-def read_inputs(environment: Mapping[str, str]) -> Inputs:
+class _Inputs:
+    """The variables of the action's inputs, under the inputs' names."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+
+    def text(self, name: str) -> str:
+        return self._environment.get(f"TUNEGATE_{name}", "").strip()
+
+    def options(self, known: Mapping[str, str]) -> list[str]:
+        """`--name=value`, so that no value can be taken for an option."""
+        return [f"{option}={self.text(name)}" for name, option in known.items() if self.text(name)]
+
+    def is_true(self, name: str, default: str) -> bool:
+        """Raises ConfigError naming the input."""
+        text = self.text(name) or default
+        if text.lower() in _TRUE | _FALSE:
+            return text.lower() in _TRUE
+        shown = name.lower().replace("_", "-")
+        raise ConfigError(f'input {shown}: "{text}" is neither true nor false.')
+
+
+def read_request(environment: Mapping[str, str]) -> JobRequest:
     """Raises ConfigError naming the input."""
-
-    def value(name: str) -> str:
-        return environment.get(f"TUNEGATE_{name}", "").strip()
-
-    def options(known: Mapping[str, str]) -> tuple[str, ...]:
-        return tuple(f"{option}={value(name)}" for name, option in known.items() if value(name))
-
-    return Inputs(
-        stage=_stage(value("STAGE") or "all"),
-        base=value("BASE"),
-        head=value("HEAD"),
-        since_release=_boolean("since-release", value("SINCE_RELEASE") or "false"),
-        out=Path(value("OUT") or ".tunegate"),
-        shard=value("SHARD") or "0",
-        shards=value("SHARDS"),
-        config=value("CONFIG"),
-        budget=options(_BUDGET),
-        cache=options(_CACHE),
-        comment=_boolean("comment", value("COMMENT") or "true"),
-        token=Secret(value("GITHUB_TOKEN")),
+    inputs = _Inputs(environment)
+    step = _step(inputs.text("STAGE") or "all")
+    return JobRequest(
+        words=tuple(_words(step, inputs)),
+        step=step,
+        out=_out(inputs),
+        asked=AskedRevisions(
+            base=inputs.text("BASE"),
+            head=inputs.text("HEAD"),
+            since_release=inputs.is_true("SINCE_RELEASE", "false"),
+        ),
+        comment="always" if inputs.is_true("COMMENT", "true") else "never",
     )
 
 
-def _stage(text: str) -> Stage:
-    if text not in get_args(Stage):
-        message = f'input stage: "{text}" is not one of all, plan, tune, gate.'
+def _out(inputs: _Inputs) -> Path:
+    return Path(inputs.text("OUT") or ".tunegate")
+
+
+def _words(step: StepName, inputs: _Inputs) -> list[str]:
+    """A step gets only what it obeys: the plan settles the budget for the later ones."""
+    words = [step, f"--out={_out(inputs)}", *inputs.options({"CONFIG": "--config"})]
+    if step == "tune":
+        words.append(f"--shard={inputs.text('SHARD') or '0'}")
+    if step == "plan":
+        words += inputs.options({"SHARDS": "--shards"})
+    if step in PLANNING:
+        words += inputs.options(_BUDGET)
+    return words if step == "gate" else [*words, *inputs.options(_CACHE)]
+
+
+def _step(stage: str) -> StepName:
+    if stage not in _STEPS:
+        message = f'input stage: "{stage}" is not one of all, plan, tune, gate.'
         raise ConfigError(message)
-    return cast("Stage", text)
-
-
-def _boolean(name: str, text: str) -> bool:
-    if text.lower() in _TRUE:
-        return True
-    if text.lower() in _FALSE:
-        return False
-    message = f'input {name}: "{text}" is neither true nor false.'
-    raise ConfigError(message)
+    return _STEPS[stage]

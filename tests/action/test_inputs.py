@@ -4,35 +4,75 @@ from pathlib import Path
 
 import pytest
 
+from tunegate.ci_hosts.protocol import AskedRevisions
+from tunegate.cli.commands.tune import TuneOptions
+from tunegate.cli.parser import parse
+from tunegate.cli.shared_options import Options
 from tunegate.errors import ConfigError
-from tunegate_action.inputs import read_inputs
+from tunegate_action.inputs import read_request
+
+
+def options(environment: dict[str, str]) -> Options:
+    parsed = parse(read_request(environment).words)
+    assert parsed is not None
+    return parsed.options
 
 
 def test_nothing_set_is_the_whole_run_with_the_files_settings() -> None:
-    inputs = read_inputs({})
-    assert (inputs.stage, inputs.out, inputs.comment) == ("all", Path(".tunegate"), True)
-    assert (inputs.budget, inputs.cache) == ((), ())
+    request = read_request({})
+    assert (request.step, request.out, request.comment) == ("run", Path(".tunegate"), "always")
+    assert request.words == ("run", "--out=.tunegate")
+    assert request.asked == AskedRevisions()
 
 
 def test_limits_become_options_with_their_value_attached() -> None:
-    inputs = read_inputs({"TUNEGATE_USD": " 0.5 ", "TUNEGATE_CACHE_URL": "--out=x"})
-    assert (inputs.budget, inputs.cache) == (("--usd=0.5",), ("--cache-url=--out=x",))
+    request = read_request({"TUNEGATE_USD": " 0.5 ", "TUNEGATE_CACHE_URL": "--out=x"})
+    assert request.words[2:] == ("--usd=0.5", "--cache-url=--out=x")
 
 
-@pytest.mark.parametrize(("text", "value"), [("true", True), ("NO", False), ("1", True)])
-def test_a_boolean_arrives_as_a_word(text: str, value: bool) -> None:
-    assert read_inputs({"TUNEGATE_COMMENT": text}).comment is value
+def test_revisions_are_what_the_job_asks_for() -> None:
+    request = read_request({"TUNEGATE_BASE": "main", "TUNEGATE_SINCE_RELEASE": "true"})
+    assert request.asked == AskedRevisions(base="main", since_release=True)
+
+
+@pytest.mark.parametrize(("text", "when"), [("true", "always"), ("NO", "never"), ("1", "always")])
+def test_a_boolean_arrives_as_a_word(text: str, when: str) -> None:
+    assert read_request({"TUNEGATE_COMMENT": text}).comment == when
 
 
 @pytest.mark.parametrize(
-    ("name", "text"), [("TUNEGATE_STAGE", "build"), ("TUNEGATE_COMMENT", "perhaps")]
+    ("name", "text", "shown"),
+    [
+        ("STAGE", "build", 'input stage: "build"'),
+        ("COMMENT", "perhaps", 'input comment: "perhaps"'),
+        ("SINCE_RELEASE", "v1", 'input since-release: "v1"'),
+    ],
 )
-def test_a_bad_value_is_named(name: str, text: str) -> None:
-    with pytest.raises(ConfigError, match=text):
-        read_inputs({name: text})
+def test_a_bad_value_is_named_with_its_input(name: str, text: str, shown: str) -> None:
+    with pytest.raises(ConfigError, match=shown):
+        read_request({f"TUNEGATE_{name}": text})
 
 
-def test_the_token_never_shows_itself() -> None:
-    inputs = read_inputs({"TUNEGATE_GITHUB_TOKEN": "ghs_secret"})
-    assert "ghs_secret" not in repr(inputs) + str(inputs)
-    assert inputs.token.reveal() == "ghs_secret"
+def test_the_token_is_no_part_of_a_request() -> None:
+    assert "ghs_secret" not in repr(read_request({"TUNEGATE_GITHUB_TOKEN": "ghs_secret"}))
+
+
+def test_a_tuning_job_takes_its_shard() -> None:
+    given = {"TUNEGATE_STAGE": "tune", "TUNEGATE_SHARD": "3", "TUNEGATE_OUT": "o"}
+    found = options(given)
+    assert isinstance(found, TuneOptions)
+    assert (found.shard, found.settings.out) == (3, Path("o"))
+
+
+@pytest.mark.parametrize("stage", ["all", "plan", "tune", "gate"])
+def test_every_stage_understands_what_it_is_given_when_every_input_is_set(stage: str) -> None:
+    names = ("SHARD", "SHARDS", "MINUTES", "USD", "TRIALS")
+    found = options(
+        {
+            "TUNEGATE_STAGE": stage,
+            "TUNEGATE_CACHE_URL": "s3://bucket",
+            **{f"TUNEGATE_{name}": "2" for name in names},
+        }
+    ).settings
+    assert found.overrides.minutes == (2 if stage in {"all", "plan"} else None)
+    assert found.overrides.cache_url == (None if stage == "gate" else "s3://bucket")

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.action.test_comment import FakeGitHub
+from tests.plugin.ci_hosts.github.test_comment import FakeGitHub
 from tests.support.git_repository import Checkout, actions_checkout, new_repository
 from tests.support.small_onnx import conv_model
 

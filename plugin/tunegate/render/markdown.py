@@ -1,4 +1,4 @@
-"""The report as GitHub-flavoured Markdown: the pull request's comment and the step summary."""
+"""The report as Markdown: the comment on a pull request, and the summary of a job."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SHOWN_STEPS = 8
 def render(report: Report, *, limit_chars: int = 60_000) -> str:
     """The whole report in at most that many characters, cut at the end of a section.
 
-    GitHub refuses a comment of more than 65,536 characters.
+    A comment of more than 65,536 characters is refused.
     """
     sections = (
         _verdict(report),

@@ -55,7 +55,7 @@ def _for_finding(
         case "no-baseline":
             yield (
                 f"{_where(finding)} has nothing to be compared with: fetch more history "
-                "(fetch-depth: 0 in the checkout) or name a revision with --base."
+                "or name a revision with --base."
             )
         case "pass" | "new" | "waived":
             return

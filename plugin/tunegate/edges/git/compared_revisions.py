@@ -1,4 +1,4 @@
-"""Which two revisions to compare, for each event that CI knows and for a person at a shell."""
+"""Which two revisions to compare, for a person at a shell and where no event says it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tunegate.errors import (
     TunegateError,
 )
 
-REMEDY = "Check out with fetch-depth: 0, or fetch it before."
+REMEDY = "Check out the whole history, or fetch it before."
 DEEPENINGS = (50, 500)
 
 

@@ -1,10 +1,17 @@
-"""Base and head of the events of a CI: pull requests, pushes and merge queues."""
+"""Base and head of what can happen to a repository: pull requests, pushes and merge queues."""
 
 from __future__ import annotations
 
 from tunegate.artifacts.changes import Revisions
 from tunegate.edges.git.compared_revisions import DEEPENINGS, REMEDY, GitHistory, short
-from tunegate.edges.git.fetch import deepen, ensure_here, fetch_default_branch, is_shallow
+from tunegate.edges.git.fetch import (
+    deepen,
+    ensure_here,
+    fetch_branch,
+    fetch_default_branch,
+    is_commit_id,
+    is_shallow,
+)
 from tunegate.errors import EnvironmentUnfitError, NoBaselineError, RevisionError
 
 
@@ -25,7 +32,7 @@ class GitEvents(GitHistory):
         if not self._contains(parent, base_tip):
             message = (
                 f"the merge commit {head[:12]} is not of the base {base_tip[:12]} that the event "
-                f"names. Run the workflow again; an old pull request needs fetch-depth: 0."
+                f"names. Start it again; an old pull request needs the whole history."
             )
             raise RevisionError(message)
         return Revisions(base=parent, head=head, reason="first parent of the merge commit")
@@ -57,13 +64,30 @@ class GitEvents(GitHistory):
             )
             raise RevisionError(message)
 
-    def push_revisions(self, before: str, after: str) -> Revisions:
+    def merge_base_revisions(self, target: str) -> Revisions:
+        """Of what is checked out, against where it left this commit or branch of the remote, whose
+        rules judge."""
+        return self._from_merge_base(self._target(target), self.head())
+
+    def usual_revisions(self, default_branch: str) -> Revisions:
+        """Of what is checked out, against this default branch as the remote has it; '' is the one
+        that is found here."""
+        if not default_branch:
+            return self.revisions(None, None)
+        head, branch = self.head(), fetch_branch(self._git, default_branch)
+        if branch is None:
+            raise _unfetched(default_branch)
+        return self._against_branch(branch, head) or self._against_parent(
+            head, f"the head is on {short(branch)}"
+        )
+
+    def push_revisions(self, before: str, after: str, default_branch: str = "") -> Revisions:
         """The revisions of a push. A new branch has nothing before it;
         a forced push may have lost it."""
         head = self._commit(after, "--head")
         if set(before) != {"0"} and ensure_here(self._git, before):
             return Revisions(base=before, head=head, reason="the commit before the push")
-        branch = self._default_branch() or fetch_default_branch(self._git)
+        branch = self._branch_now(default_branch)
         is_new = set(before) == {"0"}
         why = "new branch" if is_new else f"{before[:12]} is gone (forced push)"
         if branch is None:
@@ -89,6 +113,21 @@ class GitEvents(GitHistory):
 
     # ---------------------------------------------------------------------------
 
+    def _branch_now(self, name: str) -> str | None:
+        """The default branch: of this name fetched, as a checkout that is used again has an old one."""
+        if name:
+            return fetch_branch(self._git, name)
+        return self._default_branch() or fetch_default_branch(self._git)
+
+    def _target(self, target: str) -> str:
+        """The commit. A branch is fetched. Raises EnvironmentUnfitError."""
+        if is_commit_id(target):
+            return target
+        ref = fetch_branch(self._git, target)
+        if ref is None:
+            raise _unfetched(target)
+        return self._commit(ref, "--base")
+
     def _from_merge_base(self, tip: str, head: str) -> Revisions:
         base = self._merge_base(tip, head) if ensure_here(self._git, tip) else None
         if base is None:
@@ -108,3 +147,7 @@ class GitEvents(GitHistory):
                 break
             deepen(self._git, commits, commit)
         return self._git.text(*line) is not None
+
+
+def _unfetched(branch: str) -> EnvironmentUnfitError:
+    return EnvironmentUnfitError(f"the branch {branch} could not be fetched. {REMEDY}")

@@ -18,9 +18,14 @@ _FETCH = (
 )
 
 
+def is_commit_id(text: str) -> bool:
+    """Whether it is a full id. Anything else git would take for a branch, or an option."""
+    return _COMMIT_ID.fullmatch(text) is not None
+
+
 def is_here(git: GitProcess, commit: str) -> bool:
-    """Anything but a full id is not: git would take a branch, or an option."""
-    if not _COMMIT_ID.fullmatch(commit):
+    """Whether it is a commit that this clone has."""
+    if not is_commit_id(commit):
         return False
     return git.output("cat-file", "-e", f"{commit}^{{commit}}") is not None
 
@@ -31,7 +36,7 @@ def is_shallow(git: GitProcess) -> bool:
 
 def ensure_here(git: GitProcess, commit: str) -> bool:
     """Whether the commit is here, once fetching it has been tried."""
-    if is_here(git, commit) or not _COMMIT_ID.fullmatch(commit):
+    if is_here(git, commit) or not is_commit_id(commit):
         return is_here(git, commit)
     # A depth would make a full clone shallow.
     depth = ("--depth=1",) if is_shallow(git) else ()
@@ -53,9 +58,16 @@ def fetch_default_branch(git: GitProcess) -> str | None:
     named = re.match(r"ref: refs/heads/(\S+)\tHEAD", said)
     if named is None:
         return None
-    ref = f"refs/remotes/origin/{named[1]}"
+    return fetch_branch(git, named[1])
+
+
+def fetch_branch(git: GitProcess, name: str) -> str | None:
+    """The full name here of a branch of the remote, as it is there now."""
+    if git.text("check-ref-format", f"refs/heads/{name}") is None:
+        return None
+    ref = f"refs/remotes/origin/{name}"
     depth = ("--depth=1",) if is_shallow(git) else ()
-    fetched = git.text(*_FETCH, *depth, "origin", f"+refs/heads/{named[1]}:{ref}")
+    fetched = git.text(*_FETCH, *depth, "origin", f"+refs/heads/{name}:{ref}")
     return None if fetched is None else ref
 
 

@@ -1,6 +1,6 @@
 """One user of a device at a time on this host, whoever they are: a lock of the kernel's on a file.
 
-GitHub's own concurrency groups know one repository; runners of several, and people, share a GPU.
+A CI's own concurrency groups know one repository; runners of several, and people, share a GPU.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 
 import msgspec
 
+from tunegate.ci_hosts.registry import run_address
 from tunegate.errors import EnvironmentUnfitError
 
 DIRECTORY = "TUNEGATE_LOCK_DIR"
@@ -57,7 +58,7 @@ def claim_on(uuid: str, *, wait_seconds: float, variables: Mapping[str, str] = o
     `TUNEGATE_LOCK_DIR` must be a directory of the host's."""
     usual = _USUAL if os.access(_USUAL, os.W_OK) else Path(tempfile.gettempdir())
     directory = Path(variables.get(DIRECTORY) or usual).absolute()
-    run = _run_of(variables)
+    run = run_address(variables)
     return Claim(uuid=uuid, directory=str(directory), wait_seconds=wait_seconds, run=run)
 
 
@@ -140,15 +141,3 @@ def _sign(file: int, claim: Claim) -> None:
     with contextlib.suppress(OSError):  # a full disk: the lock holds without a name
         os.ftruncate(file, 0)
         os.pwrite(file, msgspec.json.encode(holder), 0)
-
-
-def _run_of(variables: Mapping[str, str]) -> str:
-    """The address of the run, by what the CI says of the job."""
-    server, repository = variables.get("GITHUB_SERVER_URL"), variables.get("GITHUB_REPOSITORY")
-    number = variables.get("GITHUB_RUN_ID")
-    if server and repository and number:
-        return f"{server}/{repository}/actions/runs/{number}"
-    for name in ("CI_JOB_URL", "BUILDKITE_BUILD_URL", "BUILD_URL"):
-        if variables.get(name):
-            return variables[name]
-    return ""

@@ -132,6 +132,7 @@ def test_a_claim_means_the_same_place_in_every_process(
 def test_a_claim_says_whose_run_it_is(tmp_path: Path) -> None:
     variables = {
         "TUNEGATE_LOCK_DIR": str(tmp_path),
+        "GITHUB_ACTIONS": "true",
         "GITHUB_SERVER_URL": "https://github.com",
         "GITHUB_REPOSITORY": "a/b",
         "GITHUB_RUN_ID": "17",
@@ -139,5 +140,5 @@ def test_a_claim_says_whose_run_it_is(tmp_path: Path) -> None:
     made = claim_on("GPU-a/b", wait_seconds=3, variables=variables)
     assert made.run == "https://github.com/a/b/actions/runs/17"
     assert made.path == tmp_path / "tunegate-GPU-a_b.lock"
-    assert claim_on("x", wait_seconds=3, variables={"CI_JOB_URL": "u"}).run == "u"
+    assert claim_on("x", wait_seconds=3, variables={"BUILD_URL": "u"}).run == "u"
     assert claim_on("x", wait_seconds=3, variables={}).run == ""

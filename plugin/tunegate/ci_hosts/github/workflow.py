@@ -6,19 +6,21 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal, TextIO
+from typing import TextIO
+
+from tunegate.ci_hosts.protocol import Annotation
 
 SUMMARY_BYTES = 900 * 1024
 MAX_ANNOTATIONS = 10
 _MESSAGE_CHARACTERS = 4000
 
-Level = Literal["error", "warning", "notice"]
 
-
-def annotation(level: Level, title: str, text: str, *, file: str = "", line: int = 0) -> str:
+def command_of(annotation: Annotation) -> str:
     """One workflow command; shown beside the run, and at the line of the file where one is named."""
-    where = f"file={_property(file)},line={line}," if file and line else ""
-    return f"::{level} {where}title={_property(title)}::{_data(text[:_MESSAGE_CHARACTERS])}"
+    file, line = _property(annotation.file), annotation.line
+    where = f"file={file},line={line}," if file and line else ""
+    text = _data(annotation.text[:_MESSAGE_CHARACTERS])
+    return f"::{annotation.level} {where}title={_property(annotation.title)}::{text}"
 
 
 def output(name: str, value: str) -> str:

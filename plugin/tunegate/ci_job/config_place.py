@@ -14,12 +14,12 @@ _ABOUT = re.compile(
 """How edges/config/file.py begins its messages."""
 
 
-class Place(NamedTuple):
+class ConfigPlace(NamedTuple):
     file: str
     line: int
 
 
-def place_of(text: str, workspace: Path) -> Place | None:
+def place_of(text: str, workspace: Path) -> ConfigPlace | None:
     """None where the text is about no file of the workspace."""
     found = _ABOUT.match(text)
     if found is None:
@@ -30,7 +30,7 @@ def place_of(text: str, workspace: Path) -> Place | None:
         line = int(found["line"]) if found["line"] else _line_of_key(path, found["key"] or "")
     except (ValueError, OSError):
         return None
-    return Place(name.as_posix(), line)
+    return ConfigPlace(name.as_posix(), line)
 
 
 def _line_of_key(path: Path, key: str) -> int:

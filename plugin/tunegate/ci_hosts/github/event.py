@@ -1,6 +1,6 @@
-"""What this run's event means: which commits, how much trust, which pull request. Pure.
+"""What an event of GitHub means: which commits, how much trust, which pull request. Pure.
 
-What the table of `events.py` does not have, or what contradicts itself, is refused: a verdict is
+What the table of `event_table.py` does not have, or what contradicts itself, is refused: a verdict is
 never about commits that the event does not mean.
 """
 
@@ -12,10 +12,11 @@ from typing import Any
 
 import msgspec
 
+from tunegate.ci_hosts.comparison import MergeCommit, Push, Range, Usual
+from tunegate.ci_hosts.event_table import JudgedEvent, refusal
+from tunegate.ci_hosts.github.event_table import EVENTS
+from tunegate.ci_hosts.protocol import AskedRevisions, JobEvent
 from tunegate.errors import ConfigError
-from tunegate.revisions import Strategy
-from tunegate_action.events import EVENTS, Judged, Refused
-from tunegate_action.inputs import Inputs
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _GIVEN = "Or give the inputs base and head."
@@ -23,59 +24,41 @@ Payload = Mapping[str, Any]
 Environment = Mapping[str, str]
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """`first` and `second` are the two revisions that a strategy needs; `checked_out` is the commit
-    that must be checked out, '' where the strategy looks itself. `zone` is the part of the cache
-    that this event may write, None for none. `pull_request` is its number, `tip` its head commit."""
-
-    strategy: Strategy
-    first: str = ""
-    second: str = ""
-    checked_out: str = ""
-    zone: str | None = None
-    pull_request: int | None = None
-    tip: str = ""
-    repository: str = ""
-
-
-def read_event(environment: Environment, payload: Payload, inputs: Inputs) -> Event:
+def read_event(environment: Environment, payload: Payload, asked: AskedRevisions) -> JobEvent:
     """From GITHUB_* variables and the content of GITHUB_EVENT_PATH. Raises ConfigError for an event
     that is refused; whoever gives both base and head says what it means."""
     name = environment.get("GITHUB_EVENT_NAME", "")
     repository = environment.get("GITHUB_REPOSITORY", "")
-    if inputs.base and inputs.head:
-        return _given(payload, repository)
+    if asked.base and asked.head:
+        return _given(payload)
     row = EVENTS.get(name)
-    if not isinstance(row, Judged):
-        raise ConfigError(_refusal(name, row))
+    if not isinstance(row, JudgedEvent):
+        raise ConfigError(_refusal(name))
     named = _named(payload, "repository", "full_name") or repository
     if not repository or named != repository:
         raise _contradiction(f"the event is of {named or 'no repository'}, not of {repository}")
-    found = _READERS[name](environment, payload, inputs)
-    zone = None if inputs.head and found.zone == "main" else found.zone
-    return msgspec.structs.replace(found, repository=repository, zone=zone)
+    found = _READERS[name](environment, payload, asked)
+    zone = None if asked.head and found.zone == "main" else found.zone
+    return msgspec.structs.replace(found, zone=zone)
 
 
-def _refusal(name: str, row: Refused | None) -> str:
+def _refusal(name: str) -> str:
     if not name:
         return "GITHUB_EVENT_NAME is not set: no event says what to compare. " + _GIVEN
-    if row is None:
-        return f"event {name}: it is not one that tunegate knows. Use pull_request. {_GIVEN}"
-    return f"event {name} is refused: {row.reason}. {row.instead}"
+    return refusal(EVENTS, name, f"Use pull_request. {_GIVEN}")
 
 
-def _given(payload: Payload, repository: str) -> Event:
+def _given(payload: Payload) -> JobEvent:
     """Nothing is written to the cache: nobody has said whose commits these are."""
     number = _named(payload, "pull_request", "number")
-    return Event(
-        strategy="given",
+    return JobEvent(
+        comparison=Usual(),
         pull_request=number if isinstance(number, int) else None,
         tip=_text(payload, "pull_request", "head", "sha"),
-        repository=repository,
     )
 
 
-def _pull_request(environment: Environment, payload: Payload, inputs: Inputs) -> Event:
+def _pull_request(environment: Environment, payload: Payload, asked: AskedRevisions) -> JobEvent:
     number = _named(payload, "pull_request", "number")
     if not isinstance(number, int) or number < 1:
         raise _contradiction("it names no pull request")
@@ -86,64 +69,62 @@ def _pull_request(environment: Environment, payload: Payload, inputs: Inputs) ->
     repository = environment["GITHUB_REPOSITORY"]
     is_fork = _text(payload, "pull_request", "head", "repo", "full_name") != repository
     tip = _commit(payload, "pull_request", "head", "sha")
-    return Event(
-        strategy="merge-commit",
-        first=_commit(payload, "pull_request", "base", "sha"),
-        second=tip,
+    return JobEvent(
+        comparison=MergeCommit(
+            base_tip=_commit(payload, "pull_request", "base", "sha"), head_tip=tip
+        ),
         zone=None if is_fork else f"pr/{repository}/{number}",
         pull_request=number,
         tip=tip,
     )
 
 
-def _merge_group(environment: Environment, payload: Payload, inputs: Inputs) -> Event:
+def _merge_group(environment: Environment, payload: Payload, asked: AskedRevisions) -> JobEvent:
     head = _commit(payload, "merge_group", "head_sha")
-    return Event(
-        strategy="range",
-        first=_commit(payload, "merge_group", "base_sha"),
-        second=head,
+    return JobEvent(
+        comparison=Range(base=_commit(payload, "merge_group", "base_sha"), head=head),
         checked_out=head,
         zone=f"pr/{environment['GITHUB_REPOSITORY']}/queue",
     )
 
 
-def _push(environment: Environment, payload: Payload, inputs: Inputs) -> Event:
+def _push(environment: Environment, payload: Payload, asked: AskedRevisions) -> JobEvent:
     ref, after = _text(payload, "ref"), _text(payload, "after")
     if payload.get("deleted") is True or set(after) == {"0"}:
         raise ConfigError(f"event push: {ref} was deleted, there is nothing to check.")
     if not ref.startswith("refs/heads/"):
-        return _release(environment, payload, inputs)
+        return _release(environment, payload, asked)
     after = _commit(payload, "after")
-    return Event(
-        strategy="push",
-        first=_commit(payload, "before"),
-        second=after,
+    return JobEvent(
+        comparison=Push(before=_commit(payload, "before"), after=after),
         checked_out=after,
         zone=_zone_of_branch(environment, payload, ref),
     )
 
 
-def _release(environment: Environment, payload: Payload, inputs: Inputs) -> Event:
-    if not inputs.since_release and not inputs.base:
+def _release(environment: Environment, payload: Payload, asked: AskedRevisions) -> JobEvent:
+    if not asked.since_release and not asked.base:
         message = (
             "a tag says nothing of what to compare with. Set the input since-release to true, or "
             "give the input base."
         )
         raise ConfigError(message)
-    return Event(strategy="default", checked_out=_sha(environment))
+    return JobEvent(comparison=Usual(), checked_out=_sha(environment))
 
 
-def _schedule(environment: Environment, payload: Payload, inputs: Inputs) -> Event:
-    return Event(strategy="default", checked_out=_sha(environment), zone="main")
+def _schedule(environment: Environment, payload: Payload, asked: AskedRevisions) -> JobEvent:
+    return JobEvent(comparison=Usual(), checked_out=_sha(environment), zone="main")
 
 
-def _workflow_dispatch(environment: Environment, payload: Payload, inputs: Inputs) -> Event:
+def _workflow_dispatch(
+    environment: Environment, payload: Payload, asked: AskedRevisions
+) -> JobEvent:
     ref = environment.get("GITHUB_REF", "")
     zone = _zone_of_branch(environment, payload, ref)
-    return Event(strategy="default", checked_out=_sha(environment), zone=zone)
+    return JobEvent(comparison=Usual(), checked_out=_sha(environment), zone=zone)
 
 
-_READERS: Mapping[str, Callable[[Environment, Payload, Inputs], Event]] = {
+_READERS: Mapping[str, Callable[[Environment, Payload, AskedRevisions], JobEvent]] = {
     "pull_request": _pull_request,
     "merge_group": _merge_group,
     "push": _push,

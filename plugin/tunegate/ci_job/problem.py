@@ -1,4 +1,4 @@
-"""What ended a run without a verdict, as an annotation and a step summary. Pure.
+"""What ended a run without a verdict, as an annotation and a page. Pure.
 
 The text may quote a file of the pull request, and must show no secret.
 """
@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from tunegate_action.config_place import Place
-from tunegate_action.workflow import annotation
+from tunegate.ci_hosts.protocol import Annotation
+from tunegate.ci_job.config_place import ConfigPlace
 
 _SECRET_NAME = re.compile(r"TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|_KEY", re.IGNORECASE)
 _MIN_SECRET = 6
@@ -33,11 +33,11 @@ class Problem(msgspec.Struct, frozen=True):
 
     text: str
     exit_code: int
-    place: Place | None = None
+    place: ConfigPlace | None = None
 
-    def annotation(self) -> str:
+    def annotation(self) -> Annotation:
         file, line = self.place or ("", 0)
-        return annotation("error", "tunegate", self.text, file=file, line=line)
+        return Annotation(level="error", title="tunegate", text=self.text, file=file, line=line)
 
     def markdown(self) -> str:
         """Nothing in it is markup: whatever is quoted stays text."""
@@ -47,7 +47,7 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 def problem(
-    text: str, exit_code: int, environment: Mapping[str, str], place: Place | None = None
+    text: str, exit_code: int, environment: Mapping[str, str], place: ConfigPlace | None = None
 ) -> Problem:
     """Without the value of any variable that is named like a secret, and without what stands before
     the host of an address."""

@@ -5,15 +5,16 @@ import io
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunegate_action.workflow import annotation, commands_stopped, cut, output
+from tunegate.ci_hosts.github.workflow import command_of, commands_stopped, cut, output
+from tunegate.ci_hosts.protocol import Annotation
 
 
 @given(st.text())
 def test_an_annotation_is_one_line_whatever_is_in_it(text: str) -> None:
-    line = annotation("error", text, text)
+    line = command_of(Annotation(level="error", title=text, text=text, file=text, line=1))
     assert "\n" not in line
     assert "\r" not in line
-    assert line.startswith("::error title=")
+    assert line.startswith("::error ")
 
 
 @given(st.text())

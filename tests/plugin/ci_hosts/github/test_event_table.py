@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tunegate_action.events import EVENTS, as_markdown
+from tunegate.ci_hosts.event_table import as_markdown
+from tunegate.ci_hosts.github.event_table import EVENTS
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "github-action.md"
+PAGE = Path(__file__).resolve().parents[4] / "docs" / "github-action.md"
 OF_GITHUB = """
 branch_protection_rule check_run check_suite create delete deployment deployment_status discussion
 discussion_comment fork gollum image_version issue_comment issues label merge_group milestone
@@ -19,4 +20,4 @@ def test_the_table_has_every_event_of_github() -> None:
 
 
 def test_the_page_shows_the_table_as_it_is() -> None:
-    assert as_markdown() in PAGE.read_text()
+    assert as_markdown(EVENTS) in PAGE.read_text()

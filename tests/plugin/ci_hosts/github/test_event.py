@@ -4,24 +4,28 @@ from typing import Any
 
 import pytest
 
+from tunegate.ci_hosts.comparison import MergeCommit, Push, Range, Usual
+from tunegate.ci_hosts.event_table import JudgedEvent, RefusedEvent
+from tunegate.ci_hosts.github.event import read_event
+from tunegate.ci_hosts.github.event_table import EVENTS
+from tunegate.ci_hosts.protocol import AskedRevisions, JobEvent
 from tunegate.errors import ConfigError
-from tunegate_action.event import Event, read_event
-from tunegate_action.events import EVENTS, Judged, Refused
-from tunegate_action.inputs import read_inputs
 
 BASE, HEAD = "b" * 40, "a" * 40
 REPOSITORY = {"full_name": "acme/models", "default_branch": "trunk"}
 
 
-def event(name: str, payload: dict[str, Any], *, ref: str = "", **inputs: str) -> Event:
+def event(
+    name: str, payload: dict[str, Any], *, ref: str = "", asked: AskedRevisions | None = None
+) -> JobEvent:
     environment = {
         "GITHUB_EVENT_NAME": name,
         "GITHUB_REPOSITORY": "acme/models",
         "GITHUB_SHA": HEAD,
         "GITHUB_REF": ref,
     }
-    given = {f"TUNEGATE_{key.upper()}": value for key, value in inputs.items()}
-    return read_event(environment, {"repository": REPOSITORY, **payload}, read_inputs(given))
+    content = {"repository": REPOSITORY, **payload}
+    return read_event(environment, content, asked or AskedRevisions())
 
 
 def pull_request(head_repository: str | None = "acme/models", **more: object) -> dict[str, Any]:
@@ -44,8 +48,8 @@ def push(ref: str = "refs/heads/trunk", before: str = BASE, after: str = HEAD) -
 
 def test_a_pull_request_of_the_repository_writes_its_own_zone() -> None:
     found = event("pull_request", pull_request())
-    assert (found.strategy, found.zone) == ("merge-commit", "pr/acme/models/7")
-    assert (found.first, found.second, found.tip, found.pull_request) == (BASE, HEAD, HEAD, 7)
+    assert found.comparison == MergeCommit(base_tip=BASE, head_tip=HEAD)
+    assert (found.zone, found.tip, found.pull_request) == ("pr/acme/models/7", HEAD, 7)
 
 
 @pytest.mark.parametrize("head", ["mallory/models", None])
@@ -88,10 +92,8 @@ def test_a_payload_that_lacks_something_or_contradicts_the_job_is_refused(
 
 def test_a_push_to_the_default_branch_teaches_main() -> None:
     found = event("push", push())
-    assert (found.strategy, found.first, found.second, found.checked_out, found.zone) == (
-        *("push", BASE, HEAD, HEAD),
-        "main",
-    )
+    assert found.comparison == Push(before=BASE, after=HEAD)
+    assert (found.checked_out, found.zone) == (HEAD, "main")
 
 
 def test_a_push_to_another_branch_does_not() -> None:
@@ -112,19 +114,19 @@ def test_a_tag_is_compared_with_the_release_before_or_not_at_all(
 ) -> None:
     with pytest.raises(ConfigError, match="a tag says nothing of what to compare with"):
         event(name, payload)
-    found = event(name, payload, since_release="true")
-    assert (found.strategy, found.checked_out, found.zone) == ("default", HEAD, None)
+    found = event(name, payload, asked=AskedRevisions(since_release=True))
+    assert (found.comparison, found.checked_out, found.zone) == (Usual(), HEAD, None)
 
 
 def test_a_merge_queue_names_both_commits() -> None:
     found = event("merge_group", {"merge_group": {"base_sha": BASE, "head_sha": HEAD}})
-    assert (found.strategy, found.first, found.second) == ("range", BASE, HEAD)
+    assert found.comparison == Range(base=BASE, head=HEAD)
     assert (found.checked_out, found.zone) == (HEAD, "pr/acme/models/queue")
 
 
 def test_a_schedule_is_about_the_default_branch() -> None:
     found = event("schedule", {})
-    assert (found.strategy, found.checked_out, found.zone) == ("default", HEAD, "main")
+    assert (found.comparison, found.checked_out, found.zone) == (Usual(), HEAD, "main")
 
 
 @pytest.mark.parametrize(
@@ -143,11 +145,12 @@ def test_what_is_started_by_hand_may_write_what_a_push_to_its_branch_may(
 
 
 def test_a_head_that_somebody_gives_does_not_teach_main() -> None:
-    assert event("push", push(), head="c" * 40).zone is None
-    assert event("pull_request", pull_request(), head="c" * 40).zone == "pr/acme/models/7"
+    asked = AskedRevisions(head="c" * 40)
+    assert event("push", push(), asked=asked).zone is None
+    assert event("pull_request", pull_request(), asked=asked).zone == "pr/acme/models/7"
 
 
-REFUSED = [name for name, row in EVENTS.items() if isinstance(row, Refused)]
+REFUSED = [name for name, row in EVENTS.items() if isinstance(row, RefusedEvent)]
 
 
 @pytest.mark.parametrize("name", [*REFUSED, "", "invented"])
@@ -161,14 +164,14 @@ def test_an_event_that_compares_nothing_is_refused_with_what_to_use_instead(name
 def test_whoever_gives_both_revisions_says_what_an_event_means_and_writes_nothing(
     name: str,
 ) -> None:
-    found = event(name, pull_request(), base=BASE, head=HEAD)
-    assert (found.strategy, found.zone, found.tip) == ("given", None, HEAD)
+    found = event(name, pull_request(), asked=AskedRevisions(base=BASE, head=HEAD))
+    assert (found.zone, found.tip) == (None, HEAD)
     with pytest.raises(ConfigError):
-        event(name, pull_request(), head=HEAD)
+        event(name, pull_request(), asked=AskedRevisions(head=HEAD))
 
 
 def test_every_event_that_is_judged_can_be_read() -> None:
-    judged = {name for name, row in EVENTS.items() if isinstance(row, Judged)}
+    judged = {name for name, row in EVENTS.items() if isinstance(row, JudgedEvent)}
     assert judged == {
         *("pull_request", "merge_group", "push", "schedule", "workflow_dispatch", "release"),
     }

@@ -8,7 +8,7 @@ import pytest
 from tests.support.report_parts import finding, verdict
 from tunegate import artifact_io
 from tunegate.artifacts.verdicts import Status
-from tunegate_action.results import read_results, stamps
+from tunegate.ci_job.results import read_results, stamps
 
 
 def written(out: Path, status: Status, exit_code: int) -> None:

@@ -2,24 +2,25 @@ from __future__ import annotations
 
 import pytest
 
-from tunegate_action.config_place import Place
-from tunegate_action.problem import problem
+from tunegate.ci_hosts.github.workflow import command_of
+from tunegate.ci_job.config_place import ConfigPlace
+from tunegate.ci_job.problem import problem
 
 SECRETS = {"TUNEGATE_GITHUB_TOKEN": "ghs_abcdef", "AWS_SECRET_ACCESS_KEY": "ghs_abcdefgh"}
 
 
 def test_the_annotation_stands_at_the_place_that_the_text_is_about() -> None:
-    found = problem("tunegate.yaml: bad", 2, {}, Place("a b,c.yaml", 7))
-    assert found.annotation() == (
+    found = problem("tunegate.yaml: bad", 2, {}, ConfigPlace("a b,c.yaml", 7))
+    assert command_of(found.annotation()) == (
         "::error file=a b%2Cc.yaml,line=7,title=tunegate::tunegate.yaml: bad"
     )
-    assert problem("bad", 2, {}).annotation() == "::error title=tunegate::bad"
+    assert command_of(problem("bad", 2, {}).annotation()) == "::error title=tunegate::bad"
 
 
 @pytest.mark.parametrize("text", ["x ghs_abcdef y", "ghs_abcdefgh", "https://me:ghs_abcdef@host/p"])
 def test_no_value_of_a_variable_that_is_named_like_a_secret_is_shown(text: str) -> None:
     shown = problem(text, 2, SECRETS)
-    assert "ghs_" not in shown.annotation() + shown.markdown()
+    assert "ghs_" not in shown.annotation().text + shown.markdown()
     assert "***" in shown.text
 
 

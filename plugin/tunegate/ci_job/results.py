@@ -1,4 +1,4 @@
-"""What a run left in its output directory, as GitHub wants it."""
+"""What a job left in its output directory, as a CI is told of it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import msgspec
 from tunegate import artifact_io
 from tunegate.artifacts.changes import ChangeSet
 from tunegate.artifacts.verdicts import Finding, Verdict
+from tunegate.ci_hosts.protocol import Annotation, Level
 from tunegate.errors import PASS, ArtifactError
 from tunegate.regular_files import read_regular
 from tunegate.render.policy import described
-from tunegate_action.workflow import MAX_ANNOTATIONS, Level, annotation
 
-Artifact = TypeVar("Artifact", bound=msgspec.Struct)
+Written = TypeVar("Written", bound=msgspec.Struct)
 _FILES = ("verdict.json", "changes.json", "matrix.json", "report.md", "report.html")
 _EMPTY_MATRIX = '{"include": []}'
 _LEVELS: dict[str, Level] = {
@@ -43,7 +43,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     markdown: str
 
     def outputs(self) -> dict[str, str]:
-        """Short words and compact JSON: GitHub drops a long output that contains a secret's text."""
+        """Short words and compact JSON: a CI may drop a long output that contains a secret's text."""
         changed = [model.path for model in self.changes.models] if self.changes else []
         return {
             "verdict": self.status,
@@ -53,18 +53,17 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
             "changed": json.dumps(changed, ensure_ascii=False),
         }
 
-    def annotations(self) -> list[str]:
-        """The loosened rules and the findings that need somebody, the first few."""
+    def annotations(self) -> list[Annotation]:
+        """The loosened rules first, then the findings that need somebody."""
         if self.verdict is None:
             return []
         level: Level = "error" if self.verdict.policy_fails else "warning"
         policy = [
-            annotation(level, "tunegate: policy-change", described(change))
+            Annotation(level=level, title="tunegate: policy-change", text=described(change))
             for change in self.verdict.policy_changes
             if change.weakens
         ]
-        shown = [_annotation(f) for f in self.verdict.findings if f.status in _LEVELS]
-        return [*policy, *shown][:MAX_ANNOTATIONS]
+        return [*policy, *(_annotation(f) for f in self.verdict.findings if f.status in _LEVELS)]
 
 
 Stamps = Mapping[str, tuple[int, int]]
@@ -106,12 +105,15 @@ def _text(path: Path) -> str:
         return ""
 
 
-def _annotation(finding: Finding) -> str:
-    title = f"tunegate: {finding.model} on {finding.target}"
-    return annotation(_LEVELS[finding.status], title, f"{finding.status}: {finding.reason}")
+def _annotation(finding: Finding) -> Annotation:
+    return Annotation(
+        level=_LEVELS[finding.status],
+        title=f"tunegate: {finding.model} on {finding.target}",
+        text=f"{finding.status}: {finding.reason}",
+    )
 
 
-def _read(path: Path, kind: type[Artifact]) -> Artifact | None:
+def _read(path: Path, kind: type[Written]) -> Written | None:
     try:
         return artifact_io.read(path, kind)
     except ArtifactError:

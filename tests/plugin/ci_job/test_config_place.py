@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from tunegate.ci_job.config_place import ConfigPlace, place_of
 from tunegate.edges.config import file as config_file
 from tunegate.errors import ConfigError
-from tunegate_action.config_place import Place, place_of
 
 CONFIG = """\
 models:
@@ -34,7 +34,7 @@ def test_a_problem_of_the_configuration_has_a_line(
     path.write_text(CONFIG.format(margin=margin, pairs=pairs))
     with pytest.raises(ConfigError) as caught:
         config_file.load(path)
-    assert place_of(str(caught.value), tmp_path) == Place("ci/tunegate.yaml", line)
+    assert place_of(str(caught.value), tmp_path) == ConfigPlace("ci/tunegate.yaml", line)
 
 
 @pytest.mark.parametrize("text", ["no file", "/etc/tunegate.yaml: line 3: x", "gone.yaml: gate: x"])

@@ -11,9 +11,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tunegate_action.comment import MAX_CHARACTERS, marker, publish
-from tunegate_action.github import GitHub, GitHubRefusedError
-from tunegate_action.inputs import Secret
+from tunegate.ci_hosts.github.comment import MAX_CHARACTERS, Comments, marker
+from tunegate.ci_hosts.protocol import HostRefusedError
+from tunegate.ci_hosts.secret import Secret
 
 
 class FakeGitHub(ThreadingHTTPServer):
@@ -80,13 +80,13 @@ def server() -> Iterator[FakeGitHub]:
         made.shutdown()
 
 
-def client(server: FakeGitHub) -> GitHub:
-    return GitHub(server.url, "acme/models", Secret("ghs_secret"))
+def publish(server: FakeGitHub, name: str, text: str) -> None:
+    Comments(server.url, "acme/models", 7, Secret("ghs_secret")).publish(name, text)
 
 
 def test_the_first_report_is_created_and_the_next_updates_it(server: FakeGitHub) -> None:
-    publish(client(server), 7, ".tunegate", "first")
-    publish(client(server), 7, ".tunegate", "second")
+    publish(server, ".tunegate", "first")
+    publish(server, ".tunegate", "second")
     (comment,) = server.comments
     assert comment["body"] == f"{marker('.tunegate')}\nsecond"
 
@@ -94,30 +94,30 @@ def test_the_first_report_is_created_and_the_next_updates_it(server: FakeGitHub)
 def test_our_comment_is_found_behind_many_others(server: FakeGitHub) -> None:
     others = [{"id": n, "body": "x", "user": {"type": "User"}} for n in range(1, 251)]
     server.comments = [*others, {"id": 999, "body": marker("o") + "\nold", "user": {"type": "Bot"}}]
-    publish(client(server), 7, "o", "new")
+    publish(server, "o", "new")
     assert server.comments[-1]["body"].endswith("new")
     assert len(server.comments) == 251
 
 
 def test_a_marker_planted_by_a_person_is_not_ours(server: FakeGitHub) -> None:
     server.comments = [{"id": 1, "body": marker("o"), "user": {"type": "User"}}]
-    publish(client(server), 7, "o", "report")
+    publish(server, "o", "report")
     assert len(server.comments) == 2
 
 
 def test_a_comment_stays_within_githubs_limit(server: FakeGitHub) -> None:
-    publish(client(server), 7, "o", "x" * 100_000)
+    publish(server, "o", "x" * 100_000)
     assert len(server.comments[0]["body"]) == MAX_CHARACTERS
 
 
 @pytest.mark.parametrize("status", [403, 404, 422, 429, 500])
 def test_a_refusal_says_the_status_and_no_secret(server: FakeGitHub, status: int) -> None:
     server.refuse_with = status
-    with pytest.raises(GitHubRefusedError, match=f"GitHub answered {status}") as caught:
-        publish(client(server), 7, "o", "report")
+    with pytest.raises(HostRefusedError, match=f"GitHub answered {status}") as caught:
+        publish(server, "o", "report")
     assert "ghs_secret" not in str(caught.value)
 
 
 def test_a_server_that_is_not_there_is_a_refusal() -> None:
-    with pytest.raises(GitHubRefusedError, match="could not be asked"):
-        publish(GitHub("http://127.0.0.1:9", "a/b", Secret("t")), 7, "o", "report")
+    with pytest.raises(HostRefusedError, match="could not be asked"):
+        Comments("http://127.0.0.1:9", "a/b", 7, Secret("t")).publish("o", "report")

@@ -1,0 +1,90 @@
+"""GitHub Actions, in a job of it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from tunegate.ci_hosts.github.comment import Comments
+from tunegate.ci_hosts.github.event import read_event
+from tunegate.ci_hosts.github.workflow import (
+    MAX_ANNOTATIONS,
+    append,
+    command_of,
+    commands_stopped,
+    cut,
+    output,
+)
+from tunegate.ci_hosts.protocol import AskedRevisions, CiHost, JobEvent, JobReport, Links
+from tunegate.ci_hosts.secret import Secret
+from tunegate.errors import ConfigError
+
+
+class Host:
+    """By the variables and files that a runner gives to a job. Commands go to standard output."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+
+    @staticmethod
+    def is_here(environment: Mapping[str, str]) -> bool:
+        """Every job of GitHub's has this variable."""
+        return environment.get("GITHUB_ACTIONS") == "true"
+
+    def event(self, asked: AskedRevisions) -> JobEvent:
+        """Raises ConfigError."""
+        return read_event(self._environment, self._payload(), asked)
+
+    def links(self, out: Path) -> Links:
+        """Files are kept by a later step: nobody knows their address yet."""
+        server, repository = self._value("GITHUB_SERVER_URL"), self._value("GITHUB_REPOSITORY")
+        number = self._value("GITHUB_RUN_ID")
+        if not (server and repository and number):
+            return Links()
+        return Links(run=f"{server}/{repository}/actions/runs/{number}")
+
+    def literal_output(self) -> AbstractContextManager[None]:
+        """Names from a pull request may be printed meanwhile."""
+        return commands_stopped(sys.stdout)
+
+    def tell(self, report: JobReport) -> None:
+        """By workflow commands, and the runner's files for outputs and for the summary of the step."""
+        for name, value in report.outputs.items():
+            append(self._value("GITHUB_OUTPUT"), output(name, value))
+        for annotation in report.annotations[:MAX_ANNOTATIONS]:
+            sys.stdout.write(f"{command_of(annotation)}\n")
+        sys.stdout.flush()
+        if report.summary:
+            append(self._value("GITHUB_STEP_SUMMARY"), cut(report.summary))
+
+    def comment(self, event: JobEvent, name: str, markdown: str) -> None:
+        """Without a token the API is not called: the report is in the summary of the step."""
+        token = Secret(self._value("TUNEGATE_GITHUB_TOKEN").strip())
+        if not token or event.pull_request is None:
+            return
+        api = self._value("GITHUB_API_URL") or "https://api.github.com"
+        repository = self._value("GITHUB_REPOSITORY")
+        Comments(api, repository, event.pull_request, token).publish(name, markdown)
+
+    def _payload(self) -> Mapping[str, Any]:
+        """Raises ConfigError."""
+        path = self._value("GITHUB_EVENT_PATH")
+        try:
+            payload = json.loads(Path(path).read_text("utf-8")) if path else {}
+        except (OSError, ValueError, RecursionError) as error:
+            message = f"GITHUB_EVENT_PATH: {path} cannot be read ({error})."
+            raise ConfigError(message) from error
+        if not isinstance(payload, dict):
+            message = f"GITHUB_EVENT_PATH: {path} holds no event."
+            raise ConfigError(message)
+        return payload
+
+    def _value(self, name: str) -> str:
+        return self._environment.get(name, "")
+
+
+_: type[CiHost] = Host

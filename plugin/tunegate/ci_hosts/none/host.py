@@ -1,0 +1,63 @@
+"""No CI: what a job would be told stands in files beside the results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+import msgspec
+
+from tunegate.ci_hosts.comparison import Usual
+from tunegate.ci_hosts.host_files import write, write_json
+from tunegate.ci_hosts.protocol import (
+    AskedRevisions,
+    CiHost,
+    HostRefusedError,
+    JobEvent,
+    JobReport,
+    Links,
+)
+
+_ADDRESSES = ("BUILDKITE_BUILD_URL", "BUILD_URL")
+
+
+class Host:
+    """For a person at a shell, and for a CI that nobody has added yet."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+
+    @staticmethod
+    def is_here(environment: Mapping[str, str]) -> bool:
+        """It is taken where no other one is."""
+        return False
+
+    def event(self, asked: AskedRevisions) -> JobEvent:
+        """The usual revisions, and the cache that the configuration names."""
+        return JobEvent(comparison=Usual(), zone="")
+
+    def links(self, out: Path) -> Links:
+        """By variables in which other CIs say it."""
+        named = (self._environment.get(name, "") for name in _ADDRESSES)
+        return Links(run=next(filter(None, named), ""))
+
+    def literal_output(self) -> AbstractContextManager[None]:
+        """Nobody reads instructions out of what is printed."""
+        return nullcontext()
+
+    def tell(self, report: JobReport) -> None:
+        """Outputs and annotations as JSON, the summary as Markdown."""
+        if report.directory is None:
+            return
+        write_json(report.directory, "outputs.json", dict(report.outputs))
+        annotations = [msgspec.structs.asdict(each) for each in report.annotations]
+        write_json(report.directory, "annotations.json", annotations)
+        write(report.directory, "summary.md", report.summary)
+
+    def comment(self, event: JobEvent, name: str, markdown: str) -> None:
+        """There is nothing to comment on."""
+        raise HostRefusedError("no CI says which pull request this is")
+
+
+_: type[CiHost] = Host

@@ -1,0 +1,109 @@
+"""What a CI is to the product: where it says what a job compares, and where it is told what came out.
+
+A CI is added as a folder beside this file, or by a package of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Literal, Protocol
+
+import msgspec
+
+from tunegate.ci_hosts.comparison import Comparison
+
+Level = Literal["error", "warning", "notice"]
+
+
+class AskedRevisions(msgspec.Struct, frozen=True, kw_only=True):
+    """What the job itself names, as options or inputs: '' leaves it to the event."""
+
+    base: str = ""
+    head: str = ""
+    since_release: bool = False
+
+
+class JobEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """What a job is about. `comparison` says how base and head are found. `checked_out` is the commit
+    that must be checked out, '' where the comparison looks itself.
+
+    `zone` is the part of the cache that the job may write: None for none, '' for what the
+    configuration says. `pull_request` is the number of what can be commented on, `tip` the commit
+    that it is about.
+    """
+
+    comparison: Comparison
+    checked_out: str = ""
+    zone: str | None = None
+    pull_request: int | None = None
+    tip: str = ""
+
+
+class Links(msgspec.Struct, frozen=True, kw_only=True):
+    """Where people look at this job, and at the files that it keeps; '' where that is unknown."""
+
+    run: str = ""
+    report: str = ""
+
+
+class Annotation(msgspec.Struct, frozen=True, kw_only=True):
+    """One line that is shown beside the job, at a line of a file where it names one. The texts are
+    untrusted."""
+
+    level: Level
+    title: str
+    text: str
+    file: str = ""
+    line: int = 0
+
+
+class JobReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What a job says besides its exit code: outputs for later jobs, annotations with the most important
+    first, and a page in Markdown. `directory` is where files may be written, if anywhere."""
+
+    outputs: Mapping[str, str] = {}
+    annotations: Sequence[Annotation] = ()
+    summary: str = ""
+    directory: Path | None = None
+
+
+class CiHost(Protocol):
+    """One CI, in a job of it.
+
+    Event. `event` reads the environment, and files that this names. It asks nobody and starts
+    nothing. It raises ConfigError for an event that says no two commits, or that has more rights
+    than the code that it checks out.
+
+    Report. `tell` says what is in a report in the ways that the CI has, and leaves out what has none.
+    All texts in it come from the repository: none of them may be an instruction to the CI.
+
+    Comment. `comment` writes a text on the pull request of the event, or replaces what an earlier job
+    wrote there under this name. It raises HostRefusedError, and its text shows no secret.
+    """
+
+    def __init__(self, environment: Mapping[str, str]) -> None: ...
+
+    @staticmethod
+    def is_here(environment: Mapping[str, str]) -> bool:
+        """Whether a process with this environment is a job of this CI."""
+        ...
+
+    def event(self, asked: AskedRevisions) -> JobEvent: ...
+
+    def links(self, out: Path) -> Links:
+        """The addresses of this job, which keeps `out` among its files."""
+        ...
+
+    def literal_output(self) -> AbstractContextManager[None]:
+        """While it lasts, nothing that this process prints is an instruction to the CI."""
+        ...
+
+    def tell(self, report: JobReport) -> None: ...
+
+    def comment(self, event: JobEvent, name: str, markdown: str) -> None: ...
+
+
+class HostRefusedError(Exception):
+    """A CI did not do what was asked; the text says why, without any secret. It changes no verdict."""

@@ -1,0 +1,38 @@
+"""What an event decides, as words of a command line. Pure."""
+
+from __future__ import annotations
+
+from tunegate.artifacts.changes import Revisions
+from tunegate.ci_hosts.protocol import JobEvent
+from tunegate.ci_job.request import PLANNING, JobRequest
+
+
+def event_words(request: JobRequest, event: JobEvent, revisions: Revisions | None) -> list[str]:
+    """`--name=value` throughout, so that no value can be taken for an option.
+
+    A step gets only what it obeys: the later ones refuse a plan of other revisions, and the gate asks
+    no cache.
+    """
+    compared = _asked(request) if revisions is None else _found(revisions)
+    return compared if request.step == "gate" else [*compared, *_trust(event)]
+
+
+def _found(revisions: Revisions) -> list[str]:
+    base = [] if revisions.base is None else [f"--base={revisions.base}"]
+    policy = [f"--policy={revisions.policy}"] if revisions.policy else []
+    return [f"--head={revisions.head}", *base, *policy]
+
+
+def _asked(request: JobRequest) -> list[str]:
+    """A release before is found by the command, as its configuration says what tags are called."""
+    asked = request.asked
+    chooses = asked.since_release and request.step in PLANNING
+    head = [f"--head={asked.head}"] if asked.head else []
+    return ["--since-release", *head] if chooses else head
+
+
+def _trust(event: JobEvent) -> list[str]:
+    """Whoever may write no zone of the cache only reads, a fork for one."""
+    if event.zone is None:
+        return ["--cache-mode=ro"]
+    return [f"--zone={event.zone}"] if event.zone else []

@@ -1,0 +1,34 @@
+"""Telling a CI what came out, with a directory for its files where there is one of ours."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+import msgspec
+
+from tunegate.ci_hosts.protocol import CiHost, JobReport
+from tunegate.edges.output.directory import opened_output
+from tunegate.edges.output.owned_directory import is_marked_here
+from tunegate.errors import OutputError, OutputInUseError
+
+
+def told(host: CiHost, report: JobReport, out: Path) -> None:
+    """The files go to the directory of the results, if a command of ours has made it and no other run
+    is in it: what ended a job may be that the directory is somebody else's."""
+    with ExitStack() as stack:
+        directory = _entered(stack, out)
+        try:
+            host.tell(msgspec.structs.replace(report, directory=directory))
+        except OutputError as error:
+            sys.stderr.write(f"tunegate: {error}\n")
+
+
+def _entered(stack: ExitStack, out: Path) -> Path | None:
+    if not is_marked_here(out):
+        return None
+    try:
+        return stack.enter_context(opened_output(out, "ci")).path
+    except (OutputError, OutputInUseError):
+        return None

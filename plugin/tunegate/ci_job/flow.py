@@ -1,0 +1,111 @@
+"""A command in a job of a CI: its event says what is compared and what may be written, and the CI is told
+what came out. What a CI refuses never changes a verdict."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from tunegate.ci_hosts.protocol import (
+    Annotation,
+    CiHost,
+    HostRefusedError,
+    JobEvent,
+    JobReport,
+)
+from tunegate.ci_job.comment_text import with_links
+from tunegate.ci_job.config_place import place_of
+from tunegate.ci_job.event_words import event_words
+from tunegate.ci_job.files import told
+from tunegate.ci_job.problem import problem
+from tunegate.ci_job.request import JUDGING, JobRequest
+from tunegate.ci_job.results import Results, read_results, stamps
+from tunegate.ci_job.revisions import is_of_pull_request, job_revisions
+from tunegate.errors import BUG, FAIL, PASS, TunegateError
+
+Ended = tuple[int, str]
+"""An exit code, and what went wrong in one line that nobody has said yet."""
+
+
+def run_job(
+    host: CiHost,
+    environment: Mapping[str, str],
+    request: JobRequest,
+    carried_out: Callable[[Sequence[str]], Ended],
+) -> int:
+    """The exit code of the command line, which `carried_out` runs."""
+    try:
+        event = host.event(request.asked)
+        revisions = job_revisions(Path(), request, event)
+    except TunegateError as error:
+        return stopped(host, environment, request.out, str(error), error.exit_code)
+    if revisions is not None:
+        head, base = revisions.head[:12], revisions.base
+        sys.stderr.write(f"tunegate: head {head}, base {base} ({revisions.reason})\n")
+        sys.stderr.flush()
+    before = stamps(request.out)
+    with host.literal_output():
+        ended = carried_out([*request.words, *event_words(request, event, revisions)])
+    results = read_results(request.out, before, ended[0])
+    exit_code, said = _truthful(request, ended, results)
+    _report(host, request, event, results)
+    if said:
+        return stopped(host, environment, request.out, said, exit_code)
+    return exit_code
+
+
+def stopped(
+    host: CiHost, environment: Mapping[str, str], out: Path, text: str, exit_code: int
+) -> int:
+    """Says what went wrong where people look: beside the job, and in its summary."""
+    found = problem(text, exit_code, environment, place_of(text, Path()))
+    report = JobReport(
+        outputs={"verdict": "error"},
+        annotations=[found.annotation()],
+        summary=found.markdown(),
+    )
+    told(host, report, out)
+    return exit_code
+
+
+# ---------------------------------------------------------------------------
+
+
+def _truthful(request: JobRequest, ended: Ended, results: Results) -> Ended:
+    """A pass and a regression are let out only with the verdict that this run wrote."""
+    exit_code, _ = ended
+    is_judged = request.step in JUDGING
+    if exit_code not in {PASS, FAIL} or (exit_code == PASS and not is_judged):
+        return ended
+    if is_judged and results.verdict is not None:
+        return ended
+    return BUG, f"a bug of tunegate: exit code {exit_code} without a verdict"
+
+
+def _report(host: CiHost, request: JobRequest, event: JobEvent, results: Results) -> None:
+    report = JobReport(
+        outputs=results.outputs(),
+        annotations=results.annotations(),
+        summary=results.markdown,
+    )
+    told(host, report, request.out)
+    if not _is_commented(request, event, results):
+        return
+    text = with_links(results.markdown, host.links(request.out))
+    try:
+        host.comment(event, str(request.out), text)
+    except HostRefusedError as error:
+        refused = Annotation(
+            level="notice",
+            title="tunegate: no comment",
+            text=f"{error}: the report is in {request.out} instead",
+        )
+        host.tell(JobReport(annotations=[refused]))
+
+
+def _is_commented(request: JobRequest, event: JobEvent, results: Results) -> bool:
+    """Only on the pull request whose head or merge commit was judged."""
+    if request.comment == "never" or results.verdict is None or not results.markdown:
+        return False
+    return is_of_pull_request(Path(), results.verdict.revisions.head, event.tip)

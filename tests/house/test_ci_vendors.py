@@ -1,0 +1,33 @@
+"""What the product shares knows no CI by name: another one is added as a folder."""
+
+from __future__ import annotations
+
+import re
+
+from tests.house.sources import ROOT, name_of
+
+VENDOR = re.compile(r"(?i:git_?hub|octokit|git_?lab|fetch-depth)|\bCI_[A-Z]|\bGIT_DEPTH")
+SHARED = ROOT / "plugin" / "tunegate"
+HOSTS = SHARED / "ci_hosts"
+EXCEPTIONS = {
+    # The workflow that a repository starts with.
+    "plugin/tunegate/commands/init.py",
+    "plugin/tunegate/commands/workflow.yml",
+    # The address that every pointer of Git LFS begins with.
+    "plugin/tunegate/edges/models/finder.py",
+    "plugin/tunegate/edges/models/pointers.py",
+    # Gates of others, which this one is compared with.
+    "plugin/tunegate/gate/replay/peer_rules.py",
+    "plugin/tunegate/gate/replay/power.py",
+}
+
+
+def test_no_vendor_is_named_outside_of_its_folder() -> None:
+    naming = {
+        name_of(path)
+        for path in SHARED.rglob("*")
+        if path.suffix in {".py", ".yml", ".html", ".css", ".js"}
+        and not (HOSTS in path.parents and path.parent != HOSTS)
+        and VENDOR.search(path.read_text())
+    }
+    assert naming == EXCEPTIONS

@@ -1,0 +1,138 @@
+"""Answers of an API over real HTTP: none of them is trusted."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from tunegate.ci_hosts import rest_api
+from tunegate.ci_hosts.protocol import HostRefusedError
+from tunegate.ci_hosts.rest_api import RestApi
+
+TOKEN = "secret-of-the-api"
+Answer = Callable[["Handler"], None]
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    answer: Answer
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.asked: list[str] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        self.server.asked.append(f"{self.path} {self.headers['Token']}")
+        self.server.answer(self)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        return
+
+
+def answering(status: int, body: bytes, **headers: str) -> Answer:
+    def answer(to: Handler) -> None:
+        to.send_response(status)
+        for name, value in {"Content-Length": str(len(body)), **headers}.items():
+            to.send_header(name, value)
+        to.end_headers()
+        to.wfile.write(body)
+
+    return answer
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as made:
+        threading.Thread(target=made.serve_forever, daemon=True).start()
+        yield made
+        made.shutdown()
+
+
+def ask(server: Server, *, limit_seconds: float = 30.0) -> object:
+    headers = {"Token": TOKEN}
+    return RestApi("Acme", server.url, headers, limit_seconds=limit_seconds).ask("GET", "/a?b=c")
+
+
+def test_an_answer_is_json(server: Server) -> None:
+    server.answer = answering(200, b'{"a": [1]}')
+    assert ask(server) == {"a": [1]}
+    server.answer = answering(204, b"")
+    assert ask(server) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (answering(403, TOKEN.encode()), "Acme answered 403 to GET /a"),
+        (answering(200, b"<html>"), "Acme answered GET /a with no JSON"),
+        (answering(200, b"[" * 100_000), "Acme answered GET /a with no JSON"),
+        (lambda to: to.wfile.write(b"gibberish\r\n\r\n"), "could not be asked"),
+        (lambda to: None, "could not be asked"),
+    ],
+    ids=["a refusal", "a page", "nested", "gibberish", "nothing"],
+)
+def test_any_other_answer_is_a_refusal_without_a_secret(
+    server: Server, answer: Answer, said: str
+) -> None:
+    server.answer = answer
+    with pytest.raises(HostRefusedError, match=said) as caught:
+        ask(server)
+    assert TOKEN not in str(caught.value)
+    assert "b=c" not in str(caught.value)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_token_goes_to_no_other_address(server: Server, status: int) -> None:
+    with Server() as other:
+        server.answer = answering(status, b"", Location=f"{other.url}/elsewhere")
+        with pytest.raises(HostRefusedError, match=f"answered {status}"):
+            ask(server)
+        assert not other.asked
+    assert server.asked == [f"/a?b=c {TOKEN}"]
+
+
+def test_an_answer_that_never_ends_is_given_up(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def endless(to: Handler) -> None:
+        to.send_response(200)
+        to.end_headers()
+        while True:
+            to.wfile.write(b" ")
+            time.sleep(0.01)
+
+    server.answer = endless
+    began = time.monotonic()
+    with pytest.raises(HostRefusedError, match="did not answer GET /a in time"):
+        ask(server, limit_seconds=0.3)
+    assert time.monotonic() - began < 5
+    monkeypatch.setattr(rest_api, "_MAX_BYTES", 10)
+    with pytest.raises(HostRefusedError, match="with more than is read"):
+        ask(server)
+
+
+def test_the_time_is_that_of_all_answers_together(server: Server) -> None:
+    server.answer = answering(200, b"1")
+    api = RestApi("Acme", server.url, {}, limit_seconds=0.2)
+    assert api.ask("GET", "/") == 1
+    time.sleep(0.3)
+    with pytest.raises(HostRefusedError, match="in time"):
+        api.ask("GET", "/")
+
+
+@pytest.mark.parametrize("address", ["", "file:///etc/passwd", "ftp://127.0.0.1", "x"])
+def test_only_http_is_spoken(address: str) -> None:
+    with pytest.raises(HostRefusedError, match="no address"):
+        RestApi("Acme", address, {})

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tunegate.artifacts.changes import Revisions
+from tunegate.ci_hosts.comparison import Usual
+from tunegate.ci_hosts.protocol import AskedRevisions, JobEvent
+from tunegate.ci_job.event_words import event_words
+from tunegate.ci_job.request import JobRequest, StepName
+from tunegate.cli.parser import parse
+from tunegate.settings import Settings
+
+REVISIONS = Revisions(base="b" * 40, head="a" * 40)
+PULL = JobEvent(comparison=Usual(), zone="pr/o/r/7")
+STEPS: tuple[StepName, ...] = ("run", "plan", "tune", "gate")
+
+
+def settings(
+    step: StepName,
+    revisions: Revisions | None,
+    event: JobEvent = PULL,
+    asked: AskedRevisions | None = None,
+) -> Settings:
+    request = JobRequest(words=(step,), step=step, out=Path(), asked=asked or AskedRevisions())
+    parsed = parse([step, *event_words(request, event, revisions)])
+    assert parsed is not None
+    return parsed.options.settings
+
+
+def test_a_whole_run_takes_both_revisions_and_the_zone() -> None:
+    found = settings("run", REVISIONS)
+    assert (found.base, found.head) == ("b" * 40, "a" * 40)
+    assert found.overrides.zone == "pr/o/r/7"
+
+
+def test_every_step_names_the_policy_and_the_later_ones_refuse_a_plan_of_another() -> None:
+    behind = msgspec.structs.replace(REVISIONS, policy="c" * 40)
+    for step in STEPS:
+        assert settings(step, behind).policy == "c" * 40
+
+
+def test_a_fork_only_reads() -> None:
+    found = settings("run", REVISIONS, JobEvent(comparison=Usual(), zone=None))
+    assert (found.overrides.cache_mode, found.overrides.zone) == ("ro", None)
+
+
+def test_where_the_event_says_nothing_the_configuration_names_the_zone() -> None:
+    found = settings("run", REVISIONS, JobEvent(comparison=Usual(), zone=""))
+    assert (found.overrides.cache_mode, found.overrides.zone) == (None, None)
+
+
+@pytest.mark.parametrize("step", ["tune", "gate"])
+def test_a_later_job_refuses_a_plan_of_other_revisions(step: StepName) -> None:
+    found = settings(step, REVISIONS)
+    assert (found.base, found.head) == (REVISIONS.base, REVISIONS.head)
+    assert settings(step, None, asked=AskedRevisions(head="topic")).head == "topic"
+
+
+def test_since_a_release_the_command_finds_the_base() -> None:
+    asked = AskedRevisions(since_release=True, head="topic")
+    found = settings("run", None, asked=asked)
+    assert (found.since_release, found.base, found.head) == (True, None, "topic")
+    for step in ("tune", "gate"):
+        request = JobRequest(words=(), step=step, out=Path(), asked=asked)
+        assert "--since-release" not in event_words(request, PULL, None)
+
+
+def test_no_base_leaves_the_choice_to_the_command_only_when_there_is_none() -> None:
+    request = JobRequest(words=(), step="run", out=Path())
+    words = event_words(request, PULL, Revisions(base=None, head="a" * 40))
+    assert not [word for word in words if word.startswith("--base")]
