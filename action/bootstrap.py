@@ -85,10 +85,10 @@ def unsupported_machine() -> str:
     """Empty where the product runs. Its own file decides, from the action's checkout."""
     sys.path.insert(0, str(ROOT / "plugin"))
     try:
-        from tunegate.cli.supported_machine import this_machine, unsupported
+        from tunegate.cli.supported_machine import this_machine, why_unsupported
     finally:
         del sys.path[0]
-    return unsupported(this_machine())
+    return why_unsupported(this_machine())
 
 
 def explained(error: BaseException) -> tuple[str, int]:

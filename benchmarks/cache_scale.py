@@ -124,7 +124,7 @@ def fill(store: S3Store, records: int, tasks: int) -> int:
             TARGET,
             milliseconds=1_795_000_000_000 + number,
             writer="0" * 8,
-            digest=segment.digest(body),
+            digest=segment.segment_digest(body),
         )
         store.write(name.name, body)
         return len(body)
@@ -132,7 +132,7 @@ def fill(store: S3Store, records: int, tasks: int) -> int:
     with ThreadPoolExecutor(4) as pool:
         written = []
         for number in range(records // BATCH):
-            body = segment.pack([record(chance, tasks) for _ in range(BATCH)])
+            body = segment.pack_segment([record(chance, tasks) for _ in range(BATCH)])
             written.append(pool.submit(write, number, body))
         return sum(w.result() for w in written)
 

@@ -32,7 +32,7 @@ from tunegate.config import TargetConfig
 from tunegate.tuning.budget import budget_of
 from tunegate_cache.format.names import parse_segment
 from tunegate_cache.format.signing import TrustedKeys
-from tunegate_cache.protocol.segments_of_group import opened
+from tunegate_cache.protocol.segments_of_group import opened_segment
 from tunegate_cache.stores.files import FileStore
 
 TARGET = TargetConfig(name="cpu")
@@ -144,7 +144,7 @@ def trials_in(cache: Path) -> int:
     found = 0
     for name in map(parse_segment, store.names("ms1/")):
         if name is not None:
-            contents = opened(name, store.read(name.name), TrustedKeys())
+            contents = opened_segment(name, store.read(name.name), TrustedKeys())
             if not isinstance(contents, str):
                 found += sum(bool(record.template) for record in contents.records)
     return found

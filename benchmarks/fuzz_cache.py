@@ -24,7 +24,7 @@ from fuzz_cases import line_case, name_case, segment_case, values_case
 from tunegate_cache.format import names, segment
 from tunegate_cache.format import record_codec as wire
 from tunegate_cache.format.decisions import SamplingInstruction, SamplingKind, check_decisions
-from tunegate_cache.format.record_codec import Refused
+from tunegate_cache.format.record_codec import RefusedLine
 from tunegate_cache.format.validate import MAX_RECORD_BYTES, refusal, refusal_of_text
 
 MAX_MS = 100.0
@@ -54,20 +54,23 @@ class Tally:
 
 
 def check_line(line: bytes) -> str:
-    decoded = wire.decode(line)
-    if isinstance(decoded, Refused):
+    decoded = wire.decode_records(line)
+    if isinstance(decoded, RefusedLine):
         return decoded.reason
     require(refusal(decoded) is None, "an accepted record breaks a rule")
-    require(wire.decode(wire.encode(decoded)) == decoded, "an accepted record does not survive")
+    require(
+        wire.decode_records(wire.encode_record(decoded)) == decoded,
+        "an accepted record does not survive",
+    )
     return ""
 
 
 def check_segment(body: bytes, named: str) -> str:
     try:
-        contents = segment.unpack(body, named)
+        contents = segment.unpack_segment(body, named)
     except segment.CorruptSegmentError as error:
         return str(error)
-    require(segment.digest(body) == named, "a body of another name is used")
+    require(segment.segment_digest(body) == named, "a body of another name is used")
     require(all(refusal(record) is None for record in contents.records), "a bad record is used")
     return ""
 

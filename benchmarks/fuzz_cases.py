@@ -101,7 +101,7 @@ def valid_record(chance: random.Random) -> TuningRecord:
 
 
 def line_case(chance: random.Random) -> bytes:
-    line = wire.encode(valid_record(chance))
+    line = wire.encode_record(valid_record(chance))
     kind = chance.random()
     if kind < 0.05:
         return chance.randbytes(chance.randrange(300))
@@ -196,11 +196,11 @@ def segment_case(chance: random.Random) -> tuple[bytes, str]:
         lines = [line_case(chance) for _ in range(chance.randrange(9))]
         body = zstandard.ZstdCompressor(level=1).compress(b"\n".join(lines))
     else:
-        body = segment.pack([valid_record(chance) for _ in range(chance.randrange(9))])
-    named = segment.digest(body)
+        body = segment.pack_segment([valid_record(chance) for _ in range(chance.randrange(9))])
+    named = segment.segment_digest(body)
     if kind > 0.75:
         body = damaged(body, chance)
-        named = named if kind > 0.95 else segment.digest(body)
+        named = named if kind > 0.95 else segment.segment_digest(body)
     return body, named
 
 

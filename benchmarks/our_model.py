@@ -11,7 +11,7 @@ import msgspec
 
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
-from tunegate.artifacts.tasks import ResolvedTask, Source, TuningTask
+from tunegate.artifacts.tasks import ResolvedTask, ScheduleSource, TuningTask
 from tunegate.config import CacheConfig, Config, ModelConfig, TargetConfig
 from tunegate.edges.cache.shared_cache import SharedCache
 from tunegate.edges.metaschedule.versions import toolchain
@@ -113,7 +113,7 @@ def build(
     records: Mapping[WorkloadKey, Sequence[TuningRecord]],
     directory: Path,
 ) -> None:
-    sources: dict[WorkloadKey, Source] = {
+    sources: dict[WorkloadKey, ScheduleSource] = {
         key: "search" if its[0].key == key else "transfer" for key, its in records.items() if its
     }
     work = BuildJob(model=job, records=records, sources=sources, directory=directory)

@@ -35,7 +35,7 @@ from tunegate.edges.processes.child import Child
 from tunegate.edges.processes.memory_limit import memory_limit
 from tunegate.engine import tuner as tuner_module
 from tunegate.engine.protocol import Measured
-from tunegate.engine.workers.device_slots import Place, Slot
+from tunegate.engine.workers.device_slots import Placement, Slot
 from tunegate.engine.workers.worker_pool import WorkerPool
 from tunegate_cache.format.records import TuningRecord
 
@@ -62,7 +62,7 @@ class SleepingDevices:
 
     def pool(self) -> WorkerPool:
         places = [
-            Place(
+            Placement(
                 slots=(
                     Slot(
                         claim=Claim(
@@ -79,7 +79,7 @@ class SleepingDevices:
     def confirming_pool(self, threads: int) -> None:
         return None
 
-    def _begin(self, place: Place) -> Child[Measured]:
+    def _begin(self, place: Placement) -> Child[Measured]:
         variables = {"SECONDS_PER_CANDIDATE": str(self._seconds)}
         log = self._directory / "workers.log"
         memory = memory_limit(children=self._devices)

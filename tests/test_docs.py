@@ -50,7 +50,7 @@ COMMANDS = sorted(
 
 @pytest.mark.parametrize(("page", "text"), CONFIGS)
 def test_a_configuration_in_the_documentation_loads(page: str, text: str) -> None:
-    assert config_file.parse(text, page).models
+    assert config_file.parse_config(text, page).models
 
 
 def test_there_are_configurations_and_commands_to_test() -> None:

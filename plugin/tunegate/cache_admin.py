@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tunegate.config import CacheConfig, Config, ModelConfig
-from tunegate.edges.cache.shared_cache import open_store
+from tunegate.edges.cache.shared_cache import open_shared_store
 from tunegate.edges.cache.signing_key import signing_key
 from tunegate.edges.config import file as config_file
 from tunegate.edges.git.repository import GitRepository
@@ -51,7 +51,7 @@ def open_place(settings: Settings) -> CacheAdmin:
     return CacheAdmin(
         config=config,
         root=root,
-        store=open_store(config, root=root),
+        store=open_shared_store(config, root=root),
         keys=keys,
         signer=signing_key(),
     )
@@ -72,9 +72,9 @@ def _config(settings: Settings) -> tuple[CacheConfig, Path]:
         root = GitRepository(settings.repository).root
     except RevisionError:
         root = settings.repository
-    path = settings.config or root / config_file.NAME
+    path = settings.config or root / config_file.CONFIG_FILE
     if settings.config is not None or path.exists():
-        loaded = config_file.load(path)
+        loaded = config_file.load_config(path)
     else:
         loaded = Config(models=(ModelConfig(path="**"),))
     return overridden(loaded, settings.overrides).cache, root

@@ -31,7 +31,7 @@ from tunegate.stages.build import build
 from tunegate.stages.choose_runtime import choose_runtime
 from tunegate.stages.compare import compare
 from tunegate.stages.extract import extract
-from tunegate.stages.gate import decide
+from tunegate.stages.gate import decide_verdict
 from tunegate.stages.measure import Reference, measure
 from tunegate.stages.plan import plan
 from tunegate.stages.resolve import resolve
@@ -123,7 +123,7 @@ def judge(
     measured = _measured(tools, builds, references or {})
     artifact_io.write(out / "measurements.json", measured)
     comparisons = compare(measured, tools.rules.gate)
-    verdict = decide(comparisons, measured, changes, tally(planned, outcomes), tools.rules)
+    verdict = decide_verdict(comparisons, measured, changes, tally(planned, outcomes), tools.rules)
     verdict = msgspec.structs.replace(verdict, origin=_origin(tools, measured, planned))
     artifact_io.write(out / "verdict.json", verdict)
     return summarize(
@@ -191,7 +191,7 @@ def nothing_to_do(config: Config, changes: ChangeSet, out: Path) -> Report:
     """The report of a change that touches no model; no compiler is needed for it."""
     artifact_io.write(out / "changes.json", changes)
     rules = GateRules(gate=config.gate)
-    verdict = decide((), None, changes, tally(None, ()), rules)
+    verdict = decide_verdict((), None, changes, tally(None, ()), rules)
     verdict = msgspec.structs.replace(verdict, origin=VerdictOrigin(rules=rules_digest(rules)))
     artifact_io.write(out / "verdict.json", verdict)
     return summarize(verdict, changes=changes, plan=None, outcomes=(), run=None, comparisons=())

@@ -15,7 +15,7 @@ from tunegate.artifacts.measurements import Histogram, Launch
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.outlines import ModelOutline
 from tunegate.artifacts.plans import Shard
-from tunegate.artifacts.tasks import CacheUse, Source, TuningTask
+from tunegate.artifacts.tasks import CacheUse, ScheduleSource, TuningTask
 from tunegate.config import TargetConfig
 from tunegate.errors import ModelError
 from tunegate_cache.format.records import (
@@ -140,7 +140,7 @@ class BuildJob(msgspec.Struct, frozen=True, kw_only=True):
 
     model: ModelJob
     records: Mapping[WorkloadKey, Sequence[TuningRecord]]
-    sources: Mapping[WorkloadKey, Source]
+    sources: Mapping[WorkloadKey, ScheduleSource]
     directory: Path
 
 
@@ -217,7 +217,7 @@ class Tuner(Protocol):
         ...
 
 
-class Far(msgspec.Struct, frozen=True, kw_only=True):
+class ProbeThresholds(msgspec.Struct, frozen=True, kw_only=True):
     """Effects, ln(head / base) by medians and by means of blocks, from which a short look is not
     enough: the same process is looked at for longer."""
 
@@ -237,7 +237,7 @@ class Bench(Protocol):
     pair_seconds: float
 
     def launch(self, pairs: int) -> Launch: ...
-    def probes(self, count: int, far: Far) -> Generator[Launch]:
+    def probes(self, count: int, far: ProbeThresholds) -> Generator[Launch]:
         """Short looks at fresh processes of the head, one after the other, beside a base that is
         running. Raises MeasurementError."""
         ...

@@ -12,7 +12,7 @@ from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.policy_changes import PolicyChange
 from tunegate.config import Config
 from tunegate.edges.cache import snapshot_pins
-from tunegate.edges.cache.snapshot_pins import Pins, pins_at, read_pins
+from tunegate.edges.cache.snapshot_pins import SnapshotPins, pins_at, read_pins
 from tunegate.edges.clock import SystemClock, today
 from tunegate.edges.config import file as config_file
 from tunegate.edges.config.revision import FoundConfig, config_at, path_inside
@@ -36,7 +36,7 @@ class Review(msgspec.Struct, frozen=True, kw_only=True):
     changes: ChangeSet
     config: Config
     waivers: Waivers
-    pins: Pins
+    pins: SnapshotPins
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class Subject:
     root: Path
     commit: str
     waivers: Waivers = NO_WAIVERS
-    pins: Pins | None = None
+    pins: SnapshotPins | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,7 @@ class Project:
     @property
     def config(self) -> Config:
         """The checkout's, for commands without a base. Raises ConfigError where there is none."""
-        return self.own or config_file.load(self.config_path)
+        return self.own or config_file.load_config(self.config_path)
 
     def review(self, settings: Settings) -> Review:
         """Raises RevisionError, and ConfigError where neither side has a configuration."""
@@ -152,7 +152,7 @@ class Project:
     def _judged(self, changes: ChangeSet, before: FoundConfig) -> Review:
         own = self._own(changes.revisions, before) or before.config or self.config
         config = judging_config(before.config, own, changes, GitModelReader(self.repository))
-        config_file.check(config, f"{self.config_path}, with the rules of the base")
+        config_file.check_config(config, f"{self.config_path}, with the rules of the base")
         day = today(SystemClock())
         judge = changes.revisions.judged_by
         root = self.repository.root
@@ -170,7 +170,7 @@ class Project:
             return []
         return [
             PolicyChange(
-                key=snapshot_pins.NAME,
+                key=snapshot_pins.PINS_FILE,
                 old=_pinned(review.pins),
                 new=_pinned(own),
                 effect="changed",
@@ -222,11 +222,11 @@ class Project:
 def open_project(settings: Settings) -> Project:
     """Raises RevisionError where there is no repository, ConfigError for its configuration."""
     repository = GitRepository(settings.repository)
-    path = settings.config or repository.root / config_file.NAME
+    path = settings.config or repository.root / config_file.CONFIG_FILE
     inside = path_inside(repository.root, path)
     own = None
     if inside is None or path.exists():
-        own = overridden(config_file.load(path), settings.overrides)
+        own = overridden(config_file.load_config(path), settings.overrides)
     return Project(
         repository=repository,
         config_path=path,
@@ -236,14 +236,14 @@ def open_project(settings: Settings) -> Project:
     )
 
 
-def _pinned(pins: Pins) -> str:
+def _pinned(pins: SnapshotPins) -> str:
     shown = (f"{group.zone}/{group.target[:12]} {index[:12]}" for group, index in pins.items())
     return ", ".join(sorted(shown)) or "no pins"
 
 
 def _whole(path: str | None, old: str, new: str, *, counts_now: bool) -> PolicyChange:
     return PolicyChange(
-        key=path or config_file.NAME,
+        key=path or config_file.CONFIG_FILE,
         old=old,
         new=new,
         effect="changed" if counts_now else "loosened",

@@ -10,7 +10,7 @@ import msgspec
 from tunegate.config import BudgetConfig, CacheConfig, Config, GateConfig
 
 CacheMode = Literal["off", "ro", "rw"]
-Section = TypeVar("Section", bound=BudgetConfig | CacheConfig | GateConfig)
+_Section = TypeVar("_Section", bound=BudgetConfig | CacheConfig | GateConfig)
 
 
 class Overrides(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +66,6 @@ def overridden(config: Config, by: Overrides) -> Config:
     )
 
 
-def _replaced(section: Section, **values: object) -> Section:
+def _replaced(section: _Section, **values: object) -> _Section:
     given = {name: value for name, value in values.items() if value is not None}
     return msgspec.structs.replace(section, **given)

@@ -32,10 +32,10 @@ def read_waivers(
         fork = revisions.forked_at
         if fork and _text(repository, fork) == _text(repository, revisions.head):
             of_head = of_base  # the change has not touched the file
-        found = merged_waivers(of_base, of_head, waivers_file.NAME)
+        found = merged_waivers(of_base, of_head, waivers_file.WAIVERS_FILE)
     if revisions.base is None:
         return found
-    trailers = repository.trailers(revisions.base, revisions.head, waiver_trailers.KEY)
+    trailers = repository.trailers(revisions.base, revisions.head, waiver_trailers.WAIVER_TRAILER)
     return _with_trailers(found, trailers, today, do_count=gate.waiver_trailers)
 
 
@@ -67,13 +67,15 @@ def _filed_before(
 
 
 def _filed(repository: Repository, revision: str, today: datetime.date) -> tuple[Waiver, ...]:
-    return waivers_file.parse_waivers(_text(repository, revision), waivers_file.NAME, today)
+    return waivers_file.parse_waivers(_text(repository, revision), waivers_file.WAIVERS_FILE, today)
 
 
 def _text(repository: Repository, revision: str) -> str:
     try:
-        return repository.read(revision, waivers_file.NAME).decode() if revision else ""
+        return repository.read(revision, waivers_file.WAIVERS_FILE).decode() if revision else ""
     except RevisionError:
         return ""
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{waivers_file.NAME}: not UTF-8 ({error}). Save it as text.") from error
+        raise ConfigError(
+            f"{waivers_file.WAIVERS_FILE}: not UTF-8 ({error}). Save it as text."
+        ) from error

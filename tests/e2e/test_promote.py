@@ -14,7 +14,7 @@ from tunegate.edges.cache.shared_cache import SharedCache
 from tunegate_cache.format.names import parse_segment
 from tunegate_cache.format.records import TuningRecord
 from tunegate_cache.format.signing import TrustedKeys
-from tunegate_cache.protocol.segments_of_group import opened
+from tunegate_cache.protocol.segments_of_group import opened_segment
 from tunegate_cache.stores.files import FileStore
 
 pytestmark = pytest.mark.e2e
@@ -27,7 +27,7 @@ def records(workspace: Workspace, zone: str) -> list[TuningRecord]:
     found: list[TuningRecord] = []
     for name in map(parse_segment, store.names(f"ms1/z/{zone}/")):
         if name is not None:
-            contents = opened(name, store.read(name.name), TrustedKeys())
+            contents = opened_segment(name, store.read(name.name), TrustedKeys())
             assert not isinstance(contents, str)
             found += contents.records
     return found

@@ -33,7 +33,7 @@ from tunegate.edges.nvidia.state import state_of
 from tunegate.engine.protocol import Measure
 from tunegate.engine.record_origin import RecordOrigin
 from tunegate.engine.tuner import EngineTuner
-from tunegate.engine.workers.device_slots import Place
+from tunegate.engine.workers.device_slots import Placement
 from tunegate.errors import ModelError
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
@@ -162,7 +162,7 @@ def test_kernels_take_as_long_by_their_own_clock_as_by_events(tmp_path: Path) ->
         seed=1,
         repeats=5,
     )
-    place = Place(slots=(), limit_seconds=60.0, has_kernel_clock=True)
+    place = Placement(slots=(), limit_seconds=60.0, has_kernel_clock=True)
     by_events = worker.answer(asked)
     by_clock = worker.answer(msgspec.structs.replace(asked, place=place))
     assert (by_events.status, by_clock.status) == ("ok", "ok")

@@ -16,7 +16,7 @@ import tvm
 
 from tests.support.workload_corpus import primitive, workloads
 from tunegate.edges.metaschedule.workload import canonical_workload, is_reference
-from tunegate_cache.format.workload_digest import digest
+from tunegate_cache.format.workload_digest import workload_digest
 
 Graph = dict[str, Any]
 NARROW = {"int8", "uint8", "int16", "uint16"}
@@ -105,7 +105,7 @@ def test_a_thousand_mutants_are_all_other_workloads(graphs: dict[str, Graph]) ->
     chance = random.Random(1)
     tried = 0
     for name, graph in graphs.items():
-        original = digest(graph, is_reference)
+        original = workload_digest(graph, is_reference)
         for change in CHANGES:
             for _ in range(OF_EACH_KIND):
                 mutant = copy.deepcopy(graph)
@@ -113,13 +113,13 @@ def test_a_thousand_mutants_are_all_other_workloads(graphs: dict[str, Graph]) ->
                 if what is None:
                     break
                 tried += 1
-                changed = digest(mutant, is_reference)
+                changed = workload_digest(mutant, is_reference)
                 assert changed.workload != original.workload, f"{name}: {what}"
     assert tried >= WANTED
 
 
 def test_no_two_workloads_of_the_corpus_are_one(graphs: dict[str, Graph]) -> None:
-    digests = {digest(graph, is_reference).workload for graph in graphs.values()}
+    digests = {workload_digest(graph, is_reference).workload for graph in graphs.values()}
     assert len(digests) == len(graphs)
 
 
@@ -140,7 +140,7 @@ def test_names_and_where_code_stood_do_not_count(graphs: dict[str, Graph]) -> No
             if field is not None:
                 nodes.append({"type": "ffi.String", "data": f"other{number}"})
                 node["data"][field] = len(nodes) - 1
-        assert digest(renamed, is_reference) == digest(graph, is_reference)
+        assert workload_digest(renamed, is_reference) == workload_digest(graph, is_reference)
 
 
 def test_printing_and_parsing_keeps_the_workload() -> None:

@@ -36,7 +36,7 @@ Choices = st.lists(st.integers(0, 2**16), min_size=20, max_size=80)
 @pytest.fixture(autouse=True)
 def one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (group_reader, snapshot_reader, tuning_cache):
-        monkeypatch.setattr(module, "in_time", in_turn)
+        monkeypatch.setattr(module, "gather_with_deadline", in_turn)
 
 
 class Team:

@@ -10,7 +10,7 @@ import msgspec
 from tests.support.tuning_records import hexdigest, make_record
 from tunegate_cache.format import record_codec as wire
 
-GOOD = wire.encode(make_record())
+GOOD = wire.encode_record(make_record())
 PRAGMA = ["Annotate", ["l24", '"int f(void){return 1;}"'], ["pragma_import_c"], []]
 LOAD_IR = ["Annotate", ["l24", '"/tmp/x.ll"'], ["pragma_import_llvm"], []]
 WORKLOAD = ["7f3a", "AAAAAAAAAAB7Im5vZGVzIjogW119"]

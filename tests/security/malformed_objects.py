@@ -20,7 +20,7 @@ class CorruptBody(msgspec.Struct, frozen=True):
 
     @property
     def named(self) -> str:
-        return self.digest or segment.digest(self.body)
+        return self.digest or segment.segment_digest(self.body)
 
 
 def squeezed(text: bytes, *, level: int = 3, window_log: int = 0) -> bytes:
@@ -32,18 +32,18 @@ def squeezed(text: bytes, *, level: int = 3, window_log: int = 0) -> bytes:
     return compressor.compress(text) + compressor.flush()
 
 
-HONEST = segment.pack([make_record()])
-OTHER = segment.pack([make_record("other")])
+HONEST = segment.pack_segment([make_record()])
+OTHER = segment.pack_segment([make_record("other")])
 MEGABYTE = 1 << 20
 UNLIKE, BOMB, NO_DATA = "not what its name says", "more than is allowed", "not zstandard data"
 BODIES = {
-    "a body of another name": CorruptBody(OTHER, UNLIKE, segment.digest(HONEST)),
+    "a body of another name": CorruptBody(OTHER, UNLIKE, segment.segment_digest(HONEST)),
     "a changed bit": CorruptBody(
-        HONEST[:40] + bytes([HONEST[40] ^ 1]) + HONEST[41:], UNLIKE, segment.digest(HONEST)
+        HONEST[:40] + bytes([HONEST[40] ^ 1]) + HONEST[41:], UNLIKE, segment.segment_digest(HONEST)
     ),
-    "half a body": CorruptBody(HONEST[: len(HONEST) // 2], UNLIKE, segment.digest(HONEST)),
-    "no body": CorruptBody(b"", UNLIKE, segment.digest(HONEST)),
-    "a name in capitals": CorruptBody(HONEST, UNLIKE, segment.digest(HONEST).upper()),
+    "half a body": CorruptBody(HONEST[: len(HONEST) // 2], UNLIKE, segment.segment_digest(HONEST)),
+    "no body": CorruptBody(b"", UNLIKE, segment.segment_digest(HONEST)),
+    "a name in capitals": CorruptBody(HONEST, UNLIKE, segment.segment_digest(HONEST).upper()),
     "text that is not packed": CorruptBody(GOOD, NO_DATA),
     "a web page": CorruptBody(b"<html>503</html>", NO_DATA),
     "another kind of archive": CorruptBody(b"\x1f\x8b\x08\x00" + b"\0" * 20, NO_DATA),

@@ -16,7 +16,7 @@ from tests.support.tuning_records import TARGET, make_key, make_record, make_sha
 from tunegate_cache.format import names, segment
 from tunegate_cache.format import record_codec as wire
 from tunegate_cache.format.decisions import SamplingInstruction, check_decisions
-from tunegate_cache.format.record_codec import Refused
+from tunegate_cache.format.record_codec import RefusedLine
 from tunegate_cache.format.records import Decision, ExactHit, Miss, TuningRecord
 from tunegate_cache.format.segment import CorruptSegmentError
 from tunegate_cache.protocol.tuning_cache import TuningCache, Zones
@@ -32,7 +32,7 @@ TEMPLATE = (
 
 def cache_with(body: bytes, tmp_path: Path, digest: str = "") -> TuningCache:
     store = MemoryStore()
-    named = digest or segment.digest(body)
+    named = digest or segment.segment_digest(body)
     name = names.segment_name("main", TARGET, milliseconds=1, writer="0" * 8, digest=named)
     store.write(name.name, body)
     return TuningCache(
@@ -49,9 +49,9 @@ def cache_with(body: bytes, tmp_path: Path, digest: str = "") -> TuningCache:
 def test_a_malformed_line_is_refused_with_its_reason_and_soon(name: str) -> None:
     case = CORPUS[name]
     started = time.perf_counter()
-    decoded = wire.decode(case.line)
+    decoded = wire.decode_records(case.line)
     assert time.perf_counter() - started < SLOWEST_SECONDS
-    assert isinstance(decoded, Refused)
+    assert isinstance(decoded, RefusedLine)
     assert decoded.reason == case.reason
 
 
@@ -67,10 +67,10 @@ def test_a_run_counts_what_is_malformed_and_uses_what_is_good(name: str, tmp_pat
 
 @pytest.mark.parametrize("name", SMUGGLED)
 def test_nothing_but_the_known_fields_of_a_line_comes_through(name: str) -> None:
-    decoded = wire.decode(SMUGGLED[name])
+    decoded = wire.decode_records(SMUGGLED[name])
     assert decoded == make_record()
     assert isinstance(decoded, TuningRecord)
-    assert wire.encode(decoded) == GOOD
+    assert wire.encode_record(decoded) == GOOD
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_what_a_line_may_say_but_the_template_does_not_ask_is_refused(
     decisions: tuple[Decision, ...],
 ) -> None:
     record = make_record(decisions=decisions)
-    assert wire.decode(wire.encode(record)) == record
+    assert wire.decode_records(wire.encode_record(record)) == record
     assert check_decisions(decisions, TEMPLATE) is not None
 
 
@@ -107,7 +107,7 @@ def test_the_template_of_these_cases_takes_what_is_right() -> None:
 def test_a_malformed_body_is_a_corrupt_segment(name: str, tmp_path: Path) -> None:
     case = BODIES[name]
     with pytest.raises(CorruptSegmentError, match=case.message):
-        segment.unpack(case.body, case.named)
+        segment.unpack_segment(case.body, case.named)
     if case.named != case.named.lower():
         return  # such a name is not even parsed
     cache = cache_with(case.body, tmp_path, case.named)
@@ -117,7 +117,7 @@ def test_a_malformed_body_is_a_corrupt_segment(name: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", ODD_LINES)
 def test_an_odd_body_gives_good_records_and_counted_lines_only(name: str) -> None:
-    contents = segment.unpack(ODD_LINES[name], segment.digest(ODD_LINES[name]))
+    contents = segment.unpack_segment(ODD_LINES[name], segment.segment_digest(ODD_LINES[name]))
     assert set(contents.records) <= {make_record()}
     assert {refused.reason for refused in contents.refused} <= {"not a record"}
 

@@ -13,7 +13,7 @@ from tunegate_cache.format.revocation import Revocation
 from tunegate_cache.format.signing import Signer, TrustedKeys
 from tunegate_cache.maintenance.collection import Collection, collect
 from tunegate_cache.maintenance.compaction import Compaction, Compactor
-from tunegate_cache.protocol.rollback_guard import SeenHeads
+from tunegate_cache.protocol.rollback_guard import RollbackGuard
 from tunegate_cache.protocol.tuning_cache import Trust, TuningCache, Zones
 from tunegate_cache.protocol.write_ahead import WriteAhead
 from tunegate_cache.stores.memory import MemoryStore
@@ -31,7 +31,7 @@ class Place:
     ) -> None:
         self.store = MemoryStore()
         self._root, self._keys, self._signer = root, keys, signer
-        self.seen = SeenHeads()
+        self.seen = RollbackGuard()
         self.seconds = 1_000_000
 
     def cache(self, signer: Signer | None = None) -> TuningCache:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tunegate.gate.replay.recorded import Series, Times
+from tunegate.gate.replay.recorded import RecordedSeries, Times
 
 
 def make_times(
@@ -22,5 +22,5 @@ def make_times(
     return np.exp(process + block)
 
 
-def make_series(launches: int = 200, **changes: float) -> Series:
-    return Series("made up", make_times(launches, **changes), 2.0)  # type: ignore[arg-type]
+def make_series(launches: int = 200, **changes: float) -> RecordedSeries:
+    return RecordedSeries("made up", make_times(launches, **changes), 2.0)  # type: ignore[arg-type]

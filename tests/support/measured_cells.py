@@ -11,7 +11,7 @@ from tests.support.tuning_records import make_key
 from tunegate.artifacts.builds import Build, BuiltTask, Cell, CellBuilds
 from tunegate.artifacts.changes import ChangeSet, ModelChange, ModelVersion, Revisions
 from tunegate.artifacts.measurements import CellMeasurement, Launch, MeasurementRun
-from tunegate.artifacts.tasks import Source
+from tunegate.artifacts.tasks import ScheduleSource
 from tunegate.ports import Clock, Progress
 from tunegate.tools import RunContext
 from tunegate_cache.format.records import DeviceFingerprint
@@ -22,7 +22,7 @@ DEVICE = DeviceFingerprint(name="cpu", kind="cpu", units=2, memory_bytes=8)
 
 
 def make_task(
-    name: str, ms: float | None, *, rid: str = "r", source: Source = "search"
+    name: str, ms: float | None, *, rid: str = "r", source: ScheduleSource = "search"
 ) -> BuiltTask:
     return BuiltTask(key=make_key(name), name=name, weight=1, source=source, rid=rid, ms=ms)
 

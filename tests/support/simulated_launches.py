@@ -14,7 +14,7 @@ from tunegate.config import GateConfig
 from tunegate.gate.effect import launch_effect, launch_noise
 from tunegate.gate.histogram import STEP, histogram
 from tunegate.measuring.paired_launches import PairedLaunches, launch_until_decided
-from tunegate.ports import Far
+from tunegate.ports import ProbeThresholds
 
 Times = npt.NDArray[np.float64]
 """[launch, block pair, arm, inference] in milliseconds."""
@@ -84,7 +84,7 @@ class SimulatedBench:
         self.starts += 1
         return _scaled(last, *factors, self._noise.seconds)
 
-    def probes(self, count: int, far: Far) -> Generator[Launch]:
+    def probes(self, count: int, far: ProbeThresholds) -> Generator[Launch]:
         for number in range(count):
             analyses = self._next()
             base, head = self._scenario.factors(self.starts, self._chance)
@@ -131,7 +131,7 @@ def _gate(done: PairedLaunches, config: GateConfig) -> Gate:
     return Gate(outcome, seconds, len(done.launches), len(done.probes))
 
 
-def _is_far(probe: Launch, far: Far) -> bool:
+def _is_far(probe: Launch, far: ProbeThresholds) -> bool:
     return probe.effect >= far.by_median or (probe.mean_effect or 0.0) >= far.by_mean
 
 

@@ -69,13 +69,13 @@ class Place:
 
     def fill(self) -> None:
         for record in KNOWN:
-            body = segment.pack([record])
+            body = segment.pack_segment([record])
             name = names.segment_name(
                 self.zone,
                 record.key.target,
                 milliseconds=1,
                 writer="0" * 8,
-                digest=segment.digest(body),
+                digest=segment.segment_digest(body),
             )
             self.direct.write(name.name, body)
 
@@ -111,4 +111,4 @@ class Place:
 def _records(name: str, body: bytes) -> tuple[TuningRecord, ...]:
     parsed = names.parse_segment(name)
     assert parsed is not None
-    return segment.unpack(body, parsed.digest).records
+    return segment.unpack_segment(body, parsed.digest).records

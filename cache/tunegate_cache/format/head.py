@@ -74,7 +74,7 @@ class _Signed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     signature: str = ""
 
 
-def encode(head: Head, group: Group, signer: Signer | None) -> bytes:
+def encode_head(head: Head, group: Group, signer: Signer | None) -> bytes:
     body = msgspec.json.encode(head, order="deterministic")
     if signer is None:
         return msgspec.json.encode(_Signed(head=msgspec.Raw(body)))
@@ -84,7 +84,7 @@ def encode(head: Head, group: Group, signer: Signer | None) -> bytes:
     )
 
 
-def decode(body: bytes, group: Group, keys: TrustedKeys) -> Head:
+def decode_head(body: bytes, group: Group, keys: TrustedKeys) -> Head:
     """Raises CorruptHeadError."""
     try:
         envelope = msgspec.json.decode(body, type=_Signed)
@@ -103,7 +103,7 @@ def decode(body: bytes, group: Group, keys: TrustedKeys) -> Head:
     return head
 
 
-def digest(body: bytes) -> str:
+def head_digest(body: bytes) -> str:
     return hashlib.sha256(body).hexdigest()
 
 

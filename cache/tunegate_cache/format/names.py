@@ -16,14 +16,14 @@ from typing import Literal, cast
 
 import msgspec
 
-ROOT = "ms1"
+OBJECT_ROOT = "ms1"
 _TARGET_DIGITS = 16
 _MAX_ZONE = 120
 _MAX_NAME = 1024
 """S3 has no longer ones."""
 _ZONE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
 
-_GROUP = rf"{ROOT}/z/(?P<zone>{_ZONE.pattern})/g/(?P<target>[0-9a-f]{{{_TARGET_DIGITS}}})/"
+_GROUP = rf"{OBJECT_ROOT}/z/(?P<zone>{_ZONE.pattern})/g/(?P<target>[0-9a-f]{{{_TARGET_DIGITS}}})/"
 _CONTENT = re.compile(
     rf"{_GROUP}(?P<kind>pack|idx|cold)/(?P<digest>[0-9a-f]{{64}})\.(?P<ending>pack|idx|arc)"
 )
@@ -44,7 +44,7 @@ class Group(msgspec.Struct, frozen=True, order=True):
 
     @property
     def prefix(self) -> str:
-        return f"{ROOT}/z/{self.zone}/g/{self.target}/"
+        return f"{OBJECT_ROOT}/z/{self.zone}/g/{self.target}/"
 
     @property
     def head(self) -> str:
@@ -109,7 +109,7 @@ def zone_problem(zone: str) -> str | None:
 
 def segment_prefix(zone: str, target: str) -> str:
     """The prefix of all segments of a zone and a target key."""
-    return f"{ROOT}/z/{zone}/g/{target[:_TARGET_DIGITS]}/seg/"
+    return f"{OBJECT_ROOT}/z/{zone}/g/{target[:_TARGET_DIGITS]}/seg/"
 
 
 def segment_name(

@@ -18,7 +18,7 @@ _LEVEL = 9
 _NOBODY = b"-"
 
 
-class Block(msgspec.Struct, frozen=True, array_like=True):
+class PackBlock(msgspec.Struct, frozen=True, array_like=True):
     """The position of a block in its pack and the digest of its bytes: a part of
     a pack has no name to prove it."""
 
@@ -52,11 +52,11 @@ def blocks(
         yield names, _compressed(lines)
 
 
-def described(pack: int, start: int, body: bytes) -> Block:
-    return Block(pack, start, len(body), hashlib.sha256(body).digest())
+def describe_block(pack: int, start: int, body: bytes) -> PackBlock:
+    return PackBlock(pack, start, len(body), hashlib.sha256(body).digest())
 
 
-def records(body: bytes, block: Block) -> Iterator[StoredRecord]:
+def records(body: bytes, block: PackBlock) -> Iterator[StoredRecord]:
     """Raises CorruptBlockError; a line that is no usable record is left out."""
     if hashlib.sha256(body).digest() != block.digest:
         message = "a block is not what the index says"

@@ -20,7 +20,7 @@ from tunegate_cache.format.records import (
 from tunegate_cache.format.validate import MAX_RECORD_BYTES, refusal, refusal_of_text
 
 
-class Refused(msgspec.Struct, frozen=True):
+class RefusedLine(msgspec.Struct, frozen=True):
     """A line that is no usable record; `workload` says whose it was where that can be read."""
 
     reason: str
@@ -76,21 +76,21 @@ _lines = msgspec.json.Decoder(_Line)
 _owners = msgspec.json.Decoder(_Owner)
 
 
-def encode(record: TuningRecord) -> bytes:
+def encode_record(record: TuningRecord) -> bytes:
     return _encoder.encode(_line(record))
 
 
-def decode(text: bytes) -> TuningRecord | Refused:
+def decode_records(text: bytes) -> TuningRecord | RefusedLine:
     """A record that satisfies every rule, or why this line is none."""
     if len(text) > MAX_RECORD_BYTES:
-        return Refused("too large")
+        return RefusedLine("too large")
     try:
         record = _record(_lines.decode(text))
     except _NOT_A_RECORD:
-        return Refused("not a record", _owner(text))
+        return RefusedLine("not a record", _owner(text))
     # What this module wrote has no duplicate key, no depth and no foreign number in it.
-    reason = refusal(record) or (None if encode(record) == text else refusal_of_text(text))
-    return record if reason is None else Refused(reason, record.key.workload)
+    reason = refusal(record) or (None if encode_record(record) == text else refusal_of_text(text))
+    return record if reason is None else RefusedLine(reason, record.key.workload)
 
 
 def _owner(text: bytes) -> str:

@@ -13,7 +13,7 @@ import msgspec
 import zstandard
 
 from tunegate_cache.format import record_codec as wire
-from tunegate_cache.format.record_codec import Refused
+from tunegate_cache.format.record_codec import RefusedLine
 from tunegate_cache.format.records import TuningRecord
 from tunegate_cache.format.signing import KEY_ID_BYTES, SIGNATURE_BYTES, Signature
 
@@ -40,11 +40,11 @@ class StoredRecord(msgspec.Struct, frozen=True):
     signer: str = ""
 
 
-class Contents(msgspec.Struct, frozen=True):
+class SegmentContents(msgspec.Struct, frozen=True):
     """The usable records of a segment, and what became of the other lines."""
 
     stored: tuple[StoredRecord, ...]
-    refused: tuple[Refused, ...]
+    refused: tuple[RefusedLine, ...]
 
     @property
     def records(self) -> tuple[TuningRecord, ...]:
@@ -55,9 +55,9 @@ class CorruptSegmentError(Exception):
     """The bytes are not what their name says, or not a segment at all."""
 
 
-def pack(records: Sequence[TuningRecord]) -> bytes:
+def pack_segment(records: Sequence[TuningRecord]) -> bytes:
     """The body of a segment. Equal records in equal order give equal bytes."""
-    text = b"\n".join(wire.encode(record) for record in records)
+    text = b"\n".join(wire.encode_record(record) for record in records)
     return zstandard.ZstdCompressor(level=_LEVEL).compress(text)
 
 
@@ -66,7 +66,7 @@ def batches(records: Sequence[TuningRecord]) -> Iterator[tuple[TuningRecord, ...
     batch: list[TuningRecord] = []
     size = 0
     for record in records:
-        line_bytes = len(wire.encode(record)) + 1
+        line_bytes = len(wire.encode_record(record)) + 1
         if batch and size + line_bytes > _SMALL:
             yield tuple(batch)
             batch, size = [], 0
@@ -76,7 +76,7 @@ def batches(records: Sequence[TuningRecord]) -> Iterator[tuple[TuningRecord, ...
         yield tuple(batch)
 
 
-def digest(body: bytes) -> str:
+def segment_digest(body: bytes) -> str:
     """Digest of the content, whoever signed it."""
     return hashlib.sha256(without_signature(body)).hexdigest()
 
@@ -97,19 +97,19 @@ def signature_of(body: bytes) -> Signature | None:
     return Signature(body[start : start + KEY_ID_BYTES].hex(), body[start + KEY_ID_BYTES :])
 
 
-def unpack(body: bytes, expected_digest: str) -> Contents:
+def unpack_segment(body: bytes, expected_digest: str) -> SegmentContents:
     """Raises CorruptSegmentError; a bad line inside a good segment costs that line only."""
     parsed = list(lines(body, expected_digest))
-    return Contents(
+    return SegmentContents(
         stored=tuple(line for line in parsed if isinstance(line, StoredRecord)),
-        refused=tuple(line for line in parsed if isinstance(line, Refused)),
+        refused=tuple(line for line in parsed if isinstance(line, RefusedLine)),
     )
 
 
-def lines(body: bytes, expected_digest: str) -> Iterator[StoredRecord | Refused]:
+def lines(body: bytes, expected_digest: str) -> Iterator[StoredRecord | RefusedLine]:
     """The same one by one, for who has little time: lines made to be slow take seconds. Raises
     CorruptSegmentError at once."""
-    if digest(body) != expected_digest:
+    if segment_digest(body) != expected_digest:
         message = "the content is not what its name says"
         raise CorruptSegmentError(message)
     text = decompress(body)
@@ -121,10 +121,10 @@ def lines(body: bytes, expected_digest: str) -> Iterator[StoredRecord | Refused]
     return (stored(line, signer) for line in text.split(b"\n") if line)
 
 
-def stored(line: bytes, signer: str) -> StoredRecord | Refused:
+def stored(line: bytes, signer: str) -> StoredRecord | RefusedLine:
     """A line of JSON as a record."""
-    decoded = wire.decode(line)
-    return decoded if isinstance(decoded, Refused) else StoredRecord(decoded, line, signer)
+    decoded = wire.decode_records(line)
+    return decoded if isinstance(decoded, RefusedLine) else StoredRecord(decoded, line, signer)
 
 
 def _is_signed(body: bytes) -> bool:

@@ -10,7 +10,7 @@ import zstandard
 
 from tunegate_cache.format import segment
 from tunegate_cache.format.nearest import nearest
-from tunegate_cache.format.pack import Block
+from tunegate_cache.format.pack import PackBlock
 from tunegate_cache.format.records import WorkloadShape
 
 _LEVEL = 9
@@ -41,7 +41,7 @@ class SnapshotIndex(msgspec.Struct, frozen=True, kw_only=True):
     v: int = _VERSION
     serial: int
     packs: tuple[str, ...]
-    blocks: tuple[Block, ...]
+    blocks: tuple[PackBlock, ...]
     rows: tuple[Row, ...]
     skeletons: dict[str, tuple[Member, ...]]
 
@@ -56,11 +56,11 @@ class SnapshotIndex(msgspec.Struct, frozen=True, kw_only=True):
         return [workload for _, workload in nearest(shape.extents, candidates)]
 
 
-def encode(index: SnapshotIndex) -> bytes:
+def encode_index(index: SnapshotIndex) -> bytes:
     return zstandard.ZstdCompressor(level=_LEVEL).compress(msgspec.msgpack.encode(index))
 
 
-def decode(body: bytes, digest: str) -> SnapshotIndex:
+def decode_index(body: bytes, digest: str) -> SnapshotIndex:
     """Raises CorruptIndexError."""
     if hashlib.sha256(body).hexdigest() != digest:
         message = "the content is not what its name says"

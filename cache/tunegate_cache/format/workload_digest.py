@@ -49,7 +49,7 @@ class _Extent(msgspec.Struct, frozen=True):
     value: int
 
 
-def digest(graph: Mapping[str, Any], is_reference: IsReference) -> WorkloadIdentity:
+def workload_digest(graph: Mapping[str, Any], is_reference: IsReference) -> WorkloadIdentity:
     """Walk the graph once and digest it with and without its extents. Raises ValueError for a
     graph whose walk does not end."""
     workload, skeleton = hashlib.sha256(_WORKLOAD), hashlib.sha256(_SKELETON)

@@ -73,7 +73,7 @@ def _archived_segments(
             return
         try:
             for name, body in archived(store, group, digest):
-                if name.file in wanted and segment.digest(body) == name.digest:
+                if name.file in wanted and segment.segment_digest(body) == name.digest:
                     yield wanted.pop(name.file)
         except archive.CorruptArchiveError as error:
             problems.append(f"archive {digest[:16]}: {error}")

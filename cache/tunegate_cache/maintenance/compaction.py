@@ -22,7 +22,7 @@ from tunegate_cache.format.signing import Signer, TrustedKeys
 from tunegate_cache.protocol import archive, group_state
 from tunegate_cache.protocol.group_state import CurrentHead, Listing
 from tunegate_cache.protocol.hot_records import HotRecords
-from tunegate_cache.protocol.segments_of_group import archived, opened
+from tunegate_cache.protocol.segments_of_group import archived, opened_segment
 from tunegate_cache.protocol.snapshot_records import snapshot_records
 from tunegate_cache.protocol.snapshot_writer import write_content, write_snapshot
 from tunegate_cache.stores.store import MaintainedStore, ObjectNotFoundError, PointerMovedError
@@ -157,7 +157,7 @@ class Compactor:
     def _add_segment(
         self, hot: HotRecords, name: SegmentName, body: bytes, revoked: tuple[Revocation, ...]
     ) -> bool:
-        contents = opened(name, body, self._keys)
+        contents = opened_segment(name, body, self._keys)
         if isinstance(contents, str):
             self._problems.append(f"segment {name.file}: {contents}")
             return False
@@ -175,16 +175,18 @@ class Compactor:
         for name, body in self._bodies(sorted(fresh, key=lambda segment: segment.file)):
             if not self._add_segment(hot, name, body, revoked):
                 continue
-            if batch and size + len(body) > archive.MAX_BYTES:
+            if batch and size + len(body) > archive.MAX_ARCHIVE_BYTES:
                 archives.append(
-                    write_content(self._store, self._group, "cold", archive.pack(batch))
+                    write_content(self._store, self._group, "cold", archive.pack_archive(batch))
                 )
                 batch, size = [], 0
             batch.append((name, body))
             size += len(body)
             gathered.append(name.file)
         if batch:
-            archives.append(write_content(self._store, self._group, "cold", archive.pack(batch)))
+            archives.append(
+                write_content(self._store, self._group, "cold", archive.pack_archive(batch))
+            )
         return archives, gathered
 
     def _bodies(self, fresh: Sequence[SegmentName]) -> Iterator[tuple[SegmentName, bytes]]:
@@ -228,7 +230,7 @@ class Compactor:
             kept=heads.kept_for_pins((*old.kept, old.snapshot), now) if old else (),
         )
         head = msgspec.structs.replace(head, unreferenced=self._unreferenced(listing, head, old))
-        body = heads.encode(head, self._group, self._signer)
+        body = heads.encode_head(head, self._group, self._signer)
         try:
             self._store.move_pointer(self._group.head, body, current.tag)
         except PointerMovedError:

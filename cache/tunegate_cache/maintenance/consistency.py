@@ -13,7 +13,7 @@ from tunegate_cache.format.names import Group, SegmentName
 from tunegate_cache.format.signing import TrustedKeys
 from tunegate_cache.protocol import archive, group_state
 from tunegate_cache.protocol.group_state import Listing
-from tunegate_cache.protocol.segments_of_group import archived, opened
+from tunegate_cache.protocol.segments_of_group import archived, opened_segment
 from tunegate_cache.protocol.snapshot_records import snapshot_records
 from tunegate_cache.stores.store import MaintainedStore, ObjectNotFoundError
 
@@ -93,7 +93,7 @@ def _segment_flaws(
     store: MaintainedStore, group: Group, name: SegmentName, keys: TrustedKeys
 ) -> Iterator[Flaw]:
     try:
-        contents = opened(name, store.read(name.name), keys)
+        contents = opened_segment(name, store.read(name.name), keys)
     except ObjectNotFoundError:
         return  # collected since it was listed
     if isinstance(contents, str):

@@ -14,7 +14,7 @@ from tunegate_cache.format.records import WorkloadKey, WorkloadShape
 from tunegate_cache.format.signing import TrustedKeys
 from tunegate_cache.format.snapshot_index import CorruptIndexError
 from tunegate_cache.protocol import group_state
-from tunegate_cache.protocol.segments_of_group import opened
+from tunegate_cache.protocol.segments_of_group import opened_segment
 from tunegate_cache.protocol.snapshot_records import read_index
 from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore
 
@@ -111,10 +111,10 @@ def _known(store: ObjectStore, group: Group, keys: TrustedKeys) -> _Known:
         if name.file in covered:
             continue
         try:
-            contents = opened(name, store.read(name.name), keys)
+            contents = opened_segment(name, store.read(name.name), keys)
         except ObjectNotFoundError:
             continue  # collected since it was listed
-        if isinstance(contents, segment.Contents):
+        if isinstance(contents, segment.SegmentContents):
             _add_records(known, contents)
     return known
 
@@ -133,7 +133,7 @@ def _add_index(known: _Known, store: ObjectStore, digest: str) -> None:
             known.shapes[workload] = WorkloadShape(skeleton, member.extents)
 
 
-def _add_records(known: _Known, contents: segment.Contents) -> None:
+def _add_records(known: _Known, contents: segment.SegmentContents) -> None:
     for record in contents.records:
         workload, is_ok = record.key.workload, record.status == "ok"
         known.workloads[workload] = known.workloads.get(workload, False) or is_ok

@@ -90,7 +90,7 @@ class _Count:
         try:
             body = self._store.read(name)
             self._bytes += len(body)
-            contents = segment.unpack(body, digest)
+            contents = segment.unpack_segment(body, digest)
         except (ObjectNotFoundError, segment.CorruptSegmentError):
             self._corrupt += 1
             return

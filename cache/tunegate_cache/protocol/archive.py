@@ -14,7 +14,7 @@ import msgspec
 from tunegate_cache.format.names import Group, SegmentName
 from tunegate_cache.stores.store import ObjectStore
 
-MAX_BYTES = 32 * 1024 * 1024
+MAX_ARCHIVE_BYTES = 32 * 1024 * 1024
 """A compaction begins another archive beyond this."""
 _MAGIC = b"tunegate archive 1\n"
 _LENGTH_BYTES = 8
@@ -34,7 +34,7 @@ class CorruptArchiveError(Exception):
     """The bytes are not what their name says, or not an archive at all."""
 
 
-def pack(segments: Sequence[tuple[SegmentName, bytes]]) -> bytes:
+def pack_archive(segments: Sequence[tuple[SegmentName, bytes]]) -> bytes:
     """Equal segments in equal order give equal bytes."""
     entries, start = [], 0
     for name, body in segments:
@@ -45,7 +45,7 @@ def pack(segments: Sequence[tuple[SegmentName, bytes]]) -> bytes:
     return b"".join([_MAGIC, length, directory, *(body for _, body in segments)])
 
 
-def unpack(body: bytes, digest: str, group: Group) -> Iterator[tuple[SegmentName, bytes]]:
+def unpack_archive(body: bytes, digest: str, group: Group) -> Iterator[tuple[SegmentName, bytes]]:
     """Every segment with its body, which its own name still has to prove. Raises
     CorruptArchiveError."""
     if hashlib.sha256(body).hexdigest() != digest:

@@ -13,25 +13,25 @@ from tunegate_cache.format import head as heads
 from tunegate_cache.format import names, segment, snapshot_index
 from tunegate_cache.format.head import Head
 from tunegate_cache.format.names import Group, SegmentName, group_of
-from tunegate_cache.format.record_codec import Refused
+from tunegate_cache.format.record_codec import RefusedLine
 from tunegate_cache.format.records import TuningRecord
 from tunegate_cache.format.revocation import Revocation, is_revoked
 from tunegate_cache.format.segment import StoredRecord
 from tunegate_cache.format.signing import TrustedKeys
 from tunegate_cache.format.snapshot_index import SnapshotIndex
 from tunegate_cache.protocol.read_trouble import ReadTrouble
-from tunegate_cache.protocol.rollback_guard import SeenHeads
+from tunegate_cache.protocol.rollback_guard import RollbackGuard
 from tunegate_cache.protocol.segments_of_group import is_trusted
-from tunegate_cache.stores.gather_with_deadline import in_time
+from tunegate_cache.stores.gather_with_deadline import gather_with_deadline
 from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore, Pointer
 
-Asked = TypeVar("Asked")
-Answer = TypeVar("Answer")
+_Asked = TypeVar("_Asked")
+_T = TypeVar("_T")
 _ATTEMPTS = 3
 _MAX_FRESH = 400
 """More segments than this are a sign that nobody compacts; the latest are read."""
 
-Pins = Mapping[Group, str]
+PinnedSnapshots = Mapping[Group, str]
 """Digest of the index that a group is pinned to."""
 
 
@@ -44,7 +44,7 @@ class OpenSnapshot(msgspec.Struct, frozen=True):
     revoked: tuple[Revocation, ...]
 
 
-class Contents(msgspec.Struct, frozen=True):
+class GroupContents(msgspec.Struct, frozen=True):
     """Records of the segments that no snapshot covers, and the snapshots."""
 
     records: tuple[TuningRecord, ...]
@@ -64,8 +64,8 @@ class GroupReader:
         zones: Sequence[str],
         *,
         keys: TrustedKeys,
-        pins: Pins,
-        seen: SeenHeads,
+        pins: PinnedSnapshots,
+        seen: RollbackGuard,
         trouble: ReadTrouble,
         monotonic: Callable[[], float],
     ) -> None:
@@ -73,13 +73,13 @@ class GroupReader:
         self._keys, self._pins, self._seen = keys, pins, seen
         self._trouble, self._monotonic = trouble, monotonic
 
-    def read(self, target: str, deadline: float) -> Contents:
+    def read(self, target: str, deadline: float) -> GroupContents:
         for attempt in range(_ATTEMPTS):
             try:
                 return self._read(target, deadline, is_last=attempt == _ATTEMPTS - 1)
             except _StaleListingError:
                 continue
-        return Contents((), ())
+        return GroupContents((), ())
 
     def unpacked(
         self,
@@ -107,18 +107,18 @@ class GroupReader:
                 return
 
     def _accepted(
-        self, name: SegmentName, line: StoredRecord | Refused, target: str
+        self, name: SegmentName, line: StoredRecord | RefusedLine, target: str
     ) -> StoredRecord | None:
-        if isinstance(line, Refused):
+        if isinstance(line, RefusedLine):
             self._trouble.rejected(line)
             return None
         if line.record.key.target == target:
             return line
         if names.is_of_target(name, target):
-            self._trouble.rejected(Refused("another target", line.record.key.workload))
+            self._trouble.rejected(RefusedLine("another target", line.record.key.workload))
         return None
 
-    def _read(self, target: str, deadline: float, *, is_last: bool) -> Contents:
+    def _read(self, target: str, deadline: float, *, is_last: bool) -> GroupContents:
         groups = [group_of(zone, target) for zone in self._zones]
         live = [group for group in groups if group not in self._pins]
         listed = self._listed(live, target, deadline)
@@ -135,7 +135,7 @@ class GroupReader:
         revoked = {group: head.revoked for group, head in found.items()}
         snapshots = self._snapshots(found, target, deadline, is_last=is_last)
         records = self._segments(fresh, revoked, target, deadline, is_last=is_last)
-        return Contents(tuple(records), tuple(snapshots))
+        return GroupContents(tuple(records), tuple(snapshots))
 
     def _listed(
         self, groups: Sequence[Group], target: str, deadline: float
@@ -150,7 +150,7 @@ class GroupReader:
             if pointer is None:
                 continue
             try:
-                head = heads.decode(pointer.body, group, self._keys)
+                head = heads.decode_head(pointer.body, group, self._keys)
             except heads.CorruptHeadError as error:
                 self._trouble.corrupt(target, group.head, str(error))
                 continue
@@ -174,7 +174,7 @@ class GroupReader:
         asked = {g: partial(self._store.read, g.content("idx", i)) for g, i in wanted.items()}
         for group, body in self._answers(asked, target, deadline, is_last=is_last):
             try:
-                index = snapshot_index.decode(body, wanted[group])
+                index = snapshot_index.decode_index(body, wanted[group])
             except snapshot_index.CorruptIndexError as error:
                 self._trouble.corrupt(target, group.content("idx", wanted[group]), str(error))
                 continue
@@ -200,15 +200,17 @@ class GroupReader:
 
     def _answers(
         self,
-        asked: Mapping[Asked, Callable[[], Answer]],
+        asked: Mapping[_Asked, Callable[[], _T]],
         target: str,
         deadline: float,
         *,
         is_last: bool,
-    ) -> Iterator[tuple[Asked, Answer]]:
+    ) -> Iterator[tuple[_Asked, _T]]:
         """Raises _StaleListingError for what has gone, unless that is the last attempt."""
         answered = 0
-        for name, answer in in_time(asked, deadline=deadline, monotonic=self._monotonic):
+        for name, answer in gather_with_deadline(
+            asked, deadline=deadline, monotonic=self._monotonic
+        ):
             if self._monotonic() > deadline:
                 break  # what has come is no reason to go on: unpacking takes time as well
             answered += 1

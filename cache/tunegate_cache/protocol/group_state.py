@@ -53,7 +53,7 @@ def listing(store: ObjectStore, group: Group) -> Listing:
 def groups(store: ObjectStore, zone: str | None = None) -> tuple[Group, ...]:
     """Every group that has an object. Raises StoreUnavailableError."""
     found = set()
-    prefix = f"{names.ROOT}/z/" if zone is None else f"{names.ROOT}/z/{zone}/"
+    prefix = f"{names.OBJECT_ROOT}/z/" if zone is None else f"{names.OBJECT_ROOT}/z/{zone}/"
     for name in store.names(prefix):
         segment, content = names.parse_segment(name), names.parse_content(name)
         group = segment.group if segment else content.group if content else names.parse_head(name)
@@ -68,9 +68,9 @@ def current_head(store: ObjectStore, group: Group, keys: TrustedKeys) -> Current
         pointer = store.read_pointer(group.head)
     except ObjectNotFoundError:
         return CurrentHead(None, None)
-    digest = heads.digest(pointer.body)
+    digest = heads.head_digest(pointer.body)
     try:
-        return CurrentHead(heads.decode(pointer.body, group, keys), pointer.tag, digest)
+        return CurrentHead(heads.decode_head(pointer.body, group, keys), pointer.tag, digest)
     except heads.CorruptHeadError as error:
         return CurrentHead(
             None, pointer.tag, digest, str(error), isinstance(error, heads.LaterHeadError)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tunegate_cache.format.cache_statistics import CacheStatistics
-from tunegate_cache.format.record_codec import Refused
+from tunegate_cache.format.record_codec import RefusedLine
 from tunegate_cache.format.records import MissReason
 
 
@@ -40,7 +40,7 @@ class ReadTrouble:
             f"run tunegate cache compact"
         )
 
-    def rejected(self, refused: Refused, count: int = 1) -> None:
+    def rejected(self, refused: RefusedLine, count: int = 1) -> None:
         self._statistics.refused[refused.reason] += count
         self._rejected.add(refused.workload)
 

@@ -18,7 +18,7 @@ from tunegate_cache.format.records import (
 _EXACT_RECORDS = 8
 _FAILURES = 32
 
-Candidate = tuple[str, tuple[object, ...]]
+_RankedRecord = tuple[str, tuple[object, ...]]
 
 
 class RecordIndex:
@@ -86,7 +86,7 @@ class RecordIndex:
 
     def _latest(self, key: WorkloadKey) -> Iterable[TuningRecord]:
         """One record for each candidate: its latest measurement, if possible on our device."""
-        latest: dict[Candidate, TuningRecord] = {}
+        latest: dict[_RankedRecord, TuningRecord] = {}
         for record in self._records.get(key, ()):
             candidate = (record.template, record.decisions)
             known = latest.get(candidate)

@@ -10,7 +10,7 @@ import msgspec
 from tunegate_cache.format.names import Group
 
 
-class SeenHeads:
+class RollbackGuard:
     """A small file of the local state; without one, what this process has seen."""
 
     def __init__(self, file: Path | None = None) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tunegate_cache.format import segment
 from tunegate_cache.format.names import Group, SegmentName
-from tunegate_cache.format.segment import Contents
+from tunegate_cache.format.segment import SegmentContents
 from tunegate_cache.format.signing import TrustedKeys
 from tunegate_cache.protocol import archive
 from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore
@@ -14,13 +14,15 @@ from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore
 
 def is_trusted(name: SegmentName, body: bytes, keys: TrustedKeys) -> bool:
     """Signed as its zone demands."""
-    return keys.accepts(name.zone, name.name, segment.digest(body), segment.signature_of(body))
+    return keys.accepts(
+        name.zone, name.name, segment.segment_digest(body), segment.signature_of(body)
+    )
 
 
-def opened(name: SegmentName, body: bytes, keys: TrustedKeys) -> Contents | str:
+def opened_segment(name: SegmentName, body: bytes, keys: TrustedKeys) -> SegmentContents | str:
     """What a segment holds, or why it must not be used."""
     try:
-        contents = segment.unpack(body, name.digest)
+        contents = segment.unpack_segment(body, name.digest)
     except segment.CorruptSegmentError as error:
         return str(error)
     return contents if is_trusted(name, body, keys) else "not signed by a trusted key"
@@ -33,4 +35,4 @@ def archived(store: ObjectStore, group: Group, digest: str) -> Iterator[tuple[Se
     except ObjectNotFoundError:
         message = "it is missing"
         raise archive.CorruptArchiveError(message) from None
-    yield from archive.unpack(body, digest, group)
+    yield from archive.unpack_archive(body, digest, group)

@@ -8,12 +8,12 @@ from functools import partial
 import msgspec
 
 from tunegate_cache.format import pack
-from tunegate_cache.format.pack import Block
+from tunegate_cache.format.pack import PackBlock
 from tunegate_cache.format.records import TuningRecord, WorkloadKey, WorkloadShape
 from tunegate_cache.format.revocation import is_revoked
 from tunegate_cache.protocol.group_reader import OpenSnapshot
 from tunegate_cache.protocol.read_trouble import ReadTrouble
-from tunegate_cache.stores.gather_with_deadline import in_time
+from tunegate_cache.stores.gather_with_deadline import gather_with_deadline
 from tunegate_cache.stores.store import ObjectStore
 
 _MAX_REQUESTS = 32
@@ -27,7 +27,7 @@ class _Span(msgspec.Struct, frozen=True):
     name: str
     start: int
     size: int
-    blocks: tuple[Block, ...]
+    blocks: tuple[PackBlock, ...]
 
 
 class SnapshotReader:
@@ -57,7 +57,7 @@ class SnapshotReader:
                 asked[span] = partial(self._store.read_part, span.name, span.start, span.size)
         by_name = {s.group.content("pack", p): s for s in opened for p in s.index.packs}
         answered = 0
-        for span, body in in_time(asked, deadline=deadline, monotonic=self._monotonic):
+        for span, body in gather_with_deadline(asked, deadline=deadline, monotonic=self._monotonic):
             answered += 1
             if isinstance(body, Exception):
                 self._trouble.unavailable(target)
@@ -71,7 +71,7 @@ class SnapshotReader:
         snapshot: OpenSnapshot,
         wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
         known: set[WorkloadKey],
-    ) -> list[Block]:
+    ) -> list[PackBlock]:
         workloads: set[str] = set()
         for key, shape in wanted:
             if key in known:
@@ -99,7 +99,7 @@ class SnapshotReader:
                     yield stored.record
 
 
-def _spans(snapshot: OpenSnapshot, blocks: Sequence[Block]) -> list[_Span]:
+def _spans(snapshot: OpenSnapshot, blocks: Sequence[PackBlock]) -> list[_Span]:
     """Few requests rather than few bytes: blocks with a small gap between them are read together,
     and the gap grows until the requests are few."""
     gap = _FIRST_GAP_BYTES
@@ -110,8 +110,8 @@ def _spans(snapshot: OpenSnapshot, blocks: Sequence[Block]) -> list[_Span]:
     return spans
 
 
-def _joined(snapshot: OpenSnapshot, blocks: Sequence[Block], gap: int) -> list[_Span]:
-    groups: list[list[Block]] = []
+def _joined(snapshot: OpenSnapshot, blocks: Sequence[PackBlock], gap: int) -> list[_Span]:
+    groups: list[list[PackBlock]] = []
     for block in sorted(blocks, key=lambda b: (b.pack, b.start)):
         last = groups[-1] if groups else None
         if last is not None and _is_near(last, block, gap):
@@ -129,7 +129,7 @@ def _joined(snapshot: OpenSnapshot, blocks: Sequence[Block], gap: int) -> list[_
     ]
 
 
-def _is_near(group: Sequence[Block], block: Block, gap: int) -> bool:
+def _is_near(group: Sequence[PackBlock], block: PackBlock, gap: int) -> bool:
     first, last = group[0], group[-1]
     return (
         block.pack == last.pack

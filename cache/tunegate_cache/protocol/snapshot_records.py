@@ -19,7 +19,7 @@ def read_index(store: ObjectStore, group: Group, digest: str) -> SnapshotIndex:
     except ObjectNotFoundError:
         message = "it is missing"
         raise snapshot_index.CorruptIndexError(message) from None
-    return snapshot_index.decode(body, digest)
+    return snapshot_index.decode_index(body, digest)
 
 
 def snapshot_records(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from tunegate_cache.format import pack, snapshot_index
 from tunegate_cache.format.head import Snapshot
 from tunegate_cache.format.names import ContentKind, Group
-from tunegate_cache.format.pack import Block
+from tunegate_cache.format.pack import PackBlock
 from tunegate_cache.format.records import WorkloadShape
 from tunegate_cache.format.segment import StoredRecord
 from tunegate_cache.format.snapshot_index import Row, SnapshotIndex
@@ -26,7 +26,7 @@ def write_snapshot(
     """The snapshot, and how many workloads it holds. Raises StoreUnavailableError."""
     packs: list[str] = []
     content = bytearray()
-    blocks: list[Block] = []
+    blocks: list[PackBlock] = []
     rows: list[Row] = []
     shapes: _Shapes = {}
     for workloads, body in pack.blocks(_noted(hot, shapes)):
@@ -34,7 +34,7 @@ def write_snapshot(
             packs.append(write_content(store, group, "pack", bytes(content)))
             content = bytearray()
         rows += [Row(bytes.fromhex(workload), len(blocks)) for workload in workloads]
-        blocks.append(pack.described(len(packs), len(content), body))
+        blocks.append(pack.describe_block(len(packs), len(content), body))
         content += body
     if content:
         packs.append(write_content(store, group, "pack", bytes(content)))
@@ -47,7 +47,7 @@ def write_snapshot(
             (number, shapes[row.workload.hex()]) for number, row in enumerate(rows)
         ),
     )
-    written = write_content(store, group, "idx", snapshot_index.encode(index))
+    written = write_content(store, group, "idx", snapshot_index.encode_index(index))
     return Snapshot(version=version, index=written, packs=tuple(packs), at=now), len(rows)
 
 

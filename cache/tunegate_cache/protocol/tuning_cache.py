@@ -29,14 +29,14 @@ from tunegate_cache.format.records import (
     WorkloadShape,
 )
 from tunegate_cache.format.signing import Signer, TrustedKeys
-from tunegate_cache.protocol.group_reader import Pins
-from tunegate_cache.protocol.rollback_guard import SeenHeads
-from tunegate_cache.protocol.upload_queue import Deliveries
+from tunegate_cache.protocol.group_reader import PinnedSnapshots
+from tunegate_cache.protocol.rollback_guard import RollbackGuard
+from tunegate_cache.protocol.upload_queue import UploadQueue
 from tunegate_cache.protocol.write_ahead import Pending, WriteAhead
 from tunegate_cache.protocol.zone_records import ZoneRecords
-from tunegate_cache.stores.circuit_breaking_store import GuardedStore
+from tunegate_cache.stores.circuit_breaking_store import CircuitBreakingStore
 from tunegate_cache.stores.files import FileStore
-from tunegate_cache.stores.gather_with_deadline import in_time
+from tunegate_cache.stores.gather_with_deadline import gather_with_deadline
 from tunegate_cache.stores.read_through import ReadThroughStore
 from tunegate_cache.stores.store import ObjectStore
 
@@ -91,26 +91,26 @@ class TuningCache:
         device: DeviceFingerprint | None = None,
         budget: Seconds = _BUDGET,
         trust: Trust = _TRUST,
-        pins: Pins | None = None,
-        seen: SeenHeads | None = None,
+        pins: PinnedSnapshots | None = None,
+        seen: RollbackGuard | None = None,
     ) -> None:
         """`tier` keeps local copies of a remote store; results from `device` are served first. Of a
         pinned group only the snapshot it is pinned to is read."""
         self.statistics = CacheStatistics()
-        guarded: ObjectStore = GuardedStore(store, self.statistics, monotonic)
+        guarded: ObjectStore = CircuitBreakingStore(store, self.statistics, monotonic)
         self._store = guarded if tier is None else ReadThroughStore(tier, guarded)
         self._zones, self._mode, self._write_ahead = zones, mode, write_ahead
         self._monotonic, self._milliseconds, self._budget = monotonic, milliseconds, budget
         self._writer = secrets.token_hex(4)
         self._signer = trust.signer
         self._offered = self._handed_in = 0
-        self._deliveries = Deliveries(lambda pending: self._write(pending.name, pending.body))
+        self._deliveries = UploadQueue(lambda pending: self._write(pending.name, pending.body))
         records = partial(
             ZoneRecords,
             self._store,
             keys=trust.keys,
             pins=pins or {},
-            seen=seen or SeenHeads(),
+            seen=seen or RollbackGuard(),
             statistics=self.statistics,
             monotonic=monotonic,
             device=device,
@@ -249,13 +249,13 @@ class TuningCache:
         ]
 
     def _segment(self, target: str, records: Sequence[TuningRecord]) -> Pending:
-        body = segment.pack(records)
+        body = segment.pack_segment(records)
         name = names.segment_name(
             self._zones.write,
             target,
             milliseconds=self._milliseconds(),
             writer=self._writer,
-            digest=segment.digest(body),
+            digest=segment.segment_digest(body),
         )
         if self._signer is not None:
             body = segment.signed(body, self._signer.sign(name.name, name.digest))
@@ -263,7 +263,7 @@ class TuningCache:
 
     def _deliver(self, waiting: Sequence[Pending], deadline: float) -> bool:
         requests = {p.name: partial(self._write, p.name, p.body) for p in waiting}
-        answers = in_time(requests, deadline=deadline, monotonic=self._monotonic)
+        answers = gather_with_deadline(requests, deadline=deadline, monotonic=self._monotonic)
         return sum(answer is None for _, answer in answers) == len(requests)
 
     def _write(self, name: SegmentName, body: bytes) -> None:

@@ -13,7 +13,7 @@ from tunegate_cache.stores.store import StoreUnavailableError
 _AT_ONCE = 8
 
 
-class Deliveries:
+class UploadQueue:
     """`write` stores one segment. What does not come through stays where it was kept."""
 
     def __init__(self, write: Callable[[Pending], None]) -> None:

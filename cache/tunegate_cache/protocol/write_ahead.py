@@ -49,7 +49,7 @@ class WriteAhead:
                 body = self._files.read(name.name)
             except (ObjectNotFoundError, StoreUnavailableError):
                 continue  # another run delivered it in between
-            if segment.digest(body) == name.digest:
+            if segment.segment_digest(body) == name.digest:
                 yield Pending(name, body)
             else:
                 self.forget(name)

@@ -7,18 +7,18 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
 from tunegate_cache.format.cache_statistics import CacheStatistics
-from tunegate_cache.format.record_codec import Refused
+from tunegate_cache.format.record_codec import RefusedLine
 from tunegate_cache.format.records import DeviceFingerprint, WorkloadKey, WorkloadShape
 from tunegate_cache.format.signing import TrustedKeys
-from tunegate_cache.protocol.group_reader import GroupReader, OpenSnapshot, Pins
+from tunegate_cache.protocol.group_reader import GroupReader, OpenSnapshot, PinnedSnapshots
 from tunegate_cache.protocol.read_trouble import ReadTrouble
 from tunegate_cache.protocol.record_index import RecordIndex
-from tunegate_cache.protocol.rollback_guard import SeenHeads
+from tunegate_cache.protocol.rollback_guard import RollbackGuard
 from tunegate_cache.protocol.snapshot_reader import SnapshotReader
 from tunegate_cache.protocol.write_ahead import Pending
 from tunegate_cache.stores.store import ObjectStore
 
-Wanted = Sequence[tuple[WorkloadKey, WorkloadShape]]
+_Wanted = Sequence[tuple[WorkloadKey, WorkloadShape]]
 
 
 class ZoneRecords:
@@ -30,8 +30,8 @@ class ZoneRecords:
         zones: Sequence[str],
         *,
         keys: TrustedKeys,
-        pins: Pins,
-        seen: SeenHeads,
+        pins: PinnedSnapshots,
+        seen: RollbackGuard,
         statistics: CacheStatistics,
         monotonic: Callable[[], float],
         device: DeviceFingerprint | None,
@@ -51,11 +51,11 @@ class ZoneRecords:
         self._blocks = SnapshotReader(store, self.trouble, monotonic)
         self._snapshots: dict[str, tuple[OpenSnapshot, ...]] = {}
 
-    def is_new_to(self, wanted: Wanted) -> bool:
+    def is_new_to(self, wanted: _Wanted) -> bool:
         """Whether a target of these tasks has not been read yet."""
         return any(key.target not in self._snapshots for key, _ in wanted)
 
-    def load(self, wanted: Wanted, waiting: Sequence[Pending], deadline: float) -> None:
+    def load(self, wanted: _Wanted, waiting: Sequence[Pending], deadline: float) -> None:
         """Loads as much as there is time for. `waiting` are segments of these zones
         that are still on this machine."""
         by_target: dict[str, list[tuple[WorkloadKey, WorkloadShape]]] = defaultdict(list)
@@ -76,4 +76,6 @@ class ZoneRecords:
         for key, nanoseconds in fastest.items():
             refused = self.index.discard_faster(key, nanoseconds)
             if refused:
-                self.trouble.rejected(Refused("faster than any hardware", key.workload), refused)
+                self.trouble.rejected(
+                    RefusedLine("faster than any hardware", key.workload), refused
+                )

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from tunegate_cache.stores.store import StoreTimedOutError, StoreUnavailableError
 
 _PIECE_BYTES = 64 * 1024
-Client = Any
+_Client = Any
 """A boto3 client; the library ships no types."""
 
 
@@ -109,7 +109,7 @@ class _BoundedSession:
         return getattr(self._session, name)
 
 
-def bound_answers(client: Client, *, most_bytes: int, seconds: float) -> None:
+def bound_answers(client: _Client, *, most_bytes: int, seconds: float) -> None:
     """Limits every later answer to `client` to this size and this time."""
     endpoint = client._endpoint  # the SDK has no other door to what it reads
     endpoint.http_session = _BoundedSession(

@@ -6,10 +6,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import Literal
 
-Outcome = Literal["answered", "busy", "failed", "timed out"]
+CallOutcome = Literal["answered", "busy", "failed", "timed out"]
 
 OPEN_SECONDS = 60.0
-_ERRORS: dict[Outcome, float] = {"answered": 0.0, "busy": 0.5, "failed": 1.0, "timed out": 1.0}
+_ERRORS: dict[CallOutcome, float] = {"answered": 0.0, "busy": 0.5, "failed": 1.0, "timed out": 1.0}
 _MIN_CALLS, _REMEMBERED_CALLS, _SHARE_OF_ERRORS = 8, 16, 0.5
 _TIMEOUTS_IN_A_ROW = 3
 
@@ -25,7 +25,7 @@ class Breaker:
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
-        self._recent: deque[Outcome] = deque(maxlen=_REMEMBERED_CALLS)
+        self._recent: deque[CallOutcome] = deque(maxlen=_REMEMBERED_CALLS)
         self._next_trial: float | None = None
         self._ticket = 0
 
@@ -38,7 +38,7 @@ class Breaker:
         self._open()
         return self._ticket
 
-    def record(self, ticket: int, outcome: Outcome) -> bool:
+    def record(self, ticket: int, outcome: CallOutcome) -> bool:
         """What became of an admitted request; True where this opened the breaker."""
         if ticket != self._ticket:
             return False

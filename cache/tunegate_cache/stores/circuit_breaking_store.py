@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal, TypeVar
 
 from tunegate_cache.format.cache_statistics import CacheStatistics
-from tunegate_cache.stores.breaker import OPEN_SECONDS, Breaker, Outcome
+from tunegate_cache.stores.breaker import OPEN_SECONDS, Breaker, CallOutcome
 from tunegate_cache.stores.store import (
     AccessDeniedError,
     ObjectConflictError,
@@ -19,12 +19,12 @@ from tunegate_cache.stores.store import (
     StoreUnavailableError,
 )
 
-Answer = TypeVar("Answer")
+_T = TypeVar("_T")
 Verb = Literal["get", "put", "list"]
 _WORDS: dict[Verb, str] = {"get": "read", "put": "write", "list": "list"}
 
 
-class GuardedStore:
+class CircuitBreakingStore:
     """Counts every request. Each verb has its breaker; a verb that was refused for want of
     permission is not asked again in this run, and the other verbs are."""
 
@@ -56,7 +56,7 @@ class GuardedStore:
     def read_pointer(self, name: str) -> Pointer:
         return self._ask("get", lambda: self._store.read_pointer(name))
 
-    def _ask(self, verb: Verb, request: Callable[[], Answer]) -> Answer:
+    def _ask(self, verb: Verb, request: Callable[[], _T]) -> _T:
         ticket = self._begin(verb)
         try:
             answer = request()
@@ -85,7 +85,7 @@ class GuardedStore:
             self._statistics.requests[verb] += 1
             return ticket
 
-    def _end(self, verb: Verb, ticket: int, outcome: Outcome) -> None:
+    def _end(self, verb: Verb, ticket: int, outcome: CallOutcome) -> None:
         with self._lock:
             if self._breakers[verb].record(ticket, outcome):
                 self._statistics.breaker_opened = True
@@ -103,10 +103,10 @@ class GuardedStore:
                 )
 
 
-def _outcome(error: StoreUnavailableError) -> Outcome:
+def _outcome(error: StoreUnavailableError) -> CallOutcome:
     if isinstance(error, StoreTimedOutError):
         return "timed out"
     return "busy" if isinstance(error, StoreBusyError) else "failed"
 
 
-_: type[ObjectStore] = GuardedStore
+_: type[ObjectStore] = CircuitBreakingStore

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import msgspec
 
-from tunegate_cache.format.names import ROOT
+from tunegate_cache.format.names import OBJECT_ROOT
 from tunegate_cache.stores.object_rules import OBJECT_RULES
 from tunegate_cache.stores.pointer_rules import POINTER_RULES
 from tunegate_cache.stores.rule import Rule
@@ -18,7 +18,7 @@ from tunegate_cache.stores.store import MaintainedStore, StoreUnavailableError
 RULES: tuple[Rule[MaintainedStore], ...] = (*OBJECT_RULES, *POINTER_RULES)
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
+class GuaranteeResult(msgspec.Struct, frozen=True, kw_only=True):
     """`needed` findings must be ok for the cache to work at all; without the others it works, and
     `detail` says what to mind."""
 
@@ -28,10 +28,10 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""
 
 
-def probe(store: MaintainedStore) -> tuple[Finding, ...]:
+def probe(store: MaintainedStore) -> tuple[GuaranteeResult, ...]:
     """Writes under `ms1/probe/` and deletes it again. Raises StoreUnavailableError where the store
     does not answer; a store that only answers oddly is a finding."""
-    place = f"{ROOT}/probe/{secrets.token_hex(8)}"
+    place = f"{OBJECT_ROOT}/probe/{secrets.token_hex(8)}"
     try:
         return tuple(_findings(store, place))
     finally:
@@ -40,11 +40,11 @@ def probe(store: MaintainedStore) -> tuple[Finding, ...]:
                 store.delete(name)
 
 
-def _findings(store: MaintainedStore, place: str) -> Iterator[Finding]:
+def _findings(store: MaintainedStore, place: str) -> Iterator[GuaranteeResult]:
     for number, rule in enumerate(RULES):
         problem = rule.problem(store, f"{place}/{number}")
         parts = (problem, rule.advice) if problem else ()
-        yield Finding(
+        yield GuaranteeResult(
             name=rule.name,
             ok=not problem,
             needed=rule.is_needed,

@@ -10,23 +10,23 @@ from typing import Generic, TypeVar
 
 from tunegate_cache.stores.store import ObjectNotFoundError, StoreBusyError, StoreUnavailableError
 
-Name = TypeVar("Name")
-Answer = TypeVar("Answer")
+_Name = TypeVar("_Name")
+_T = TypeVar("_T")
 Trouble = ObjectNotFoundError | StoreUnavailableError
 
 _THREADS = 16
 
 
-def in_time(
-    requests: Mapping[Name, Callable[[], Answer]],
+def gather_with_deadline(
+    requests: Mapping[_Name, Callable[[], _T]],
     *,
     deadline: float,
     monotonic: Callable[[], float],
-) -> Iterator[tuple[Name, Answer | Trouble]]:
+) -> Iterator[tuple[_Name, _T | Trouble]]:
     """Each answer as it comes, trouble of the store as a value. What is not answered by the
     deadline is left out, and left alone: a server that hangs keeps nobody waiting, not even the
     end of the process. When a server asks for less, half of those that are at work go on."""
-    answers: queue.SimpleQueue[tuple[Name, Answer | Exception]] = queue.SimpleQueue()
+    answers: queue.SimpleQueue[tuple[_Name, _T | Exception]] = queue.SimpleQueue()
     threads = min(_THREADS, len(requests))
     waiting = _Waiting(requests, threads)
     for _ in range(threads):
@@ -43,15 +43,15 @@ def in_time(
         waiting.drop()
 
 
-class _Waiting(Generic[Name, Answer]):
+class _Waiting(Generic[_Name, _T]):
     """Requests that no thread has begun."""
 
-    def __init__(self, requests: Mapping[Name, Callable[[], Answer]], threads: int) -> None:
+    def __init__(self, requests: Mapping[_Name, Callable[[], _T]], threads: int) -> None:
         self._requests = deque(requests.items())
         self._lock = threading.Lock()
         self._working = self._wanted = threads
 
-    def work(self, answered: Callable[[tuple[Name, Answer | Exception]], None]) -> None:
+    def work(self, answered: Callable[[tuple[_Name, _T | Exception]], None]) -> None:
         while True:
             try:
                 name, request = self._requests.popleft()
@@ -75,7 +75,7 @@ class _Waiting(Generic[Name, Answer]):
         self._requests.clear()
 
 
-def _answer(request: Callable[[], Answer]) -> Answer | Exception:
+def _answer(request: Callable[[], _T]) -> _T | Exception:
     try:
         return request()
     except Exception as error:  # noqa: BLE001 - it must not end with its thread: it is raised again

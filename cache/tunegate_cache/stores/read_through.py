@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from tunegate_cache.format.names import parse_content, parse_segment
-from tunegate_cache.format.segment import digest
+from tunegate_cache.format.segment import segment_digest
 from tunegate_cache.stores.files import FileStore
 from tunegate_cache.stores.store import (
     ObjectConflictError,
@@ -71,7 +71,7 @@ class ReadThroughStore:
 def _is_proven(name: str, body: bytes) -> bool:
     segment, content = parse_segment(name), parse_content(name)
     if segment is not None:
-        return segment.digest == digest(body)
+        return segment.digest == segment_digest(body)
     return content is not None and content.digest == hashlib.sha256(body).hexdigest()
 
 

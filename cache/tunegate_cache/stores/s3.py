@@ -22,8 +22,8 @@ from tunegate_cache.stores.store import (
 )
 from tunegate_cache.stores.store_kind import StoreAddress, StoreKind
 
-Answer = TypeVar("Answer")
-Client = Any
+_T = TypeVar("_T")
+_Client = Any
 """A boto3 client. The library ships no types, and takes half a second to import: only
 who asks a bucket waits for it."""
 
@@ -115,7 +115,7 @@ class S3Store:
         except ObjectNotFoundError:
             return False
 
-    def _get(self, client: Client, name: str, **part: str) -> tuple[bytes, str]:
+    def _get(self, client: _Client, name: str, **part: str) -> tuple[bytes, str]:
         answer = client.get_object(Bucket=self._bucket, Key=self._prefix + name, **part)
         return answer["Body"].read(), str(answer.get("ETag", ""))
 
@@ -129,7 +129,7 @@ class S3Store:
         if stored != body:
             raise ObjectConflictError(f"s3://{self._bucket}: {name} holds another body")
 
-    def _keys(self, client: Client, prefix: str) -> Iterator[str]:
+    def _keys(self, client: _Client, prefix: str) -> Iterator[str]:
         pages = client.get_paginator("list_objects_v2")
         for number, page in enumerate(pages.paginate(Bucket=self._bucket, Prefix=prefix)):
             problem = "a listing without end" if number >= _MAX_PAGES else _problem(page, prefix)
@@ -138,7 +138,7 @@ class S3Store:
             for found in page.get("Contents", ()):
                 yield found["Key"].removeprefix(self._prefix)
 
-    def _ask(self, request: Callable[[Client], Answer], name: str | None = None) -> Answer:
+    def _ask(self, request: Callable[[_Client], _T], name: str | None = None) -> _T:
         """`name` is what may be absent. Messages hold only the code or the class of an error: the
         text of some holds signed addresses."""
         from botocore.exceptions import (  # noqa: PLC0415
@@ -164,13 +164,13 @@ class S3Store:
             message = f"s3://{self._bucket}: {type(error).__name__}"
             raise StoreUnavailableError(message) from error
 
-    def _connected(self) -> Client:
+    def _connected(self) -> _Client:
         """Made by the first request: the search for credentials may itself ask the network."""
         with self._making:
             return self._client
 
     @cached_property
-    def _client(self) -> Client:
+    def _client(self) -> _Client:
         import boto3  # noqa: PLC0415
         from botocore.config import Config  # noqa: PLC0415
 

@@ -7,14 +7,14 @@ from typing import Literal
 import msgspec
 
 from tunegate.artifacts.changes import ModelPath
-from tunegate.artifacts.tasks import Source
+from tunegate.artifacts.tasks import ScheduleSource
 from tunegate_cache.format.records import WorkloadKey
 
 Runtime = Literal["tvm", "onnxruntime"]
 """What runs a build."""
 
 
-class OutputError(msgspec.Struct, frozen=True, kw_only=True):
+class OutputDifference(msgspec.Struct, frozen=True, kw_only=True):
     """The worst of one output over all seeds; relative error is to the largest magnitude of the
     reference output."""
 
@@ -31,7 +31,7 @@ class NumericCheck(msgspec.Struct, frozen=True, kw_only=True):
     max_relative: float
     tolerance: float
     detail: str = ""
-    outputs: tuple[OutputError, ...] = ()
+    outputs: tuple[OutputDifference, ...] = ()
 
 
 class BuiltTask(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +42,7 @@ class BuiltTask(msgspec.Struct, frozen=True, kw_only=True):
     key: WorkloadKey
     name: str
     weight: int
-    source: Source
+    source: ScheduleSource
     rid: str
     ms: float | None
     verified: bool = True

@@ -8,7 +8,7 @@ import msgspec
 
 from tunegate.artifacts.builds import Cell, CellBuilds
 from tunegate.artifacts.changes import Side
-from tunegate.artifacts.tasks import Source
+from tunegate.artifacts.tasks import ScheduleSource
 from tunegate_cache.format.records import DeviceFingerprint
 
 
@@ -126,7 +126,7 @@ class TaskDifference(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     base_ms: float | None
     head_ms: float | None
-    source: Source | Literal["library"]
+    source: ScheduleSource | Literal["library"]
 
     @property
     def difference_ms(self) -> float:

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from tunegate.artifacts.plans import Cost
-from tunegate.artifacts.tasks import Source
+from tunegate.artifacts.tasks import ScheduleSource
 from tunegate_cache.format.records import DeviceFingerprint, RecordStatus, TuningRecord, WorkloadKey
 
 Stopped = Literal[
@@ -33,7 +33,7 @@ class CandidateCost(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     stage: Literal["quick", "confirm"]
-    origin: Source
+    origin: ScheduleSource
     pick: Literal["given", "random", "predicted", "audit"]
     status: RecordStatus
     build_seconds: float
@@ -54,7 +54,7 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True):
     key: WorkloadKey
     target: str
     name: str
-    source: Source
+    source: ScheduleSource
     records: tuple[TuningRecord, ...]
     trials: int
     before_ms: float | None

@@ -9,7 +9,7 @@ import msgspec
 from tunegate.artifacts.changes import ChangeSet, ModelPath, Side
 from tunegate_cache.format.records import Lookup, TuningRecord, WorkloadKey, WorkloadShape
 
-Source = Literal["exact", "transfer", "search", "default", "own-zone", "claimed"]
+ScheduleSource = Literal["exact", "transfer", "search", "default", "own-zone", "claimed"]
 """The origin of a schedule. `own-zone` was proposed by the pull request's own zone and measured
 in this run, `claimed` was not."""
 

@@ -16,7 +16,7 @@ from tunegate.artifacts.verdicts import Finding, Verdict
 from tunegate.ci_hosts.protocol import Annotation, Level
 from tunegate.errors import PASS, ArtifactError
 from tunegate.regular_files import read_regular
-from tunegate.render.policy import described
+from tunegate.render.policy import described_change
 
 Written = TypeVar("Written", bound=msgspec.Struct)
 _FILES = ("verdict.json", "changes.json", "matrix.json", "report.md", "report.html")
@@ -59,7 +59,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
             return []
         level: Level = "error" if self.verdict.policy_fails else "warning"
         policy = [
-            Annotation(level=level, title="tunegate: policy-change", text=described(change))
+            Annotation(level=level, title="tunegate: policy-change", text=described_change(change))
             for change in self.verdict.policy_changes
             if change.weakens
         ]

@@ -70,9 +70,9 @@ def _isolated() -> str:
 
 
 def _unsupported() -> str:
-    from tunegate.cli.supported_machine import this_machine, unsupported
+    from tunegate.cli.supported_machine import this_machine, why_unsupported
 
-    return unsupported(this_machine())
+    return why_unsupported(this_machine())
 
 
 def _explained(error: BaseException) -> tuple[int, str]:

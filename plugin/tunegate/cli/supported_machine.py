@@ -33,7 +33,7 @@ def this_machine() -> Machine:
     )
 
 
-def unsupported(machine: Machine) -> str:
+def why_unsupported(machine: Machine) -> str:
     """One line that says what is in the way and what is supported; empty where nothing is."""
     found = _in_the_way(machine)
     return f"{found} is not supported. tunegate runs on {SUPPORTED}." if found else ""

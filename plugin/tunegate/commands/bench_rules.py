@@ -19,10 +19,10 @@ from tunegate.gate.replay.power import (
     Coverage,
     Verdicts,
     alarms,
-    coverage,
+    interval_coverage,
     verdicts,
 )
-from tunegate.gate.replay.recorded import Series
+from tunegate.gate.replay.recorded import RecordedSeries
 from tunegate.render.rule_tables import alarms_table, coverage_table, verdicts_table
 
 _MARGINS_PERCENT = (2.0, 3.0)
@@ -52,7 +52,7 @@ def run(options: BenchRulesOptions) -> int:
     return PASS
 
 
-def _found(series: Series) -> _Found:
+def _found(series: RecordedSeries) -> _Found:
     line = (
         f"{len(series)} launches, {series.seconds_per_launch:.1f} s each; spread of their effects "
         f"{100 * series.effects.std(ddof=1):.2f} %."
@@ -69,7 +69,7 @@ def _found(series: Series) -> _Found:
             for margin in _MARGINS_PERCENT
             for slowdown in (0.0, *((margin + d) / 100 for d in _AROUND_MARGIN_PERCENT))
         ],
-        [coverage(series, launches) for launches in COVERED_LAUNCHES],
+        [interval_coverage(series, launches) for launches in COVERED_LAUNCHES],
     )
 
 
@@ -94,7 +94,7 @@ def _told(found: _Found) -> Iterator[str]:
     yield coverage_table(found.coverage) + "\n"
 
 
-def _as_alarms(series: Series, margin_percent: float) -> Alarms:
+def _as_alarms(series: RecordedSeries, margin_percent: float) -> Alarms:
     shares = tuple(
         verdicts(series, slowdown, margin_percent).share("fail") for slowdown in SLOWDOWNS
     )

@@ -103,11 +103,11 @@ def _fixed(both: AgainstModel) -> Fixed:
 
 def _config(settings: Settings, name: str, shapes: Mapping[str, tuple[int, ...]]) -> Config:
     model = ModelConfig(path=glob.escape(name), inputs=dict(shapes))
-    path: Path = settings.config or settings.repository / config_file.NAME
+    path: Path = settings.config or settings.repository / config_file.CONFIG_FILE
     if settings.config is None and not path.exists():
         found = Config(models=(model,), targets=(TargetConfig(name="cpu"),))
     else:
-        given = config_file.load(path)
+        given = config_file.load_config(path)
         found = Config(
             models=(model,),
             targets=given.targets,

@@ -10,7 +10,7 @@ from tunegate.cli.commands.confirm import ConfirmOptions
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines
 from tunegate.edges.output.directory import opened_output
-from tunegate.render.headline import WORDS
+from tunegate.render.headline import STATUS_WORDS
 from tunegate.verdict.confirm import confirm
 
 
@@ -25,7 +25,7 @@ def run(options: ConfirmOptions) -> int:
         write_json(found)
     else:
         show_lines(
-            f"{WORDS[each.status]}: {each.model} on {each.target}: {each.reason}"
+            f"{STATUS_WORDS[each.status]}: {each.model} on {each.target}: {each.reason}"
             for each in found.findings
         )
     return found.exit_code

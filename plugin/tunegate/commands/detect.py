@@ -10,7 +10,7 @@ from tunegate.edges.output.directory import opened_output
 from tunegate.errors import PASS
 from tunegate.project import open_project
 from tunegate.render.escape import visible
-from tunegate.render.policy import described, uncovered_line
+from tunegate.render.policy import described_change, uncovered_line
 
 
 def run(options: DetectOptions) -> int:
@@ -32,7 +32,7 @@ def _show(changes: ChangeSet) -> None:
     base = revisions.base[:12] if revisions.base else "nothing"
     write_line(f"{revisions.head[:12]} against {base} ({visible(revisions.reason)})")
     for policy_change in changes.policy_changes:
-        write_line(f"  {described(policy_change, visible)}")
+        write_line(f"  {described_change(policy_change, visible)}")
     for change in changes.models:
         kind = f"{change.kind}, {change.change}" if change.change else change.kind
         write_line(f"  {visible(change.path)}: {kind}: {visible(change.reason)}")

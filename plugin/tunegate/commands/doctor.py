@@ -13,7 +13,7 @@ from tunegate.commands.standard_output import write_json
 from tunegate.edges.config import file as config_file
 from tunegate.edges.config.sources import Setting, sources
 from tunegate.edges.git.repository import GitRepository
-from tunegate.edges.machine.health import Check, check_cache, machine_checks
+from tunegate.edges.machine.health import HealthCheck, check_cache, machine_checks
 from tunegate.errors import PASS, UNFIT, TunegateError
 from tunegate.runtimes.tvm.health import compiler_checks
 from tunegate.settings import Settings, overridden
@@ -23,7 +23,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     """`settings` is empty where the configuration cannot be read."""
 
     schema: int = 1
-    checks: tuple[Check, ...]
+    checks: tuple[HealthCheck, ...]
     settings: tuple[Setting, ...]
 
 
@@ -41,20 +41,20 @@ def run(options: DoctorOptions) -> int:
     return PASS if all(check.ok for check in checks) else UNFIT
 
 
-def _configuration(settings: Settings) -> tuple[list[Check], tuple[Setting, ...]]:
-    checks: list[Check] = []
+def _configuration(settings: Settings) -> tuple[list[HealthCheck], tuple[Setting, ...]]:
+    checks: list[HealthCheck] = []
     try:
         repository = GitRepository(settings.repository)
         checks.append(
-            Check("repository", ok=True, detail=f"{repository.root}: {repository.state()}")
+            HealthCheck("repository", ok=True, detail=f"{repository.root}: {repository.state()}")
         )
-        path = settings.config or repository.root / config_file.NAME
-        of_file = config_file.load(path)
+        path = settings.config or repository.root / config_file.CONFIG_FILE
+        of_file = config_file.load_config(path)
         effective = overridden(of_file, settings.overrides)
-        checks.append(Check("configuration", ok=True, detail=str(path)))
+        checks.append(HealthCheck("configuration", ok=True, detail=str(path)))
         checks.append(check_cache(effective.cache, root=repository.root))
     except TunegateError as error:
-        checks.append(Check("configuration", ok=False, detail=str(error)))
+        checks.append(HealthCheck("configuration", ok=False, detail=str(error)))
         return checks, ()
     return checks, sources(path, of_file, effective)
 

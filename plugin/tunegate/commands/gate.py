@@ -13,7 +13,7 @@ from tunegate.handover import check_config, read_outcomes, read_plan
 from tunegate.project import open_project
 from tunegate.runtimes.tvm.requirements import require_installed
 from tunegate.sides.export_models import versions
-from tunegate.tuning.merge import merge
+from tunegate.tuning.merge import merge_outcomes
 from tunegate.wiring import opened_tools
 
 
@@ -24,7 +24,7 @@ def run(options: GateOptions) -> int:
     with opened_output(settings.out, "gate") as out:
         planned = read_plan(out.path)
         project.require_plan(planned, settings)
-        outcomes = merge(read_outcomes(out.path, planned))
+        outcomes = merge_outcomes(read_outcomes(out.path, planned))
         review = project.review_of(planned.changes)
         check_config(planned, out.path, review.config)
         out.forget(since="gate")

@@ -8,7 +8,7 @@ import time
 from tunegate.artifacts.verdicts import Report
 from tunegate.config import CacheConfig
 from tunegate.edges.cache.history_log import write_history
-from tunegate.edges.cache.shared_cache import open_store
+from tunegate.edges.cache.shared_cache import open_shared_store
 from tunegate.edges.git.repository import GitRepository
 from tunegate.run_history.entries import remembered
 
@@ -18,7 +18,7 @@ def remember(report: Report, cache: CacheConfig, repository: GitRepository) -> N
     now = time.time()
     release = repository.release(report.verdict.revisions.head)
     entries = remembered(report, at=int(now), release=release)
-    store = open_store(cache, root=repository.root)
+    store = open_shared_store(cache, root=repository.root)
     problem = write_history(store, cache, entries, int(now * 1000))
     if problem:
         sys.stderr.write(f"tunegate: {problem}\n")

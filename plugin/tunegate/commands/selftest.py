@@ -56,10 +56,10 @@ def run(options: SelftestOptions) -> int:
 
 
 def _config(settings: Settings) -> Config:
-    path = settings.config or settings.repository / config_file.NAME
+    path = settings.config or settings.repository / config_file.CONFIG_FILE
     if settings.config is None and not path.exists():
         return Config(models=(ModelConfig(path="*.onnx"),), targets=(TargetConfig(name="cpu"),))
-    return config_file.load(path)
+    return config_file.load_config(path)
 
 
 def _artifact(

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tunegate.errors import ArtifactError
-from tunegate.gate.replay.recorded import Series
+from tunegate.gate.replay.recorded import RecordedSeries
 
 _TIMES, _SECONDS = ".times_ns", ".seconds"
 _DIMENSIONS, _ARMS = 4, 2
@@ -22,7 +22,7 @@ MIN_LAUNCHES = 65
 """Launches of a series: one job with a history of 64."""
 
 
-def read_launches(path: Path) -> tuple[Series, ...]:
+def read_launches(path: Path) -> tuple[RecordedSeries, ...]:
     """The series of a file in the order of their names. Raises ArtifactError."""
     try:
         with np.load(path, allow_pickle=False) as archive:
@@ -37,7 +37,7 @@ def read_launches(path: Path) -> tuple[Series, ...]:
     return tuple(_series(path, name, found) for name in names)
 
 
-def _series(path: Path, name: str, found: Mapping[str, np.ndarray]) -> Series:
+def _series(path: Path, name: str, found: Mapping[str, np.ndarray]) -> RecordedSeries:
     times, seconds = found[name + _TIMES], found.get(name + _SECONDS)
     if times.ndim != _DIMENSIONS or times.shape[2] != _ARMS or times.dtype.kind != "u":
         message = f"{path}: {name}{_TIMES} is not unsigned [launch, pair, 2, inference]."
@@ -48,7 +48,7 @@ def _series(path: Path, name: str, found: Mapping[str, np.ndarray]) -> Series:
     if seconds is None or seconds.shape != () or not float(seconds) > 0:
         message = f"{path}: {name}{_SECONDS} is not a positive number."
         raise ArtifactError(message)
-    return Series(name, times.astype(np.float64) / 1e6, float(seconds))
+    return RecordedSeries(name, times.astype(np.float64) / 1e6, float(seconds))
 
 
 def write_launches(path: Path, series: Mapping[str, tuple[np.ndarray, float]]) -> None:

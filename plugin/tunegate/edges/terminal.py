@@ -19,10 +19,10 @@ from tunegate.ports import Progress
 _LOG_UPDATE_SECONDS = 30.0
 
 
-def progress(stream: TextIO | None = None) -> Terminal | Log:
+def progress(stream: TextIO | None = None) -> Terminal | PlainLog:
     """The right kind of progress for where stderr goes."""
     target = stream if stream is not None else sys.stderr
-    return Terminal(target) if target.isatty() else Log(target)
+    return Terminal(target) if target.isatty() else PlainLog(target)
 
 
 class Terminal:
@@ -59,7 +59,7 @@ class Terminal:
         self._console.print(f"[green]✓[/] {escape(self._step)} [dim]{seconds:.1f} s[/]")
 
 
-class Log:
+class PlainLog:
     """One line per step with the seconds since the start; updates are thinned out, so that a long
     step shows life and does not fill the log."""
 
@@ -87,4 +87,4 @@ class Log:
         self._stream.flush()
 
 
-_: tuple[type[Progress], ...] = (Terminal, Log)
+_: tuple[type[Progress], ...] = (Terminal, PlainLog)

@@ -7,9 +7,9 @@ import statistics
 import msgspec
 
 from tunegate.artifacts.foreign_schedules import ForeignSchedule, ImportedSchedule
-from tunegate.artifacts.tasks import Source, TuningTask
+from tunegate.artifacts.tasks import ScheduleSource, TuningTask
 from tunegate.config import TargetConfig
-from tunegate.engine.workers.device_slots import Place
+from tunegate.engine.workers.device_slots import Placement
 from tunegate.tuning.candidate_filter import Reason
 from tunegate_cache.format.records import Decision, RecordStatus, TuningRecord, WorkloadKey
 
@@ -43,7 +43,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
     number: int
     workload: str
-    origin: Source
+    origin: ScheduleSource
     reason: Reason = "random"
     schedule: Schedule
     module: str
@@ -93,7 +93,7 @@ class Propose(msgspec.Struct, frozen=True, tag="propose", kw_only=True):
 
     workload: str
     count: int
-    seeds: tuple[tuple[Source, Schedule], ...] = ()
+    seeds: tuple[tuple[ScheduleSource, Schedule], ...] = ()
     failed: tuple[Schedule, ...] = ()
     known: tuple[tuple[Schedule, float], ...] = ()
     results: tuple[Measured, ...] = ()
@@ -150,7 +150,7 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
     at_once: int = 1
     alone: bool = False
     patience_seconds: float | None = None
-    place: Place | None = None
+    place: Placement | None = None
 
     @property
     def watched_seconds(self) -> float | None:
@@ -214,7 +214,7 @@ class BuiltFunction(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     function: str
     weight: int
-    source: Source
+    source: ScheduleSource
     rid: str
     ms: float | None
     verified: bool = True

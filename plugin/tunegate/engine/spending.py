@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from tunegate.artifacts.plans import Budget
 from tunegate.ports import Clock
-from tunegate.tuning.next_task import Left
+from tunegate.tuning.next_task import RemainingBudget
 
 _CONFIRM_SHARE, _CONFIRM_SECONDS_PER_TASK = 0.15, 1.0
 
 
-class Spending:
+class BudgetMeter:
     """The seconds count from here on."""
 
     def __init__(self, budget: Budget, clock: Clock) -> None:
@@ -31,10 +31,10 @@ class Spending:
         """The trials that are left, or None where nothing limits them."""
         return None if self._budget.trials is None else max(0, self._budget.trials - used)
 
-    def left(self, used: int, reserve: float) -> Left:
+    def left(self, used: int, reserve: float) -> RemainingBudget:
         """What is left for the next batch, after `used` trials."""
         seconds = self.seconds_left
-        return Left(
+        return RemainingBudget(
             trials=self.trials_left(used),
             seconds=None if seconds is None else max(0.0, seconds - reserve),
             spent_seconds=self._spent(),

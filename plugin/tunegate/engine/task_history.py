@@ -8,14 +8,14 @@ import msgspec
 
 from tunegate.artifacts.outcomes import CandidateCost, Stopped, TaskOutcome
 from tunegate.artifacts.plans import PlannedTask
-from tunegate.artifacts.tasks import Source as Origin
+from tunegate.artifacts.tasks import ScheduleSource as Origin
 from tunegate.engine.candidate_cost import cost_of, patience_seconds
 from tunegate.engine.prior_results import KEPT_IN_OUTCOME, PriorResults, schedule_of
 from tunegate.engine.protocol import DEFAULT, Candidate, Measured, Schedule
 from tunegate.tuning.claims import CHECKED
 from tunegate.tuning.expected_time import starting_state
 from tunegate.tuning.finalists import MAX_FINALISTS, finalist_count, rivals
-from tunegate.tuning.improvement import Batch
+from tunegate.tuning.improvement import MeasuredBatch
 from tunegate.tuning.next_task import TaskState
 from tunegate_cache.format.records import (
     DeviceFingerprint,
@@ -55,7 +55,7 @@ class TaskHistory:
         self.default_ms: float | None = None
         self.best: TuningRecord | None = None
         self.best_origin: Origin = "default"
-        self._history: list[Batch] = []
+        self._history: list[MeasuredBatch] = []
         self._candidates: dict[Schedule, Candidate] = {}
         self._ok: dict[Schedule, tuple[TuningRecord, Origin]] = {}
         self._failures: Counter[str] = Counter()
@@ -119,7 +119,7 @@ class TaskHistory:
     def note_batch(self, trials: int, seconds: float, default_seconds: float = 0.0) -> None:
         """One batch is finished: a point of the improvement history."""
         self._history.append(
-            Batch(
+            MeasuredBatch(
                 trials=trials,
                 seconds=seconds,
                 best_ms=self.best_ms,

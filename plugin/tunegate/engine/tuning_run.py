@@ -27,7 +27,7 @@ from tunegate.engine.protocol import (
     Proposed,
 )
 from tunegate.engine.searchers import Searchers
-from tunegate.engine.spending import Spending
+from tunegate.engine.spending import BudgetMeter
 from tunegate.engine.task_history import TaskHistory
 from tunegate.engine.workers.executor import Executor
 from tunegate.engine.workers.spawning import WORKERS_LOG
@@ -64,7 +64,7 @@ class TuningRun:
     ) -> None:
         """Candidates are run on inputs of `seed`."""
         self._request, self._budget, self._clock, self._publish = request, budget, clock, publish
-        self._spending = Spending(budget, clock)
+        self._spending = BudgetMeter(budget, clock)
         self._executor = executor
         self._directory = Path(request.directory)
         self._histories = [history for history in histories if not history.before.is_served]

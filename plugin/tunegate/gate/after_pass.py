@@ -6,7 +6,7 @@ import msgspec
 
 from tunegate.gate.assessment import Assessment
 from tunegate.gate.decision import bounds, projected_launches
-from tunegate.gate.sequential import Rule
+from tunegate.gate.sequential import StoppingRule
 from tunegate.gate.slow_modes import SECOND_ERROR, second_look, starts_needed
 
 
@@ -19,7 +19,9 @@ class Next(msgspec.Struct, frozen=True, kw_only=True):
     starts: tuple[int, ...] = ()
 
 
-def after_pass(found: Assessment, starts: tuple[int, ...], launches: int, rule: Rule) -> Next:
+def after_pass(
+    found: Assessment, starts: tuple[int, ...], launches: int, rule: StoppingRule
+) -> Next:
     """`launches` are all that were made."""
     decisions = {each.decision for each in found.inside}
     if "fail" in decisions:
@@ -29,7 +31,9 @@ def after_pass(found: Assessment, starts: tuple[int, ...], launches: int, rule: 
     return _about_modes(found, starts, launches, rule) if rule.rare else Next()
 
 
-def _about_modes(found: Assessment, starts: tuple[int, ...], launches: int, rule: Rule) -> Next:
+def _about_modes(
+    found: Assessment, starts: tuple[int, ...], launches: int, rule: StoppingRule
+) -> Next:
     """A slow start is answered with more launches of both sides: they tell a slow head from a slow
     machine."""
     made = min(len(seen.effects) for seen in found.modes)
@@ -46,19 +50,19 @@ def _about_modes(found: Assessment, starts: tuple[int, ...], launches: int, rule
     return Next(launch=left > 0 and (may_pass or _may_fail(found, rule)), starts=planned)
 
 
-def _second(found: Assessment, rule: Rule, most: int) -> int | None:
+def _second(found: Assessment, rule: StoppingRule, most: int) -> int | None:
     wanted = [second_look(rule.rare, seen, most) for seen in found.modes]
     known = [each for each in wanted if each is not None]
     return max(known) if len(known) == len(wanted) else None
 
 
-def _bounded_by(rule: Rule) -> int:
+def _bounded_by(rule: StoppingRule) -> int:
     """The look whose bounds answer by themselves; 0 where it cannot be paid for."""
     wanted = starts_needed(rule.rare, SECOND_ERROR)
     return next((size for size in rule.analyses if size >= wanted), 0)
 
 
-def _may_fail(found: Assessment, rule: Rule) -> bool:
+def _may_fail(found: Assessment, rule: StoppingRule) -> bool:
     """Whether the launches that there may be would likely prove that
     the mean is over the margin."""
     seen = found.modes[0]

@@ -9,10 +9,10 @@ import msgspec
 
 from tunegate.artifacts.measurements import Excluded, Inside, Launch
 from tunegate.gate.counting import counted, left_out
-from tunegate.gate.decision import Bounds, Decision, bounds, decide
+from tunegate.gate.decision import Bounds, CellDecision, bounds, decide_cell
 from tunegate.gate.histogram import total
 from tunegate.gate.inside import inside, mean_effects
-from tunegate.gate.sequential import Rule, last_analysis
+from tunegate.gate.sequential import StoppingRule, last_analysis
 from tunegate.gate.slow_modes import (
     POINTS_PERCENT,
     Seen,
@@ -36,13 +36,13 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
 
     launches: tuple[Launch, ...]
     bounds: Bounds
-    median: Decision
+    median: CellDecision
     inside: tuple[Inside, ...]
     modes: tuple[Seen, ...]
     excluded: Excluded
 
     @property
-    def decision(self) -> Decision:
+    def decision(self) -> CellDecision:
         """One test that fails is enough; a pass needs all of them."""
         tests = [self.median, *(each.decision for each in self.inside)]
         if "fail" in tests:
@@ -51,7 +51,7 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def assess(
-    launches: Sequence[Launch], probes: Sequence[Launch], starts: Sequence[int], rule: Rule
+    launches: Sequence[Launch], probes: Sequence[Launch], starts: Sequence[int], rule: StoppingRule
 ) -> Assessment | None:
     """The assessment, or None where there is no interval. `starts` are the numbers of starts at
     which slow modes were asked about: the second answer has the rest of the error."""
@@ -62,7 +62,7 @@ def assess(
     analyses = len(rule.analyses)
     found = bounds([launch.effect for launch in decisive], analyses=analyses, cells=rule.cells)
     tests = inside(decisive, margin=rule.tail_margin, analyses=analyses, cells=rule.cells)
-    median = decide(found, rule.margin)
+    median = decide_cell(found, rule.margin)
     second = starts[1] if len(starts) > 1 else None
     modes = tuple(
         msgspec.structs.replace(each, second=second)
@@ -78,18 +78,18 @@ def assess(
     )
 
 
-def worst_median(rule: Rule) -> float:
+def worst_median(rule: StoppingRule) -> float:
     """The mean over launches that a slow mode must not reach."""
     return math.log1p((rule.margin_percent + POINTS_PERCENT) / 100)
 
 
-def worst_mean(rule: Rule) -> float:
+def worst_mean(rule: StoppingRule) -> float:
     """The same for the mean of the inferences."""
     return math.log1p((rule.tail_margin_percent + TAIL_POINTS_PERCENT) / 100)
 
 
 def _bounded(
-    decisive: Sequence[Launch], median: Decision, tests: Sequence[Inside]
+    decisive: Sequence[Launch], median: CellDecision, tests: Sequence[Inside]
 ) -> tuple[int, int]:
     """The numbers of launches over which the bounds of the median, and of the
     mean, say that the cell passes."""
@@ -98,7 +98,10 @@ def _bounded(
 
 
 def _modes(
-    launches: Sequence[Launch], probes: Sequence[Launch], rule: Rule, bounded: tuple[int, int]
+    launches: Sequence[Launch],
+    probes: Sequence[Launch],
+    rule: StoppingRule,
+    bounded: tuple[int, int],
 ) -> tuple[Seen, ...]:
     """The slow modes of the two kinds. A launch that does not count for its noise is a start all
     the same where the head is slow in it: else a mode that is noisy, too, would never be seen."""
@@ -153,7 +156,7 @@ def _inferences(launches: Sequence[Launch]) -> int:
     return min(map(total, times), default=0)
 
 
-def _excluded(modes: Sequence[Seen], rule: Rule, inferences: int) -> Excluded:
+def _excluded(modes: Sequence[Seen], rule: StoppingRule, inferences: int) -> Excluded:
     """What all kinds exclude, told by the one that saw most slow launches."""
     clean = not rule.rare or all(is_clean(rule.rare, seen) for seen in modes)
     shares = [excluded_share(seen) for seen in modes]

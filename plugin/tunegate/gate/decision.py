@@ -28,7 +28,7 @@ MIN_SPREAD = 0.0002
 """The smallest spread that is believed: below 0.02 % the spread of a few launches is luck."""
 _POWER_QUANTILE = 0.84
 
-Decision = Literal["fail", "pass", "undecided"]
+CellDecision = Literal["fail", "pass", "undecided"]
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,7 +76,7 @@ def _bounds(effects: Sequence[float], fail_error: float, pass_error: float) -> B
     )
 
 
-def decide(found: Bounds, margin: float) -> Decision:
+def decide_cell(found: Bounds, margin: float) -> CellDecision:
     """`margin` is ln(1 + the allowed slowdown)."""
     if found.low > margin:
         return "fail"

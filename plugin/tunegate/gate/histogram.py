@@ -22,7 +22,7 @@ def histogram(times_ms: Iterable[float]) -> Histogram:
     return Histogram(first=first, counts=tuple(counted[i] for i in range(first, last + 1)))
 
 
-def merged(histograms: Sequence[Histogram]) -> Histogram:
+def merged_histogram(histograms: Sequence[Histogram]) -> Histogram:
     """All of them together."""
     known = [each for each in histograms if any(each.counts)]
     if not known:

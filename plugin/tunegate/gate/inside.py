@@ -20,11 +20,11 @@ from tunegate.gate.decision import (
     PASS_ERROR,
     TAIL_FAIL_ERROR,
     Bounds,
-    Decision,
+    CellDecision,
     bounds,
 )
 from tunegate.gate.distributions import t_quantile
-from tunegate.gate.histogram import mean_ms, merged, quantile_ms, total
+from tunegate.gate.histogram import mean_ms, merged_histogram, quantile_ms, total
 
 _SUSPICIOUS = 1 / 2
 """The share of the margin that makes a change suspicious: a change that is not even seen so large
@@ -92,7 +92,7 @@ def _tail(
     )
 
 
-def _decision(found: Bounds, margin: float, *, may_hold_up: bool) -> Decision:
+def _decision(found: Bounds, margin: float, *, may_hold_up: bool) -> CellDecision:
     if not math.isfinite(found.center):
         return "undecided"
     if found.low > margin:
@@ -117,8 +117,8 @@ def _machine_tells(bases: Sequence[Histogram], share: float, margin: float, anal
 
 
 def _merged(launches: Sequence[Launch]) -> tuple[Histogram, Histogram]:
-    base = merged([_times(launch.base_times) for launch in launches])
-    return base, merged([_times(launch.head_times) for launch in launches])
+    base = merged_histogram([_times(launch.base_times) for launch in launches])
+    return base, merged_histogram([_times(launch.head_times) for launch in launches])
 
 
 def _has_times(found: Histogram | None) -> bool:

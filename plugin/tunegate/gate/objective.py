@@ -7,13 +7,13 @@ MLPerf's early stopping does (inference_rules.adoc, Appendix "Early Stopping").
 
 from __future__ import annotations
 
-from tunegate.gate.decision import Decision
+from tunegate.gate.decision import CellDecision
 from tunegate.gate.distributions import beta_quantile
 
 ERROR = 0.05
 
 
-def judge(over: int, total: int, percentile: float) -> Decision:
+def decide_objective(over: int, total: int, percentile: float) -> CellDecision:
     """`over` of `total` inferences took longer than the limit; `percentile` of them may not."""
     allowed = 1 - percentile / 100
     if upper_share(over, total) <= allowed:

@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from tunegate.gate.decision import bounds, decide, projected_launches
+from tunegate.gate.decision import bounds, decide_cell, projected_launches
 from tunegate.gate.guards import (
     MAX_OUTLYING_CONTROLS,
     is_too_disturbed,
@@ -22,7 +22,7 @@ from tunegate.gate.interim_analyses import is_hopeless
 Stop = Literal["decided", "hopeless", "budget", "disturbed"]
 
 
-class Rule(msgspec.Struct, frozen=True, kw_only=True):
+class StoppingRule(msgspec.Struct, frozen=True, kw_only=True):
     """What was fixed before measuring. `margin_percent` is the slowdown that fails; the error is
     split over all `analyses`, those after `paid` launches are an extension. `tail_margin_percent` is
     that of the mean and the tail inside a launch; slow modes of the share `rare` of the launches,
@@ -54,7 +54,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         return self.budget if launches <= self.budget else self.analyses[-1]
 
 
-def stop_after(effects: Sequence[float], rule: Rule) -> Stop | None:
+def stop_after(effects: Sequence[float], rule: StoppingRule) -> Stop | None:
     """Why to stop after these launches, or None to go on. Between looks it always goes on;
     launches after the last look do not count. After the budget only for an answer that the
     extension is likely to give."""
@@ -63,7 +63,7 @@ def stop_after(effects: Sequence[float], rule: Rule) -> Stop | None:
         return None
     effects = effects[: rule.analyses[-1]]
     found = bounds(effects, analyses=len(rule.analyses), cells=rule.cells)
-    if decide(found, rule.margin) != "undecided":
+    if decide_cell(found, rule.margin) != "undecided":
         return "decided"
     if is_last:
         return "budget"
@@ -78,7 +78,7 @@ def stop_after(effects: Sequence[float], rule: Rule) -> Stop | None:
 
 
 def guarded_stop(
-    effects: Sequence[float], noises: Sequence[float], controls: Sequence[float], rule: Rule
+    effects: Sequence[float], noises: Sequence[float], controls: Sequence[float], rule: StoppingRule
 ) -> Stop | None:
     """The same for launches of which some may have been disturbed, with the effects of the base
     against itself; `noises` are standard errors of `effects`. How many count may fall when another
@@ -93,7 +93,7 @@ def guarded_stop(
     return None if not has_tripped and may_be_a_burst(len(kept), rule.budget) else "disturbed"
 
 
-def _stands(counted: Sequence[float], rule: Rule, slack: float) -> bool:
+def _stands(counted: Sequence[float], rule: StoppingRule, slack: float) -> bool:
     """Whether what would be said at the last look is the same with so much against it. A model that
     takes twenty times as long has failed, however busy the machine is."""
     effects = counted[: last_analysis(len(counted), rule.analyses)]
@@ -103,7 +103,7 @@ def _stands(counted: Sequence[float], rule: Rule, slack: float) -> bool:
     return found.low - slack > rule.margin or found.high + slack < rule.margin
 
 
-def likely_end(effects: Sequence[float], rule: Rule) -> int:
+def likely_end(effects: Sequence[float], rule: StoppingRule) -> int:
     """The look that is likely to decide: the first one before anything is known, and the last of
     the budget where it is not in sight."""
     likely: int | None = rule.analyses[0]

@@ -19,9 +19,9 @@ from tunegate.gate.counting import counted, noise_of
 from tunegate.gate.decision import bounds
 from tunegate.gate.guards import CONTROL_EVERY, is_control_due
 from tunegate.gate.interim_analyses import PLANNED, affordable_analyses
-from tunegate.gate.sequential import Rule, Stop, guarded_stop, likely_end, replanned_pairs
+from tunegate.gate.sequential import Stop, StoppingRule, guarded_stop, likely_end, replanned_pairs
 from tunegate.gate.slow_modes import lowest_cut_off
-from tunegate.ports import Bench, Far
+from tunegate.ports import Bench, ProbeThresholds
 
 _TRIES = 2
 _WITH_CONTROL = 1 + 1 / CONTROL_EVERY
@@ -79,9 +79,9 @@ def launch_until_decided(
 
 def rule_of(
     gate: GateConfig, analyses: tuple[int, ...], cells: int, paid: int | None = None
-) -> Rule:
+) -> StoppingRule:
     """What the gate's configuration asks of the launches of one cell."""
-    return Rule(
+    return StoppingRule(
         margin_percent=gate.margin_percent,
         analyses=analyses,
         cells=cells,
@@ -163,7 +163,7 @@ class _Series:
     def _probe(self, count: int) -> None:
         """Raises MeasurementError where they would take too long: a pass without them is none."""
         usual = statistics.median(launch.effect for launch in self._launches)
-        far = Far(
+        far = ProbeThresholds(
             by_median=lowest_cut_off(usual, worst_median(self._rule)),
             by_mean=lowest_cut_off(usual, worst_mean(self._rule)),
         )
@@ -213,7 +213,7 @@ def _replanned(bench: Bench, launches: list[Launch]) -> int:
 
 
 def _so_far(
-    launches: list[Launch], rule: Rule, probes: int = 0, most_probes: int = 0
+    launches: list[Launch], rule: StoppingRule, probes: int = 0, most_probes: int = 0
 ) -> Progressing:
     effects = [launch.effect for launch in counted(launches, rule.margin)]
     if len(effects) < 2:  # noqa: PLR2004 -- a spread needs two

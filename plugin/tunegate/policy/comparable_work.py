@@ -7,7 +7,7 @@ from tunegate.artifacts.changes import ModelPath
 from tunegate.artifacts.outlines import ModelInput
 from tunegate.artifacts.policy_changes import PolicyChange
 
-KEY = "inputs of the model"
+INPUTS_KEY = "inputs of the model"
 SEEDED = "random operators with a seed of their own"
 
 
@@ -18,7 +18,9 @@ def reshaped(
     old, new = _written(before), _written(after)
     if old == new:
         return None
-    return PolicyChange(key=KEY, old=old, new=new, effect="changed", counts="now", model=path)
+    return PolicyChange(
+        key=INPUTS_KEY, old=old, new=new, effect="changed", counts="now", model=path
+    )
 
 
 def seeded(path: ModelPath, before: tuple[str, ...], after: tuple[str, ...]) -> PolicyChange | None:

@@ -11,7 +11,7 @@ from tunegate.artifacts.outlines import ModelInput
 from tunegate.artifacts.policy_changes import Effect, PolicyChange
 from tunegate.config import Config, ModelConfig, ObjectiveConfig
 from tunegate.policy.rules import OBJECTIVE
-from tunegate.policy.sections import differences, merged
+from tunegate.policy.sections import merged_section, section_changes
 from tunegate.policy.shapes import fit
 from tunegate.policy.targets import names
 from tunegate.policy.written import written
@@ -80,8 +80,8 @@ def _objective(model: CoveredModel) -> tuple[ObjectiveConfig | None, list[Policy
         return new, [_change(model, "objective", "not set", written(new), "tightened", "now")]
     if new is None:
         return old, [_change(model, "objective", written(old), "not set", "loosened")]
-    found = differences(old, new, OBJECTIVE, "models[].objective", model=model.path)
-    return merged(old, new, OBJECTIVE), list(found)
+    found = section_changes(old, new, OBJECTIVE, "models[].objective", model=model.path)
+    return merged_section(old, new, OBJECTIVE), list(found)
 
 
 def _targets(

@@ -17,7 +17,7 @@ from tunegate.artifacts.policy_changes import PolicyChange
 from tunegate.config import Config
 from tunegate.policy.covered_model import Asked, CoveredModel, InputsOf, asked_of
 from tunegate.policy.rules import BUDGET, CACHE, GATE
-from tunegate.policy.sections import differences, merged
+from tunegate.policy.sections import merged_section, section_changes
 from tunegate.policy.targets import merged_targets, names, target_changes
 from tunegate.policy.written import written
 from tunegate.selection import entry_for
@@ -36,9 +36,9 @@ def effective(
     merged_config = msgspec.structs.replace(
         base,
         targets=merged_targets(base, head),
-        cache=merged(base.cache, head.cache, CACHE),
-        budget=merged(base.budget, head.budget, BUDGET),
-        gate=merged(base.gate, head.gate, GATE),
+        cache=merged_section(base.cache, head.cache, CACHE),
+        budget=merged_section(base.budget, head.budget, BUDGET),
+        gate=merged_section(base.gate, head.gate, GATE),
     )
     covered = [
         CoveredModel(path, old, entry_for(head, path))
@@ -74,9 +74,9 @@ def _is_head_s(model: CoveredModel, found: Asked, config: Config) -> bool:
 
 
 def _of_sections(base: Config, head: Config) -> Iterator[PolicyChange]:
-    yield from differences(base.gate, head.gate, GATE, "gate")
-    yield from differences(base.budget, head.budget, BUDGET, "budget")
-    yield from differences(base.cache, head.cache, CACHE, "cache")
+    yield from section_changes(base.gate, head.gate, GATE, "gate")
+    yield from section_changes(base.budget, head.budget, BUDGET, "budget")
+    yield from section_changes(base.cache, head.cache, CACHE, "cache")
     if base.executor != head.executor:
         yield PolicyChange(
             key="executor",

@@ -11,10 +11,10 @@ from tunegate.artifacts.policy_changes import PolicyChange
 from tunegate.policy.rules import Rules
 from tunegate.policy.written import written
 
-Section = TypeVar("Section", bound=msgspec.Struct)
+_Section = TypeVar("_Section", bound=msgspec.Struct)
 
 
-def merged(base: Section, head: Section, rules: Rules) -> Section:
+def merged_section(base: _Section, head: _Section, rules: Rules) -> _Section:
     """The section that judges: the stricter value of an ordered key, else the base's."""
     values = {
         field.name: _counting(field.name, base, head, rules)
@@ -23,8 +23,8 @@ def merged(base: Section, head: Section, rules: Rules) -> Section:
     return msgspec.structs.replace(base, **values)
 
 
-def differences(
-    base: Section, head: Section, rules: Rules, section: str, **place: str
+def section_changes(
+    base: _Section, head: _Section, rules: Rules, section: str, **place: str
 ) -> Iterator[PolicyChange]:
     """A change for every key whose values differ. `place` is the model or target."""
     for field in msgspec.structs.fields(base):
@@ -52,7 +52,7 @@ def _difference(
     )
 
 
-def _counting(name: str, base: Section, head: Section, rules: Rules) -> object:
+def _counting(name: str, base: _Section, head: _Section, rules: Rules) -> object:
     old, new = getattr(base, name), getattr(head, name)
     weight = rules.ordered.get(name)
     if weight is not None:

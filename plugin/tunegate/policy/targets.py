@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from tunegate.artifacts.policy_changes import PolicyChange
 from tunegate.config import Config, TargetConfig
 from tunegate.policy.rules import TARGET
-from tunegate.policy.sections import differences, merged
+from tunegate.policy.sections import merged_section, section_changes
 
 
 def merged_targets(base: Config, head: Config) -> tuple[TargetConfig, ...]:
     """The base's first, in its order."""
     theirs = {target.name: target for target in head.targets}
-    kept = [merged(ours, theirs.get(ours.name, ours), TARGET) for ours in base.targets]
+    kept = [merged_section(ours, theirs.get(ours.name, ours), TARGET) for ours in base.targets]
     known = names(base)
     return (*kept, *(target for target in head.targets if target.name not in known))
 
@@ -24,7 +24,7 @@ def target_changes(base: Config, head: Config) -> Iterator[PolicyChange]:
     theirs = {target.name: target for target in head.targets}
     for name, target in ours.items():
         if name in theirs:
-            yield from differences(target, theirs[name], TARGET, "targets[]", target=name)
+            yield from section_changes(target, theirs[name], TARGET, "targets[]", target=name)
         else:
             yield PolicyChange(
                 key="targets[].name",

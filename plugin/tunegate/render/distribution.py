@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Sequence
 
 from tunegate.artifacts.measurements import Histogram, Launch
-from tunegate.gate.histogram import merged, quantile_ms, total
+from tunegate.gate.histogram import merged_histogram, quantile_ms, total
 from tunegate.render.drawing import Axes, Figure, MaxNLocator
 from tunegate.render.svg import BASE, HEAD, MUTED, styled, svg
-from tunegate.render.units import count
+from tunegate.render.units import plural
 
 _WIDTH_INCHES, _HEIGHT_INCHES = 4.0, 2.3
 _SHOWN_SHARE = 0.995
@@ -19,8 +19,12 @@ _RATIO = 1.01
 @styled()
 def distribution(launches: Sequence[Launch], name: str) -> str:
     """Nothing where no launch kept its times."""
-    base = merged([launch.base_times for launch in launches if launch.base_times is not None])
-    head = merged([launch.head_times for launch in launches if launch.head_times is not None])
+    base = merged_histogram(
+        [launch.base_times for launch in launches if launch.base_times is not None]
+    )
+    head = merged_histogram(
+        [launch.head_times for launch in launches if launch.head_times is not None]
+    )
     if not total(base) or not total(head):
         return ""
     figure = Figure(figsize=(_WIDTH_INCHES, _HEIGHT_INCHES), layout="constrained")
@@ -35,7 +39,7 @@ def distribution(launches: Sequence[Launch], name: str) -> str:
         axes.axhline(percentile, color=MUTED, linewidth=0.5, linestyle=(0, (2, 3)))
     axes.set_yticks([0, 50, 90, 99], labels=["0", "50 %", "90 %", "99 %"])
     axes.xaxis.set_major_locator(MaxNLocator(5))
-    axes.set_xlabel(f"ms; {count(total(head), 'inference')} of the head", fontsize=8.5)
+    axes.set_xlabel(f"ms; {plural(total(head), 'inference')} of the head", fontsize=8.5)
     axes.legend(frameon=False, loc="lower right", fontsize=8.5)
     return svg(figure, name=f"{name}-distribution", description="Share of inferences by latency")
 

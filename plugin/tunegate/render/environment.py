@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 from tunegate.artifacts.changes import ModelChange
 from tunegate.artifacts.verdicts import Report
-from tunegate.render.coverage import coverage
-from tunegate.render.units import count
+from tunegate.render.coverage import kernel_coverage
+from tunegate.render.units import plural
 
 SHOWN_REVISION = 12
 
 
 def facts(report: Report) -> tuple[tuple[str, str], ...]:
     """(name, value) of everything a reader needs to see the same again."""
-    return (*_revisions(report), *_changes(report), *coverage(report), *_machine(report))
+    return (*_revisions(report), *_changes(report), *kernel_coverage(report), *_machine(report))
 
 
 def _revisions(report: Report) -> Iterator[tuple[str, str]]:
@@ -30,7 +30,7 @@ def _changes(report: Report) -> Iterator[tuple[str, str]]:
     for change in report.changes.models:
         yield "Change", f"{change.path}: {_kind(change)}"
     if report.changes.unchanged:
-        yield "Not touched", count(len(report.changes.unchanged), "model")
+        yield "Not touched", plural(len(report.changes.unchanged), "model")
 
 
 def _kind(change: ModelChange) -> str:

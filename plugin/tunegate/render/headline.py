@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from tunegate.artifacts.verdicts import Finding, Report, Status, Verdict
 from tunegate.render.policy import summed_up
-from tunegate.render.units import count, interval, percent
+from tunegate.render.units import interval, percent, plural
 
-WORDS: dict[Status, str] = {
+STATUS_WORDS: dict[Status, str] = {
     "pass": "Pass",
     "fail": "Fail",
     "inconclusive": "Inconclusive",
@@ -57,7 +57,7 @@ def headline(
 ) -> str:
     """Verdict and reason as one line; `name` and `prose` escape for the medium."""
     verdict = report.verdict
-    word = WORDS[verdict.status]
+    word = STATUS_WORDS[verdict.status]
     deciding = [each for each in worst_first(verdict) if each.status == verdict.status]
     told = summed_up(verdict)
     policy = f"; {told}" if told else ""
@@ -68,7 +68,7 @@ def headline(
     where = f"{name(first.model)} on {name(first.target)}"
     if len(deciding) == 1 and len(verdict.findings) == 1:
         return f"{word}: {where}: {prose(reason(first, verdict))}{policy}"
-    counted = f"{len(deciding)} of {count(len(verdict.findings), 'check')}"
+    counted = f"{len(deciding)} of {plural(len(verdict.findings), 'check')}"
     if verdict.status in ("pass", "new"):
         return f"{word}: {counted} {COUNTED[verdict.status]}, none is slower than allowed{policy}"
     why = prose(reason(first, verdict))
@@ -99,4 +99,4 @@ def _nothing_checked(report: Report) -> str:
     if report.changes.models:
         return "the changed models need no check"
     unchanged = len(report.changes.unchanged)
-    return f"no configured model changed ({count(unchanged, 'model')} looked at)"
+    return f"no configured model changed ({plural(unchanged, 'model')} looked at)"

@@ -21,7 +21,7 @@ _SHOWN_ROWS = 30
 _MAX_LABELS = 12
 
 
-class Series(msgspec.Struct, frozen=True, kw_only=True):
+class HistorySeries(msgspec.Struct, frozen=True, kw_only=True):
     """One model on one target of one device, oldest first; `rows` are the latest, newest first."""
 
     model: str
@@ -40,7 +40,7 @@ def render(entries: Sequence[HistoryEntry], location: str) -> str:
     return page.render(series=series(entries), location=location, runs=len({e.at for e in entries}))
 
 
-def series(entries: Sequence[HistoryEntry]) -> list[Series]:
+def series(entries: Sequence[HistoryEntry]) -> list[HistorySeries]:
     """The series by model, target and device: times of two machines are not compared."""
 
     def key(entry: HistoryEntry) -> tuple[str, str, str]:
@@ -51,7 +51,7 @@ def series(entries: Sequence[HistoryEntry]) -> list[Series]:
     for number, ((model, target, device), group) in enumerate(groups):
         its = tuple(group)
         found.append(
-            Series(
+            HistorySeries(
                 model=model,
                 target=target,
                 device=device,

@@ -14,7 +14,7 @@ from tunegate.render import plots, units
 from tunegate.render.cost_table import audit, spending
 from tunegate.render.distribution import distribution
 from tunegate.render.environment import facts
-from tunegate.render.headline import WORDS, headline, reason, worst_first
+from tunegate.render.headline import STATUS_WORDS, headline, reason, worst_first
 from tunegate.render.operators import Part, parts, tuned_rows
 from tunegate.render.page import page_environment
 from tunegate.render.policy import policy_lines, uncovered_line
@@ -25,18 +25,18 @@ PLOTTED_CHECKS = 24
 SHOWN_PARTS = 12
 
 
-class Side(msgspec.Struct, frozen=True, kw_only=True):
+class BuildSection(msgspec.Struct, frozen=True, kw_only=True):
     label: str
     build: Build
 
 
-class Check(msgspec.Struct, frozen=True, kw_only=True):
+class CellSection(msgspec.Struct, frozen=True, kw_only=True):
     """One model on one target with its plots; an empty plot has nothing to show."""
 
     finding: Finding
     comparison: Comparison | None
     measured: CellMeasurement | None
-    sides: tuple[Side, ...]
+    sides: tuple[BuildSection, ...]
     parts: tuple[Part, ...]
     launches: Markup
     latencies: Markup
@@ -59,7 +59,7 @@ def render(report: Report) -> str:
         .render(
             report=report,
             verdict=verdict,
-            headline=headline(report).removeprefix(f"{WORDS[verdict.status]}: "),
+            headline=headline(report).removeprefix(f"{STATUS_WORDS[verdict.status]}: "),
             findings=worst,
             policy=policy_lines(verdict),
             uncovered=uncovered_line(report.changes.uncovered),
@@ -91,14 +91,14 @@ def _environment() -> Environment:
     return environment
 
 
-def _check(report: Report, finding: Finding, number: int) -> Check:
+def _check(report: Report, finding: Finding, number: int) -> CellSection:
     comparison = _comparison(report, finding)
     measured = _measured(report, finding)
     name = f"check{number}"
     margin = report.verdict.margin_percent
     launches = plots.launches(comparison, margin, name) if comparison else ""
     pairs = measured.launches if measured else ()
-    return Check(
+    return CellSection(
         finding=finding,
         comparison=comparison,
         measured=measured,
@@ -124,12 +124,12 @@ def _measured(report: Report, finding: Finding) -> CellMeasurement | None:
     return next(found, None)
 
 
-def _sides(report: Report, finding: Finding) -> tuple[Side, ...]:
+def _sides(report: Report, finding: Finding) -> tuple[BuildSection, ...]:
     wanted = (finding.model, finding.target)
     for builds in report.run.builds if report.run else ():
         if (builds.cell.model, builds.cell.target) == wanted:
             sides = (("base", builds.base), ("head", builds.head))
-            return tuple(Side(label=label, build=build) for label, build in sides if build)
+            return tuple(BuildSection(label=label, build=build) for label, build in sides if build)
     return ()
 
 

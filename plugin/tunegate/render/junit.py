@@ -7,8 +7,8 @@ from xml.etree import ElementTree as ET
 from tunegate.artifacts.policy_changes import PolicyChange
 from tunegate.artifacts.verdicts import Finding, Report, Status
 from tunegate.render.escape import visible
-from tunegate.render.headline import WORDS, reason
-from tunegate.render.policy import NAME, described
+from tunegate.render.headline import STATUS_WORDS, reason
+from tunegate.render.policy import POLICY_CHANGE, described_change
 from tunegate.render.units import interval, milliseconds, percent
 
 OUTCOMES: dict[Status, tuple[str, str] | None] = {
@@ -52,11 +52,11 @@ def _policy_case(change: PolicyChange, report: Report) -> ET.Element:
     places = " ".join(part for part in (change.key, change.model, change.target) if part)
     case = ET.Element(
         "testcase",
-        {"classname": f"tunegate.{NAME}", "name": visible(places), "time": "0.000"},
+        {"classname": f"tunegate.{POLICY_CHANGE}", "name": visible(places), "time": "0.000"},
     )
-    message = visible(described(change), 600)
+    message = visible(described_change(change), 600)
     if change.weakens and report.verdict.policy_fails:
-        ET.SubElement(case, "failure", {"message": message, "type": NAME})
+        ET.SubElement(case, "failure", {"message": message, "type": POLICY_CHANGE})
     elif change.weakens:
         ET.SubElement(case, "skipped", {"message": message})
     ET.SubElement(case, "system-out").text = message
@@ -76,7 +76,7 @@ def _case(finding: Finding, seconds: float) -> ET.Element:
 
 def _explain(case: ET.Element, finding: Finding, report: Report) -> None:
     outcome = OUTCOMES[finding.status]
-    message = visible(f"{WORDS[finding.status]}: {reason(finding, report.verdict)}", 600)
+    message = visible(f"{STATUS_WORDS[finding.status]}: {reason(finding, report.verdict)}", 600)
     if outcome is not None:
         tag, kind = outcome
         attributes = (

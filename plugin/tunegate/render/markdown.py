@@ -11,20 +11,20 @@ from tunegate.render.blocks import Column, fitted, fold, table
 from tunegate.render.cost_table import audit, spending
 from tunegate.render.environment import facts
 from tunegate.render.escape import code, prose
-from tunegate.render.headline import MARKS, WORDS, headline, reason, worst_first
+from tunegate.render.headline import MARKS, STATUS_WORDS, headline, reason, worst_first
 from tunegate.render.operators import TunedRow, parts, tuned_rows
 from tunegate.render.policy import policy_lines, uncovered_line
 from tunegate.render.shipped import shipped
 from tunegate.render.stopped import stopped_words, tuning_ended
 from tunegate.render.units import (
     NONE,
-    count,
     difference_ms,
     duration,
     interval,
     milliseconds,
     money,
     percent,
+    plural,
     share,
     size,
 )
@@ -91,7 +91,7 @@ def _findings_table(report: Report, findings: tuple[Finding, ...]) -> str:
     )
     rows = [
         (
-            f"{MARKS[each.status]} {WORDS[each.status]}",
+            f"{MARKS[each.status]} {STATUS_WORDS[each.status]}",
             code(each.model),
             code(each.target),
             milliseconds(each.base_ms),
@@ -141,7 +141,7 @@ def _operators(finding: Finding) -> str:
     ]
     title = f"#### What is slower in {code(finding.model)} on {code(finding.target)}"
     rest = len(slower) - len(rows)
-    more = f"\n\n{count(rest, 'more operator')} slower by less." if rest > 0 else ""
+    more = f"\n\n{plural(rest, 'more operator')} slower by less." if rest > 0 else ""
     return f"{title}\n\n{table(columns, rows)}{more}"
 
 
@@ -182,8 +182,8 @@ def _cache(cache: CacheUse, saved: Cost | None) -> str:
     line = (
         f"Cache {code(cache.location)}, zone {code(cache.zone)}, {cache.mode}: "
         f"{cache.exact} exact, {cache.transfer} to transfer from, "
-        f"{count(sum(cache.misses.values()), 'miss', 'misses')}{f' ({misses})' if misses else ''}; "
-        f"{count(cache.requests, 'request')}, {size(cache.bytes_read)}, {duration(cache.seconds)}"
+        f"{plural(sum(cache.misses.values()), 'miss', 'misses')}{f' ({misses})' if misses else ''}; "
+        f"{plural(cache.requests, 'request')}, {size(cache.bytes_read)}, {duration(cache.seconds)}"
         f"{'' if cache.usd is None else f', {money(cache.usd)}'}.{_saved(saved)}"
     )
     return "\n".join([line, *(f"- {prose(note)}" for note in cache.notes)])
@@ -233,7 +233,7 @@ def _tasks(report: Report) -> str:
         for row in rows[:SHOWN_TASKS]
     ]
     rest = len(rows) - len(cells)
-    more = f"\n\n… and {count(rest, 'more task')}." if rest > 0 else ""
+    more = f"\n\n… and {plural(rest, 'more task')}." if rest > 0 else ""
     return fold(f"Tasks ({len(rows)})", table(columns, cells) + more)
 
 
@@ -266,7 +266,7 @@ def _audit(report: Report) -> str:
     if found is None:
         return ""
     return (
-        f"\n\nOf {count(found.audited, 'candidate')} that the filter had rejected and that "
+        f"\n\nOf {plural(found.audited, 'candidate')} that the filter had rejected and that "
         f"{'was' if found.audited == 1 else 'were'} measured all the same, "
         f"{found.wrong} came within 2 % of the best."
     )

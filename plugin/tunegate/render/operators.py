@@ -11,7 +11,7 @@ from tunegate.artifacts.measurements import TaskDifference
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.verdicts import Report
 
-SOURCES = {
+SOURCE_WORDS = {
     "exact": "cache",
     "transfer": "transferred",
     "search": "tuned now",
@@ -63,7 +63,7 @@ def parts(differences: Sequence[TaskDifference]) -> tuple[Part, ...]:
             head_ms=each.head_ms,
             difference_ms=each.difference_ms,
             share=each.difference_ms / (slower_ms if each.difference_ms > 0 else faster_ms),
-            source=SOURCES[each.source],
+            source=SOURCE_WORDS[each.source],
         )
         for each in changed
     )
@@ -78,7 +78,7 @@ def tuned_rows(report: Report) -> tuple[TunedRow, ...]:
         TunedRow(
             name=task.name,
             target=task.target,
-            source=SOURCES[task.source],
+            source=SOURCE_WORDS[task.source],
             weight=weights.get(_identity(task)),
             trials=task.trials,
             before_ms=task.before_ms,

@@ -7,7 +7,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from tunegate.render import units
 from tunegate.render.escape import visible
-from tunegate.render.headline import WORDS
+from tunegate.render.headline import STATUS_WORDS
 
 
 def page_environment(*, longest_text: int) -> Environment:
@@ -22,5 +22,5 @@ def page_environment(*, longest_text: int) -> Environment:
         finalize=lambda value: visible(value, longest_text) if type(value) is str else value,
     )
     environment.filters |= {"ms": units.milliseconds, "interval": units.interval}
-    environment.globals |= {"NONE": units.NONE, "WORDS": WORDS}
+    environment.globals |= {"NONE": units.NONE, "WORDS": STATUS_WORDS}
     return environment

@@ -6,26 +6,28 @@ from collections.abc import Callable
 
 from tunegate.artifacts.policy_changes import PolicyChange
 from tunegate.artifacts.verdicts import Verdict
-from tunegate.render.units import count
+from tunegate.render.units import plural
 
-NAME = "policy-change"
+POLICY_CHANGE = "policy-change"
 SHOWN_CHANGES = 30
 SHOWN_FILES = 50
 
 
 def policy_lines(verdict: Verdict, name: Callable[[str], str] = str) -> list[str]:
     """A sentence for each policy change; `name` escapes for the medium."""
-    lines = [described(change, name) for change in verdict.policy_changes[:SHOWN_CHANGES]]
+    lines = [described_change(change, name) for change in verdict.policy_changes[:SHOWN_CHANGES]]
     rest = len(verdict.policy_changes) - len(lines)
-    return [*lines, f"{NAME}: … and {rest} more"] if rest > 0 else lines
+    return [*lines, f"{POLICY_CHANGE}: … and {rest} more"] if rest > 0 else lines
 
 
-def described(change: PolicyChange, name: Callable[[str], str] = str) -> str:
+def described_change(change: PolicyChange, name: Callable[[str], str] = str) -> str:
     """One change with its old and new value, and when it counts."""
     places = [name(place) for place in (change.model, change.target) if place]
     where = f" of {' on '.join(places)}" if places else ""
     values = f"{name(change.old)} → {name(change.new)}"
-    return f"{NAME}, {change.effect}: {name(change.key)}{where}: {values} ({_counts(change)})"
+    return (
+        f"{POLICY_CHANGE}, {change.effect}: {name(change.key)}{where}: {values} ({_counts(change)})"
+    )
 
 
 def summed_up(verdict: Verdict) -> str:
@@ -34,7 +36,7 @@ def summed_up(verdict: Verdict) -> str:
     if not weakening:
         return ""
     effect = "forbidden by gate.policy-changes" if verdict.policy_fails else "named below"
-    return f"{count(weakening, NAME)}, {effect}"
+    return f"{plural(weakening, POLICY_CHANGE)}, {effect}"
 
 
 def uncovered_line(paths: tuple[str, ...], name: Callable[[str], str] = str) -> str:
@@ -44,7 +46,7 @@ def uncovered_line(paths: tuple[str, ...], name: Callable[[str], str] = str) -> 
     shown = ", ".join(name(path) for path in paths[:SHOWN_FILES])
     rest = len(paths) - SHOWN_FILES
     more = f" and {rest} more, all in changes.json" if rest > 0 else ""
-    return f"No rule covers {count(len(paths), 'model file')}: {shown}{more}."
+    return f"No rule covers {plural(len(paths), 'model file')}: {shown}{more}."
 
 
 def _counts(change: PolicyChange) -> str:

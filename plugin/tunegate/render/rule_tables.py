@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tunegate.gate.replay.ours import Outcome
+from tunegate.gate.replay.ours import ReplayOutcome
 from tunegate.gate.replay.power import SLOWDOWNS, Alarms, Coverage, Verdicts
 from tunegate.render.blocks import Column, table
 from tunegate.render.escape import prose
@@ -53,7 +53,7 @@ def _verdict_cells(each: Verdicts) -> Iterator[str]:
     yield f"{each.margin_percent:g} %"
     yield _slowdown(each.slowdown)
     yield str(len(each.outcomes))
-    outcomes: tuple[Outcome, ...] = ("fail", "pass", "inconclusive", "invalid-env")
+    outcomes: tuple[ReplayOutcome, ...] = ("fail", "pass", "inconclusive", "invalid-env")
     for outcome in outcomes:
         yield f"{100 * each.share(outcome):.1f} %"
     yield f"{each.median_seconds:.0f}"

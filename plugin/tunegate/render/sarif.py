@@ -13,17 +13,17 @@ from tunegate.artifacts.policy_changes import PolicyChange
 from tunegate.artifacts.verdicts import Finding, Report, Status, Verdict
 from tunegate.render.escape import visible
 from tunegate.render.headline import reason
-from tunegate.render.policy import NAME, described
+from tunegate.render.policy import POLICY_CHANGE, described_change
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-Level = Literal["error", "warning"]
+_Level = Literal["error", "warning"]
 
 
 class Text(msgspec.Struct, frozen=True):
     text: str
 
 
-class Rule(msgspec.Struct, frozen=True, rename="camel"):
+class SarifRule(msgspec.Struct, frozen=True, rename="camel"):
     """What a kind of finding means; `level` is of its results."""
 
     id: str
@@ -32,7 +32,7 @@ class Rule(msgspec.Struct, frozen=True, rename="camel"):
     help: Text
 
 
-class Place(msgspec.Struct, frozen=True, rename="camel"):
+class SarifPlace(msgspec.Struct, frozen=True, rename="camel"):
     uri: str
     uri_base_id: str = "%SRCROOT%"
 
@@ -42,7 +42,7 @@ class Region(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class PhysicalLocation(msgspec.Struct, frozen=True, rename="camel"):
-    artifact_location: Place
+    artifact_location: SarifPlace
     region: Region = Region()
 
 
@@ -53,7 +53,7 @@ class Location(msgspec.Struct, frozen=True, rename="camel"):
 class Result(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     rule_id: str
     rule_index: int
-    level: Level
+    level: _Level
     message: Text
     locations: tuple[Location, ...]
     partial_fingerprints: dict[str, str]
@@ -62,30 +62,30 @@ class Result(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 class Driver(msgspec.Struct, frozen=True):
     name: str
     version: str
-    rules: tuple[Rule, ...]
+    rules: tuple[SarifRule, ...]
 
 
 class Tool(msgspec.Struct, frozen=True):
     driver: Driver
 
 
-class Run(msgspec.Struct, frozen=True, rename="camel"):
+class SarifRun(msgspec.Struct, frozen=True, rename="camel"):
     tool: Tool
     results: tuple[Result, ...]
     column_kind: str = "unicodeCodePoints"
 
 
-class Log(msgspec.Struct, frozen=True):
-    runs: tuple[Run, ...]
+class SarifLog(msgspec.Struct, frozen=True):
+    runs: tuple[SarifRun, ...]
     schema: str = msgspec.field(default=SCHEMA, name="$schema")
     version: str = "2.1.0"
 
 
-def _rule(identity: str, name: str, short: str, advice: str) -> Rule:
-    return Rule(identity, name, Text(short), Text(advice))
+def _rule(identity: str, name: str, short: str, advice: str) -> SarifRule:
+    return SarifRule(identity, name, Text(short), Text(advice))
 
 
-RULES: dict[Status, tuple[Level, Rule]] = {
+RULES: dict[Status, tuple[_Level, SarifRule]] = {
     "fail": (
         "error",
         _rule(
@@ -135,7 +135,7 @@ RULES: dict[Status, tuple[Level, Rule]] = {
 
 
 POLICY_RULE = _rule(
-    NAME,
+    POLICY_CHANGE,
     "PolicyChange",
     "The change loosens the rules of its own gate.",
     "It has no effect on the verdict before it is merged. Have its owners look at it.",
@@ -151,7 +151,7 @@ def render(report: Report) -> str:
     verdict = report.verdict
     policy = (_policy_result(each, verdict) for each in verdict.policy_changes if each.weakens)
     results = (_result(each, verdict) for each in verdict.findings if each.status in RULES)
-    log = Log((Run(Tool(driver), (*policy, *results)),))
+    log = SarifLog((SarifRun(Tool(driver), (*policy, *results)),))
     return msgspec.json.format(msgspec.json.encode(log), indent=2).decode() + "\n"
 
 
@@ -161,7 +161,7 @@ def _policy_result(change: PolicyChange, verdict: Verdict) -> Result:
         rule_id=POLICY_RULE.id,
         rule_index=len(RULES),
         level="error" if verdict.policy_fails else "warning",
-        message=Text(visible(described(change), 1000)),
+        message=Text(visible(described_change(change), 1000)),
         locations=(_location(file),),
         partial_fingerprints={
             "policyKey/v1": _fingerprint(POLICY_RULE, change.key, change.model, change.target)
@@ -185,10 +185,10 @@ def _result(finding: Finding, verdict: Verdict) -> Result:
 
 
 def _location(path: str) -> Location:
-    return Location(PhysicalLocation(Place(quote(path.encode(errors="surrogatepass")))))
+    return Location(PhysicalLocation(SarifPlace(quote(path.encode(errors="surrogatepass")))))
 
 
-def _fingerprint(rule: Rule, *parts: str) -> str:
+def _fingerprint(rule: SarifRule, *parts: str) -> str:
     """The same for the same trouble in the same place, however large it is this time."""
     identity = "\0".join((rule.id, *parts))
     return hashlib.sha256(identity.encode(errors="surrogatepass")).hexdigest()

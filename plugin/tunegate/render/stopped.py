@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tunegate.artifacts.verdicts import TuningSummary
 
-WORDS = {
+STOPPED_WORDS = {
     "finished": "finished",
     "converged": "no more to gain",
     "target-latency": "fast enough",
@@ -36,4 +36,4 @@ def tuning_ended(tuning: TuningSummary) -> str:
 
 def stopped_words(stopped: str) -> str:
     """The word of an artifact for people; one we do not know stays as it is."""
-    return WORDS.get(stopped, stopped)
+    return STOPPED_WORDS.get(stopped, stopped)

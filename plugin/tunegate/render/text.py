@@ -12,19 +12,19 @@ from rich.text import Text
 
 from tunegate.artifacts.verdicts import Finding, Report, Status
 from tunegate.render.escape import visible
-from tunegate.render.headline import WORDS, headline, worst_first
+from tunegate.render.headline import STATUS_WORDS, headline, worst_first
 from tunegate.render.operators import parts
 from tunegate.render.policy import policy_lines, uncovered_line
 from tunegate.render.shipped import shipped
 from tunegate.render.stopped import tuning_ended
 from tunegate.render.units import (
-    count,
     difference_ms,
     duration,
     interval,
     milliseconds,
     money,
     percent,
+    plural,
     share,
 )
 
@@ -82,7 +82,7 @@ def _checks(report: Report) -> Table:
         table.add_column(title, justify="right", no_wrap=True)
     for finding in worst_first(report.verdict)[:SHOWN_CHECKS]:
         table.add_row(
-            Text(WORDS[finding.status], style=COLOURS[finding.status]),
+            Text(STATUS_WORDS[finding.status], style=COLOURS[finding.status]),
             Text(visible(finding.model, 60)),
             Text(visible(finding.target, 24)),
             milliseconds(finding.base_ms),
@@ -92,7 +92,7 @@ def _checks(report: Report) -> Table:
         )
     rest = len(report.verdict.findings) - SHOWN_CHECKS
     if rest > 0:
-        table.add_row("", f"… and {count(rest, 'more check')}")
+        table.add_row("", f"… and {plural(rest, 'more check')}")
     return table
 
 
@@ -116,8 +116,8 @@ def _tuning(report: Report) -> str:
     tuning = report.verdict.tuning
     cost = f", {money(tuning.usd)}" if tuning.usd is not None else ""
     return (
-        f"Tuning: {count(tuning.tasks, 'task')}, {tuning.exact} from the cache, "
-        f"{tuning.transfer} transferred, {tuning.miss} tuned; {count(tuning.trials, 'trial')} in "
+        f"Tuning: {plural(tuning.tasks, 'task')}, {tuning.exact} from the cache, "
+        f"{tuning.transfer} transferred, {tuning.miss} tuned; {plural(tuning.trials, 'trial')} in "
         f"{duration(tuning.seconds)}{cost}; {tuning_ended(tuning)}"
     )
 

@@ -73,7 +73,7 @@ def size(count: int) -> str:
     return f"{count / 1e6:.1f} MB"
 
 
-def count(number: int, singular: str, plural: str | None = None) -> str:
+def plural(number: int, singular: str, plural: str | None = None) -> str:
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 

@@ -15,16 +15,16 @@ import msgspec
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
 from tunegate.artifacts.tasks import ResolvedTask, TuningTask
-from tunegate.tuning.unfinished import as_start
+from tunegate.tuning.unfinished import resume_point
 from tunegate_cache.format.records import ExactHit, Lookup, TransferHit, TuningRecord, WorkloadKey
 
 BEST_OF_EACH = 2
-NOISE = 0.03
+MEASUREMENT_NOISE = 0.03
 """A record must beat the default schedule by more than two careful measurements differ."""
 IMPLAUSIBLE_RATIO = 1.3
 """Measured on the same kind of device, a record that takes this many times its claim was wrong."""
 
-Status = Literal["taken", "known", "slower", "rejected", "not-measured"]
+RevalidationStatus = Literal["taken", "known", "slower", "rejected", "not-measured"]
 
 
 class Revalidated(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,7 +33,7 @@ class Revalidated(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     key: WorkloadKey
-    status: Status
+    status: RevalidationStatus
     claimed_ms: float
     measured_ms: float | None = None
     incumbent_ms: float | None = None
@@ -107,7 +107,7 @@ def _decided(
     best = min(measured, key=lambda record: record.median_ms)
     claimed = challengers[_identity(best)]
     rivals = [r.median_ms for r in outcome.records if _identity(r) not in challengers]
-    default = [] if outcome.before_ms is None else [outcome.before_ms * (1 - NOISE)]
+    default = [] if outcome.before_ms is None else [outcome.before_ms * (1 - MEASUREMENT_NOISE)]
     if any(best.median_ms >= rival for rival in (*rivals, *default)):
         return _revalidated(challenge, claimed, "slower", best, outcome), None
     return _revalidated(challenge, claimed, "taken", best, outcome), best
@@ -116,7 +116,7 @@ def _decided(
 def _revalidated(
     challenge: Challenge,
     claimed: TuningRecord,
-    status: Status,
+    status: RevalidationStatus,
     measured: TuningRecord | None,
     outcome: TaskOutcome | None,
 ) -> Revalidated:
@@ -140,7 +140,7 @@ def _revalidated(
 def _seeds(challenge: Challenge) -> TransferHit:
     incumbent = () if challenge.incumbent is None else (challenge.incumbent,)
     records = (*challenge.challengers, *incumbent)
-    return as_start(challenge.task.key, ExactHit(records))
+    return resume_point(challenge.task.key, ExactHit(records))
 
 
 def _schedules(found: Lookup | None) -> list[TuningRecord]:

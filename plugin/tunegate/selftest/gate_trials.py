@@ -24,14 +24,14 @@ _SHARE_OF_AA = 0.4
 _FEWEST, _MOST = 8, 60
 _NO_BOUNDS = Bounds(low=-math.inf, center=0.0, high=math.inf, spread=math.inf)
 
-Outcome = Literal["fail", "pass", "inconclusive", "invalid-env"]
+TrialOutcome = Literal["fail", "pass", "inconclusive", "invalid-env"]
 
 
 class Injected(msgspec.Struct, frozen=True, kw_only=True):
     """One gate with a slowdown that is known."""
 
     percent: float
-    outcome: Outcome
+    outcome: TrialOutcome
     low: float
     center: float
     high: float
@@ -133,7 +133,7 @@ def _gated(
 
     found = launch_until_decided(bench, control, gate, 1, say)
     said = found.assessed(gate)
-    outcome: Outcome = "inconclusive"
+    outcome: TrialOutcome = "inconclusive"
     if found.stopped == "disturbed" or said is None:
         outcome = "invalid-env"
     elif said.decision != "undecided":

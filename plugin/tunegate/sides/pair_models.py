@@ -25,7 +25,7 @@ LOOKED_INTO = 400
 """Pairs of models that are compared by what is in them; where there are more, names have to do."""
 _SAME_NAME, _SAME_GRAPH = 1.0, 2.0
 
-Found = Mapping[ModelPath, ModelVersion]
+_Found = Mapping[ModelPath, ModelVersion]
 
 
 class Pairs(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +40,7 @@ class Pairs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pair_models(
-    reader: ModelReader, base: Found, head: Found, covered: Collection[ModelPath], revision: str
+    reader: ModelReader, base: _Found, head: _Found, covered: Collection[ModelPath], revision: str
 ) -> Pairs:
     """`covered` are the paths of the base that its policy covers, `revision` is the head's."""
     before = {path: base[path] for path in head if path in base}
@@ -60,7 +60,7 @@ def pair_models(
 
 
 def _may_be_another(
-    path: ModelPath, base: Found, head: Found, covered: Collection[ModelPath]
+    path: ModelPath, base: _Found, head: _Found, covered: Collection[ModelPath]
 ) -> bool:
     """Whether it is a new file, or one that nobody gated and that has other bytes now."""
     if path not in base:
@@ -68,11 +68,11 @@ def _may_be_another(
     return path not in covered and head[path].content_digest != base[path].content_digest
 
 
-def _without(found: Found, paths: Collection[ModelPath]) -> dict[ModelPath, ModelVersion]:
+def _without(found: _Found, paths: Collection[ModelPath]) -> dict[ModelPath, ModelVersion]:
     return {path: version for path, version in found.items() if path not in paths}
 
 
-def _same_bytes(gone: Found, new: Found) -> dict[ModelPath, ModelPath]:
+def _same_bytes(gone: _Found, new: _Found) -> dict[ModelPath, ModelPath]:
     """New path -> old one; each is found once."""
     left: dict[str, list[ModelPath]] = {}
     for was, version in reversed(list(gone.items())):
@@ -84,7 +84,9 @@ def _same_bytes(gone: Found, new: Found) -> dict[ModelPath, ModelPath]:
     }
 
 
-def _moved(reader: ModelReader, gone: Found, new: Found, base: Found) -> dict[ModelPath, ModelPath]:
+def _moved(
+    reader: ModelReader, gone: _Found, new: _Found, base: _Found
+) -> dict[ModelPath, ModelPath]:
     """New path -> old one: the most alike first, and in the end the only two that are
     left, where that is a new file."""
     if not gone or not new:
@@ -106,7 +108,7 @@ def _moved(reader: ModelReader, gone: Found, new: Found, base: Found) -> dict[Mo
 
 
 def _candidates(
-    new: Found, gone: Found, *, by_name_only: bool
+    new: _Found, gone: _Found, *, by_name_only: bool
 ) -> Iterator[tuple[ModelPath, ModelPath]]:
     if not by_name_only:
         yield from product(new, gone)
@@ -119,7 +121,7 @@ def _candidates(
             yield path, was
 
 
-def _only_two(new: Found, gone: Found) -> Iterator[tuple[ModelPath, ModelPath]]:
+def _only_two(new: _Found, gone: _Found) -> Iterator[tuple[ModelPath, ModelPath]]:
     if len(new) == 1 and len(gone) == 1:
         yield from zip(new, gone, strict=True)
 

@@ -17,7 +17,7 @@ from tunegate.artifacts.builds import Build, Cell, CellCandidates, Runtime
 from tunegate.artifacts.changes import SIDES, ChangeSet, ModelPath, Side
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
-from tunegate.artifacts.tasks import Source
+from tunegate.artifacts.tasks import ScheduleSource
 from tunegate.config import Config, TargetConfig
 from tunegate.ports import Builder, BuildJob
 from tunegate.selection import runtimes_of
@@ -30,7 +30,7 @@ class BestRecords(NamedTuple):
     """For every task its records, best first, and where they are from."""
 
     records: dict[WorkloadKey, tuple[TuningRecord, ...]]
-    sources: dict[WorkloadKey, Source]
+    sources: dict[WorkloadKey, ScheduleSource]
 
 
 def build(
@@ -94,7 +94,7 @@ def _of(key: WorkloadKey, records: Iterable[TuningRecord]) -> tuple[TuningRecord
 
 def _trusted(plan: TuningPlan) -> BestRecords:
     best: dict[WorkloadKey, tuple[TuningRecord, ...]] = {}
-    sources: dict[WorkloadKey, Source] = {}
+    sources: dict[WorkloadKey, ScheduleSource] = {}
     for resolved in plan.resolution.tasks:
         match resolved.lookup:
             case ExactHit(records=records):

@@ -28,7 +28,7 @@ from tunegate.tools import RunContext
 
 CLEAR = 0.10
 """An effect (ln of the ratio) of this size in one launch needs no second one."""
-NOISE = 0.02
+RUNTIME_NOISE = 0.02
 """A smaller effect does not displace what is there."""
 LAUNCHES = 3
 _PAIRS = 4
@@ -115,7 +115,7 @@ def _comparable(each: CellCandidates, base: Build | None) -> Build | None:
 
 def faster(effect: float, default: Runtime) -> Runtime:
     """By the effect of ONNX Runtime against TVM: ln(ONNX Runtime / TVM)."""
-    if abs(effect) < NOISE:
+    if abs(effect) < RUNTIME_NOISE:
         return default
     return "onnxruntime" if effect < 0 else "tvm"
 

@@ -22,7 +22,7 @@ from tunegate.artifacts.measurements import (
 from tunegate.config import GateConfig
 from tunegate.gate.assessment import Assessment, assess
 from tunegate.gate.clocks import usual_clocks
-from tunegate.gate.decision import Decision, projected_launches
+from tunegate.gate.decision import CellDecision, projected_launches
 from tunegate.gate.holm import p_value, shares
 from tunegate.measuring.paired_launches import rule_of
 
@@ -97,7 +97,7 @@ def _compare(
         effects_percent=tuple(_percent(launch.effect) for launch in launches),
         projected_launches=projected_launches(interval, margin, analyses=len(measured.analyses)),
         stopped=measured.stopped,
-        differences=differences(built, measured),
+        differences=operator_differences(built, measured),
         inside=found.inside,
         excluded=found.excluded,
         clocks=usual_clocks([launch.clocks for launch in launches if launch.clocks]),
@@ -135,14 +135,18 @@ def _without_launches(measured: CellMeasurement) -> Comparison:
     )
 
 
-def _with_floor(decision: Decision, base_ms: float, head_ms: float, gate: GateConfig) -> Decision:
+def _with_floor(
+    decision: CellDecision, base_ms: float, head_ms: float, gate: GateConfig
+) -> CellDecision:
     """The decision with the absolute floor: below some 20 microseconds a percentage alone flaps, so
     the floor must be exceeded too."""
     microseconds = (head_ms - base_ms) * 1e3
     return "pass" if decision == "fail" and microseconds < gate.absolute_floor_us else decision
 
 
-def differences(built: CellBuilds, measured: CellMeasurement) -> tuple[TaskDifference, ...]:
+def operator_differences(
+    built: CellBuilds, measured: CellMeasurement
+) -> tuple[TaskDifference, ...]:
     """What each operator costs on either side, the one that adds most first: inside the model where
     that was measured, else by the times of tuning."""
     if "base" in measured.task_ms and "head" in measured.task_ms:

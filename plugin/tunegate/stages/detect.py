@@ -20,7 +20,7 @@ from tunegate.sides.pair_models import pair_models
 from tunegate.verdict.judging_config import judged_by
 
 Change = Literal["weights-only", "structural", "config", "unknown"]
-Found = Mapping[ModelPath, ModelVersion]
+_Found = Mapping[ModelPath, ModelVersion]
 
 
 def detect(

@@ -31,7 +31,7 @@ def extract(
     if wanted:
         progress.step(f"extract: {_count(len({path for path, _, _ in wanted}))}")
     answers = compiler.tasks([models.job(*which) for which in wanted])
-    found = merge(changes, wanted, answers)
+    found = merge_tasks(changes, wanted, answers)
     notes = [f"no baseline for {path}: {reason}" for path, reason in models.broken_bases.items()]
     return msgspec.structs.replace(
         found,
@@ -40,12 +40,12 @@ def extract(
     )
 
 
-Wanted = tuple[ModelPath, Side, TargetConfig]
+ExtractKey = tuple[ModelPath, Side, TargetConfig]
 _SIDES: tuple[Side, Side] = ("head", "base")
 """What fails of a head is an error, and worth knowing first."""
 
 
-def _wanted(changes: ChangeSet, models: ExportedModels) -> list[Wanted]:
+def _wanted(changes: ChangeSet, models: ExportedModels) -> list[ExtractKey]:
     targets = {target.name: target for target in models.config.targets}
     return [
         (change.path, side, targets[name])
@@ -57,9 +57,9 @@ def _wanted(changes: ChangeSet, models: ExportedModels) -> list[Wanted]:
     ]
 
 
-def merge(
+def merge_tasks(
     changes: ChangeSet,
-    wanted: Sequence[Wanted],
+    wanted: Sequence[ExtractKey],
     answers: Sequence[Sequence[TuningTask] | ModelError],
 ) -> TaskSet:
     """One task for each key and target, with a use for each model and side that has it."""

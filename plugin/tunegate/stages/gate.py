@@ -16,18 +16,18 @@ from tunegate.gate.waiving import notes
 from tunegate.policy.gate_rules import GateRules
 from tunegate.verdict.checks import (
     CheckResult,
-    absolute,
-    latency,
-    memory,
-    metric,
-    size,
-    waived,
-    workspace,
+    apply_waiver,
+    check_latency,
+    check_memory,
+    check_metric,
+    check_objective,
+    check_size,
+    check_workspace,
 )
 from tunegate.verdict.severity import EXIT_CODES, worst
 
 
-def decide(
+def decide_verdict(
     comparisons: Sequence[Comparison],
     run: MeasurementRun | None,
     changes: ChangeSet,
@@ -107,14 +107,14 @@ def _judge(known: _Evidence, rules: GateRules) -> Finding:
     if known.change.kind == "unreadable":
         first = CheckResult("error", known.change.reason)
     else:
-        first = latency(known.change, comparison, measured, built, gate)
-    first = waived(first, comparison, known.cell, policies)
+        first = check_latency(known.change, comparison, measured, built, gate)
+    first = apply_waiver(first, comparison, known.cell, policies)
     others = (
-        absolute(measured, policies.objectives.get(known.cell.model)),
-        size(built, gate.size_margin_percent),
-        memory(measured, gate.memory_margin_percent),
-        workspace(measured, gate.workspace_margin_percent),
-        metric(measured, policies.metric_margin),
+        check_objective(measured, policies.objectives.get(known.cell.model)),
+        check_size(built, gate.size_margin_percent),
+        check_memory(measured, gate.memory_margin_percent),
+        check_workspace(measured, gate.workspace_margin_percent),
+        check_metric(measured, policies.metric_margin),
     )
     judged = [first, *(other for other in others if other is not None)]
     status = worst([each.status for each in judged])

@@ -6,7 +6,7 @@ import msgspec
 
 from tunegate.artifacts.plans import PlannedTask, Shard
 from tunegate.ports import TaskIndex
-from tunegate.tuning.unfinished import as_start
+from tunegate.tuning.unfinished import resume_point
 from tunegate_cache.format.records import ExactHit, Lookup
 
 
@@ -25,5 +25,5 @@ def _with(planned: PlannedTask, lookup: Lookup | None) -> PlannedTask:
     if not planned.trials or not isinstance(lookup, ExactHit):
         return planned
     task = planned.resolved.task
-    resolved = msgspec.structs.replace(planned.resolved, lookup=as_start(task.key, lookup))
+    resolved = msgspec.structs.replace(planned.resolved, lookup=resume_point(task.key, lookup))
     return msgspec.structs.replace(planned, resolved=resolved)

@@ -9,7 +9,7 @@ from tunegate.config import Config
 from tunegate.ports import TaskIndex
 from tunegate.tuning.claims import claims_beside
 from tunegate.tuning.fastest_time import fastest_nanoseconds
-from tunegate.tuning.unfinished import taken_up
+from tunegate.tuning.unfinished import as_resumed
 
 
 def resolve(task_set: TaskSet, index: TaskIndex, config: Config) -> Resolution:
@@ -21,7 +21,7 @@ def resolve(task_set: TaskSet, index: TaskIndex, config: Config) -> Resolution:
     fastest = {task.key: fastest_nanoseconds(task, kinds[task.target]) for task in task_set.tasks}
     found = index.lookup(wanted, fastest)
     own = index.claims(wanted, fastest)
-    answers = {key: taken_up(key, lookup) for key, lookup in found.items()}
+    answers = {key: as_resumed(key, lookup) for key, lookup in found.items()}
     claims = {key: claims_beside(answer, own.get(key)) for key, answer in answers.items()}
     tasks = tuple(
         ResolvedTask(task, answers[task.key], claims[task.key]) for task in task_set.tasks

@@ -14,10 +14,10 @@ import msgspec
 
 FIRST_BATCH = 8
 MIN_FIRST_BATCH = 2
-MATTERS = 0.01
+SHARE_THAT_MATTERS = 0.01
 """Share of the estimated model time from which a task gets a first batch."""
-LOOK = 2
-LOOK_SHARE = 0.1
+EXPLORATORY_BATCH = 2
+EXPLORATORY_SHARE = 0.1
 """The share of what the first batches leave that goes to a look at each task
 that is believed not to matter."""
 _BISECTIONS = 100
@@ -45,9 +45,9 @@ def share_trials(demands: Sequence[Demand], trials: int) -> tuple[int, ...]:
     """
     first = _first_batches(demands, trials)
     unseen = [i for i, demand in enumerate(demands) if demand.gain_ms > 0 and not first[i]]
-    if LOOK * len(unseen) <= LOOK_SHARE * (trials - sum(first)):
+    if EXPLORATORY_BATCH * len(unseen) <= EXPLORATORY_SHARE * (trials - sum(first)):
         for index in unseen:
-            first[index] = LOOK
+            first[index] = EXPLORATORY_BATCH
     pulls = [math.sqrt(demand.gain_ms) for demand in demands]
     return divide(pulls, trials, at_least=first)
 
@@ -105,7 +105,7 @@ def _first_batches(demands: Sequence[Demand], trials: int) -> list[int]:
     mattering = [
         index
         for index, demand in enumerate(demands)
-        if demand.gain_ms > 0 and demand.weight * demand.now_ms >= MATTERS * total_ms
+        if demand.gain_ms > 0 and demand.weight * demand.now_ms >= SHARE_THAT_MATTERS * total_ms
     ]
     mattering.sort(key=lambda i: (not demands[i].at_head, -demands[i].gain_ms))
     batches = [0] * len(demands)

@@ -8,7 +8,7 @@ from itertools import islice
 
 from tunegate.artifacts.outcomes import CandidateCost, TaskOutcome
 from tunegate.tuning.expected_time import TRANSFER_ROOM
-from tunegate.tuning.improvement import FROM_NOTHING, INFORMED, Batch, Pace, expected_gain
+from tunegate.tuning.improvement import FROM_NOTHING, INFORMED, MeasuredBatch, Pace, expected_gain
 from tunegate.tuning.next_task import DEFAULT_POLICY, UNKNOWN_ROOM
 
 
@@ -26,7 +26,7 @@ def of_untuned(now_ms: float, tasks: Iterable[TaskOutcome]) -> float | None:
 def of_unfinished(now_ms: float, task: TaskOutcome) -> float:
     """Milliseconds, of as many trials again, by the improvement curve of the task."""
     history = tuple(_history(task.costs)) or (
-        Batch(trials=task.trials, seconds=task.seconds, best_ms=task.best_ms),
+        MeasuredBatch(trials=task.trials, seconds=task.seconds, best_ms=task.best_ms),
     )
     return now_ms * expected_gain(
         history,
@@ -48,11 +48,11 @@ def _pace(history: Sequence[CandidateCost]) -> Pace:
     return INFORMED if first is not None and first.pick != "random" else FROM_NOTHING
 
 
-def _history(history: Iterable[CandidateCost]) -> Iterator[Batch]:
+def _history(history: Iterable[CandidateCost]) -> Iterator[MeasuredBatch]:
     """The looks in the order they came, a usual batch of them at a time."""
     times: list[float] = []
     looks = (cost for cost in history if cost.stage == "quick")
     while costs := list(islice(looks, DEFAULT_POLICY.batch)):
         times += [cost.milliseconds for cost in costs if cost.milliseconds is not None]
         seconds = sum(cost.build_seconds + cost.run_seconds for cost in costs)
-        yield Batch(trials=len(costs), seconds=seconds, best_ms=min(times, default=None))
+        yield MeasuredBatch(trials=len(costs), seconds=seconds, best_ms=min(times, default=None))

@@ -36,7 +36,7 @@ INFORMED = Pace(0.03, 0.15)
 took: it finds most with these."""
 
 
-class Batch(msgspec.Struct, frozen=True, kw_only=True):
+class MeasuredBatch(msgspec.Struct, frozen=True, kw_only=True):
     """One finished batch: its candidates (failed ones included), the seconds they took, and the
     best time per call of the task after it (None while nothing has run). What the default schedule
     took, which comes once and may be very slow, stands apart."""
@@ -48,7 +48,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def expected_gain(
-    history: Sequence[Batch],
+    history: Sequence[MeasuredBatch],
     candidates: int,
     *,
     room: float,
@@ -69,7 +69,9 @@ def expected_gain(
     return min(room, 1 - math.pow(1 + candidates / trials, -exponent))
 
 
-def is_plateaued(history: Sequence[Batch], *, noise: float, warm_up: int, patience: int) -> bool:
+def is_plateaued(
+    history: Sequence[MeasuredBatch], *, noise: float, warm_up: int, patience: int
+) -> bool:
     """Whether `patience` batches in a row together gained no more than the noise, the first
     `warm_up` batches not counted: a search starts slowly while its cost model knows nothing."""
     if len(history) < warm_up + patience:
@@ -77,7 +79,7 @@ def is_plateaued(history: Sequence[Batch], *, noise: float, warm_up: int, patien
     return not _gain(history[-patience - 1], history[-1], noise=noise)
 
 
-def seconds_per_candidate(histories: Sequence[Sequence[Batch]]) -> float:
+def seconds_per_candidate(histories: Sequence[Sequence[MeasuredBatch]]) -> float:
     """The mean over all these batches; a guess while there are none."""
     batches = [batch for history in histories for batch in history]
     trials = sum(batch.trials for batch in batches)
@@ -87,13 +89,13 @@ def seconds_per_candidate(histories: Sequence[Sequence[Batch]]) -> float:
     return max(MIN_SECONDS_PER_CANDIDATE, seconds / trials)
 
 
-def seconds_of_a_default(histories: Sequence[Sequence[Batch]]) -> float:
+def seconds_of_a_default(histories: Sequence[Sequence[MeasuredBatch]]) -> float:
     """The mean over the tasks that have had theirs; 0 while there are none."""
     seconds = [batch.default_seconds for history in histories for batch in history[:1]]
     return sum(seconds) / len(seconds) if seconds else 0.0
 
 
-def _exponent(history: Sequence[Batch], *, prior: float, noise: float) -> float:
+def _exponent(history: Sequence[MeasuredBatch], *, prior: float, noise: float) -> float:
     """Least squares of ln(best) over ln(trials), late batches weighing more, drawn to the prior.
 
     The first batch is left out: its gain is over the default schedule, not over a search.
@@ -111,7 +113,7 @@ def _exponent(history: Sequence[Batch], *, prior: float, noise: float) -> float:
     return covariance / variance
 
 
-def _gain(before: Batch, after: Batch, *, noise: float) -> float:
+def _gain(before: MeasuredBatch, after: MeasuredBatch, *, noise: float) -> float:
     """The gain ln(before / after), 0 within the noise. A first time after none is no measured
     gain."""
     if before.best_ms is None or after.best_ms is None or after.best_ms <= 0:

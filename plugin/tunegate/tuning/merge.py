@@ -9,7 +9,7 @@ import msgspec
 from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
 
 
-def merge(outcomes: Iterable[TuningOutcome]) -> tuple[TuningOutcome, ...]:
+def merge_outcomes(outcomes: Iterable[TuningOutcome]) -> tuple[TuningOutcome, ...]:
     """One outcome per shard. Where a shard was tuned again after a kill, the longest attempt
     speaks for the shard and each task has the best of all attempts.
 

@@ -13,7 +13,7 @@ import msgspec
 
 from tunegate.tuning.improvement import (
     FROM_NOTHING,
-    Batch,
+    MeasuredBatch,
     Pace,
     expected_gain,
     is_plateaued,
@@ -74,7 +74,7 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
     bytes_moved: float = 0.0
     pace: Pace = FROM_NOTHING
     best_ms: float | None = None
-    history: tuple[Batch, ...] = ()
+    history: tuple[MeasuredBatch, ...] = ()
     in_flight: int = 0
     exhausted: bool = False
 
@@ -84,7 +84,7 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
         return self.weight * (self.prior_ms if self.best_ms is None else self.best_ms)
 
 
-class Left(msgspec.Struct, frozen=True, kw_only=True):
+class RemainingBudget(msgspec.Struct, frozen=True, kw_only=True):
     """The rest of the budget, None where nothing limits it;
     `spent_seconds` are those since the start."""
 
@@ -101,7 +101,7 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 def choose(
-    states: Sequence[TaskState], left: Left, policy: SearchPolicy = DEFAULT_POLICY
+    states: Sequence[TaskState], left: RemainingBudget, policy: SearchPolicy = DEFAULT_POLICY
 ) -> Choice | None:
     """The next batch, or None when none is worth it now.
 
@@ -137,7 +137,9 @@ def _unseen(states: Sequence[TaskState]) -> list[int]:
     return sorted(unseen, key=lambda index: -states[index].model_ms)
 
 
-def _is_cheap(states: Sequence[TaskState], unseen: int, left: Left, policy: SearchPolicy) -> bool:
+def _is_cheap(
+    states: Sequence[TaskState], unseen: int, left: RemainingBudget, policy: SearchPolicy
+) -> bool:
     """Whether a look at all that is believed to be small takes little of what is left: the belief
     is only a guess from the operator."""
     trials = unseen * policy.look_batch
@@ -152,7 +154,7 @@ def _is_open(state: TaskState) -> bool:
 
 
 def _first_batch(
-    states: Sequence[TaskState], waiting: int, left: Left, policy: SearchPolicy
+    states: Sequence[TaskState], waiting: int, left: RemainingBudget, policy: SearchPolicy
 ) -> int:
     """Smaller than usual, down to one, when the time would not reach all that
     wait for their first batch."""
@@ -170,7 +172,9 @@ def _first_batch(
     return candidates if left.trials is None else min(candidates, left.trials)
 
 
-def _later_batch(states: Sequence[TaskState], index: int, left: Left, policy: SearchPolicy) -> int:
+def _later_batch(
+    states: Sequence[TaskState], index: int, left: RemainingBudget, policy: SearchPolicy
+) -> int:
     candidates = policy.batch if states[index].history else policy.first_batch
     if left.seconds is not None:
         affordable = left.seconds / _seconds_each(states, index)

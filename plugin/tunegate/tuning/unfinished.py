@@ -10,15 +10,15 @@ from __future__ import annotations
 from tunegate_cache.format.records import ExactHit, Lookup, TransferHit, WorkloadKey
 
 
-def taken_up(key: WorkloadKey, lookup: Lookup) -> Lookup:
+def as_resumed(key: WorkloadKey, lookup: Lookup) -> Lookup:
     """A start instead of an answer, where that is all that is known."""
     if isinstance(lookup, ExactHit) and is_unfinished(lookup):
-        return as_start(key, lookup)
+        return resume_point(key, lookup)
     return lookup
 
 
-def is_taken_up(key: WorkloadKey, lookup: Lookup) -> bool:
-    """Whether the key is of a record that `as_start` gives."""
+def is_resumed(key: WorkloadKey, lookup: Lookup) -> bool:
+    """Whether the key is of a record that `resume_point` gives."""
     return isinstance(lookup, TransferHit) and lookup.source_workloads == (key,)
 
 
@@ -31,6 +31,6 @@ def is_unfinished(lookup: ExactHit) -> bool:
     return is_searched and not any(record.is_confirmed for record in here)
 
 
-def as_start(key: WorkloadKey, lookup: ExactHit) -> TransferHit:
+def resume_point(key: WorkloadKey, lookup: ExactHit) -> TransferHit:
     """Its own records as a source at no distance: where the search goes on, not where it ends."""
     return TransferHit((key,), 0.0, lookup.records, lookup.failures)

@@ -37,7 +37,7 @@ def undecided(comparison: Comparison, gate: GateConfig) -> str:
     if open_tests:
         told = ", ".join(f"{_NAMES[each.what]} by {_change(each)}" for each in open_tests)
         margin = f"the {gate.tail_margin_percent:g} % margin"
-        return f"possibly slower in {told}: it spans {margin}{slow_starts(comparison)}"
+        return f"possibly slower in {told}: it spans {margin}{slow_starts_text(comparison)}"
     found = comparison.excluded
     if found is None:
         return "slow launches were not looked for"
@@ -48,7 +48,7 @@ def undecided(comparison: Comparison, gate: GateConfig) -> str:
     )
 
 
-def slow_starts(comparison: Comparison) -> str:
+def slow_starts_text(comparison: Comparison) -> str:
     """Those that were seen, as one more clause; nothing where there were none."""
     found = comparison.excluded
     return f"; {_slow(found)}" if found is not None and found.slow else ""

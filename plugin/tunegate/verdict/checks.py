@@ -13,10 +13,10 @@ from tunegate.artifacts.verdicts import Status
 from tunegate.artifacts.waivers import Waiver
 from tunegate.config import GateConfig, ObjectiveConfig
 from tunegate.gate import objective
-from tunegate.gate.histogram import merged, quantile_ms, slower_than, total
+from tunegate.gate.histogram import merged_histogram, quantile_ms, slower_than, total
 from tunegate.gate.waiving import standing, waiver_of
 from tunegate.policy.gate_rules import Policies
-from tunegate.verdict.assurances import assured, slow_starts, slower_inside, undecided
+from tunegate.verdict.assurances import assured, slow_starts_text, slower_inside, undecided
 
 
 class CheckResult(NamedTuple):
@@ -24,7 +24,7 @@ class CheckResult(NamedTuple):
     reason: str
 
 
-def latency(
+def check_latency(
     change: ModelChange,
     comparison: Comparison | None,
     measured: CellMeasurement | None,
@@ -50,7 +50,7 @@ def latency(
             return CheckResult(judged.status, judged.reason + more)
 
 
-def waived(
+def apply_waiver(
     judged: CheckResult, comparison: Comparison | None, cell: Cell, policies: Policies
 ) -> CheckResult:
     """A proven slowdown under its waiver, if it has one."""
@@ -84,21 +84,21 @@ def _with_waiver(
             return judged
 
 
-def absolute(
+def check_objective(
     measured: CellMeasurement | None, wanted: ObjectiveConfig | None
 ) -> CheckResult | None:
     """The latency objective of the head; None where there is none, or nothing was measured."""
     if wanted is None or measured is None:
         return None
     times = [launch.head_times for launch in measured.launches if launch.head_times is not None]
-    found = merged([*times, *([measured.alone] if measured.alone else [])])
+    found = merged_histogram([*times, *([measured.alone] if measured.alone else [])])
     count = total(found)
     if not count:
         return None
     over = slower_than(found, wanted.ms)
     said = f"p{wanted.percentile:g} of {wanted.ms:g} ms"
     seen = f"{over} of {count} inferences took longer"
-    match objective.judge(over, count, wanted.percentile):
+    match objective.decide_objective(over, count, wanted.percentile):
         case "pass":
             return CheckResult("pass", f"{said} is kept: {seen}")
         case "fail":
@@ -112,14 +112,16 @@ def absolute(
             return CheckResult("inconclusive", reason)
 
 
-def size(built: CellBuilds | None, margin_percent: float | None) -> CheckResult | None:
+def check_size(built: CellBuilds | None, margin_percent: float | None) -> CheckResult | None:
     """The artifact on disk."""
     if built is None or not built.base or not built.head:
         return None
     return _more("artifact", [built.base.size_bytes], [built.head.size_bytes], margin_percent)
 
 
-def memory(measured: CellMeasurement | None, margin_percent: float | None) -> CheckResult | None:
+def check_memory(
+    measured: CellMeasurement | None, margin_percent: float | None
+) -> CheckResult | None:
     """The peak of the process that runs it."""
     launches = measured.launches if measured else ()
     before = [launch.base_peak_bytes for launch in launches]
@@ -127,7 +129,9 @@ def memory(measured: CellMeasurement | None, margin_percent: float | None) -> Ch
     return _more("peak memory", before, after, margin_percent)
 
 
-def workspace(measured: CellMeasurement | None, margin_percent: float | None) -> CheckResult | None:
+def check_workspace(
+    measured: CellMeasurement | None, margin_percent: float | None
+) -> CheckResult | None:
     """What running adds to the loaded artifact."""
     launches = measured.launches if measured else ()
     before = [launch.base_workspace_bytes for launch in launches]
@@ -135,7 +139,7 @@ def workspace(measured: CellMeasurement | None, margin_percent: float | None) ->
     return _more("workspace", before, after, margin_percent)
 
 
-def metric(measured: CellMeasurement | None, margin: float) -> CheckResult | None:
+def check_metric(measured: CellMeasurement | None, margin: float) -> CheckResult | None:
     """The user's own measure, more is better; None where there is none."""
     found = measured.metric if measured else None
     if found is None:
@@ -219,7 +223,7 @@ def _by_interval(comparison: Comparison, gate: GateConfig) -> CheckResult:
     if comparison.median == "pass":
         return CheckResult("inconclusive", f"{undecided(comparison, gate)}; the median {text}")
     spans = f"{text} spans the {margin}; {_wanted(comparison)}"
-    return CheckResult("inconclusive", spans + slow_starts(comparison))
+    return CheckResult("inconclusive", spans + slow_starts_text(comparison))
 
 
 def _passed(comparison: Comparison, low: float, text: str, gate: GateConfig) -> CheckResult:

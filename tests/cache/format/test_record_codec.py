@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.support.any_record import RECORDS
 from tests.support.tuning_records import hexdigest, make_record
 from tunegate_cache.format import record_codec as wire
-from tunegate_cache.format.record_codec import Refused
+from tunegate_cache.format.record_codec import RefusedLine
 from tunegate_cache.format.records import (
     TuningRecord,
 )
@@ -19,22 +19,22 @@ from tunegate_cache.format.validate import MAX_RECORD_BYTES
 
 
 def changed(**fields: object) -> bytes:
-    return json.dumps({**json.loads(wire.encode(make_record())), **fields}).encode()
+    return json.dumps({**json.loads(wire.encode_record(make_record())), **fields}).encode()
 
 
 def reason(line: bytes) -> str:
-    refused = wire.decode(line)
-    assert isinstance(refused, Refused)
+    refused = wire.decode_records(line)
+    assert isinstance(refused, RefusedLine)
     return refused.reason
 
 
 @given(RECORDS)
 def test_a_record_survives_the_wire(record: TuningRecord) -> None:
-    assert wire.decode(wire.encode(record)) == record
+    assert wire.decode_records(wire.encode_record(record)) == record
 
 
 def test_the_line_is_flat_sorted_and_short() -> None:
-    line = wire.encode(make_record())
+    line = wire.encode_record(make_record())
     assert list(json.loads(line)) == sorted(
         ["v", "wk", "sk", "ext", "tk", "th", "dec", "ns", "st", "dev", "env", "meas", "src"]
     )
@@ -51,12 +51,12 @@ def test_a_line_of_version_1_will_always_be_read() -> None:
         f'"th":"{hexdigest("template")}","tk":"{hexdigest("target")}","v":1,'
         f'"wk":"{hexdigest("w")}"}}'
     ).encode()
-    assert wire.decode(recorded) == make_record()
-    assert wire.encode(make_record()) == recorded
+    assert wire.decode_records(recorded) == make_record()
+    assert wire.encode_record(make_record()) == recorded
 
 
 def test_unknown_fields_are_tolerated_and_so_are_their_floats() -> None:
-    assert wire.decode(changed(chk={"ref": "cpu-f64", "rel": 2.1e-3})) == make_record()
+    assert wire.decode_records(changed(chk={"ref": "cpu-f64", "rel": 2.1e-3})) == make_record()
 
 
 def test_unknown_fields_must_be_harmless_too() -> None:
@@ -67,7 +67,7 @@ def test_unknown_fields_must_be_harmless_too() -> None:
 
 
 def test_a_duplicate_of_a_known_field_is_refused() -> None:
-    line = wire.encode(make_record())
+    line = wire.encode_record(make_record())
     assert reason(line.replace(b'"v":1', b'"v":1,"v":1')) == "duplicate key"
     assert reason(line.replace(b'"mem":8', b'"mem":8,"mem":8')) == "duplicate key"
 
@@ -80,7 +80,7 @@ def test_a_duplicate_of_a_known_field_is_refused() -> None:
         b"[]",
         b"nonsense",
         b"[" * 60_000,
-        wire.encode(make_record()).replace(b'"cpu"', b'"\x80"'),
+        wire.encode_record(make_record()).replace(b'"cpu"', b'"\x80"'),
         changed(ns=[1.5]),
         changed(ns=[True]),
         changed(ns="1"),
@@ -90,8 +90,8 @@ def test_a_duplicate_of_a_known_field_is_refused() -> None:
         changed(dec=[[3, [1], 1]]),
         changed(dec={"3": [1]}),
         changed(dev={}),
-        wire.encode(make_record()).replace(b"1000000", b"NaN"),
-        wire.encode(make_record()).replace(b"1000000", b"1e999"),
+        wire.encode_record(make_record()).replace(b"1000000", b"NaN"),
+        wire.encode_record(make_record()).replace(b"1000000", b"1e999"),
     ],
 )
 def test_what_is_no_record_is_a_reason_not_an_exception(line: bytes) -> None:
@@ -103,18 +103,18 @@ def test_a_line_is_not_even_parsed_when_it_is_too_large() -> None:
 
 
 def test_a_refused_line_says_whose_it_was_where_that_can_be_read() -> None:
-    assert wire.decode(changed(ns=[0])) == Refused("impossible time", hexdigest("w"))
-    assert wire.decode(changed(ns="soon")) == Refused("not a record", hexdigest("w"))
-    assert wire.decode(b"{}") == Refused("not a record", "")
+    assert wire.decode_records(changed(ns=[0])) == RefusedLine("impossible time", hexdigest("w"))
+    assert wire.decode_records(changed(ns="soon")) == RefusedLine("not a record", hexdigest("w"))
+    assert wire.decode_records(b"{}") == RefusedLine("not a record", "")
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_a_record_or_a_reason(line: bytes) -> None:
-    assert isinstance(wire.decode(line), Refused)
+    assert isinstance(wire.decode_records(line), RefusedLine)
 
 
 @given(st.integers(0, 600), st.binary(min_size=1, max_size=3))
 def test_any_damage_to_a_line_is_a_valid_record_or_a_reason(place: int, damage: bytes) -> None:
-    line = wire.encode(make_record())
-    decoded = wire.decode(line[:place] + damage + line[place + len(damage) :])
-    assert isinstance(decoded, Refused | TuningRecord)
+    line = wire.encode_record(make_record())
+    decoded = wire.decode_records(line[:place] + damage + line[place + len(damage) :])
+    assert isinstance(decoded, RefusedLine | TuningRecord)

@@ -11,35 +11,39 @@ from tests.support.any_record import RECORDS
 from tests.support.tuning_records import hexdigest, make_record
 from tunegate_cache.format import record_codec as wire
 from tunegate_cache.format import segment
-from tunegate_cache.format.record_codec import Refused
+from tunegate_cache.format.record_codec import RefusedLine
 from tunegate_cache.format.records import TuningRecord
-from tunegate_cache.format.segment import Contents, CorruptSegmentError
+from tunegate_cache.format.segment import CorruptSegmentError, SegmentContents
 
 
-def unpacked(body: bytes) -> Contents:
-    return segment.unpack(body, segment.digest(body))
+def unpacked(body: bytes) -> SegmentContents:
+    return segment.unpack_segment(body, segment.segment_digest(body))
 
 
 @given(st.lists(RECORDS, max_size=20))
 def test_a_segment_gives_back_its_records_in_order(records: list[TuningRecord]) -> None:
-    contents = unpacked(segment.pack(records))
+    contents = unpacked(segment.pack_segment(records))
     assert (contents.records, contents.refused) == (tuple(records), ())
 
 
 def test_equal_records_give_equal_names() -> None:
-    assert segment.pack([make_record()]) == segment.pack([make_record()])
+    assert segment.pack_segment([make_record()]) == segment.pack_segment([make_record()])
 
 
 def test_a_bad_line_costs_itself_only() -> None:
-    lines = [wire.encode(make_record("a")), b"nonsense", wire.encode(make_record("b"))]
+    lines = [
+        wire.encode_record(make_record("a")),
+        b"nonsense",
+        wire.encode_record(make_record("b")),
+    ]
     contents = unpacked(zstandard.ZstdCompressor().compress(b"\n".join(lines)))
     assert contents.records == (make_record("a"), make_record("b"))
-    assert contents.refused == (Refused("not a record"),)
+    assert contents.refused == (RefusedLine("not a record"),)
 
 
 def test_a_body_under_another_name_is_refused() -> None:
     with pytest.raises(CorruptSegmentError, match="not what its name says"):
-        segment.unpack(segment.pack([make_record()]), hexdigest("another"))
+        segment.unpack_segment(segment.pack_segment([make_record()]), hexdigest("another"))
 
 
 @pytest.mark.parametrize("megabytes", [2, 300])
@@ -69,7 +73,7 @@ def test_any_bytes_are_contents_or_corrupt(body: bytes) -> None:
 def test_a_truncated_body_never_gives_a_record_that_was_not_there(length: int) -> None:
     records = tuple(make_record(run_nanoseconds=(time,)) for time in range(1, 30))
     try:
-        contents = unpacked(segment.pack(records)[:length])
+        contents = unpacked(segment.pack_segment(records)[:length])
     except CorruptSegmentError:
         return
     assert contents.records == records[: len(contents.records)]
@@ -80,7 +84,7 @@ def test_very_many_equal_records_are_split_so_that_none_is_taken_for_a_bomb() ->
     found = list(segment.batches(records))
     assert len(found) > 1
     assert sum(found, ()) == records
-    assert all(unpacked(segment.pack(batch)).records == batch for batch in found)
+    assert all(unpacked(segment.pack_segment(batch)).records == batch for batch in found)
 
 
 def test_more_lines_than_a_job_may_write_are_refused_before_any_is_read() -> None:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunegate_cache.format.workload_digest import WorkloadIdentity, digest
+from tunegate_cache.format.workload_digest import WorkloadIdentity, workload_digest
 
 GRAPHS = Path(__file__).parents[2] / "recorded" / "workloads"
 NAMES = sorted(path.stem for path in GRAPHS.glob("*.json"))
@@ -39,7 +39,7 @@ def graph(name: str) -> Graph:
 
 
 def identity(name: str) -> WorkloadIdentity:
-    return digest(graph(name), is_reference)
+    return workload_digest(graph(name), is_reference)
 
 
 def test_names_of_blocks_and_variables_do_not_count() -> None:
@@ -82,7 +82,7 @@ def test_extents_come_in_the_order_of_the_walk() -> None:
 
 @given(st.sampled_from(NAMES), st.randoms(use_true_random=False))
 def test_the_numbering_of_nodes_does_not_count(name: str, chance: random.Random) -> None:
-    assert digest(renumbered(graph(name), chance), is_reference) == identity(name)
+    assert workload_digest(renumbered(graph(name), chance), is_reference) == identity(name)
 
 
 @given(st.sampled_from(NAMES), st.integers(0, 10**6))
@@ -92,7 +92,7 @@ def test_where_the_code_came_from_does_not_count(name: str, line: int) -> None:
     for node in objects(changed):
         if "span" in node["data"]:
             node["data"]["span"] = len(changed["nodes"]) - 1
-    assert digest(changed, is_reference) == identity(name)
+    assert workload_digest(changed, is_reference) == identity(name)
 
 
 @given(st.sampled_from(NAMES), st.data())
@@ -102,7 +102,7 @@ def test_every_changed_extent_is_another_workload_of_the_same_skeleton(
     changed = graph(name)
     index = data.draw(st.sampled_from(extent_nodes(changed)))
     changed["nodes"][index]["data"] += data.draw(st.integers(1, 1000))
-    mutant = digest(changed, is_reference)
+    mutant = workload_digest(changed, is_reference)
     assert mutant.workload != identity(name).workload
     assert mutant.skeleton == identity(name).skeleton
     assert mutant.extents != identity(name).extents
@@ -121,7 +121,7 @@ def test_every_changed_kind_or_inline_attribute_is_another_workload(
         node["type"] += MUTANT
     else:
         node["data"][field] += 1
-    mutant = digest(changed, is_reference)
+    mutant = workload_digest(changed, is_reference)
     assert mutant.workload != identity(name).workload
     assert mutant.skeleton != identity(name).skeleton
 
@@ -132,13 +132,13 @@ def test_a_body_of_any_depth_is_walked() -> None:
         {"type": "tirx.Nest", "data": {"inner": index + 1}} for index in range(depth)
     ]
     nodes.append({"type": "None"})
-    assert digest({"root_index": 0, "nodes": nodes}, is_reference).extents == ()
+    assert workload_digest({"root_index": 0, "nodes": nodes}, is_reference).extents == ()
 
 
 def test_a_graph_that_never_ends_is_an_error_not_a_hang() -> None:
     turning = {"root_index": 0, "nodes": [{"type": "tirx.Nest", "data": {"inner": 0}}]}
     with pytest.raises(ValueError, match="cycle"):
-        digest(turning, is_reference)
+        workload_digest(turning, is_reference)
 
 
 def test_digests_are_the_same_in_every_process_and_release() -> None:

@@ -152,7 +152,7 @@ def test_archives_of_its_own_are_not_recovered(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each of the four segments is over the limit of an archive."""
-    monkeypatch.setattr(archive, "MAX_BYTES", 1)
+    monkeypatch.setattr(archive, "MAX_ARCHIVE_BYTES", 1)
     for number in range(4):
         place.publish(make_record(f"w{number}"))
     done = place.compact()

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from tunegate_cache.maintenance.history import (
-    MAX_BYTES,
+    MAX_HISTORY_BYTES,
     HistoryTooLongError,
+    append_history,
     prefix,
-    recent,
-    remember,
+    recent_history,
 )
 from tunegate_cache.stores.files import FileStore
 from tunegate_cache.stores.s3 import S3Store
@@ -20,27 +20,27 @@ ZONE = "main"
 
 def test_the_latest_runs_come_back_oldest_first(bucket: S3Store) -> None:
     for at in (3, 1, 2):
-        remember(bucket, ZONE, b"run %d\n" % at, milliseconds=at)
-    assert recent(bucket, ZONE, 2) == [b"run 2\n", b"run 3\n"]
-    assert recent(bucket, "rel", 2) == []
+        append_history(bucket, ZONE, b"run %d\n" % at, milliseconds=at)
+    assert recent_history(bucket, ZONE, 2) == [b"run 2\n", b"run 3\n"]
+    assert recent_history(bucket, "rel", 2) == []
 
 
 def test_the_same_run_is_remembered_once(tmp_path: Path) -> None:
     store = FileStore(tmp_path)
-    assert remember(store, ZONE, b"x\n", milliseconds=1) == remember(
+    assert append_history(store, ZONE, b"x\n", milliseconds=1) == append_history(
         store, ZONE, b"x\n", milliseconds=1
     )
-    assert recent(store, ZONE, 10) == [b"x\n"]
+    assert recent_history(store, ZONE, 10) == [b"x\n"]
 
 
 def test_more_than_a_run_can_have_is_refused(tmp_path: Path) -> None:
     with pytest.raises(HistoryTooLongError, match="at most"):
-        remember(FileStore(tmp_path), ZONE, b"x" * (MAX_BYTES + 1), milliseconds=1)
+        append_history(FileStore(tmp_path), ZONE, b"x" * (MAX_HISTORY_BYTES + 1), milliseconds=1)
 
 
 def test_what_is_not_what_its_name_says_is_left_out(tmp_path: Path) -> None:
     store = FileStore(tmp_path)
-    large = b"y" * (MAX_BYTES + 1)
+    large = b"y" * (MAX_HISTORY_BYTES + 1)
     lies = {
         f"{prefix(ZONE)}{1:013d}-{'0' * 64}.jsonl": b"not its digest\n",
         f"{prefix(ZONE)}{2:013d}-{hashlib.sha256(large).hexdigest()}.jsonl": large,
@@ -48,5 +48,5 @@ def test_what_is_not_what_its_name_says_is_left_out(tmp_path: Path) -> None:
     }
     for name, body in lies.items():
         store.write(name, body)
-    remember(store, ZONE, b"true\n", milliseconds=3)
-    assert recent(store, ZONE, 10) == [b"true\n"]
+    append_history(store, ZONE, b"true\n", milliseconds=3)
+    assert recent_history(store, ZONE, 10) == [b"true\n"]

@@ -14,13 +14,13 @@ from tunegate_cache.stores.store import ObjectStore, StoreUnavailableError
 
 
 def put(store: ObjectStore, zone: str, *records: TuningRecord, named: str = "") -> int:
-    body = segment.pack(records)
+    body = segment.pack_segment(records)
     name = segment_name(
         zone,
         TARGET,
         milliseconds=len(records),
         writer="0" * 8,
-        digest=named or segment.digest(body),
+        digest=named or segment.segment_digest(body),
     )
     store.write(name.name, body)
     return len(body)

@@ -12,7 +12,7 @@ from tunegate_cache.format.records import TuningRecord
 from tunegate_cache.format.signing import TrustedKeys
 from tunegate_cache.protocol.group_reader import GroupReader
 from tunegate_cache.protocol.read_trouble import ReadTrouble
-from tunegate_cache.protocol.rollback_guard import SeenHeads
+from tunegate_cache.protocol.rollback_guard import RollbackGuard
 from tunegate_cache.stores.memory import MemoryStore
 
 
@@ -28,9 +28,9 @@ def zero() -> float:
 
 
 def put(store: MemoryStore, zone: str, target: str, *records: TuningRecord) -> None:
-    body = segment.pack(records)
+    body = segment.pack_segment(records)
     name = names.segment_name(
-        zone, target, milliseconds=1, writer="0" * 8, digest=segment.digest(body)
+        zone, target, milliseconds=1, writer="0" * 8, digest=segment.segment_digest(body)
     )
     store.write(name.name, body)
 
@@ -48,7 +48,7 @@ class Reading:
             ("main",),
             keys=TrustedKeys(),
             pins={},
-            seen=SeenHeads(),
+            seen=RollbackGuard(),
             trouble=self.trouble,
             monotonic=monotonic,
         )

@@ -13,8 +13,9 @@ import pytest
 from tests.support.black_hole import black_hole
 from tests.support.moto_server import BUCKET
 from tests.support.tuning_records import hexdigest, make_key, make_record, make_shape
-from tunegate_cache.format import names, segment
+from tunegate_cache.format import names
 from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit
+from tunegate_cache.format.segment import pack_segment, segment_digest
 from tunegate_cache.protocol.tuning_cache import (
     MAX_RECORDS_OF_A_RUN,
     Mode,
@@ -163,9 +164,9 @@ def test_a_corrupt_segment_is_a_miss_and_costs_no_other(tmp_path: Path) -> None:
 
 def test_a_bad_record_in_a_good_segment_costs_itself_only(tmp_path: Path) -> None:
     store = MemoryStore()
-    body = segment.pack([make_record(), make_record(run_nanoseconds=(-1,))])
+    body = pack_segment([make_record(), make_record(run_nanoseconds=(-1,))])
     name = names.segment_name(
-        "main", make_key().target, milliseconds=1, writer="0" * 8, digest=segment.digest(body)
+        "main", make_key().target, milliseconds=1, writer="0" * 8, digest=segment_digest(body)
     )
     store.write(name.name, body)
     cache = cache_over(store, tmp_path)
@@ -204,9 +205,9 @@ def test_the_words_of_a_miss_tell_what_stood_in_the_way(tmp_path: Path) -> None:
 def test_a_record_of_another_target_in_the_wrong_place_is_not_served(tmp_path: Path) -> None:
     store = MemoryStore()
     stray = make_record(key=make_key(target="f" * 64))
-    body = segment.pack([stray])
+    body = pack_segment([stray])
     name = names.segment_name(
-        "main", make_key().target, milliseconds=1, writer="0" * 8, digest=segment.digest(body)
+        "main", make_key().target, milliseconds=1, writer="0" * 8, digest=segment_digest(body)
     )
     store.write(name.name, body)
     assert answer(cache_over(store, tmp_path)) == Miss("rejected")

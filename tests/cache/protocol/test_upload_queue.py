@@ -13,7 +13,7 @@ from tests.support.tuning_records import hexdigest, make_record
 from tunegate_cache.format import names
 from tunegate_cache.format.records import ExactHit
 from tunegate_cache.protocol.tuning_cache import Mode
-from tunegate_cache.protocol.upload_queue import Deliveries
+from tunegate_cache.protocol.upload_queue import UploadQueue
 from tunegate_cache.protocol.write_ahead import Pending, WriteAhead
 from tunegate_cache.stores.memory import MemoryStore
 from tunegate_cache.stores.store import StoreBusyError, StoreUnavailableError
@@ -26,12 +26,12 @@ def pending(number: int = 0) -> Pending:
     return Pending(name, b"")
 
 
-def settled(deliveries: Deliveries, seconds: float = 5.0) -> bool:
+def settled(deliveries: UploadQueue, seconds: float = 5.0) -> bool:
     return deliveries.came_through(time.monotonic() + seconds, time.monotonic)
 
 
 def test_nothing_to_deliver_has_come_through() -> None:
-    assert settled(Deliveries(lambda _: None), seconds=0.0)
+    assert settled(UploadQueue(lambda _: None), seconds=0.0)
 
 
 def test_starting_one_waits_for_nothing_and_settling_waits_for_all() -> None:
@@ -42,7 +42,7 @@ def test_starting_one_waits_for_nothing_and_settling_waits_for_all() -> None:
         gate.wait(10)
         written.append(each)
 
-    deliveries = Deliveries(write)
+    deliveries = UploadQueue(write)
     started = time.monotonic()
     for number in range(30):
         deliveries.start(pending(number))
@@ -61,7 +61,7 @@ def test_trouble_of_the_store_is_told_once(trouble: Exception) -> None:
         if troubles:
             raise troubles.pop()
 
-    deliveries = Deliveries(write)
+    deliveries = UploadQueue(write)
     deliveries.start(pending())
     assert not settled(deliveries)
     deliveries.start(pending())
@@ -72,7 +72,7 @@ def test_what_is_no_trouble_of_the_store_is_raised() -> None:
     def write(_: Pending) -> None:
         raise ZeroDivisionError
 
-    deliveries = Deliveries(write)
+    deliveries = UploadQueue(write)
     deliveries.start(pending())
     with pytest.raises(ZeroDivisionError):
         settled(deliveries)

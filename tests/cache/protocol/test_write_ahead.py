@@ -9,7 +9,7 @@ from tunegate_cache.format import segment
 from tunegate_cache.format.names import SegmentName, segment_name
 from tunegate_cache.protocol.write_ahead import Pending, WriteAhead
 
-BODY = segment.pack([make_record()])
+BODY = segment.pack_segment([make_record()])
 
 
 def name(milliseconds: int = 1, zone: str = "main", body: bytes = BODY) -> SegmentName:
@@ -18,7 +18,7 @@ def name(milliseconds: int = 1, zone: str = "main", body: bytes = BODY) -> Segme
         TARGET,
         milliseconds=milliseconds,
         writer="0" * 8,
-        digest=segment.digest(body),
+        digest=segment.segment_digest(body),
     )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tunegate_cache.stores.breaker import Breaker, Outcome
+from tunegate_cache.stores.breaker import Breaker, CallOutcome
 
 
-def times(number: int, *outcomes: Outcome) -> tuple[Outcome, ...]:
+def times(number: int, *outcomes: CallOutcome) -> tuple[CallOutcome, ...]:
     return outcomes * number
 
 
@@ -22,7 +22,7 @@ class Circuit:
         self.clock = Clock()
         self.breaker = Breaker(self.clock)
 
-    def meet(self, *outcomes: Outcome) -> int:
+    def meet(self, *outcomes: CallOutcome) -> int:
         """How many of the requests were sent."""
         sent = 0
         for outcome in outcomes:

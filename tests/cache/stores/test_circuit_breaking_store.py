@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from tunegate_cache.format.cache_statistics import CacheStatistics
-from tunegate_cache.stores.circuit_breaking_store import GuardedStore
+from tunegate_cache.stores.circuit_breaking_store import CircuitBreakingStore
 from tunegate_cache.stores.memory import MemoryStore
 from tunegate_cache.stores.store import (
     AccessDeniedError,
@@ -49,7 +49,7 @@ class Guarded:
     def __init__(self) -> None:
         self.inner, self.statistics = MoodyStore(), CacheStatistics()
         self.now = 0.0
-        self.store = GuardedStore(self.inner, self.statistics, lambda: self.now)
+        self.store = CircuitBreakingStore(self.inner, self.statistics, lambda: self.now)
 
     def list_in(self, mood: Exception, times: int) -> None:
         self.inner.mood = mood

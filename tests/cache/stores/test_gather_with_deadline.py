@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tunegate_cache.stores.gather_with_deadline import in_time
+from tunegate_cache.stores.gather_with_deadline import gather_with_deadline
 from tunegate_cache.stores.store import ObjectNotFoundError, StoreBusyError, StoreUnavailableError
 
 
@@ -22,26 +22,28 @@ def failing(error: Exception) -> Callable[[], str]:
 def test_every_request_is_answered_once() -> None:
     requests = {number: (lambda number=number: number * 2) for number in range(100)}
     deadline = time.monotonic() + 5
-    found = dict(in_time(requests, deadline=deadline, monotonic=time.monotonic))
+    found = dict(gather_with_deadline(requests, deadline=deadline, monotonic=time.monotonic))
     assert found == {number: number * 2 for number in range(100)}
 
 
 def test_nothing_asked_is_nothing_answered() -> None:
-    assert list(in_time({}, deadline=0.0, monotonic=time.monotonic)) == []
+    assert list(gather_with_deadline({}, deadline=0.0, monotonic=time.monotonic)) == []
 
 
 @pytest.mark.parametrize("trouble", [ObjectNotFoundError("x"), StoreUnavailableError("x")])
 def test_trouble_of_the_store_is_a_value(trouble: Exception) -> None:
     requests = {"bad": failing(trouble), "good": lambda: "answer"}
     deadline = time.monotonic() + 5
-    found = dict(in_time(requests, deadline=deadline, monotonic=time.monotonic))
+    found = dict(gather_with_deadline(requests, deadline=deadline, monotonic=time.monotonic))
     assert found == {"bad": trouble, "good": "answer"}
 
 
 def test_a_bug_is_raised_where_the_answers_are_read() -> None:
     requests = {"bad": failing(TypeError("a bug"))}
     with pytest.raises(TypeError, match="a bug"):
-        list(in_time(requests, deadline=time.monotonic() + 5, monotonic=time.monotonic))
+        list(
+            gather_with_deadline(requests, deadline=time.monotonic() + 5, monotonic=time.monotonic)
+        )
 
 
 def test_what_hangs_is_left_behind_and_what_did_not_begin_never_does() -> None:
@@ -53,7 +55,9 @@ def test_what_hangs_is_left_behind_and_what_did_not_begin_never_does() -> None:
 
     started = time.monotonic()
     requests = dict.fromkeys(range(50), hang)
-    assert list(in_time(requests, deadline=started + 0.2, monotonic=time.monotonic)) == []
+    assert (
+        list(gather_with_deadline(requests, deadline=started + 0.2, monotonic=time.monotonic)) == []
+    )
     assert time.monotonic() - started < 2
     running = len(begun)
     release.set()
@@ -82,7 +86,9 @@ def test_a_server_that_asks_for_less_is_asked_by_fewer_at_once() -> None:
 
     most_after: list[int] = []
     requests = dict.fromkeys(range(80), request)
-    found = dict(in_time(requests, deadline=time.monotonic() + 20, monotonic=time.monotonic))
+    found = dict(
+        gather_with_deadline(requests, deadline=time.monotonic() + 20, monotonic=time.monotonic)
+    )
     assert len(found) == 80
     assert sum(isinstance(answer, StoreBusyError) for answer in found.values()) == 8
     assert most[0] > 8

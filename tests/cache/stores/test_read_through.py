@@ -9,14 +9,16 @@ import pytest
 from tests.cache.stores.store_contract import StoreContract
 from tests.support.tuning_records import TARGET
 from tunegate_cache.format.names import segment_name
-from tunegate_cache.format.segment import digest
+from tunegate_cache.format.segment import segment_digest
 from tunegate_cache.stores.files import FileStore
 from tunegate_cache.stores.memory import MemoryStore
 from tunegate_cache.stores.read_through import ReadThroughStore
 from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore
 
 BODY = b"a segment"
-NAME = segment_name("main", TARGET, milliseconds=1, writer="0" * 8, digest=digest(BODY)).name
+NAME = segment_name(
+    "main", TARGET, milliseconds=1, writer="0" * 8, digest=segment_digest(BODY)
+).name
 
 
 class TestReadThroughStore(StoreContract):

@@ -33,7 +33,7 @@ def test_a_problem_of_the_configuration_has_a_line(
     path.parent.mkdir()
     path.write_text(CONFIG.format(margin=margin, pairs=pairs))
     with pytest.raises(ConfigError) as caught:
-        config_file.load(path)
+        config_file.load_config(path)
     assert place_of(str(caught.value), tmp_path) == ConfigPlace("ci/tunegate.yaml", line)
 
 

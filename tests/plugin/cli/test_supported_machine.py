@@ -2,18 +2,18 @@ from __future__ import annotations
 
 import pytest
 
-from tunegate.cli.supported_machine import Machine, this_machine, unsupported
+from tunegate.cli.supported_machine import Machine, this_machine, why_unsupported
 
 USUAL = Machine("Linux", "x86_64", "glibc", (3, 11), is_64_bit=True)
 
 
 def test_the_machine_of_these_tests_is_supported() -> None:
-    assert unsupported(this_machine()) == ""
+    assert why_unsupported(this_machine()) == ""
 
 
 @pytest.mark.parametrize("processor", ["x86_64", "AMD64", "aarch64", "arm64"])
 def test_linux_on_both_processors_is_supported(processor: str) -> None:
-    assert unsupported(USUAL._replace(processor=processor, python=(3, 14))) == ""
+    assert why_unsupported(USUAL._replace(processor=processor, python=(3, 14))) == ""
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,6 @@ def test_linux_on_both_processors_is_supported(processor: str) -> None:
     ],
 )
 def test_any_other_is_named_with_what_is_supported(machine: Machine, said: str) -> None:
-    problem = unsupported(machine)
+    problem = why_unsupported(machine)
     assert problem.startswith(said)
     assert "Linux with glibc on x86-64 or arm64, and a 64-bit Python 3.11 or newer" in problem

@@ -29,7 +29,7 @@ def asked(workspace: Workspace, *, force: bool = False) -> InitOptions:
 def test_it_writes_a_configuration_that_loads_and_a_workflow(workspace: Workspace) -> None:
     assert init.run(asked(workspace)) == 0
     text = (workspace.root / "tunegate.yaml").read_text()
-    config = config_file.parse(text, "tunegate.yaml")
+    config = config_file.parse_config(text, "tunegate.yaml")
     assert [m.path for m in config.models] == ["models/dynamic é.onnx", "models/m.onnx"]
     assert '"x": [batch, 16]' in text
     assert (workspace.root / ".github" / "workflows" / "tunegate.yml").exists()

@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 
 from tunegate.commands.selftest import advice
-from tunegate.selftest.gate_trials import Injected, Outcome, Qualification
+from tunegate.selftest.gate_trials import Injected, Qualification, TrialOutcome
 
 
 def made(margin: float | None, *, wrong: bool = False) -> Qualification:
-    outcome: Outcome = "pass" if wrong else "fail"
+    outcome: TrialOutcome = "pass" if wrong else "fail"
     injected = Injected(
         percent=30.0, outcome=outcome, low=29.0, center=30.0, high=31.0, launches=4, seconds=8.0
     )

@@ -23,7 +23,7 @@ from tunegate.edges.models.light_models import seeded_light
 from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.edges.processes import memory_limit
 from tunegate.errors import MeasurementError
-from tunegate.ports import Bench, Far
+from tunegate.ports import Bench, ProbeThresholds
 from tunegate.wiring import reference_builder
 
 IMAGE = (1, 3, 224, 224)
@@ -86,7 +86,7 @@ def test_the_operators_of_an_artifact_are_timed_by_the_names_of_its_layers(tmp_p
     assert all(milliseconds > 0 for milliseconds in times.values())
 
 
-NEVER = Far(by_median=9.0, by_mean=9.0)
+NEVER = ProbeThresholds(by_median=9.0, by_mean=9.0)
 
 
 def test_a_short_look_costs_less_than_a_launch_and_sees_a_slow_head(
@@ -105,8 +105,8 @@ def test_a_start_that_seems_slow_is_looked_at_for_longer(
 ) -> None:
     bench = FreshProcesses(tmp_path, 1).pair(small, large)
     bench.launch(4)
-    (by_median,) = bench.probes(1, Far(by_median=0.1, by_mean=9.0))
-    (by_mean,) = bench.probes(1, Far(by_median=9.0, by_mean=0.1))
+    (by_median,) = bench.probes(1, ProbeThresholds(by_median=0.1, by_mean=9.0))
+    (by_mean,) = bench.probes(1, ProbeThresholds(by_median=9.0, by_mean=0.1))
     assert (by_median.pairs, by_mean.pairs) == (12, 12)
 
 

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from tunegate.edges.terminal import Log, Terminal, progress
+from tunegate.edges.terminal import PlainLog, Terminal, progress
 
 
 class Tty(io.StringIO):
@@ -24,12 +24,12 @@ class SetClock:
 
 def test_a_terminal_gets_a_live_line_and_a_log_plain_ones() -> None:
     assert isinstance(progress(Tty()), Terminal)
-    assert isinstance(progress(io.StringIO()), Log)
+    assert isinstance(progress(io.StringIO()), PlainLog)
 
 
 def test_a_log_has_one_line_per_step_with_the_seconds_since_the_start() -> None:
     stream, clock = io.StringIO(), SetClock()
-    lines = Log(stream, clock)
+    lines = PlainLog(stream, clock)
     lines.step("detect")
     clock.now += 12.34
     lines.step("tune: shard 0")
@@ -43,7 +43,7 @@ def test_a_log_has_one_line_per_step_with_the_seconds_since_the_start() -> None:
 
 def test_a_long_step_shows_life_and_does_not_fill_the_log() -> None:
     stream, clock = io.StringIO(), SetClock()
-    lines = Log(stream, clock)
+    lines = PlainLog(stream, clock)
     lines.step("tune")
     for _ in range(100):
         clock.now += 1.0

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 from tunegate.artifacts.outcomes import CandidateCost
-from tunegate.artifacts.tasks import Source
+from tunegate.artifacts.tasks import ScheduleSource
 from tunegate.engine.candidate_cost import patience_seconds
 from tunegate_cache.format.records import RecordStatus
 
 
 def cost(
-    build_seconds: float, status: RecordStatus = "ok", origin: Source = "search"
+    build_seconds: float, status: RecordStatus = "ok", origin: ScheduleSource = "search"
 ) -> CandidateCost:
     return CandidateCost(
         stage="quick",

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from tests.support.hand_clock import HandClock
 from tunegate.artifacts.plans import Budget
-from tunegate.engine.spending import Spending
-from tunegate.tuning.next_task import Left
+from tunegate.engine.spending import BudgetMeter
+from tunegate.tuning.next_task import RemainingBudget
 
 
 def test_a_budget_of_seconds_is_spent_by_the_clock() -> None:
     watch = HandClock(100.0)
-    spending = Spending(Budget(seconds=60.0, trials=None), watch)
+    spending = BudgetMeter(Budget(seconds=60.0, trials=None), watch)
     watch.now += 50.0
     assert spending.seconds_left == 10.0
-    assert spending.left(12, reserve=4.0) == Left(trials=None, seconds=6.0, spent_seconds=50.0)
+    assert spending.left(12, reserve=4.0) == RemainingBudget(
+        trials=None, seconds=6.0, spent_seconds=50.0
+    )
     assert not spending.is_out()
     assert spending.is_out(reserve=10.0)
     watch.now += 11.0
@@ -23,7 +25,7 @@ def test_a_budget_of_seconds_is_spent_by_the_clock() -> None:
 
 def test_a_budget_of_trials_is_spent_by_what_is_used() -> None:
     watch = HandClock(100.0)
-    spending = Spending(Budget(seconds=None, trials=20), watch)
+    spending = BudgetMeter(Budget(seconds=None, trials=20), watch)
     watch.now += 1e6
     assert (spending.trials_left(12), spending.trials_left(30)) == (8, 0)
     assert spending.seconds_left is None
@@ -32,6 +34,6 @@ def test_a_budget_of_trials_is_spent_by_what_is_used() -> None:
 
 def test_winners_are_given_a_second_each_and_never_more_than_a_part_of_it_all() -> None:
     watch = HandClock(100.0)
-    assert Spending(Budget(seconds=600.0, trials=None), watch).confirmation_seconds(30) == 32.0
-    assert Spending(Budget(seconds=60.0, trials=None), watch).confirmation_seconds(30) == 9.0
-    assert Spending(Budget(seconds=None, trials=9), watch).confirmation_seconds(30) == 0.0
+    assert BudgetMeter(Budget(seconds=600.0, trials=None), watch).confirmation_seconds(30) == 32.0
+    assert BudgetMeter(Budget(seconds=60.0, trials=None), watch).confirmation_seconds(30) == 9.0
+    assert BudgetMeter(Budget(seconds=None, trials=9), watch).confirmation_seconds(30) == 0.0

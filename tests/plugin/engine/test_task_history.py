@@ -6,7 +6,7 @@ from tests.plugin.engine.test_batches import candidate, history, measured
 from tests.support.tuning_tasks import make_record, make_task
 from tunegate.artifacts.changes import Side
 from tunegate.artifacts.plans import PlannedTask
-from tunegate.artifacts.tasks import Claims, ResolvedTask, Source
+from tunegate.artifacts.tasks import Claims, ResolvedTask, ScheduleSource
 from tunegate.engine.prior_results import schedule_of
 from tunegate.engine.protocol import DEFAULT, Candidate, Measured, Schedule
 from tunegate.engine.task_history import TaskHistory
@@ -128,7 +128,7 @@ def contested(lookup: Lookup, sides: tuple[Side, ...] = ("head",), trials: int =
     return task
 
 
-def one(task: TaskHistory, number: int, schedule: Schedule, origin: Source) -> Candidate:
+def one(task: TaskHistory, number: int, schedule: Schedule, origin: ScheduleSource) -> Candidate:
     return msgspec.structs.replace(candidate(task, number), schedule=schedule, origin=origin)
 
 

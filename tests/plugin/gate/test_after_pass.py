@@ -10,9 +10,9 @@ from tunegate.gate.after_pass import Next, after_pass
 from tunegate.gate.assessment import assess
 from tunegate.gate.histogram import histogram
 from tunegate.gate.interim_analyses import PLANNED
-from tunegate.gate.sequential import Rule
+from tunegate.gate.sequential import StoppingRule
 
-RULE = Rule(margin_percent=3.0, analyses=PLANNED, cells=1, rare=0.2)
+RULE = StoppingRule(margin_percent=3.0, analyses=PLANNED, cells=1, rare=0.2)
 
 
 def quiet(count: int, center: float = 0.0) -> tuple[Launch, ...]:
@@ -25,7 +25,7 @@ def following(
     launches: tuple[Launch, ...],
     probes: tuple[Launch, ...] = (),
     starts: tuple[int, ...] = (),
-    rule: Rule = RULE,
+    rule: StoppingRule = RULE,
 ) -> Next:
     found = assess(launches, probes, starts, rule)
     assert found is not None

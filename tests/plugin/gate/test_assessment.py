@@ -11,9 +11,9 @@ from tunegate.artifacts.measurements import Launch
 from tunegate.gate.assessment import Assessment, assess
 from tunegate.gate.histogram import histogram
 from tunegate.gate.interim_analyses import PLANNED
-from tunegate.gate.sequential import Rule
+from tunegate.gate.sequential import StoppingRule
 
-RULE = Rule(margin_percent=3.0, analyses=PLANNED, cells=1, rare=0.2)
+RULE = StoppingRule(margin_percent=3.0, analyses=PLANNED, cells=1, rare=0.2)
 
 
 def quiet(count: int, mean_effect: float = 0.0) -> list[Launch]:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tunegate.gate.batches import FEWEST, batch_means, share_alone
-from tunegate.gate.decision import bounds, decide
+from tunegate.gate.decision import bounds, decide_cell
 
 MARGIN = math.log1p(0.03)
 
@@ -19,13 +19,13 @@ def in_turn(count: int, high: float, low: float, spread: float = 0.002) -> list[
 
 
 def test_an_effect_that_comes_and_goes_is_decided_as_its_mean() -> None:
-    assert decide(bounds(in_turn(19, 0.12, 0.0), analyses=8, cells=1), MARGIN) == "fail"
-    assert decide(bounds(in_turn(13, 0.05, -0.05), analyses=8, cells=1), MARGIN) == "pass"
+    assert decide_cell(bounds(in_turn(19, 0.12, 0.0), analyses=8, cells=1), MARGIN) == "fail"
+    assert decide_cell(bounds(in_turn(13, 0.05, -0.05), analyses=8, cells=1), MARGIN) == "pass"
 
 
 def test_few_launches_are_not_batched() -> None:
     assert share_alone(FEWEST - 1) == 1.0
-    assert decide(bounds(in_turn(6, 0.05, -0.05), analyses=8, cells=1), MARGIN) == "undecided"
+    assert decide_cell(bounds(in_turn(6, 0.05, -0.05), analyses=8, cells=1), MARGIN) == "undecided"
 
 
 @given(st.lists(st.floats(-1, 1), min_size=FEWEST, max_size=61))

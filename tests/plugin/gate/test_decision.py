@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunegate.gate.decision import Decision, bounds, decide, projected_launches
+from tunegate.gate.decision import CellDecision, bounds, decide_cell, projected_launches
 
 MARGIN = math.log1p(0.03)
 EFFECTS = st.lists(st.floats(-0.2, 0.2), min_size=4, max_size=60)
-RANK: dict[Decision, int] = {"pass": 0, "undecided": 1, "fail": 2}
+RANK: dict[CellDecision, int] = {"pass": 0, "undecided": 1, "fail": 2}
 
 
 @pytest.mark.parametrize(
@@ -23,14 +23,14 @@ RANK: dict[Decision, int] = {"pass": 0, "undecided": 1, "fail": 2}
         ([0.2, -0.2, 0.15, -0.1], "undecided"),
     ],
 )
-def test_what_four_launches_decide(effects: list[float], decision: Decision) -> None:
-    assert decide(bounds(effects, analyses=3, cells=1), MARGIN) == decision
+def test_what_four_launches_decide(effects: list[float], decision: CellDecision) -> None:
+    assert decide_cell(bounds(effects, analyses=3, cells=1), MARGIN) == decision
 
 
 @given(EFFECTS, st.floats(0, 0.5))
 def test_a_slower_head_never_gets_a_better_decision(effects: list[float], more: float) -> None:
-    before = decide(bounds(effects, analyses=8, cells=1), MARGIN)
-    after = decide(bounds([e + more for e in effects], analyses=8, cells=1), MARGIN)
+    before = decide_cell(bounds(effects, analyses=8, cells=1), MARGIN)
+    after = decide_cell(bounds([e + more for e in effects], analyses=8, cells=1), MARGIN)
     assert RANK[after] >= RANK[before]
 
 
@@ -40,7 +40,7 @@ def test_it_never_passes_or_fails_while_the_interval_crosses_the_margin(
 ) -> None:
     found = bounds(effects, analyses=8, cells=1)
     if found.low <= MARGIN <= found.high:
-        assert decide(found, MARGIN) == "undecided"
+        assert decide_cell(found, MARGIN) == "undecided"
 
 
 @given(EFFECTS)

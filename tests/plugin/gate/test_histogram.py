@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tunegate.artifacts.measurements import Histogram
-from tunegate.gate.histogram import histogram, merged, quantile_ms, slower_than, total
+from tunegate.gate.histogram import histogram, merged_histogram, quantile_ms, slower_than, total
 
 TIMES = st.lists(st.floats(1e-3, 1e4), min_size=1, max_size=200)
 
@@ -21,7 +21,7 @@ def test_a_quantile_is_right_to_two_percent_and_never_too_small(
 
 @given(TIMES, TIMES)
 def test_two_together_are_one_of_both(first: list[float], second: list[float]) -> None:
-    assert merged([histogram(first), histogram(second)]) == histogram([*first, *second])
+    assert merged_histogram([histogram(first), histogram(second)]) == histogram([*first, *second])
 
 
 @given(TIMES, st.floats(1e-3, 1e4))
@@ -33,6 +33,6 @@ def test_what_took_longer_is_counted_in_full(times: list[float], limit_ms: float
 
 def test_nothing_is_nothing() -> None:
     empty = Histogram(first=0, counts=())
-    assert (histogram([]), merged([]), total(empty)) == (empty, empty, 0)
+    assert (histogram([]), merged_histogram([]), total(empty)) == (empty, empty, 0)
     with pytest.raises(ValueError, match="empty"):
         quantile_ms(empty, 0.5)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from tunegate.gate.objective import inferences_needed, judge, lower_share, upper_share
+from tunegate.gate.objective import decide_objective, inferences_needed, lower_share, upper_share
 
 COUNTS = st.integers(1, 3000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 
@@ -26,7 +26,7 @@ def test_the_bounds_are_the_exact_ones_of_the_binomial(counts: tuple[int, int]) 
     [(0, 299, "pass"), (0, 298, "undecided"), (2, 100, "undecided"), (20, 300, "fail")],
 )
 def test_ninety_nine_percent(over: int, total: int, decision: str) -> None:
-    assert judge(over, total, 99.0) == decision
+    assert decide_objective(over, total, 99.0) == decision
 
 
 @pytest.mark.parametrize(
@@ -34,5 +34,5 @@ def test_ninety_nine_percent(over: int, total: int, decision: str) -> None:
 )
 def test_the_fewest_inferences_that_can_pass(percentile: float, needed: int) -> None:
     assert inferences_needed(percentile) == needed
-    assert judge(0, needed, percentile) == "pass"
-    assert judge(0, needed - 1, percentile) == "undecided"
+    assert decide_objective(0, needed, percentile) == "pass"
+    assert decide_objective(0, needed - 1, percentile) == "undecided"

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunegate.gate.decision import Decision, bounds, decide
+from tunegate.gate.decision import CellDecision, bounds, decide_cell
 from tunegate.gate.interim_analyses import PLANNED, affordable_analyses, is_hopeless
 from tunegate.gate.sequential import (
-    Rule,
+    StoppingRule,
     guarded_stop,
     last_analysis,
     likely_end,
@@ -23,25 +23,25 @@ from tunegate.gate.sequential import (
 )
 
 RECORDED = json.loads((Path(__file__).parents[2] / "recorded" / "launch_effects.json").read_text())
-RULE = Rule(margin_percent=3.0, analyses=PLANNED, cells=1)
+RULE = StoppingRule(margin_percent=3.0, analyses=PLANNED, cells=1)
 RUNS = 400
 
 
-def verdict(effects: list[float]) -> Decision:
+def verdict(effects: list[float]) -> CellDecision:
     """One gate over these launches, stopping where the rule stops."""
     for count in range(1, len(effects) + 1):
         if stop_after(effects[:count], RULE) is not None:
-            return decide(
+            return decide_cell(
                 bounds(effects[:count], analyses=len(RULE.analyses), cells=1), RULE.margin
             )
     raise AssertionError
 
 
-def shares(recording: str, change_percent: float) -> dict[Decision, float]:
+def shares(recording: str, change_percent: float) -> dict[CellDecision, float]:
     effects = RECORDED["effects"][recording]
     center = sum(effects) / len(effects)
     chance = random.Random(5)
-    counted: dict[Decision, int] = {"pass": 0, "fail": 0, "undecided": 0}
+    counted: dict[CellDecision, int] = {"pass": 0, "fail": 0, "undecided": 0}
     for _ in range(RUNS):
         drawn = [
             chance.choice(effects) - center + math.log1p(change_percent / 100)
@@ -83,7 +83,7 @@ def test_the_last_look_ends_it() -> None:
 
 
 def test_a_question_beyond_the_budget_is_given_up_early_but_not_on_a_few_launches() -> None:
-    short = Rule(margin_percent=3.0, analyses=(4, 6, 9, 13), cells=1)
+    short = StoppingRule(margin_percent=3.0, analyses=(4, 6, 9, 13), cells=1)
     wild = [0.2, -0.15, 0.1, -0.05, 0.18, -0.2, 0.12, -0.11, 0.16]
     assert stop_after(wild[:4], short) is None
     assert stop_after(wild[:6], short) is None
@@ -98,12 +98,12 @@ def test_hopeless_is_more_than_four_times_what_can_be_paid_for() -> None:
 
 
 def test_a_budget_is_extended_where_that_is_likely_to_decide_and_only_there() -> None:
-    rule = Rule(margin_percent=3.0, analyses=(4, 6, 9), cells=1, paid=4)
+    rule = StoppingRule(margin_percent=3.0, analyses=(4, 6, 9), cells=1, paid=4)
     near = [0.0, 0.03, -0.01, 0.02]
     assert stop_after(near, rule) is None
     assert stop_after([*near, 0.002, 0.004], rule) == "decided"
     assert stop_after([0.0, 0.045, -0.03, 0.035], rule) == "budget"
-    assert stop_after(near, Rule(margin_percent=3.0, analyses=(4,), cells=1)) == "budget"
+    assert stop_after(near, StoppingRule(margin_percent=3.0, analyses=(4,), cells=1)) == "budget"
 
 
 def test_looks_that_do_not_fit_the_budget_are_dropped_before_the_start() -> None:
@@ -124,7 +124,7 @@ def test_pairs_follow_where_the_noise_is() -> None:
 
 QUIET, BUSY = [0.001] * 4, [0.001, 0.001, 0.001, 0.001, 0.3, 0.3, 0.3]
 BUSY_STILL = [*BUSY, 0.001, 0.3, 0.001, 0.3, 0.001]
-SHORT = Rule(margin_percent=3.0, analyses=(4, 8, 16), cells=1)
+SHORT = StoppingRule(margin_percent=3.0, analyses=(4, 8, 16), cells=1)
 
 
 def test_a_busy_machine_decides_nothing_that_is_close() -> None:
@@ -137,7 +137,7 @@ def test_a_busy_machine_decides_nothing_that_is_close() -> None:
 def test_a_burst_is_waited_for_within_the_budget() -> None:
     effects = [0.03, 0.04, 0.02, 0.03, 0.2, -0.1, 0.4]
     assert guarded_stop(effects, BUSY, [0.001], SHORT) is None
-    little = Rule(margin_percent=3.0, analyses=(4, 8), cells=1, paid=4)
+    little = StoppingRule(margin_percent=3.0, analyses=(4, 8), cells=1, paid=4)
     assert guarded_stop(effects, BUSY, [0.001], little) == "disturbed"
 
 
@@ -160,7 +160,7 @@ def test_a_fifth_faster_passes_on_a_busy_machine_and_no_control_can_hide_it() ->
 def test_whatever_is_disturbed_it_comes_to_an_end(
     noises: list[float], effects: list[float], analyses: tuple[int, ...]
 ) -> None:
-    rule = Rule(margin_percent=3.0, analyses=analyses, cells=1)
+    rule = StoppingRule(margin_percent=3.0, analyses=analyses, cells=1)
     ends = 2 * analyses[-1] + 6
     assert any(
         guarded_stop(effects[:count], noises[:count], [0.0], rule) is not None
@@ -169,7 +169,7 @@ def test_whatever_is_disturbed_it_comes_to_an_end(
 
 
 def test_an_end_is_projected_to_a_look_within_the_budget() -> None:
-    rule = Rule(margin_percent=3.0, analyses=(4, 6, 9, 13, 19), cells=1, paid=9)
+    rule = StoppingRule(margin_percent=3.0, analyses=(4, 6, 9, 13, 19), cells=1, paid=9)
     assert likely_end([0.1], rule) == 4
     assert likely_end([0.1, 0.101], rule) == 4
     assert likely_end([0.02, 0.03, 0.01, 0.02, 0.024], rule) == 9
@@ -179,7 +179,9 @@ def test_an_end_is_projected_to_a_look_within_the_budget() -> None:
 
 def test_launches_past_the_last_look_do_not_change_what_it_says() -> None:
     effects = [0.1, 0.1, 0.101, 0.099, -5.0]
-    assert stop_after(effects, Rule(margin_percent=3.0, analyses=(4,), cells=1)) == "decided"
+    assert (
+        stop_after(effects, StoppingRule(margin_percent=3.0, analyses=(4,), cells=1)) == "decided"
+    )
 
 
 @given(st.lists(st.floats(-0.5, 0.5), min_size=7, max_size=7), st.floats(0.0, 0.5))
@@ -188,4 +190,4 @@ def test_disturbed_is_decided_only_as_it_would_be_without_the_guard(
 ) -> None:
     if guarded_stop(effects, BUSY, [control], SHORT) == "decided":
         counted = effects[:4]
-        assert decide(bounds(counted, analyses=3, cells=1), SHORT.margin) != "undecided"
+        assert decide_cell(bounds(counted, analyses=3, cells=1), SHORT.margin) != "undecided"

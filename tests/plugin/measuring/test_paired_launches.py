@@ -13,7 +13,7 @@ from tunegate.errors import MeasurementError
 from tunegate.gate.counting import counted
 from tunegate.gate.histogram import histogram
 from tunegate.measuring.paired_launches import PairedLaunches, Progressing, launch_until_decided
-from tunegate.ports import Far
+from tunegate.ports import ProbeThresholds
 
 
 class ScriptedBench:
@@ -37,7 +37,7 @@ class ScriptedBench:
         self.done += 1
         return self.launches.pop(0)
 
-    def probes(self, count: int, far: Far) -> Generator[Launch]:
+    def probes(self, count: int, far: ProbeThresholds) -> Generator[Launch]:
         for _ in range(count):
             yield make_launches([self.probe_effects.pop(0)])[0]
 
@@ -181,7 +181,7 @@ def test_a_mode_of_the_head_is_no_pass() -> None:
 
 def test_short_looks_that_take_too_long_are_no_pass() -> None:
     class Slow(ScriptedBench):
-        def probes(self, count: int, far: Far) -> Generator[Launch]:
+        def probes(self, count: int, far: ProbeThresholds) -> Generator[Launch]:
             for probe in super().probes(count, far):
                 yield msgspec.structs.replace(probe, seconds=40.0)
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.measured_cells import make_build, make_builds, make_measurement, make_run
 from tunegate.artifacts.measurements import CellMeasurement, Metric
-from tunegate.edges.terminal import Log
+from tunegate.edges.terminal import PlainLog
 from tunegate.errors import MeasurementError
 from tunegate.measuring.score import scored
 
@@ -23,7 +23,7 @@ def cell(tmp_path: Path, base: str | None, head: str, **fields: object) -> CellM
     builds = make_builds(make_build(base) if base else None, make_build(head))
     run = make_run(make_measurement((0.0, 0.0), **fields), builds)
     with (tmp_path / "log").open("w") as log:
-        return scored(run, out=tmp_path, scorer=ByName(), progress=Log(log)).cells[0]
+        return scored(run, out=tmp_path, scorer=ByName(), progress=PlainLog(log)).cells[0]
 
 
 def test_both_sides_are_scored(tmp_path: Path) -> None:
@@ -46,4 +46,4 @@ def test_what_does_not_differ_or_was_not_built_is_not_scored(tmp_path: Path, sto
 def test_without_a_command_nothing_changes(tmp_path: Path) -> None:
     run = make_run(make_measurement((0.0, 0.0)), make_builds(make_build("a"), make_build("b")))
     with (tmp_path / "log").open("w") as log:
-        assert scored(run, out=tmp_path, scorer=None, progress=Log(log)) is run
+        assert scored(run, out=tmp_path, scorer=None, progress=PlainLog(log)) is run

@@ -5,13 +5,13 @@ import msgspec
 from tests.support import report_parts as parts
 from tests.support.reports import KINDS
 from tunegate.artifacts.builds import BuiltTask
-from tunegate.artifacts.tasks import Source
+from tunegate.artifacts.tasks import ScheduleSource
 from tunegate.artifacts.verdicts import Report
-from tunegate.render.coverage import coverage
+from tunegate.render.coverage import kernel_coverage
 from tunegate_cache.format.records import WorkloadKey
 
 
-def task(source: Source, ms: float | None, weight: int = 1) -> BuiltTask:
+def task(source: ScheduleSource, ms: float | None, weight: int = 1) -> BuiltTask:
     key = WorkloadKey("0" * 64, "1" * 64)
     return BuiltTask(key=key, name="conv", weight=weight, source=source, rid="", ms=ms)
 
@@ -26,7 +26,7 @@ def report_of(*tasks: BuiltTask, error: str | None = None) -> Report:
 
 
 def words(*tasks: BuiltTask) -> str:
-    ((_, said),) = coverage(report_of(*tasks))
+    ((_, said),) = kernel_coverage(report_of(*tasks))
     return said
 
 
@@ -44,4 +44,4 @@ def test_what_was_not_measured_has_no_share() -> None:
 
 
 def test_a_build_that_failed_has_no_schedules() -> None:
-    assert list(coverage(report_of(task("exact", 1.0), error="wrong"))) == []
+    assert list(kernel_coverage(report_of(task("exact", 1.0), error="wrong"))) == []

@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 
 from tests.support.golden import Golden
 from tests.support.reports import KINDS, make_report
-from tunegate.render.headline import WORDS
+from tunegate.render.headline import STATUS_WORDS
 from tunegate.render.markdown import render
 
 GITHUB_COMMENT_CHARACTERS = 65_536
@@ -26,7 +26,7 @@ def test_the_comment_reads_as_it_did_when_it_was_last_looked_at(kind: str, golde
 def test_the_first_line_is_the_verdict(kind: str) -> None:
     report = make_report(kind)
     first = render(report).splitlines()[0]
-    assert re.match(rf"### \S+ {WORDS[report.verdict.status]}: \S", first)
+    assert re.match(rf"### \S+ {STATUS_WORDS[report.verdict.status]}: \S", first)
 
 
 @pytest.mark.parametrize("kind", KINDS)

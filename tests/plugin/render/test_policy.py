@@ -1,16 +1,16 @@
 from __future__ import annotations
 
 from tests.support import report_parts as parts
-from tunegate.render.policy import described, policy_lines, summed_up, uncovered_line
+from tunegate.render.policy import described_change, policy_lines, summed_up, uncovered_line
 
 
 def test_a_change_is_told_with_both_values_and_when_it_counts() -> None:
-    told = described(parts.policy_change(model="m.onnx", target="cpu"))
+    told = described_change(parts.policy_change(model="m.onnx", target="cpu"))
     assert told == (
         "policy-change, loosened: gate.margin-percent of m.onnx on cpu: 3 → 60 "
         "(no effect on this verdict, counts once it is merged)"
     )
-    assert described(parts.policy_change(counts="now")).endswith("3 → 60 (counts now)")
+    assert described_change(parts.policy_change(counts="now")).endswith("3 → 60 (counts now)")
 
 
 def test_so_many_changes_are_cut_and_counted() -> None:

@@ -11,8 +11,8 @@ from tests.support.hand_clock import HandClock
 from tests.support.measured_cells import make_context
 from tunegate.artifacts.measurements import Histogram, Launch
 from tunegate.config import GateConfig
-from tunegate.edges.terminal import Log
-from tunegate.ports import Far, Shapes
+from tunegate.edges.terminal import PlainLog
+from tunegate.ports import ProbeThresholds, Shapes
 from tunegate.selftest.gate_trials import INJECTED_PERCENT, Qualification, qualify
 
 
@@ -44,7 +44,7 @@ class MadeUpMachine:
             noise=1e-4,
         )
 
-    def probes(self, count: int, far: Far) -> Generator[Launch]:
+    def probes(self, count: int, far: ProbeThresholds) -> Generator[Launch]:
         for _ in range(count):
             yield self.launch(3)
 
@@ -68,7 +68,7 @@ def qualified(tmp_path: Path, spread: float, *, deaf: bool = False) -> Qualifica
             tmp_path,
             benchmarker=MadeUpMachine(spread, clock, deaf=deaf),
             gate=GateConfig(),
-            context=make_context(tmp_path, Log(log), clock),
+            context=make_context(tmp_path, PlainLog(log), clock),
             seconds=600.0,
         )
 

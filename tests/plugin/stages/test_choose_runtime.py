@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from tests.support.measured_cells import CELL, make_build, make_context, make_launches, make_task
 from tunegate.artifacts.builds import Build, CellBuilds, CellCandidates
 from tunegate.artifacts.measurements import Histogram, Launch
-from tunegate.edges.terminal import Log
+from tunegate.edges.terminal import PlainLog
 from tunegate.errors import MeasurementError
-from tunegate.ports import Far, Shapes
-from tunegate.stages.choose_runtime import NOISE, choose_runtime, faster
+from tunegate.ports import ProbeThresholds, Shapes
+from tunegate.stages.choose_runtime import RUNTIME_NOISE, choose_runtime, faster
 
 TASKS = (make_task("conv", 1.0),)
 
@@ -38,7 +38,7 @@ class ScriptedPairs:
             raise MeasurementError(message)
         return make_launches([effect])[0]
 
-    def probes(self, count: int, far: Far) -> Generator[Launch]:
+    def probes(self, count: int, far: ProbeThresholds) -> Generator[Launch]:
         raise AssertionError
 
     def single_ms(self, artifact: Path) -> float:
@@ -89,7 +89,7 @@ def chosen(
             [CellCandidates(cell=CELL, base=base, head=head)],
             benchmarker=pairs,
             shipping=moves,
-            context=make_context(tmp_path, Log(log)),
+            context=make_context(tmp_path, PlainLog(log)),
         )
     return cell, pairs, moves
 
@@ -195,7 +195,7 @@ def test_one_runtime_is_no_choice(tmp_path: Path) -> None:
 
 @given(st.floats(-2, 2))
 def test_the_default_loses_only_to_a_gain_over_the_noise(effect: float) -> None:
-    if abs(effect) < NOISE:
+    if abs(effect) < RUNTIME_NOISE:
         assert faster(effect, "tvm") != faster(effect, "onnxruntime")
     else:
         assert faster(effect, "tvm") == faster(effect, "onnxruntime")

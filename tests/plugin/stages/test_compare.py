@@ -14,7 +14,7 @@ from tunegate.artifacts.builds import Cell
 from tunegate.artifacts.measurements import MeasurementRun
 from tunegate.config import GateConfig
 from tunegate.gate.decision import bounds
-from tunegate.stages.compare import compare, differences
+from tunegate.stages.compare import compare, operator_differences
 
 
 def test_times_inside_the_model_decide_what_holds_a_difference() -> None:
@@ -22,7 +22,7 @@ def test_times_inside_the_model_decide_what_holds_a_difference() -> None:
     before = {"conv": 2.0, "pool": 1.0, "relu": 0.5, "gone": 0.3}
     after = {"conv": 3.0, "pool": 1.02, "relu": 0.5, "new": 0.4}
     measured = make_measurement((0.1,) * 4, task_ms={"base": before, "head": after})
-    found = differences(make_builds(make_build("a"), head), measured)
+    found = operator_differences(make_builds(make_build("a"), head), measured)
     assert [(d.name, d.base_ms, d.head_ms) for d in found] == [
         ("conv", 2.0, 3.0),
         ("new", None, 0.4),
@@ -36,7 +36,7 @@ def test_without_times_inside_the_model_those_of_tuning_are_used() -> None:
         make_build("a", tasks=[make_task("conv", 1.0)]),
         make_build("b", tasks=[make_task("conv", 2.0, rid="other")]),
     )
-    (found,) = differences(builds, make_measurement((0.1,) * 4))
+    (found,) = operator_differences(builds, make_measurement((0.1,) * 4))
     assert (found.base_ms, found.head_ms) == (1.0, 2.0)
 
 

@@ -19,7 +19,7 @@ from tunegate.artifacts.changes import (
     Revisions,
 )
 from tunegate.config import Config, ModelConfig, TargetConfig
-from tunegate.edges.config.file import parse
+from tunegate.edges.config.file import parse_config
 from tunegate.edges.git.repository import GitRepository
 from tunegate.edges.models.reader import GitModelReader
 from tunegate.errors import ConfigError
@@ -222,7 +222,10 @@ def test_a_model_that_becomes_configured_is_checked(project: Checkout) -> None:
 
 def test_a_comment_in_the_configuration_changes_nothing(project: Checkout) -> None:
     text = "models:\n  - path: models/**/*.onnx\n"
-    old, new = parse(text, "old"), parse(f"# a comment\n{text}budget: {{minutes: 3}}\n", "new")
+    old, new = (
+        parse_config(text, "old"),
+        parse_config(f"# a comment\n{text}budget: {{minutes: 3}}\n", "new"),
+    )
     changes, opened = after(project, {"tunegate.yaml": b"# a comment"}, new, old)
     assert (changes.models, opened) == ((), [])
 

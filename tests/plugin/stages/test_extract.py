@@ -14,7 +14,7 @@ from tunegate.config import Config, ModelConfig, TargetConfig
 from tunegate.errors import ModelError, UnsupportedModelError
 from tunegate.sides.export_models import ExportedModels
 from tunegate.stages import extract as extract_module
-from tunegate.stages.extract import Wanted, merge
+from tunegate.stages.extract import ExtractKey, merge_tasks
 
 CPU = TargetConfig(name="cpu")
 CONFIG = Config(models=(ModelConfig(path="**"),), targets=(CPU,))
@@ -33,12 +33,12 @@ def task(name: str, weight: int = 1) -> TuningTask:
     )
 
 
-HEAD: Wanted = (MODEL, "head", CPU)
-BASE: Wanted = (MODEL, "base", CPU)
+HEAD: ExtractKey = (MODEL, "head", CPU)
+BASE: ExtractKey = (MODEL, "base", CPU)
 
 
 def merged(*answers: Sequence[TuningTask] | ModelError) -> Sequence[TuningTask]:
-    return merge(make_changes(), [HEAD, BASE][: len(answers)], answers).tasks
+    return merge_tasks(make_changes(), [HEAD, BASE][: len(answers)], answers).tasks
 
 
 def test_a_task_of_both_sides_is_one_task_with_two_uses() -> None:
@@ -65,7 +65,7 @@ def test_weights_are_trusted_to_leave_no_task_as_it_was() -> None:
     changes = make_changes()
     retrained = msgspec.structs.replace(changes.models[0], change="weights-only")
     changes = msgspec.structs.replace(changes, models=(retrained,))
-    found = merge(changes, [HEAD, BASE], [[task("twice", 2)], [task("once")]]).tasks
+    found = merge_tasks(changes, [HEAD, BASE], [[task("twice", 2)], [task("once")]]).tasks
     assert [(t.uses[0].side, t.uses[0].weight) for t in found] == [("head", 2), ("base", 1)]
 
 
@@ -76,15 +76,15 @@ def test_a_head_that_does_not_compile_ends_the_run() -> None:
 
 def test_a_head_that_does_not_compile_is_a_note_where_another_runtime_may_take_it() -> None:
     refused = UnsupportedModelError("m.onnx: operator Odd")
-    result = merge(make_changes(), [HEAD], [refused])
+    result = merge_tasks(make_changes(), [HEAD], [refused])
     assert result.tasks == ()
     assert "ONNX Runtime runs it: m.onnx: operator Odd" in result.notes[0]
-    compiled_only: Wanted = (MODEL, "head", TargetConfig(name="cpu", runtime="tvm"))
+    compiled_only: ExtractKey = (MODEL, "head", TargetConfig(name="cpu", runtime="tvm"))
     with pytest.raises(ModelError, match="operator Odd"):
-        merge(make_changes(), [compiled_only], [refused])
+        merge_tasks(make_changes(), [compiled_only], [refused])
 
 
 def test_a_base_that_does_not_compile_is_a_note() -> None:
-    result = merge(make_changes(), [HEAD, BASE], [[task("a")], ModelError("operator Odd")])
+    result = merge_tasks(make_changes(), [HEAD, BASE], [[task("a")], ModelError("operator Odd")])
     assert [t.uses[0].side for t in result.tasks] == ["head"]
     assert "no baseline" in result.notes[0]

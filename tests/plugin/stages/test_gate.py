@@ -24,7 +24,7 @@ from tunegate.artifacts.verdicts import Status, Verdict
 from tunegate.config import GateConfig
 from tunegate.policy.gate_rules import GateRules
 from tunegate.stages.compare import compare
-from tunegate.stages.gate import decide
+from tunegate.stages.gate import decide_verdict
 from tunegate.tuning.tally import tally
 from tunegate.verdict.severity import EXIT_CODES, SEVERITY, worst
 
@@ -43,7 +43,9 @@ def gated(
 ) -> Verdict:
     rules = GateRules(gate=gate or GateConfig())
     run = make_run(measurement, builds)
-    return decide(compare(run, rules.gate), run, changes or make_changes(), tally(None, ()), rules)
+    return decide_verdict(
+        compare(run, rules.gate), run, changes or make_changes(), tally(None, ()), rules
+    )
 
 
 @pytest.mark.parametrize(
@@ -59,7 +61,7 @@ def test_launches_decide(effects: tuple[float, ...], status: str, exit_code: int
 def test_a_verdict_has_the_seed_of_its_measurements() -> None:
     run = msgspec.structs.replace(make_run(make_measurement(SAME), PAIR), seed="7")
     comparisons = compare(run, USUAL.gate)
-    verdict = decide(comparisons, run, make_changes(), tally(None, ()), USUAL)
+    verdict = decide_verdict(comparisons, run, make_changes(), tally(None, ()), USUAL)
     assert verdict.seed == "7"
 
 
@@ -107,13 +109,13 @@ def test_a_cell_without_a_result_is_an_error_never_a_pass() -> None:
 
 
 def test_no_run_at_all_is_an_error_when_models_changed() -> None:
-    verdict = decide((), None, make_changes(), tally(None, ()), USUAL)
+    verdict = decide_verdict((), None, make_changes(), tally(None, ()), USUAL)
     assert verdict.exit_code == 2
 
 
 def test_nothing_changed_is_a_pass() -> None:
     nothing = msgspec.structs.replace(make_changes(), models=())
-    verdict = decide((), None, nothing, tally(None, ()), USUAL)
+    verdict = decide_verdict((), None, nothing, tally(None, ()), USUAL)
     assert (verdict.status, verdict.exit_code, verdict.findings) == ("pass", 0, ())
 
 
@@ -201,7 +203,7 @@ def test_loosened_rules_fail_where_the_policy_says_so(
     told = msgspec.structs.replace(LOOSENED, effect=effect)
     changes = msgspec.structs.replace(make_changes(), models=(), policy_changes=(told,))
     rules = GateRules(gate=GateConfig(policy_changes=mode))
-    found = decide((), None, changes, tally(None, ()), rules)
+    found = decide_verdict((), None, changes, tally(None, ()), rules)
     assert (found.status, found.exit_code) == (status, int(status == "fail"))
     assert found.policy_changes == (told,)
     assert found.policy_fails is (status == "fail")
@@ -211,5 +213,5 @@ def test_a_model_that_is_no_file_any_more_is_an_error_with_the_reason() -> None:
     (change,) = make_changes().models
     gone = msgspec.structs.replace(change, kind="unreadable", head=None, reason="m is a submodule")
     changes = msgspec.structs.replace(make_changes(), models=(gone,))
-    found = decide((), None, changes, tally(None, ()), USUAL)
+    found = decide_verdict((), None, changes, tally(None, ()), USUAL)
     assert (found.exit_code, found.findings[0].reason) == (2, "m is a submodule")

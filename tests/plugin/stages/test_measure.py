@@ -9,11 +9,11 @@ from tests.support.measured_cells import CELL, make_build, make_builds, make_con
 from tunegate.artifacts.builds import CellBuilds, RuntimeChoice
 from tunegate.artifacts.measurements import CellMeasurement, Histogram, Launch
 from tunegate.config import GateConfig, ObjectiveConfig
-from tunegate.edges.terminal import Log
+from tunegate.edges.terminal import PlainLog
 from tunegate.errors import MeasurementError
 from tunegate.gate.histogram import histogram, total
 from tunegate.policy.gate_rules import NO_POLICIES, GateRules, Policies
-from tunegate.ports import Far, Shapes
+from tunegate.ports import ProbeThresholds, Shapes
 from tunegate.stages.measure import Reference, measure
 
 
@@ -37,7 +37,7 @@ class ScriptedBench:
             raise MeasurementError(message)
         return make_launches([effect])[0]
 
-    def probes(self, count: int, far: Far) -> Generator[Launch]:
+    def probes(self, count: int, far: ProbeThresholds) -> Generator[Launch]:
         self.probed = count
         yield from make_launches([0.0] * count)
 
@@ -78,7 +78,7 @@ def measured(
             [builds],
             benchmarker=benchmarker,
             rules=GateRules(gate=GateConfig(seconds=100.0), policies=policies),
-            context=make_context(tmp_path, Log(log)),
+            context=make_context(tmp_path, PlainLog(log)),
             references={CELL.model: Reference(tmp_path / "m.onnx", {}, 1)},
         )
     return run.cells[0], benchmarker

@@ -12,7 +12,7 @@ from tunegate import artifact_io
 from tunegate.artifacts.builds import BuiltTask
 from tunegate.artifacts.changes import ChangeSet
 from tunegate.artifacts.plans import TuningPlan
-from tunegate.artifacts.tasks import Source
+from tunegate.artifacts.tasks import ScheduleSource
 from tunegate.artifacts.verdicts import Report, Verdict
 from tunegate.stages.summarize import summarize
 
@@ -81,7 +81,7 @@ def test_a_build_that_did_not_run_with_cuda_graphs_is_told() -> None:
 
 
 def test_schedules_that_nobody_measured_are_told_by_where_they_are_from() -> None:
-    sources: tuple[Source, ...] = ("transfer", "claimed")
+    sources: tuple[ScheduleSource, ...] = ("transfer", "claimed")
     tasks = [
         BuiltTask(
             key=TASKS[n].key,

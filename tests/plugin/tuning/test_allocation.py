@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from tunegate.tuning.allocation import FIRST_BATCH, MATTERS, Demand, divide, share_trials
+from tunegate.tuning.allocation import FIRST_BATCH, SHARE_THAT_MATTERS, Demand, divide, share_trials
 
 rooms = st.sampled_from([0.0, 0.05, 0.3, 0.9])
 demands = st.builds(
@@ -75,7 +75,7 @@ def mattering(needs: list[Demand]) -> list[int]:
     return [
         index
         for index, one in enumerate(needs)
-        if one.gain_ms and one.weight * one.now_ms >= MATTERS * total_ms
+        if one.gain_ms and one.weight * one.now_ms >= SHARE_THAT_MATTERS * total_ms
     ]
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tunegate.tuning.improvement import (
     FROM_NOTHING,
     INFORMED,
-    Batch,
+    MeasuredBatch,
     Pace,
     expected_gain,
     is_plateaued,
@@ -18,12 +18,14 @@ from tunegate.tuning.improvement import (
 )
 
 
-def history(*best_ms: float | None, trials: int = 16, seconds: float = 8.0) -> tuple[Batch, ...]:
-    return tuple(Batch(trials=trials, seconds=seconds, best_ms=ms) for ms in best_ms)
+def history(
+    *best_ms: float | None, trials: int = 16, seconds: float = 8.0
+) -> tuple[MeasuredBatch, ...]:
+    return tuple(MeasuredBatch(trials=trials, seconds=seconds, best_ms=ms) for ms in best_ms)
 
 
 def gain(
-    past: tuple[Batch, ...],
+    past: tuple[MeasuredBatch, ...],
     candidates: int = 16,
     room: float = 0.9,
     pace: Pace = FROM_NOTHING,
@@ -114,7 +116,7 @@ def test_batches_without_candidates_do_not_stop_the_arithmetic() -> None:
 
 
 def test_default_schedules_come_once_for_each_task() -> None:
-    one = Batch(trials=2, seconds=1.0, best_ms=1.0, default_seconds=3.0)
-    other = Batch(trials=2, seconds=1.0, best_ms=1.0, default_seconds=1.0)
+    one = MeasuredBatch(trials=2, seconds=1.0, best_ms=1.0, default_seconds=3.0)
+    other = MeasuredBatch(trials=2, seconds=1.0, best_ms=1.0, default_seconds=1.0)
     assert seconds_of_a_default([(one, *history(1.0)), (), (other,)]) == 2.0
     assert seconds_of_a_default([(), ()]) == 0.0

@@ -9,8 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunegate.tuning.improvement import Batch
-from tunegate.tuning.next_task import DEFAULT_POLICY, Choice, Left, TaskState, choose, policy_for
+from tunegate.tuning.improvement import MeasuredBatch
+from tunegate.tuning.next_task import (
+    DEFAULT_POLICY,
+    Choice,
+    RemainingBudget,
+    TaskState,
+    choose,
+    policy_for,
+)
 
 
 def state(
@@ -26,7 +33,7 @@ def state(
         prior_ms=now_ms,
         room=room,
         best_ms=best_ms[-1] if best_ms else None,
-        history=tuple(Batch(trials=16, seconds=8.0, best_ms=ms) for ms in best_ms),
+        history=tuple(MeasuredBatch(trials=16, seconds=8.0, best_ms=ms) for ms in best_ms),
         in_flight=in_flight,
         exhausted=exhausted,
     )
@@ -35,7 +42,7 @@ def state(
 def next_choice(
     states: Sequence[TaskState], *, trials: int | None = 10_000, seconds: float | None = 3600.0
 ) -> Choice | None:
-    return choose(states, Left(trials=trials, seconds=seconds))
+    return choose(states, RemainingBudget(trials=trials, seconds=seconds))
 
 
 def index_of(states: Sequence[TaskState], **left: float) -> int | None:
@@ -71,11 +78,11 @@ def test_first_batches_shrink_when_the_time_would_not_reach_all() -> None:
 
 
 def test_first_batches_shrink_by_what_default_schedules_take() -> None:
-    seen = Batch(trials=4, seconds=2.0, best_ms=1.0, default_seconds=1.0)
+    seen = MeasuredBatch(trials=4, seconds=2.0, best_ms=1.0, default_seconds=1.0)
     first = msgspec.structs.replace(state(1, 1.0), history=(seen,))
     waiting = [state(1) for _ in range(13)]
-    assert choose([first, *waiting], Left()) == Choice(1, 2)
-    assert choose([first, *waiting], Left(spent_seconds=6.5)) == Choice(1, 1)
+    assert choose([first, *waiting], RemainingBudget()) == Choice(1, 2)
+    assert choose([first, *waiting], RemainingBudget(spent_seconds=6.5)) == Choice(1, 1)
 
 
 @given(
@@ -89,12 +96,12 @@ def test_every_task_has_been_asked_for_in_time_or_with_one_candidate(
 ) -> None:
     states, spent = [state(1) for _ in range(tasks)], start
     for number in range(tasks):
-        choice = choose(states, Left(spent_seconds=spent))
+        choice = choose(states, RemainingBudget(spent_seconds=spent))
         assert choice is not None
         assert choice.index == number
         seconds = choice.candidates * seconds_each
         spent += seconds + default_seconds
-        batch = Batch(
+        batch = MeasuredBatch(
             trials=choice.candidates, seconds=seconds, best_ms=1.0, default_seconds=default_seconds
         )
         states[number] = msgspec.structs.replace(states[number], best_ms=1.0, history=(batch,))
@@ -210,7 +217,7 @@ def test_a_search_ends_within_its_trials(times: list[float], trials: int) -> Non
         left -= choice.candidates
         chosen = states[choice.index]
         best_ms = 0.95 * (chosen.best_ms or chosen.prior_ms)
-        batch = Batch(trials=choice.candidates, seconds=1.0, best_ms=best_ms)
+        batch = MeasuredBatch(trials=choice.candidates, seconds=1.0, best_ms=best_ms)
         states[choice.index] = msgspec.structs.replace(
             chosen, best_ms=best_ms, history=(*chosen.history, batch)
         )

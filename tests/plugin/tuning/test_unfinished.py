@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.tuning_tasks import key_of, make_record, transfer
-from tunegate.tuning.unfinished import is_taken_up, is_unfinished, taken_up
+from tunegate.tuning.unfinished import as_resumed, is_resumed, is_unfinished
 from tunegate_cache.format.records import (
     CONFIRMED_REPEATS,
     DeviceFingerprint,
@@ -50,12 +50,12 @@ def test_what_takes_seconds_is_its_own_average() -> None:
 
 def test_its_own_records_are_where_the_search_goes_on_and_what_failed_is_not_tried_again() -> None:
     looked_at, failed = make_record(times=3), make_record("failed")
-    found = taken_up(KEY, ExactHit((looked_at,), (failed,)))
+    found = as_resumed(KEY, ExactHit((looked_at,), (failed,)))
     assert found == TransferHit((KEY,), 0.0, (looked_at,), (failed,))
-    assert is_taken_up(KEY, found)
-    assert not is_taken_up(KEY, transfer())
+    assert is_resumed(KEY, found)
+    assert not is_resumed(KEY, transfer())
 
 
 def test_every_other_answer_stays_as_it_is() -> None:
     for lookup in (Miss("absent"), transfer(), ExactHit((make_record(),))):
-        assert taken_up(KEY, lookup) is lookup
+        assert as_resumed(KEY, lookup) is lookup

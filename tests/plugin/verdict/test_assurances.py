@@ -6,7 +6,7 @@ import pytest
 from tests.support.measured_cells import CELL
 from tunegate.artifacts.measurements import Comparison, Excluded, Inside, Interval
 from tunegate.config import GateConfig
-from tunegate.verdict.assurances import assured, slow_starts, slower_inside, undecided
+from tunegate.verdict.assurances import assured, slow_starts_text, slower_inside, undecided
 
 GATE = GateConfig()
 CLEAN = Excluded(
@@ -92,8 +92,10 @@ def test_what_is_not_excluded_names_the_slow_starts() -> None:
         "3 of 16 starts of the head were over +12 %: slow launches of 20 % or more, which make the "
         "mean over +5 %, are not excluded"
     )
-    assert slow_starts(compared(excluded=slow)) == "; 3 of 16 starts of the head were over +12 %"
-    assert slow_starts(compared()) == ""
+    assert (
+        slow_starts_text(compared(excluded=slow)) == "; 3 of 16 starts of the head were over +12 %"
+    )
+    assert slow_starts_text(compared()) == ""
 
 
 def test_what_fails_inside_a_launch_is_named() -> None:

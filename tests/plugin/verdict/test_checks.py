@@ -20,9 +20,9 @@ from tunegate.config import GateConfig, ObjectiveConfig
 from tunegate.gate.histogram import histogram
 from tunegate.policy.gate_rules import GateRules, Policies
 from tunegate.stages.compare import compare
-from tunegate.stages.gate import decide
+from tunegate.stages.gate import decide_verdict
 from tunegate.tuning.tally import tally
-from tunegate.verdict.checks import absolute, metric
+from tunegate.verdict.checks import check_metric, check_objective
 
 SLOWER, SAME = (0.05, 0.051, 0.049, 0.05), (0.001, -0.001, 0.0, 0.001)
 OBJECTIVE = ObjectiveConfig(ms=10.0, percentile=90.0)
@@ -40,7 +40,7 @@ def verdict(
         msgspec.structs.replace(make_build("b"), size_bytes=sizes[1]),
     )
     run = make_run(measurement, builds)
-    return decide(compare(run, rules.gate), run, make_changes(), tally(None, ()), rules)
+    return decide_verdict(compare(run, rules.gate), run, make_changes(), tally(None, ()), rules)
 
 
 def found(measurement: CellMeasurement, policies: Policies) -> Finding:
@@ -105,15 +105,15 @@ def test_an_objective_is_judged_beside_the_change(
 
 def test_a_new_model_has_an_objective_too() -> None:
     slow = make_measurement(stopped="single", alone=histogram([20.0] * 50))
-    judged = absolute(slow, OBJECTIVE)
+    judged = check_objective(slow, OBJECTIVE)
     assert judged is not None
     assert judged.status == "fail"
 
 
 def test_without_times_or_objective_nothing_is_said() -> None:
-    assert absolute(make_measurement(SAME), OBJECTIVE) is None
-    assert absolute(with_times(SAME, [1.0]), None) is None
-    assert absolute(None, OBJECTIVE) is None
+    assert check_objective(make_measurement(SAME), OBJECTIVE) is None
+    assert check_objective(with_times(SAME, [1.0]), None) is None
+    assert check_objective(None, OBJECTIVE) is None
 
 
 def test_a_larger_artifact_fails_where_it_has_a_margin() -> None:
@@ -140,11 +140,11 @@ def test_a_larger_artifact_fails_where_it_has_a_margin() -> None:
 def test_the_users_own_measure_may_not_get_worse(
     found: Metric, margin: float, status: str, said: str
 ) -> None:
-    judged = metric(make_measurement(metric=found), margin)
+    judged = check_metric(make_measurement(metric=found), margin)
     assert judged is not None
     assert judged.status == status
     assert said in judged.reason
-    assert metric(make_measurement(), margin) is None
+    assert check_metric(make_measurement(), margin) is None
 
 
 def test_more_memory_fails_where_it_has_a_margin() -> None:

@@ -12,8 +12,8 @@ from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines, show_table
 from tunegate.edges.cache.shared_cache import store_kind, undelivered
 from tunegate.edges.cache.signing_key import VARIABLE
-from tunegate.edges.cache.snapshot_pins import NAME, read_pins
-from tunegate.edges.machine.health import Check
+from tunegate.edges.cache.snapshot_pins import PINS_FILE, read_pins
+from tunegate.edges.machine.health import HealthCheck
 from tunegate.errors import PASS, UNFIT
 from tunegate_cache.maintenance.summary import PlaceSummary, summary
 from tunegate_cache.stores.conformance import probe
@@ -22,12 +22,12 @@ from tunegate_cache.stores.store import StoreUnavailableError
 _MANY_SEGMENTS = 50
 
 
-class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
+class CacheDiagnosis(msgspec.Struct, frozen=True, kw_only=True):
     """`next_steps` are in the order to take them."""
 
     schema: int = 1
     location: str
-    checks: tuple[Check, ...]
+    checks: tuple[HealthCheck, ...]
     next_steps: tuple[str, ...]
 
 
@@ -37,7 +37,9 @@ def run(options: CacheDoctorOptions) -> int:
     place = open_place(settings)
     checks, steps = _diagnosis(place)
     if settings.as_json:
-        found = Diagnosis(location=place.config.url, checks=tuple(checks), next_steps=tuple(steps))
+        found = CacheDiagnosis(
+            location=place.config.url, checks=tuple(checks), next_steps=tuple(steps)
+        )
         write_json(found)
     else:
         rows = ((check.name, "ok" if check.ok else "no", check.detail) for check in checks)
@@ -46,22 +48,22 @@ def run(options: CacheDoctorOptions) -> int:
     return PASS if all(check.ok for check in checks) else UNFIT
 
 
-def _diagnosis(place: CacheAdmin) -> tuple[list[Check], list[str]]:
+def _diagnosis(place: CacheAdmin) -> tuple[list[HealthCheck], list[str]]:
     config = place.config
     try:
         held = summary(place.store)
     except StoreUnavailableError as error:
-        return [Check("reads", ok=False, detail=str(error))], list(_unreachable(place))
+        return [HealthCheck("reads", ok=False, detail=str(error))], list(_unreachable(place))
     zones = ", ".join(dict.fromkeys((config.zone, *config.read_zones)))
     records = sum(row.records for row in held)
-    checks = [Check("reads", ok=True, detail=f"{records} records in {len(held)} groups")]
-    checks.append(Check("zones", ok=True, detail=f"writes {config.zone}, reads {zones}"))
+    checks = [HealthCheck("reads", ok=True, detail=f"{records} records in {len(held)} groups")]
+    checks.append(HealthCheck("zones", ok=True, detail=f"writes {config.zone}, reads {zones}"))
     steps: list[str] = []
     if config.mode == "rw":
         checks += _writing(place, steps)
     else:
         detail = f"mode is {config.mode}: runs write nothing"
-        checks.append(Check("writes", ok=True, detail=detail))
+        checks.append(HealthCheck("writes", ok=True, detail=detail))
     checks += _trust(place, steps)
     checks += _local(place, steps)
     return checks, [*steps, *_upkeep(place, held)]
@@ -72,46 +74,50 @@ def _unreachable(place: CacheAdmin) -> Iterator[str]:
     yield "run tunegate cache doctor again"
 
 
-def _writing(place: CacheAdmin, steps: list[str]) -> Iterator[Check]:
+def _writing(place: CacheAdmin, steps: list[str]) -> Iterator[HealthCheck]:
     try:
         findings = probe(place.store)
     except StoreUnavailableError as error:
-        yield Check("writes", ok=True, detail=f"not with these credentials ({error})")
+        yield HealthCheck("writes", ok=True, detail=f"not with these credentials ({error})")
         steps.append(
             "set cache.mode: ro, or give this user a role that may write "
             f"ms1/z/{place.config.zone}/*/seg/* (docs/aws)"
         )
         return
     for finding in findings:
-        yield Check(finding.name, ok=finding.ok or not finding.needed, detail=finding.detail)
+        yield HealthCheck(finding.name, ok=finding.ok or not finding.needed, detail=finding.detail)
     steps.extend(f.detail for f in findings if not f.ok and f.detail)
 
 
-def _trust(place: CacheAdmin, steps: list[str]) -> Iterator[Check]:
+def _trust(place: CacheAdmin, steps: list[str]) -> Iterator[HealthCheck]:
     zone = place.config.zone
     required = place.keys.is_required(zone)
     if place.signer is not None:
         detail = f"signs with {place.signer.key}: {place.signer.public}"
-        yield Check("signing key", ok=True, detail=detail)
+        yield HealthCheck("signing key", ok=True, detail=detail)
         if not required:
             steps.append(f"trust the key: cache.trusted-keys: {{{zone}: [{place.signer.public}]}}")
         return
     if required and place.config.mode == "rw":
         detail = f"zone {zone} wants signatures and {VARIABLE} is not set"
-        yield Check("signing key", ok=False, detail=detail)
+        yield HealthCheck("signing key", ok=False, detail=detail)
         steps.append(f"set {VARIABLE} to the PEM of a trusted key, or cache.mode: ro")
         return
-    yield Check("signing key", ok=True, detail="none: whoever may write to the store is believed")
+    yield HealthCheck(
+        "signing key", ok=True, detail="none: whoever may write to the store is believed"
+    )
 
 
-def _local(place: CacheAdmin, steps: list[str]) -> Iterator[Check]:
+def _local(place: CacheAdmin, steps: list[str]) -> Iterator[HealthCheck]:
     waiting = undelivered(place.config, root=place.root)
     if waiting:
-        yield Check("waiting here", ok=True, detail=f"{waiting} segments are not delivered yet")
+        yield HealthCheck(
+            "waiting here", ok=True, detail=f"{waiting} segments are not delivered yet"
+        )
         steps.append("deliver them now with tunegate cache push, or with the next run")
     pins = read_pins(place.root)
     if pins:
-        yield Check("pin", ok=True, detail=f"{NAME} pins {len(pins)} snapshots")
+        yield HealthCheck("pin", ok=True, detail=f"{PINS_FILE} pins {len(pins)} snapshots")
 
 
 def _upkeep(place: CacheAdmin, held: tuple[PlaceSummary, ...]) -> Iterator[str]:

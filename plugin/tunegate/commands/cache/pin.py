@@ -8,7 +8,7 @@ from tunegate.cache_admin import CacheAdmin, answering, open_place
 from tunegate.cli.commands.cache.pin import PinOptions
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines, show_table
-from tunegate.edges.cache.snapshot_pins import NAME, Pin, write_pins
+from tunegate.edges.cache.snapshot_pins import PINS_FILE, Pin, write_pins
 from tunegate.errors import PASS, ConfigError
 from tunegate_cache.protocol import group_state
 
@@ -23,8 +23,8 @@ def run(options: PinOptions) -> int:
     settings = options.settings
     place = open_place(settings)
     if options.remove:
-        (place.root / NAME).unlink(missing_ok=True)
-        show_lines([f"{NAME} is gone: builds read the cache as it is"])
+        (place.root / PINS_FILE).unlink(missing_ok=True)
+        show_lines([f"{PINS_FILE} is gone: builds read the cache as it is"])
         return PASS
     with answering(place.config):
         pins = tuple(_pins(place))

@@ -9,13 +9,13 @@ from tunegate.cli.commands.cache.probe import ProbeOptions
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_table
 from tunegate.errors import PASS, UNFIT
-from tunegate_cache.stores.conformance import Finding, probe
+from tunegate_cache.stores.conformance import GuaranteeResult, probe
 
 
 class Probe(msgspec.Struct, frozen=True, kw_only=True):
     schema: int = 1
     location: str
-    findings: tuple[Finding, ...]
+    findings: tuple[GuaranteeResult, ...]
 
 
 def run(options: ProbeOptions) -> int:

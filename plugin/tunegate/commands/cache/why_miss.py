@@ -12,7 +12,7 @@ from tunegate.cli.commands.cache.why_miss import WhyMissOptions
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines
 from tunegate.errors import PASS, ConfigError
-from tunegate.tuning.unfinished import is_taken_up
+from tunegate.tuning.unfinished import is_resumed
 from tunegate_cache.format.records import Miss
 from tunegate_cache.maintenance.explanation import Explanation, explain
 
@@ -76,7 +76,7 @@ def _name(task: TuningTask) -> str:
 
 def _answer(resolved: ResolvedTask) -> str:
     found = resolved.lookup
-    if is_taken_up(resolved.task.key, found):
+    if is_resumed(resolved.task.key, found):
         return (
             "ExactHit, but only looked at: a run was killed or cancelled, and the next one tunes on"
         )

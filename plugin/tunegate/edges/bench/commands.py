@@ -14,7 +14,7 @@ from tunegate.artifacts.measurements import Histogram, Launch
 from tunegate.edges.bench.command_output import output_of
 from tunegate.errors import MeasurementError
 from tunegate.gate.histogram import histogram
-from tunegate.ports import Bench, Benchmarker, Far, Shapes
+from tunegate.ports import Bench, Benchmarker, ProbeThresholds, Shapes
 
 _PROBES_OF_BASE = 4
 _LIKE_A_NUMBER = re.compile(r"[+-]?(\d|\.\d|inf|nan)", re.IGNORECASE)
@@ -68,7 +68,7 @@ class CommandPair:
         times = {side: latencies_ms(self._lines[side]) for side in order}
         return _launched(times[0], times[1], started)
 
-    def probes(self, count: int, far: Far) -> Generator[Launch]:
+    def probes(self, count: int, far: ProbeThresholds) -> Generator[Launch]:
         """Every few starts of the head are held against one of the base. A command cannot be looked at
         for longer: `far` is ignored."""
         base: list[float] = []

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tunegate.config import TargetConfig
-from tunegate.edges.machine.device_lock import held
+from tunegate.edges.machine.device_lock import held_device
 from tunegate.edges.nvidia.session import MeasuredGpu, gpus_of, prepared
-from tunegate.edges.nvidia.state import Look, watched
+from tunegate.edges.nvidia.state import StateReader, watched
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.errors import EnvironmentUnfitError, MeasurementError
 
@@ -19,12 +19,12 @@ _RUNTIME_ALONE = {"TVM_USE_RUNTIME_LIB": "1"}
 needs what TVM loads with it."""
 
 
-class Lent(NamedTuple):
+class LeasedDevice(NamedTuple):
     """A device for the time of a measurement: variables for the processes that measure on it, and how
     it is now. There is nothing to look at of a CPU."""
 
     variables: dict[str, str]
-    look: Look
+    look: StateReader
 
 
 class Devices:
@@ -36,20 +36,20 @@ class Devices:
         self._gpu: MeasuredGpu | None = None
 
     @contextmanager
-    def of(self, *artifacts: Path) -> Iterator[Lent]:
+    def of(self, *artifacts: Path) -> Iterator[LeasedDevice]:
         """A GPU is locked against all other users of this host meanwhile, and idle at the beginning.
         Raises MeasurementError where it is not to be had."""
         if all(ArtifactFile.read(path).device == "cpu" for path in artifacts):
-            yield Lent(_RUNTIME_ALONE, lambda: None)
+            yield LeasedDevice(_RUNTIME_ALONE, lambda: None)
             return
         try:
             gpu = self._chosen()
             with (
                 prepared([gpu], self._cuda),
-                held(gpu.claim),
+                held_device(gpu.claim),
                 watched(gpu.gpu.uuid) as look,
             ):
-                yield Lent(gpu.variables, look)
+                yield LeasedDevice(gpu.variables, look)
         except EnvironmentUnfitError as error:
             raise MeasurementError(str(error)) from error
 

@@ -11,14 +11,14 @@ from pathlib import Path
 
 from tunegate.artifacts.measurements import Launch
 from tunegate.edges.bench.blocks import Blocks
-from tunegate.edges.bench.devices import Devices, Lent
+from tunegate.edges.bench.devices import Devices, LeasedDevice
 from tunegate.edges.bench.launch_order import LaunchOrder, launch_order
 from tunegate.edges.bench.messages import Start
 from tunegate.edges.bench.process import WARM_UP_SECONDS, Limits, Process, memory_of, start_of
-from tunegate.edges.nvidia.state import Look
+from tunegate.edges.nvidia.state import StateReader
 from tunegate.gate.effect import launch_effect, launch_noise, within_spread
 from tunegate.gate.histogram import histogram
-from tunegate.ports import Far
+from tunegate.ports import ProbeThresholds
 
 _MIN_BLOCK_MS, _USUAL_INFERENCES, _MAX_BLOCK_MS, _FEWEST = 50.0, 20, 500.0, 3
 _SHORT_WARM_UP_SECONDS = 0.1
@@ -60,7 +60,7 @@ class PairBench:
         with self._devices.of(*self._artifacts) as device:
             return self._launch(pairs, device)
 
-    def probes(self, count: int, far: Far) -> Generator[Launch]:
+    def probes(self, count: int, far: ProbeThresholds) -> Generator[Launch]:
         """Every few share a process of the base, which loads it again for the inputs of each. Raises
         MeasurementError."""
         for first in range(0, count, _PROBES_OF_BASE):
@@ -70,7 +70,7 @@ class PairBench:
                 for _ in range(first, min(count, first + _PROBES_OF_BASE)):
                     yield self._probe(base, device, far)
 
-    def _probe(self, base: Process, device: Lent, far: Far) -> Launch:
+    def _probe(self, base: Process, device: LeasedDevice, far: ProbeThresholds) -> Launch:
         """Who seems far off is looked at for longer: what ends was a burst, and no slow process."""
         started = time.monotonic()
         self._launches += 1
@@ -89,7 +89,7 @@ class PairBench:
                     break
             return _summed(taken, (base, head), started)
 
-    def _launch(self, pairs: int, device: Lent) -> Launch:
+    def _launch(self, pairs: int, device: LeasedDevice) -> Launch:
         started = time.monotonic()
         self._launches += 1
         order = launch_order(self._seed, self._launches, pairs)
@@ -116,7 +116,7 @@ class PairBench:
         processes: Sequence[Process],
         begins: Sequence[int],
         inferences: int,
-        look: Look,
+        look: StateReader,
     ) -> None:
         """The device is looked at between blocks only: asking it while it works disturbs it."""
         for first in begins:
@@ -163,7 +163,7 @@ def block_size(faster_ms: float, slower_ms: float) -> int:
     return max(_FEWEST, int(min(wanted, _MAX_BLOCK_MS / max(slower_ms, 1e-4))))
 
 
-def _is_far(taken: Blocks, far: Far) -> bool:
+def _is_far(taken: Blocks, far: ProbeThresholds) -> bool:
     by_median = launch_effect(*taken.counted_medians())
     return by_median >= far.by_median or launch_effect(*taken.counted_means()) >= far.by_mean
 

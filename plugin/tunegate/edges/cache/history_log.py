@@ -10,8 +10,8 @@ import msgspec
 
 from tunegate.artifacts.history import HistoryEntry
 from tunegate.config import CacheConfig
-from tunegate_cache.maintenance.history import HistoryTooLongError, recent, remember
-from tunegate_cache.stores.gather_with_deadline import in_time
+from tunegate_cache.maintenance.history import HistoryTooLongError, append_history, recent_history
+from tunegate_cache.stores.gather_with_deadline import gather_with_deadline
 from tunegate_cache.stores.store import ObjectStore
 
 WRITE_SECONDS = 3.0
@@ -25,10 +25,12 @@ def write_history(
         return ""
     lines = b"".join(msgspec.json.encode(entry) + b"\n" for entry in entries)
     told = f"the history of {config.url} was not written"
-    asked = {config.zone: partial(remember, store, config.zone, lines, milliseconds=milliseconds)}
+    asked = {
+        config.zone: partial(append_history, store, config.zone, lines, milliseconds=milliseconds)
+    }
     deadline = time.monotonic() + WRITE_SECONDS
     try:
-        answers = dict(in_time(asked, deadline=deadline, monotonic=time.monotonic))
+        answers = dict(gather_with_deadline(asked, deadline=deadline, monotonic=time.monotonic))
     except HistoryTooLongError as error:
         return f"{told} ({error})"
     if not answers:
@@ -40,7 +42,7 @@ def write_history(
 def read_history(store: ObjectStore, zone: str, most: int) -> Sequence[HistoryEntry]:
     """The lines of the latest runs, oldest first; a line that is none of ours is left out. Raises
     StoreUnavailableError."""
-    found = [entry for body in recent(store, zone, most) for entry in _entries(body)]
+    found = [entry for body in recent_history(store, zone, most) for entry in _entries(body)]
     return sorted(found, key=lambda entry: (entry.at, entry.model, entry.target))
 
 

@@ -11,7 +11,7 @@ from tunegate.artifacts.tasks import CacheUse
 from tunegate.config import CacheConfig
 from tunegate.edges.cache.directory import cache_directory
 from tunegate.edges.cache.signing_key import signing_key
-from tunegate.edges.cache.snapshot_pins import Pins, read_pins
+from tunegate.edges.cache.snapshot_pins import SnapshotPins, read_pins
 from tunegate.errors import ConfigError
 from tunegate.ports import TaskIndex
 from tunegate_cache.format.names import zone_problem
@@ -26,7 +26,7 @@ from tunegate_cache.format.records import (
 )
 from tunegate_cache.format.signing import TrustedKeys
 from tunegate_cache.maintenance.request_prices import usd_of
-from tunegate_cache.protocol.rollback_guard import SeenHeads
+from tunegate_cache.protocol.rollback_guard import RollbackGuard
 from tunegate_cache.protocol.tuning_cache import Trust, TuningCache, Zones
 from tunegate_cache.protocol.write_ahead import WriteAhead
 from tunegate_cache.stores import open_store as stores
@@ -48,7 +48,7 @@ class SharedCache:
         state: Path,
         root: Path,
         device: DeviceFingerprint | None = None,
-        pins: Pins | None = None,
+        pins: SnapshotPins | None = None,
     ) -> None:
         """A relative directory in `config` lies under `root`; times of `device` rank before those
         of others. `pins` None are those of the checkout. Raises ConfigError."""
@@ -59,7 +59,7 @@ class SharedCache:
         self._kind = store_kind(config, root=root)
         place = stores.place_name(_address(config, root))
         self._cache = TuningCache(
-            open_store(config, root=root),
+            open_shared_store(config, root=root),
             zones=Zones(config.zone, config.read_zones),
             mode=config.mode,
             write_ahead=WriteAhead(state / "undelivered" / place),
@@ -69,7 +69,7 @@ class SharedCache:
             device=device,
             trust=Trust(TrustedKeys(config.trusted_keys), signing_key()),
             pins=read_pins(root) if pins is None else pins,
-            seen=SeenHeads(state / "seen" / f"{place}.json"),
+            seen=RollbackGuard(state / "seen" / f"{place}.json"),
         )
 
     def lookup(
@@ -131,7 +131,7 @@ def _refused(count: int, reason: str) -> str:
     return f"cache: {records} refused ({reason})"
 
 
-def open_store(config: CacheConfig, *, root: Path) -> MaintainedStore:
+def open_shared_store(config: CacheConfig, *, root: Path) -> MaintainedStore:
     """Asks the store nothing yet. Raises ConfigError for an address that is none."""
     with _bad_address_is_config_error():
         return stores.open_store(_address(config, root))

@@ -13,7 +13,7 @@ from tunegate.errors import ConfigError
 from tunegate.regular_files import read_regular
 from tunegate_cache.format.names import Group
 
-NAME = "tunegate.lock"
+PINS_FILE = "tunegate.lock"
 
 
 class Pin(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -30,13 +30,13 @@ class PinFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     pins: tuple[Pin, ...]
 
 
-Pins = Mapping[Group, str]
+SnapshotPins = Mapping[Group, str]
 """Which snapshot each group of a cache is read from."""
 
 
-def read_pins(root: Path) -> Pins:
+def read_pins(root: Path) -> SnapshotPins:
     """Empty where the repository has no lock file. Raises ConfigError."""
-    path = root / NAME
+    path = root / PINS_FILE
     try:
         body = read_regular(path)
     except FileNotFoundError:
@@ -46,19 +46,19 @@ def read_pins(root: Path) -> Pins:
     return parse_pins(body, str(path))
 
 
-def pins_at(repository: GitRepository, revision: str) -> Pins:
+def pins_at(repository: GitRepository, revision: str) -> SnapshotPins:
     """Those of a revision; none where they cannot be read: then the latest snapshots count, which
     know the most. Raises RevisionError where the content cannot be fetched."""
-    entry = repository.entry(revision, NAME)
+    entry = repository.entry(revision, PINS_FILE)
     if entry is None or entry.kind != "file":
         return {}
     try:
-        return parse_pins(repository.read(revision, NAME), NAME)
+        return parse_pins(repository.read(revision, PINS_FILE), PINS_FILE)
     except ConfigError:
         return {}
 
 
-def parse_pins(body: bytes, path: str) -> Pins:
+def parse_pins(body: bytes, path: str) -> SnapshotPins:
     """`path` names the file in messages. Raises ConfigError."""
     try:
         pinned = msgspec.json.decode(body, type=PinFile)
@@ -70,7 +70,7 @@ def parse_pins(body: bytes, path: str) -> Pins:
 
 def write_pins(root: Path, pins: tuple[Pin, ...]) -> Path:
     """Raises ConfigError where the file cannot be written."""
-    path = root / NAME
+    path = root / PINS_FILE
     body = msgspec.json.format(msgspec.json.encode(PinFile(pins=pins)), indent=2)
     try:
         path.write_bytes(body + b"\n")

@@ -17,12 +17,12 @@ from tunegate_cache.format.signing import BadKeyError, TrustedKeys
 from tunegate_cache.stores.open_store import BadAddressError, kind_of
 from tunegate_cache.stores.store_kind import StoreAddress
 
-NAME = "tunegate.yaml"
+CONFIG_FILE = "tunegate.yaml"
 
 _RAREST = 0.02
 
 
-def load(path: Path) -> Config:
+def load_config(path: Path) -> Config:
     """Read the file. Raises ConfigError."""
     try:
         text = path.read_text("utf-8")
@@ -32,10 +32,10 @@ def load(path: Path) -> Config:
     except (OSError, UnicodeDecodeError) as error:
         message = f"{path}: cannot be read ({error}). Fix the file, or name another with --config."
         raise ConfigError(message) from error
-    return parse(text, str(path))
+    return parse_config(text, str(path))
 
 
-def parse(text: str, where: str) -> Config:
+def parse_config(text: str, where: str) -> Config:
     """Read a configuration's text; `where` names it in messages. Raises ConfigError."""
     try:
         content = read_yaml(text)
@@ -47,11 +47,11 @@ def parse(text: str, where: str) -> Config:
         config = msgspec.convert(content, Config)
     except msgspec.ValidationError as error:
         raise _refused(where, problem_of(error, content)) from error
-    check(config, where)
+    check_config(config, where)
     return config
 
 
-def check(config: Config, where: str) -> None:
+def check_config(config: Config, where: str) -> None:
     """What no type can say. Raises ConfigError."""
     _check_cache(config.cache, where)
     _check_targets(config, where)

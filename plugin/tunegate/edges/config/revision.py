@@ -30,7 +30,7 @@ def config_at(repository: GitRepository, revision: str, path: str) -> FoundConfi
         return FoundConfig(problem=f"{where}: it is no file but a {entry.kind}")
     try:
         text = repository.read(revision, path).decode()
-        return FoundConfig(config_file.parse(text, where))
+        return FoundConfig(config_file.parse_config(text, where))
     except UnicodeDecodeError as error:
         return FoundConfig(problem=f"{where}: not UTF-8 ({error})")
     except ConfigError as error:

@@ -11,7 +11,7 @@ import yaml
 from tunegate.config import Config
 from tunegate.edges.config.strict_yaml import read_yaml
 
-Source = Literal["file", "default", "argument"]
+SettingSource = Literal["file", "default", "argument"]
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -19,7 +19,7 @@ class Setting(msgspec.Struct, frozen=True):
 
     key: str
     value: str
-    source: Source
+    source: SettingSource
 
 
 def sources(path: Path, of_file: Config, effective: Config) -> tuple[Setting, ...]:
@@ -35,7 +35,7 @@ def sources(path: Path, of_file: Config, effective: Config) -> tuple[Setting, ..
     )
 
 
-def _source(key: str, value: Any, before: dict[str, Any], written: Any) -> Source:
+def _source(key: str, value: Any, before: dict[str, Any], written: Any) -> SettingSource:
     if before.get(key) != value:
         return "argument"
     return "file" if _is_written(written, key.split(".")) else "default"

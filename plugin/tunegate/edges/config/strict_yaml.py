@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-MAX_CHARACTERS = 256 * 1024
+MAX_YAML_CHARACTERS = 256 * 1024
 _MAX_VALUES = 50_000
 """The number of values in a file with everything that an alias repeats: a few lines of aliases
 can stand for billions of values."""
@@ -19,8 +19,8 @@ _MAX_INTEGER = 2**63 - 1
 
 def read_yaml(text: str) -> Any:
     """Raises yaml.YAMLError, whose text is one line for who wrote the file."""
-    if len(text) > MAX_CHARACTERS:
-        message = f"larger than {MAX_CHARACTERS // 1024} KiB. Shorten it."
+    if len(text) > MAX_YAML_CHARACTERS:
+        message = f"larger than {MAX_YAML_CHARACTERS // 1024} KiB. Shorten it."
         raise yaml.YAMLError(message)
     try:
         return _read(_Loader(text))

@@ -15,11 +15,11 @@ import yaml
 from tunegate.artifacts.builds import Cell
 from tunegate.artifacts.waivers import Waiver
 from tunegate.edges.config.strict_yaml import read_yaml
-from tunegate.edges.config.waivers_file import problem_of
+from tunegate.edges.config.waivers_file import waivers_problem
 from tunegate.errors import ConfigError
 from tunegate.ports import Trailer
 
-KEY = "Tunegate-Waiver"
+WAIVER_TRAILER = "Tunegate-Waiver"
 _FIELDS = "{model: ..., target: ..., ceiling-percent: ..., issue: ..., reason: ...}"
 
 
@@ -34,7 +34,7 @@ def parse_trailers(trailers: Iterable[Trailer], today: datetime.date) -> tuple[W
 
 
 def _parsed(trailer: Trailer, today: datetime.date) -> Waiver:
-    where = f"{KEY} of commit {trailer.commit[:12]}"
+    where = f"{WAIVER_TRAILER} of commit {trailer.commit[:12]}"
     try:
         fields = read_yaml(trailer.value)
         if not isinstance(fields, dict) or "expires" in fields:
@@ -43,7 +43,7 @@ def _parsed(trailer: Trailer, today: datetime.date) -> Waiver:
     except (yaml.YAMLError, msgspec.ValidationError) as error:
         reason = " ".join(str(error).splitlines())
         raise ConfigError(f"{where}: {reason}. Write {_FIELDS}.") from error
-    problem = problem_of(waiver, today)
+    problem = waivers_problem(waiver, today)
     if problem:
         raise ConfigError(f"{where}: {waiver.model} on {waiver.target}: {problem}")
     return waiver

@@ -16,7 +16,7 @@ from tunegate.artifacts.waivers import Waiver
 from tunegate.edges.config.strict_yaml import read_yaml
 from tunegate.errors import ConfigError
 
-NAME = "tunegate-waivers.yaml"
+WAIVERS_FILE = "tunegate-waivers.yaml"
 MAX_VALIDITY = datetime.timedelta(days=90)
 
 
@@ -38,7 +38,7 @@ def parse_waivers(text: str, where: str, today: datetime.date) -> tuple[Waiver, 
         raise ConfigError(message) from error
     seen: set[Cell] = set()
     for waiver in waivers:
-        problem = problem_of(waiver, today)
+        problem = waivers_problem(waiver, today)
         if waiver.cell in seen:
             problem = "it is waived twice. Keep one."
         seen.add(waiver.cell)
@@ -47,7 +47,7 @@ def parse_waivers(text: str, where: str, today: datetime.date) -> tuple[Waiver, 
     return waivers
 
 
-def problem_of(waiver: Waiver, today: datetime.date) -> str:
+def waivers_problem(waiver: Waiver, today: datetime.date) -> str:
     """What is wrong with one that can be read, or an empty string."""
     if waiver.expires > today + MAX_VALIDITY:
         latest = today + MAX_VALIDITY

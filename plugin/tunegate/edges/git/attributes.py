@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from tunegate.edges.git.process import new_repository
 
-NAME = ".gitattributes"
+ATTRIBUTES_FILE = ".gitattributes"
 _ASKED = ("text", "crlf", "eol", "ident", "working-tree-encoding")
 _UNTOLD = {"unspecified", "unset", "set"}
 _BY_CONTENT = "text=auto "

@@ -13,7 +13,7 @@ from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import IO, Protocol, cast
 
-from tunegate.edges.git.settings import SETTINGS, environment, is_of_a_fetch
+from tunegate.edges.git.settings import SETTINGS, git_environment, is_of_a_fetch
 from tunegate.errors import EnvironmentUnfitError, RevisionError
 
 _PIECE_BYTES = 2**20
@@ -183,7 +183,7 @@ def _begun(
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=errors,
-            env=environment(root),
+            env=git_environment(root),
             cwd=root,
             start_new_session=True,
         )

@@ -9,12 +9,12 @@ from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from tunegate.artifacts.changes import ModelVersion
-from tunegate.edges.git.attributes import NAME, changes_bytes, conversions, is_safe
+from tunegate.edges.git.attributes import ATTRIBUTES_FILE, changes_bytes, conversions, is_safe
 from tunegate.edges.git.events import GitEvents
 from tunegate.edges.git.trailers import trailers_between
 from tunegate.edges.machine.available_memory import available_bytes
 from tunegate.edges.models.content import copy_content
-from tunegate.edges.models.scan import MAX_BYTES, data_files, too_large
+from tunegate.edges.models.scan import MAX_MODEL_BYTES, data_files, too_large
 from tunegate.errors import ModelError, RevisionError
 from tunegate.ports import Repository, Trailer, TreeEntry
 
@@ -93,7 +93,7 @@ class GitRepository(GitEvents):
 
     def content(self, version: ModelVersion) -> bytes:
         """The model's real bytes, through LFS or DVC. Raises ModelError where they are not here."""
-        if version.size_bytes > MAX_BYTES:
+        if version.size_bytes > MAX_MODEL_BYTES:
             raise ModelError(f"{version.path}: {too_large(version.size_bytes)}.")
         if _TIMES_IN_MEMORY * version.size_bytes > available_bytes():
             said = f"has {version.size_bytes / 1e9:.1f} GB: there is not the memory to look into it"
@@ -110,7 +110,7 @@ class GitRepository(GitEvents):
         attributes = {
             entry.path: self.read(revision, entry.path)
             for entry in self.files(revision)
-            if PurePosixPath(entry.path).name == NAME and entry.kind == "file"
+            if PurePosixPath(entry.path).name == ATTRIBUTES_FILE and entry.kind == "file"
         }
         return conversions({p: body for p, body in attributes.items() if is_safe(p)}, paths)
 
@@ -135,7 +135,7 @@ class GitRepository(GitEvents):
         for path, attribute in self.conversions(revision, list(written)).items():
             if changes_bytes(attribute, written[path].read_bytes()):
                 message = (
-                    f"{path}: a checkout does not get the committed bytes ({NAME}: {attribute}). "
+                    f"{path}: a checkout does not get the committed bytes ({ATTRIBUTES_FILE}: {attribute}). "
                     f"Add the line: {path} -text -ident !working-tree-encoding"
                 )
                 raise ModelError(message)

@@ -45,7 +45,7 @@ _OF_A_FETCH = (
 """Settings that stay as they are, because a fetch needs them: they name servers and programs."""
 
 
-def environment(root: Path) -> dict[str, str]:
+def git_environment(root: Path) -> dict[str, str]:
     """The environment for git in this working tree, whatever repository the variables name."""
     kept = absolute_only(dict(os.environ))
     for name in _OF_ANOTHER_REPOSITORY:

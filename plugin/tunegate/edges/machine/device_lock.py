@@ -63,7 +63,7 @@ def claim_on(uuid: str, *, wait_seconds: float, variables: Mapping[str, str] = o
 
 
 @contextmanager
-def held(claim: Claim, *others: Claim) -> Iterator[Claim]:
+def held_device(claim: Claim, *others: Claim) -> Iterator[Claim]:
     """The first of the claims that is free, for as short a time as possible. The kernel
     frees the lock with the process that holds it, however that ends; the file stays.
     Raises EnvironmentUnfitError when others have them all for longer than the first claim

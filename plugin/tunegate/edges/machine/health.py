@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tunegate.config import CacheConfig
-from tunegate.edges.cache.shared_cache import open_store
+from tunegate.edges.cache.shared_cache import open_shared_store
 from tunegate.edges.machine.cores import default_threads, usable_cores
 from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
 from tunegate.edges.nvidia.gpus import visible_gpus
@@ -19,43 +19,47 @@ from tunegate.errors import ConfigError
 from tunegate_cache.stores.store import StoreUnavailableError
 
 
-class Check(msgspec.Struct, frozen=True):
+class HealthCheck(msgspec.Struct, frozen=True):
     name: str
     ok: bool
     detail: str
 
 
-def machine_checks() -> Iterator[Check]:
+def machine_checks() -> Iterator[HealthCheck]:
     """Yields the versions of what every run needs, and the devices."""
-    yield Check("python", ok=True, detail=platform.python_version())
+    yield HealthCheck("python", ok=True, detail=platform.python_version())
     for distribution in ("onnx", "onnxruntime"):
-        yield Check(distribution, ok=True, detail=version(distribution))
-    yield Check("cores", ok=True, detail=f"{usable_cores()} usable, {default_threads()} by default")
+        yield HealthCheck(distribution, ok=True, detail=version(distribution))
+    yield HealthCheck(
+        "cores", ok=True, detail=f"{usable_cores()} usable, {default_threads()} by default"
+    )
     gpus = [
         f"{gpu.name} (sm_{gpu.compute_capability.replace('.', '')}), "
         f"driver {gpu.driver}, {gpu.uuid}"
         for gpu in visible_gpus()
     ]
-    yield Check("cuda devices", ok=True, detail="; ".join(gpus) or "none")
+    yield HealthCheck("cuda devices", ok=True, detail="; ".join(gpus) or "none")
     toolkit = cuda_variables()
     compiler = (
         f"{toolkit['TVM_CUDA_COMPILE_MODE']} of {toolkit['CUDA_PATH']}" if toolkit else "none"
     )
     is_needed = bool(gpus) and not toolkit
     advice = ": install tunegate[nvidia], or a CUDA toolkit" if is_needed else ""
-    yield Check("cuda compiler", ok=not is_needed, detail=compiler + advice)
+    yield HealthCheck("cuda compiler", ok=not is_needed, detail=compiler + advice)
     if gpus:
         told = "told by CUPTI" if permits_kernel_clock({}) else "not told"
-        yield Check("times of kernels", ok=True, detail=told)
+        yield HealthCheck("times of kernels", ok=True, detail=told)
 
 
-def check_cache(config: CacheConfig, *, root: Path) -> Check:
+def check_cache(config: CacheConfig, *, root: Path) -> HealthCheck:
     """One listing; the store's own time-outs bound it."""
     if config.mode == "off":
-        return Check("cache", ok=True, detail="off")
+        return HealthCheck("cache", ok=True, detail="off")
     try:
-        store = open_store(config, root=root)
+        store = open_shared_store(config, root=root)
         found = len(store.names(f"ms1/z/{config.zone}/"))
     except (StoreUnavailableError, ConfigError) as error:
-        return Check("cache", ok=False, detail=str(error))
-    return Check("cache", ok=True, detail=f"{config.url}: {found} objects in zone {config.zone}")
+        return HealthCheck("cache", ok=False, detail=str(error))
+    return HealthCheck(
+        "cache", ok=True, detail=f"{config.url}: {found} objects in zone {config.zone}"
+    )

@@ -18,7 +18,7 @@ from tvm.tirx import IndexMap
 
 from tunegate.edges.metaschedule.workload import canonical_workload
 
-logger = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 DIRECT, IM2COL = "direct", "im2col"
 _MAX_BYTES = 64 * 1024 * 1024
@@ -29,27 +29,27 @@ _FIRST, _LAST = 1, 3
 _IMAGE = [_SPATIAL] * 4 + [_REDUCE] * 3
 
 
-class Form(NamedTuple):
+class AlgorithmVariant(NamedTuple):
     """`module` has one function, `main`, of the same arguments as the function it is a form of."""
 
     name: str
     module: Any
 
 
-def variants_of(module: Any, kind: str) -> tuple[Form, ...]:
+def variants_of(module: Any, kind: str) -> tuple[AlgorithmVariant, ...]:
     """The direct form first. `kind` is that of the target: on a GPU the tensor cores' own space has
     products already."""
-    direct = Form(DIRECT, module)
+    direct = AlgorithmVariant(DIRECT, module)
     if kind != "llvm":
         return (direct,)
     try:
         product = _im2col(Schedule(module))
     except Exception:
-        logger.info("a convolution has no matrix product", exc_info=True)
+        _logger.info("a convolution has no matrix product", exc_info=True)
         return (direct,)
     if product is None:
         return (direct,)
-    return (direct, Form(IM2COL, canonical_workload(product["main"]).module))
+    return (direct, AlgorithmVariant(IM2COL, canonical_workload(product["main"]).module))
 
 
 class _Convolution(NamedTuple):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tunegate.artifacts.tasks import TaskUse, TuningTask
 from tunegate.edges.metaschedule.build_model import OpenModel, build_model
-from tunegate.edges.metaschedule.checks.check import check
+from tunegate.edges.metaschedule.checks.check import check_numbers
 from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact, CheckReply
 from tunegate.edges.metaschedule.export_database import export_database
 from tunegate.edges.metaschedule.functions import ModelFunction, functions_of, layer_names
@@ -62,7 +62,7 @@ def _answered(request: CompileRequest | CheckArtifact) -> CompileReply | CheckRe
         case BuildModel():
             return _build(request)
         case CheckArtifact():
-            return check(request)
+            return check_numbers(request)
         case ExportDatabase():
             return _export_database(request)
         case ImportSchedules():

@@ -15,11 +15,11 @@ from tvm.relax.frontend.onnx import from_onnx
 from tunegate.edges.metaschedule.passes import layout
 from tunegate.edges.metaschedule.passes.prepacking import marked
 from tunegate.edges.metaschedule.passes.weight_layout import with_moved_constants
-from tunegate.edges.models.preparation import PreparedModel, unsupported
+from tunegate.edges.models.preparation import PreparedModel, unsupported_operators
 from tunegate.edges.processes.out_of_memory import memory_problem
 from tunegate.errors import UnsupportedModelError
 
-logger = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 def import_model(
@@ -43,7 +43,7 @@ def import_model(
             return marked(module) if str(target.kind.name) == "llvm" else module
     except Exception as error:
         # The importer raises whatever its converters raise; the C++ passes raise tvm errors.
-        logger.debug("import of %s failed", path, exc_info=True)
+        _logger.debug("import of %s failed", path, exc_info=True)
         problem = memory_problem(error)
         reason = f"{path}: {problem}." if problem else _reason(proto, path, error)
         raise UnsupportedModelError(reason) from error
@@ -53,7 +53,7 @@ def _reason(proto: onnx.ModelProto, path: str, error: Exception) -> str:
     text = str(error)
     for node in proto.graph.node:
         if _names(text, node.op_type) and "not supported" in text.lower():
-            return unsupported(path, node)
+            return unsupported_operators(path, node)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     said = lines[-1][:300] if lines else type(error).__name__
     return (

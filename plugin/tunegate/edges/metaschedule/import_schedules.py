@@ -16,7 +16,7 @@ from tunegate.edges.metaschedule.algorithm_variants import DIRECT
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import ResolvedTarget
-from tunegate.edges.metaschedule.trace_signature import form
+from tunegate.edges.metaschedule.trace_signature import trace_signature
 from tunegate.engine.protocol import Schedule
 from tunegate_cache.format.records import WorkloadKey
 
@@ -60,7 +60,7 @@ def _fitting(
 
 def _as_ours(space: DesignSpace, foreign: ForeignSchedule) -> Iterator[Schedule]:
     """Two of our templates may differ in names alone; then both are tried."""
-    theirs = form(foreign.instructions, space.pure_kinds)
+    theirs = trace_signature(foreign.instructions, space.pure_kinds)
     decisions = theirs.moved(foreign.decisions)
     for digest, template in space.templates.items():
         if template.looks == theirs.text and template.form.name == DIRECT:

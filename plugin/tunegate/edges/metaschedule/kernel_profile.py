@@ -16,7 +16,7 @@ from tunegate.edges.metaschedule.runtime import machine_of
 from tunegate.edges.models.seeded_inputs import seeded_inputs
 from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
 
-NOISE = 1.03
+KERNEL_NOISE = 1.03
 """A kernel counts as slower from this ratio on."""
 _ROUNDS = 5
 _PACKED = "_prepacked"
@@ -41,7 +41,9 @@ def slower_in_model(
             each.run(arguments)
     ours, theirs = (each.microseconds() for each in watched)
     return frozenset(
-        name for name in kernels if name in theirs and ours.get(name, 0.0) > NOISE * theirs[name]
+        name
+        for name in kernels
+        if name in theirs and ours.get(name, 0.0) > KERNEL_NOISE * theirs[name]
     )
 
 

@@ -11,10 +11,10 @@ import tvm
 from tunegate.edges.metaschedule.runtime import machine_of
 from tunegate.edges.output.artifact_file import ArtifactFile
 
-Run = Callable[[Mapping[str, Any]], list[Any]]
+RunModel = Callable[[Mapping[str, Any]], list[Any]]
 
 
-def load(directory: Path) -> Run:
+def load(directory: Path) -> RunModel:
     """A function from input arrays by name to the list of output arrays."""
     artifact = ArtifactFile.read(directory)
     device, main = _main(directory, artifact)

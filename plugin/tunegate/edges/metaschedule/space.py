@@ -19,8 +19,8 @@ from tvm.s_tir import meta_schedule as ms
 
 from tunegate.cost_model.experience import Sketch
 from tunegate.cost_model.loop_nest import nest_of
-from tunegate.edges.metaschedule.algorithm_variants import DIRECT, Form, variants_of
-from tunegate.edges.metaschedule.trace_signature import form
+from tunegate.edges.metaschedule.algorithm_variants import DIRECT, AlgorithmVariant, variants_of
+from tunegate.edges.metaschedule.trace_signature import trace_signature
 from tunegate.edges.metaschedule.workload import Workload
 from tunegate.engine.protocol import Schedule
 from tunegate.tuning.refit import adapt
@@ -41,7 +41,7 @@ class Template(msgspec.Struct, frozen=True):
     """One sketch: the form of the workload it is for, its instructions, which of them sample what,
     and what it looks like without names."""
 
-    form: Form
+    form: AlgorithmVariant
     instructions: Any
     sampling: tuple[SamplingInstruction, ...]
     looks: str
@@ -61,7 +61,7 @@ class DesignSpace:
         for each in variants_of(workload.module, str(target.kind.name)):
             self._add(each, target, seed)
 
-    def _add(self, each: Form, target: Any, seed: int) -> None:
+    def _add(self, each: AlgorithmVariant, target: Any, seed: int) -> None:
         context = _context(each.module, target, seed)
         self._postprocessors[each.name] = context.space_generator.postprocs
         for schedule in context.generate_design_space():
@@ -178,7 +178,7 @@ def _digest(form_name: str, body: str) -> str:
     return hashlib.sha256(prefix + body.encode()).hexdigest()
 
 
-def _template(of: Form, trace: Any) -> Template:
+def _template(of: AlgorithmVariant, trace: Any) -> Template:
     simplified = trace.simplified(remove_postproc=True)
     instructions = _plain(simplified.as_json()[0])
     sampling = tuple(
@@ -186,7 +186,9 @@ def _template(of: Form, trace: Any) -> Template:
         for index, (name, _, attributes, _) in enumerate(instructions)
         if name in _KINDS
     )
-    return Template(of, list(simplified.insts), sampling, form(instructions, pure=()).text)
+    return Template(
+        of, list(simplified.insts), sampling, trace_signature(instructions, pure=()).text
+    )
 
 
 def _sampling(index: int, name: str, attributes: list[Any]) -> SamplingInstruction:

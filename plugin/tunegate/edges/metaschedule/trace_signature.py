@@ -17,7 +17,7 @@ _PARALLELISM = ["meta_schedule.parallel"]
 of our own template counts."""
 
 
-class Form(NamedTuple):
+class TraceSignature(NamedTuple):
     """`text` is equal for equal sketches; `kept` are the places of its
     instructions in the trace."""
 
@@ -30,7 +30,7 @@ class Form(NamedTuple):
         return tuple(sorted((places[i], values) for i, values in decisions if i in places))
 
 
-def form(instructions: Sequence[Instruction], pure: Collection[str]) -> Form:
+def trace_signature(instructions: Sequence[Instruction], pure: Collection[str]) -> TraceSignature:
     """The sketch part of a trace, without what has no effect (the instructions of
     `pure` kinds whose results nobody uses, as TVM's `Trace.simplified` drops them), its
     blocks numbered by first use."""
@@ -48,7 +48,7 @@ def form(instructions: Sequence[Instruction], pure: Collection[str]) -> Form:
         if attributes == _PARALLELISM:
             inputs = inputs[:1]
         lines.append([kind, _renamed(inputs, variables), _renamed(attributes, {}), len(outputs)])
-    return Form(json.dumps(lines, separators=(",", ":")), tuple(kept))
+    return TraceSignature(json.dumps(lines, separators=(",", ":")), tuple(kept))
 
 
 def _sketch(instructions: Sequence[Instruction]) -> Iterator[Instruction]:

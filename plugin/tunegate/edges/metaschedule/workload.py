@@ -16,7 +16,7 @@ import tvm
 from tvm_ffi import core
 
 from tunegate_cache.format.records import WorkloadShape
-from tunegate_cache.format.workload_digest import digest
+from tunegate_cache.format.workload_digest import workload_digest
 
 _INLINE_KINDS = frozenset({"int", "bool", "float"})
 _CONTAINERS = frozenset({"ffi.Array", "ffi.List", "ffi.Map", "ffi.Dict"})
@@ -37,7 +37,7 @@ def canonical_workload(function: Any) -> Workload:
     _rename_blocks(graph)
     # This JSON was made by this process a moment ago; nothing remote comes this way.
     module = tvm.ir.load_json(json.dumps(graph))
-    identity = digest(graph, is_reference)
+    identity = workload_digest(graph, is_reference)
     return Workload(module, identity.workload, WorkloadShape(identity.skeleton, identity.extents))
 
 

@@ -13,7 +13,7 @@ from tunegate.edges.git.lfs_download import lfs_download
 from tunegate.edges.git.process import GitProcess
 from tunegate.edges.models.pointers import (
     MAX_POINTER_BYTES,
-    Pointer,
+    ContentPointer,
     dvc_pointer,
     is_odd_lfs_pointer,
     lfs_pointer,
@@ -62,7 +62,7 @@ def _copy_blob(git: GitProcess, revision: str, path: str, into: BinaryIO) -> Non
 
 
 def _copy_from_lfs(
-    git: GitProcess, content: bytes, pointer: Pointer, path: str, into: BinaryIO
+    git: GitProcess, content: bytes, pointer: ContentPointer, path: str, into: BinaryIO
 ) -> None:
     oid = pointer.digest
     checked = _Checked(into, pointer)
@@ -112,7 +112,7 @@ def _dvc_file(git: GitProcess, version: ModelVersion) -> bytes:
 class _Checked:
     """A file to write to that knows what it must become."""
 
-    def __init__(self, into: BinaryIO, pointer: Pointer) -> None:
+    def __init__(self, into: BinaryIO, pointer: ContentPointer) -> None:
         self._into, self._pointer = into, pointer
         kind = "sha256" if pointer.digest_kind == "sha256" else "md5"
         self._digest = hashlib.new(kind, usedforsecurity=False)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tunegate.artifacts.changes import ModelVersion, Revisions
-from tunegate.edges.models.scan import MAX_BYTES, data_files, too_large
+from tunegate.edges.models.scan import MAX_MODEL_BYTES, data_files, too_large
 from tunegate.errors import ModelError
 from tunegate.ports import Repository, Trailer, TreeEntry
 
@@ -23,7 +23,7 @@ class FilePair:
             if not file.is_file():
                 message = f"{file}: no such file. Name two ONNX files."
                 raise ModelError(message)
-            if file.stat().st_size > MAX_BYTES:
+            if file.stat().st_size > MAX_MODEL_BYTES:
                 raise ModelError(f"{file}: {too_large(file.stat().st_size)}.")
 
     def revisions(self, base: str | None, head: str | None) -> Revisions:

@@ -10,7 +10,7 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from tunegate.edges.git.process import GitProcess
-from tunegate.edges.models.scan import MAX_BYTES, data_files
+from tunegate.edges.models.scan import MAX_MODEL_BYTES, data_files
 from tunegate.edges.regular_file import opened_inside
 from tunegate.errors import ModelError
 
@@ -45,7 +45,7 @@ def _found(root: Path, path: str) -> FoundModel:
         is_there = os.path.lexists(root / path)
         return FoundModel(path, note=f"not {'a file ' if is_there else ''}in the working tree")
     with file:
-        if os.fstat(file.fileno()).st_size > MAX_BYTES:
+        if os.fstat(file.fileno()).st_size > MAX_MODEL_BYTES:
             return FoundModel(path, note="too large to look into here")
         body = file.read()
     if body.startswith(_LFS_POINTER):

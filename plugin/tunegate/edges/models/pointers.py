@@ -23,7 +23,7 @@ _MIN_LINES = 3
 _MD5 = re.compile(r"[0-9a-f]{32}")
 
 
-class Pointer(msgspec.Struct, frozen=True):
+class ContentPointer(msgspec.Struct, frozen=True):
     """What the content must be. `digest` is its sha-256 for LFS, its md5 for DVC; before 3.0, DVC
     took the md5 of what looked like text with its line ends as Unix writes them (`md5-text`). No
     `size_bytes`: the pointer does not say."""
@@ -33,7 +33,7 @@ class Pointer(msgspec.Struct, frozen=True):
     digest_kind: Literal["sha256", "md5", "md5-text"]
 
 
-def lfs_pointer(content: bytes) -> Pointer | None:
+def lfs_pointer(content: bytes) -> ContentPointer | None:
     """The pointer in a file, or None for any other content."""
     if len(content) > MAX_POINTER_BYTES:
         return None
@@ -44,7 +44,7 @@ def lfs_pointer(content: bytes) -> Pointer | None:
     oid, size = _OID.fullmatch(oid_line), _SIZE.fullmatch(size_line)
     if not oid or not size or not all(line.startswith(b"ext-") for line in extensions):
         return None
-    return Pointer(oid[1].decode(), int(size[1]), "sha256")
+    return ContentPointer(oid[1].decode(), int(size[1]), "sha256")
 
 
 def is_odd_lfs_pointer(content: bytes) -> bool:
@@ -58,7 +58,7 @@ def is_odd_lfs_pointer(content: bytes) -> bool:
     return lfs_pointer(b"\n".join([*lines, b""])) is not None
 
 
-def dvc_pointer(content: bytes, path: str) -> Pointer:
+def dvc_pointer(content: bytes, path: str) -> ContentPointer:
     """What the DVC file of `path` says of it. Raises ModelError where
     it says nothing of this file."""
     out = _output(content, path)
@@ -71,7 +71,7 @@ def dvc_pointer(content: bytes, path: str) -> Pointer:
     if not is_known or not isinstance(md5, str) or not _MD5.fullmatch(md5):
         message = f'{path}.dvc: names no md5 of the file. Run: dvc add "{path}"'
         raise ModelError(message)
-    return Pointer(md5, size, "md5" if kind == "md5" else "md5-text")
+    return ContentPointer(md5, size, "md5" if kind == "md5" else "md5-text")
 
 
 def _output(content: bytes, path: str) -> dict[str, Any]:

@@ -173,11 +173,11 @@ def _refused(fixed: Path, path: str, error: Exception) -> str:
     proto = onnx.load(fixed, load_external_data=False)
     for node in proto.graph.node:
         if node.domain in {"", "ai.onnx"} and not onnx.defs.has(node.op_type):
-            return unsupported(path, node)
+            return unsupported_operators(path, node)
     return f"{path}: ONNX Runtime refuses the model ({_first_line(error)}). Fix the export."
 
 
-def unsupported(path: str, node: onnx.NodeProto) -> str:
+def unsupported_operators(path: str, node: onnx.NodeProto) -> str:
     """The message for an operator that cannot be compiled."""
     where = f'node "{node.name}"' if node.name else f"the node that makes {node.output[0]}"
     return (

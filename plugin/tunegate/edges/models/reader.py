@@ -12,7 +12,7 @@ import msgspec
 
 from tunegate.artifacts.changes import ExternalFile, ModelPath, ModelVersion
 from tunegate.artifacts.outlines import ModelOutline
-from tunegate.edges.git.attributes import NAME
+from tunegate.edges.git.attributes import ATTRIBUTES_FILE
 from tunegate.edges.git.repository import GitRepository
 from tunegate.edges.models.graph import graph_digest
 from tunegate.edges.models.outline import outline_of
@@ -171,7 +171,7 @@ class GitModelReader:
 
     def _list_attributes(self, revision: str) -> Mapping[str, TreeEntry]:
         files = self._files(revision).items()
-        return {path: entry for path, entry in files if path.rpartition("/")[2] == NAME}
+        return {path: entry for path, entry in files if path.rpartition("/")[2] == ATTRIBUTES_FILE}
 
     def _converted(self, revision: str, paths: Sequence[str]) -> Mapping[str, str]:
         has_any = bool(self._attributes(revision))
@@ -227,7 +227,7 @@ def _with_attributes(
     version: ModelVersion, attributes: Mapping[str, TreeEntry]
 ) -> tuple[ExternalFile, ...]:
     parents = PurePosixPath(version.path).parents
-    above = (str(parent / NAME) for parent in parents)
+    above = (str(parent / ATTRIBUTES_FILE) for parent in parents)
     blobs = [attributes[path].blob for path in above if path in attributes]
     (beside,) = version.external
     return (ExternalFile(beside.path, " ".join([beside.digest, *blobs])),)

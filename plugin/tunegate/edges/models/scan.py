@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 
 from tunegate.errors import ModelError
 
-MAX_BYTES = 2**31 - 1
+MAX_MODEL_BYTES = 2**31 - 1
 """The largest protobuf file. Tensors that do not fit are kept in data files."""
 _MAX_FIELDS = 3_000_000
 """A language model of 30,000 nodes has half a million; so many are counted in two seconds."""
@@ -43,7 +43,7 @@ def data_files(model: bytes) -> tuple[str, ...]:
     too many parts, too many levels or names that are no names; and for a data file
     outside of the model's directory.
     """
-    if len(model) > MAX_BYTES:
+    if len(model) > MAX_MODEL_BYTES:
         raise ModelError(too_large(len(model)))
     if not model:
         message = "an ONNX file without a graph"

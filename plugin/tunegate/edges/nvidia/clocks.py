@@ -58,14 +58,14 @@ def locked_clocks(gpu: Gpu, mhz: int, directory: Path) -> Iterator[bool]:
             _wait(guard)
 
 
-def _is_ready(guard: interpreter.Process) -> bool:
+def _is_ready(guard: interpreter.BinaryProcess) -> bool:
     """A driver that hangs is none that has locked anything."""
     if guard.stdout is None or not select.select([guard.stdout], [], [], _DRIVER_SECONDS)[0]:
         return False
     return guard.stdout.readline() == _READY
 
 
-def _wait(guard: interpreter.Process) -> None:
+def _wait(guard: interpreter.BinaryProcess) -> None:
     """One that does not end is killed: its note says to the next run that clocks may be locked."""
     with contextlib.suppress(subprocess.TimeoutExpired):
         guard.wait(_DRIVER_SECONDS)

@@ -11,10 +11,10 @@ from tunegate.errors import EnvironmentUnfitError
 
 _POLL_SECONDS = 0.5
 
-Look = Callable[[str], GpuState | None]
+_StateOf = Callable[[str], GpuState | None]
 
 
-def wait_until_idle(gpu: Gpu, *, wait_seconds: float, look: Look = state_of) -> None:
+def wait_until_idle(gpu: Gpu, *, wait_seconds: float, look: _StateOf = state_of) -> None:
     """Waits until nothing runs on the device. Hold its lock meanwhile: other runs of
     ours may keep memory there, but run nothing without the lock. Raises
     EnvironmentUnfitError when somebody else goes on."""

@@ -13,7 +13,7 @@ import msgspec
 
 from tunegate.artifacts.gpus import Gpu
 from tunegate.config import TargetConfig
-from tunegate.edges.machine.device_lock import Claim, claim_on, held
+from tunegate.edges.machine.device_lock import Claim, claim_on, held_device
 from tunegate.edges.nvidia.clocks import locked_clocks, repair_clocks
 from tunegate.edges.nvidia.gpus import visible_gpus
 from tunegate.edges.nvidia.idle import wait_until_idle
@@ -83,7 +83,7 @@ def prepared(gpus: Sequence[MeasuredGpu], target: TargetConfig) -> Iterator[Prep
     locked = 0
     with ExitStack() as stack:
         for each in gpus:
-            with held(each.claim):
+            with held_device(each.claim):
                 wait_until_idle(each.gpu, wait_seconds=target.device_wait_seconds)
             if target.lock_clocks_mhz is None:
                 continue
@@ -104,5 +104,5 @@ def held_together(gpus: Sequence[MeasuredGpu]) -> Iterator[bool]:
         return
     with ExitStack() as stack:
         for each in gpus:
-            stack.enter_context(held(each.claim))
+            stack.enter_context(held_device(each.claim))
         yield True

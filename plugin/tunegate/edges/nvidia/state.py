@@ -21,7 +21,7 @@ _REASONS = {
 down that runs."""
 
 
-Look = Callable[[], GpuState | None]
+StateReader = Callable[[], GpuState | None]
 
 
 def state_of(uuid: str) -> GpuState | None:
@@ -31,7 +31,7 @@ def state_of(uuid: str) -> GpuState | None:
 
 
 @contextmanager
-def watched(uuid: str) -> Iterator[Look]:
+def watched(uuid: str) -> Iterator[StateReader]:
     """A look at a device that can be repeated: opening the driver's
     library takes longer than a look."""
     with nvml() as library:

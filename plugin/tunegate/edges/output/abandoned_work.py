@@ -9,7 +9,7 @@ import os
 import shutil
 from pathlib import Path
 
-from tunegate.edges.output.lock import held
+from tunegate.edges.output.lock import held_directory
 from tunegate.edges.output.owned_directory import WORK, is_marked_here, refuse_links
 
 
@@ -20,5 +20,5 @@ def remove_abandoned_work(out: Path) -> None:
     work = out / WORK
     if not os.path.lexists(work) or not is_marked_here(out):
         return
-    with held(out, "clean-up"):
+    with held_directory(out, "clean-up"):
         shutil.rmtree(work)

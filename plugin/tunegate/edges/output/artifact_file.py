@@ -10,7 +10,7 @@ import msgspec
 
 from tunegate import artifact_io
 
-NAME = "artifact.json"
+ARTIFACT_FILE = "artifact.json"
 
 
 class ArtifactTensor(msgspec.Struct, frozen=True):
@@ -43,12 +43,12 @@ class ArtifactFile(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def read(cls, directory: Path) -> ArtifactFile:
         """Raises ArtifactError."""
-        return artifact_io.read(directory / NAME, cls)
+        return artifact_io.read(directory / ARTIFACT_FILE, cls)
 
     def write(self, directory: Path) -> None:
         """The last file of a build: it says what the others are. Raises OutputError."""
         found = msgspec.structs.replace(self, files=files_in(directory))
-        artifact_io.write(directory / NAME, found)
+        artifact_io.write(directory / ARTIFACT_FILE, found)
 
 
 def files_in(directory: Path) -> dict[str, str]:
@@ -56,7 +56,7 @@ def files_in(directory: Path) -> dict[str, str]:
     return {
         str(file.relative_to(directory)): _sha256(file)
         for file in sorted(directory.rglob("*"))
-        if file.is_file() and file.name != NAME
+        if file.is_file() and file.name != ARTIFACT_FILE
     }
 
 

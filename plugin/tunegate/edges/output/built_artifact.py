@@ -8,7 +8,7 @@ import msgspec
 
 from tunegate.artifacts.builds import Build, BuiltTask
 from tunegate.digests import digest_of
-from tunegate.edges.output.artifact_file import NAME, ArtifactFile, files_in
+from tunegate.edges.output.artifact_file import ARTIFACT_FILE, ArtifactFile, files_in
 from tunegate.errors import ArtifactError
 
 
@@ -48,7 +48,7 @@ def _verified(directory: Path) -> tuple[ArtifactFile, dict[str, str]]:
         said, found = artifact.files.get(name), files.get(name)
         if said is None or said != found:
             what = "missing" if found is None else "not the file"
-            message = f"{directory / name}: {what} that {directory / NAME} names. Build it again."
+            message = f"{directory / name}: {what} that {directory / ARTIFACT_FILE} names. Build it again."
             raise ArtifactError(message)
     return artifact, files
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from tunegate.edges.git.process import GitProcess
-from tunegate.edges.output.lock import held
+from tunegate.edges.output.lock import held_directory
 from tunegate.edges.output.owned_directory import WORK, is_marked, mark, refuse_links, working_tree
 from tunegate.errors import OutputError
 from tunegate.regular_files import read_regular, replace
@@ -82,7 +82,7 @@ def opened_output(path: Path, command: str) -> Iterator[OutputDirectory]:
         path.mkdir(parents=True, exist_ok=True)
         mark(path)
         replace(path / ".gitignore", b"*\n")
-    with held(path, command):
+    with held_directory(path, command):
         with _told(path):
             _refuse_odd_entries(path)
         yield OutputDirectory(path)

@@ -24,7 +24,7 @@ _OPEN = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 @contextmanager
-def held(directory: Path, command: str) -> Iterator[None]:
+def held_directory(directory: Path, command: str) -> Iterator[None]:
     """Raises OutputInUseError, which names the run that has it, and OutputError where no file
     of this kind can be locked."""
     try:

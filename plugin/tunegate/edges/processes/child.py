@@ -19,7 +19,7 @@ from tunegate.edges.processes.frames import FrameBuffer, FrameError, framed
 from tunegate.edges.processes.memory_limit import MemoryLimit
 from tunegate.edges.processes.process_state import process_state
 
-Reply = TypeVar("Reply")
+_Reply = TypeVar("_Reply")
 
 _START = "tunegate.edges.processes.run_child"
 _SURELY_IN_THE_PIPE = 4096
@@ -36,7 +36,7 @@ class ChildDiedError(Exception):
     """The process ended without an answer; `str` says how."""
 
 
-class Child(Generic[Reply]):
+class Child(Generic[_Reply]):
     """One child that answers with `module`. It is isolated (see interpreter.py), leads a process
     group of its own, and dies with its parent. Paths in its requests are absolute.
 
@@ -47,7 +47,7 @@ class Child(Generic[Reply]):
     def __init__(
         self,
         module: str,
-        replies: type[Reply],
+        replies: type[_Reply],
         *,
         variables: Mapping[str, str],
         memory: MemoryLimit,
@@ -102,7 +102,7 @@ class Child(Generic[Reply]):
         except OSError as error:
             raise ChildDiedError(self._exit_reason()) from error
 
-    def receive(self) -> Reply | None:
+    def receive(self) -> _Reply | None:
         """The answer if it has come whole, else None. Raises ChildDiedError."""
         received = self._output.read()
         if received is None:

@@ -11,27 +11,27 @@ import msgspec
 
 from tunegate.edges.processes.child import Child, ChildDiedError
 
-Reply = TypeVar("Reply")
+_Reply = TypeVar("_Reply")
 _TICK_SECONDS = 1.0
 
 
-class Conversation(Generic[Reply]):
+class Conversation(Generic[_Reply]):
     """One child and what it is asked: `first`, then whatever `then` makes of a reply until that is
     None. `died` says how the child ended where it did not answer everything."""
 
     def __init__(
         self,
-        begin: Callable[[], Child[Reply]],
+        begin: Callable[[], Child[_Reply]],
         first: msgspec.Struct,
-        then: Callable[[Reply], msgspec.Struct | None] = lambda _: None,
+        then: Callable[[_Reply], msgspec.Struct | None] = lambda _: None,
     ) -> None:
         self._begin, self._first, self._then = begin, first, then
         self._late = float("inf")
-        self.child: Child[Reply] | None = None
-        self.replies: list[Reply] = []
+        self.child: Child[_Reply] | None = None
+        self.replies: list[_Reply] = []
         self.died: ChildDiedError | None = None
 
-    def start(self, limit_seconds: float) -> Child[Reply]:
+    def start(self, limit_seconds: float) -> Child[_Reply]:
         self.child = self._begin()
         self._ask(self._first, limit_seconds)
         return self.child
@@ -75,17 +75,17 @@ class Conversation(Generic[Reply]):
 
 
 def converse(
-    conversations: Sequence[Conversation[Reply]],
+    conversations: Sequence[Conversation[_Reply]],
     *,
     at_once: int,
     limit_seconds: float,
-    ended: Callable[[Conversation[Reply]], None] = lambda _: None,
+    ended: Callable[[Conversation[_Reply]], None] = lambda _: None,
 ) -> None:
     """Hold every conversation to its end, at most `at_once` at a time; each question has
     the time limit. `ended` is told of each at once: children that did not die stay
     alive, and are the caller's."""
     waiting = list(conversations)
-    running: dict[Child[Reply], Conversation[Reply]] = {}
+    running: dict[Child[_Reply], Conversation[_Reply]] = {}
     try:
         while waiting or running:
             while waiting and len(running) < at_once:
@@ -101,7 +101,7 @@ def converse(
             child.kill()
 
 
-def _wait(children: Sequence[Child[Reply]]) -> None:
+def _wait(children: Sequence[Child[_Reply]]) -> None:
     with selectors.DefaultSelector() as selector:
         for child in children:
             selector.register(child, selectors.EVENT_READ)

@@ -8,7 +8,7 @@ import sys
 from typing import BinaryIO
 
 _HEADER = struct.Struct("<I")
-MAX_BYTES = 512 * 1024 * 1024
+MAX_FRAME_BYTES = 512 * 1024 * 1024
 """The schedules of a large model's tasks take a few."""
 
 
@@ -48,7 +48,7 @@ class FrameBuffer:
         bodies = []
         while len(self._bytes) >= _HEADER.size:
             (length,) = _HEADER.unpack_from(self._bytes)
-            if length > MAX_BYTES:
+            if length > MAX_FRAME_BYTES:
                 message = f"announced an answer of {length:,} bytes"
                 raise FrameError(message)
             end = _HEADER.size + length

@@ -16,7 +16,7 @@ from typing import IO
 
 from tunegate.isolation import absolute_only
 
-Process = subprocess.Popen[bytes]
+BinaryProcess = subprocess.Popen[bytes]
 
 _START = Path(__file__).with_name("isolated_start.py")
 _FLAGS = ("-P", "-s")
@@ -38,14 +38,14 @@ def begin(
     *arguments: str,
     variables: Mapping[str, str],
     errors: int | IO[bytes],
-) -> Process:
+) -> BinaryProcess:
     """`python -m module`, leading a process group of its own, with pipes to it and from it."""
     return subprocess.Popen(
         _command_line(module, arguments),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=errors,
-        env=environment(variables),
+        env=child_environment(variables),
         cwd=_NOWHERE,
         start_new_session=True,
     )
@@ -60,7 +60,7 @@ def ask(
             _command_line(module, ()),
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            env=environment(variables),
+            env=child_environment(variables),
             cwd=_NOWHERE,
             timeout=limit_seconds,
             check=False,
@@ -69,7 +69,7 @@ def ask(
         return None
 
 
-def environment(variables: Mapping[str, str]) -> dict[str, str]:
+def child_environment(variables: Mapping[str, str]) -> dict[str, str]:
     """These, and of our own those that can hold no secret."""
     kept = {
         name: value

@@ -22,7 +22,7 @@ class Slot(msgspec.Struct, frozen=True, kw_only=True):
     cores: tuple[int, ...] = ()
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class Placement(msgspec.Struct, frozen=True, kw_only=True):
     """The place of one worker: the slots of its device, and variables for its process.
     `measuring_seconds` is how long building, and measuring once the device is ours, may each take;
     `limit_seconds` all of it. With `has_kernel_clock` the device says itself how long kernels
@@ -44,16 +44,16 @@ _FOR_ANOTHER_WORKER_SECONDS = 600.0
 """The worker's own limit is shorter: who hangs is killed, and then it is another one's turn."""
 
 
-def on_cpu(workers: int, directory: Path, limit_seconds: float) -> list[Place]:
+def on_cpu(workers: int, directory: Path, limit_seconds: float) -> list[Placement]:
     """Candidates run on one core each while tuning, so there is a slot for every core
     that has hardware of its own."""
     slots = tuple(
         _own_slot(str(n), directory, core) for n, core in enumerate(physical_cores()[:workers])
     )
-    return [Place(slots=slots, limit_seconds=limit_seconds)] * workers
+    return [Placement(slots=slots, limit_seconds=limit_seconds)] * workers
 
 
-def on_gpus(workers: int, gpus: Sequence[MeasuredGpu], limit_seconds: float) -> list[Place]:
+def on_gpus(workers: int, gpus: Sequence[MeasuredGpu], limit_seconds: float) -> list[Placement]:
     """A place for every worker, at least one for each device: devices measure side by side. One
     device has one slot: times that CUDA's events tell hold the slices of others. A worker waits for
     its device as long as the claim says, and that is not the candidate's fault."""
@@ -63,7 +63,7 @@ def on_gpus(workers: int, gpus: Sequence[MeasuredGpu], limit_seconds: float) -> 
 
 def on_held_gpus(
     workers: int, gpus: Sequence[MeasuredGpu], directory: Path, limit_seconds: float
-) -> list[Place]:
+) -> list[Placement]:
     """The same where the devices are held for the whole run and tell the times of kernels
     themselves: a slot for each worker of a device, among themselves."""
     homes = _homes(workers, gpus)
@@ -90,8 +90,8 @@ def _homes(workers: int, gpus: Sequence[MeasuredGpu]) -> list[MeasuredGpu]:
     return list(islice(cycle(gpus), max(workers, len(gpus))))
 
 
-def _on_gpu(gpu: MeasuredGpu, slots: tuple[Slot, ...], limit_seconds: float) -> Place:
-    return Place(
+def _on_gpu(gpu: MeasuredGpu, slots: tuple[Slot, ...], limit_seconds: float) -> Placement:
+    return Placement(
         slots=slots,
         variables=gpu.variables,
         measuring_seconds=limit_seconds,

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 
 import msgspec
 
-from tunegate.edges.machine.device_lock import Claim, held
+from tunegate.edges.machine.device_lock import Claim, held_device
 from tunegate.engine.protocol import Measure
 from tunegate.engine.workers.device_slots import Slot
 
@@ -18,18 +18,18 @@ def in_slot(request: Measure) -> Iterator[None]:
     """Raises EnvironmentUnfitError when the turn does not come in time."""
     slots = request.place.slots if request.place is not None else ()
     if len(slots) < 2:  # noqa: PLR2004
-        with held(slots[0].claim) if slots else ExitStack():
+        with held_device(slots[0].claim) if slots else ExitStack():
             yield
         return
     with ExitStack() as stack:
         # Who wants the device alone closes the door behind the others,
         # and waits until they are gone.
-        with held(_door(slots[0].claim)):
+        with held_device(_door(slots[0].claim)):
             if _is_exclusive(request):
-                taken = [stack.enter_context(held(slot.claim)) for slot in slots]
+                taken = [stack.enter_context(held_device(slot.claim)) for slot in slots]
             else:
                 open_to_us = (slot.claim for slot in slots[: request.at_once])
-                taken = [stack.enter_context(held(*open_to_us))]
+                taken = [stack.enter_context(held_device(*open_to_us))]
         if not _is_exclusive(request):
             stack.enter_context(_pinned(next(s for s in slots if s.claim == taken[0])))
         yield

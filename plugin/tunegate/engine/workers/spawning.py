@@ -11,7 +11,7 @@ from tunegate.edges.nvidia.session import MeasuredGpu
 from tunegate.edges.processes.child import Child
 from tunegate.edges.processes.memory_limit import MemoryLimit, memory_limit
 from tunegate.engine.protocol import Measured
-from tunegate.engine.workers.device_slots import Place, on_cpu, on_gpus, on_held_gpus
+from tunegate.engine.workers.device_slots import Placement, on_cpu, on_gpus, on_held_gpus
 from tunegate.engine.workers.worker import Worker
 from tunegate.engine.workers.worker_pool import WorkerPool
 from tunegate.tuning.expected_time import TargetKind
@@ -57,7 +57,7 @@ def worker_variables(threads: int, kind: TargetKind) -> dict[str, str]:
 
 
 def begin_child(
-    program: str, variables: Mapping[str, str], memory: MemoryLimit, log: Path, place: Place
+    program: str, variables: Mapping[str, str], memory: MemoryLimit, log: Path, place: Placement
 ) -> Worker:
     """A worker on this machine."""
     own = {**variables, **place.variables}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from tunegate.engine.protocol import Measure, Measured
-from tunegate.engine.workers.device_slots import Place
+from tunegate.engine.workers.device_slots import Placement
 
 
 class LostWorkerError(Exception):
@@ -31,5 +31,5 @@ class Worker(Protocol):
     def kill(self) -> None: ...
 
 
-Begin = Callable[[Place], Worker]
+Begin = Callable[[Placement], Worker]
 """Starts a worker at a place."""

@@ -12,7 +12,7 @@ import msgspec
 from tunegate.edges.machine.device_lock import Claim
 from tunegate.edges.processes.child import ChildDiedError
 from tunegate.engine.protocol import Measure, Measured
-from tunegate.engine.workers.device_slots import Place
+from tunegate.engine.workers.device_slots import Placement
 from tunegate.engine.workers.worker import Begin, LostWorkerError, Worker
 
 _MAX_MOVES = 2
@@ -26,12 +26,12 @@ class WorkerPool:
     outlasts the limit of its place costs the candidate it had, and is replaced; what was on a
     machine that is gone is tried elsewhere."""
 
-    def __init__(self, places: Sequence[Place], begin: Begin) -> None:
+    def __init__(self, places: Sequence[Placement], begin: Begin) -> None:
         self._begin = begin
         self._queue: deque[Measure] = deque()
         self._busy: dict[Worker, Measure] = {}
         self._served: dict[Worker, int] = {}
-        self._places: dict[Worker, Place] = {}
+        self._places: dict[Worker, Placement] = {}
         self._lost: list[tuple[Measure, Measured]] = []
         self._moves: Counter[int] = Counter()
         for place in places:
@@ -165,12 +165,12 @@ class WorkerPool:
     def _replace(self, worker: Worker) -> None:
         self._spawn(self._dismiss(worker))
 
-    def _dismiss(self, worker: Worker) -> Place:
+    def _dismiss(self, worker: Worker) -> Placement:
         worker.kill()
         del self._served[worker]
         return self._places.pop(worker)
 
-    def _spawn(self, place: Place) -> None:
+    def _spawn(self, place: Placement) -> None:
         worker = self._begin(place)
         self._served[worker] = 0
         self._places[worker] = place

@@ -8,18 +8,18 @@ from typing import Literal
 
 import msgspec
 
-from tunegate.gate.decision import bounds, decide
+from tunegate.gate.decision import bounds, decide_cell
 from tunegate.gate.guards import undisturbed
 from tunegate.gate.interim_analyses import PLANNED
-from tunegate.gate.sequential import Rule, guarded_stop
+from tunegate.gate.sequential import StoppingRule, guarded_stop
 
-Outcome = Literal["fail", "pass", "inconclusive", "invalid-env"]
+ReplayOutcome = Literal["fail", "pass", "inconclusive", "invalid-env"]
 
 
 class Replayed(msgspec.Struct, frozen=True):
     """How one gate ended, and after how many launches."""
 
-    outcome: Outcome
+    outcome: ReplayOutcome
     launches: int
 
 
@@ -27,7 +27,7 @@ def replay(
     effects: Sequence[float], noises: Sequence[float], margin_percent: float
 ) -> Replayed | None:
     """One gate over these launch effects, ln(head / base); None where they end before it does."""
-    rule = Rule(margin_percent=margin_percent, analyses=PLANNED, cells=1)
+    rule = StoppingRule(margin_percent=margin_percent, analyses=PLANNED, cells=1)
     for count in range(PLANNED[0], len(effects) + 1):
         stop = guarded_stop(effects[:count], noises[:count], (), rule)
         if stop == "disturbed":
@@ -53,8 +53,12 @@ def gates(
     return tuple(found)
 
 
-def _outcome(effects: Sequence[float], noises: Sequence[float], rule: Rule) -> Outcome:
+def _outcome(
+    effects: Sequence[float], noises: Sequence[float], rule: StoppingRule
+) -> ReplayOutcome:
     kept = undisturbed(noises, rule.margin)
     counted = [effect for effect, keep in zip(effects, kept, strict=True) if keep]
-    decision = decide(bounds(counted, analyses=len(rule.analyses), cells=rule.cells), rule.margin)
+    decision = decide_cell(
+        bounds(counted, analyses=len(rule.analyses), cells=rule.cells), rule.margin
+    )
     return "inconclusive" if decision == "undecided" else decision

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy import stats
 
 Values = npt.NDArray[np.float64]
-Rule = Callable[[Values, Values], bool]
+PeerRule = Callable[[Values, Values], bool]
 
 _ALPHA = 0.05
 _BOOTSTRAPS = 300
@@ -33,7 +33,7 @@ def repetitions(times: Values, count: int) -> Values:
     return means[:count]
 
 
-def github_action_benchmark(percent: float) -> Rule:
+def github_action_benchmark(percent: float) -> PeerRule:
     """`alert-threshold`: one number of each run, their ratio (src/write.ts, findAlerts)."""
     return lambda base, head: bool(head.mean() / base.mean() > percent / 100)
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from tunegate.gate.distributions import t_quantile
 from tunegate.gate.replay import peer_rules
-from tunegate.gate.replay.ours import Outcome, gates
-from tunegate.gate.replay.peer_rules import Rule
-from tunegate.gate.replay.recorded import Series
+from tunegate.gate.replay.ours import ReplayOutcome, gates
+from tunegate.gate.replay.peer_rules import PeerRule
+from tunegate.gate.replay.recorded import RecordedSeries
 
 SLOWDOWNS = (0.0, 0.01, 0.02, 0.03, 0.05, 0.10)
 COVERED_LAUNCHES = (4, 6, 9, 13)
@@ -65,10 +65,10 @@ class Verdicts(msgspec.Struct, frozen=True, kw_only=True):
 
     margin_percent: float
     slowdown: float
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[ReplayOutcome, ...]
     seconds: tuple[float, ...]
 
-    def share(self, outcome: Outcome) -> float:
+    def share(self, outcome: ReplayOutcome) -> float:
         return self.outcomes.count(outcome) / max(1, len(self.outcomes))
 
     @property
@@ -88,14 +88,14 @@ class Coverage(msgspec.Struct, frozen=True):
     high: float
 
 
-def alarms(series: Series, peer: Peer) -> Alarms:
+def alarms(series: RecordedSeries, peer: Peer) -> Alarms:
     """The alarms over all windows of the series, each moved by one launch."""
     shares = [float(np.mean(list(_jobs(series, peer, slowdown)))) for slowdown in SLOWDOWNS]
     return Alarms(peer.name, tuple(shares))
 
 
-def _jobs(series: Series, peer: Peer, slowdown: float) -> Iterator[bool]:
-    rule: Rule = peer.rule
+def _jobs(series: RecordedSeries, peer: Peer, slowdown: float) -> Iterator[bool]:
+    rule: PeerRule = peer.rule
     count = peer.launches
     if peer.sees == "in turn":
         for first in range(len(series) - count + 1):
@@ -110,7 +110,7 @@ def _jobs(series: Series, peer: Peer, slowdown: float) -> Iterator[bool]:
             yield rule(series.base(first, count), head)
 
 
-def verdicts(series: Series, slowdown: float, margin_percent: float) -> Verdicts:
+def verdicts(series: RecordedSeries, slowdown: float, margin_percent: float) -> Verdicts:
     """Our gate on the series, again and again, no launch used twice."""
     noises = [float(noise) for noise in series.noises]
     found = gates(_centered(series, slowdown), noises, slowdown, margin_percent)
@@ -122,14 +122,14 @@ def verdicts(series: Series, slowdown: float, margin_percent: float) -> Verdicts
     )
 
 
-def _centered(series: Series, slowdown: float) -> Sequence[float]:
+def _centered(series: RecordedSeries, slowdown: float) -> Sequence[float]:
     """A/A gates take the launches as they are; power is asked about a true effect, so what little
     the arms differ by over the whole series is taken out."""
     offset = float(np.mean(series.effects)) if slowdown else 0.0
     return [float(effect) - offset for effect in series.effects]
 
 
-def coverage(series: Series, launches: int) -> Coverage:
+def interval_coverage(series: RecordedSeries, launches: int) -> Coverage:
     """The coverage over all windows; the truth is the mean of the whole series."""
     truth = float(np.mean(series.effects))
     windows = np.lib.stride_tricks.sliding_window_view(series.effects, launches)

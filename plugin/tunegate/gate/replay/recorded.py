@@ -11,7 +11,7 @@ Times = npt.NDArray[np.float64]
 """[launch, block pair, arm, inference] in milliseconds; arm 0 is called the base."""
 
 
-class Series:
+class RecordedSeries:
     """A/A launches of one model on one machine, one after the other. A slowdown is put in by
     multiplying the times of the second arm."""
 

@@ -54,8 +54,8 @@ _BYTES_OF_ONE = 2**30
 """What such a child may take by itself."""
 
 _Wanted = TypeVar("_Wanted", Exported, Imported)
-Reply = CompileReply | Checked
-Opened = tuple[str, tuple[tuple[str, tuple[int, ...]], ...], TargetConfig]
+_Reply = CompileReply | Checked
+_OpenedKey = tuple[str, tuple[tuple[str, tuple[int, ...]], ...], TargetConfig]
 """What a child has open: the file, the shapes and the target."""
 
 
@@ -69,7 +69,7 @@ class MetaScheduleCompiler:
         self._scratch, self._seed = scratch, seed
         self._limit_seconds = limit_seconds
         self._count = 0
-        self._kept: dict[Opened, Child[Reply]] = {}
+        self._kept: dict[_OpenedKey, Child[_Reply]] = {}
         self._kept_bytes = 0
         self._is_known_to_work = False
 
@@ -166,10 +166,10 @@ class MetaScheduleCompiler:
 
     def _building(
         self, job: BuildJob, cuda_graphs: bool, memory: MemoryLimit
-    ) -> Conversation[Reply]:
+    ) -> Conversation[_Reply]:
         request = self._build_model(job, cuda_graphs)
 
-        def check(reply: Reply) -> CheckArtifact | None:
+        def check(reply: _Reply) -> CheckArtifact | None:
             if not isinstance(reply, Built):
                 return None
             return CheckArtifact(
@@ -196,18 +196,18 @@ class MetaScheduleCompiler:
             seed=derived(self._seed, "in-model"),
         )
 
-    def _child(self, job: ModelJob, memory: MemoryLimit) -> Callable[[], Child[Reply]]:
-        def begin() -> Child[Reply]:
+    def _child(self, job: ModelJob, memory: MemoryLimit) -> Callable[[], Child[_Reply]]:
+        def begin() -> Child[_Reply]:
             kept = self._kept.pop(_opened(job), None)
             if kept is not None and kept.is_running:
                 return kept
             variables = cuda_variables() if job.target.kind == "cuda" else {}
-            kind = cast("type[Reply]", Reply)
+            kind = cast("type[_Reply]", _Reply)
             return Child(_CHILD, kind, variables=variables, memory=memory, log=self._log)
 
         return begin
 
-    def _keep(self, job: ModelJob, talk: Conversation[Reply], most: int) -> None:
+    def _keep(self, job: ModelJob, talk: Conversation[_Reply], most: int) -> None:
         if talk.child is None or talk.died is not None:
             return
         size = job.file.stat().st_size
@@ -218,7 +218,7 @@ class MetaScheduleCompiler:
         self._kept_bytes += size
         self._kept[_opened(job)] = talk.child
 
-    def _finish(self, job: BuildJob, talk: Conversation[Reply]) -> Build:
+    def _finish(self, job: BuildJob, talk: Conversation[_Reply]) -> Build:
         reply = talk.replies[0] if talk.replies else None
         crashed = talk.died is not None
         if not isinstance(reply, Built):
@@ -228,7 +228,7 @@ class MetaScheduleCompiler:
             shutil.rmtree(job.directory, ignore_errors=True)  # a wrong build is never shipped
         return build
 
-    def _model_error(self, path: str, talk: Conversation[Reply]) -> ModelError:
+    def _model_error(self, path: str, talk: Conversation[_Reply]) -> ModelError:
         reply = talk.died or talk.replies[0]
         if isinstance(reply, Failed) and reply.model:
             return (UnsupportedModelError if reply.compiler else ModelError)(reply.reason)
@@ -271,7 +271,7 @@ def _shares(jobs: Sequence[ModelJob]) -> Shares:
     return memory_shares(files, usable_cores(), "cuda" if "cuda" in kinds else "llvm")
 
 
-def _opened(job: ModelJob) -> Opened:
+def _opened(job: ModelJob) -> _OpenedKey:
     return str(job.file.resolve()), tuple(sorted(job.shapes.items())), job.target
 
 

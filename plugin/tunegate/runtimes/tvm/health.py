@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tunegate.edges.machine.health import Check
+from tunegate.edges.machine.health import HealthCheck
 from tunegate.runtimes.tvm.compiler_self_test import compiler_failure
 from tunegate.runtimes.tvm.requirements import LINKERS, PINNED, linker, wrong_version
 
 
-def compiler_checks() -> Iterator[Check]:
+def compiler_checks() -> Iterator[HealthCheck]:
     """Yields the versions, the compiler's own self-test, and the linker."""
     yield from map(_pinned, PINNED)
     failure = compiler_failure()
     passed = "wrote a database, built a function"
-    yield Check("compiler self-test", ok=not failure, detail=failure or passed)
+    yield HealthCheck("compiler self-test", ok=not failure, detail=failure or passed)
     found = linker()
     missing = f"none of {', '.join(LINKERS)}: install one, builds are linked with it"
-    yield Check("linker", ok=found is not None, detail=found or missing)
+    yield HealthCheck("linker", ok=found is not None, detail=found or missing)
 
 
-def _pinned(distribution: str) -> Check:
+def _pinned(distribution: str) -> HealthCheck:
     problem = wrong_version(distribution)
     advice = f"{problem}. Run: python -m pip install 'tunegate[tvm]'"
-    return Check(distribution, ok=not problem, detail=advice if problem else PINNED[distribution])
+    return HealthCheck(
+        distribution, ok=not problem, detail=advice if problem else PINNED[distribution]
+    )

@@ -10,7 +10,7 @@ import pytest
 from tests.support.simulated_gpus import gpu, simulated
 from tunegate.config import TargetConfig
 from tunegate.edges.bench.devices import Devices
-from tunegate.edges.machine.device_lock import claim_on, held
+from tunegate.edges.machine.device_lock import claim_on, held_device
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.errors import EnvironmentUnfitError, MeasurementError
 
@@ -50,10 +50,10 @@ def test_a_build_for_a_gpu_sees_one_device_which_is_held(
         assert device.variables["CUDA_VISIBLE_DEVICES"] == "GPU-a"
         with (
             pytest.raises(EnvironmentUnfitError, match="has had this device"),
-            held(claim_on("GPU-a", wait_seconds=0)),
+            held_device(claim_on("GPU-a", wait_seconds=0)),
         ):
             pass
-    with held(claim_on("GPU-a", wait_seconds=0)):
+    with held_device(claim_on("GPU-a", wait_seconds=0)):
         pass
 
 
@@ -90,7 +90,7 @@ def test_a_device_that_another_run_has_breaks_the_measurement(
 ) -> None:
     simulated(monkeypatch, tmp_path, gpu("GPU-a"))
     with (
-        held(claim_on("GPU-a", wait_seconds=0)),
+        held_device(claim_on("GPU-a", wait_seconds=0)),
         pytest.raises(MeasurementError, match=r"has had this device for more than 0\.1 s"),
         Devices(TARGET).of(artifact(tmp_path / "a", "cuda")),
     ):

@@ -9,7 +9,7 @@ from tests.support.black_hole import black_hole
 from tests.support.history import history
 from tunegate.config import CacheConfig
 from tunegate.edges.cache.history_log import read_history, write_history
-from tunegate_cache.maintenance.history import remember
+from tunegate_cache.maintenance.history import append_history
 from tunegate_cache.stores.files import FileStore
 from tunegate_cache.stores.s3 import S3Store
 
@@ -36,7 +36,7 @@ def test_a_run_that_may_not_write_does_not(tmp_path: Path, mode: str) -> None:
 def test_lines_that_are_none_of_ours_are_left_out(tmp_path: Path) -> None:
     store = FileStore(tmp_path)
     lies = b'{}\nnull\n{"schema": 2}\n' + b"[" * 100_000 + b'\n{"at": 1e999}\n\xff\n'
-    remember(store, "main", lies, milliseconds=1)
+    append_history(store, "main", lies, milliseconds=1)
     write_history(store, CONFIG, history()[:1], 2)
     assert len(read_history(store, "main", 10)) == 1
 

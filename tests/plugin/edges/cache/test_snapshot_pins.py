@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.git_repository import new_repository
-from tunegate.edges.cache.snapshot_pins import NAME, Pin, pins_at, read_pins, write_pins
+from tunegate.edges.cache.snapshot_pins import PINS_FILE, Pin, pins_at, read_pins, write_pins
 from tunegate.edges.git.repository import GitRepository
 from tunegate.errors import ConfigError
 from tunegate_cache.format.names import Group
@@ -21,12 +21,12 @@ def test_pins_are_read_as_they_were_written_and_as_a_revision_has_them(tmp_path:
     pinned, repository = made.commit({}), GitRepository(made.path)
     assert read_pins(made.path) == pins_at(repository, pinned) == PINNED
     assert pins_at(repository, empty) == {}
-    assert pins_at(repository, made.commit({NAME: b"{"})) == {}
+    assert pins_at(repository, made.commit({PINS_FILE: b"{"})) == {}
 
 
 def test_a_link_in_the_place_of_the_file_is_refused(tmp_path: Path) -> None:
     write_pins(tmp_path, (PIN,))
-    (tmp_path / NAME).rename(tmp_path / "elsewhere")
-    (tmp_path / NAME).symlink_to("elsewhere")
-    with pytest.raises(ConfigError, match=NAME):
+    (tmp_path / PINS_FILE).rename(tmp_path / "elsewhere")
+    (tmp_path / PINS_FILE).symlink_to("elsewhere")
+    with pytest.raises(ConfigError, match=PINS_FILE):
         read_pins(tmp_path)

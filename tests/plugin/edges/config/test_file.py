@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tunegate.config import Config, ModelConfig
-from tunegate.edges.config.file import load, parse
+from tunegate.edges.config.file import load_config, parse_config
 from tunegate.errors import USAGE, ConfigError
 
 MODELS = "models:\n  - path: m.onnx\n"
@@ -18,17 +18,17 @@ MODELS = "models:\n  - path: m.onnx\n"
 
 def refusal(text: str) -> str:
     with pytest.raises(ConfigError) as raised:
-        parse(text, "tunegate.yaml")
+        parse_config(text, "tunegate.yaml")
     assert raised.value.exit_code == USAGE
     return str(raised.value).removeprefix("tunegate.yaml: ")
 
 
 def test_the_shortest_configuration_names_a_model() -> None:
-    assert parse(MODELS, "x") == Config(models=(ModelConfig(path="m.onnx"),))
+    assert parse_config(MODELS, "x") == Config(models=(ModelConfig(path="m.onnx"),))
 
 
 def test_every_setting_can_be_given() -> None:
-    config = parse(
+    config = parse_config(
         """
         models:
           - {path: "models/**/*.onnx", inputs: {x: [1, 3, 224, 224]}, targets: [gpu]}
@@ -52,7 +52,7 @@ def test_every_setting_can_be_given() -> None:
 def test_no_configuration_says_how_to_get_one(tmp_path: Path) -> None:
     path = tmp_path / "tunegate.yaml"
     with pytest.raises(ConfigError) as raised:
-        load(path)
+        load_config(path)
     assert str(raised.value) == f"{path}: not found. Run `tunegate init` to write one."
 
 
@@ -60,7 +60,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "binary.yaml"):
         (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\xff")
         with pytest.raises(ConfigError) as raised:
-            load(path)
+            load_config(path)
         assert str(raised.value).startswith(f"{path}: cannot be read (")
         assert str(raised.value).endswith("Fix the file, or name another with --config.")
 
@@ -68,7 +68,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 def test_a_file_is_read_as_utf_8(tmp_path: Path) -> None:
     path = tmp_path / "tunegate.yaml"
     path.write_text("models:\n  - path: modèles/é.onnx\n", "utf-8-sig")
-    assert load(path).models[0].path == "modèles/é.onnx"
+    assert load_config(path).models[0].path == "modèles/é.onnx"
 
 
 @pytest.mark.parametrize("text", ["", "# only a comment\n", "---\n", "null"])
@@ -214,7 +214,7 @@ def test_a_cache_of_no_known_kind_is_refused(url: str, advice: str) -> None:
 @given(st.text())
 def test_no_text_is_a_crash_and_every_refusal_is_one_line(text: str) -> None:
     try:
-        parse(text, "x")
+        parse_config(text, "x")
     except ConfigError as error:
         told = str(error)
     else:
@@ -237,7 +237,7 @@ def test_no_value_is_a_crash(value: object, section: str) -> None:
     # JSON is YAML, so this writes any value on one line.
     text = json.dumps({"models": [{"path": "m"}], section: value})
     try:
-        parse(text, "x")
+        parse_config(text, "x")
     except ConfigError as error:
         told = str(error)
     else:
@@ -248,5 +248,5 @@ def test_no_value_is_a_crash(value: object, section: str) -> None:
 def test_a_share_that_nobody_can_look_for_is_refused() -> None:
     text = MODELS + "gate:\n  rare-launches: {}\n"
     assert "the rarest share that can be looked for" in refusal(text.format(0.001))
-    assert parse(text.format(0), "x").gate.rare_launches == 0.0
-    assert parse(text.format(0.05), "x").gate.rare_launches == 0.05
+    assert parse_config(text.format(0), "x").gate.rare_launches == 0.0
+    assert parse_config(text.format(0.05), "x").gate.rare_launches == 0.05

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tunegate.edges.config.file import load
+from tunegate.edges.config.file import load_config
 from tunegate.edges.config.sources import Setting, sources
 
 TEXT = """
@@ -26,7 +26,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def settings_of(path: Path) -> dict[str, Setting]:
-    config = load(path)
+    config = load_config(path)
     return {setting.key: setting for setting in sources(path, config, config)}
 
 
@@ -45,7 +45,7 @@ def test_what_is_not_written_is_a_default(path: Path) -> None:
 
 
 def test_what_an_argument_changed_comes_from_it(path: Path) -> None:
-    config = load(path)
+    config = load_config(path)
     gate = msgspec.structs.replace(config.gate, seconds=5.0)
     found = sources(path, config, msgspec.structs.replace(config, gate=gate))
     changed = [setting for setting in found if setting.source == "argument"]
@@ -53,7 +53,7 @@ def test_what_an_argument_changed_comes_from_it(path: Path) -> None:
 
 
 def test_every_setting_is_said_once(path: Path) -> None:
-    config = load(path)
+    config = load_config(path)
     keys = [setting.key for setting in sources(path, config, config)]
     assert len(keys) == len(set(keys))
     assert {key.partition(".")[0] for key in keys} == {
@@ -67,6 +67,6 @@ def test_every_setting_is_said_once(path: Path) -> None:
 
 
 def test_a_file_that_went_away_leaves_defaults(path: Path) -> None:
-    config = load(path)
+    config = load_config(path)
     path.unlink()
     assert {setting.source for setting in sources(path, config, config)} == {"default"}

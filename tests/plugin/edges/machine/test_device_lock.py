@@ -11,25 +11,25 @@ from pathlib import Path
 
 import pytest
 
-from tunegate.edges.machine.device_lock import Claim, claim_on, held, holder_of
+from tunegate.edges.machine.device_lock import Claim, claim_on, held_device, holder_of
 from tunegate.errors import EnvironmentUnfitError
 
 HOLD = """
 import sys, time
-from tunegate.edges.machine.device_lock import Claim, held
+from tunegate.edges.machine.device_lock import Claim, held_device
 claim = Claim(uuid="GPU-a", directory=sys.argv[1], wait_seconds=5, run="https://ci/1")
-with held(claim):
+with held_device(claim):
     print("held", flush=True)
     time.sleep(60)
 """
 TAKE_TURNS = """
 import sys, time
 from pathlib import Path
-from tunegate.edges.machine.device_lock import Claim, held
+from tunegate.edges.machine.device_lock import Claim, held_device
 claim = Claim(uuid="GPU-a", directory=sys.argv[1], wait_seconds=30)
 log = Path(sys.argv[1]) / "log"
 for _ in range(20):
-    with held(claim):
+    with held_device(claim):
         with log.open("a") as file:
             file.write("in\\n")
         time.sleep(0.002)
@@ -62,7 +62,7 @@ def test_who_waits_too_long_is_told_who_has_it(tmp_path: Path) -> None:
         assert run.stdout.readline() == "held\n"
         with (
             pytest.raises(EnvironmentUnfitError, match=rf"process {run.pid} of https://ci/1 has"),
-            held(claim(tmp_path, 0.2)),
+            held_device(claim(tmp_path, 0.2)),
         ):
             pass
         run.kill()
@@ -74,14 +74,14 @@ def test_a_killed_run_leaves_no_lock(tmp_path: Path) -> None:
         assert run.stdout.readline() == "held\n"
         run.send_signal(signal.SIGKILL)
         run.wait()
-        with held(claim(tmp_path, 1.0)):
+        with held_device(claim(tmp_path, 1.0)):
             holder = holder_of(claim(tmp_path))
     assert holder is not None
     assert holder.pid == os.getpid()
 
 
 def test_whoever_waits_gets_it_when_it_is_free(tmp_path: Path) -> None:
-    with held(claim(tmp_path)):
+    with held_device(claim(tmp_path)):
         other = started(HOLD, tmp_path)
         time.sleep(0.3)
     assert other.stdout is not None
@@ -94,7 +94,7 @@ def test_whoever_waits_gets_it_when_it_is_free(tmp_path: Path) -> None:
 def test_what_a_stranger_wrote_into_the_file_is_not_believed(tmp_path: Path) -> None:
     claim(tmp_path).path.write_bytes(b"\xff{not json" * 1000)
     assert holder_of(claim(tmp_path)) is None
-    with held(claim(tmp_path)):
+    with held_device(claim(tmp_path)):
         pass
 
 
@@ -102,21 +102,24 @@ def test_a_link_in_the_place_of_the_lock_is_refused(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("precious")
     claim(tmp_path).path.symlink_to(victim)
-    with pytest.raises(EnvironmentUnfitError, match="TUNEGATE_LOCK_DIR"), held(claim(tmp_path)):
+    with (
+        pytest.raises(EnvironmentUnfitError, match="TUNEGATE_LOCK_DIR"),
+        held_device(claim(tmp_path)),
+    ):
         pass
     assert victim.read_text() == "precious"
 
 
 def test_a_pipe_in_the_place_of_the_lock_is_refused(tmp_path: Path) -> None:
     os.mkfifo(claim(tmp_path).path)
-    with pytest.raises(EnvironmentUnfitError, match="is no file"), held(claim(tmp_path)):
+    with pytest.raises(EnvironmentUnfitError, match="is no file"), held_device(claim(tmp_path)):
         pass
 
 
 def test_a_directory_that_is_not_there_is_an_explained_error(tmp_path: Path) -> None:
     with (
         pytest.raises(EnvironmentUnfitError, match="Set TUNEGATE_LOCK_DIR"),
-        held(claim(tmp_path / "missing")),
+        held_device(claim(tmp_path / "missing")),
     ):
         pass
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.small_onnx import conv_model, save
-from tunegate.artifacts.tasks import Source
+from tunegate.artifacts.tasks import ScheduleSource
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule import build_model
 from tunegate.edges.metaschedule.build_model import record_id
@@ -63,7 +63,7 @@ class Workshop:
             measured_at=1,
         )
 
-    def build(self, name: str, *records: TuningRecord, source: Source = "exact") -> Built:
+    def build(self, name: str, *records: TuningRecord, source: ScheduleSource = "exact") -> Built:
         digest = self.function.workload.digest
         scratch = self.directory / f"{name}-scratch"
         scratch.mkdir()
@@ -133,7 +133,7 @@ def lanes(record: TuningRecord) -> int:
 def test_a_claim_that_nothing_has_measured_is_not_verified_and_has_no_time(
     workshop: Workshop,
 ) -> None:
-    sources: dict[Source, bool] = {"claimed": False, "own-zone": True}
+    sources: dict[ScheduleSource, bool] = {"claimed": False, "own-zone": True}
     for source, is_verified in sources.items():
         built = workshop.build(source, workshop.record(), source=source)
         (kernel,) = [f for f in built.functions if "conv" in f.name]
@@ -143,7 +143,7 @@ def test_a_claim_that_nothing_has_measured_is_not_verified_and_has_no_time(
 
 @pytest.mark.parametrize("source", ["transfer", "claimed"])
 def test_a_schedule_that_nobody_measured_and_is_slower_is_dropped_and_named(
-    workshop: Workshop, monkeypatch: pytest.MonkeyPatch, source: Source
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch, source: ScheduleSource
 ) -> None:
     monkeypatch.setattr(
         build_model, "slower_in_model", lambda *_, kernels, **__: frozenset(kernels)

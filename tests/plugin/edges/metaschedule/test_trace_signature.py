@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from tunegate.artifacts.foreign_schedules import Instruction
-from tunegate.edges.metaschedule.trace_signature import form
+from tunegate.edges.metaschedule.trace_signature import trace_signature
 
 PURE = {"GetSBlock", "GetLoops", "SamplePerfectTile"}
 
@@ -18,13 +18,15 @@ def trace(block: str, first: str = "v") -> list[Instruction]:
 
 
 def test_names_of_blocks_and_variables_do_not_count() -> None:
-    assert form(trace("conv2d"), PURE).text == form(trace("b0", "x"), PURE).text
+    assert (
+        trace_signature(trace("conv2d"), PURE).text == trace_signature(trace("b0", "x"), PURE).text
+    )
 
 
 def test_two_blocks_are_not_one() -> None:
     one = [*trace("a"), ("GetSBlock", [], ["a", "main"], ["v9"]), unroll("v9")]
     two = [*trace("a"), ("GetSBlock", [], ["b", "main"], ["v9"]), unroll("v9")]
-    assert form(one, PURE).text != form(two, PURE).text
+    assert trace_signature(one, PURE).text != trace_signature(two, PURE).text
 
 
 def unroll(block: str) -> Instruction:
@@ -35,27 +37,27 @@ def test_what_nobody_uses_is_dropped_and_decisions_move_along() -> None:
     dead: Instruction = ("SamplePerfectTile", ["v2"], [2, 64], ["v7", "v8"])
     longer = trace("a")
     longer.insert(2, dead)
-    found = form(longer, PURE)
-    assert found.text == form(trace("a"), PURE).text
+    found = trace_signature(longer, PURE)
+    assert found.text == trace_signature(trace("a"), PURE).text
     assert found.moved([(2, (9, 9)), (3, (4, 8))]) == ((2, (4, 8)),)
 
 
 def test_only_pure_instructions_are_dropped() -> None:
-    assert form(trace("a")[:3], PURE).text == "[]"
-    assert form(trace("a")[:3], PURE - {"SamplePerfectTile"}).text != "[]"
+    assert trace_signature(trace("a")[:3], PURE).text == "[]"
+    assert trace_signature(trace("a")[:3], PURE - {"SamplePerfectTile"}).text != "[]"
 
 
 def test_the_sketch_ends_where_postprocessing_begins() -> None:
     after: list[Instruction] = [("EnterPostproc", [], [], []), unroll("v0")]
-    assert form([*trace("a"), *after], PURE) == form(trace("a"), PURE)
+    assert trace_signature([*trace("a"), *after], PURE) == trace_signature(trace("a"), PURE)
 
 
 def test_any_other_instruction_attribute_or_order_is_another_form() -> None:
-    ours = form(trace("a"), PURE).text
+    ours = trace_signature(trace("a"), PURE).text
     for place, change in ((0, 0), (2, 2), (3, 2)):
         other: list[Any] = [list(instruction) for instruction in trace("a")]
         other[place][change] = "Other" if change == 0 else [3, 64]
-        assert form(other, PURE).text != ours
+        assert trace_signature(other, PURE).text != ours
 
 
 def test_the_number_of_cores_does_not_count() -> None:
@@ -63,5 +65,6 @@ def test_the_number_of_cores_does_not_count() -> None:
         return ("Annotate", ["v0", extent], ["meta_schedule.parallel"], [])
 
     assert (
-        form([*trace("a"), parallel(16)], PURE).text == form([*trace("a"), parallel(64)], PURE).text
+        trace_signature([*trace("a"), parallel(16)], PURE).text
+        == trace_signature([*trace("a"), parallel(64)], PURE).text
     )

@@ -14,7 +14,7 @@ import tvm
 
 from tests.support.small_onnx import conv_model, save
 from tunegate.config import TargetConfig
-from tunegate.edges.machine.device_lock import Claim, held
+from tunegate.edges.machine.device_lock import Claim, held_device
 from tunegate.edges.metaschedule import worker
 from tunegate.edges.metaschedule.checks.sample_inputs import sample_inputs
 from tunegate.edges.metaschedule.functions import functions_of
@@ -25,7 +25,7 @@ from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.models.preparation import prepare
 from tunegate.edges.nvidia.gpus import visible_gpus
 from tunegate.engine.protocol import Measure
-from tunegate.engine.workers.device_slots import Place, Slot
+from tunegate.engine.workers.device_slots import Placement, Slot
 from tunegate_cache.format.records import CONFIRMED_REPEATS
 
 load_intrinsics("llvm")
@@ -126,7 +126,7 @@ def test_a_device_that_another_one_has_is_no_fault_of_the_candidate(
     request_of_default: Measure, tmp_path: Path
 ) -> None:
     claim = Claim(uuid="timing", directory=str(tmp_path), wait_seconds=0.1)
-    with held(claim):
+    with held_device(claim):
         measured = worker.answer(_at(request_of_default, claim))
     assert "has had this device for more than 0.1 s" in measured.unfit
 
@@ -167,7 +167,9 @@ def test_a_worker_that_hangs_ends_itself(
 
 
 def _at(request: Measure, claim: Claim, measuring_seconds: float | None = None) -> Measure:
-    place = Place(slots=(Slot(claim=claim),), measuring_seconds=measuring_seconds, limit_seconds=60)
+    place = Placement(
+        slots=(Slot(claim=claim),), measuring_seconds=measuring_seconds, limit_seconds=60
+    )
     return msgspec.structs.replace(request, place=place)
 
 
@@ -175,6 +177,6 @@ def _at(request: Measure, claim: Claim, measuring_seconds: float | None = None) 
 def test_a_clock_of_kernels_that_is_gone_is_no_fault_of_the_candidate(
     request_of_default: Measure,
 ) -> None:
-    place = Place(slots=(), limit_seconds=60, has_kernel_clock=True)
+    place = Placement(slots=(), limit_seconds=60, has_kernel_clock=True)
     measured = worker.answer(msgspec.structs.replace(request_of_default, place=place))
     assert "CUPTI was permitted when this run began" in measured.unfit

@@ -10,16 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.pointer_files import dvc_file_of, lfs_pointer_to, md5_of
-from tunegate.edges.models.pointers import Pointer, dvc_pointer, is_odd_lfs_pointer, lfs_pointer
+from tunegate.edges.models.pointers import (
+    ContentPointer,
+    dvc_pointer,
+    is_odd_lfs_pointer,
+    lfs_pointer,
+)
 from tunegate.errors import ModelError
 
 
 @given(st.binary())
 def test_a_pointer_says_what_it_stands_for(content: bytes) -> None:
-    expected = Pointer(hashlib.sha256(content).hexdigest(), len(content), "sha256")
+    expected = ContentPointer(hashlib.sha256(content).hexdigest(), len(content), "sha256")
     assert lfs_pointer(lfs_pointer_to(content)) == expected
     told = dvc_pointer(dvc_file_of("models/m.onnx", content), "models/m.onnx")
-    assert told == Pointer(md5_of(content), len(content), "md5")
+    assert told == ContentPointer(md5_of(content), len(content), "md5")
 
 
 @given(st.binary(max_size=2000))
@@ -78,7 +83,7 @@ def test_of_several_files_that_with_the_name_counts() -> None:
 
 def test_an_old_dvc_file_may_be_of_text_and_may_not_say_how_long_it_is() -> None:
     text = f"outs:\n- md5: {md5_of(b'x')}\n  path: m.onnx\n"
-    assert dvc_pointer(text.encode(), "m.onnx") == Pointer(md5_of(b"x"), None, "md5-text")
+    assert dvc_pointer(text.encode(), "m.onnx") == ContentPointer(md5_of(b"x"), None, "md5-text")
 
 
 ALIASES = "".join(f"v{n}: &v{n} [{', '.join([f'*v{n - 1}'] * 9)}]\n" for n in range(1, 12))

@@ -172,7 +172,7 @@ def test_documentation_may_be_long() -> None:
 
 
 def test_a_file_over_two_gibibytes_is_said_to_be_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(onnx_scan, "MAX_BYTES", 100)
+    monkeypatch.setattr(onnx_scan, "MAX_MODEL_BYTES", 100)
     content = conv_model().SerializeToString()
     refused(
         content,

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.simulated_gpus import CUPTI, gpu, simulated
 from tunegate.config import TargetConfig
-from tunegate.edges.machine.device_lock import held
+from tunegate.edges.machine.device_lock import held_device
 from tunegate.edges.nvidia.session import gpus_of, held_together, is_expected, prepared
 from tunegate.errors import EnvironmentUnfitError
 
@@ -112,7 +112,7 @@ def test_a_run_waits_while_another_measures_and_then_goes_on(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     simulated(monkeypatch, tmp_path, gpu("GPU-a"))
-    with held(gpus_of(target())[0].claim):
+    with held_device(gpus_of(target())[0].claim):
         patient, hasty = (
             subprocess.Popen(
                 [sys.executable, "-c", WAITS, seconds],
@@ -133,13 +133,13 @@ def test_a_device_whose_kernels_can_be_timed_is_kept_for_the_whole_run(
 ) -> None:
     simulated(monkeypatch, tmp_path, gpu("GPU-a"), gpu("GPU-b"))
     gpus = gpus_of(target())
-    with held_together(gpus) as are_held, held(gpus[0].claim):
+    with held_together(gpus) as are_held, held_device(gpus[0].claim):
         assert not are_held  # the real library finds no driver here
     monkeypatch.syspath_prepend(str(CUPTI))
     with held_together(gpus) as are_held:
         assert are_held
         for each in gpus:
-            with pytest.raises(EnvironmentUnfitError, match=each.gpu.uuid), held(each.claim):
+            with pytest.raises(EnvironmentUnfitError, match=each.gpu.uuid), held_device(each.claim):
                 pass
-    with held(gpus[0].claim), held(gpus[1].claim):
+    with held_device(gpus[0].claim), held_device(gpus[1].claim):
         pass

@@ -8,22 +8,26 @@ from pathlib import Path
 
 import pytest
 
-from tunegate.edges.output.lock import held
+from tunegate.edges.output.lock import held_directory
 from tunegate.edges.output.owned_directory import LOCK
 from tunegate.errors import UNFIT, OutputError, OutputInUseError
 
 HOLDING = """\
 import sys, time
 from pathlib import Path
-from tunegate.edges.output.lock import held
-with held(Path(sys.argv[1]), "run"):
+from tunegate.edges.output.lock import held_directory
+with held_directory(Path(sys.argv[1]), "run"):
     print("held", flush=True)
     time.sleep(60)
 """
 
 
 def test_a_second_run_is_refused_and_told_of_the_first(tmp_path: Path) -> None:
-    with held(tmp_path, "run"), pytest.raises(OutputInUseError) as refused, held(tmp_path, "gate"):
+    with (
+        held_directory(tmp_path, "run"),
+        pytest.raises(OutputInUseError) as refused,
+        held_directory(tmp_path, "gate"),
+    ):
         pass
     assert refused.value.exit_code == UNFIT
     assert f"process {os.getpid()} (tunegate run, since 2" in str(refused.value)
@@ -32,7 +36,7 @@ def test_a_second_run_is_refused_and_told_of_the_first(tmp_path: Path) -> None:
 
 def test_the_next_run_gets_it_when_the_first_has_ended(tmp_path: Path) -> None:
     for _ in range(2):
-        with held(tmp_path, "run"):
+        with held_directory(tmp_path, "run"):
             pass
 
 
@@ -41,18 +45,21 @@ def test_the_lock_dies_with_its_process(tmp_path: Path) -> None:
     with first as process:
         assert process.stdout is not None
         process.stdout.readline()
-        with pytest.raises(OutputInUseError, match=f"process {process.pid} "), held(tmp_path, "x"):
+        with (
+            pytest.raises(OutputInUseError, match=f"process {process.pid} "),
+            held_directory(tmp_path, "x"),
+        ):
             pass
         process.send_signal(signal.SIGKILL)
-    with held(tmp_path, "x"):
+    with held_directory(tmp_path, "x"):
         pass
 
 
 def test_a_child_does_not_inherit_it(tmp_path: Path) -> None:
-    with held(tmp_path, "run"):
+    with held_directory(tmp_path, "run"):
         child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     try:
-        with held(tmp_path, "run"):
+        with held_directory(tmp_path, "run"):
             pass
     finally:
         child.kill()
@@ -61,9 +68,12 @@ def test_a_child_does_not_inherit_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": "x"}'])
 def test_a_file_that_names_nobody_locks_all_the_same(text: str, tmp_path: Path) -> None:
-    with held(tmp_path, "run"):
+    with held_directory(tmp_path, "run"):
         (tmp_path / LOCK).write_text(text)
-        with pytest.raises(OutputInUseError, match="another run writes there"), held(tmp_path, "x"):
+        with (
+            pytest.raises(OutputInUseError, match="another run writes there"),
+            held_directory(tmp_path, "x"),
+        ):
             pass
 
 
@@ -78,6 +88,6 @@ def test_what_is_no_plain_file_is_no_lock(kind: str, tmp_path: Path) -> None:
             os.mkfifo(tmp_path / LOCK)
         case _:
             (tmp_path / LOCK).mkdir()
-    with pytest.raises(OutputError, match="cannot be locked"), held(tmp_path, "run"):
+    with pytest.raises(OutputError, match="cannot be locked"), held_directory(tmp_path, "run"):
         pass
     assert precious.read_text() == "precious"

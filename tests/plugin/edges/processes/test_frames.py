@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunegate.edges.processes.frames import MAX_BYTES, FrameBuffer, FrameError, framed
+from tunegate.edges.processes.frames import MAX_FRAME_BYTES, FrameBuffer, FrameError, framed
 
 
 @given(st.lists(st.binary(max_size=50), max_size=5), st.integers(1, 20))
@@ -21,4 +21,4 @@ def test_bodies_come_back_in_whatever_pieces_they_came(bodies: list[bytes], piec
 
 def test_a_body_that_is_announced_to_be_huge_is_not_waited_for() -> None:
     with pytest.raises(FrameError, match="announced an answer of 536,870,913 bytes"):
-        FrameBuffer().feed(struct.pack("<I", MAX_BYTES + 1))
+        FrameBuffer().feed(struct.pack("<I", MAX_FRAME_BYTES + 1))

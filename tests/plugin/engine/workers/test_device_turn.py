@@ -14,9 +14,9 @@ import msgspec
 import pytest
 
 from tests.plugin.engine.workers.test_worker_pool import request
-from tunegate.edges.machine.device_lock import Claim, held
+from tunegate.edges.machine.device_lock import Claim, held_device
 from tunegate.engine.protocol import Measure
-from tunegate.engine.workers.device_slots import Place, Slot
+from tunegate.engine.workers.device_slots import Placement, Slot
 from tunegate.engine.workers.device_turn import in_slot
 
 ALONE = """
@@ -29,9 +29,9 @@ with in_slot(msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Measure)):
 """
 
 
-def place(directory: Path, slots: int = 2) -> Place:
+def place(directory: Path, slots: int = 2) -> Placement:
     core = min(os.sched_getaffinity(0))
-    return Place(
+    return Placement(
         slots=tuple(
             Slot(
                 claim=Claim(uuid=f"s{n}", directory=str(directory), wait_seconds=30), cores=(core,)
@@ -63,7 +63,7 @@ def test_two_may_time_at_once_each_on_its_core(tmp_path: Path) -> None:
     with in_slot(asked(tmp_path, at_once=2)):
         assert os.sched_getaffinity(0) == {min(before)}
         second = place(tmp_path).slots[1]
-        with held(second.claim):
+        with held_device(second.claim):
             pass  # it is free
     assert os.sched_getaffinity(0) == before
 

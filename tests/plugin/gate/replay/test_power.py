@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.launch_series import make_series
-from tunegate.gate.replay.power import PEERS, SLOWDOWNS, alarms, coverage, verdicts
+from tunegate.gate.replay.power import PEERS, SLOWDOWNS, alarms, interval_coverage, verdicts
 
 SERIES = make_series(400, spread=0.004)
 
@@ -31,6 +31,6 @@ def test_a_rule_has_a_share_for_every_slowdown_and_they_grow() -> None:
 
 
 def test_bounds_of_normal_launches_cover_as_often_as_they_say() -> None:
-    found = coverage(make_series(4000, spread=0.004, inferences=1), 6)
+    found = interval_coverage(make_series(4000, spread=0.004, inferences=1), 6)
     assert 0.93 <= found.low <= 0.97
     assert 0.93 <= found.high <= 0.97

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from tests.support.launch_series import make_series
-from tunegate.gate.replay.recorded import Series
+from tunegate.gate.replay.recorded import RecordedSeries
 
 
 def test_the_effect_of_a_launch_is_that_of_the_gate() -> None:
     times = np.ones((2, 12, 2, 5))
     times[1, :, 1] = 1.1
-    series = Series("two", times, 1.0)
+    series = RecordedSeries("two", times, 1.0)
     np.testing.assert_allclose(series.effects, [0.0, np.log(1.1)])
 
 

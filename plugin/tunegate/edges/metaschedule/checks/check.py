@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tunegate.artifacts.builds import OutputError
+from tunegate.artifacts.builds import OutputDifference
 from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact, Checked, CheckReply
 from tunegate.edges.metaschedule.loader import device_exists, load
 from tunegate.edges.models.seeded_inputs import seeded_inputs
@@ -17,7 +17,7 @@ from tunegate.edges.reference.tolerance import differs, errors, tolerance
 from tunegate.engine.protocol import Failed
 
 
-def check(request: CheckArtifact) -> CheckReply:
+def check_numbers(request: CheckArtifact) -> CheckReply:
     """The inputs of each seed through both; the worst error decides."""
     if not device_exists(request.kind):
         return Checked(ran=False)
@@ -62,9 +62,9 @@ def _worse(so_far: Checked, artifact: ArtifactFile, got: Any, expected: Any) -> 
 
 
 def _worst_of(
-    name: str, before: OutputError | None, absolute: float, relative: float
-) -> OutputError:
+    name: str, before: OutputDifference | None, absolute: float, relative: float
+) -> OutputDifference:
     if before is not None:
         absolute = max(absolute, before.max_absolute)
         relative = max(relative, before.max_relative)
-    return OutputError(name=name, max_absolute=absolute, max_relative=relative)
+    return OutputDifference(name=name, max_absolute=absolute, max_relative=relative)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tunegate.artifacts.builds import OutputError
+from tunegate.artifacts.builds import OutputDifference
 from tunegate.engine.protocol import Failed
 
 
@@ -26,7 +26,7 @@ class Checked(msgspec.Struct, frozen=True, tag="checked", kw_only=True):
     max_relative: float = 0.0
     tolerance: float = 0.0
     detail: str = ""
-    outputs: tuple[OutputError, ...] = ()
+    outputs: tuple[OutputDifference, ...] = ()
 
 
 CheckReply = Checked | Failed

@@ -9,7 +9,7 @@ from tvm import relax
 
 from tunegate.config import TargetConfig
 
-logger = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 _CONVOLUTION = "relax.nn.conv2d"
 _CHANNELS_LAST = ["NHWC", "HWIO", "NHWC"]
@@ -29,7 +29,7 @@ def channels_last(module: Any) -> Any:
     try:
         return relax.transform.ConvertLayout({}, _wanted)(module)
     except Exception:
-        logger.info("the layout of convolutions stays as it is", exc_info=True)
+        _logger.info("the layout of convolutions stays as it is", exc_info=True)
         return module
 
 

@@ -43,7 +43,7 @@ def folded(module: Any) -> Any:
     return relax.transform.DeadCodeElimination()(relax.transform.FoldConstant()(split))
 
 
-class Source(NamedTuple):
+class ArgumentSource(NamedTuple):
     """The source of an argument of the main function."""
 
     kind: Literal["argument", "packed"]
@@ -58,7 +58,7 @@ class SplitKernel(NamedTuple):
     module: Any
     packs: tuple[int, ...]
     packed: tuple[Any, ...]
-    sources: tuple[Source, ...]
+    sources: tuple[ArgumentSource, ...]
     moves: tuple[Move, ...] | None = None
 
 
@@ -66,7 +66,7 @@ def split_kernel(module: Any) -> SplitKernel:
     """One scheduled function, without the packing of its constants."""
     main = module[MAIN]
     types = [_tensor_type(a) for a in ms.arg_info.ArgInfo.from_prim_func(main)]
-    as_it_is = tuple(Source("argument", index) for index in range(len(types)))
+    as_it_is = tuple(ArgumentSource("argument", index) for index in range(len(types)))
     if not main.attrs or ATTRIBUTE not in main.attrs:
         return SplitKernel(module, (), (), as_it_is)
     split = relax.transform.SplitLayoutRewritePreproc()(_called(main, types))
@@ -106,19 +106,21 @@ def _called(main: Any, types: list[Any]) -> Any:
     return builder.finalize()
 
 
-def _wiring(run: Any) -> tuple[list[_Call], dict[Any, Source]]:
+def _wiring(run: Any) -> tuple[list[_Call], dict[Any, ArgumentSource]]:
     """The calls of the function in order, and what each of its variables stands for."""
-    names: dict[Any, Source] = {p: Source("argument", i) for i, p in enumerate(run.params)}
+    names: dict[Any, ArgumentSource] = {
+        p: ArgumentSource("argument", i) for i, p in enumerate(run.params)
+    }
     calls: list[_Call] = []
     for binding in run.body.blocks[0].bindings:
         value = binding.value
         if isinstance(value, relax.TupleGetItem):
-            names[binding.var] = Source("packed", int(value.index))
+            names[binding.var] = ArgumentSource("packed", int(value.index))
         elif isinstance(value, relax.Call):
             kind = binding.var.ty
             outputs = tuple(kind.fields) if hasattr(kind, "fields") else (kind,)
             calls.append(_Call(value.args[0], tuple(value.args[1].fields), outputs))
-            names[binding.var] = Source("packed", 0)
+            names[binding.var] = ArgumentSource("packed", 0)
     return calls, names
 
 

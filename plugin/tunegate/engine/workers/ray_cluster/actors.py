@@ -21,11 +21,11 @@ from tunegate.config import TargetConfig
 from tunegate.edges.machine.device import ThisMachine
 from tunegate.edges.nvidia.session import gpus_of, prepared
 from tunegate.engine.protocol import Measure, Measured
-from tunegate.engine.workers.device_slots import Place, Slot, on_cpu
+from tunegate.engine.workers.device_slots import Placement, Slot, on_cpu
 from tunegate_cache.format.records import DeviceFingerprint
 
 
-class Answer(NamedTuple):
+class RemoteReply(NamedTuple):
     """`reference` is what the default schedule computed, where this request was to find out."""
 
     measured: bytes
@@ -53,7 +53,7 @@ class BuildingWorker:
         device = ThisMachine("llvm").fingerprint()
         return Started(_node(), msgspec.msgpack.encode(device))
 
-    def answer(self, request: bytes, reference: bytes) -> Answer:
+    def answer(self, request: bytes, reference: bytes) -> RemoteReply:
         asked = _local(request, reference, self._directory, self._place)
         return _answer(asked, self._worker.answer(asked))
 
@@ -73,7 +73,7 @@ class MeasuringWorker:
         self._directory = _directory()
         wanted = msgspec.msgpack.decode(target, type=TargetConfig)
         gpu = gpus_of(wanted)[0]
-        self._place = Place(slots=(Slot(claim=gpu.claim),), limit_seconds=0.0)
+        self._place = Placement(slots=(Slot(claim=gpu.claim),), limit_seconds=0.0)
         self._kept = ExitStack()  # the clocks are free again when this process ends
         self._kept.enter_context(prepared([gpu], wanted))
 
@@ -81,7 +81,7 @@ class MeasuringWorker:
         device = ThisMachine("cuda").fingerprint()
         return Started(_node(), msgspec.msgpack.encode(device))
 
-    def answer(self, request: bytes, reference: bytes, library: bytes) -> Answer:
+    def answer(self, request: bytes, reference: bytes, library: bytes) -> RemoteReply:
         asked = _local(request, reference, self._directory, self._place)
         return _answer(asked, self._worker.answer_with(library, asked))
 
@@ -103,7 +103,7 @@ def _directory() -> Path:
     return directory
 
 
-def _local(request: bytes, reference: bytes, directory: Path, place: Place) -> Measure:
+def _local(request: bytes, reference: bytes, directory: Path, place: Placement) -> Measure:
     """The request with files of this node in the place of the driver's."""
     asked = msgspec.msgpack.decode(request, type=Measure)
     run = Path(asked.reference)
@@ -116,7 +116,7 @@ def _local(request: bytes, reference: bytes, directory: Path, place: Place) -> M
     return msgspec.structs.replace(asked, reference=str(file), place=place)
 
 
-def _answer(asked: Measure, measured: Measured) -> Answer:
+def _answer(asked: Measure, measured: Measured) -> RemoteReply:
     file = Path(asked.reference)
     reference = file.read_bytes() if asked.writes_reference and file.exists() else b""
-    return Answer(msgspec.msgpack.encode(measured), reference)
+    return RemoteReply(msgspec.msgpack.encode(measured), reference)

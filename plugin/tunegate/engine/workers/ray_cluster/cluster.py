@@ -9,7 +9,7 @@ import msgspec
 
 from tunegate.config import TargetConfig
 from tunegate.edges.machine.device_lock import Claim
-from tunegate.engine.workers.device_slots import Place, Slot
+from tunegate.engine.workers.device_slots import Placement, Slot
 from tunegate.engine.workers.executor import Executor
 from tunegate.engine.workers.ray_cluster.actors import BuildingWorker, MeasuringWorker, device_of
 from tunegate.engine.workers.ray_cluster.door import Ray
@@ -78,10 +78,10 @@ class RayCluster:
 
     def _spawn(self, size: int, *, threads: int) -> WorkerPool:
         # Every node has a lock of its own; for the pool the cluster is one device.
-        place = Place(slots=(Slot(claim=_ON_THE_CLUSTER),), limit_seconds=_LIMIT_SECONDS)
+        place = Placement(slots=(Slot(claim=_ON_THE_CLUSTER),), limit_seconds=_LIMIT_SECONDS)
         return WorkerPool([place] * size, partial(self._begin, threads))
 
-    def _begin(self, threads: int, _: Place) -> Worker:
+    def _begin(self, threads: int, _: Placement) -> Worker:
         """The one that told its device is the first of the pool."""
         worker, self._first = self._first, None
         return worker or self._worker(threads=threads)

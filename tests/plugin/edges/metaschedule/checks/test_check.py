@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tests.support.small_onnx import save
 from tunegate.artifacts.builds import Build
 from tunegate.config import TargetConfig
-from tunegate.edges.metaschedule.checks.check import check
+from tunegate.edges.metaschedule.checks.check import check_numbers
 from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact, Checked
 from tunegate.edges.models.seeded_inputs import seeded_inputs
 from tunegate.edges.output.artifact_file import ArtifactTensor
@@ -67,7 +67,7 @@ def test_what_computes_right_on_one_seed_only_is_found_out(tmp_path: Path) -> No
     reference = save(equal_to_the_build_only_on(1), tmp_path / "reference.onnx")
 
     def checked(*seeds: int) -> str:
-        reply = check(
+        reply = check_numbers(
             CheckArtifact(
                 directory=str(tmp_path / "b"), reference=str(reference), kind="llvm", seeds=seeds
             )
