@@ -85,7 +85,7 @@ class Shop:
         self.task = next(t for t in self.planned() if "conv" in t.task.operator).task
         found = self.opened("main").lookup([(self.task.key, self.task.shape)])[self.task.key]
         assert isinstance(found, ExactHit)
-        records = [careful(record) for record in found.records if record.template]
+        records = [record for record in found.records if record.template]
         # What tuning saw on a busy machine may be wrong: the model tells
         # which are really fast and slow.
         seen = {number: self.model_ms(records[number]) for number in {0, 1, -2, -1}}
@@ -93,10 +93,10 @@ class Shop:
             records[choose(seen, key=seen.__getitem__)] for choose in (min, max)
         )
         assert max(seen.values()) > 1.3 * min(seen.values())
-        claimed = (self.best.run_nanoseconds, self.slow.run_nanoseconds)
-        fast, slow = sorted(claimed, key=sum)
-        self.best = msgspec.structs.replace(self.best, run_nanoseconds=fast)
-        self.slow = msgspec.structs.replace(self.slow, run_nanoseconds=slow)
+        # The times are made up: those of a busy machine may be in another order than the schedules.
+        usual = min(self.best.run_nanoseconds + self.slow.run_nanoseconds)
+        self.best = with_time(self.best, usual)
+        self.slow = with_time(self.slow, 3 * usual)
         self.workspace.git("switch", "-q", "-c", "pull-request")
         save(two_layers(), self.root / "models" / "m.onnx")
         self.workspace.commit()
@@ -155,10 +155,9 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
     return Shop(tmp_path_factory.mktemp("own-zone"))
 
 
-def careful(record: TuningRecord) -> TuningRecord:
+def with_time(record: TuningRecord, nanoseconds: int) -> TuningRecord:
     """The record as if it had been measured often enough to be believed."""
-    times = record.run_nanoseconds * CONFIRMED_REPEATS
-    return msgspec.structs.replace(record, run_nanoseconds=times[:CONFIRMED_REPEATS])
+    return msgspec.structs.replace(record, run_nanoseconds=(nanoseconds,) * CONFIRMED_REPEATS)
 
 
 def forged(record: TuningRecord, like: TuningRecord) -> TuningRecord:
@@ -168,7 +167,6 @@ def forged(record: TuningRecord, like: TuningRecord) -> TuningRecord:
 
 
 def test_a_slow_schedule_that_claims_to_be_fast_slows_no_base_down(shop: Shop) -> None:
-    assert shop.slow.median_ms > 1.5 * shop.best.median_ms
     shop.stock(main=[shop.best], own=[forged(shop.slow, like=shop.best)])
     assert shop.tunegate("run", "--trials", "0") == 1
     measured = artifact_io.read(shop.root / ".tunegate" / "measurements.json", MeasurementRun)

@@ -86,6 +86,17 @@ class Shop:
         list(tuner.tune(shard, {("m.onnx", "head"): self.model}, publish))
         return found
 
+    def different_builds(self) -> list[TuningRecord]:
+        """The records that build other code than the best one: not all decisions change it."""
+        directory = self.model.parent / "different"
+        keys = [
+            self.build({self.task.key: ExactHit((record,))}, directory / str(number)).key
+            for number, record in enumerate(self.records)
+        ]
+        found = [r for r, key in zip(self.records, keys, strict=True) if key != keys[0]]
+        assert found, "the short tuning found one schedule only"
+        return found
+
     def build(self, found: Mapping[WorkloadKey, Lookup], directory: Path) -> Build:
         records = {k: hit.records for k, hit in found.items() if isinstance(hit, ExactHit)}
         job = BuildJob(
@@ -107,8 +118,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
 @pytest.fixture
 def stores(shop: Shop, tmp_path: Path) -> tuple[Path, Path]:
     """Two stores with main's honest record; in the second a pull request wrote as well."""
-    honest, *others = shop.records
-    assert others, "the short tuning found one schedule only"
+    honest, others = shop.records[0], shop.different_builds()
     clean, poisoned = tmp_path / "clean", tmp_path / "poisoned"
     assert opened(clean, tmp_path, "main").publish([honest])
     shutil.copytree(clean, poisoned)
