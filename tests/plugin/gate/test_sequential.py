@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tunegate.gate.decision import CellDecision, bounds, decide_cell
-from tunegate.gate.interim_analyses import PLANNED, affordable_analyses, is_hopeless
+from tunegate.gate.interim_analyses import PLANNED
 from tunegate.gate.sequential import (
     StoppingRule,
     guarded_stop,
@@ -91,12 +91,6 @@ def test_a_question_beyond_the_budget_is_given_up_early_but_not_on_a_few_launche
     assert stop_after(wild, RULE) is None
 
 
-def test_hopeless_is_more_than_four_times_what_can_be_paid_for() -> None:
-    assert is_hopeless(25, 6)
-    assert not is_hopeless(24, 6)
-    assert not is_hopeless(None, 6)
-
-
 def test_a_budget_is_extended_where_that_is_likely_to_decide_and_only_there() -> None:
     rule = StoppingRule(margin_percent=3.0, analyses=(4, 6, 9), cells=1, paid=4)
     near = [0.0, 0.03, -0.01, 0.02]
@@ -104,11 +98,6 @@ def test_a_budget_is_extended_where_that_is_likely_to_decide_and_only_there() ->
     assert stop_after([*near, 0.002, 0.004], rule) == "decided"
     assert stop_after([0.0, 0.045, -0.03, 0.035], rule) == "budget"
     assert stop_after(near, StoppingRule(margin_percent=3.0, analyses=(4,), cells=1)) == "budget"
-
-
-def test_looks_that_do_not_fit_the_budget_are_dropped_before_the_start() -> None:
-    assert affordable_analyses(100.0, 10.0) == (4, 6, 9)
-    assert affordable_analyses(1.0, 10.0) == (4,)
 
 
 def test_launches_after_the_last_look_do_not_count() -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
+from tests.plugin.stages.shelf import Shelf
 from tests.support.hand_clock import HandClock
 from tests.support.measured_cells import make_context
 from tests.support.tuning_tasks import (
@@ -19,18 +20,9 @@ from tests.support.tuning_tasks import (
 from tunegate.artifacts.changes import ModelPath, Side
 from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
-from tunegate.artifacts.tasks import CacheUse
 from tunegate.errors import CancelledError, EnvironmentUnfitError
 from tunegate.ports import Publish
 from tunegate.stages.tune import tune
-from tunegate_cache.format.records import (
-    ExactHit,
-    Lookup,
-    TransferHit,
-    TuningRecord,
-    WorkloadKey,
-    WorkloadShape,
-)
 
 Step = TaskOutcome | BaseException
 
@@ -61,46 +53,6 @@ class ScriptedTuner:
     ) -> Iterator[TaskOutcome]:
         """Tuning never asks for it."""
         raise NotImplementedError
-
-
-class Shelf:
-    """A cache that takes records only while it is open."""
-
-    def __init__(self, *, is_open: Callable[[int], bool] = lambda _: True) -> None:
-        self.records: list[TuningRecord] = []
-        self.on_their_way = 0
-        self._is_open, self._calls = is_open, 0
-
-    def lookup(
-        self,
-        wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
-        fastest: Mapping[WorkloadKey, int] | None = None,
-    ) -> Mapping[WorkloadKey, Lookup]:
-        return {}
-
-    def claims(
-        self,
-        wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
-        fastest: Mapping[WorkloadKey, int] | None = None,
-    ) -> Mapping[WorkloadKey, ExactHit | TransferHit]:
-        return {}
-
-    def publish(self, records: Sequence[TuningRecord]) -> bool:
-        self._calls += 1
-        if not self._is_open(self._calls):
-            return False
-        self.records += records
-        return True
-
-    def enqueue(self, records: Sequence[TuningRecord]) -> bool:
-        return self.publish(records)
-
-    def flush(self, seconds: float) -> int:
-        assert seconds < 5
-        return self.on_their_way
-
-    def use(self) -> CacheUse:
-        return CacheUse(location="memory", zone="main", mode="rw")
 
 
 class Lines:

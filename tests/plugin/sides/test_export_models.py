@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import pytest
+
+from tests.support.measured_cells import make_changes, make_version
+from tunegate.artifacts.changes import ChangeSet, ExternalFile, ModelVersion, Revisions
+from tunegate.config import Config, ModelConfig, TargetConfig
+from tunegate.errors import ModelError
+from tunegate.ports import Trailer, TreeEntry
+from tunegate.sides.export_models import ExportedModels, export_models, versions
+from tunegate.tools import ModelSource
+
+Kind = Literal["added", "modified", "renamed", "deleted", "unreadable"]
+(CHANGE,) = make_changes().models
+CONFIG = Config(
+    models=(ModelConfig(path=CHANGE.path, inputs={"x": (1, 8)}),),
+    targets=(TargetConfig(name="cpu"),),
+)
+
+
+class Versions:
+    """Writes the content of a version; one without content is no model."""
+
+    def __init__(self, *, broken: str = "") -> None:
+        self.broken, self.written = broken, list[str]()
+
+    def export_model(self, version: ModelVersion, into: Path) -> Path:
+        if version.content_digest == self.broken:
+            message = f"{version.path}: not a valid ONNX model"
+            raise ModelError(message)
+        self.written.append(version.content_digest)
+        into.mkdir()
+        file = into / "model.onnx"
+        file.write_text(version.content_digest)
+        return file
+
+    def revisions(self, base: str | None, head: str | None) -> Revisions:
+        raise NotImplementedError
+
+    def files(self, revision: str) -> Sequence[TreeEntry]:
+        raise NotImplementedError
+
+    def read(self, revision: str, path: str) -> bytes:
+        raise NotImplementedError
+
+    def trailers(self, base: str, head: str, key: str) -> Sequence[Trailer]:
+        raise NotImplementedError
+
+
+def changes(*, base: ModelVersion, head: ModelVersion) -> ChangeSet:
+    change = msgspec.structs.replace(CHANGE, base=base, head=head)
+    return msgspec.structs.replace(make_changes(), models=(change,))
+
+
+def exported(changes: ChangeSet, repository: Versions, workdir: Path) -> ExportedModels:
+    source = ModelSource(config=CONFIG, repository=repository, workdir=workdir)
+    return export_models(changes, source)
+
+
+def test_each_side_gets_a_file_of_its_own_content(tmp_path: Path) -> None:
+    found = exported(make_changes(), Versions(), tmp_path)
+    content = {side: file.read_text() for (_, side), file in found.files.items()}
+    assert content == {"base": "b", "head": "h"}
+    assert found.broken_bases == {}
+
+
+def test_a_job_for_the_compiler_has_the_shapes_that_the_configuration_asks_for(
+    tmp_path: Path,
+) -> None:
+    found = exported(make_changes(), Versions(), tmp_path)
+    job = found.job(CHANGE.path, "head", CONFIG.targets[0])
+    assert job.file.read_text() == "h"
+    assert (job.path, job.shapes, job.target) == (CHANGE.path, {"x": (1, 8)}, CONFIG.targets[0])
+
+
+def test_equal_contents_share_a_file_and_are_written_once(tmp_path: Path) -> None:
+    repository = Versions()
+    same = changes(base=make_version("x"), head=make_version("x"))
+    files = exported(same, repository, tmp_path).files
+    assert len(set(files.values())) == 1
+    assert exported(same, repository, tmp_path).files == files
+    assert repository.written == ["x"]
+
+
+def test_models_that_differ_in_their_data_files_alone_share_none(tmp_path: Path) -> None:
+    other = msgspec.structs.replace(make_version("x"), external=(ExternalFile("w", "digest"),))
+    files = exported(changes(base=make_version("x"), head=other), Versions(), tmp_path).files
+    assert len(set(files.values())) == 2
+
+
+def test_a_base_that_is_no_model_has_no_file_and_is_told(tmp_path: Path) -> None:
+    found = exported(make_changes(), Versions(broken="b"), tmp_path)
+    assert [side for _, side in found.files] == ["head"]
+    assert list(found.broken_bases) == [CHANGE.path]
+    assert "not a valid ONNX model" in found.broken_bases[CHANGE.path]
+
+
+def test_a_head_that_is_no_model_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="not a valid ONNX model"):
+        exported(make_changes(), Versions(broken="h"), tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["deleted", "renamed", "unreadable"])
+def test_a_model_without_work_has_no_side(kind: Kind) -> None:
+    assert versions(msgspec.structs.replace(CHANGE, kind=kind)) == {}
+
+
+def test_a_new_model_has_no_base() -> None:
+    (added,) = make_changes(is_new=True).models
+    assert versions(added) == {"head": added.head}
+    assert versions(CHANGE) == {"base": CHANGE.base, "head": CHANGE.head}
