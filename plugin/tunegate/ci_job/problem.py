@@ -6,18 +6,14 @@ The text may quote a file of the pull request, and must show no secret.
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Mapping
 
 import msgspec
 
 from tunegate.ci_hosts.protocol import Annotation
 from tunegate.ci_job.config_place import ConfigPlace
+from tunegate.redaction import redacted, secrets_of
 
-_SECRET_NAME = re.compile(r"TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|_KEY", re.IGNORECASE)
-_MIN_SECRET = 6
-_IN_ADDRESS = re.compile(r"(?<=:/)(/?)[^/@\s]+@")
-"""A path that was made of an address has one slash."""
 _MEANINGS = {
     2: "what was asked for cannot be used",
     3: "inconclusive",
@@ -51,11 +47,4 @@ def problem(
 ) -> Problem:
     """Without the value of any variable that is named like a secret, and without what stands before
     the host of an address."""
-    secrets = {
-        value
-        for name, value in environment.items()
-        if _SECRET_NAME.search(name) and len(value) >= _MIN_SECRET
-    }
-    for secret in sorted(secrets, key=len, reverse=True):
-        text = text.replace(secret, "***")
-    return Problem(_IN_ADDRESS.sub(r"\1***@", text), exit_code, place)
+    return Problem(redacted(text, secrets_of(environment)), exit_code, place)

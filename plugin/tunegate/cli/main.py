@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import importlib
 import os
+import platform
+import shlex
 import sys
 import tempfile
 import traceback
@@ -14,12 +16,15 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from tunegate import __version__
 from tunegate.cli.parser import Parsed, parse
-from tunegate.cli.shared_options import Options
+from tunegate.cli.shared_options import Common, Options
 from tunegate.cli.unexpected import Ending, explained, was_cancelled
 from tunegate.cli.written_verdict import as_written
 from tunegate.edges.output.full_disk import as_full_disk
+from tunegate.edges.output.log_file import LogFile
 from tunegate.edges.processes.signals import cancellable
+from tunegate.edges.talk import Talk, talking
 from tunegate.errors import BUG, PASS, CancelledError, TunegateError
 from tunegate.render.escape import visible
 
@@ -39,16 +44,37 @@ def main(arguments: Sequence[str]) -> int:
 
 def carried_out(arguments: Sequence[str]) -> Ending:
     """How it ended, with what went wrong in one line that nobody has said yet."""
+    with talking() as talk:
+        ending = _ending(arguments, talk)
+        if ending.problem:
+            talk.note(f"tunegate: error: {ending.problem}\n")
+        talk.note(f"exit code {ending.exit_code}\n")
+        return ending
+
+
+def _ending(arguments: Sequence[str], talk: Talk) -> Ending:
     verbose = "-v" in arguments or "--verbose" in arguments
     asked: Parsed | None = None
     try:
         with cancellable():
             asked = parse(arguments)
-            return Ending(PASS if asked is None else _done(asked))
+            if asked is None:
+                return Ending(PASS)
+            _begin(talk, asked.options.common, arguments)
+            return Ending(_done(asked))
     except (Exception, KeyboardInterrupt, SystemExit) as error:  # noqa: BLE001 -- one line, always
-        if verbose:
-            traceback.print_exc(file=sys.stderr)
-        return _stopped(error, asked)
+        say = talk.write if verbose else talk.note
+        say(traceback.format_exc())
+        return _stopped(error, asked, talk)
+
+
+def _begin(talk: Talk, asked: Common, arguments: Sequence[str]) -> None:
+    """Raises OutputError where the log file cannot be written."""
+    log = None if asked.log_file is None else LogFile(asked.log_file)
+    talk.begin(quiet=asked.quiet, verbose=asked.verbose, log=log)
+    talk.note(
+        f"tunegate {__version__}, Python {platform.python_version()}: {shlex.join(arguments)}\n"
+    )
 
 
 def _done(asked: Parsed) -> int:
@@ -63,14 +89,16 @@ def _handler(reference: str) -> Callable[[Options], int]:
     return function
 
 
-def _stopped(error: BaseException, asked: Parsed | None) -> Ending:
+def _stopped(error: BaseException, asked: Parsed | None, talk: Talk) -> Ending:
     if isinstance(error, Exception):
         error = as_full_disk(error, _written_to(asked))
     is_of_cancel = was_cancelled(error) and not isinstance(error, CancelledError)
     if isinstance(error, TunegateError) and not is_of_cancel:
         return Ending(error.exit_code, str(error))
     ending = explained(error)
-    return _with_log(error, ending) if ending.exit_code == BUG else ending
+    if ending.exit_code != BUG:
+        return ending
+    return Ending(BUG, f"{ending.problem}. Please report it with {_report_of(error, talk.log)}.")
 
 
 def _written_to(asked: Parsed | None) -> list[Path]:
@@ -79,14 +107,15 @@ def _written_to(asked: Parsed | None) -> list[Path]:
     return [*out, Path(os.environ.get("TMPDIR") or "/tmp")]  # noqa: S108 -- only its room is asked
 
 
-def _with_log(error: BaseException, ending: Ending) -> Ending:
+def _report_of(error: BaseException, kept: LogFile | None) -> str:
+    """What to send with a report: the log of this run, or one that is made for it."""
+    if kept is not None:
+        return f"the log {kept.path}"
     try:
         with tempfile.NamedTemporaryFile(
             "w", prefix="tunegate-", suffix=".log", delete=False, encoding="utf-8"
         ) as log:
             traceback.print_exception(error, file=log)
     except OSError:
-        advice = "Please report it with what `--verbose` shows."
-    else:
-        advice = f"Please report it with the log {Path(log.name)}."
-    return Ending(BUG, f"{ending.problem}. {advice}")
+        return "what `--verbose` shows"
+    return f"the log {Path(log.name)}"

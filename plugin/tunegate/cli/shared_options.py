@@ -25,9 +25,19 @@ class Common(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     out: Annotated[Path, Option("where the results go", "DIR", Path)] = Path(".tunegate")
     repository: Annotated[Path, Option("where the models are", "DIR", Path)] = Path()
+    quiet: Annotated[bool, Option("say nothing but errors", flags=("-q", "--quiet"))] = False
     verbose: Annotated[
-        bool, Option("show the traceback of an error", flags=("-v", "--verbose"))
+        bool,
+        Option(
+            "say each step as it goes, and the traceback of an error",
+            flags=("-v", "--verbose"),
+            instead_of="quiet",
+        ),
     ] = False
+    log_file: Annotated[
+        Path | None,
+        Option("keep all talk here, with times and tracebacks and without secrets", "FILE", Path),
+    ] = None
 
 
 class ComparedRevisions(msgspec.Struct, frozen=True, kw_only=True):

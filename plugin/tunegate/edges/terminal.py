@@ -5,24 +5,48 @@ Everything here goes to stderr; stdout belongs to the product.
 
 from __future__ import annotations
 
+import io
 import sys
 import time
 from collections.abc import Callable
-from typing import TextIO
+from typing import Protocol, TextIO
 
 from rich.console import Console
 from rich.markup import escape
 from rich.status import Status
 
+from tunegate.edges.talk import Talk
 from tunegate.ports import Progress
 
 _LOG_UPDATE_SECONDS = 30.0
 
 
-def progress(stream: TextIO | None = None) -> Terminal | PlainLog:
-    """The right kind of progress for where stderr goes."""
+class Lines(Protocol):
+    """What a log writes to."""
+
+    def write(self, text: str, /) -> object: ...
+    def flush(self) -> None: ...
+
+
+def progress(stream: TextIO | Talk | None = None) -> Terminal | PlainLog | Both:
+    """The right kind of progress for where stderr goes, and for what the command line asks."""
     target = stream if stream is not None else sys.stderr
-    return Terminal(target) if target.isatty() else PlainLog(target)
+    if not isinstance(target, Talk):
+        return _fitting(target)
+    shown = _shown(target)
+    return shown if target.log is None else Both(shown, PlainLog(target.log, update_seconds=0.0))
+
+
+def _shown(talk: Talk) -> Terminal | PlainLog:
+    if talk.is_quiet:
+        return PlainLog(io.StringIO())
+    if talk.is_verbose:
+        return PlainLog(talk.stream, update_seconds=0.0)
+    return _fitting(talk.stream)
+
+
+def _fitting(stream: TextIO) -> Terminal | PlainLog:
+    return Terminal(stream) if stream.isatty() else PlainLog(stream)
 
 
 class Terminal:
@@ -63,16 +87,22 @@ class PlainLog:
     """One line per step with the seconds since the start; updates are thinned out, so that a long
     step shows life and does not fill the log."""
 
-    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        stream: Lines,
+        clock: Callable[[], float] = time.monotonic,
+        update_seconds: float = _LOG_UPDATE_SECONDS,
+    ) -> None:
         self._stream = stream
         self._clock = clock
+        self._update_seconds = update_seconds
         self._started = self._shown = clock()
 
     def step(self, text: str) -> None:
         self._line(text)
 
     def update(self, text: str) -> None:
-        if self._clock() - self._shown >= _LOG_UPDATE_SECONDS:
+        if self._clock() - self._shown >= self._update_seconds:
             self._line(f"  {text}")
 
     def warn(self, text: str) -> None:
@@ -87,4 +117,27 @@ class PlainLog:
         self._stream.flush()
 
 
-_: tuple[type[Progress], ...] = (Terminal, PlainLog)
+class Both:
+    """What is shown, and what the log file keeps."""
+
+    def __init__(self, shown: Terminal | PlainLog, kept: PlainLog) -> None:
+        self._parts = (shown, kept)
+
+    def step(self, text: str) -> None:
+        for part in self._parts:
+            part.step(text)
+
+    def update(self, text: str) -> None:
+        for part in self._parts:
+            part.update(text)
+
+    def warn(self, text: str) -> None:
+        for part in self._parts:
+            part.warn(text)
+
+    def close(self) -> None:
+        for part in self._parts:
+            part.close()
+
+
+_: tuple[type[Progress], ...] = (Terminal, PlainLog, Both)

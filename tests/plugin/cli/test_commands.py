@@ -91,7 +91,11 @@ def test_what_an_option_leaves_out_is_what_the_settings_leave_out() -> None:
         if not any(field.is_required for field in fields_of(command.options)):
             assert command.options().settings == Settings()
     kinds = (Settings, Overrides, Options)
-    known = {name for kind in kinds for name in kind.__struct_fields__} | {"verbose"}
+    known = {name for kind in kinds for name in kind.__struct_fields__} | {
+        "quiet",
+        "verbose",
+        "log_file",
+    }
     for command in COMMANDS.values():
         shared = {field.name for field in fields_of(command.options) if field.title}
         assert shared <= known

@@ -85,3 +85,53 @@ def test_detect_says_what_changed_in_words_and_in_json(
     assert cli.main([*line, "--json"]) == 0
     assert '"kind": "added"' in capsys.readouterr().out
     assert (tmp_path / "out" / "changes.json").exists()
+
+
+def test_quiet_leaves_the_product_and_errors(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace = Workspace(tmp_path / "w")
+    line = ["detect", "-q", "--repository", str(workspace.root), "--out", str(tmp_path / "out")]
+    assert cli.main([*line, "--json"]) == 0
+    shown = capsys.readouterr()
+    assert '"kind": "added"' in shown.out
+    assert shown.err == ""
+    assert cli.main([*line, "--base", "nowhere"]) == 2
+    assert capsys.readouterr().err.startswith("tunegate: error: ")
+
+
+def test_the_log_file_tells_the_command_the_error_and_its_traceback(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_TOKEN", "hunter2-hunter2")
+    log = tmp_path / "log"
+    line = ["detect", "--repository", str(tmp_path / "hunter2-hunter2"), "--log-file", str(log)]
+    assert cli.main(line) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    text = log.read_text()
+    assert "detect --repository" in text
+    assert "Traceback" in text
+    assert "tunegate: error: " in text
+    assert text.endswith("exit code 2\n")
+    assert "hunter2" not in text
+
+
+def test_a_log_file_that_cannot_be_written_stops_the_command_before_it_begins(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace = Workspace(tmp_path / "w")
+    log = tmp_path / "nowhere" / "log"
+    out = tmp_path / "out"
+    line = ["detect", "--repository", str(workspace.root), "--out", str(out), f"--log-file={log}"]
+    assert cli.main(line) == 2
+    assert "--log-file" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_a_bug_is_reported_with_the_log_file_where_there_is_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cli, "_handler", lambda _: lambda _: 1 / 0)
+    assert cli.main(["doctor", "--log-file", str(tmp_path / "log")]) == 70
+    assert f"with the log {tmp_path / 'log'}." in capsys.readouterr().err
+    assert "ZeroDivisionError" in (tmp_path / "log").read_text()

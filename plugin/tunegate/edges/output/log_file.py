@@ -1,0 +1,82 @@
+"""`--log-file`: everything that a command says, in plain text, with the time and without secrets."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from io import FileIO
+from pathlib import Path
+
+from tunegate.edges.output.owned_directory import refuse_links
+from tunegate.errors import OutputError
+from tunegate.redaction import redacted, secrets_of
+
+_OPENED = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
+"""What moves a cursor or colours a terminal. A line is told whole, however it was drawn."""
+
+
+class LogFile:
+    """Keeps whole lines. `problem` says why the file has ended early, if it has."""
+
+    def __init__(
+        self,
+        path: Path,
+        variables: Mapping[str, str] = os.environ,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """Replaces what the file holds. Raises OutputError where it cannot be written, or is no
+        plain file of the user's own."""
+        self.path = path
+        self.problem = ""
+        self._secrets = secrets_of(variables)
+        self._now = now
+        self._begun = ""
+        self._file: FileIO | None = _opened(path)
+
+    def write(self, text: str) -> None:
+        """What is not ended by a newline waits for the rest of its line."""
+        *lines, self._begun = (self._begun + text).split("\n")
+        for line in lines:
+            self._keep(line)
+
+    def flush(self) -> None:
+        """A whole line is in the file already."""
+
+    def close(self) -> None:
+        """Nothing is written after it."""
+        if self._begun:
+            self.write("\n")
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _keep(self, line: str) -> None:
+        if self._file is None:
+            return
+        shown = redacted(_CONTROL.sub("", line), self._secrets)
+        try:
+            self._file.write(
+                f"{self._now():%Y-%m-%dT%H:%M:%SZ} {shown}\n".encode(errors="backslashreplace")
+            )
+        except OSError as error:
+            self.problem = f"--log-file: {self.path} has ended early ({error.strerror})"
+            self._file.close()
+            self._file = None
+
+
+def _opened(path: Path) -> FileIO:
+    refuse_links(path.parent)
+    try:
+        descriptor = os.open(path, _OPENED, 0o666)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise OutputError(f"--log-file: {path} is no plain file. Name another.")
+        os.ftruncate(descriptor, 0)
+    except OSError as error:
+        message = f"--log-file: {path} cannot be written ({error.strerror}). Name another file."
+        raise OutputError(message) from error
+    return FileIO(descriptor, "w")

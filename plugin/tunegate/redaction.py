@@ -1,0 +1,30 @@
+"""Text that is shown or kept, without the secrets that it may quote. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+_SECRET_NAME = re.compile(r"TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|_KEY", re.IGNORECASE)
+_MIN_SECRET = 6
+_IN_ADDRESS = re.compile(r"(?<=:/)(/?)[^/@\s]+@")
+"""A path that was made of an address has one slash."""
+_SHOWN = "***"
+
+
+def secrets_of(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """The values of all variables that are named like a secret, line by line, longest first."""
+    lines = {
+        line.strip()
+        for name, value in environment.items()
+        if _SECRET_NAME.search(name)
+        for line in (value, *value.splitlines())
+    }
+    return tuple(sorted((s for s in lines if len(s) >= _MIN_SECRET), key=len, reverse=True))
+
+
+def redacted(text: str, secrets: Sequence[str]) -> str:
+    """The text without these secrets, and without what stands before the host of an address."""
+    for secret in secrets:
+        text = text.replace(secret, _SHOWN)
+    return _IN_ADDRESS.sub(rf"\1{_SHOWN}@", text)

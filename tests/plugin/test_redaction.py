@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from tunegate.redaction import redacted, secrets_of
+
+
+def test_values_of_variables_named_like_a_secret_are_secrets() -> None:
+    variables = {
+        "MY_TOKEN": "abcdefgh",
+        "HOME": "/home/me",
+        "API_KEY": "short",
+        "x_password": "ab cd ef",
+    }
+    assert set(secrets_of(variables)) == {"abcdefgh", "ab cd ef"}
+
+
+def test_a_secret_of_several_lines_is_one_in_each_line() -> None:
+    secrets = secrets_of({"SIGNING_KEY": "first line\nsecond line\n"})
+    assert redacted("the second line is told", secrets) == "the *** is told"
+
+
+def test_the_longer_secret_goes_first() -> None:
+    secrets = secrets_of({"A_TOKEN": "abcdef", "B_TOKEN": "abcdefghi"})
+    assert redacted("abcdefghi", secrets) == "***"
+
+
+def test_what_stands_before_a_host_is_left_out() -> None:
+    assert (
+        redacted("s3://me:pass@host/x and https:/me@host", ())
+        == "s3://***@host/x and https:/***@host"
+    )
