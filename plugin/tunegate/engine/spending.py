@@ -13,14 +13,14 @@ class BudgetMeter:
     """The seconds count from here on."""
 
     def __init__(self, budget: Budget, clock: Clock) -> None:
-        self._budget, self._clock = budget, clock
+        self.budget, self.clock = budget, clock
         self._started = clock.monotonic()
 
     @property
     def seconds_left(self) -> float | None:
         """The seconds that are left, negative when they are over; None where nothing limits
         them."""
-        return None if self._budget.seconds is None else self._budget.seconds - self._spent()
+        return None if self.budget.seconds is None else self.budget.seconds - self._spent()
 
     def is_out(self, reserve: float = 0.0) -> bool:
         """Whether no more than the `reserve` is left."""
@@ -29,7 +29,7 @@ class BudgetMeter:
 
     def trials_left(self, used: int) -> int | None:
         """The trials that are left, or None where nothing limits them."""
-        return None if self._budget.trials is None else max(0, self._budget.trials - used)
+        return None if self.budget.trials is None else max(0, self.budget.trials - used)
 
     def left(self, used: int, reserve: float) -> RemainingBudget:
         """What is left for the next batch, after `used` trials."""
@@ -42,9 +42,9 @@ class BudgetMeter:
 
     def confirmation_seconds(self, tasks: int) -> float:
         """What is kept to measure the winners of so many tasks again."""
-        if self._budget.seconds is None:
+        if self.budget.seconds is None:
             return 0.0
-        return min(_CONFIRM_SHARE * self._budget.seconds, 2.0 + _CONFIRM_SECONDS_PER_TASK * tasks)
+        return min(_CONFIRM_SHARE * self.budget.seconds, 2.0 + _CONFIRM_SECONDS_PER_TASK * tasks)
 
     def _spent(self) -> float:
-        return self._clock.monotonic() - self._started
+        return self.clock.monotonic() - self._started

@@ -18,6 +18,7 @@ from tunegate.edges.run_seed import derived
 from tunegate.engine.programs import Programs
 from tunegate.engine.protocol import ModelFile, OpenModels
 from tunegate.engine.record_origin import RecordOrigin
+from tunegate.engine.spending import BudgetMeter
 from tunegate.engine.task_history import TaskHistory
 from tunegate.engine.tuning_run import TuningRun
 from tunegate.engine.workers.executor import Executor, LocalExecutor
@@ -104,11 +105,10 @@ class EngineTuner:
             run = TuningRun(
                 request,
                 histories,
-                shard.budget,
-                self._clock,
-                publish,
-                executor,
-                self._seed,
+                spending=BudgetMeter(shard.budget, self._clock),
+                publish=publish,
+                executor=executor,
+                seed=self._seed,
                 searcher=self._programs.searcher,
             )
             try:

@@ -13,7 +13,6 @@ from pathlib import Path
 import msgspec
 
 from tunegate.artifacts.outcomes import Stopped, TaskOutcome
-from tunegate.artifacts.plans import Budget
 from tunegate.edges.machine.cores import default_threads
 from tunegate.engine.batches import Batch, OpenBatches
 from tunegate.engine.measuring import Measuring
@@ -32,7 +31,7 @@ from tunegate.engine.task_history import TaskHistory
 from tunegate.engine.workers.executor import Executor
 from tunegate.engine.workers.spawning import WORKERS_LOG
 from tunegate.errors import EnvironmentUnfitError
-from tunegate.ports import Clock, Publish
+from tunegate.ports import Publish
 from tunegate.tuning.estimate import end_to_end_ms
 from tunegate.tuning.next_task import TaskState, choose, policy_for
 from tunegate.tuning.objective import is_reached, model_ms
@@ -54,17 +53,15 @@ class TuningRun:
         self,
         request: OpenModels,
         histories: Sequence[TaskHistory],
-        budget: Budget,
-        clock: Clock,
+        *,
+        spending: BudgetMeter,
         publish: Publish,
         executor: Executor,
         seed: int,
-        *,
         searcher: str,
     ) -> None:
         """Candidates are run on inputs of `seed`."""
-        self._request, self._budget, self._clock, self._publish = request, budget, clock, publish
-        self._spending = BudgetMeter(budget, clock)
+        self._request, self._publish, self._spending = request, publish, spending
         self._executor = executor
         self._directory = Path(request.directory)
         self._histories = [history for history in histories if not history.before.is_served]
@@ -79,7 +76,7 @@ class TuningRun:
         self._look_ahead = max(_LOOK_AHEAD, workers // _LOOK_AHEAD)
         self._policy = msgspec.structs.replace(
             policy_for(workers, len(workloads)),
-            min_gain_percent_per_minute=budget.min_gain_percent_per_minute,
+            min_gain_percent_per_minute=spending.budget.min_gain_percent_per_minute,
         )
         self._parallelism = Parallelism(self._pool.slots)
         self._measuring = Measuring(self._batches, self._directory, self._parallelism, seed)
@@ -129,7 +126,7 @@ class TuningRun:
     def _is_fast_enough(self) -> bool:
         """Whether every model meets its target. It is False before what matters has been measured:
         an expected time is no reason to stop."""
-        if not self._budget.target_ms:
+        if not self._spending.budget.target_ms:
             return False
         states = [history.state() for history in self._histories]
         expected_ms = sum(state.model_ms for state in states if state.best_ms is None)
@@ -137,12 +134,12 @@ class TuningRun:
             return False
         timed = [(history.task, history.now_ms) for history in self._histories]
         timed += [(history.task, history.now_ms) for history in self._served]
-        return is_reached(model_ms(timed), self._budget.target_ms)
+        return is_reached(model_ms(timed), self._spending.budget.target_ms)
 
     def _give_up_waiting(self) -> Iterator[TaskOutcome]:
         """What was searched ahead must not eat the time that is kept for the last steps."""
         for request in self._pool.drop_waiting():
-            batch = self._measuring.give_up(request, int(self._clock.time()))
+            batch = self._measuring.give_up(request, int(self._spending.clock.time()))
             if batch is not None:
                 yield self._finish_batch(batch)
 
@@ -211,7 +208,7 @@ class TuningRun:
     def _take_results(self) -> Iterator[TaskOutcome]:
         for request, measured in self._collected():
             self._watch_for_a_broken_machine(measured)
-            again, batch = self._measuring.take(request, measured, int(self._clock.time()))
+            again, batch = self._measuring.take(request, measured, int(self._spending.clock.time()))
             self._pool.add(again)
             if batch is not None:
                 yield self._finish_batch(batch)
@@ -258,7 +255,7 @@ class TuningRun:
         for again in (TaskHistory.contenders, TaskHistory.rivals):
             requests = self._measuring.careful_in_turn([(x, again(x)) for x in by_share])
             for history, candidate, measured in self._measured_in_turn(requests):
-                now = int(self._clock.time())
+                now = int(self._spending.clock.time())
                 record = history.confirm(candidate, measured, now)
                 records[candidate.workload, candidate.number] = record
         if records:

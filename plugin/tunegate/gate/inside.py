@@ -42,7 +42,7 @@ def inside(
     known = [x for x in launches if _has_times(x.base_times) and _has_times(x.head_times)]
     if len(known) < 2:  # noqa: PLR2004 -- a spread needs two
         return ()
-    found = [_tail(what, share, known, margin, analyses, cells) for what, share in _TAILS]
+    found = [_tail(tail, known, margin, analyses, cells) for tail in _TAILS]
     if any(launch.mean_effect is None for launch in known):
         return tuple(found)
     return (_mean(known, margin, analyses, cells), *found)
@@ -68,13 +68,13 @@ def _mean(launches: Sequence[Launch], margin: float, analyses: int, cells: int) 
 
 
 def _tail(
-    what: Literal["p90", "p99"],
-    share: float,
+    tail: tuple[Literal["p90", "p99"], float],
     launches: Sequence[Launch],
     margin: float,
     analyses: int,
     cells: int,
 ) -> Inside:
+    what, share = tail
     sides = [(_times(x.base_times), _times(x.head_times)) for x in launches]
     effects = [math.log(quantile_ms(h, share) / quantile_ms(b, share)) for b, h in sides]
     found = bounds(effects, analyses=analyses, cells=cells, fail_error=TAIL_FAIL_ERROR)

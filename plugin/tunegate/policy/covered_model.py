@@ -67,7 +67,7 @@ def _shapes(
         written(old),
         written(model.new.inputs),
         "changed",
-        "once merged" if fits else "now",
+        counts="once merged" if fits else "now",
     )
     return (old if fits else model.new.inputs), [changed]
 
@@ -77,7 +77,9 @@ def _objective(model: CoveredModel) -> tuple[ObjectiveConfig | None, list[Policy
     if model.new is None or old == new:
         return old, []
     if old is None:
-        return new, [_change(model, "objective", "not set", written(new), "tightened", "now")]
+        return new, [
+            _change(model, "objective", "not set", written(new), "tightened", counts="now")
+        ]
     if new is None:
         return old, [_change(model, "objective", written(old), "not set", "loosened")]
     found = section_changes(old, new, OBJECTIVE, "models[].objective", model=model.path)
@@ -97,7 +99,9 @@ def _targets(
     if lost:
         changes.append(_change(model, "targets", written(old), written(new), "loosened"))
     elif gained:
-        changes.append(_change(model, "targets", written(old), written(new), "tightened", "now"))
+        changes.append(
+            _change(model, "targets", written(old), written(new), "tightened", counts="now")
+        )
     return all_of_them, changes
 
 
@@ -107,6 +111,7 @@ def _change(
     old: str,
     new: str,
     effect: Effect,
+    *,
     counts: Literal["now", "once merged"] = "once merged",
 ) -> PolicyChange:
     return PolicyChange(

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from tunegate.artifacts.policy_changes import PolicyChange
+from tunegate.artifacts.policy_changes import Effect, PolicyChange
 from tunegate.policy.rules import Rules
 from tunegate.policy.written import written
 
@@ -30,26 +30,26 @@ def section_changes(
     for field in msgspec.structs.fields(base):
         old, new = getattr(base, field.name), getattr(head, field.name)
         if old != new:
-            yield _difference(field.name, old, new, rules, f"{section}.{field.encode_name}", place)
+            key = f"{section}.{field.encode_name}"
+            effect = _effect(field.name, old, new, rules)
+            yield PolicyChange(
+                key=key,
+                old=written(old),
+                new=written(new),
+                effect=effect,
+                counts="now" if effect == "tightened" else "once merged",
+                **place,
+            )
 
 
-def _difference(
-    name: str, old: object, new: object, rules: Rules, key: str, place: dict[str, str]
-) -> PolicyChange:
+def _effect(name: str, old: object, new: object, rules: Rules) -> Effect:
     weight = rules.ordered.get(name)
     if weight is not None:
         is_stricter = weight(new) > weight(old)
     else:
         is_stricter = name in rules.filled and old is None
     has_order = weight is not None or (name in rules.filled and new is None)
-    return PolicyChange(
-        key=key,
-        old=written(old),
-        new=written(new),
-        effect="tightened" if is_stricter else "loosened" if has_order else "changed",
-        counts="now" if is_stricter else "once merged",
-        **place,
-    )
+    return "tightened" if is_stricter else "loosened" if has_order else "changed"
 
 
 def _counting(name: str, base: _Section, head: _Section, rules: Rules) -> object:

@@ -84,10 +84,10 @@ def _change(
         if what := _no_file(new):
             return _unreadable(path, before, config, what)
         change, reason = _compare(old, new, problem)
-        return _modified(path, change, old, new, targets, reason)
+        return _modified(change, old, new, targets, reason)
     if needs_of(config, path) != needs_of(old_config, before.path):
         reason = "its inputs or targets changed in the configuration"
-        return _modified(path, "config", old, new, targets, reason)
+        return _modified("config", old, new, targets, reason)
     return None if before.path == path else _renamed(before, old, new, targets)
 
 
@@ -155,7 +155,6 @@ def _compare(old: ModelVersion, new: ModelVersion, problem: str) -> tuple[Change
 
 
 def _modified(
-    path: ModelPath,
     change: Change,
     base: ModelVersion,
     head: ModelVersion,
@@ -163,7 +162,7 @@ def _modified(
     reason: str,
 ) -> ModelChange:
     return ModelChange(
-        path=path,
+        path=head.path,
         kind="modified",
         change=change,
         base=base,

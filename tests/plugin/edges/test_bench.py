@@ -19,6 +19,7 @@ from tunegate.edges.bench.devices import Devices
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.bench.messages import Start
 from tunegate.edges.bench.pair_bench import PairBench, block_size
+from tunegate.edges.bench.sides import Sides
 from tunegate.edges.models.light_models import seeded_light
 from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.edges.processes import memory_limit
@@ -186,7 +187,7 @@ def test_nothing_around_a_process_tells_the_head_from_the_base(
     """The memory that is free at its start does not tell them apart either."""
     free = iter(range(64 << 30, 0, -(1 << 30)))
     monkeypatch.setattr(memory_limit, "available_bytes", lambda: next(free))
-    bench = PairBench(small, small, tmp_path, 1, Devices(None))
+    bench = PairBench(Sides(small, small), tmp_path, 1, Devices(None))
     with ExitStack() as stack:
         sides = [bench._process(stack, start, {}) for start in bench._starts(7)]
         assert all(side.start() > 0 for side in sides)
@@ -198,7 +199,7 @@ def test_nothing_around_a_process_tells_the_head_from_the_base(
 
 
 def both(artifact: Path) -> tuple[Start, Start]:
-    return PairBench(artifact, artifact, Path(), 1, Devices(None))._starts(7)
+    return PairBench(Sides(artifact, artifact), Path(), 1, Devices(None))._starts(7)
 
 
 def test_both_sides_of_a_launch_are_asked_the_same(small: Path) -> None:

@@ -3,48 +3,52 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from tunegate.artifacts.changes import Side
 from tunegate.artifacts.gpus import GpuState
 from tunegate.artifacts.measurements import Clocks
+from tunegate.edges.bench.sides import Sides
 from tunegate.gate.clocks import clocks_of, kept_pairs
 
 
 class Blocks:
-    """Side 0 is the base, side 1 the head; block number n of both is pair n."""
+    """Block number n of both sides is pair n."""
 
     def __init__(self) -> None:
-        self._times: tuple[list[Sequence[float]], list[Sequence[float]]] = ([], [])
-        self._states: tuple[list[GpuState], list[GpuState]] = ([], [])
+        self._times: Sides[list[Sequence[float]]] = Sides([], [])
+        self._states: Sides[list[GpuState]] = Sides([], [])
 
-    def add(self, side: int, times_ms: Sequence[float], state: GpuState | None) -> None:
-        self._times[side].append(times_ms)
-        self._states[side].append(state or GpuState())
+    def add(self, side: Side, times_ms: Sequence[float], state: GpuState | None) -> None:
+        self._times.of(side).append(times_ms)
+        self._states.of(side).append(state or GpuState())
 
     @property
     def pairs(self) -> int:
         """All that were made."""
-        return len(self._times[1])
+        return len(self._times.head)
 
-    def times(self, side: int) -> list[float]:
+    def times(self, side: Side) -> list[float]:
         """Of every inference of the pairs that count."""
         return [ms for block in self._counted(side) for ms in block]
 
-    def counted_medians(self) -> tuple[list[float], list[float]]:
+    def counted_medians(self) -> Sides[list[float]]:
         """Of each block."""
-        base, head = ([statistics.median(block) for block in self._counted(n)] for n in (0, 1))
-        return base, head
+        return self._of_each_block(statistics.median)
 
-    def counted_means(self) -> tuple[list[float], list[float]]:
+    def counted_means(self) -> Sides[list[float]]:
         """Of each block."""
-        base, head = ([statistics.fmean(block) for block in self._counted(n)] for n in (0, 1))
-        return base, head
+        return self._of_each_block(statistics.fmean)
 
     def clocks(self) -> Clocks | None:
         return clocks_of(*self._states)
 
-    def _counted(self, side: int) -> list[Sequence[float]]:
+    def _of_each_block(self, found: Callable[[Sequence[float]], float]) -> Sides[list[float]]:
+        counted = Sides(self._counted("base"), self._counted("head"))
+        return counted.each(lambda blocks: [found(block) for block in blocks])
+
+    def _counted(self, side: Side) -> list[Sequence[float]]:
         """All of them where none counts: then the launch does not, and what it took is told."""
         kept = kept_pairs(*self._states)
-        every = self._times[side]
+        every = self._times.of(side)
         return [block for block, keep in zip(every, kept, strict=True) if keep] or every

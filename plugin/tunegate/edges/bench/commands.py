@@ -10,8 +10,10 @@ import time
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 
+from tunegate.artifacts.changes import SIDES
 from tunegate.artifacts.measurements import Histogram, Launch
 from tunegate.edges.bench.command_output import output_of
+from tunegate.edges.bench.sides import Sides
 from tunegate.errors import MeasurementError
 from tunegate.gate.histogram import histogram
 from tunegate.ports import Bench, Benchmarker, ProbeThresholds, Shapes
@@ -34,7 +36,7 @@ class Commands:
         if slowdown_percent:
             message = f"`{self._lines[head]}`: a command cannot be made slower"
             raise MeasurementError(message)
-        return CommandPair((self._lines[base], self._lines[head]), self._chance)
+        return CommandPair(Sides(self._lines[base], self._lines[head]), self._chance)
 
     def single_ms(self, artifact: Path) -> float:
         return statistics.median(latencies_ms(self._lines[artifact]))
@@ -57,16 +59,16 @@ class CommandPair:
 
     within_spread = start_seconds = pair_seconds = 0.0
 
-    def __init__(self, lines: tuple[str, str], chance: random.Random) -> None:
+    def __init__(self, lines: Sides[str], chance: random.Random) -> None:
         self._lines, self._chance = lines, chance
 
     def launch(self, pairs: int) -> Launch:
         """`pairs` is ignored."""
         started = time.monotonic()
-        order = [0, 1]
+        order = list(SIDES)
         self._chance.shuffle(order)
-        times = {side: latencies_ms(self._lines[side]) for side in order}
-        return _launched(times[0], times[1], started)
+        times = {side: latencies_ms(self._lines.of(side)) for side in order}
+        return _launched(times["base"], times["head"], started)
 
     def probes(self, count: int, far: ProbeThresholds) -> Generator[Launch]:
         """Every few starts of the head are held against one of the base. A command cannot be looked at
@@ -75,8 +77,8 @@ class CommandPair:
         for number in range(count):
             started = time.monotonic()
             if number % _PROBES_OF_BASE == 0:
-                base = latencies_ms(self._lines[0])
-            yield _launched(base, latencies_ms(self._lines[1]), started)
+                base = latencies_ms(self._lines.base)
+            yield _launched(base, latencies_ms(self._lines.head), started)
 
 
 def _launched(base: Sequence[float], head: Sequence[float], started: float) -> Launch:

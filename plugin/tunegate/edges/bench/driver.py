@@ -13,6 +13,7 @@ from tunegate.config import TargetConfig
 from tunegate.edges.bench.devices import Devices
 from tunegate.edges.bench.pair_bench import PairBench, block_size
 from tunegate.edges.bench.process import MAX_SECONDS, Limits, Process, start_of
+from tunegate.edges.bench.sides import Sides
 from tunegate.edges.run_seed import derived
 from tunegate.errors import MeasurementError
 from tunegate.gate.histogram import histogram
@@ -50,7 +51,14 @@ class FreshProcesses:
         self._pairs += 1
         seed = derived(self._seed, "pair", self._pairs)
         limits = Limits(self._limits.seconds, processes=2)
-        return PairBench(base, head, self._scratch, seed, self._devices, slowdown_percent, limits)
+        return PairBench(
+            Sides(base, head),
+            self._scratch,
+            seed,
+            self._devices,
+            slowdown_percent=slowdown_percent,
+            limits=limits,
+        )
 
     def single_ms(self, artifact: Path) -> float:
         with self._process(artifact) as process:

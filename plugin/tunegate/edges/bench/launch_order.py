@@ -5,15 +5,17 @@ from __future__ import annotations
 import random
 from typing import NamedTuple
 
+from tunegate.artifacts.changes import SIDES, Side
+from tunegate.edges.bench.sides import other
 from tunegate.edges.run_seed import derived
 
 
 class LaunchOrder(NamedTuple):
-    """Side 0 is the base, side 1 the head. `inputs` is the seed of the inputs of both."""
+    """`processes` start, and pairs of `blocks` begin, in this order. `inputs` is the seed of the inputs of both."""
 
     inputs: int
-    processes: tuple[int, int]
-    blocks: tuple[int, ...]
+    processes: tuple[Side, Side]
+    blocks: tuple[Side, ...]
 
 
 def launch_order(seed: int, launch: int, pairs: int) -> LaunchOrder:
@@ -21,8 +23,8 @@ def launch_order(seed: int, launch: int, pairs: int) -> LaunchOrder:
     from a random start."""
     own = derived(seed, "launch", launch)
     chance = random.Random(derived(own, "order"))  # noqa: S311 -- nobody can guess the seed
-    first = chance.randrange(2)
-    begins: list[int] = []
+    first = SIDES[chance.randrange(2)]
+    begins: list[Side] = []
     for pair in range(pairs):
-        begins.append(1 - begins[-1] if pair % 2 else chance.randrange(2))
-    return LaunchOrder(derived(own, "inputs"), (first, 1 - first), tuple(begins))
+        begins.append(other(begins[-1]) if pair % 2 else SIDES[chance.randrange(2)])
+    return LaunchOrder(derived(own, "inputs"), (first, other(first)), tuple(begins))

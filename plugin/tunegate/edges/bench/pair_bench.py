@@ -9,12 +9,14 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from tunegate.artifacts.changes import Side
 from tunegate.artifacts.measurements import Launch
 from tunegate.edges.bench.blocks import Blocks
 from tunegate.edges.bench.devices import Devices, LeasedDevice
 from tunegate.edges.bench.launch_order import LaunchOrder, launch_order
 from tunegate.edges.bench.messages import Start
 from tunegate.edges.bench.process import WARM_UP_SECONDS, Limits, Process, memory_of, start_of
+from tunegate.edges.bench.sides import Sides, other
 from tunegate.edges.nvidia.state import StateReader
 from tunegate.gate.effect import launch_effect, launch_noise, within_spread
 from tunegate.gate.histogram import histogram
@@ -35,18 +37,18 @@ class PairBench:
 
     def __init__(
         self,
-        base: Path,
-        head: Path,
+        artifacts: Sides[Path],
         scratch: Path,
         seed: int,
         devices: Devices,
+        *,
         slowdown_percent: float = 0.0,
         limits: Limits = _LIMITS,
     ) -> None:
         self._limits = limits
-        self._slowdowns = (0.0, slowdown_percent)
+        self._slowdowns = Sides(0.0, slowdown_percent)
         self._scratch, self._seed = scratch, seed
-        self._devices, self._artifacts = devices, (base, head)
+        self._devices, self._artifacts = devices, artifacts
         self._launches = 0
         self._inferences: int | None = None
         self._most_probed = _USUAL_INFERENCES
@@ -65,7 +67,7 @@ class PairBench:
         MeasurementError."""
         for first in range(0, count, _PROBES_OF_BASE):
             with self._devices.of(*self._artifacts) as device, ExitStack() as stack:
-                start = self._starts(self._seed, _SHORT_WARM_UP_SECONDS)[0]
+                start = self._starts(self._seed, _SHORT_WARM_UP_SECONDS).base
                 base = self._process(stack, start, device.variables)
                 for _ in range(first, min(count, first + _PROBES_OF_BASE)):
                     yield self._probe(base, device, far)
@@ -78,16 +80,16 @@ class PairBench:
         starts = self._starts(order.inputs, _SHORT_WARM_UP_SECONDS)
         begins = iter(order.blocks)
         with ExitStack() as stack:
-            head = self._process(stack, starts[1], device.variables)
+            head = self._process(stack, starts.head, device.variables)
             head.start()
-            base.start(starts[0])
-            taken = Blocks()
+            base.start(starts.base)
+            sides, taken = Sides(base, head), Blocks()
             for pairs in _PROBE_PAIRS:
                 some = tuple(itertools.islice(begins, pairs))
-                self._add_blocks(taken, (base, head), some, self._probe_size(), device.look)
+                self._add_blocks(taken, sides, some, self._probe_size(), device.look)
                 if not _is_far(taken, far):
                     break
-            return _summed(taken, (base, head), started)
+            return _summed(taken, sides, started)
 
     def _launch(self, pairs: int, device: LeasedDevice) -> Launch:
         started = time.monotonic()
@@ -103,40 +105,40 @@ class PairBench:
         self.within_spread = within_spread(*taken.counted_medians())
         return _summed(taken, processes, started)
 
-    def _starts(self, seed: int, warm_up_seconds: float = WARM_UP_SECONDS) -> tuple[Start, Start]:
+    def _starts(self, seed: int, warm_up_seconds: float = WARM_UP_SECONDS) -> Sides[Start]:
         base, head = (
             start_of(artifact, seed, slowdown, warm_up_seconds)
             for artifact, slowdown in zip(self._artifacts, self._slowdowns, strict=True)
         )
-        return base, head
+        return Sides(base, head)
 
     def _add_blocks(
         self,
         taken: Blocks,
-        processes: Sequence[Process],
-        begins: Sequence[int],
+        processes: Sides[Process],
+        begins: Sequence[Side],
         inferences: int,
         look: StateReader,
     ) -> None:
         """The device is looked at between blocks only: asking it while it works disturbs it."""
         for first in begins:
-            for side in (first, 1 - first):
-                times = processes[side].block_ms(inferences)
+            for side in (first, other(first)):
+                times = processes.of(side).block_ms(inferences)
                 taken.add(side, times, look())
 
     def _started(
         self, stack: ExitStack, order: LaunchOrder, variables: Mapping[str, str]
-    ) -> list[Process]:
+    ) -> Sides[Process]:
         starts = self._starts(order.inputs)
         processes = {
-            side: self._process(stack, starts[side], variables) for side in order.processes
+            side: self._process(stack, starts.of(side), variables) for side in order.processes
         }
         milliseconds = {side: processes[side].start() for side in order.processes}
         if self._inferences is None:
             faster, slower = min(milliseconds.values()), max(milliseconds.values())
             self._inferences = block_size(faster, slower)
             self._most_probed = max(_FEWEST, round(_MIN_BLOCK_MS / max(slower, 1e-4)))
-        return [processes[0], processes[1]]
+        return Sides(processes["base"], processes["head"])
 
     def _process(self, stack: ExitStack, start: Start, variables: Mapping[str, str]) -> Process:
         if self._limits.memory is None:
@@ -168,9 +170,9 @@ def _is_far(taken: Blocks, far: ProbeThresholds) -> bool:
     return by_median >= far.by_median or launch_effect(*taken.counted_means()) >= far.by_mean
 
 
-def _summed(taken: Blocks, processes: Sequence[Process], started: float) -> Launch:
+def _summed(taken: Blocks, processes: Sides[Process], started: float) -> Launch:
     medians = taken.counted_medians()
-    base_times, head_times = taken.times(0), taken.times(1)
+    base_times, head_times = taken.times("base"), taken.times("head")
     return Launch(
         effect=launch_effect(*medians),
         base_ms=statistics.median(base_times),
@@ -181,9 +183,9 @@ def _summed(taken: Blocks, processes: Sequence[Process], started: float) -> Laun
         mean_effect=launch_effect(*taken.counted_means()),
         base_times=histogram(base_times),
         head_times=histogram(head_times),
-        base_peak_bytes=processes[0].peak_bytes,
-        head_peak_bytes=processes[1].peak_bytes,
-        base_workspace_bytes=processes[0].workspace_bytes,
-        head_workspace_bytes=processes[1].workspace_bytes,
+        base_peak_bytes=processes.base.peak_bytes,
+        head_peak_bytes=processes.head.peak_bytes,
+        base_workspace_bytes=processes.base.workspace_bytes,
+        head_workspace_bytes=processes.head.workspace_bytes,
         clocks=taken.clocks(),
     )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from tunegate.edges.bench.launch_order import launch_order
+from tunegate.edges.bench.sides import other
 
 PAIRS = 12
 
@@ -18,14 +19,14 @@ def test_pairs_are_quartets_from_a_random_start() -> None:
     orders = [launch_order(seed, 1, PAIRS).blocks for seed in range(50)]
     for blocks in orders:
         assert len(blocks) == PAIRS
-        assert all(blocks[n] == 1 - blocks[n - 1] for n in range(1, PAIRS, 2))
+        assert all(blocks[n] == other(blocks[n - 1]) for n in range(1, PAIRS, 2))
     assert len(set(orders)) > 30
 
 
 def test_either_side_starts_first_in_half_of_the_launches() -> None:
     processes = [launch_order(1, n, PAIRS).processes for n in range(400)]
-    assert {tuple(sorted(each)) for each in processes} == {(0, 1)}
-    assert 160 < sum(each[0] for each in processes) < 240
+    assert {tuple(sorted(each)) for each in processes} == {("base", "head")}
+    assert 160 < sum(each[0] == "head" for each in processes) < 240
 
 
 def test_a_launch_of_more_pairs_has_the_same_inputs() -> None:

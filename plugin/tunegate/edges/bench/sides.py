@@ -1,0 +1,29 @@
+"""What base and head of a launch have, one each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, NamedTuple, TypeVar
+
+from tunegate.artifacts.changes import Side
+
+T = TypeVar("T")
+Made = TypeVar("Made")
+
+
+class Sides(NamedTuple, Generic[T]):
+    base: T
+    head: T
+
+    def of(self, side: Side) -> T:
+        """What this side has."""
+        return self.base if side == "base" else self.head
+
+    def each(self, made: Callable[[T], Made]) -> Sides[Made]:
+        """What is made of either side."""
+        return Sides(made(self.base), made(self.head))
+
+
+def other(side: Side) -> Side:
+    """The side that a pair of blocks goes on with."""
+    return "head" if side == "base" else "base"
