@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -90,24 +91,30 @@ def test_claims_faster_than_any_hardware_are_refused(tmp_path: Path) -> None:
     assert cache.claims([(make_key(), make_shape())], {make_key(): 11}) == {}
 
 
-class SlowZone(MemoryStore):
-    """Whatever is asked of the own zone takes longer than a look-up may."""
+class HangingStore(MemoryStore):
+    """Whatever it is asked for below a prefix hangs until the test lets it go."""
+
+    def __init__(self, prefix: str) -> None:
+        super().__init__()
+        self.prefix = prefix
+        self.is_let_go = threading.Event()
 
     def names(self, prefix: str) -> Sequence[str]:
-        if OWN in prefix:
-            time.sleep(2)
+        if self.prefix in prefix:
+            self.is_let_go.wait(120)
         return super().names(prefix)
 
 
 def test_who_fills_the_own_zone_keeps_nobody_from_what_is_believed(tmp_path: Path) -> None:
-    store = SlowZone()
+    store = HangingStore(OWN)
     cache_over(store, tmp_path).publish([make_record()])
-    cache = cache_over(store, tmp_path, zone=OWN, lookup_seconds=0.5)
+    cache = cache_over(store, tmp_path, zone=OWN, lookup_seconds=3.0)
     started = time.monotonic()
     assert answer(cache) == ExactHit((make_record(),))
     assert answer(cache, "new", (1, 2, 3)) == Miss("absent")
     assert claim(cache) is None
-    assert time.monotonic() - started < 1.5
+    assert time.monotonic() - started < 60  # the zone hangs all the while
+    store.is_let_go.set()
 
 
 def test_corrupt_objects_of_the_own_zone_are_no_reason_for_a_miss(tmp_path: Path) -> None:
@@ -121,15 +128,11 @@ def test_corrupt_objects_of_the_own_zone_are_no_reason_for_a_miss(tmp_path: Path
     assert answer(cache) == Miss("absent")
 
 
-class SlowStore(MemoryStore):
-    def names(self, prefix: str) -> Sequence[str]:
-        time.sleep(5)
-        return super().names(prefix)
-
-
 def test_both_questions_share_the_time_of_one_look_up(tmp_path: Path) -> None:
-    cache = cache_over(SlowStore(), tmp_path, zone=OWN, lookup_seconds=1.0)
-    started = time.monotonic()
+    store = HangingStore("")
+    cache = cache_over(store, tmp_path, zone=OWN, lookup_seconds=3.0)
     assert answer(cache) == Miss("store-unavailable")
+    used_up = time.monotonic()
     assert claim(cache) is None
-    assert time.monotonic() - started < 1.8
+    assert time.monotonic() - used_up < 2.0
+    store.is_let_go.set()

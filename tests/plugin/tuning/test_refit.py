@@ -69,9 +69,9 @@ def test_no_other_factorization_is_nearer(extent: int, source: tuple[int, ...]) 
 
 
 def test_an_extent_with_many_divisors_takes_no_noticeable_time() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     assert math.prod(nearest_factors(98_280, (3, 7, 5, 11, 13), 64)) == 98_280
-    assert time.perf_counter() - started < 2.0
+    assert time.process_time() - started < 2.0
 
 
 TEMPLATE = (
