@@ -6,13 +6,17 @@ STAMP := $(VENV)/.installed-$(shell cat requirements/*.lock pyproject.toml | cks
 
 FUZZ_MINUTES ?= 10
 
-.PHONY: demo test fuzz check docs lock format clean
+.PHONY: demo test programs fuzz check docs lock format clean
 
 demo: $(STAMP)
 	$(BIN)/tunegate demo
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
+
+# Browser, Ceph and whatever else some tests need; without them these are skipped.
+programs:
+	.ci/programs
 
 # Property tests with new seeds, again and again until the minutes are over or one fails.
 fuzz: $(STAMP)

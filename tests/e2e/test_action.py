@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.programs import require
 from tests.support.small_onnx import conv_model, save
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,8 +35,7 @@ budget:
 @pytest.fixture(scope="session")
 def node_modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """GitHub's expression evaluator from the npm registry, exactly as the lock file has it."""
-    if shutil.which("npm") is None:
-        pytest.skip("npm is not installed: the action cannot be run through GitHub's evaluator")
+    require("npm")
     directory = tmp_path_factory.mktemp("node")
     for name in ("package.json", "package-lock.json", "composite_runner.mjs"):
         shutil.copy(E2E / name, directory)

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.cache.stores.store_contract import MaintainedStoreContract
-from tests.support.ceph import ceph_gateway, missing_programs
+from tests.support.ceph import PROGRAMS, ceph_gateway
 from tests.support.moto_server import BUCKET
+from tests.support.programs import require
 from tests.support.two_runs import KNOWN, NEW, Place
 from tunegate_cache.format.records import ExactHit
 from tunegate_cache.protocol.tuning_cache import Seconds
@@ -22,9 +23,7 @@ _prefixes = itertools.count()
 
 @pytest.fixture(scope="module")
 def ceph_url() -> Iterator[str]:
-    missing = missing_programs()
-    if missing:
-        pytest.skip(f"not installed: {', '.join(missing)}")
+    require(*PROGRAMS)
     with ceph_gateway() as url:
         yield url
 

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
+
+from tests.support.programs import MissingProgramsError
 
 SWITCHES = (
     "--headless=new",
@@ -35,7 +36,7 @@ def browser(profile: Path) -> Iterator[webdriver.Chrome]:
     )
     driver = shutil.which("chromedriver")
     if chromium is None or driver is None:
-        pytest.skip("needs chromium and chromedriver on the PATH")
+        raise MissingProgramsError([*(() if chromium else ("chromium",)), "chromedriver"])
     options = webdriver.ChromeOptions()
     for switch in (*SWITCHES, f"--user-data-dir={profile}"):
         options.add_argument(switch)

@@ -1,13 +1,12 @@
 """A Ceph object gateway on loopback: another S3 server than the one that all tests use, and one
 that people run. One monitor, one storage daemon in memory, one gateway; all of it goes at the end.
 
-The programs are those of Debian (`ceph-mon ceph-osd radosgw ceph-common`)."""
+The programs are those of Debian (requirements/programs.txt)."""
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import tempfile
 import time
@@ -57,10 +56,6 @@ rgw enable usage log = false
 
 class CephNotStartedError(Exception):
     """Something of it is installed and does not come up; the text says what it said last."""
-
-
-def missing_programs() -> list[str]:
-    return [program for program in PROGRAMS if shutil.which(program) is None]
 
 
 @contextmanager
