@@ -21,8 +21,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.support.moto_server import BUCKET, CREDENTIALS, moto_server
-from tests.support.slow_proxy import slow_proxy
+from tests.support.servers.moto_server import BUCKET, CREDENTIALS, moto_server
+from tests.support.servers.slow_proxy import slow_proxy
 from tests.support.tuning_records import TARGET, hexdigest, make_record
 
 from tunegate_cache.format import names, segment

@@ -12,9 +12,9 @@ import os
 import tempfile
 from pathlib import Path
 
-from tests.support.cache_soak import soak
-from tests.support.ceph import ceph_gateway
-from tests.support.moto_server import CREDENTIALS, moto_server
+from tests.support.servers.cache_soak import soak
+from tests.support.servers.ceph import ceph_gateway
+from tests.support.servers.moto_server import CREDENTIALS, moto_server
 
 
 def main() -> None:

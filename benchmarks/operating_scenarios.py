@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from tests.support.simulated_launches import Chance, Factors, Noise, Scenario, Times
+from tests.support.simulated.simulated_launches import Chance, Factors, Noise, Scenario, Times
 
 _NAMES = {3: "third", 5: "fifth", 10: "tenth"}
 

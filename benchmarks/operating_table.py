@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 from operating_scenarios import scenarios, synthetic
-from tests.support.simulated_launches import Gate, Noise, Scenario, gates
+from tests.support.simulated.simulated_launches import Gate, Noise, Scenario, gates
 
 from tunegate.config import GateConfig
 

@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import tvm_ffi
-from tests.support.workload_corpus import primitive, workloads
+from tests.support.models.workload_corpus import primitive, workloads
 from tvm import ir
 
 from tunegate.config import TargetConfig

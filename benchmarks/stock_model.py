@@ -28,7 +28,7 @@ import msgspec
 import onnx
 import psutil
 import tvm
-from tests.support.transformer import transformer
+from tests.support.models.transformer import transformer
 from tvm import relax
 from tvm.relax.frontend.onnx import from_onnx
 from tvm.s_tir import meta_schedule as ms

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import settings
 
 from tests.support.golden import Golden
-from tests.support.moto_server import BUCKET, CREDENTIALS, moto_server
+from tests.support.servers.moto_server import BUCKET, CREDENTIALS, moto_server
 from tests.support.skips import pytest_runtest_makereport, pytest_terminal_summary
 from tunegate_cache.stores.s3 import S3Store
 

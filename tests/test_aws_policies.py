@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.iam import is_allowed, may_assume
+from tests.support.servers.iam import is_allowed, may_assume
 
 FOLDER = Path(__file__).parent.parent / "docs" / "aws"
 FILLED = {"BUCKET": "acme", "ACCOUNT": "123456789012", "ORG": "o", "REPO": "r", "USER": "ada"}

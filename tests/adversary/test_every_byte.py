@@ -12,9 +12,9 @@ import pytest
 from onnx import TensorProto, helper
 
 from tests.adversary.pull_request import MODEL, PullRequest
-from tests.support.external_data import lay_out
 from tests.support.git_repository import Checkout
-from tests.support.pointer_files import dvc_file_of, keep_in_dvc, keep_in_lfs, lfs_pointer_to
+from tests.support.models.external_data import lay_out
+from tests.support.models.pointer_files import dvc_file_of, keep_in_dvc, keep_in_lfs, lfs_pointer_to
 from tests.support.small_onnx import conv_model, save
 
 pytestmark = pytest.mark.e2e

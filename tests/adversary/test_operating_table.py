@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.support.simulated_launches import Chance, Noise, Scenario, Times, gates
+from tests.support.simulated.simulated_launches import Chance, Noise, Scenario, Times, gates
 from tunegate.config import GateConfig
 
 GATES = 60

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.moto_server import BUCKET
+from tests.support.servers.moto_server import BUCKET
 from tests.support.tuning_records import TARGET, make_key, make_record, make_shape
 from tunegate import artifact_io
 from tunegate.artifacts.changes import ChangeSet, Revisions

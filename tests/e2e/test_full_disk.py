@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.small_disk import mounted_disk
+from tests.support.simulated.small_disk import mounted_disk
 from tests.support.workspace import Workspace
 
 pytestmark = pytest.mark.e2e

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.test_promote import records
-from tests.support import stock_tvm
+from tests.support.models import stock_tvm
 from tests.support.workspace import CONFIG, Workspace
 
 pytestmark = pytest.mark.e2e

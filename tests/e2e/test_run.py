@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.moto_server import BUCKET, CREDENTIALS, moto_server
+from tests.support.servers.moto_server import BUCKET, CREDENTIALS, moto_server
 from tests.support.small_onnx import conv_model, matmul_model, save
 from tests.support.workspace import Workspace
 

@@ -12,8 +12,8 @@ import msgspec
 import onnx
 import pytest
 
+from tests.support.models.transformer import transformer
 from tests.support.small_onnx import chain_model, save
-from tests.support.transformer import transformer
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
 from tunegate.artifacts.tasks import ResolvedTask

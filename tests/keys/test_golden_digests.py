@@ -7,9 +7,9 @@ import json
 
 import pytest
 
-from tests.support.cuda_intrinsics import load_cuda_intrinsics
 from tests.support.golden import Golden
-from tests.support.workload_corpus import primitive, workloads
+from tests.support.models.workload_corpus import primitive, workloads
+from tests.support.simulated.cuda_intrinsics import load_cuda_intrinsics
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.space import DesignSpace

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import tvm
 
-from tests.support.workload_corpus import primitive, workloads
+from tests.support.models.workload_corpus import primitive, workloads
 from tunegate.edges.metaschedule.workload import canonical_workload, is_reference
 from tunegate_cache.format.workload_digest import workload_digest
 
@@ -154,7 +154,7 @@ def test_printing_and_parsing_keeps_the_workload() -> None:
 def test_another_process_comes_to_the_same_digest() -> None:
     name = "conv2d_grouped_float32"
     program = (
-        "from tests.support.workload_corpus import primitive, workloads\n"
+        "from tests.support.models.workload_corpus import primitive, workloads\n"
         "from tunegate.edges.metaschedule.workload import canonical_workload\n"
         f"print(canonical_workload(primitive(workloads()[{name!r}])).digest)"
     )

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.cache.stores.store_contract import MaintainedStoreContract
-from tests.support.ceph import PROGRAMS, ceph_gateway
-from tests.support.moto_server import BUCKET
 from tests.support.programs import require
+from tests.support.servers.ceph import PROGRAMS, ceph_gateway
+from tests.support.servers.moto_server import BUCKET
 from tests.support.two_runs import KNOWN, NEW, Place
 from tunegate_cache.format.records import ExactHit
 from tunegate_cache.protocol.tuning_cache import Seconds

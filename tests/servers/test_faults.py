@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.fault_proxy import Verb, fault_proxy
-from tests.support.faults import FAULTS
-from tests.support.listing_faults import LISTING_FAULTS
-from tests.support.moto_server import BUCKET, CREDENTIALS, free_port
+from tests.support.servers.fault_proxy import Verb, fault_proxy
+from tests.support.servers.faults import FAULTS
+from tests.support.servers.listing_faults import LISTING_FAULTS
+from tests.support.servers.moto_server import BUCKET, CREDENTIALS, free_port
 from tests.support.two_runs import KNOWN, NEW, Outcome, Place
 from tunegate_cache.format.records import ExactHit, Miss
 from tunegate_cache.protocol.tuning_cache import Seconds

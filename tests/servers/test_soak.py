@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.cache_soak import soak
+from tests.support.servers.cache_soak import soak
 
 
 @pytest.mark.e2e

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from tests.support.models.squeezenet import TASKS, TaskRow
 from tests.support.report_parts import DEVICE
-from tests.support.squeezenet import TASKS, TaskRow
 from tunegate.artifacts.outcomes import CandidateCost, TaskOutcome, TuningOutcome
 from tunegate.artifacts.plans import Cost
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tests.support.squeezenet import TASKS, TaskRow
+from tests.support.models.squeezenet import TASKS, TaskRow
 from tunegate.artifacts.builds import Build, BuiltTask, Cell, CellBuilds, NumericCheck
 from tunegate.artifacts.changes import ChangeSet, ModelChange, ModelVersion, Revisions
 from tunegate.artifacts.measurements import (

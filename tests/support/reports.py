@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from tests.support import report_parts as parts
+from tests.support.models.squeezenet import TASKS, TaskRow
 from tests.support.outcome_parts import outcome
-from tests.support.squeezenet import TASKS, TaskRow
 from tunegate.artifacts.changes import ChangeSet
 from tunegate.artifacts.measurements import Comparison, Interval, MeasurementRun
 from tunegate.artifacts.outcomes import TuningOutcome

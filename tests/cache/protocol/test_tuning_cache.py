@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.black_hole import black_hole
-from tests.support.moto_server import BUCKET
+from tests.support.servers.black_hole import black_hole
+from tests.support.servers.moto_server import BUCKET
 from tests.support.tuning_records import hexdigest, make_key, make_record, make_shape
 from tunegate_cache.format import names
 from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit

@@ -8,10 +8,10 @@ from itertools import count
 
 import pytest
 
-from tests.support.fault_proxy import Exchange, Fault, Verb, fault_proxy
-from tests.support.faults import black_hole, endless_body, stalled_body
-from tests.support.listing_faults import pages_without_end
-from tests.support.moto_server import BUCKET
+from tests.support.servers.fault_proxy import Exchange, Fault, Verb, fault_proxy
+from tests.support.servers.faults import black_hole, endless_body, stalled_body
+from tests.support.servers.listing_faults import pages_without_end
+from tests.support.servers.moto_server import BUCKET
 from tunegate_cache.stores import s3
 from tunegate_cache.stores.bounded_answers import BoundedBody
 from tunegate_cache.stores.s3 import S3Store

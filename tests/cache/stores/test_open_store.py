@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.plugins.registered_plugin import install_into, register
-from tests.support.moto_server import BUCKET
+from tests.support.servers.moto_server import BUCKET
 from tunegate_cache.installed_plugins import installed
 from tunegate_cache.stores.files import FileStore
 from tunegate_cache.stores.memory import MEMORY, MemoryStore

@@ -10,9 +10,9 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from tests.cache.stores.store_contract import MaintainedStoreContract
-from tests.support.fault_proxy import fault_proxy
-from tests.support.faults import captive_portal, swapped_bodies
-from tests.support.moto_server import BUCKET, NAMES_OF_A_PAGE, free_port
+from tests.support.servers.fault_proxy import fault_proxy
+from tests.support.servers.faults import captive_portal, swapped_bodies
+from tests.support.servers.moto_server import BUCKET, NAMES_OF_A_PAGE, free_port
 from tunegate_cache.stores.s3 import S3Store
 from tunegate_cache.stores.store import AccessDeniedError, ObjectStore, StoreUnavailableError
 

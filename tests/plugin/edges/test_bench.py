@@ -12,7 +12,7 @@ import msgspec
 import onnx
 import pytest
 
-from tests.support.simulated_gpus import gpu, simulated
+from tests.support.simulated.simulated_gpus import gpu, simulated
 from tests.support.small_onnx import conv_model, matmul_model, save
 from tunegate.edges.bench import process
 from tunegate.edges.bench.devices import Devices
@@ -142,7 +142,7 @@ def test_an_artifact_that_does_not_run_says_why(tmp_path: Path, small: Path) -> 
 def test_a_process_that_hangs_is_given_up(
     tmp_path: Path, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "_MODULE", "tests.support.hanging_bench")
+    monkeypatch.setattr(process, "_MODULE", "tests.support.simulated.hanging_bench")
     with pytest.raises(MeasurementError, match="no answer in 1 s"):
         FreshProcesses(tmp_path, 1, limit_seconds=1.0).pair(small, small).launch(4)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.hand_clock import HandClock
+from tests.support.simulated.hand_clock import HandClock
 from tunegate.artifacts.plans import Budget
 from tunegate.engine.spending import BudgetMeter
 from tunegate.tuning.next_task import RemainingBudget

@@ -8,7 +8,7 @@ import onnx
 import pytest
 from onnx import TensorProto
 
-from tests.support.external_data import lay_out
+from tests.support.models.external_data import lay_out
 from tests.support.small_onnx import conv_model, matmul_model, save
 from tunegate.artifacts.builds import Build
 from tunegate.config import TargetConfig

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.hand_clock import HandClock
 from tests.support.measured_cells import make_context
+from tests.support.simulated.hand_clock import HandClock
 from tunegate.artifacts.measurements import Histogram, Launch
 from tunegate.config import GateConfig
 from tunegate.edges.terminal import PlainLog

@@ -9,8 +9,8 @@ import msgspec
 import onnx
 import pytest
 
-from tests.support.external_data import model_with_data
 from tests.support.git_repository import Checkout, new_repository
+from tests.support.models.external_data import model_with_data
 from tests.support.small_onnx import conv_model, matmul_model
 from tunegate.artifacts.changes import (
     ChangeSet,

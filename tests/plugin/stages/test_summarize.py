@@ -6,8 +6,8 @@ import msgspec
 
 from tests.support import report_parts as parts
 from tests.support.measured_cells import make_build, make_builds, make_measurement, make_run
+from tests.support.models.squeezenet import TASKS
 from tests.support.outcome_parts import outcome
-from tests.support.squeezenet import TASKS
 from tunegate import artifact_io
 from tunegate.artifacts.builds import BuiltTask
 from tunegate.artifacts.changes import ChangeSet

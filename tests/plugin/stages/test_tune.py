@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.plugin.stages.shelf import Shelf
-from tests.support.hand_clock import HandClock
 from tests.support.measured_cells import make_context
+from tests.support.simulated.hand_clock import HandClock
 from tests.support.tuning_tasks import (
     exact,
     make_outcome,

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.models.squeezenet import TASKS
 from tests.support.outcome_parts import outcome
-from tests.support.squeezenet import TASKS
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.tuning import headroom
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import report_parts as parts
+from tests.support.models.squeezenet import TASKS
 from tests.support.outcome_parts import outcome
 from tests.support.reports import KINDS, make_report
-from tests.support.squeezenet import TASKS
 from tunegate.artifacts.measurements import Interval, TaskDifference
 from tunegate.artifacts.tasks import CacheUse
 from tunegate.verdict.advice import next_steps

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.support.simulated_gpus import gpu, simulated
+from tests.support.simulated.simulated_gpus import gpu, simulated
 from tunegate.config import TargetConfig
 from tunegate.edges.bench.devices import Devices
 from tunegate.edges.machine.device_lock import claim_on, held_device

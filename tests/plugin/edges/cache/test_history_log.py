@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.black_hole import black_hole
 from tests.support.history import history
+from tests.support.servers.black_hole import black_hole
 from tunegate.config import CacheConfig
 from tunegate.edges.cache.history_log import read_history, write_history
 from tunegate_cache.maintenance.history import append_history

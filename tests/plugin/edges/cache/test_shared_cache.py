@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.moto_server import BUCKET, free_port
+from tests.support.servers.moto_server import BUCKET, free_port
 from tests.support.tuning_records import make_key, make_record, make_shape
 from tunegate.config import CacheConfig
 from tunegate.edges.cache.shared_cache import SharedCache

@@ -9,8 +9,8 @@ import msgspec
 import psutil
 import pytest
 
-from tests.support.external_data import model_with_data
 from tests.support.git_repository import Checkout, clone, new_repository
+from tests.support.models.external_data import model_with_data
 from tests.support.small_onnx import matmul_model
 from tunegate.artifacts.changes import ModelVersion
 from tunegate.edges.git import repository as git_module

@@ -12,7 +12,7 @@ from tvm import te, topi
 from tvm.driver import build
 from tvm.s_tir import meta_schedule as ms
 
-from tests.support.workload_corpus import primitive, workloads
+from tests.support.models.workload_corpus import primitive, workloads
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.algorithm_variants import DIRECT, IM2COL, variants_of
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics

@@ -8,7 +8,7 @@ import tvm
 from tvm.s_tir import meta_schedule as ms
 
 from tests.plugin.edges.metaschedule.test_workload import product
-from tests.support.stock_tvm import fill
+from tests.support.models.stock_tvm import fill
 from tunegate.artifacts.foreign_schedules import ForeignSchedule, ImportedSchedule, Instruction
 from tunegate.config import TargetConfig
 from tunegate.edges.cache.stock_database import read_database

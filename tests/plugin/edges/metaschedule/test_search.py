@@ -9,7 +9,7 @@ import tvm
 from tvm import te
 
 from tests.plugin.edges.metaschedule.test_workload import product
-from tests.support.cuda_intrinsics import load_cuda_intrinsics
+from tests.support.simulated.cuda_intrinsics import load_cuda_intrinsics
 from tunegate.cost_model.prior import prior_of
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.search import TaskSearch

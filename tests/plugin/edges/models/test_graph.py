@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.support.external_data import lay_out, model_with_data
+from tests.support.models.external_data import lay_out, model_with_data
 from tests.support.small_onnx import conv_model, matmul_model
 from tunegate.edges.models.graph import graph_digest
 from tunegate.errors import ModelError

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.pointer_files import dvc_file_of, lfs_pointer_to, md5_of
+from tests.support.models.pointer_files import dvc_file_of, lfs_pointer_to, md5_of
 from tunegate.edges.models.pointers import (
     ContentPointer,
     dvc_pointer,

@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.support.external_data import model_with_data
 from tests.support.git_repository import Checkout, actions_checkout, new_repository
-from tests.support.pointer_files import (
+from tests.support.models.external_data import model_with_data
+from tests.support.models.pointer_files import (
     dvc_file_of,
     keep_in_dvc,
     keep_in_lfs,

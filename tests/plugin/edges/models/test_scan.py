@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
-from tests.support.external_data import lay_out, model_with_data
+from tests.support.models.external_data import lay_out, model_with_data
 from tests.support.small_onnx import chain_model, conv_model
 from tunegate.edges.models import scan as onnx_scan
 from tunegate.edges.models.scan import data_files

@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.support.external_data import lay_out, model_with_data
+from tests.support.models.external_data import lay_out, model_with_data
 from tunegate.edges.models.tensor_data import with_data
 from tunegate.errors import ModelError
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.simulated_gpus import gpu, simulated
+from tests.support.simulated.simulated_gpus import gpu, simulated
 
 
 def test_the_guard_outlives_the_signals_that_end_a_job(

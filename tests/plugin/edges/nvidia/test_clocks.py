@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.support.simulated_gpus import SimulatedGpus, gpu, simulated
+from tests.support.simulated.simulated_gpus import SimulatedGpus, gpu, simulated
 from tunegate.edges.nvidia.clocks import Note, locked_clocks, repair_clocks
 from tunegate.edges.nvidia.gpus import visible_gpus
 

@@ -14,7 +14,7 @@ from tvm.driver import build
 from tvm.support.nvcc import compile_cuda
 
 from tests.plugin.edges.metaschedule.test_workload import product
-from tests.support.cuda_intrinsics import load_cuda_intrinsics
+from tests.support.simulated.cuda_intrinsics import load_cuda_intrinsics
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.targets import tvm_target

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.simulated_gpus import gpu, simulated
+from tests.support.simulated.simulated_gpus import gpu, simulated
 from tunegate.edges.nvidia.gpus import fingerprint_of, visible_gpus
 
 THREE = (gpu("GPU-aa1"), gpu("GPU-ab2", name="NVIDIA H100", capability=[9, 0]), gpu("GPU-c3"))

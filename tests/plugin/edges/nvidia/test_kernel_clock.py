@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.simulated_cupti.cupti import cupti
-from tests.support.simulated_gpus import CUPTI
+from tests.support.simulated.simulated_cupti.cupti import cupti
+from tests.support.simulated.simulated_gpus import CUPTI
 from tunegate.edges.nvidia.gpus import visible_gpus
 from tunegate.edges.nvidia.kernel_clock import KernelClock, kernel_clock, permits_kernel_clock
 from tunegate.errors import EnvironmentUnfitError

@@ -9,8 +9,8 @@ from pathlib import Path
 import pynvml
 import pytest
 
-from tests.support import simulated_gpus
-from tests.support.simulated_gpus import gpu, simulated
+from tests.support.simulated import simulated_gpus
+from tests.support.simulated.simulated_gpus import gpu, simulated
 from tunegate.edges.nvidia.nvml import asked, nvml, text
 
 SIMULATION = Path(simulated_gpus.__file__).parent / "simulated_nvml/pynvml.py"

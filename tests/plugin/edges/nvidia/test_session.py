@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.simulated_gpus import CUPTI, gpu, simulated
+from tests.support.simulated.simulated_gpus import CUPTI, gpu, simulated
 from tunegate.config import TargetConfig
 from tunegate.edges.machine.device_lock import held_device
 from tunegate.edges.nvidia.session import gpus_of, held_together, is_expected, prepared

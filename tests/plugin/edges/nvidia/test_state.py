@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.simulated_gpus import gpu, simulated
+from tests.support.simulated.simulated_gpus import gpu, simulated
 from tunegate.edges.nvidia.state import state_of
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.small_disk import mounted_disk
+from tests.support.simulated.small_disk import mounted_disk
 from tunegate.edges.output.full_disk import as_full_disk
 from tunegate.errors import (
     CancelledError,

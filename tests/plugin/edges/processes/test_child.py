@@ -21,7 +21,7 @@ from tunegate.edges.processes.memory_limit import MemoryLimit
 from tunegate.engine.protocol import Measured, Opened
 
 PLENTY = MemoryLimit(8 * 2**30)
-ODD = "tests.support.odd_worker"
+ODD = "tests.support.simulated.odd_worker"
 
 
 @contextmanager

@@ -33,7 +33,9 @@ def question(number: int, does: str) -> Measure:
 
 
 def begin(log: Path) -> Callable[[], Child[Measured]]:
-    return lambda: Child("tests.support.odd_worker", Measured, variables={}, memory=PLENTY, log=log)
+    return lambda: Child(
+        "tests.support.simulated.odd_worker", Measured, variables={}, memory=PLENTY, log=log
+    )
 
 
 def test_each_child_is_asked_on_until_nothing_follows(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ PLENTY = MemoryLimit(8 * 2**30)
 
 def odd_worker(directory: Path, memory: MemoryLimit = PLENTY) -> Begin:
     return lambda _: Child(
-        "tests.support.odd_worker",
+        "tests.support.simulated.odd_worker",
         Measured,
         variables={},
         memory=memory,

@@ -109,7 +109,11 @@ def test_a_child_stays_with_its_model_where_there_is_memory_for_one(
     )
     plenty = MemoryLimit(8 * 2**30)
     child: Child[Any] = Child(
-        "tests.support.odd_worker", Measured, variables={}, memory=plenty, log=tmp_path / "log"
+        "tests.support.simulated.odd_worker",
+        Measured,
+        variables={},
+        memory=plenty,
+        log=tmp_path / "log",
     )
     talk: Conversation[Any] = Conversation(lambda: child, question)
     talk.child, talk.replies = child, [Tasks(())]

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 
 import boto3
 
-from tests.support import atomic_moto
+from tests.support.servers import atomic_moto
 
 BUCKET = "tuning"
 NAMES_OF_A_PAGE = 50

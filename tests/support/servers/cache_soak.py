@@ -62,7 +62,15 @@ def soak(url: str, folder: Path, *, seconds: float, seed: int) -> Soaked:
 
 
 def _start(role: str, number: int, url: str, folder: Path) -> subprocess.Popen[bytes]:
-    line = [sys.executable, "-m", "tests.support.cache_soak", role, str(number), url, str(folder)]
+    line = [
+        sys.executable,
+        "-m",
+        "tests.support.servers.cache_soak",
+        role,
+        str(number),
+        url,
+        str(folder),
+    ]
     return subprocess.Popen(line)
 
 

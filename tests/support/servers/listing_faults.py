@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 
-from tests.support.fault_proxy import Answer, Exchange, Fault
+from tests.support.servers.fault_proxy import Answer, Exchange, Fault
 
 _CONTENTS = re.compile(rb"<Contents>.*?</Contents>", re.DOTALL)
 

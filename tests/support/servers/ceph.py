@@ -18,7 +18,7 @@ from pathlib import Path
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from tests.support.moto_server import BUCKET, CREDENTIALS, free_port
+from tests.support.servers.moto_server import BUCKET, CREDENTIALS, free_port
 
 PROGRAMS = ("ceph", "ceph-authtool", "ceph-mon", "ceph-osd", "monmaptool", "radosgw")
 _START_SECONDS = 90

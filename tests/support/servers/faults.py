@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 
-from tests.support.fault_proxy import Answer, Exchange, Fault
+from tests.support.servers.fault_proxy import Answer, Exchange, Fault
 
 _BLOCK = b"\0" * 65536
 
