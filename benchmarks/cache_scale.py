@@ -94,29 +94,29 @@ def task(number: int) -> tuple[WorkloadKey, WorkloadShape]:
     return WorkloadKey(hexdigest(f"task {number}"), TARGET), shape
 
 
-def record(chance: random.Random, tasks: int) -> TuningRecord:
-    key, shape = task(chance.randrange(tasks))
+def record(rng: random.Random, tasks: int) -> TuningRecord:
+    key, shape = task(rng.randrange(tasks))
     tiles = tuple(
-        (index, tuple(2 ** chance.randrange(6) for _ in range(4))) for index in (2, 5, 8, 11)
+        (index, tuple(2 ** rng.randrange(6) for _ in range(4))) for index in (2, 5, 8, 11)
     )
-    failed = chance.random() < 0.1
-    middle = int(1e6 * chance.lognormvariate(0, 1))
+    failed = rng.random() < 0.1
+    middle = int(1e6 * rng.lognormvariate(0, 1))
     return make_record(
         key=key,
         shape=shape,
-        decisions=(*tiles, (14, (chance.randrange(5),))),
+        decisions=(*tiles, (14, (rng.randrange(5),))),
         status="timeout" if failed else "ok",
         run_nanoseconds=() if failed else (middle, middle + 900, middle + 1800),
         device=DeviceFingerprint(
-            name=f"device {chance.randrange(3)}", kind="cpu", units=8, memory_bytes=2**35
+            name=f"device {rng.randrange(3)}", kind="cpu", units=8, memory_bytes=2**35
         ),
-        measured_at=1_795_000_000 + chance.randrange(10**6),
+        measured_at=1_795_000_000 + rng.randrange(10**6),
     )
 
 
 def fill(store: S3Store, records: int, tasks: int) -> int:
     """One segment for each CI job. Returns bytes."""
-    chance = random.Random(1)
+    rng = random.Random(1)
 
     def write(number: int, body: bytes) -> int:
         name = names.segment_name(
@@ -132,7 +132,7 @@ def fill(store: S3Store, records: int, tasks: int) -> int:
     with ThreadPoolExecutor(4) as pool:
         written = []
         for number in range(records // BATCH):
-            body = segment.pack_segment([record(chance, tasks) for _ in range(BATCH)])
+            body = segment.pack_segment([record(rng, tasks) for _ in range(BATCH)])
             written.append(pool.submit(write, number, body))
         return sum(w.result() for w in written)
 

@@ -59,20 +59,20 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     logging.disable(logging.INFO)
-    chance = random.Random(options.seed)
+    rng = random.Random(options.seed)
     with tempfile.TemporaryDirectory() as folder:
         if options.what == "cap":
-            cap(Path(folder), options.runs, chance)
+            cap(Path(folder), options.runs, rng)
         else:
-            kill(Path(folder), options.runs, chance)
+            kill(Path(folder), options.runs, rng)
 
 
-def cap(scratch: Path, runs: int, chance: random.Random) -> None:
+def cap(scratch: Path, runs: int, rng: random.Random) -> None:
     model = save(conv_model(channels=32, out=64, size=28), scratch / "m.onnx")
     tasks = tasks_of(model, TARGET, scratch)
     over = []
     for number in range(runs):
-        seconds = chance.uniform(0.5, 12.0)
+        seconds = rng.uniform(0.5, 12.0)
         usd = seconds * USD_PER_HOUR / 3600 if number % 2 else None
         budget = budget_of(
             None if usd else seconds, trials=None, usd=usd, usd_per_hour=USD_PER_HOUR
@@ -92,7 +92,7 @@ def cap(scratch: Path, runs: int, chance: random.Random) -> None:
     )
 
 
-def kill(scratch: Path, runs: int, chance: random.Random) -> None:
+def kill(scratch: Path, runs: int, rng: random.Random) -> None:
     finished = kept = interrupted = 0
     worst = 0
     for number in range(runs):
@@ -100,7 +100,7 @@ def kill(scratch: Path, runs: int, chance: random.Random) -> None:
             scratch / str(number) / "w", CONFIG.replace("trials: 2", "trials: 4000")
         )
         with started_loudly(workspace, "run", "--minutes", "5") as process:
-            time.sleep(chance.uniform(6.0, 20.0))
+            time.sleep(rng.uniform(6.0, 20.0))
             os.kill(process.pid, signal.SIGKILL)
             _, said = process.communicate()
         told = finished_trials(said)

@@ -63,9 +63,9 @@ def main() -> None:
     options = parser.parse_args()
     logging.disable(logging.INFO)
     warnings.simplefilter("ignore")
-    chance = random.Random(options.seed)
+    rng = random.Random(options.seed)
     kinds = ["nothing"] * UNDISTURBED
-    kinds += [chance.choice(("workers", "search", "node", "shard")) for _ in range(options.runs)]
+    kinds += [rng.choice(("workers", "search", "node", "shard")) for _ in range(options.runs)]
     found = []
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
@@ -74,15 +74,15 @@ def main() -> None:
             place = scratch / str(number)
             place.mkdir()
             if kind == "shard":
-                survived = killed_shard(place, chance)
+                survived = killed_shard(place, rng)
             else:
-                survived = tuned(kind, model, options.trials, place, chance)
+                survived = tuned(kind, model, options.trials, place, rng)
             print(survived, flush=True)
             found.append(survived)
     show(found)
 
 
-def tuned(kind: str, model: Path, trials: int, scratch: Path, chance: random.Random) -> Survived:
+def tuned(kind: str, model: Path, trials: int, scratch: Path, rng: random.Random) -> Survived:
     published: list[TuningRecord] = []
 
     def publish(records: Sequence[TuningRecord]) -> bool:
@@ -95,7 +95,7 @@ def tuned(kind: str, model: Path, trials: int, scratch: Path, chance: random.Ran
     )
     shard = shard_of(tasks, TARGET, budget)
     harm = {"workers": killing_workers, "search": killing_the_search, "node": losing_a_node}
-    with harm.get(kind, doing_nothing)(chance) as kills:
+    with harm.get(kind, doing_nothing)(rng) as kills:
         tuner = tuner_of(TARGET, scratch, on_ray=kind == "node")
         started = time.monotonic()
         outcomes = list(tuner.tune(shard, {("m.onnx", "head"): model}, publish))
@@ -122,32 +122,32 @@ def doing_nothing(_: random.Random) -> Iterator[Callable[[], int]]:
 
 
 @contextmanager
-def killing_workers(chance: random.Random) -> Iterator[Callable[[], int]]:
-    with killing(b"metaschedule.worker", chance, most=1000) as kills:
+def killing_workers(rng: random.Random) -> Iterator[Callable[[], int]]:
+    with killing(b"metaschedule.worker", rng, most=1000) as kills:
         yield kills
 
 
 @contextmanager
-def killing_the_search(chance: random.Random) -> Iterator[Callable[[], int]]:
-    with killing(b"metaschedule.searcher", chance, most=1) as kills:
+def killing_the_search(rng: random.Random) -> Iterator[Callable[[], int]]:
+    with killing(b"metaschedule.searcher", rng, most=1) as kills:
         yield kills
 
 
 @contextmanager
-def killing(what: bytes, chance: random.Random, *, most: int) -> Iterator[Callable[[], int]]:
+def killing(what: bytes, rng: random.Random, *, most: int) -> Iterator[Callable[[], int]]:
     """Kills one every two to five seconds, after the first three, in which children start."""
     ended = threading.Event()
     killed: list[int] = []
 
     def kill() -> None:
-        wait = 3.0 + chance.uniform(0, 2)
+        wait = 3.0 + rng.uniform(0, 2)
         while not ended.wait(wait) and len(killed) < most:
             children = children_that_run(what)
             if children:
-                killed.append(chance.choice(children))
+                killed.append(rng.choice(children))
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(killed[-1], signal.SIGKILL)
-            wait = chance.uniform(2.0, 5.0)
+            wait = rng.uniform(2.0, 5.0)
 
     thread = threading.Thread(target=kill)
     thread.start()
@@ -169,7 +169,7 @@ def children_that_run(what: bytes) -> list[int]:
 
 
 @contextmanager
-def losing_a_node(chance: random.Random) -> Iterator[Callable[[], int]]:
+def losing_a_node(rng: random.Random) -> Iterator[Callable[[], int]]:
     """Two of three nodes go, one after the other."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     cluster = Cluster(
@@ -181,7 +181,7 @@ def losing_a_node(chance: random.Random) -> Iterator[Callable[[], int]]:
     lost: list[int] = []
 
     def lose() -> None:
-        while doomed and not ended.wait(chance.uniform(7, 11)):
+        while doomed and not ended.wait(rng.uniform(7, 11)):
             cluster.remove_node(doomed.pop(), allow_graceful=False)
             lost.append(1)
 
@@ -195,13 +195,13 @@ def losing_a_node(chance: random.Random) -> Iterator[Callable[[], int]]:
         cluster.shutdown()
 
 
-def killed_shard(scratch: Path, chance: random.Random) -> Survived:
+def killed_shard(scratch: Path, rng: random.Random) -> Survived:
     """`tunegate tune`, killed and started again; the gate takes what there is."""
     workspace = Workspace(scratch / "w", CONFIG.replace("trials: 2", "trials: 60"))
     workspace.tunegate("plan", "--shards", "1", "--minutes", "1")
     started = time.monotonic()
     with started_loudly(workspace, "tune", "--shard", "0") as process:
-        time.sleep(chance.uniform(4.0, 9.0))
+        time.sleep(rng.uniform(4.0, 9.0))
         os.kill(process.pid, signal.SIGKILL)
         _, first = process.communicate()
     told = finished_trials(first)

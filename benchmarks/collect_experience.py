@@ -109,26 +109,26 @@ def kept_out(scratch: Path) -> set[str]:
     return found
 
 
-def operators(count: int, chance: random.Random) -> Iterator[onnx.ModelProto]:
+def operators(count: int, rng: random.Random) -> Iterator[onnx.ModelProto]:
     """Different ones, of less than `MAX_FLOPS`."""
     seen: set[str] = set()
     while len(seen) < count:
-        (kind,) = chance.choices(list(KINDS), list(KINDS.values()))
-        name, flops, made = drawn(kind, chance)
+        (kind,) = rng.choices(list(KINDS), list(KINDS.values()))
+        name, flops, made = drawn(kind, rng)
         if name not in seen and flops < MAX_FLOPS:
             seen.add(name)
             yield made
 
 
-def drawn(kind: str, chance: random.Random) -> tuple[str, float, onnx.ModelProto]:
+def drawn(kind: str, rng: random.Random) -> tuple[str, float, onnx.ModelProto]:
     if kind in {"product", "batch"}:
-        return product(chance, batches=kind == "batch")
-    window = 1 if kind == "pointwise" else chance.choice((3, 3, 3, 3, 5, 7))
-    width, inputs, outputs = (chance.choice(c) for c in (WIDTHS, CHANNELS, CHANNELS[1:]))
+        return product(rng, batches=kind == "batch")
+    window = 1 if kind == "pointwise" else rng.choice((3, 3, 3, 3, 5, 7))
+    width, inputs, outputs = (rng.choice(c) for c in (WIDTHS, CHANNELS, CHANNELS[1:]))
     groups = 1
     if kind == "depthwise":
         inputs = groups = outputs
-    stride = chance.choice((1, 1, 1, 2))
+    stride = rng.choice((1, 1, 1, 2))
     name = f"{kind} {window}x{window}x{inputs}x{outputs} /{stride} at {width}"
     weights = np.zeros((outputs, inputs // groups, window, window), np.float32)
     node = helper.make_node(
@@ -144,16 +144,16 @@ def drawn(kind: str, chance: random.Random) -> tuple[str, float, onnx.ModelProto
     )
 
 
-def product(chance: random.Random, *, batches: bool) -> tuple[str, float, onnx.ModelProto]:
-    rows = chance.choice(ROWS)
+def product(rng: random.Random, *, batches: bool) -> tuple[str, float, onnx.ModelProto]:
+    rows = rng.choice(ROWS)
     if batches:
-        heads, depth = chance.choice(HEADS), chance.choice((32, 64))
+        heads, depth = rng.choice(HEADS), rng.choice((32, 64))
         name = f"batch {heads}x{rows}x{depth}"
         flops = 2.0 * heads * rows * rows * depth
         turn = helper.make_node("Transpose", ["x"], ["t"], perm=[0, 1, 3, 2])
         node = helper.make_node("MatMul", ["x", "t"], ["y"])
         return name, flops, model(name, [turn, node], [1, heads, rows, depth], {})
-    inputs, outputs = chance.choice(FEATURES), chance.choice(FEATURES)
+    inputs, outputs = rng.choice(FEATURES), rng.choice(FEATURES)
     name = f"product {rows}x{inputs}x{outputs}"
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["p"]),

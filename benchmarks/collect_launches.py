@@ -82,7 +82,7 @@ def beside(is_busy: bool) -> Iterator[None]:
 
 
 def recorded(artifact: Path, launches: int, scratch: Path) -> tuple[np.ndarray, float]:
-    chance = random.Random(1)
+    rng = random.Random(1)
     inferences = block_of(artifact, scratch)
     stored = min(inferences, STORED)
     picked = np.linspace(0, inferences - 1, stored).round().astype(int)
@@ -92,12 +92,12 @@ def recorded(artifact: Path, launches: int, scratch: Path) -> tuple[np.ndarray, 
         with contextlib.ExitStack() as stack:
             processes = [opened(artifact, scratch, stack) for _ in range(2)]
             order = [0, 1]
-            chance.shuffle(order)
+            rng.shuffle(order)
             for arm in order:
                 processes[arm].start()
             first = 0
             for pair in range(PAIRS):
-                first = chance.randrange(2) if pair % 2 == 0 else 1 - first
+                first = rng.randrange(2) if pair % 2 == 0 else 1 - first
                 for arm in (first, 1 - first):
                     block = np.array(processes[arm].block_ms(inferences)) * 1e6
                     times[launch, pair, arm] = block[picked]
@@ -139,10 +139,10 @@ def built(name: str, directory: Path) -> Path:
 
 def cnn() -> onnx.ModelProto:
     """Five convolutions, about a millisecond."""
-    chance = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     nodes, weights, x = [], [], "x"
     for layer in range(5):
-        weight = chance.normal(0, 0.1, (16, 16, 3, 3)).astype(np.float32)
+        weight = rng.normal(0, 0.1, (16, 16, 3, 3)).astype(np.float32)
         weights.append(numpy_helper.from_array(weight, f"w{layer}"))
         nodes.append(helper.make_node("Conv", [x, f"w{layer}"], [f"c{layer}"], pads=[1] * 4))
         nodes.append(helper.make_node("Relu", [f"c{layer}"], [f"r{layer}"]))
@@ -152,10 +152,10 @@ def cnn() -> onnx.ModelProto:
 
 def mlp() -> onnx.ModelProto:
     """Three small matrices: tens of microseconds, where the process itself is the noise."""
-    chance = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     nodes, weights, x = [], [], "x"
     for layer in range(3):
-        weight = chance.normal(0, 0.1, (128, 128)).astype(np.float32)
+        weight = rng.normal(0, 0.1, (128, 128)).astype(np.float32)
         weights.append(numpy_helper.from_array(weight, f"w{layer}"))
         nodes.append(helper.make_node("MatMul", [x, f"w{layer}"], [f"m{layer}"]))
         nodes.append(helper.make_node("Relu", [f"m{layer}"], [f"r{layer}"]))

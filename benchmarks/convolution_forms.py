@@ -90,7 +90,7 @@ def best_of(function: ModelFunction, trials: int, seed: int, place: Path) -> tup
     """Milliseconds and the form of the best candidate."""
     place.mkdir(exist_ok=True)
     search = TaskSearch(function.workload, RESOLVED.target, seed=seed)
-    best, form, tried = float("inf"), DIRECT, 0
+    best, variant, tried = float("inf"), DIRECT, 0
     while tried < trials:
         candidates = search.propose(BATCH, ()).candidates
         if not candidates:
@@ -100,14 +100,14 @@ def best_of(function: ModelFunction, trials: int, seed: int, place: Path) -> tup
         times = [each.median_ms if each.status == "ok" else float("inf") for each in results]
         if min(times) < best:
             best = min(times)
-            form = form_of(candidates[times.index(best)], search)
+            variant = form_of(candidates[times.index(best)], search)
         search.learn(results)
-    return best, form
+    return best, variant
 
 
 def form_of(candidate: Candidate, search: TaskSearch) -> str:
     template = search.space.templates.get(candidate.schedule.template)
-    return template.form.name if template else "default"
+    return template.variant.name if template else "default"
 
 
 if __name__ == "__main__":

@@ -84,25 +84,25 @@ def check_name(name: str) -> str:
     return ""
 
 
-def check_decided(chance: random.Random) -> str:
+def check_decided(rng: random.Random) -> str:
     kinds = get_args(SamplingKind)
     template = [
         SamplingInstruction(
             index=3 * at,
-            kind=chance.choice(kinds),
-            n=chance.randrange(1, 3),
-            max_innermost=chance.choice((0, 16, 64)),
-            extent=chance.choice((None, 64)),
+            kind=rng.choice(kinds),
+            n=rng.randrange(1, 3),
+            max_innermost=rng.choice((0, 16, 64)),
+            extent=rng.choice((None, 64)),
             candidates=4,
         )
-        for at in range(chance.randrange(3))
+        for at in range(rng.randrange(3))
     ]
     decisions = [
-        (i.index, tuple(chance.choices((-3, -2, -1, 0, 1, 4, 16, 64, 2**31, 2**64), k=i.n)))
+        (i.index, tuple(rng.choices((-3, -2, -1, 0, 1, 4, 16, 64, 2**31, 2**64), k=i.n)))
         for i in template
     ]
-    if chance.random() < 0.3:
-        decisions.insert(0, (chance.choice((-3, 0, 1, 13, 10**8)), (1,)))
+    if rng.random() < 0.3:
+        decisions.insert(0, (rng.choice((-3, 0, 1, 13, 10**8)), (1,)))
     reason = check_decisions(decisions, template)
     if reason is not None:
         return "decisions that do not fit"
@@ -123,26 +123,26 @@ def require(kept: bool, promise: str) -> None:
 # the run ----------------------------------------------------------------------
 
 
-def prepared(kind: str, chance: random.Random) -> Callable[[], str]:
+def prepared(kind: str, rng: random.Random) -> Callable[[], str]:
     """A case that is made, and waits to be tried: only the trial is timed."""
     match kind:
         case "line":
-            line = line_case(chance)
+            line = line_case(rng)
             return lambda: check_line(line)
         case "text":
-            text = line_case(chance)[:MAX_RECORD_BYTES]  # longer ones are not even looked at
+            text = line_case(rng)[:MAX_RECORD_BYTES]  # longer ones are not even looked at
             return lambda: refusal_of_text(text) or ""
         case "values":
-            record = values_case(chance)
+            record = values_case(rng)
             return lambda: refusal(record) or ""
         case "segment":
-            body, named = segment_case(chance)
+            body, named = segment_case(rng)
             return lambda: check_segment(body, named)
         case "name":
-            name = name_case(chance)
+            name = name_case(rng)
             return lambda: check_name(name)
         case _:
-            return lambda: check_decided(chance)
+            return lambda: check_decided(rng)
 
 
 def fuzz(cases: int, seed: int) -> tuple[dict[str, Tally], int]:

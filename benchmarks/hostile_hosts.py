@@ -165,10 +165,10 @@ def throttled() -> Iterator[None]:
 def deadly() -> Iterator[None]:
     """Every 5 to 15 seconds a measuring process is killed."""
     ended = threading.Event()
-    chance = random.Random(1)
+    rng = random.Random(1)
 
     def kill() -> None:
-        while not ended.wait(chance.uniform(5, 15)):
+        while not ended.wait(rng.uniform(5, 15)):
             for process in Path("/proc").glob("[0-9]*"):
                 with contextlib.suppress(OSError):
                     parent = (process / "stat").read_text().rpartition(")")[2].split()[1]

@@ -45,4 +45,4 @@ def measured(
         repeats=measuring._REPEATS,
         repeat_ms=measuring._REPEAT_MS,
     )
-    return worker.answer(request)
+    return worker.handle_request(request)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from tests.support.simulated.simulated_launches import Chance, Factors, Noise, Scenario, Times
+from tests.support.simulated.simulated_launches import Factors, Noise, Rng, Scenario, Times
 
 _NAMES = {3: "third", 5: "fifth", 10: "tenth"}
 
@@ -17,19 +17,19 @@ def scenarios() -> tuple[Scenario, ...]:
 
 
 def _unchanged() -> tuple[Scenario, ...]:
-    def tails(number: int, chance: Chance) -> tuple[float, float]:
-        base, head = 0.01 * np.clip(chance.standard_cauchy(2), -40, 40)
+    def tails(number: int, rng: Rng) -> tuple[float, float]:
+        base, head = 0.01 * np.clip(rng.standard_cauchy(2), -40, 40)
         return math.exp(base), math.exp(head)
 
-    def modes(number: int, chance: Chance) -> tuple[float, float]:
-        base, head = np.where(chance.random(2) < 0.3, 1.08, 1.0)
+    def modes(number: int, rng: Rng) -> tuple[float, float]:
+        base, head = np.where(rng.random(2) < 0.3, 1.08, 1.0)
         return float(base), float(head)
 
-    def rare_modes(number: int, chance: Chance) -> tuple[float, float]:
-        base, head = np.where(chance.random(2) < 0.1, 1.5, 1.0)
+    def rare_modes(number: int, rng: Rng) -> tuple[float, float]:
+        base, head = np.where(rng.random(2) < 0.1, 1.5, 1.0)
         return float(base), float(head)
 
-    def turns(number: int, chance: Chance) -> tuple[float, float]:
+    def turns(number: int, rng: Rng) -> tuple[float, float]:
         return 1.0, 1.04 if number % 2 else 1 / 1.04
 
     return (
@@ -46,7 +46,7 @@ def _constant() -> tuple[Scenario, ...]:
         return Scenario(
             name=f"always +{percent:g} %",
             mean_percent=percent,
-            factors=lambda number, chance: (1.0, 1 + percent / 100),
+            factors=lambda number, rng: (1.0, 1 + percent / 100),
             is_promised=percent >= 5,
             is_unchanged=percent <= 3,
         )
@@ -64,8 +64,8 @@ def _mixtures() -> tuple[Scenario, ...]:
 
 
 def _mixture(share: float, slow: float, noisy: bool = False) -> Scenario:
-    def factors(number: int, chance: Chance) -> tuple[float, float]:
-        return 1.0, slow if chance.random() < share else 1.0
+    def factors(number: int, rng: Rng) -> tuple[float, float]:
+        return 1.0, slow if rng.random() < share else 1.0
 
     mean = 100 * share * (slow - 1)
     return Scenario(
@@ -97,17 +97,17 @@ def _inside() -> tuple[Scenario, ...]:
 
 
 def _others() -> tuple[Scenario, ...]:
-    def trend(number: int, chance: Chance) -> tuple[float, float]:
+    def trend(number: int, rng: Rng) -> tuple[float, float]:
         return 1.0, 1 + 0.005 * min(number, 40)
 
-    def machine(number: int, chance: Chance) -> tuple[float, float]:
+    def machine(number: int, rng: Rng) -> tuple[float, float]:
         speed = 1 + 0.01 * number
         return speed, speed
 
-    def turns(number: int, chance: Chance) -> tuple[float, float]:
+    def turns(number: int, rng: Rng) -> tuple[float, float]:
         return 1.0, 1.12 if number % 2 else 1.0
 
-    def fourth(number: int, chance: Chance) -> tuple[float, float]:
+    def fourth(number: int, rng: Rng) -> tuple[float, float]:
         return 1.0, 1.3 if number % 4 == 3 else 1.0
 
     return (
@@ -124,15 +124,15 @@ def _others() -> tuple[Scenario, ...]:
     )
 
 
-def _same(name: str, factors: Factors = lambda number, chance: (1.0, 1.0)) -> Scenario:
+def _same(name: str, factors: Factors = lambda number, rng: (1.0, 1.0)) -> Scenario:
     return Scenario(name=name, mean_percent=0.0, factors=factors, is_unchanged=True)
 
 
 def synthetic(name: str, spread: float, launches: int = 400, seed: int = 3) -> Noise:
     """Processes with a speed of their own, normally distributed;
     blocks and inferences vary, too."""
-    chance = np.random.default_rng(seed)
-    process = chance.normal(0.0, spread / math.sqrt(2), (launches, 1, 2, 1))
-    block = chance.normal(0.0, spread, (launches, 12, 2, 1))
-    inference = chance.normal(0.0, 0.02, (launches, 12, 2, 20))
+    rng = np.random.default_rng(seed)
+    process = rng.normal(0.0, spread / math.sqrt(2), (launches, 1, 2, 1))
+    block = rng.normal(0.0, spread, (launches, 12, 2, 1))
+    inference = rng.normal(0.0, 0.02, (launches, 12, 2, 20))
     return Noise(name, np.exp(process + block + inference), 1.8)

@@ -39,7 +39,7 @@ from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.models.preparation import prepare
 from tunegate.engine import measuring
-from tunegate.engine.parallel_check import believed, to_check
+from tunegate.engine.parallel_check import corrected_batch, to_check
 from tunegate.engine.protocol import Candidate, Measure, Measured
 from tunegate.tuning.parallel_degree import Degree, adjusted
 
@@ -201,7 +201,7 @@ def one_by_one(slots: Slots, numbers: Sequence[int]) -> tuple[dict[int, float], 
 
 def in_parallel(slots: Slots, numbers: Sequence[int]) -> Parallel:
     started = time.monotonic()
-    chance = random.Random(1)
+    rng = random.Random(1)
     degree = Degree()
     corrected: dict[int, float] = {}
     degrees, errors = [], []
@@ -210,8 +210,8 @@ def in_parallel(slots: Slots, numbers: Sequence[int]) -> Parallel:
         degrees.append(degree.now)
         off = 0.0
         if degree.now > 1:
-            alone = {number: slots.alone(number) for number in to_check(results, chance)}
-            found = believed(results, alone)
+            alone = {number: slots.alone(number) for number in to_check(results, rng)}
+            found = corrected_batch(results, alone)
             results, off = found.results, found.error or 0.0
             errors.append(off)
         degree = adjusted(degree, error=off, failures=0, most=len(slots))

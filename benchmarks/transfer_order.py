@@ -132,8 +132,8 @@ def show(name: str, tasks: Sequence[Sequence[Offer]]) -> None:
 
 
 def at_random(tasks: Sequence[Sequence[Offer]], look: int) -> float:
-    chance = np.random.default_rng(0)
-    drawn = [behind(t, chance.permutation(len(t))[:look]) for t in tasks for _ in range(DRAWS)]
+    rng = np.random.default_rng(0)
+    drawn = [behind(t, rng.permutation(len(t))[:look]) for t in tasks for _ in range(DRAWS)]
     return geometric(drawn)
 
 

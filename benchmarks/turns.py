@@ -11,7 +11,7 @@ BATCH = 8
 
 def is_closed(state: TaskState) -> bool:
     """Nothing is to be had of it."""
-    return state.exhausted or state.room <= 0
+    return state.exhausted or state.headroom <= 0
 
 
 def next_in_turn(

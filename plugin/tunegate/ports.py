@@ -237,7 +237,7 @@ class Bench(Protocol):
     pair_seconds: float
 
     def launch(self, pairs: int) -> Launch: ...
-    def probes(self, count: int, far: ProbeThresholds) -> Generator[Launch]:
+    def probes(self, count: int, thresholds: ProbeThresholds) -> Generator[Launch]:
         """Short looks at fresh processes of the head, one after the other, beside a base that is
         running. Raises MeasurementError."""
         ...

@@ -19,7 +19,7 @@ from tunegate.edges.config.revision import FoundConfig, config_at, path_inside
 from tunegate.edges.git.repository import GitRepository
 from tunegate.edges.models.reader import GitModelReader
 from tunegate.handover import check_changes, check_release, check_revisions
-from tunegate.policy.effective import told_in_order
+from tunegate.policy.effective import in_report_order
 from tunegate.policy.waivers import NO_WAIVERS, Waivers
 from tunegate.ports import Repository
 from tunegate.selection import judged_as
@@ -90,7 +90,7 @@ class Project:
             *self._pinned_otherwise(review),
         )
         return msgspec.structs.replace(
-            review, changes=msgspec.structs.replace(changes, policy_changes=told_in_order(told))
+            review, changes=msgspec.structs.replace(changes, policy_changes=in_report_order(told))
         )
 
     def review_of(self, changes: ChangeSet) -> Review:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.support.simulated.simulated_launches import Chance, Noise, Scenario, Times, gates
+from tests.support.simulated.simulated_launches import Noise, Rng, Scenario, Times, gates
 from tunegate.config import GateConfig
 
 GATES = 60
@@ -16,10 +16,10 @@ NEW, MEDIANS_ONLY = GateConfig(), GateConfig(rare_launches=0.0, tail_margin_perc
 
 @pytest.fixture(scope="module")
 def noise() -> Noise:
-    chance = np.random.default_rng(3)
-    process = chance.normal(0.0, 0.005, (60, 1, 2, 1))
-    block = chance.normal(0.0, 0.01, (60, 12, 2, 1))
-    inference = chance.normal(0.0, 0.02, (60, 12, 2, 20))
+    rng = np.random.default_rng(3)
+    process = rng.normal(0.0, 0.005, (60, 1, 2, 1))
+    block = rng.normal(0.0, 0.01, (60, 12, 2, 1))
+    inference = rng.normal(0.0, 0.02, (60, 12, 2, 20))
     return Noise("made up", np.exp(process + block + inference), 1.8)
 
 
@@ -30,8 +30,8 @@ def shares(noise: Noise, scenario: Scenario, config: GateConfig = NEW) -> dict[s
 
 
 def mixture(share: float, slow: float) -> Scenario:
-    def factors(number: int, chance: Chance) -> tuple[float, float]:
-        return 1.0, slow if chance.random() < share else 1.0
+    def factors(number: int, rng: Rng) -> tuple[float, float]:
+        return 1.0, slow if rng.random() < share else 1.0
 
     return Scenario(name="mixture", mean_percent=100 * share * (slow - 1), factors=factors)
 
@@ -71,15 +71,15 @@ def test_inferences_that_are_slow_now_and_then_fail(noise: Noise, nth: int, slow
 
 
 def test_what_comes_and_goes_with_every_launch_is_decided(noise: Noise) -> None:
-    def turns(number: int, chance: Chance) -> tuple[float, float]:
+    def turns(number: int, rng: Rng) -> tuple[float, float]:
         return 1.0, 1.12 if number % 2 else 1.0
 
     assert shares(noise, Scenario(name="turns", mean_percent=6.0, factors=turns))["fail"] >= 0.9
 
 
 def test_heavy_tails_of_both_sides_are_no_fail(noise: Noise) -> None:
-    def tails(number: int, chance: Chance) -> tuple[float, float]:
-        base, head = 0.01 * np.clip(chance.standard_cauchy(2), -40, 40)
+    def tails(number: int, rng: Rng) -> tuple[float, float]:
+        base, head = 0.01 * np.clip(rng.standard_cauchy(2), -40, 40)
         return math.exp(base), math.exp(head)
 
     assert shares(noise, Scenario(name="tails", mean_percent=0.0, factors=tails))["fail"] == 0.0

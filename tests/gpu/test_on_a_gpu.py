@@ -163,8 +163,8 @@ def test_kernels_take_as_long_by_their_own_clock_as_by_events(tmp_path: Path) ->
         repeats=5,
     )
     place = Placement(slots=(), limit_seconds=60.0, has_kernel_clock=True)
-    by_events = worker.answer(asked)
-    by_clock = worker.answer(msgspec.structs.replace(asked, place=place))
+    by_events = worker.handle_request(asked)
+    by_clock = worker.handle_request(msgspec.structs.replace(asked, place=place))
     assert (by_events.status, by_clock.status) == ("ok", "ok")
     ratio = statistics.median(by_clock.nanoseconds) / statistics.median(by_events.nanoseconds)
     assert 0.7 < ratio < 1.1

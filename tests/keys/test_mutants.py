@@ -62,32 +62,32 @@ def extents(graph: Graph) -> Iterator[int]:
                 yield node["data"]["value"]
 
 
-def change_extent(graph: Graph, chance: random.Random) -> str:
-    index = chance.choice(sorted(set(extents(graph))))
+def change_extent(graph: Graph, rng: random.Random) -> str:
+    index = rng.choice(sorted(set(extents(graph))))
     node = graph["nodes"][index]
-    node["data"] += chance.choice((1, 2, 7))
+    node["data"] += rng.choice((1, 2, 7))
     return f"int node {index} to {node['data']}"
 
 
-def change_type(graph: Graph, chance: random.Random) -> str:
+def change_type(graph: Graph, rng: random.Random) -> str:
     types = [n for n in graph["nodes"] if n["type"] == "ir.PrimType"]
-    node = chance.choice([n for n in types if n["data"]["dtype"] in OTHER_DTYPE])
+    node = rng.choice([n for n in types if n["data"]["dtype"] in OTHER_DTYPE])
     node["data"]["dtype"] = OTHER_DTYPE[node["data"]["dtype"]]
     return f"dtype {node['data']['dtype']}"
 
 
-def change_operator(graph: Graph, chance: random.Random) -> str | None:
+def change_operator(graph: Graph, rng: random.Random) -> str | None:
     operators = [n for n in graph["nodes"] if n["type"] in OTHER_OPERATOR]
     if not operators:
         return None
-    node = chance.choice(operators)
+    node = rng.choice(operators)
     node["type"] = OTHER_OPERATOR[node["type"]]
     return f"operator {node['type']}"
 
 
-def change_attribute(graph: Graph, chance: random.Random) -> str:
+def change_attribute(graph: Graph, rng: random.Random) -> str:
     """How a loop runs, or what kind of axis a block has."""
-    node = chance.choice([n for n in graph["nodes"] if n["type"] in {"tirx.For", "tirx.IterVar"}])
+    node = rng.choice([n for n in graph["nodes"] if n["type"] in {"tirx.For", "tirx.IterVar"}])
     field = "kind" if node["type"] == "tirx.For" else "iter_type"
     node["data"][field] += 1
     return f"{field} {node['data'][field]}"
@@ -102,14 +102,14 @@ CHANGES: list[Callable[[Graph, random.Random], str | None]] = [
 
 
 def test_a_thousand_mutants_are_all_other_workloads(graphs: dict[str, Graph]) -> None:
-    chance = random.Random(1)
+    rng = random.Random(1)
     tried = 0
     for name, graph in graphs.items():
         original = workload_digest(graph, is_reference)
         for change in CHANGES:
             for _ in range(OF_EACH_KIND):
                 mutant = copy.deepcopy(graph)
-                what = change(mutant, chance)
+                what = change(mutant, rng)
                 if what is None:
                     break
                 tried += 1

@@ -16,9 +16,9 @@ def make_times(
     seed: int = 1,
 ) -> Times:
     """Each process has a speed of its own; blocks vary a little."""
-    chance = np.random.default_rng(seed)
-    process = chance.normal(0.0, spread, (launches, 1, 2, 1))
-    block = chance.normal(0.0, 0.002, (launches, pairs, 2, inferences))
+    rng = np.random.default_rng(seed)
+    process = rng.normal(0.0, spread, (launches, 1, 2, 1))
+    block = rng.normal(0.0, 0.002, (launches, pairs, 2, inferences))
     return np.exp(process + block)
 
 

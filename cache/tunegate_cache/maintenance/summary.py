@@ -14,7 +14,7 @@ from tunegate_cache.protocol.snapshot_records import snapshot_records
 from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore
 
 
-class PlaceSummary(msgspec.Struct, frozen=True, kw_only=True):
+class GroupSummary(msgspec.Struct, frozen=True, kw_only=True):
     """`target` is the start of the target key; `version` that of the last compaction, 0 before the
     first. `segments` stand by themselves, `archived` are in archives; `records` can be served.
     `failures` are records of failed candidates, `refused` lines that are no usable records,
@@ -33,7 +33,7 @@ class PlaceSummary(msgspec.Struct, frozen=True, kw_only=True):
     size_bytes: int
 
 
-def summary(store: ObjectStore) -> tuple[PlaceSummary, ...]:
+def summary(store: ObjectStore) -> tuple[GroupSummary, ...]:
     """Reads snapshots, directories of archives, and the segments beside them. Whose signature they
     bear does not matter here. Raises StoreUnavailableError."""
     return tuple(_Count(store, group).summary() for group in group_state.groups(store))
@@ -45,7 +45,7 @@ class _Count:
         self._records: set[TuningRecord] = set()
         self._refused = self._corrupt = self._bytes = 0
 
-    def summary(self) -> PlaceSummary:
+    def summary(self) -> GroupSummary:
         listing = group_state.listing(self._store, self._group)
         head = group_state.current_head(self._store, self._group, TrustedKeys()).head
         archived: set[str] = set()
@@ -57,7 +57,7 @@ class _Count:
         fresh = [name for name in listing.segments if name.file not in covered]
         for name in fresh:
             self._add_segment(name.name, name.digest)
-        return PlaceSummary(
+        return GroupSummary(
             zone=self._group.zone,
             target=self._group.target,
             version=head.version if head else 0,

@@ -48,7 +48,7 @@ def kind_of(address: StoreAddress) -> StoreKind:
     return kind
 
 
-def place_name(address: StoreAddress) -> str:
+def store_name(address: StoreAddress) -> str:
     """Returns a folder name for what a machine keeps of this store; no two stores share one."""
     return hashlib.sha256(f"{address.endpoint_url or ''} {address.url}".encode()).hexdigest()[:16]
 

@@ -17,7 +17,7 @@ from tunegate.ci_hosts.protocol import (
 from tunegate.ci_job.comment_text import with_links
 from tunegate.ci_job.config_place import place_of
 from tunegate.ci_job.event_words import event_words
-from tunegate.ci_job.files import told
+from tunegate.ci_job.files import report_to_host
 from tunegate.ci_job.problem import problem
 from tunegate.ci_job.request import JUDGING, JobRequest
 from tunegate.ci_job.results import Results, read_results, stamps
@@ -65,7 +65,7 @@ def stopped(
         annotations=[found.annotation()],
         summary=found.markdown(),
     )
-    told(host, report, out)
+    report_to_host(host, report, out)
     return exit_code
 
 
@@ -89,7 +89,7 @@ def _report(host: CiHost, request: JobRequest, event: JobEvent, results: Results
         annotations=results.annotations(),
         summary=results.markdown,
     )
-    told(host, report, request.out)
+    report_to_host(host, report, request.out)
     if not _is_commented(request, event, results):
         return
     text = with_links(results.markdown, host.links(request.out))

@@ -21,10 +21,10 @@ _LANES = (8, 16)
 
 
 class Sketch(msgspec.Struct, frozen=True):
-    """What of a template is the same for any task; `form` is that of the workload. Without
+    """What of a template is the same for any task; `variant` is that of the workload. Without
     a loop nest it says nothing."""
 
-    form: str
+    variant: str
     nest: LoopNest | None
 
 
@@ -70,7 +70,7 @@ def nest_columns(sketch: Sketch, decided: Decided) -> list[float]:
         float(body <= unroll),
         float(body + tile.middle <= unroll),
         -1.0 if sketch.nest.copied_at is None else float(sketch.nest.copied_at),
-        float(sketch.form != "direct"),
+        float(sketch.variant != "direct"),
     ]
 
 

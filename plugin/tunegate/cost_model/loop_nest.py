@@ -61,11 +61,11 @@ def _by_depth(order: tuple[tuple[int, int], ...]) -> tuple[tuple[int, ...], tupl
     return deepest, tuple(place for place in levels if place not in deepest)
 
 
-def nest_of(looks: str) -> LoopNest | None:
+def nest_of(signature: str) -> LoopNest | None:
     """The loop nest of a sketch as `trace_form.Form.text` has it, or None where no block was
     tiled."""
     reader = _Reader()
-    for kind, inputs, attributes, outputs in json.loads(looks):
+    for kind, inputs, attributes, outputs in json.loads(signature):
         reader.read(kind, inputs, attributes, outputs)
     return reader.nest if reader.nest.order else None
 

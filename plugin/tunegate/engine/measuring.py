@@ -10,27 +10,27 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tunegate.engine.batches import Batch, OpenBatches
-from tunegate.engine.parallel_check import believed, to_check
+from tunegate.engine.parallel_check import corrected_batch, to_check
 from tunegate.engine.parallelism import Parallelism
 from tunegate.engine.protocol import Candidate, Measure, Measured
 from tunegate.engine.task_history import TaskHistory
 from tunegate_cache.format.records import CONFIRMED_REPEATS
 
 _REPEATS = 3
-_REPEAT_MS, _CAREFUL_REPEAT_MS = 10, 30
+_REPEAT_MS, _CONFIRMED_REPEAT_MS = 10, 30
 _LOSER_FACTOR = 1.5
 """Slower than this many times the best: one repeat was enough. On machines that others share one of
 10 ms may be 1.3 times off, and what could have won must not be lost by that."""
 
 
-class Taken(NamedTuple):
+class ResultEffect(NamedTuple):
     """The effect of a result: requests that follow from it, and the batch that it finished."""
 
     again: list[Measure]
     finished: Batch | None
 
 
-class Measuring:
+class CandidateMeasurements:
     """The measurements of one run, on inputs of `seed`. `target_json` is
     known once the models are open."""
 
@@ -39,7 +39,7 @@ class Measuring:
     ) -> None:
         self._batches, self._directory, self._parallelism = batches, directory, parallelism
         self._seed = seed
-        self._chance = random.Random(1)  # noqa: S311 -- a sample, not a secret
+        self._rng = random.Random(1)  # noqa: S311 -- a sample, not a secret
         self.target_json = ""
 
     def start(self, history: TaskHistory, candidates: Sequence[Candidate]) -> list[Measure]:
@@ -49,42 +49,42 @@ class Measuring:
         self._batches.start(history, candidates, at_once=at_once)
         return [self._request(history, candidate, at_once=at_once) for candidate in candidates]
 
-    def careful_in_turn(
+    def confirm_in_turn(
         self, chosen: Sequence[tuple[TaskHistory, Sequence[Candidate]]]
     ) -> list[Measure]:
         """The first of each task, then the second of each: should the budget
         end, most tasks have an answer."""
         turns = zip_longest(*([(history, c) for c in candidates] for history, candidates in chosen))
-        return [self.careful(*one) for turn in turns for one in turn if one is not None]
+        return [self.confirm(*one) for turn in turns for one in turn if one is not None]
 
-    def careful(self, history: TaskHistory, candidate: Candidate) -> Measure:
+    def confirm(self, history: TaskHistory, candidate: Candidate) -> Measure:
         """The request for a candidate that may win: with all the repeats, and nobody beside it."""
-        return self._request(history, candidate, is_careful=True, alone=True)
+        return self._request(history, candidate, is_confirmation=True, alone=True)
 
-    def take(self, request: Measure, measured: Measured, now: int) -> Taken:
+    def take(self, request: Measure, measured: Measured, now: int) -> ResultEffect:
         batch = self._batches.come_back(request.candidate, measured, now)
-        return self._after(batch, now) if batch.is_back else Taken([], None)
+        return self._after(batch, now) if batch.is_back else ResultEffect([], None)
 
     def give_up(self, request: Measure, now: int) -> Batch | None:
         """The batch if that was all it waited for; what it knows counts without a further check."""
         batch = self._batches.give_up(request.candidate)
         return self._finished(batch, now) if batch.is_back else None
 
-    def _after(self, batch: Batch, now: int) -> Taken:
+    def _after(self, batch: Batch, now: int) -> ResultEffect:
         if batch.held_back and batch.alone is None:
-            numbers = to_check(batch.held_back, self._chance)
+            numbers = to_check(batch.held_back, self._rng)
             if numbers:
                 history = batch.history
                 again = self._batches.check(batch, numbers)
-                return Taken([self._request(history, c, alone=True) for c in again], None)
-        return Taken([], self._finished(batch, now))
+                return ResultEffect([self._request(history, c, alone=True) for c in again], None)
+        return ResultEffect([], self._finished(batch, now))
 
     def _finished(self, batch: Batch, now: int) -> Batch:
         workload = batch.history.workload
         if batch.at_once == 1:
             self._parallelism.note_alone(workload, batch.results)
         elif batch.held_back:
-            found = believed(batch.held_back, batch.alone or {})
+            found = corrected_batch(batch.held_back, batch.alone or {})
             self._batches.settle(batch, found.results, now)
             self._parallelism.note_beside(workload, found)
         self._batches.close(batch)
@@ -95,7 +95,7 @@ class Measuring:
         history: TaskHistory,
         candidate: Candidate,
         *,
-        is_careful: bool = False,
+        is_confirmation: bool = False,
         at_once: int = 1,
         alone: bool = False,
     ) -> Measure:
@@ -106,9 +106,9 @@ class Measuring:
             reference=str(self._directory / f"{candidate.workload[:32]}.npy"),
             writes_reference=candidate.origin == "default",
             loser_ms=float("inf") if best is None else _LOSER_FACTOR * best,
-            repeats=CONFIRMED_REPEATS if is_careful else _REPEATS,
+            repeats=CONFIRMED_REPEATS if is_confirmation else _REPEATS,
             seed=self._seed,
-            repeat_ms=_CAREFUL_REPEAT_MS if is_careful else _REPEAT_MS,
+            repeat_ms=_CONFIRMED_REPEAT_MS if is_confirmation else _REPEAT_MS,
             at_once=at_once,
             alone=alone,
             # The default schedule is the reference of all, and what is

@@ -17,7 +17,7 @@ _BESIDE_OTHERS = frozenset({"runtime", "timeout", "wrong"})
 """Failures that others on the device may have caused."""
 
 
-class Believed(NamedTuple):
+class CheckedBatch(NamedTuple):
     """`error` is the mean relative one before the check, None where nothing says it; `failures` are
     those that did not happen alone."""
 
@@ -26,18 +26,18 @@ class Believed(NamedTuple):
     failures: int
 
 
-def to_check(results: Sequence[Measured], chance: random.Random) -> tuple[int, ...]:
+def to_check(results: Sequence[Measured], rng: random.Random) -> tuple[int, ...]:
     """Numbers of the candidates to be measured again alone: those that failed, a sample with all
     outliers, and the fastest, so that nothing becomes the best by an optimistic time."""
     good = [result for result in results if result.status == "ok"]
     failed = [result.number for result in results if result.status in _BESIDE_OTHERS]
-    places = checked([_share(result) for result in good], chance)
+    places = checked([_share(result) for result in good], rng)
     fastest = sorted(good, key=_median)[:1]
     again = [good[place].number for place in places] + [result.number for result in fastest]
     return tuple(dict.fromkeys([*failed, *again]))
 
 
-def believed(results: Sequence[Measured], alone: Mapping[int, Measured]) -> Believed:
+def corrected_batch(results: Sequence[Measured], alone: Mapping[int, Measured]) -> CheckedBatch:
     """What was measured alone counts; of the others, the times less the error of the batch."""
     together = {result.number: result for result in results}
     both = {
@@ -47,7 +47,7 @@ def believed(results: Sequence[Measured], alone: Mapping[int, Measured]) -> Beli
     }
     off = error({number: _median(together[number]) for number in both}, both)
     factor = correction(off)
-    return Believed(
+    return CheckedBatch(
         results=tuple(alone.get(r.number) or _corrected(r, factor) for r in results),
         error=off,
         failures=sum(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from tunegate.engine.parallel_check import Believed
+from tunegate.engine.parallel_check import CheckedBatch
 from tunegate.engine.protocol import Measured
 from tunegate.tuning.parallel_degree import Degree, adjusted
 
@@ -37,7 +37,7 @@ class Parallelism:
         if waited > _WORTH_IT * busy:
             self._adjust(workload, error=0.0, failures=0)
 
-    def note_beside(self, workload: str, found: Believed) -> None:
+    def note_beside(self, workload: str, found: CheckedBatch) -> None:
         """A batch that was timed beside each other, and checked."""
         if found.error is not None:
             self._errors.append(found.error)

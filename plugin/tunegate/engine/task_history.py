@@ -12,7 +12,7 @@ from tunegate.artifacts.tasks import ScheduleSource as Origin
 from tunegate.engine.candidate_cost import cost_of, patience_seconds
 from tunegate.engine.prior_results import KEPT_IN_OUTCOME, PriorResults, schedule_of
 from tunegate.engine.protocol import DEFAULT, Candidate, Measured, Schedule
-from tunegate.tuning.claims import CHECKED
+from tunegate.tuning.claims import MIN_SAMPLES_BESIDE
 from tunegate.tuning.expected_time import starting_state
 from tunegate.tuning.finalists import MAX_FINALISTS, finalist_count, rivals
 from tunegate.tuning.improvement import MeasuredBatch
@@ -133,7 +133,7 @@ class TaskHistory:
     def _is_claim_checked(self) -> bool:
         claims = self.before.claims
         has_ended = claims is not None and claims.is_searched
-        return has_ended and self._searched >= CHECKED and self.best_origin == "own-zone"
+        return has_ended and self._searched >= MIN_SAMPLES_BESIDE and self.best_origin == "own-zone"
 
     def state(self) -> TaskState:
         """The task as the scheduler sees it."""

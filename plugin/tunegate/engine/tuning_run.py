@@ -15,7 +15,7 @@ import msgspec
 from tunegate.artifacts.outcomes import Stopped, TaskOutcome
 from tunegate.edges.machine.cores import default_threads
 from tunegate.engine.batches import Batch, OpenBatches
-from tunegate.engine.measuring import Measuring
+from tunegate.engine.measuring import CandidateMeasurements
 from tunegate.engine.parallelism import Parallelism
 from tunegate.engine.protocol import (
     Candidate,
@@ -79,7 +79,9 @@ class TuningRun:
             min_gain_percent_per_minute=spending.budget.min_gain_percent_per_minute,
         )
         self._parallelism = Parallelism(self._pool.slots)
-        self._measuring = Measuring(self._batches, self._directory, self._parallelism, seed)
+        self._measuring = CandidateMeasurements(
+            self._batches, self._directory, self._parallelism, seed
+        )
 
     def outcomes(self) -> Iterator[TaskOutcome]:
         """An outcome-so-far of a task after each of its batches; the last one is final."""
@@ -244,16 +246,16 @@ class TuningRun:
         winner is believed only then (no winner's curse)."""
         self._search.close()
         threads = self._request.target.threads or default_threads()
-        careful = self._executor.confirming_pool(threads)
-        if careful is None:
+        confirming = self._executor.confirming_pool(threads)
+        if confirming is None:
             self._pool.keep_one_each()
         else:
             self._pool.close()
-            self._pool = careful
+            self._pool = confirming
         by_share = sorted(self._histories, key=lambda x: -x.state().model_ms)
         records: dict[tuple[str, int], TuningRecord] = {}
         for again in (TaskHistory.contenders, TaskHistory.rivals):
-            requests = self._measuring.careful_in_turn([(x, again(x)) for x in by_share])
+            requests = self._measuring.confirm_in_turn([(x, again(x)) for x in by_share])
             for history, candidate, measured in self._measured_in_turn(requests):
                 now = int(self._spending.clock.time())
                 record = history.confirm(candidate, measured, now)

@@ -23,24 +23,24 @@ def p_value(effects: Sequence[float], *, margin: float, analyses: int) -> float:
     """The p-value of one cell: at most this often launches look so slow where the true change is
     `margin` or less, whichever of the looks was the last. Two launches or more."""
     alone = share_alone(len(effects))
-    chance = _chance(effects, margin) / alone
+    chance = _tail_probability(effects, margin) / alone
     if alone < 1.0:
-        chance = min(chance, _chance(batch_means(effects), margin) / (1 - alone))
+        chance = min(chance, _tail_probability(batch_means(effects), margin) / (1 - alone))
     return min(1.0, analyses * chance)
 
 
-def _chance(effects: Sequence[float], margin: float) -> float:
+def _tail_probability(effects: Sequence[float], margin: float) -> float:
     distance = (margin - float(np.mean(effects))) * math.sqrt(len(effects)) / spread_of(effects)
     return t_probability(len(effects) - 1, distance)
 
 
-def shares(chances: Sequence[float]) -> tuple[int, ...]:
+def shares(p_values: Sequence[float]) -> tuple[int, ...]:
     """The number of parts that the error is split into for each cell:
     `cells` of gate.decision.bounds."""
-    found = [0] * len(chances)
-    left = len(chances)
-    for cell in sorted(range(len(chances)), key=lambda cell: chances[cell]):
+    found = [0] * len(p_values)
+    left = len(p_values)
+    for cell in sorted(range(len(p_values)), key=lambda cell: p_values[cell]):
         found[cell] = left
-        if chances[cell] <= FAIL_ERROR / left:
+        if p_values[cell] <= FAIL_ERROR / left:
             left -= 1
     return tuple(found)

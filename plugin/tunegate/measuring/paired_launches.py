@@ -31,7 +31,7 @@ _MIN_PROBING_SECONDS = 60.0
 without them nothing may pass."""
 
 
-class Progressing(msgspec.Struct, frozen=True, kw_only=True):
+class LaunchProgress(msgspec.Struct, frozen=True, kw_only=True):
     """How far a cell is: launches that count, of at most so many; the seconds until an answer is
     likely; the interval in percent. Once that passes, `probes` of at most so many short looks."""
 
@@ -67,7 +67,7 @@ def launch_until_decided(
     control: Bench,
     gate: GateConfig,
     cells: int,
-    say: Callable[[Progressing], None],
+    say: Callable[[LaunchProgress], None],
 ) -> PairedLaunches:
     """`control` measures the base against itself. Raises MeasurementError where a launch breaks
     twice."""
@@ -100,7 +100,7 @@ class _Series:
         control: Bench,
         gate: GateConfig,
         cells: int,
-        say: Callable[[Progressing], None],
+        say: Callable[[LaunchProgress], None],
     ) -> None:
         self._bench, self._control, self._say = bench, control, say
         self._pairs = gate.pairs
@@ -163,11 +163,11 @@ class _Series:
     def _probe(self, count: int) -> None:
         """Raises MeasurementError where they would take too long: a pass without them is none."""
         usual = statistics.median(launch.effect for launch in self._launches)
-        far = ProbeThresholds(
+        thresholds = ProbeThresholds(
             by_median=lowest_cut_off(usual, worst_median(self._rule)),
             by_mean=lowest_cut_off(usual, worst_mean(self._rule)),
         )
-        with closing(self._bench.probes(count, far)) as probes:
+        with closing(self._bench.probes(count, thresholds)) as probes:
             for probe in probes:
                 self._probes.append(_numbers(probe))
                 self._say(_so_far(self._launches, self._rule, len(self._probes), count))
@@ -214,7 +214,7 @@ def _replanned(bench: Bench, launches: list[Launch]) -> int:
 
 def _so_far(
     launches: list[Launch], rule: StoppingRule, probes: int = 0, most_probes: int = 0
-) -> Progressing:
+) -> LaunchProgress:
     effects = [launch.effect for launch in counted(launches, rule.margin)]
     if len(effects) < 2:  # noqa: PLR2004 -- a spread needs two
         center = 100 * statistics.fmean(effects or [0.0])
@@ -223,7 +223,7 @@ def _so_far(
         found = bounds(effects, analyses=len(rule.analyses), cells=rule.cells)
         low, center, high = (100 * each for each in (found.low, found.center, found.high))
     left = max(0, likely_end(effects, rule) - len(effects))
-    return Progressing(
+    return LaunchProgress(
         launches=len(effects),
         most=rule.most(len(effects)),
         seconds_left=left * statistics.fmean(launch.seconds for launch in launches) * _WITH_CONTROL,

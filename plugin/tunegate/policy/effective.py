@@ -49,10 +49,10 @@ def effective(
     own = [found.entry for model, found in asked if not _is_head_s(model, found, merged_config)]
     config = msgspec.structs.replace(merged_config, models=(*own, *head.models))
     changes = (*_of_sections(base, head), *target_changes(base, head), *_of_models(asked))
-    return Effective(config, told_in_order(changes))
+    return Effective(config, in_report_order(changes))
 
 
-def told_in_order(changes: Iterable[PolicyChange]) -> tuple[PolicyChange, ...]:
+def in_report_order(changes: Iterable[PolicyChange]) -> tuple[PolicyChange, ...]:
     """What somebody has to agree to comes first, and of that the gate's own keys: a report that is
     cut short has them."""
     gate = "gate."

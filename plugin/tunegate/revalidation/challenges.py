@@ -70,11 +70,13 @@ def challenges(
     return tuple(found)
 
 
-def revalidation_shard(target: str, standing: Sequence[Challenge], seconds: float | None) -> Shard:
+def revalidation_shard(
+    target: str, challenges: Sequence[Challenge], seconds: float | None
+) -> Shard:
     """What has to be measured on one target."""
     tasks = tuple(
         PlannedTask(resolved=ResolvedTask(c.task, _seeds(c)), trials=0, gain_ms=0.0)
-        for c in standing
+        for c in challenges
         if c.task.target == target
     )
     return Shard(
@@ -87,14 +89,14 @@ def revalidation_shard(target: str, standing: Sequence[Challenge], seconds: floa
     )
 
 
-def decided(
-    standing: Sequence[Challenge], outcomes: Mapping[WorkloadKey, TaskOutcome]
+def results_of(
+    challenges: Sequence[Challenge], outcomes: Mapping[WorkloadKey, TaskOutcome]
 ) -> tuple[tuple[Revalidated, TuningRecord | None], ...]:
     """The result of every challenge, and the record to publish if it won."""
-    return tuple(_decided(c, outcomes.get(c.task.key)) for c in standing)
+    return tuple(_result_of(c, outcomes.get(c.task.key)) for c in challenges)
 
 
-def _decided(
+def _result_of(
     challenge: Challenge, outcome: TaskOutcome | None
 ) -> tuple[Revalidated, TuningRecord | None]:
     claimed = challenge.challengers[0]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.ports import Progress, Tuner
-from tunegate.revalidation.challenges import Challenge, Revalidated, decided, revalidation_shard
+from tunegate.revalidation.challenges import Challenge, Revalidated, results_of, revalidation_shard
 from tunegate.sides.export_models import ModelFiles
 from tunegate_cache.format.records import TuningRecord, WorkloadKey
 
@@ -14,7 +14,7 @@ _SECONDS_PER_MINUTE = 60
 
 
 def revalidate(
-    standing: Sequence[Challenge],
+    challenges: Sequence[Challenge],
     models: ModelFiles,
     tuner: Tuner,
     minutes: float | None,
@@ -23,8 +23,8 @@ def revalidate(
     """The result of every challenge, and the record to publish if it won."""
     seconds = None if minutes is None else minutes * _SECONDS_PER_MINUTE
     outcomes: dict[WorkloadKey, TaskOutcome] = {}
-    for target in dict.fromkeys(challenge.task.target for challenge in standing):
-        shard = revalidation_shard(target, standing, seconds)
+    for target in dict.fromkeys(challenge.task.target for challenge in challenges):
+        shard = revalidation_shard(target, challenges, seconds)
         progress.step(f"measure: {len(shard.tasks)} tasks on {target}")
         outcomes.update({o.key: o for o in tuner.recheck(shard, models)})
-    return decided(standing, outcomes)
+    return results_of(challenges, outcomes)

@@ -6,7 +6,7 @@ from tunegate.artifacts.history import HistoryEntry
 from tunegate.artifacts.verdicts import Finding, Report
 
 
-def remembered(report: Report, *, at: int, release: str) -> tuple[HistoryEntry, ...]:
+def history_entries(report: Report, *, at: int, release: str) -> tuple[HistoryEntry, ...]:
     """A line for everything that was measured; nothing of what was not."""
     run = report.run
     if run is None:

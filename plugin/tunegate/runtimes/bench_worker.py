@@ -44,7 +44,7 @@ _loaded: list[Inference] = []
 _thread = ThreadPoolExecutor(1)
 
 
-def answer(request: BenchRequest) -> BenchReply:
+def handle_request(request: BenchRequest) -> BenchReply:
     """Serve one request, always in the same thread."""
     return _thread.submit(_answer, request).result()
 

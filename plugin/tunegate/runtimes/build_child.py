@@ -27,7 +27,7 @@ MODEL = "model.onnx"
 _DATA = "model.data"
 
 
-def answer(request: WriteArtifact) -> WriteReply:
+def handle_request(request: WriteArtifact) -> WriteReply:
     """Serve one request; a model that ONNX Runtime cannot run is a reply, not a crash."""
     try:
         return _write(request)

@@ -14,7 +14,7 @@ from tunegate.config import GateConfig
 from tunegate.gate.counting import counted
 from tunegate.gate.decision import Bounds, bounds
 from tunegate.gate.resolution import smallest_margin_percent
-from tunegate.measuring.paired_launches import Progressing, launch_until_decided
+from tunegate.measuring.paired_launches import LaunchProgress, launch_until_decided
 from tunegate.ports import Bench, Benchmarker
 from tunegate.tools import RunContext
 
@@ -128,8 +128,8 @@ def _gated(
 ) -> Injected:
     started = context.clock.monotonic()
 
-    def say(far: Progressing) -> None:
-        context.progress.update(f"{far.launches} launches, {far.center:+.1f} %")
+    def say(done: LaunchProgress) -> None:
+        context.progress.update(f"{done.launches} launches, {done.center:+.1f} %")
 
     found = launch_until_decided(bench, control, gate, 1, say)
     said = found.assessed(gate)

@@ -48,7 +48,7 @@ def _shares(measured: Sequence[CellMeasurement], gate: GateConfig) -> dict[Cell,
     each cell that has an interval."""
     found = {each.cell: _assessed(each, gate, cells=1) for each in measured}
     analyses = {each.cell: len(each.analyses) for each in measured}
-    chances = {
+    p_values = {
         cell: p_value(
             [launch.effect for launch in assessment.launches],
             margin=math.log1p(gate.margin_percent / 100),
@@ -57,7 +57,7 @@ def _shares(measured: Sequence[CellMeasurement], gate: GateConfig) -> dict[Cell,
         for cell, assessment in found.items()
         if assessment is not None
     }
-    return dict(zip(chances, shares(list(chances.values())), strict=True))
+    return dict(zip(p_values, shares(list(p_values.values())), strict=True))
 
 
 def _assessed(measured: CellMeasurement, gate: GateConfig, cells: int) -> Assessment | None:

@@ -13,7 +13,7 @@ from tunegate.config import Config
 from tunegate.errors import ConfigError
 from tunegate.globs import matches
 from tunegate.policy.comparable_work import reshaped, seeded
-from tunegate.policy.effective import told_in_order
+from tunegate.policy.effective import in_report_order
 from tunegate.ports import ModelReader
 from tunegate.selection import needs_of, selected, targets_for
 from tunegate.sides.pair_models import pair_models
@@ -49,9 +49,7 @@ def detect(
         path: _change(reader, judging.config, old, head[path], pairs.before.get(path))
         for path in covered
     }
-    changes = [
-        _told_as_moved(change, pairs.moved.get(path)) for path, change in found.items() if change
-    ]
+    changes = [_as_moved(change, pairs.moved.get(path)) for path, change in found.items() if change]
     changes += [_unreadable(path, base[path], old, what) for path, what in pairs.blocked.items()]
     changes += [_deleted(base[path], old) for path in pairs.lost]
     lost = pairs.lost if base_config is not None else ()
@@ -60,7 +58,7 @@ def detect(
         models=tuple(changes),
         unchanged=tuple(path for path, change in found.items() if change is None),
         notes=_notes(revisions, base_config),
-        policy_changes=told_in_order(
+        policy_changes=in_report_order(
             [*map(_no_longer_covered, lost), *_of_other_work(reader, changes), *judging.changes]
         ),
         uncovered=tuple(sorted(set(head) - set(covered))),
@@ -215,7 +213,7 @@ def _of_other_work(reader: ModelReader, changes: Sequence[ModelChange]) -> Itera
         yield from (each for each in told if each is not None)
 
 
-def _told_as_moved(change: ModelChange, was: ModelPath | None) -> ModelChange:
+def _as_moved(change: ModelChange, was: ModelPath | None) -> ModelChange:
     if was is None or change.kind == "unreadable":
         return change
     reason = f"{change.reason}; compared with {was}, which it replaces"

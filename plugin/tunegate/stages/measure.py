@@ -17,7 +17,7 @@ from tunegate.artifacts.measurements import CellMeasurement, MeasurementRun
 from tunegate.errors import MeasurementError
 from tunegate.gate.objective import inferences_needed
 from tunegate.measuring.operator_times import operator_times
-from tunegate.measuring.paired_launches import Progressing, launch_until_decided
+from tunegate.measuring.paired_launches import LaunchProgress, launch_until_decided
 from tunegate.policy.gate_rules import GateRules
 from tunegate.ports import Benchmarker, Shapes
 from tunegate.tools import RunContext
@@ -116,8 +116,8 @@ class _Measuring:
         bench, control = self.benchmarker.pair(base, head), self.benchmarker.pair(base, base)
         started = clock.monotonic()
 
-        def say(far: Progressing) -> None:
-            self.context.progress.update(_so_far(built, far))
+        def say(progress: LaunchProgress) -> None:
+            self.context.progress.update(_progress_text(built, progress))
 
         found = launch_until_decided(bench, control, self.rules.gate, self.compared, say)
         return CellMeasurement(
@@ -133,13 +133,15 @@ class _Measuring:
         )
 
 
-def _so_far(built: CellBuilds, far: Progressing) -> str:
-    if far.most_probes:
-        return f"{built.cell.model}: {far.probes} of {far.most_probes} short looks at fresh starts"
-    interval = f", {far.low:+.1f} to {far.high:+.1f} %" if math.isfinite(far.low) else ""
+def _progress_text(built: CellBuilds, progress: LaunchProgress) -> str:
+    if progress.most_probes:
+        return f"{built.cell.model}: {progress.probes} of {progress.most_probes} short looks at fresh starts"
+    interval = (
+        f", {progress.low:+.1f} to {progress.high:+.1f} %" if math.isfinite(progress.low) else ""
+    )
     return (
-        f"{built.cell.model}: {far.launches} of at most {far.most} launches, "
-        f"{far.center:+.1f} %{interval}, likely {far.seconds_left:.0f} s more"
+        f"{built.cell.model}: {progress.launches} of at most {progress.most} launches, "
+        f"{progress.center:+.1f} %{interval}, likely {progress.seconds_left:.0f} s more"
     )
 
 

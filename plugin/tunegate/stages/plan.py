@@ -13,7 +13,7 @@ from tunegate.errors import ConfigError
 from tunegate.tuning.allocation import Demand, divide, share_trials
 from tunegate.tuning.budget import SECONDS_PER_HOUR, budget_of
 from tunegate.tuning.claims import is_settled
-from tunegate.tuning.expected_time import known_ms, room, seconds_per_trial, weight_of
+from tunegate.tuning.expected_time import assumed_headroom, known_ms, seconds_per_trial, weight_of
 from tunegate.tuning.objective import parts_of_target
 from tunegate.tuning.sharding import balanced
 from tunegate.tuning.target_parts import TargetPart, left_to_tune, paid_trials, target_parts
@@ -144,7 +144,7 @@ def _planned_tasks(part: TargetPart) -> tuple[PlannedTask, ...]:
         Demand(
             weight=weight_of(task.task),
             now_ms=known_ms(task, kind),
-            room=room(task, kind),
+            headroom=assumed_headroom(task, kind),
             at_head=_is_at_head(task.task.uses),
         )
         for task in part.tasks

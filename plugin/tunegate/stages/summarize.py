@@ -11,7 +11,7 @@ from tunegate.artifacts.measurements import Comparison, MeasurementRun
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.verdicts import Report, Verdict
-from tunegate.tuning.tally import told_as_lost
+from tunegate.tuning.tally import lost_shard_warnings
 from tunegate.verdict.advice import next_steps
 
 
@@ -26,7 +26,7 @@ def summarize(
 ) -> Report:
     """Gather a run into a report."""
     used = plan.resolution.cache if plan else None
-    told = (*plan.notes, *told_as_lost(plan, outcomes)) if plan else ()
+    told = (*plan.notes, *lost_shard_warnings(plan, outcomes)) if plan else ()
     return Report(
         verdict=verdict,
         changes=changes,

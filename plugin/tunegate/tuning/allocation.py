@@ -24,17 +24,17 @@ _BISECTIONS = 100
 
 
 class Demand(msgspec.Struct, frozen=True, kw_only=True):
-    """What decides a task's share. `room` is the share of its time that can be saved, 0 to 1."""
+    """What decides a task's share. `headroom` is the share of its time that can be saved, 0 to 1."""
 
     weight: int
     now_ms: float
-    room: float
+    headroom: float
     at_head: bool = True
 
     @property
     def gain_ms(self) -> float:
         """The end-to-end time that tuning is expected to save at best."""
-        return self.weight * self.now_ms * self.room
+        return self.weight * self.now_ms * self.headroom
 
 
 def share_trials(demands: Sequence[Demand], trials: int) -> tuple[int, ...]:

@@ -31,7 +31,7 @@ def picks(
     scores: Sequence[float] | None,
     alike: Sequence[Hashable],
     wanted: int,
-    chance: random.Random,
+    rng: random.Random,
 ) -> Iterator[Pick]:
     """Every sample once, in the order in which to try them: some will not apply. Higher scores are
     better; without scores the order is random. `wanted` is how many the batch takes: a sample that
@@ -39,18 +39,18 @@ def picks(
     gets. Of samples that are `alike` a batch takes the best only: where the scores are wrong, they
     are wrong about all of them."""
     if scores is None:
-        order = chance.sample(range(len(alike)), len(alike))
+        order = rng.sample(range(len(alike)), len(alike))
         yield from (Pick(index, "random") for index in order)
         return
     ranked = sorted(range(len(scores)), key=lambda index: -scores[index])
     best_of_its_kind = {alike[index]: index for index in reversed(ranked)}
     kept = sorted(best_of_its_kind.values(), key=lambda index: -scores[index])[:wanted]
     rejected = sorted(set(ranked) - set(kept))
-    chance.shuffle(rejected)
+    rng.shuffle(rejected)
     if kept:
         yield Pick(kept.pop(0), "predicted")
     while kept or rejected:
-        is_audit = bool(rejected) and (not kept or chance.random() < AUDIT_SHARE)
+        is_audit = bool(rejected) and (not kept or rng.random() < AUDIT_SHARE)
         if is_audit:
             yield Pick(rejected.pop(), "audit")
         else:

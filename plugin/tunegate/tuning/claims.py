@@ -10,9 +10,9 @@ from tunegate.artifacts.tasks import Claims, ResolvedTask, TuningTask
 from tunegate.tuning.unfinished import is_unfinished
 from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit, TuningRecord
 
-MOST = 2
+MAX_CLAIMS = 2
 """The number of a task's claims that are measured; each costs a build and two measurements."""
-CHECKED = 16
+MIN_SAMPLES_BESIDE = 16
 """The number of samples of this run's own search that must have nothing better, before a claim
 ends the search of a task that the base uses. Else a slow schedule could stand in for the
 search, and slow the base down."""
@@ -28,7 +28,7 @@ def claims_beside(trusted: Lookup, own: ExactHit | TransferHit | None) -> Claims
     known = trusted.records if isinstance(trusted, ExactHit) else ()
     schedules = {_schedule(record) for record in known}
     new = [r for r in own.records if r.template and _schedule(r) not in schedules]
-    worth = tuple(record for record in new if _promises_more(record, known))[:MOST]
+    worth = tuple(record for record in new if _promises_more(record, known))[:MAX_CLAIMS]
     return Claims(worth, is_searched=not is_unfinished(own)) if worth else None
 
 

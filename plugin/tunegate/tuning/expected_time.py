@@ -42,11 +42,11 @@ RATES: dict[tuple[TargetKind, OperatorClass], Rates] = {
 BYTES_PER_SECOND: dict[TargetKind, float] = {"llvm": 4e9, "cuda": 4e11}
 CALL_MS: dict[TargetKind, float] = {"llvm": 0.002, "cuda": 0.005}
 """The least any call takes; also the time of what the flop count knows nothing of."""
-MIN_ROOM = 0.05
+MIN_HEADROOM = 0.05
 """Even what looks like pure data movement may hide a bad loop order."""
-TRANSFER_ROOM = 0.25
+TRANSFER_HEADROOM = 0.25
 """What a search still finds over a neighbour's schedule (3-15 % seen, for matrix products)."""
-TRANSFER_ROOM_PER_DISTANCE = 0.05
+TRANSFER_HEADROOM_PER_DISTANCE = 0.05
 PACES: dict[TargetKind, Pace] = {"llvm": INFORMED, "cuda": FROM_NOTHING}
 """There is experience from before for CPUs (`cost_model/data`)."""
 SECONDS_PER_TRIAL: dict[TargetKind, float] = {"llvm": 0.4, "cuda": 0.8}
@@ -72,7 +72,7 @@ def known_ms(resolved: ResolvedTask, kind: TargetKind) -> float:
     return prior_ms(resolved.task, kind)
 
 
-def room(resolved: ResolvedTask, kind: TargetKind) -> float:
+def assumed_headroom(resolved: ResolvedTask, kind: TargetKind) -> float:
     """The share of its time that a search is expected to save at best: 0 where there is none."""
     if is_settled(resolved):
         return 0.0
@@ -80,10 +80,10 @@ def room(resolved: ResolvedTask, kind: TargetKind) -> float:
         case ExactHit():
             return 0.0
         case TransferHit(distance=distance):
-            transferred = TRANSFER_ROOM + TRANSFER_ROOM_PER_DISTANCE * distance
-            return min(transferred, _untuned_room(resolved.task, kind))
+            transferred = TRANSFER_HEADROOM + TRANSFER_HEADROOM_PER_DISTANCE * distance
+            return min(transferred, _untuned_headroom(resolved.task, kind))
         case Miss():
-            return _untuned_room(resolved.task, kind)
+            return _untuned_headroom(resolved.task, kind)
 
 
 def seconds_per_trial(task: TuningTask, kind: TargetKind) -> float:
@@ -106,7 +106,9 @@ def starting_state(planned: PlannedTask, kind: TargetKind) -> TaskState:
         weight=weight_of(planned.resolved.task),
         prior_ms=known_ms(planned.resolved, kind),
         # A transferred schedule has yet to be measured: its first batch is worth the most.
-        room=0.0 if is_settled(planned.resolved) else _untuned_room(planned.resolved.task, kind),
+        headroom=0.0
+        if is_settled(planned.resolved)
+        else _untuned_headroom(planned.resolved.task, kind),
         flops=planned.resolved.task.flops,
         bytes_moved=planned.resolved.task.bytes_moved,
         pace=PACES[kind],
@@ -122,12 +124,12 @@ def operator_class(operator: str) -> OperatorClass:
     return "reduction" if any(word in _REDUCTIONS for word in words) else "elementwise"
 
 
-def _untuned_room(task: TuningTask, kind: TargetKind) -> float:
+def _untuned_headroom(task: TuningTask, kind: TargetKind) -> float:
     """The share of the whole call that tuning may save: its fixed part and
     its traffic cannot be tuned away."""
     tuned = max(task.flops / _rates(task, kind).tuned, _moving_seconds(task, kind))
     saved = 1 - (CALL_MS[kind] + tuned * 1e3) / prior_ms(task, kind)
-    return max(MIN_ROOM, saved)
+    return max(MIN_HEADROOM, saved)
 
 
 def _rates(task: TuningTask, kind: TargetKind) -> Rates:

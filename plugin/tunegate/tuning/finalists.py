@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from tunegate_cache.format.records import WINNERS_CURSE
 
 MIN_FINALISTS, MAX_FINALISTS = 2, 8
-CLOSE = WINNERS_CURSE
+TIE_RATIO = WINNERS_CURSE
 """Times the best: what luck may have put behind it."""
 _TRIALS_FOR_ONE = 32
 
@@ -32,4 +32,4 @@ def rivals(times_ms: Sequence[float]) -> int:
 
 
 def _close(times_ms: Sequence[float]) -> int:
-    return sum(each <= CLOSE * times_ms[0] for each in times_ms)
+    return sum(each <= TIE_RATIO * times_ms[0] for each in times_ms)

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from tunegate.artifacts.outcomes import CandidateCost, TaskOutcome
-from tunegate.tuning.expected_time import TRANSFER_ROOM
+from tunegate.tuning.expected_time import TRANSFER_HEADROOM
 from tunegate.tuning.improvement import FROM_NOTHING, INFORMED, MeasuredBatch, Pace, expected_gain
-from tunegate.tuning.next_task import DEFAULT_POLICY, UNKNOWN_ROOM
+from tunegate.tuning.next_task import DEFAULT_POLICY, UNKNOWN_HEADROOM
 
 
 def of_untuned(now_ms: float, tasks: Iterable[TaskOutcome]) -> float | None:
@@ -31,7 +31,7 @@ def of_unfinished(now_ms: float, task: TaskOutcome) -> float:
     return now_ms * expected_gain(
         history,
         task.trials,
-        room=UNKNOWN_ROOM,
+        headroom=UNKNOWN_HEADROOM,
         noise=DEFAULT_POLICY.noise,
         pace=_pace(task.costs),
     )
@@ -39,7 +39,7 @@ def of_unfinished(now_ms: float, task: TaskOutcome) -> float:
 
 def of_transferred(now_ms: float) -> float:
     """Milliseconds at most, over a neighbour's schedule."""
-    return now_ms * TRANSFER_ROOM
+    return now_ms * TRANSFER_HEADROOM
 
 
 def _pace(history: Sequence[CandidateCost]) -> Pace:

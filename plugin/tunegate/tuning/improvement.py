@@ -51,22 +51,22 @@ def expected_gain(
     history: Sequence[MeasuredBatch],
     candidates: int,
     *,
-    room: float,
+    headroom: float,
     noise: float,
     pace: Pace,
     behind: float = 0.0,
 ) -> float:
-    """The share of the present time that this many further candidates save, 0 to `room`.
+    """The share of the present time that this many further candidates save, 0 to `headroom`.
 
     `behind` is ln(time / the time at the best rate of any task). A task without history is expected
-    to gain its whole `room` from the first batch.
+    to gain its whole `headroom` from the first batch.
     """
     trials = sum(batch.trials for batch in history)
     if trials == 0:
-        return room
+        return headroom
     prior = pace.exponent + pace.per_behind * behind
     exponent = _exponent(history, prior=prior, noise=noise)
-    return min(room, 1 - math.pow(1 + candidates / trials, -exponent))
+    return min(headroom, 1 - math.pow(1 + candidates / trials, -exponent))
 
 
 def is_plateaued(

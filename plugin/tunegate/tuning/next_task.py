@@ -29,15 +29,15 @@ MATTERS = 0.01
 class SearchPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """What may be tuned about the tuning. `noise` is the relative improvement that is believed. By
     `first_round_seconds` after the start, or half of the time if that is earlier, all tasks that
-    matter shall have been given their first batch. `look_share` of what is left may go to a look,
-    with `look_batch` candidates, at each task that is believed not to matter.
+    matter shall have been given their first batch. `exploratory_share` of what is left may go to a look,
+    with `exploratory_batch` candidates, at each task that is believed not to matter.
     `min_gain_percent_per_minute` of the end-to-end time is what a batch must promise."""
 
     first_batch: int = 8
-    look_batch: int = 2
+    exploratory_batch: int = 2
     batch: int = 8
     first_round_seconds: float = 26.0
-    look_share: float = 0.1
+    exploratory_share: float = 0.1
     noise: float = 0.01
     warm_up_batches: int = 2
     plateau_batches: int = 3
@@ -45,7 +45,7 @@ class SearchPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 DEFAULT_POLICY = SearchPolicy()
-UNKNOWN_ROOM = 0.9
+UNKNOWN_HEADROOM = 0.9
 """The share to assume that tuning can save of a task without measurements."""
 _IN_FLIGHT_PER_WORKER = 1.5
 
@@ -61,7 +61,7 @@ def policy_for(workers: int, tasks: int) -> SearchPolicy:
 class TaskState(msgspec.Struct, frozen=True, kw_only=True):
     """All that is known of a task between batches.
 
-    `prior_ms` stands in until something is measured; `room` is the share of its time that tuning is
+    `prior_ms` stands in until something is measured; `headroom` is the share of its time that tuning is
     expected to save at best; `flops` and `bytes_moved` are of one call; `pace` is that of its
     search; `history` holds the finished batches; `in_flight` counts candidates handed out and not
     back yet; `exhausted` means that the search has nothing new.
@@ -69,7 +69,7 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
 
     weight: int
     prior_ms: float
-    room: float = UNKNOWN_ROOM
+    headroom: float = UNKNOWN_HEADROOM
     flops: float = 0.0
     bytes_moved: float = 0.0
     pace: Pace = FROM_NOTHING
@@ -115,7 +115,7 @@ def choose(
         return Choice(waiting[0], _first_batch(states, len(waiting), left, policy))
     unseen = _unseen(states)
     if unseen and _is_cheap(states, len(unseen), left, policy):
-        return Choice(unseen[0], policy.look_batch)
+        return Choice(unseen[0], policy.exploratory_batch)
     index = _most_gainful(states, policy)
     if index is None:
         return None
@@ -142,15 +142,15 @@ def _is_cheap(
 ) -> bool:
     """Whether a look at all that is believed to be small takes little of what is left: the belief
     is only a guess from the operator."""
-    trials = unseen * policy.look_batch
+    trials = unseen * policy.exploratory_batch
     seconds = trials * seconds_per_candidate([state.history for state in states])
-    return (left.trials is None or trials <= policy.look_share * left.trials) and (
-        left.seconds is None or seconds <= policy.look_share * left.seconds
+    return (left.trials is None or trials <= policy.exploratory_share * left.trials) and (
+        left.seconds is None or seconds <= policy.exploratory_share * left.seconds
     )
 
 
 def _is_open(state: TaskState) -> bool:
-    return not state.exhausted and state.room > 0
+    return not state.exhausted and state.headroom > 0
 
 
 def _first_batch(
@@ -225,7 +225,7 @@ def _gain_ms_per_second(
     gain = expected_gain(
         state.history,
         candidates,
-        room=state.room,
+        headroom=state.headroom,
         noise=policy.noise,
         pace=state.pace,
         behind=gap,

@@ -37,7 +37,7 @@ def outliers(values: Sequence[float]) -> tuple[int, ...]:
     )
 
 
-def checked(shares: Sequence[float], chance: random.Random) -> tuple[int, ...]:
+def checked(shares: Sequence[float], rng: random.Random) -> tuple[int, ...]:
     """Places of the good results of one batch that are measured again alone: the outliers, and as
     many others as make a fifth. A share is of a candidate's time on the device in the time that its
     measurement took."""
@@ -46,7 +46,7 @@ def checked(shares: Sequence[float], chance: random.Random) -> tuple[int, ...]:
     odd = outliers(shares)
     wanted = max(len(odd), math.ceil(SAMPLE_SHARE * len(shares)))
     others = [place for place in range(len(shares)) if place not in odd]
-    return tuple(sorted([*odd, *chance.sample(others, wanted - len(odd))]))
+    return tuple(sorted([*odd, *rng.sample(others, wanted - len(odd))]))
 
 
 def error(together_ms: Mapping[int, float], alone_ms: Mapping[int, float]) -> float | None:

@@ -37,12 +37,12 @@ class SampleSpace:
     def __init__(
         self,
         templates: Mapping[str, Sequence[SamplingInstruction]],
-        chance: random.Random,
+        rng: random.Random,
         seldom: Collection[str] = (),
     ) -> None:
         self._templates = {digest: tuple(sampling) for digest, sampling in templates.items()}
         self._weights = [SELDOM if digest in seldom else 1.0 for digest in self._templates]
-        self._chance = chance
+        self._rng = rng
 
     def pool(self, good: Sequence[ScheduleSample], size: int) -> list[ScheduleSample]:
         """Different samples, at most `size`, that are none of `good`; fewer where the space is
@@ -58,16 +58,16 @@ class SampleSpace:
         return list(found)
 
     def _sample(self, good: Sequence[ScheduleSample]) -> ScheduleSample:
-        luck = self._chance.random()
+        luck = self._rng.random()
         if not good or luck < RANDOM_SHARE:
             return self._random()
-        one = self._chance.choice(good)
+        one = self._rng.choice(good)
         if luck < RANDOM_SHARE + CROSSED_SHARE:
-            return self._crossed(one, self._chance.choice(good))
+            return self._crossed(one, self._rng.choice(good))
         return self._changed(one)
 
     def _random(self) -> ScheduleSample:
-        (template,) = self._chance.choices(list(self._templates), self._weights)
+        (template,) = self._rng.choices(list(self._templates), self._weights)
         sampling = self._templates[template]
         return ScheduleSample(template, tuple((s.index, self._decided(s)) for s in sampling))
 
@@ -76,10 +76,10 @@ class SampleSpace:
         decisions = list(sample.decisions)
         sampling = self._templates[sample.template]
         while decisions:  # a sketch may leave nothing to decide
-            place = self._chance.randrange(len(decisions))
+            place = self._rng.randrange(len(decisions))
             index, values = decisions[place]
             decisions[place] = (index, self._nearby(sampling[place], values))
-            if self._chance.random() > _MORE_CHANGES:
+            if self._rng.random() > _MORE_CHANGES:
                 return ScheduleSample(sample.template, tuple(decisions))
         return sample
 
@@ -87,16 +87,16 @@ class SampleSpace:
         if one.template != other.template:
             return self._changed(one)
         pairs = zip(one.decisions, other.decisions, strict=True)
-        return ScheduleSample(one.template, tuple(self._chance.choice(pair) for pair in pairs))
+        return ScheduleSample(one.template, tuple(self._rng.choice(pair) for pair in pairs))
 
     def _decided(self, sampling: SamplingInstruction) -> tuple[int, ...]:
         match sampling.kind:
             case "perfect-tile":
                 return self._tile(sampling)
             case "categorical":
-                return (self._chance.randrange(sampling.candidates),)
+                return (self._rng.randrange(sampling.candidates),)
             case "compute-location":
-                return (self._chance.randint(_FIRST_LOCATION, sampling.extent or 0),)
+                return (self._rng.randint(_FIRST_LOCATION, sampling.extent or 0),)
             case "partitioned-tile":
                 # Its parts are bound to each other: it stays with the one that is known.
                 return (*((1,) * (sampling.n - 1)), sampling.extent or 1)
@@ -105,12 +105,12 @@ class SampleSpace:
         """Every prime factor of the extent at some level, the innermost within its bound."""
         factors = [1] * sampling.n
         for prime in primes(sampling.extent or 1):
-            factors[self._chance.randrange(sampling.n)] *= prime
+            factors[self._rng.randrange(sampling.n)] *= prime
         limit = sampling.max_innermost
         while limit and factors[-1] > limit and sampling.n > 1:
-            prime = self._chance.choice(primes(factors[-1]))
+            prime = self._rng.choice(primes(factors[-1]))
             factors[-1] //= prime
-            factors[self._chance.randrange(sampling.n - 1)] *= prime
+            factors[self._rng.randrange(sampling.n - 1)] *= prime
         return tuple(factors)
 
     def _nearby(self, sampling: SamplingInstruction, values: tuple[int, ...]) -> tuple[int, ...]:
@@ -125,9 +125,9 @@ class SampleSpace:
         origins = [place for place, value in enumerate(values) if value > 1]
         if not origins:
             return values
-        origin = self._chance.choice(origins)
-        goal = self._chance.choice([place for place in range(sampling.n) if place != origin])
-        factor = self._chance.choice(_divisors_above_one(values[origin]))
+        origin = self._rng.choice(origins)
+        goal = self._rng.choice([place for place in range(sampling.n) if place != origin])
+        factor = self._rng.choice(_divisors_above_one(values[origin]))
         moved = list(values)
         moved[origin] //= factor
         moved[goal] *= factor

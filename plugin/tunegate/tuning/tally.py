@@ -57,7 +57,7 @@ def lost_shards(plan: TuningPlan, outcomes: Sequence[TuningOutcome]) -> tuple[Sh
     )
 
 
-def told_as_lost(plan: TuningPlan, outcomes: Sequence[TuningOutcome]) -> Iterator[str]:
+def lost_shard_warnings(plan: TuningPlan, outcomes: Sequence[TuningOutcome]) -> Iterator[str]:
     """A line for each of them."""
     for shard in lost_shards(plan, outcomes):
         tasks = "1 task was" if len(shard.tasks) == 1 else f"{len(shard.tasks)} tasks were"

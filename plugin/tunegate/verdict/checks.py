@@ -45,43 +45,43 @@ def check_latency(
         case "single":
             return _alone(change, built.base)
         case _:
-            judged = _by_interval(comparison, gate)
+            result = _by_interval(comparison, gate)
             more = _by_clock(comparison) + _ancestry(change)
-            return CheckResult(judged.status, judged.reason + more)
+            return CheckResult(result.status, result.reason + more)
 
 
 def apply_waiver(
-    judged: CheckResult, comparison: Comparison | None, cell: Cell, policies: Policies
+    result: CheckResult, comparison: Comparison | None, cell: Cell, policies: Policies
 ) -> CheckResult:
     """A proven slowdown under its waiver, if it has one."""
-    if judged.status != "fail":
-        return judged
+    if result.status != "fail":
+        return result
     waiver = waiver_of(policies.waivers, cell)
     change = comparison.change_percent if comparison else None
-    judged = _with_waiver(judged, waiver, change, policies.today)
+    result = _with_waiver(result, waiver, change, policies.today)
     pending = waiver_of(policies.pending_waivers, cell)
-    if judged.status == "fail" and standing(pending, change, policies.today) == "covers":
+    if result.status == "fail" and standing(pending, change, policies.today) == "covers":
         why = "this change brings a waiver that covers it: merge the waiver first, it counts then"
-        return CheckResult("fail", f"{judged.reason}; {why}")
-    return judged
+        return CheckResult("fail", f"{result.reason}; {why}")
+    return result
 
 
 def _with_waiver(
-    judged: CheckResult, waiver: Waiver | None, change: Interval | None, today: datetime.date
+    result: CheckResult, waiver: Waiver | None, change: Interval | None, today: datetime.date
 ) -> CheckResult:
     if waiver is None:
-        return judged
+        return result
     ceiling = f"+{waiver.ceiling_percent:g} %"
     match standing(waiver, change, today):
         case "covers":
             why = f"waived up to {ceiling} until {waiver.expires}: {waiver.reason} ({waiver.issue})"
-            return CheckResult("waived", f"{judged.reason}; {why}")
+            return CheckResult("waived", f"{result.reason}; {why}")
         case "exceeded":
-            return CheckResult("fail", f"{judged.reason}; its waiver ends at {ceiling}")
+            return CheckResult("fail", f"{result.reason}; its waiver ends at {ceiling}")
         case "expired":
-            return CheckResult("fail", f"{judged.reason}; its waiver expired on {waiver.expires}")
+            return CheckResult("fail", f"{result.reason}; its waiver expired on {waiver.expires}")
         case "none":
-            return judged
+            return result
 
 
 def check_objective(

@@ -81,8 +81,8 @@ def test_extents_come_in_the_order_of_the_walk() -> None:
 
 
 @given(st.sampled_from(NAMES), st.randoms(use_true_random=False))
-def test_the_numbering_of_nodes_does_not_count(name: str, chance: random.Random) -> None:
-    assert workload_digest(renumbered(graph(name), chance), is_reference) == identity(name)
+def test_the_numbering_of_nodes_does_not_count(name: str, rng: random.Random) -> None:
+    assert workload_digest(renumbered(graph(name), rng), is_reference) == identity(name)
 
 
 @given(st.sampled_from(NAMES), st.integers(0, 10**6))
@@ -167,9 +167,9 @@ def extent_nodes(of: Graph) -> list[int]:
     ]
 
 
-def renumbered(of: Graph, chance: random.Random) -> Graph:
+def renumbered(of: Graph, rng: random.Random) -> Graph:
     order = list(range(len(of["nodes"])))
-    chance.shuffle(order)
+    rng.shuffle(order)
     nodes: list[dict[str, Any]] = [{}] * len(order)
     for old, new in enumerate(order):
         nodes[new] = _moved(copy.deepcopy(of["nodes"][old]), order)

@@ -8,7 +8,7 @@ from tests.support.tuning_records import TARGET, hexdigest, make_record
 from tunegate_cache.format import segment
 from tunegate_cache.format.names import segment_name
 from tunegate_cache.format.records import TuningRecord
-from tunegate_cache.maintenance.summary import PlaceSummary, summary
+from tunegate_cache.maintenance.summary import GroupSummary, summary
 from tunegate_cache.stores.memory import MemoryStore
 from tunegate_cache.stores.store import ObjectStore, StoreUnavailableError
 
@@ -36,7 +36,7 @@ def test_records_are_counted_by_zone_and_target() -> None:
     store.write("ms1/z/main/g/other/HEAD", b"{}")
     dev, main = summary(store)
     assert (dev.zone, dev.records) == ("dev/me", 1)
-    assert main == PlaceSummary(
+    assert main == GroupSummary(
         zone="main",
         target=TARGET[:16],
         version=0,

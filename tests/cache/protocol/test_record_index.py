@@ -68,10 +68,10 @@ def test_the_fastest_comes_first_and_eight_are_enough() -> None:
 
 
 def test_a_brief_look_must_be_faster_than_a_careful_measurement_by_more_than_luck() -> None:
-    careful = candidate(1, 0, run_nanoseconds=(1000,) * CONFIRMED_REPEATS)
+    confirmed = candidate(1, 0, run_nanoseconds=(1000,) * CONFIRMED_REPEATS)
     lucky, better = candidate(2, 950), candidate(3, 900)
-    assert exact(lucky, careful) == ExactHit((careful, lucky))
-    assert exact(careful, better) == ExactHit((better, careful))
+    assert exact(lucky, confirmed) == ExactHit((confirmed, lucky))
+    assert exact(confirmed, better) == ExactHit((better, confirmed))
 
 
 def test_results_of_our_own_device_come_before_faster_ones_of_others() -> None:
@@ -129,10 +129,10 @@ def test_another_target_or_skeleton_is_no_neighbour() -> None:
 
 @given(RECORDS, st.randoms(use_true_random=False))
 def test_neither_order_nor_repetition_matters(
-    records: list[TuningRecord], chance: random.Random
+    records: list[TuningRecord], rng: random.Random
 ) -> None:
     shuffled = [*records, *records]
-    chance.shuffle(shuffled)
+    rng.shuffle(shuffled)
     assert exact(*shuffled) == exact(*records)
     assert transfer(*shuffled) == transfer(*records)
 

@@ -111,10 +111,10 @@ def test_a_failed_candidate_is_kept_but_never_served(tmp_path: Path) -> None:
 
 def test_the_latest_measurement_of_a_candidate_counts(tmp_path: Path) -> None:
     lucky = make_record(run_nanoseconds=(1_000,), measured_at=1)
-    careful = make_record(run_nanoseconds=(5_000,), measured_at=2)
+    confirmed = make_record(run_nanoseconds=(5_000,), measured_at=2)
     cache = cache_over(MemoryStore(), tmp_path)
-    cache.publish([careful, lucky])
-    assert answer(cache) == ExactHit((careful,))
+    cache.publish([confirmed, lucky])
+    assert answer(cache) == ExactHit((confirmed,))
 
 
 def test_a_pull_request_writes_only_its_own_zone_and_main_never_reads_it(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from tests.support.servers.moto_server import BUCKET
 from tunegate_cache.installed_plugins import installed
 from tunegate_cache.stores.files import FileStore
 from tunegate_cache.stores.memory import MEMORY, MemoryStore
-from tunegate_cache.stores.open_store import GROUP, BadAddressError, kind_of, open_store, place_name
+from tunegate_cache.stores.open_store import GROUP, BadAddressError, kind_of, open_store, store_name
 from tunegate_cache.stores.store import MaintainedStore, ObjectStore, StoreUnavailableError
 from tunegate_cache.stores.store_kind import StoreAddress, StoreKind
 
@@ -83,13 +83,13 @@ def test_only_a_bucket_is_worth_copying() -> None:
 
 def test_two_endpoints_of_one_address_are_two_places() -> None:
     endpoints = (None, "http://a", "http://b")
-    places = {place_name(StoreAddress(url="s3://b", endpoint_url=each)) for each in endpoints}
+    places = {store_name(StoreAddress(url="s3://b", endpoint_url=each)) for each in endpoints}
     assert len(places) == 3
 
 
 def test_the_place_of_an_address_is_where_earlier_versions_kept_their_copies() -> None:
     address = StoreAddress(url="s3://bucket/prefix", endpoint_url="http://host:9000")
-    assert place_name(address) == "91389f148945f642"
+    assert store_name(address) == "91389f148945f642"
 
 
 def fails_to_open(_: StoreAddress) -> MaintainedStore:

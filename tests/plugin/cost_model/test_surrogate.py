@@ -15,11 +15,11 @@ from tunegate.tuning.candidate_filter import MIN_CORRELATION, MIN_EVIDENCE, rank
 
 
 def fitted(count: int, milliseconds: object = None, seed: int = 1) -> Surrogate:
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     surrogate = Surrogate()
     for _ in range(count):
-        row = [chance.uniform(0, 6) for _ in range(8)]
-        surrogate.add(row, slow(row) if milliseconds is None else chance.uniform(1, 9))
+        row = [rng.uniform(0, 6) for _ in range(8)]
+        surrogate.add(row, slow(row) if milliseconds is None else rng.uniform(1, 9))
     return surrogate
 
 
@@ -28,8 +28,8 @@ def slow(row: list[float]) -> float:
 
 
 def samples(count: int = 200) -> list[list[float]]:
-    chance = random.Random(99)
-    return [[chance.uniform(0, 6) for _ in range(8)] for _ in range(count)]
+    rng = random.Random(99)
+    return [[rng.uniform(0, 6) for _ in range(8)] for _ in range(count)]
 
 
 def scored(surrogate: Surrogate) -> list[float] | None:
@@ -56,9 +56,9 @@ def test_times_that_mean_nothing_are_no_evidence() -> None:
 
 def test_where_candidates_fail_is_learned_too() -> None:
     surrogate = Surrogate()
-    chance = random.Random(1)
+    rng = random.Random(1)
     for _ in range(48):
-        row = [chance.uniform(0, 6) for _ in range(8)]
+        row = [rng.uniform(0, 6) for _ in range(8)]
         surrogate.add(row, None if row[2] > 3 else 1.0)
     scores = scored(surrogate)
     assert scores is not None
@@ -135,10 +135,10 @@ class Contrary(Prior):
 def test_a_prior_that_a_task_confirms_is_more_evidence() -> None:
     def evidence(prior: Prior | None, seed: int) -> float:
         surrogate = Surrogate(prior)
-        chance = random.Random(seed)
+        rng = random.Random(seed)
         for _ in range(MIN_EVIDENCE):
-            lanes, rows = chance.choice((1, 2, 4, 8, 16)), chance.choice((2, 3, 5))
-            surrogate.add(row_of(decided(lanes, rows)), chance.uniform(0.5, 1.5) / lanes)
+            lanes, rows = rng.choice((1, 2, 4, 8, 16)), rng.choice((2, 3, 5))
+            surrogate.add(row_of(decided(lanes, rows)), rng.uniform(0.5, 1.5) / lanes)
         surrogate.score()
         return surrogate.evidence
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.plugin.engine.test_batches import candidate, history
 from tunegate.engine.batches import OpenBatches
-from tunegate.engine.measuring import Measuring, Taken
+from tunegate.engine.measuring import CandidateMeasurements, ResultEffect
 from tunegate.engine.parallelism import Parallelism
 from tunegate.engine.protocol import Measure, Measured
 from tunegate.engine.task_history import TaskHistory
@@ -20,13 +20,13 @@ class Run:
         self.task: TaskHistory = history()
         self.parallelism = Parallelism(4, first)
         self.batches = OpenBatches([self.task.workload])
-        self.measuring = Measuring(self.batches, directory, self.parallelism, 1)
+        self.measuring = CandidateMeasurements(self.batches, directory, self.parallelism, 1)
 
     def start(self, count: int) -> list[Measure]:
         return self.measuring.start(self.task, [candidate(self.task, n) for n in range(count)])
 
-    def take(self, requests: list[Measure], nanoseconds: int) -> Taken:
-        taken = Taken([], None)
+    def take(self, requests: list[Measure], nanoseconds: int) -> ResultEffect:
+        taken = ResultEffect([], None)
         for request in requests:
             taken = self.measuring.take(request, result(request, nanoseconds), 5)
         return taken
@@ -67,9 +67,9 @@ def test_beside_each_other_a_batch_is_finished_by_its_check(tmp_path: Path) -> N
 
 def test_what_wins_is_measured_alone(tmp_path: Path) -> None:
     run = Run(tmp_path, first=2)
-    careful = run.measuring.careful(run.task, candidate(run.task, 1))
-    assert careful.alone
-    assert careful.repeats > run.start(1)[0].repeats
+    confirm = run.measuring.confirm(run.task, candidate(run.task, 1))
+    assert confirm.alone
+    assert confirm.repeats > run.start(1)[0].repeats
 
 
 def test_every_task_has_one_measured_with_care_before_any_has_a_second(tmp_path: Path) -> None:
@@ -79,9 +79,9 @@ def test_every_task_has_one_measured_with_care_before_any_has_a_second(tmp_path:
         (heavy, [candidate(heavy, n) for n in (1, 2, 3)]),
         (light, [candidate(light, n) for n in (4, 5)]),
     ]
-    careful = run.measuring.careful_in_turn(chosen)
-    assert [request.candidate.number for request in careful] == [1, 4, 2, 5, 3]
-    assert all(request.repeats >= CONFIRMED_REPEATS for request in careful)
+    confirm = run.measuring.confirm_in_turn(chosen)
+    assert [request.candidate.number for request in confirm] == [1, 4, 2, 5, 3]
+    assert all(request.repeats >= CONFIRMED_REPEATS for request in confirm)
 
 
 def test_when_time_is_up_a_batch_counts_without_its_check(tmp_path: Path) -> None:
@@ -102,4 +102,4 @@ def test_after_a_few_results_the_next_candidates_have_less_time_and_the_careful_
     default, later = run.start(2)
     assert default.patience_seconds is None
     assert later.patience_seconds == 5.0
-    assert run.measuring.careful(run.task, later.candidate).patience_seconds is None
+    assert run.measuring.confirm(run.task, later.candidate).patience_seconds is None

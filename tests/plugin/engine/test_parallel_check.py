@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tunegate.engine.parallel_check import believed, to_check
+from tunegate.engine.parallel_check import corrected_batch, to_check
 from tunegate.engine.protocol import Measured
 
 
@@ -42,7 +42,7 @@ def test_an_outlier_is_asked_again() -> None:
 
 def test_what_was_measured_alone_counts_and_the_others_are_corrected() -> None:
     batch = [timed(n, 1_000_000) for n in range(4)]
-    found = believed(batch, {0: timed(0, 900_000), 1: timed(1, 900_000)})
+    found = corrected_batch(batch, {0: timed(0, 900_000), 1: timed(1, 900_000)})
     assert found.error == pytest.approx(0.1)
     assert [r.nanoseconds[0] for r in found.results] == [900_000, 900_000, 900_000, 900_000]
     assert found.failures == 0
@@ -50,16 +50,16 @@ def test_what_was_measured_alone_counts_and_the_others_are_corrected() -> None:
 
 def test_an_error_that_is_too_large_corrects_nobody() -> None:
     batch = [timed(n, 1_000_000) for n in range(4)]
-    found = believed(batch, {0: timed(0, 500_000), 1: timed(1, 500_000)})
+    found = corrected_batch(batch, {0: timed(0, 500_000), 1: timed(1, 500_000)})
     assert [r.nanoseconds[0] for r in found.results] == [500_000, 500_000, 1_000_000, 1_000_000]
 
 
 def test_a_failure_that_does_not_happen_alone_was_the_others_fault() -> None:
-    found = believed([failed(1), failed(2)], {1: timed(1, 1000), 2: failed(2)})
+    found = corrected_batch([failed(1), failed(2)], {1: timed(1, 1000), 2: failed(2)})
     assert found.failures == 1
     assert [r.status for r in found.results] == ["ok", "runtime"]
 
 
 def test_without_a_check_times_stay_as_they_are() -> None:
-    found = believed([timed(1, 1000)], {})
+    found = corrected_batch([timed(1, 1000)], {})
     assert found == ((timed(1, 1000),), None, 0)

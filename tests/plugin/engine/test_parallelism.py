@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tunegate.engine.parallel_check import Believed
+from tunegate.engine.parallel_check import CheckedBatch
 from tunegate.engine.parallelism import Parallelism
 from tunegate.engine.protocol import Measured
 
@@ -42,7 +42,7 @@ def test_a_device_with_one_slot_stays_with_one() -> None:
 
 def test_times_that_are_off_bring_it_down_again_and_the_report_says_so() -> None:
     mine = Parallelism(slots=16, first=8)
-    mine.note_beside(TASK, Believed((), error=0.12, failures=0))
+    mine.note_beside(TASK, CheckedBatch((), error=0.12, failures=0))
     assert mine.at_once(TASK) == 7
     (note,) = mine.notes()
     assert note.startswith("up to 8 candidates were timed at once")
@@ -51,9 +51,9 @@ def test_times_that_are_off_bring_it_down_again_and_the_report_says_so() -> None
 
 def test_each_task_has_its_own_and_begins_where_the_last_one_stands() -> None:
     mine = Parallelism(slots=16, first=4)
-    mine.note_beside(TASK, Believed((), error=0.01, failures=0))
+    mine.note_beside(TASK, CheckedBatch((), error=0.01, failures=0))
     grown = mine.at_once(TASK)
     assert mine.at_once(OTHER) == grown > 4
-    mine.note_beside(OTHER, Believed((), error=0.2, failures=0))
+    mine.note_beside(OTHER, CheckedBatch((), error=0.2, failures=0))
     assert mine.at_once(OTHER) < grown
     assert mine.at_once(TASK) == grown

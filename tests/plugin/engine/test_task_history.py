@@ -10,7 +10,7 @@ from tunegate.artifacts.tasks import Claims, ResolvedTask, ScheduleSource
 from tunegate.engine.prior_results import schedule_of
 from tunegate.engine.protocol import DEFAULT, Candidate, Measured, Schedule
 from tunegate.engine.task_history import TaskHistory
-from tunegate.tuning.claims import CHECKED
+from tunegate.tuning.claims import MIN_SAMPLES_BESIDE
 from tunegate_cache.format.records import ExactHit, Lookup, Miss
 
 
@@ -194,7 +194,7 @@ def searched(task: TaskHistory, count: int, milliseconds: float) -> None:
 def test_a_claim_that_samples_do_not_beat_ends_the_search_of_what_the_base_uses() -> None:
     task = contested(Miss("absent"), ("base", "head"), trials=100)
     task.enter(one(task, 2, schedule_of(CLAIM), "own-zone"), timed_ms(2, 0.5), 5)
-    searched(task, CHECKED - 1, 1.0)
+    searched(task, MIN_SAMPLES_BESIDE - 1, 1.0)
     assert not task.exhausted
     searched(task, 1, 1.0)
     assert task.exhausted
@@ -203,5 +203,5 @@ def test_a_claim_that_samples_do_not_beat_ends_the_search_of_what_the_base_uses(
 def test_a_claim_that_samples_beat_ends_nothing() -> None:
     task = contested(Miss("absent"), ("base", "head"), trials=100)
     task.enter(one(task, 2, schedule_of(CLAIM), "own-zone"), timed_ms(2, 3.0), 5)
-    searched(task, 4 * CHECKED, 1.0)
+    searched(task, 4 * MIN_SAMPLES_BESIDE, 1.0)
     assert not task.exhausted

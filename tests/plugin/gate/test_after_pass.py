@@ -16,8 +16,8 @@ RULE = StoppingRule(margin_percent=3.0, analyses=PLANNED, cells=1, rare=0.2)
 
 
 def quiet(count: int, center: float = 0.0) -> tuple[Launch, ...]:
-    chance = random.Random(4)
-    launches = make_launches([chance.gauss(center, 0.003) for _ in range(count)])
+    rng = random.Random(4)
+    launches = make_launches([rng.gauss(center, 0.003) for _ in range(count)])
     return tuple(msgspec.structs.replace(launch, noise=0.001) for launch in launches)
 
 

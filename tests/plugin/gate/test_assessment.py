@@ -17,17 +17,17 @@ RULE = StoppingRule(margin_percent=3.0, analyses=PLANNED, cells=1, rare=0.2)
 
 
 def quiet(count: int, mean_effect: float = 0.0) -> list[Launch]:
-    chance = random.Random(4)
+    rng = random.Random(4)
     times = histogram([5.0] * 100)
     return [
         msgspec.structs.replace(
             launch,
             noise=0.001,
-            mean_effect=mean_effect + chance.gauss(0.0, 0.003),
+            mean_effect=mean_effect + rng.gauss(0.0, 0.003),
             base_times=times,
             head_times=times,
         )
-        for launch in make_launches([chance.gauss(0.0, 0.003) for _ in range(count)])
+        for launch in make_launches([rng.gauss(0.0, 0.003) for _ in range(count)])
     ]
 
 

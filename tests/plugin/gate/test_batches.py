@@ -14,8 +14,8 @@ MARGIN = math.log1p(0.03)
 
 
 def in_turn(count: int, high: float, low: float, spread: float = 0.002) -> list[float]:
-    chance = random.Random(2)
-    return [chance.gauss(high if n % 2 else low, spread) for n in range(count)]
+    rng = random.Random(2)
+    return [rng.gauss(high if n % 2 else low, spread) for n in range(count)]
 
 
 def test_an_effect_that_comes_and_goes_is_decided_as_its_mean() -> None:
@@ -37,10 +37,10 @@ def test_batches_are_of_neighbours_and_leave_out_the_first_at_most(effects: list
 
 @pytest.mark.parametrize("count", [9, 13, 28])
 def test_the_bounds_of_steady_noise_still_have_their_error(count: int) -> None:
-    chance = random.Random(3)
+    rng = random.Random(3)
     runs = 3000
     drawn = [
-        bounds([chance.gauss(0, 1) for _ in range(count)], analyses=1, cells=1) for _ in range(runs)
+        bounds([rng.gauss(0, 1) for _ in range(count)], analyses=1, cells=1) for _ in range(runs)
     ]
     assert sum(found.high < 0 for found in drawn) / runs <= 0.05 + 0.008
     assert sum(found.low > 0 for found in drawn) / runs <= 0.008 + 0.004

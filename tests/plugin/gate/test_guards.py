@@ -36,10 +36,10 @@ def test_most_launches_always_count(noises: list[float], margin: float) -> None:
 
 @given(NOISES, st.floats(0.001, 0.5), st.randoms(use_true_random=False))
 def test_the_order_of_launches_does_not_matter(
-    noises: list[float], margin: float, chance: random.Random
+    noises: list[float], margin: float, rng: random.Random
 ) -> None:
     mixed = list(enumerate(noises))
-    chance.shuffle(mixed)
+    rng.shuffle(mixed)
     kept = undisturbed([noise for _, noise in mixed], margin)
     again = {at for (at, _), keep in zip(mixed, kept, strict=True) if keep}
     assert again == {at for at, keep in enumerate(undisturbed(noises, margin)) if keep}

@@ -30,17 +30,17 @@ def test_after_one_that_is_not_clear_nobody_fails_who_would_not_have() -> None:
 
 @given(CHANCES)
 def test_no_cell_shares_with_more_than_there_are_and_one_shares_with_all(
-    chances: list[float],
+    p_values: list[float],
 ) -> None:
-    found = shares(chances)
-    assert max(found) == len(chances)
+    found = shares(p_values)
+    assert max(found) == len(p_values)
     assert min(found) >= 1
 
 
 @given(CHANCES)
-def test_whoever_fails_by_an_even_split_fails_here_too(chances: list[float]) -> None:
-    for chance, share in zip(chances, shares(chances), strict=True):
-        if chance <= FAIL_ERROR / len(chances):
+def test_whoever_fails_by_an_even_split_fails_here_too(p_values: list[float]) -> None:
+    for chance, share in zip(p_values, shares(p_values), strict=True):
+        if chance <= FAIL_ERROR / len(p_values):
             assert chance <= FAIL_ERROR / share
 
 
@@ -63,10 +63,10 @@ def test_of_cells_on_the_margin_hardly_one_family_in_a_hundred_fails(cells: int)
     families, wrong = 4000, 0
     for _ in range(families):
         true = [MARGIN] * (cells - cells // 2) + [0.2] * (cells // 2)
-        chances = [
+        p_values = [
             p_value(random.normal(mean, 0.01, 6).tolist(), margin=MARGIN, analyses=1)
             for mean in true
         ]
-        fails = [c <= FAIL_ERROR / s for c, s in zip(chances, shares(chances), strict=True)]
+        fails = [c <= FAIL_ERROR / s for c, s in zip(p_values, shares(p_values), strict=True)]
         wrong += any(fails[: cells - cells // 2])
     assert wrong / families <= FAIL_ERROR + 3 * math.sqrt(FAIL_ERROR / families)

@@ -34,13 +34,13 @@ def launches(
 ) -> list[Launch]:
     """One in fifty inferences of the head takes that much longer; `spread` is of processes,
     `own_tail` of the tails of both sides, `head_tail` of those of the head."""
-    chance = random.Random(4)
+    rng = random.Random(4)
 
     def times(tail: float, scatter: float = own_tail) -> list[float]:
-        speed = chance.gauss(1.0, spread)
-        usual = [speed * chance.gauss(5.0, 0.02) for _ in range(490)]
-        slow = tail * math.exp(chance.gauss(0.0, scatter))
-        return [*usual, *(speed * chance.gauss(5.0 * slow, 0.02) for _ in range(10))]
+        speed = rng.gauss(1.0, spread)
+        usual = [speed * rng.gauss(5.0, 0.02) for _ in range(490)]
+        slow = tail * math.exp(rng.gauss(0.0, scatter))
+        return [*usual, *(speed * rng.gauss(5.0 * slow, 0.02) for _ in range(10))]
 
     return [
         msgspec.structs.replace(

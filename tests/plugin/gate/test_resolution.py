@@ -9,8 +9,8 @@ from tunegate.gate.resolution import smallest_margin_percent
 
 
 def launches(spread: float, count: int = 4000, seed: int = 3) -> list[float]:
-    chance = random.Random(seed)
-    return [chance.gauss(0.0, spread) for _ in range(count)]
+    rng = random.Random(seed)
+    return [rng.gauss(0.0, spread) for _ in range(count)]
 
 
 def test_a_machine_twice_as_noisy_resolves_half_as_much() -> None:

@@ -40,11 +40,11 @@ def verdict(effects: list[float]) -> CellDecision:
 def shares(recording: str, change_percent: float) -> dict[CellDecision, float]:
     effects = RECORDED["effects"][recording]
     center = sum(effects) / len(effects)
-    chance = random.Random(5)
+    rng = random.Random(5)
     counted: dict[CellDecision, int] = {"pass": 0, "fail": 0, "undecided": 0}
     for _ in range(RUNS):
         drawn = [
-            chance.choice(effects) - center + math.log1p(change_percent / 100)
+            rng.choice(effects) - center + math.log1p(change_percent / 100)
             for _ in range(PLANNED[-1])
         ]
         counted[verdict(drawn)] += 1
@@ -77,8 +77,8 @@ def test_between_looks_it_always_goes_on() -> None:
 
 
 def test_the_last_look_ends_it() -> None:
-    chance = random.Random(1)
-    effects = [chance.gauss(0.03, 0.02) for _ in range(60)]
+    rng = random.Random(1)
+    effects = [rng.gauss(0.03, 0.02) for _ in range(60)]
     assert stop_after(effects, RULE) == "budget"
 
 

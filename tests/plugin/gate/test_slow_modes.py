@@ -28,8 +28,8 @@ RARE = 0.2
 
 def seen(quiet: int, *slow: float, spread: float = 0.003) -> Seen:
     """A number of starts without a change, and slow ones that only short looks saw."""
-    chance = random.Random(3)
-    usual = tuple(chance.gauss(0.0, spread) for _ in range(quiet))
+    rng = random.Random(3)
+    usual = tuple(rng.gauss(0.0, spread) for _ in range(quiet))
     return Seen(effects=(*usual, *slow), paired=usual[:4], worst=WORST, probed=(*usual[4:], *slow))
 
 
@@ -108,11 +108,11 @@ def test_another_slow_start_never_excludes_more(quiet: int, slow: int) -> None:
 @pytest.mark.parametrize("share", [0.2, 0.3, 0.45, MAX_SHARE])
 def test_both_answers_together_hardly_ever_miss_a_mode(share: float) -> None:
     """The promise, for modes that are just as slow as matters."""
-    chance = random.Random(5)
+    rng = random.Random(5)
     slow = math.log((math.exp(WORST) - (1 - share)) / share)
 
     def drawn(count: int) -> list[float]:
-        return [chance.gauss(slow if chance.random() < share else 0.0, 0.004) for _ in range(count)]
+        return [rng.gauss(slow if rng.random() < share else 0.0, 0.004) for _ in range(count)]
 
     missed = 0
     runs = 400

@@ -12,7 +12,7 @@ from tunegate.config import GateConfig
 from tunegate.errors import MeasurementError
 from tunegate.gate.counting import counted
 from tunegate.gate.histogram import histogram
-from tunegate.measuring.paired_launches import PairedLaunches, Progressing, launch_until_decided
+from tunegate.measuring.paired_launches import LaunchProgress, PairedLaunches, launch_until_decided
 from tunegate.ports import ProbeThresholds
 
 
@@ -48,8 +48,8 @@ def measured(
     seconds: float = 100.0,
     extend: bool = True,
     rare: float = 0.2,
-) -> tuple[PairedLaunches, list[Progressing]]:
-    said: list[Progressing] = []
+) -> tuple[PairedLaunches, list[LaunchProgress]]:
+    said: list[LaunchProgress] = []
     quiet = control or ScriptedBench([0.0] * 20)
     gate = GateConfig(seconds=seconds, extend=extend, rare_launches=rare)
     return launch_until_decided(bench, quiet, gate, 1, said.append), said

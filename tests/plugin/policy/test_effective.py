@@ -14,7 +14,7 @@ from tunegate.config import (
     ObjectiveConfig,
     TargetConfig,
 )
-from tunegate.policy.effective import Effective, effective, told_in_order
+from tunegate.policy.effective import Effective, effective, in_report_order
 from tunegate.policy.rules import BUDGET, CACHE, GATE, OBJECTIVE, TARGET, Rules
 from tunegate.selection import entry_for, needs_of, shapes_for, targets_for
 
@@ -202,7 +202,7 @@ def test_the_gate_s_own_keys_come_first_of_what_weakens_it() -> None:
         targets=(TargetConfig(name="cpu"), TargetConfig(name="new")),
         gate=GateConfig(margin_percent=9),
     )
-    told = [change.key for change in told_in_order(reversed(judging(base, head).changes))]
+    told = [change.key for change in in_report_order(reversed(judging(base, head).changes))]
     assert told == ["gate.margin-percent", "models[].objective", "targets[].name"]
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from tests.support.tuning_tasks import key_of, make_outcome, make_record, make_task
 from tunegate.artifacts.outcomes import TaskOutcome
-from tunegate.revalidation.challenges import Challenge, challenges, decided, revalidation_shard
+from tunegate.revalidation.challenges import Challenge, challenges, results_of, revalidation_shard
 from tunegate_cache.format.records import DeviceFingerprint, ExactHit, Miss, TuningRecord
 
 TASK = make_task()
@@ -26,7 +26,7 @@ def measured(*records: TuningRecord, before_ms: float = 10.0) -> dict[object, Ta
 
 
 def status(*records: TuningRecord, before_ms: float = 10.0) -> str:
-    ((promotion, winner),) = decided((STANDING,), measured(*records, before_ms=before_ms))  # type: ignore[arg-type]
+    ((promotion, winner),) = results_of((STANDING,), measured(*records, before_ms=before_ms))  # type: ignore[arg-type]
     assert (winner is not None) == (promotion.status == "taken")
     return promotion.status
 
@@ -66,10 +66,10 @@ def test_a_schedule_must_beat_what_main_has_and_no_schedule_at_all(
 
 def test_what_did_not_run_is_rejected_and_what_was_not_tried_is_said_so() -> None:
     assert status(schedule(2, 2.0)) == "rejected"
-    ((promotion, winner),) = decided((STANDING,), {})
+    ((promotion, winner),) = results_of((STANDING,), {})
     assert (promotion.status, winner) == ("not-measured", None)
     stopped = {TASK.key: make_outcome(stopped="not-started")}
-    assert decided((STANDING,), stopped)[0][0].status == "not-measured"
+    assert results_of((STANDING,), stopped)[0][0].status == "not-measured"
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_what_did_not_run_is_rejected_and_what_was_not_tried_is_said_so() -> Non
 def test_a_claim_is_held_against_its_writer_only_on_the_same_kind_of_device(
     measured_ms: float, device: str, is_implausible: bool
 ) -> None:
-    ((promotion, _),) = decided(
+    ((promotion, _),) = results_of(
         (STANDING,),
         measured(schedule(1, measured_ms, device=device)),  # type: ignore[arg-type]
     )

@@ -3,12 +3,12 @@ from __future__ import annotations
 import msgspec
 
 from tests.support import reports
-from tunegate.run_history.entries import remembered
+from tunegate.run_history.entries import history_entries
 
 
 def test_a_line_for_each_model_that_was_measured() -> None:
     report = reports.slowed()
-    (line,) = remembered(report, at=7, release="v1")
+    (line,) = history_entries(report, at=7, release="v1")
     finding = report.verdict.findings[0]
     assert (line.model, line.target, line.head_ms) == (
         finding.model,
@@ -21,4 +21,6 @@ def test_a_line_for_each_model_that_was_measured() -> None:
 
 
 def test_what_was_not_measured_leaves_nothing() -> None:
-    assert remembered(msgspec.structs.replace(reports.slowed(), run=None), at=7, release="") == ()
+    assert (
+        history_entries(msgspec.structs.replace(reports.slowed(), run=None), at=7, release="") == ()
+    )

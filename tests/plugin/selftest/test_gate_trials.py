@@ -24,17 +24,17 @@ class MadeUpMachine:
     def __init__(self, spread: float, clock: HandClock, *, deaf: bool = False) -> None:
         self.spread, self.clock, self.deaf = spread, clock, deaf
         self.slowdown = 0.0
-        self.chance = random.Random(2)
+        self.rng = random.Random(2)
 
     def pair(self, base: Path, head: Path, *, slowdown_percent: float = 0.0) -> MadeUpMachine:
         made = MadeUpMachine(self.spread, self.clock, deaf=self.deaf)
         made.slowdown = 0.0 if self.deaf else slowdown_percent / 100
-        made.chance = self.chance
+        made.rng = self.rng
         return made
 
     def launch(self, pairs: int) -> Launch:
         self.clock.now += 2.0
-        effect = math.log1p(self.slowdown) + self.chance.gauss(0.0, self.spread)
+        effect = math.log1p(self.slowdown) + self.rng.gauss(0.0, self.spread)
         return Launch(
             effect=effect,
             base_ms=1.0,

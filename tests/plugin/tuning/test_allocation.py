@@ -9,20 +9,20 @@ from hypothesis import strategies as st
 
 from tunegate.tuning.allocation import FIRST_BATCH, SHARE_THAT_MATTERS, Demand, divide, share_trials
 
-rooms = st.sampled_from([0.0, 0.05, 0.3, 0.9])
+headrooms = st.sampled_from([0.0, 0.05, 0.3, 0.9])
 demands = st.builds(
     Demand,
     weight=st.integers(1, 24),
     now_ms=st.floats(0.001, 1000),
-    room=rooms,
+    headroom=headrooms,
     at_head=st.booleans(),
 )
 many = st.lists(demands, max_size=40)
 trials = st.integers(0, 5000)
 
 
-def need(now_ms: float, *, weight: int = 1, room: float = 0.9, at_head: bool = True) -> Demand:
-    return Demand(weight=weight, now_ms=now_ms, room=room, at_head=at_head)
+def need(now_ms: float, *, weight: int = 1, headroom: float = 0.9, at_head: bool = True) -> Demand:
+    return Demand(weight=weight, now_ms=now_ms, headroom=headroom, at_head=at_head)
 
 
 @given(many, trials)
@@ -42,7 +42,7 @@ def test_all_is_given_away_where_anything_can_be_gained(needs: list[Demand], bud
 @given(many, trials)
 def test_what_has_no_room_gets_none(needs: list[Demand], budget: int) -> None:
     shares = share_trials(needs, budget)
-    assert not any(share for one, share in zip(needs, shares, strict=True) if not one.room)
+    assert not any(share for one, share in zip(needs, shares, strict=True) if not one.headroom)
 
 
 @given(many, trials, st.data())

@@ -47,10 +47,8 @@ def test_the_first_of_a_batch_is_the_best_by_its_score() -> None:
 
 def test_audited_samples_are_spread_over_all_that_was_rejected() -> None:
     scores = [float(n) for n in range(100)]
-    chance = random.Random(1)
-    audits = [
-        p.sample for _ in range(2000) for p in islice(picks(scores, range(100), 8, chance), 8)
-    ]
+    rng = random.Random(1)
+    audits = [p.sample for _ in range(2000) for p in islice(picks(scores, range(100), 8, rng), 8)]
     middle = [sample for sample in audits if sample < 92]
     assert 40 < sum(middle) / len(middle) < 51
 

@@ -5,7 +5,7 @@ import pytest
 
 from tests.support.tuning_tasks import DEVICE, exact, make_record, make_task, transfer
 from tunegate.artifacts.tasks import Claims, ResolvedTask
-from tunegate.tuning.claims import MOST, claims_beside, is_settled
+from tunegate.tuning.claims import MAX_CLAIMS, claims_beside, is_settled
 from tunegate_cache.format.records import (
     ExactHit,
     Lookup,
@@ -47,7 +47,7 @@ def test_times_of_another_device_promise_neither_more_nor_less() -> None:
 
 def test_a_few_of_many_claims_are_enough() -> None:
     own = [other(0.1 * number, number) for number in range(1, 9)]
-    assert claimed(Miss("absent"), *own) == tuple(own[:MOST])
+    assert claimed(Miss("absent"), *own) == tuple(own[:MAX_CLAIMS])
 
 
 def test_the_default_schedule_needs_no_claim() -> None:

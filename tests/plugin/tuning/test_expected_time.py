@@ -10,10 +10,10 @@ from tests.support.tuning_tasks import exact, make_planned, make_task, transfer
 from tunegate.artifacts.tasks import ResolvedTask, TaskUse
 from tunegate.tuning.expected_time import (
     TargetKind,
+    assumed_headroom,
     known_ms,
     operator_class,
     prior_ms,
-    room,
     seconds_per_trial,
     starting_state,
     weight_of,
@@ -25,7 +25,7 @@ MISS = Miss("absent")
 
 
 def room_of(operator: str, lookup: Lookup = MISS, flops: float = 1e9) -> float:
-    return room(ResolvedTask(make_task(operator=operator, flops=flops), lookup), "llvm")
+    return assumed_headroom(ResolvedTask(make_task(operator=operator, flops=flops), lookup), "llvm")
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_neighbours_schedule_leaves_some_room_and_an_exact_one_none() -> None:
 def test_traffic_bounds_what_tuning_can_save() -> None:
     copying = make_task(operator="transpose", flops=0, bytes_moved=4e9)
     assert prior_ms(copying) == pytest.approx(1000, rel=0.01)
-    assert room(ResolvedTask(copying, MISS), "llvm") == pytest.approx(0.05)
+    assert assumed_headroom(ResolvedTask(copying, MISS), "llvm") == pytest.approx(0.05)
 
 
 def test_half_as_wide_values_take_half_the_time() -> None:
@@ -81,7 +81,7 @@ def test_more_work_never_takes_less_time(
 @given(st.floats(0, 1e13), st.sampled_from(["conv2d", "add", "softmax"]), KINDS)
 def test_room_is_a_share(flops: float, operator: str, kind: TargetKind) -> None:
     resolved = ResolvedTask(make_task(operator=operator, flops=flops), MISS)
-    assert 0 < room(resolved, kind) < 1
+    assert 0 < assumed_headroom(resolved, kind) < 1
 
 
 def test_a_measured_time_is_believed_over_a_guess() -> None:
@@ -112,10 +112,10 @@ def test_a_search_starts_from_the_expected_time_and_leaves_exact_hits_alone() ->
     task = make_task(weight=4)
     begun = starting_state(make_planned(task), "llvm")
     assert (begun.weight, begun.prior_ms, begun.best_ms) == (4, prior_ms(task), None)
-    assert starting_state(make_planned(task, exact()), "llvm").room == 0
+    assert starting_state(make_planned(task, exact()), "llvm").headroom == 0
 
 
 def test_a_transferred_schedule_is_worth_a_first_batch_like_an_untuned_task() -> None:
     task = make_task()
     with_sources = starting_state(make_planned(task, transfer()), "llvm")
-    assert with_sources.room == starting_state(make_planned(task), "llvm").room
+    assert with_sources.headroom == starting_state(make_planned(task), "llvm").headroom

@@ -5,7 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunegate.tuning.finalists import CLOSE, MAX_FINALISTS, MIN_FINALISTS, finalist_count, rivals
+from tunegate.tuning.finalists import (
+    MAX_FINALISTS,
+    MIN_FINALISTS,
+    TIE_RATIO,
+    finalist_count,
+    rivals,
+)
 
 times = st.lists(st.floats(0.01, 100.0), max_size=40).map(sorted)
 trials = st.integers(0, 5000)
@@ -24,7 +30,7 @@ def test_what_is_far_behind_is_not_measured_again_beyond_the_first_two(
     found: list[float], count: int
 ) -> None:
     chosen = found[MIN_FINALISTS : finalist_count(found, count)]
-    assert all(each <= CLOSE * found[0] for each in chosen)
+    assert all(each <= TIE_RATIO * found[0] for each in chosen)
 
 
 def test_a_task_with_few_trials_has_few_and_one_with_many_has_more() -> None:

@@ -27,15 +27,15 @@ def history(
 def gain(
     past: tuple[MeasuredBatch, ...],
     candidates: int = 16,
-    room: float = 0.9,
+    headroom: float = 0.9,
     pace: Pace = FROM_NOTHING,
     behind: float = 0.0,
 ) -> float:
-    return expected_gain(past, candidates, room=room, noise=0.01, pace=pace, behind=behind)
+    return expected_gain(past, candidates, headroom=headroom, noise=0.01, pace=pace, behind=behind)
 
 
 def test_the_first_batch_is_expected_to_gain_all_the_room() -> None:
-    assert gain((), room=0.7) == 0.7
+    assert gain((), headroom=0.7) == 0.7
 
 
 def test_a_task_that_keeps_improving_promises_more_than_one_that_stopped() -> None:
@@ -72,9 +72,11 @@ def test_a_task_whose_candidates_all_fail_promises_less_and_less() -> None:
     st.integers(1, 64),
     st.floats(0.01, 1),
 )
-def test_a_gain_is_a_share_of_the_room(times: list[float], candidates: int, room: float) -> None:
+def test_a_gain_is_a_share_of_the_room(
+    times: list[float], candidates: int, headroom: float
+) -> None:
     falling = sorted(times, reverse=True)
-    assert 0 <= gain(history(*falling), candidates, room) <= room
+    assert 0 <= gain(history(*falling), candidates, headroom) <= headroom
 
 
 @given(st.lists(st.floats(0.001, 1e4), min_size=1, max_size=20), st.integers(1, 63))

@@ -24,14 +24,14 @@ def state(
     now_ms: float,
     *best_ms: float,
     weight: int = 1,
-    room: float = 0.9,
+    headroom: float = 0.9,
     in_flight: int = 0,
     exhausted: bool = False,
 ) -> TaskState:
     return TaskState(
         weight=weight,
         prior_ms=now_ms,
-        room=room,
+        headroom=headroom,
         best_ms=best_ms[-1] if best_ms else None,
         history=tuple(MeasuredBatch(trials=16, seconds=8.0, best_ms=ms) for ms in best_ms),
         in_flight=in_flight,
@@ -169,7 +169,7 @@ def test_nothing_is_chosen_of_a_spent_budget() -> None:
 
 
 def test_exact_hits_and_exhausted_tasks_are_left_alone() -> None:
-    assert next_choice([state(1, room=0.0), state(1, exhausted=True)]) is None
+    assert next_choice([state(1, headroom=0.0), state(1, exhausted=True)]) is None
 
 
 def test_a_batch_near_the_end_is_no_longer_than_the_time_left() -> None:
@@ -178,11 +178,11 @@ def test_a_batch_near_the_end_is_no_longer_than_the_time_left() -> None:
 
 states_of_any_kind = st.lists(
     st.builds(
-        lambda ms, times, weight, room, flight, done: state(
+        lambda ms, times, weight, headroom, flight, done: state(
             ms,
             *sorted(times, reverse=True),
             weight=weight,
-            room=room,
+            headroom=headroom,
             in_flight=flight,
             exhausted=done,
         ),
@@ -207,7 +207,7 @@ def test_a_choice_is_open_and_within_the_trials(
     assert choice.candidates >= 1
     assert trials is None or choice.candidates <= trials
     assert not states[choice.index].exhausted
-    assert states[choice.index].room > 0
+    assert states[choice.index].headroom > 0
 
 
 @given(st.lists(st.floats(0.01, 100), min_size=1, max_size=8), st.integers(1, 400))

@@ -15,7 +15,7 @@ from tests.support.tuning_tasks import (
 )
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import Budget, Cost, PlannedTask, Shard, TuningPlan
-from tunegate.tuning.tally import lost_shards, tally, told_as_lost
+from tunegate.tuning.tally import lost_shard_warnings, lost_shards, tally
 from tunegate_cache.format.records import Lookup, Miss
 
 REASONS = ["finished", "seconds", "usd", "trials", "cancelled", "failed"]
@@ -101,6 +101,6 @@ def test_a_shard_that_left_no_outcome_is_told_and_one_with_nothing_to_do_is_not(
     )
     assert [shard.index for shard in lost_shards(plan, [shard(1)])] == [0]
     assert tally(plan, [shard(1)]).stopped == "lost"
-    (line,) = told_as_lost(plan, [shard(1)])
+    (line,) = lost_shard_warnings(plan, [shard(1)])
     assert line.startswith("shard 0 on cpu left no outcome-0.json: its 2 tasks were not tuned")
     assert tally(plan, [shard(0), shard(1)]).stopped == "finished"

@@ -34,8 +34,8 @@ def test_a_task_too_small_to_search_is_finished_by_its_default_schedule() -> Non
 
 
 def test_a_default_schedule_that_was_measured_with_care_beside_others_is_an_answer() -> None:
-    careful = msgspec.structs.replace(DEFAULT, run_nanoseconds=(5,) * CONFIRMED_REPEATS)
-    assert not is_unfinished(ExactHit((careful, make_record(times=3))))
+    confirmed = msgspec.structs.replace(DEFAULT, run_nanoseconds=(5,) * CONFIRMED_REPEATS)
+    assert not is_unfinished(ExactHit((confirmed, make_record(times=3))))
 
 
 def test_what_another_device_has_measured_with_care_is_no_answer_for_this_one() -> None:

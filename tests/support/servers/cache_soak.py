@@ -42,13 +42,13 @@ class Soaked(msgspec.Struct, frozen=True, kw_only=True):
 
 def soak(url: str, folder: Path, *, seconds: float, seed: int) -> Soaked:
     """Runs the roles for that long, kills one about every second, and counts."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     workers = [(role, _start(role, n, url, folder)) for n, role in enumerate(ROLES)]
     kills, number = 0, len(ROLES)
     ends = time.monotonic() + seconds
     while time.monotonic() < ends:
-        time.sleep(chance.uniform(0.2, 1.5))
-        index = chance.randrange(len(workers))
+        time.sleep(rng.uniform(0.2, 1.5))
+        index = rng.randrange(len(workers))
         role, process = workers[index]
         process.send_signal(signal.SIGKILL)
         process.wait()

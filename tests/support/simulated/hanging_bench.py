@@ -9,6 +9,6 @@ from tunegate.edges.bench.messages import BenchReply, BenchRequest, Broken
 Request = BenchRequest
 
 
-def answer(request: BenchRequest) -> BenchReply:
+def handle_request(request: BenchRequest) -> BenchReply:
     time.sleep(600)
     return Broken("woke up")

@@ -11,7 +11,7 @@ from tunegate.engine.protocol import Measure, Measured
 Request = Measure
 
 
-def answer(request: Measure) -> Measured:
+def handle_request(request: Measure) -> Measured:
     match request.candidate.module:
         case "crash":
             os.abort()

@@ -18,8 +18,8 @@ from tunegate.ports import ProbeThresholds
 
 Times = npt.NDArray[np.float64]
 """[launch, block pair, arm, inference] in milliseconds."""
-Chance = np.random.Generator
-Factors = Callable[[int, Chance], tuple[float, float]]
+Rng = np.random.Generator
+Factors = Callable[[int, Rng], tuple[float, float]]
 """A function of a start's number that gives the factors of the base and of the head."""
 _LOOKS_OF_PROBE = (3, 6, 12)
 _PAIR_SECONDS = 0.11
@@ -32,7 +32,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     mean_percent: float
-    factors: Factors = lambda number, chance: (1.0, 1.0)
+    factors: Factors = lambda number, rng: (1.0, 1.0)
     inside: Callable[[Times], Times] | None = None
     is_promised: bool = False
     is_unchanged: bool = False
@@ -67,27 +67,27 @@ class SimulatedBench:
     within_spread, start_seconds, pair_seconds = 0.01, 0.0, 0.0
 
     def __init__(
-        self, noise: Noise, recorded: Sequence[Sequence[Launch]], scenario: Scenario, chance: Chance
+        self, noise: Noise, recorded: Sequence[Sequence[Launch]], scenario: Scenario, rng: Rng
     ) -> None:
-        self._noise, self._recorded, self._scenario, self._chance = (
+        self._noise, self._recorded, self._scenario, self._rng = (
             noise,
             recorded,
             scenario,
-            chance,
+            rng,
         )
-        self._at = int(chance.integers(len(recorded)))
+        self._at = int(rng.integers(len(recorded)))
         self.starts = 0
 
     def launch(self, pairs: int) -> Launch:
         last = self._next()[-1]
-        factors = self._scenario.factors(self.starts, self._chance)
+        factors = self._scenario.factors(self.starts, self._rng)
         self.starts += 1
         return _scaled(last, *factors, self._noise.seconds)
 
     def probes(self, count: int, far: ProbeThresholds) -> Generator[Launch]:
         for number in range(count):
             analyses = self._next()
-            base, head = self._scenario.factors(self.starts, self._chance)
+            base, head = self._scenario.factors(self.starts, self._rng)
             self.starts += 1
             start = self._noise.start_seconds * (1.25 if number % 4 == 0 else 1.0)
             seen = [_scaled(x, base, head, start + x.pairs * _PAIR_SECONDS) for x in analyses]
@@ -109,14 +109,14 @@ def gates(
     noise: Noise, scenario: Scenario, config: GateConfig, count: int, seed: int
 ) -> list[Gate]:
     """Whole gates, each from a random launch on."""
-    chance = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     quiet = noise.with_inside(None)
     analyses = noise.with_inside(scenario.inside)
     same = Scenario(name="control", mean_percent=0.0)
     found = []
     for _ in range(count):
-        bench = SimulatedBench(noise, analyses, scenario, chance)
-        control = SimulatedBench(noise, quiet, same, chance)
+        bench = SimulatedBench(noise, analyses, scenario, rng)
+        control = SimulatedBench(noise, quiet, same, rng)
         done = launch_until_decided(bench, control, config, 1, lambda far: None)
         found.append(_gate(done, config))
     return found

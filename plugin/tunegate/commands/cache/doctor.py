@@ -15,7 +15,7 @@ from tunegate.edges.cache.signing_key import VARIABLE
 from tunegate.edges.cache.snapshot_pins import PINS_FILE, read_pins
 from tunegate.edges.machine.health import HealthCheck
 from tunegate.errors import PASS, UNFIT
-from tunegate_cache.maintenance.summary import PlaceSummary, summary
+from tunegate_cache.maintenance.summary import GroupSummary, summary
 from tunegate_cache.stores.conformance import probe
 from tunegate_cache.stores.store import StoreUnavailableError
 
@@ -120,7 +120,7 @@ def _local(place: CacheAdmin, steps: list[str]) -> Iterator[HealthCheck]:
         yield HealthCheck("pin", ok=True, detail=f"{PINS_FILE} pins {len(pins)} snapshots")
 
 
-def _upkeep(place: CacheAdmin, held: tuple[PlaceSummary, ...]) -> Iterator[str]:
+def _upkeep(place: CacheAdmin, held: tuple[GroupSummary, ...]) -> Iterator[str]:
     if not held:
         yield f"the cache is empty: put {_setting(place)} into tunegate.yaml and commit it"
         yield "run tunegate run on the default branch: what it learns is what pull requests find"

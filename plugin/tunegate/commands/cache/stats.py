@@ -9,13 +9,13 @@ from tunegate.cli.commands.cache.stats import StatsOptions
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_table
 from tunegate.errors import PASS
-from tunegate_cache.maintenance.summary import PlaceSummary, summary
+from tunegate_cache.maintenance.summary import GroupSummary, summary
 
 
 class Statistics(msgspec.Struct, frozen=True, kw_only=True):
     schema: int = 1
     location: str
-    contents: tuple[PlaceSummary, ...]
+    contents: tuple[GroupSummary, ...]
 
 
 def run(options: StatsOptions) -> int:
@@ -31,7 +31,7 @@ def run(options: StatsOptions) -> int:
     return PASS
 
 
-def _show(location: str, contents: tuple[PlaceSummary, ...]) -> None:
+def _show(location: str, contents: tuple[GroupSummary, ...]) -> None:
     show_table(
         location,
         (

@@ -30,13 +30,13 @@ class Commands:
 
     def __init__(self, lines: Mapping[Path, str], seed: int) -> None:
         self._lines = lines
-        self._chance = random.Random(seed)  # noqa: S311 -- nobody can guess the seed
+        self._rng = random.Random(seed)  # noqa: S311 -- nobody can guess the seed
 
     def pair(self, base: Path, head: Path, *, slowdown_percent: float = 0.0) -> Bench:
         if slowdown_percent:
             message = f"`{self._lines[head]}`: a command cannot be made slower"
             raise MeasurementError(message)
-        return CommandPair(Sides(self._lines[base], self._lines[head]), self._chance)
+        return CommandPair(Sides(self._lines[base], self._lines[head]), self._rng)
 
     def single_ms(self, artifact: Path) -> float:
         return statistics.median(latencies_ms(self._lines[artifact]))
@@ -59,20 +59,20 @@ class CommandPair:
 
     within_spread = start_seconds = pair_seconds = 0.0
 
-    def __init__(self, lines: Sides[str], chance: random.Random) -> None:
-        self._lines, self._chance = lines, chance
+    def __init__(self, lines: Sides[str], rng: random.Random) -> None:
+        self._lines, self._rng = lines, rng
 
     def launch(self, pairs: int) -> Launch:
         """`pairs` is ignored."""
         started = time.monotonic()
         order = list(SIDES)
-        self._chance.shuffle(order)
+        self._rng.shuffle(order)
         times = {side: latencies_ms(self._lines.of(side)) for side in order}
         return _launched(times["base"], times["head"], started)
 
-    def probes(self, count: int, far: ProbeThresholds) -> Generator[Launch]:
+    def probes(self, count: int, thresholds: ProbeThresholds) -> Generator[Launch]:
         """Every few starts of the head are held against one of the base. A command cannot be looked at
-        for longer: `far` is ignored."""
+        for longer: `thresholds` is ignored."""
         base: list[float] = []
         for number in range(count):
             started = time.monotonic()

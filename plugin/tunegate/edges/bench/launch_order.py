@@ -22,9 +22,9 @@ def launch_order(seed: int, launch: int, pairs: int) -> LaunchOrder:
     """Every launch has inputs of its own: a model whose time depends on them is seen on many. Pairs are ABBA quartets
     from a random start."""
     own = derived(seed, "launch", launch)
-    chance = random.Random(derived(own, "order"))  # noqa: S311 -- nobody can guess the seed
-    first = SIDES[chance.randrange(2)]
+    rng = random.Random(derived(own, "order"))  # noqa: S311 -- nobody can guess the seed
+    first = SIDES[rng.randrange(2)]
     begins: list[Side] = []
     for pair in range(pairs):
-        begins.append(other(begins[-1]) if pair % 2 else SIDES[chance.randrange(2)])
+        begins.append(other(begins[-1]) if pair % 2 else SIDES[rng.randrange(2)])
     return LaunchOrder(derived(own, "inputs"), (first, other(first)), tuple(begins))

@@ -62,7 +62,7 @@ class PairBench:
         with self._devices.of(*self._artifacts) as device:
             return self._launch(pairs, device)
 
-    def probes(self, count: int, far: ProbeThresholds) -> Generator[Launch]:
+    def probes(self, count: int, thresholds: ProbeThresholds) -> Generator[Launch]:
         """Every few share a process of the base, which loads it again for the inputs of each. Raises
         MeasurementError."""
         for first in range(0, count, _PROBES_OF_BASE):
@@ -70,9 +70,9 @@ class PairBench:
                 start = self._starts(self._seed, _SHORT_WARM_UP_SECONDS).base
                 base = self._process(stack, start, device.variables)
                 for _ in range(first, min(count, first + _PROBES_OF_BASE)):
-                    yield self._probe(base, device, far)
+                    yield self._probe(base, device, thresholds)
 
-    def _probe(self, base: Process, device: LeasedDevice, far: ProbeThresholds) -> Launch:
+    def _probe(self, base: Process, device: LeasedDevice, thresholds: ProbeThresholds) -> Launch:
         """Who seems far off is looked at for longer: what ends was a burst, and no slow process."""
         started = time.monotonic()
         self._launches += 1
@@ -87,7 +87,7 @@ class PairBench:
             for pairs in _PROBE_PAIRS:
                 some = tuple(itertools.islice(begins, pairs))
                 self._add_blocks(taken, sides, some, self._probe_size(), device.look)
-                if not _is_far(taken, far):
+                if not _is_over(taken, thresholds):
                     break
             return _summed(taken, sides, started)
 
@@ -165,9 +165,12 @@ def block_size(faster_ms: float, slower_ms: float) -> int:
     return max(_FEWEST, int(min(wanted, _MAX_BLOCK_MS / max(slower_ms, 1e-4))))
 
 
-def _is_far(taken: Blocks, far: ProbeThresholds) -> bool:
+def _is_over(taken: Blocks, thresholds: ProbeThresholds) -> bool:
     by_median = launch_effect(*taken.counted_medians())
-    return by_median >= far.by_median or launch_effect(*taken.counted_means()) >= far.by_mean
+    return (
+        by_median >= thresholds.by_median
+        or launch_effect(*taken.counted_means()) >= thresholds.by_mean
+    )
 
 
 def _summed(taken: Blocks, processes: Sides[Process], started: float) -> Launch:

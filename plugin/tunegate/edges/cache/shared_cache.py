@@ -57,7 +57,7 @@ class SharedCache:
             _require_zone("cache.read-zones", zone)
         self._config = config
         self._kind = store_kind(config, root=root)
-        place = stores.place_name(_address(config, root))
+        place = stores.store_name(_address(config, root))
         self._cache = TuningCache(
             open_shared_store(config, root=root),
             zones=Zones(config.zone, config.read_zones),
@@ -153,7 +153,7 @@ def _bad_address_is_config_error() -> Iterator[None]:
 
 def undelivered_store(config: CacheConfig, *, root: Path, state: Path = STATE) -> FileStore:
     """What earlier runs on this machine could not deliver to this cache."""
-    place = stores.place_name(_address(config, root))
+    place = stores.store_name(_address(config, root))
     return FileStore(state.expanduser() / "undelivered" / place)
 
 

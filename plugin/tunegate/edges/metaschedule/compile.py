@@ -41,7 +41,7 @@ _open_model: tuple[ModelFile, OpenModel] | None = None
 """The model that was asked about last: the next question is about the same one."""
 
 
-def answer(request: CompileRequest | CheckArtifact) -> CompileReply | CheckReply:
+def handle_request(request: CompileRequest | CheckArtifact) -> CompileReply | CheckReply:
     """Serve one request; a model that cannot be compiled is a reply, not a crash."""
     try:
         return _answered(request)

@@ -51,7 +51,7 @@ def _export(
     space = DesignSpace(plain, target)
     for record in records:
         template = space.templates.get(record.template)
-        if template is None or template.form.name != DIRECT:
+        if template is None or template.variant.name != DIRECT:
             continue  # plain TVM has no space for the other forms
         schedule = space.replay(Schedule(record.template, record.decisions))
         if schedule is not None:

@@ -63,7 +63,7 @@ def _as_ours(space: DesignSpace, foreign: ForeignSchedule) -> Iterator[Schedule]
     theirs = trace_signature(foreign.instructions, space.pure_kinds)
     decisions = theirs.moved(foreign.decisions)
     for digest, template in space.templates.items():
-        if template.looks == theirs.text and template.form.name == DIRECT:
+        if template.signature == theirs.text and template.variant.name == DIRECT:
             yield Schedule(digest, decisions)
 
 

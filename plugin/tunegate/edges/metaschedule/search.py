@@ -76,13 +76,13 @@ class TaskSearch:
         """`prior` is what is known of samples before this task has results. Without `filters` every
         sample is as good as another, for comparison."""
         self._workload, self._target, self._filters = workload, target, filters
-        self._chance = random.Random(seed)  # noqa: S311 -- a search, not a secret
+        self._rng = random.Random(seed)  # noqa: S311 -- a search, not a secret
         self.space = DesignSpace(workload, target)
         self._arguments = ms.arg_info.ArgInfo.from_prim_func(workload.module["main"])
         sampling = self.space.sampling()
         # With channels last the direct form is the best of nine in ten convolutions.
-        others = [d for d, t in self.space.templates.items() if t.form.name != DIRECT]
-        self._samples = SampleSpace(sampling, self._chance, seldom=others)
+        others = [d for d, t in self.space.templates.items() if t.variant.name != DIRECT]
+        self._samples = SampleSpace(sampling, self._rng, seldom=others)
         sketches = self.space.sketches()
         self._features = SampleFeatures(sampling, sketches)
         is_known = any(sketch.nest for sketch in sketches.values())
@@ -207,7 +207,7 @@ class TaskSearch:
             bred = self._bred(score, samples, good)
             samples, scores = list(bred), list(bred.values())
         kinds = [self._features.kind(sample) for sample in samples]
-        return samples, picks(scores, kinds, count, self._chance)
+        return samples, picks(scores, kinds, count, self._rng)
 
     def _bred(
         self, score: Score, samples: list[ScheduleSample], good: list[ScheduleSample]

@@ -44,7 +44,7 @@ class _State:
 _state = _State()
 
 
-def answer(request: SearchRequest) -> SearchReply:
+def handle_request(request: SearchRequest) -> SearchReply:
     """Serve one request of the coordinator."""
     match request:
         case OpenModels():

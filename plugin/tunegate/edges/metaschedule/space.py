@@ -41,10 +41,10 @@ class Template(msgspec.Struct, frozen=True):
     """One sketch: the form of the workload it is for, its instructions, which of them sample what,
     and what it looks like without names."""
 
-    form: AlgorithmVariant
+    variant: AlgorithmVariant
     instructions: Any
     sampling: tuple[SamplingInstruction, ...]
-    looks: str
+    signature: str
 
 
 class DesignSpace:
@@ -120,14 +120,14 @@ class DesignSpace:
 
     def sketches(self) -> dict[str, Sketch]:
         """What each template has in common with those of other tasks."""
-        return {d: Sketch(t.form.name, nest_of(t.looks)) for d, t in self.templates.items()}
+        return {d: Sketch(t.variant.name, nest_of(t.signature)) for d, t in self.templates.items()}
 
-    def sample(self, count: int, chance: random.Random) -> list[Any]:
+    def sample(self, count: int, rng: random.Random) -> list[Any]:
         """Random schedules that pass the postprocessors, at most `count`."""
         found = []
         for _ in range(2 * count):
-            template = chance.choice(list(self.templates.values()))
-            schedule = self._apply(template, (), seed=chance.randrange(1, 2**31 - 1))
+            template = rng.choice(list(self.templates.values()))
+            schedule = self._apply(template, (), seed=rng.randrange(1, 2**31 - 1))
             if schedule is not None:
                 found.append(schedule)
             if len(found) == count:
@@ -142,12 +142,12 @@ class DesignSpace:
             template.instructions[index]: _value(kinds[index], values)
             for index, values in decisions
         }
-        schedule = tvm.s_tir.Schedule(template.form.module, seed=seed)
+        schedule = tvm.s_tir.Schedule(template.variant.module, seed=seed)
         try:
             trace = tvm.s_tir.schedule.Trace(template.instructions, chosen)
             trace.apply_to_schedule(schedule, remove_postproc=True)
             schedule.enter_postproc()
-            processors = self._postprocessors[template.form.name]
+            processors = self._postprocessors[template.variant.name]
             fits = all(bool(p.apply(schedule)) for p in processors)
         except Exception:
             return None  # a schedule that does not apply here is a miss, whatever TVM says of it

@@ -45,7 +45,7 @@ class _Built(NamedTuple):
     kernel: SplitKernel
 
 
-def answer(request: Measure) -> Measured:
+def handle_request(request: Measure) -> Measured:
     """Build, run, compare, time. Whatever goes wrong is this candidate's result."""
     started = time.monotonic()
     try:
@@ -61,7 +61,7 @@ def answer(request: Measure) -> Measured:
 
 
 def library_of(request: Measure) -> bytes:
-    """The candidate as a library, for `answer_with` on another machine; of one that does
+    """The candidate as a library, for `handle_with_library` on another machine; of one that does
     not compile, why not, as text."""
     try:
         with tempfile.TemporaryDirectory() as folder:
@@ -72,8 +72,8 @@ def library_of(request: Measure) -> bytes:
         return _said(error).encode()
 
 
-def answer_with(library: bytes, request: Measure) -> Measured:
-    """Answers as `answer` does, with what `library_of` gave. What it
+def handle_with_library(library: bytes, request: Measure) -> Measured:
+    """Answers as `handle_request` does, with what `library_of` gave. What it
     took to build is not known here."""
     if not library.startswith(_ELF):
         return _uncompiled(request, library.decode(errors="replace"), 0.0)
@@ -202,20 +202,20 @@ def _run(request: Measure, built: _Built, arguments: list[Any]) -> Measured:
 def _enough_ms(request: Measure) -> float:
     """What takes longer than this is timed once. What is measured with care never is: a slow moment
     of the machine is no reason to give up what has looked fastest."""
-    return math.inf if _is_careful(request) else min(request.loser_ms, _SLOW_MS)
+    return math.inf if _is_confirmation(request) else min(request.loser_ms, _SLOW_MS)
 
 
 def _is_hopeless(request: Measure, first_run_ms: float) -> bool:
     """A default schedule may run for seconds, and is not run three times for that: only
     how far it is behind matters."""
-    if _is_careful(request):
+    if _is_confirmation(request):
         return first_run_ms > CONFIRMED_MS
     if request.writes_reference:
         return first_run_ms > _SLOW_MS
     return first_run_ms > max(_LONG_MS, request.loser_ms)
 
 
-def _is_careful(request: Measure) -> bool:
+def _is_confirmation(request: Measure) -> bool:
     return request.repeats >= CONFIRMED_REPEATS
 
 

@@ -2,7 +2,7 @@
 tunegate.edges.processes.run_child PARENT MODULE`.
 
 The child asks the kernel to be killed when its parent dies, limits itself as its parent says, then
-serves MODULE's `answer`.
+serves MODULE's `handle_request`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def main(parent: int, module: str) -> int:
     program = importlib.import_module(module)
     decoder = msgspec.msgpack.Decoder(program.Request)
     while (body := read_frame(sys.stdin.buffer)) is not None:
-        write_frame(output, msgspec.msgpack.encode(program.answer(decoder.decode(body))))
+        write_frame(output, msgspec.msgpack.encode(program.handle_request(decoder.decode(body))))
     return 0
 
 

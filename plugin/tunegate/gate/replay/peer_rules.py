@@ -60,11 +60,9 @@ def criterion(base: Values, head: Values) -> bool:
     before, after = repetitions(base, 100), repetitions(head, 100)
     if stats.ttest_ind(before, after).pvalue >= _ALPHA:
         return False
-    chance = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     shape = (_BOOTSTRAPS, len(before))
-    changes = (
-        chance.choice(after, shape).mean(axis=1) / chance.choice(before, shape).mean(axis=1) - 1
-    )
+    changes = rng.choice(after, shape).mean(axis=1) / rng.choice(before, shape).mean(axis=1) - 1
     return bool(np.percentile(changes, 2.5) > _CRITERION_NOISE)
 
 

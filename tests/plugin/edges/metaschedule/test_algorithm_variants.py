@@ -70,7 +70,7 @@ def test_a_window_is_unfolded_and_computes_the_same(name: str) -> None:
 
 @pytest.mark.parametrize("name", NOT_UNFOLDED)
 def test_what_is_no_plain_convolution_with_a_window_has_one_form(name: str) -> None:
-    assert [form.name for form in variants_of(module_of(name), "llvm")] == [DIRECT]
+    assert [variant.name for variant in variants_of(module_of(name), "llvm")] == [DIRECT]
 
 
 def test_a_gpu_has_the_direct_form_only() -> None:
@@ -87,7 +87,7 @@ def test_an_unfolded_image_that_no_cache_holds_is_not_made() -> None:
 def test_schedules_of_the_product_are_in_the_space_and_compute_the_same() -> None:
     workload = canonical_workload(primitive(workloads()["conv2d_nhwc_float32"]))
     space = DesignSpace(workload, TARGET)
-    names = {digest: template.form.name for digest, template in space.templates.items()}
+    names = {digest: template.variant.name for digest, template in space.templates.items()}
     assert set(names.values()) == {DIRECT, IM2COL}
     expected = computed(workload.module)
     seen = set()
@@ -106,6 +106,6 @@ def test_a_schedule_of_the_product_moves_to_another_shape() -> None:
         DesignSpace(canonical_workload(primitive(workloads()[name])), TARGET)
         for name in ("conv2d_3x3_float32", "conv2d_3x3_stride2_float32")
     )
-    products = {d for d, t in source.templates.items() if t.form.name == IM2COL}
+    products = {d for d, t in source.templates.items() if t.variant.name == IM2COL}
     assert products
     assert products <= set(here.templates)

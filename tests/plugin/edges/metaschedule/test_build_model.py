@@ -12,7 +12,7 @@ from tunegate.artifacts.tasks import ScheduleSource
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule import build_model
 from tunegate.edges.metaschedule.build_model import record_id
-from tunegate.edges.metaschedule.compile import answer
+from tunegate.edges.metaschedule.compile import handle_request
 from tunegate.edges.metaschedule.functions import ModelFunction, functions_of
 from tunegate.edges.metaschedule.import_onnx import import_model
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
@@ -67,7 +67,7 @@ class Workshop:
         digest = self.function.workload.digest
         scratch = self.directory / f"{name}-scratch"
         scratch.mkdir()
-        built = answer(
+        built = handle_request(
             BuildModel(
                 seed=1,
                 model=ModelFile(file=str(self.model), path="m.onnx", shapes={}),

@@ -35,7 +35,7 @@ import msgspec
 from tunegate.edges.metaschedule import worker
 from tunegate.engine.protocol import Measure
 worker._build = lambda request: time.sleep(60)
-worker.answer(msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Measure))
+worker.handle_request(msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Measure))
 """
 
 
@@ -60,18 +60,18 @@ def request_of_default(tmp_path_factory: pytest.TempPathFactory) -> Measure:
 
 def test_candidates_are_compared_on_inputs_of_the_runs_seed(request_of_default: Measure) -> None:
     """What the default schedule puts out on the inputs of one seed is wrong for another's."""
-    assert worker.answer(request_of_default).status == "ok"
+    assert worker.handle_request(request_of_default).status == "ok"
     again = msgspec.structs.replace(request_of_default, writes_reference=False)
-    assert worker.answer(again).status == "ok"
+    assert worker.handle_request(again).status == "ok"
     other = msgspec.structs.replace(again, seed=2)
-    assert worker.answer(other).status == "wrong"
+    assert worker.handle_request(other).status == "wrong"
 
 
 def test_a_candidate_is_timed_while_its_device_is_held(
     request_of_default: Measure, tmp_path: Path
 ) -> None:
     claim = Claim(uuid="timing", directory=str(tmp_path), wait_seconds=5)
-    measured = worker.answer(_at(request_of_default, claim))
+    measured = worker.handle_request(_at(request_of_default, claim))
     assert (measured.status, measured.unfit) == ("ok", "")
     assert claim.path.exists()
 
@@ -79,22 +79,22 @@ def test_a_candidate_is_timed_while_its_device_is_held(
 def test_inputs_that_an_earlier_candidate_has_spoiled_are_no_fault_of_the_next(
     request_of_default: Measure,
 ) -> None:
-    assert worker.answer(request_of_default).status == "ok"
+    assert worker.handle_request(request_of_default).status == "ok"
     arguments = request_of_default.candidate.arguments
     for kept in sample_inputs(tuple(arguments[:-1]), tvm.cpu(), 1):
         kept.copyfrom(np.full(kept.shape, 7.0, "float32"))
     compared = msgspec.structs.replace(request_of_default, writes_reference=False)
-    assert worker.answer(compared).status == "ok"
+    assert worker.handle_request(compared).status == "ok"
 
 
 def test_a_wrong_result_stays_wrong(request_of_default: Measure, tmp_path: Path) -> None:
     other = tmp_path / "other.npy"
-    assert worker.answer(request_of_default).status == "ok"
+    assert worker.handle_request(request_of_default).status == "ok"
     np.save(other, np.load(request_of_default.reference) + 1)
     compared = msgspec.structs.replace(
         request_of_default, writes_reference=False, reference=str(other)
     )
-    assert worker.answer(compared).status == "wrong"
+    assert worker.handle_request(compared).status == "wrong"
 
 
 def test_what_runs_long_and_is_behind_runs_once(request_of_default: Measure) -> None:
@@ -106,9 +106,9 @@ def test_what_runs_long_and_is_behind_runs_once(request_of_default: Measure) -> 
     assert not worker._is_hopeless(request_of_default, 30.0)
     assert worker._is_hopeless(candidate, 300.0)
     assert not worker._is_hopeless(unrivalled, 300.0)
-    careful = msgspec.structs.replace(request_of_default, repeats=CONFIRMED_REPEATS)
-    assert not worker._is_hopeless(careful, 300.0)
-    assert worker._is_hopeless(careful, 3000.0)  # it would not be in time
+    confirmed = msgspec.structs.replace(request_of_default, repeats=CONFIRMED_REPEATS)
+    assert not worker._is_hopeless(confirmed, 300.0)
+    assert worker._is_hopeless(confirmed, 3000.0)  # it would not be in time
     assert not worker._is_hopeless(candidate, 100.0)
 
 
@@ -117,9 +117,9 @@ def test_what_is_slow_is_looked_at_once_and_measured_with_care_all_the_same(
 ) -> None:
     monkeypatch.setattr(worker, "_SLOW_MS", 0.0)
     look = msgspec.structs.replace(request_of_default, loser_ms=float("inf"), repeats=3)
-    careful = msgspec.structs.replace(look, repeats=CONFIRMED_REPEATS, loser_ms=0.0)
-    assert len(worker.answer(look).nanoseconds) == 1
-    assert len(worker.answer(careful).nanoseconds) == CONFIRMED_REPEATS
+    confirmed = msgspec.structs.replace(look, repeats=CONFIRMED_REPEATS, loser_ms=0.0)
+    assert len(worker.handle_request(look).nanoseconds) == 1
+    assert len(worker.handle_request(confirmed).nanoseconds) == CONFIRMED_REPEATS
 
 
 def test_a_device_that_another_one_has_is_no_fault_of_the_candidate(
@@ -127,13 +127,13 @@ def test_a_device_that_another_one_has_is_no_fault_of_the_candidate(
 ) -> None:
     claim = Claim(uuid="timing", directory=str(tmp_path), wait_seconds=0.1)
     with held_device(claim):
-        measured = worker.answer(_at(request_of_default, claim))
+        measured = worker.handle_request(_at(request_of_default, claim))
     assert "has had this device for more than 0.1 s" in measured.unfit
 
 
 def test_what_is_built_on_one_machine_is_measured_on_another(request_of_default: Measure) -> None:
     library = worker.library_of(request_of_default)
-    measured = worker.answer_with(library, request_of_default)
+    measured = worker.handle_with_library(library, request_of_default)
     assert (measured.status, measured.detail) == ("ok", "")
     assert measured.nanoseconds
 
@@ -143,7 +143,7 @@ def test_what_does_not_compile_says_so_where_it_would_be_measured(
 ) -> None:
     candidate = msgspec.structs.replace(request_of_default.candidate, module="{")
     broken = msgspec.structs.replace(request_of_default, candidate=candidate)
-    measured = worker.answer_with(worker.library_of(broken), broken)
+    measured = worker.handle_with_library(worker.library_of(broken), broken)
     assert measured.status == "compile"
     assert measured.detail
 
@@ -178,5 +178,5 @@ def test_a_clock_of_kernels_that_is_gone_is_no_fault_of_the_candidate(
     request_of_default: Measure,
 ) -> None:
     place = Placement(slots=(), limit_seconds=60, has_kernel_clock=True)
-    measured = worker.answer(msgspec.structs.replace(request_of_default, place=place))
+    measured = worker.handle_request(msgspec.structs.replace(request_of_default, place=place))
     assert "CUPTI was permitted when this run began" in measured.unfit

@@ -53,9 +53,9 @@ class BuildingWorker:
         device = ThisMachine("llvm").fingerprint()
         return Started(_node(), msgspec.msgpack.encode(device))
 
-    def answer(self, request: bytes, reference: bytes) -> RemoteReply:
+    def handle_request(self, request: bytes, reference: bytes) -> RemoteReply:
         asked = _local(request, reference, self._directory, self._place)
-        return _answer(asked, self._worker.answer(asked))
+        return _reply_of(asked, self._worker.handle_request(asked))
 
     def library(self, request: bytes) -> bytes:
         """Built for another node to measure, or why it does not build;
@@ -81,9 +81,9 @@ class MeasuringWorker:
         device = ThisMachine("cuda").fingerprint()
         return Started(_node(), msgspec.msgpack.encode(device))
 
-    def answer(self, request: bytes, reference: bytes, library: bytes) -> RemoteReply:
+    def handle_request(self, request: bytes, reference: bytes, library: bytes) -> RemoteReply:
         asked = _local(request, reference, self._directory, self._place)
-        return _answer(asked, self._worker.answer_with(library, asked))
+        return _reply_of(asked, self._worker.handle_with_library(library, asked))
 
 
 def device_of(started: Started) -> DeviceFingerprint:
@@ -116,7 +116,7 @@ def _local(request: bytes, reference: bytes, directory: Path, place: Placement) 
     return msgspec.structs.replace(asked, reference=str(file), place=place)
 
 
-def _answer(asked: Measure, measured: Measured) -> RemoteReply:
+def _reply_of(asked: Measure, measured: Measured) -> RemoteReply:
     file = Path(asked.reference)
     reference = file.read_bytes() if asked.writes_reference and file.exists() else b""
     return RemoteReply(msgspec.msgpack.encode(measured), reference)

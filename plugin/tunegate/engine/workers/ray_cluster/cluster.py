@@ -90,14 +90,16 @@ class RayCluster:
         variables = worker_variables(threads, self._target.kind)
         builder = self._ray.actor(BuildingWorker, self._program, variables, cpus=threads)
         if not self._is_cuda:
-            return self._remote([builder], builder.answer.remote, builder.started.remote())
+            return self._remote([builder], builder.handle_request.remote, builder.started.remote())
         target = msgspec.msgpack.encode(self._target)
         measurer = self._ray.actor(
             MeasuringWorker, self._program, variables, target, cpus=0, gpus=1 / _PER_GPU
         )
 
         def build_and_measure(request: bytes, reference: Any) -> Any:
-            return measurer.answer.remote(request, reference, builder.library.remote(request))
+            return measurer.handle_request.remote(
+                request, reference, builder.library.remote(request)
+            )
 
         return self._remote([builder, measurer], build_and_measure, measurer.started.remote())
 

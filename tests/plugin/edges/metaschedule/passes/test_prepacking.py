@@ -107,10 +107,10 @@ def test_a_packing_that_is_not_understood_is_compiled(
         assert np.array_equal(move.of(constants[move.argument].numpy()), by_kernel.numpy())
 
 
-def arguments(function: ModelFunction, chance: np.random.Generator) -> list[Any]:
+def arguments(function: ModelFunction, rng: np.random.Generator) -> list[Any]:
     infos = ms.arg_info.ArgInfo.from_prim_func(function.workload.module["main"])
     return [
-        tvm.runtime.tensor(chance.uniform(-1, 1, [int(n) for n in a.shape]).astype(str(a.dtype)))
+        tvm.runtime.tensor(rng.uniform(-1, 1, [int(n) for n in a.shape]).astype(str(a.dtype)))
         for a in infos
     ]
 
