@@ -60,7 +60,7 @@ def test_there_are_configurations_and_commands_to_test() -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_in_the_documentation_parses(command: str) -> None:
-    assert parse(shlex.split(command)[1:])
+    assert parse(shlex.split(command)[1:]).command.name
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.name))

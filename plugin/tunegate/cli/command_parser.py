@@ -84,7 +84,7 @@ def _add(section: argparse._ArgumentGroup, field: Field) -> None:
         shared["choices"] = declared.choices
     if isinstance(declared, Argument):
         count = declared.count if declared.count > 1 else None if field.is_required else "?"
-        section.add_argument(field.name, nargs=count, **shared)
+        section.add_argument(field.name, nargs=count, default=field.default, **shared)
     elif field.is_switch:
         section.add_argument(*field.flags, dest=field.name, action="store_true", help=text)
     else:

@@ -47,9 +47,14 @@ def guarded(program: Callable[[], int], say: Callable[[str], None]) -> int:
 
 
 def _command() -> int:
+    arguments = sys.argv[1:]
+    from tunegate.cli.pages import is_answered
+
+    if is_answered(arguments):
+        return 0
     from tunegate.cli.main import main
 
-    return main(sys.argv[1:])
+    return main(arguments)
 
 
 def _on_stderr(problem: str) -> None:

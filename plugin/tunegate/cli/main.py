@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tunegate import __version__
+from tunegate.cli.pages import page
 from tunegate.cli.parser import Parsed, parse
 from tunegate.cli.shared_options import Common, Options
 from tunegate.cli.unexpected import Ending, explained, was_cancelled
@@ -57,9 +58,10 @@ def _ending(arguments: Sequence[str], talk: Talk) -> Ending:
     asked: Parsed | None = None
     try:
         with cancellable():
-            asked = parse(arguments)
-            if asked is None:
+            if shown := page(arguments):
+                sys.stdout.write(shown)
                 return Ending(PASS)
+            asked = parse(arguments)
             _begin(talk, asked.options.common, arguments)
             return Ending(_done(asked))
     except (Exception, KeyboardInterrupt, SystemExit) as error:  # noqa: BLE001 -- one line, always

@@ -18,6 +18,21 @@ from tunegate.edges.output.directory import opened_output
 from tunegate.settings import Overrides, Settings
 
 COMMANDS = {command.name: command for command in all_commands()}
+CHEAP = (
+    "init",
+    "detect",
+    "history",
+    "completion",
+    "cache stats",
+    "cache doctor",
+    "cache fsck",
+    "cache gc",
+    "cache compact",
+    "cache revoke",
+    "cache pull",
+    "cache push",
+)
+"""Commands that need neither a compiler, a plan, nor a cache with records."""
 RESULTS = ("plan.json", "verdict.json", "report.md", "report.html", "junit.xml", "changes.json")
 
 
@@ -62,9 +77,21 @@ def test_every_example_parses_to_the_command_that_shows_it(command: Command) -> 
     assert command.examples
     for line in command.examples:
         asked = parse(shlex.split(line)[1:])
-        assert asked is not None
         assert asked.command is command
         assert type(asked.options) is command.options
+
+
+@pytest.mark.parametrize("name", CHEAP)
+def test_the_examples_of_a_cheap_command_run(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = Workspace(tmp_path / "models")
+    monkeypatch.chdir(workspace.root)
+    (workspace.root / "offline-cache").mkdir()
+    if name == "init":
+        (workspace.root / "tunegate.yaml").unlink()
+    for line in COMMANDS[name].examples:
+        assert main(shlex.split(line)[1:]) == 0
 
 
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=list(COMMANDS))

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tunegate.cli.command_tree import all_commands
+from tunegate.cli.commands.cache.push import PushOptions
 from tunegate.cli.commands.compare import CompareOptions
 from tunegate.cli.parser import Parsed, parse
 from tunegate.config import Config, ModelConfig
@@ -25,9 +26,7 @@ REQUIRED = {
 
 
 def parsed(*line: str) -> Parsed:
-    found = parse(line)
-    assert found is not None
-    return found
+    return parse(line)
 
 
 @pytest.mark.parametrize("command", [command.name for command in all_commands()])
@@ -71,7 +70,6 @@ def test_compare_takes_two_files_and_shapes() -> None:
         [],
         ["fly"],
         ["cache"],
-        ["help", "fly"],
         ["run", "--minutes", "5m"],
         ["run", "--minutes", "-1"],
         ["run", "--minutes", "nan"],
@@ -103,7 +101,6 @@ def test_what_cannot_be_understood_is_a_usage_error(line: list[str]) -> None:
         (["cach", "stats"], "Did you mean cache?"),
         (["cache", "stat"], "Did you mean stats?"),
         (["gat"], "Did you mean gate?"),
-        (["help", "detct"], "Did you mean detect?"),
         (["--verson"], "Did you mean --version?"),
         (["run", "--margin", "3"], "Did you mean --margin-percent?"),
         (["run", "--heads=HEAD"], "Did you mean --head?"),
@@ -117,23 +114,10 @@ def test_a_word_that_does_not_exist_is_answered_with_the_nearest(
     assert meant in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("line", "shown"),
-    [
-        (["help"], "tunegate [--version] COMMAND"),
-        (["--help"], "compare"),
-        (["help", "cache"], "why-miss"),
-        (["cache", "-h"], "why-miss"),
-        (["help", "cache", "gc"], "--grace-hours N"),
-        (["run", "--nonsense", "--help"], "tunegate run --base main"),
-        (["--version"], "tunegate 0."),
-    ],
-)
-def test_help_is_printed_at_every_level(
-    line: list[str], shown: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert parse(line) is None
-    assert shown in capsys.readouterr().out
+def test_an_argument_that_is_left_out_has_its_default() -> None:
+    options = parsed("cache", "push").options
+    assert isinstance(options, PushOptions)
+    assert options.directory is None
 
 
 def test_an_option_after_two_dashes_asks_for_no_help() -> None:

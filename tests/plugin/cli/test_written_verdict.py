@@ -20,9 +20,7 @@ JUDGING = {
 
 
 def asked(out: Path, command: str) -> Parsed:
-    found = parse([command, f"--out={out}", *JUDGING.get(command, [])])
-    assert found is not None
-    return found
+    return parse([command, f"--out={out}", *JUDGING.get(command, [])])
 
 
 def written(out: Path, status: Status, exit_code: int) -> None:

@@ -1,0 +1,34 @@
+"""Which command the first words of a command line name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tunegate.cli.command import Command, Group
+from tunegate.cli.command_tree import COMMANDS, HELP, declared
+from tunegate.cli.suggestions import suggestion
+from tunegate.errors import ConfigError
+
+HELP_FLAGS = frozenset({"-h", "--help"})
+
+
+def named_command(words: Sequence[str]) -> tuple[Command | Group, Sequence[str]]:
+    """The command, and the words after it: a group where no command of it is named. Raises
+    ConfigError."""
+    if not words:
+        raise ConfigError("a command is missing. See: tunegate --help")
+    _require(words[0], (*COMMANDS, HELP), "tunegate")
+    found, rest = declared(words[0]), words[1:]
+    if not isinstance(found, Group) or not rest or rest[0] in HELP_FLAGS:
+        return found, rest
+    _require(rest[0], found.commands, f"tunegate {found.name}")
+    return declared(f"{found.name} {rest[0]}"), rest[1:]
+
+
+def _require(word: str, known: Sequence[str], program: str) -> None:
+    if word in known:
+        return
+    is_option = word.startswith("-")
+    near = suggestion(word, ("--help", "--version") if is_option else known)
+    kind = "option" if is_option else "command"
+    raise ConfigError(f'there is no {kind} "{word}".{near} See: {program} --help')

@@ -1,0 +1,49 @@
+"""The command lines that a page answers: help and the version. Nothing that carries a command out
+is imported for them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from tunegate import __version__
+from tunegate.cli.command import Command, Group
+from tunegate.cli.command_parser import command_help
+from tunegate.cli.command_tree import HELP
+from tunegate.cli.help_pages import group_page, overview
+from tunegate.cli.named_command import HELP_FLAGS, named_command
+from tunegate.errors import ConfigError
+
+
+def is_answered(arguments: Sequence[str]) -> bool:
+    """Whether a page was asked for, which is printed. What cannot be understood is no page."""
+    try:
+        text = page(arguments)
+    except ConfigError:
+        return False
+    sys.stdout.write(text)
+    return text != ""
+
+
+def page(arguments: Sequence[str]) -> str:
+    """What is to be shown; empty where a command is to be carried out. Raises ConfigError."""
+    words = list(arguments)
+    match words:
+        case ["--version", *_]:
+            return f"tunegate {__version__}\n"
+        case ["-h" | "--help", *_] | ["help"]:
+            return overview()
+        case [first, *names] if first == HELP:
+            return _help_of(named_command(names)[0])
+        case _:
+            found, rest = named_command(words)
+            return _help_of(found) if _asks_for_help(rest) else ""
+
+
+def _help_of(found: Command | Group) -> str:
+    return group_page(found) if isinstance(found, Group) else command_help(found)
+
+
+def _asks_for_help(words: Sequence[str]) -> bool:
+    options = words[: words.index("--")] if "--" in words else words
+    return not HELP_FLAGS.isdisjoint(options)
