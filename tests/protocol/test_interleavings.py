@@ -19,7 +19,7 @@ from tunegate_cache.format.records import ExactHit
 from tunegate_cache.format.signing import TrustedKeys
 from tunegate_cache.maintenance.collection import collect
 from tunegate_cache.maintenance.compaction import Compactor
-from tunegate_cache.protocol import archive, group_reader, snapshot_reader, tuning_cache
+from tunegate_cache.protocol import archive, target_requests, tuning_cache
 from tunegate_cache.protocol.tuning_cache import TuningCache, Zones
 from tunegate_cache.protocol.write_ahead import WriteAhead
 from tunegate_cache.stores.memory import MemoryStore
@@ -35,7 +35,7 @@ Choices = st.lists(st.integers(0, 2**16), min_size=20, max_size=80)
 
 @pytest.fixture(autouse=True)
 def one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (group_reader, snapshot_reader, tuning_cache):
+    for module in (target_requests, tuning_cache):
         monkeypatch.setattr(module, "gather_with_deadline", in_turn)
 
 

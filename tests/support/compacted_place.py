@@ -14,7 +14,8 @@ from tunegate_cache.format.signing import Signer, TrustedKeys
 from tunegate_cache.maintenance.collection import Collection, collect
 from tunegate_cache.maintenance.compaction import Compaction, Compactor
 from tunegate_cache.protocol.rollback_guard import RollbackGuard
-from tunegate_cache.protocol.tuning_cache import Trust, TuningCache, Zones
+from tunegate_cache.protocol.trust import Trust
+from tunegate_cache.protocol.tuning_cache import TuningCache, Zones
 from tunegate_cache.protocol.write_ahead import WriteAhead
 from tunegate_cache.stores.memory import MemoryStore
 
@@ -42,8 +43,7 @@ class Place:
             write_ahead=WriteAhead(self._root / "wal"),
             monotonic=lambda: 0.0,
             milliseconds=lambda: next(_now),
-            trust=Trust(self._keys, signer or self._signer),
-            seen=self.seen,
+            trust=Trust(keys=self._keys, signer=signer or self._signer, seen=self.seen),
         )
 
     def publish(self, *records: TuningRecord, signer: Signer | None = None) -> None:

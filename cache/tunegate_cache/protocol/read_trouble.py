@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tunegate_cache.format.cache_statistics import CacheStatistics
 from tunegate_cache.format.record_codec import RefusedLine
 from tunegate_cache.format.records import MissReason
@@ -12,42 +14,56 @@ class ReadTrouble:
 
     def __init__(self, statistics: CacheStatistics) -> None:
         self._statistics = statistics
-        self._unavailable: set[str] = set()
-        self._corrupt: set[str] = set()
-        self._rejected: set[str] = set()
+        self._of_targets: dict[str, TargetTrouble] = {}
+        self._refused: set[str] = set()
 
-    def unavailable(self, target: str) -> None:
-        self._unavailable.add(target)
+    def of(self, target: str) -> TargetTrouble:
+        """Returns where trouble with this target is noted."""
+        return self._of_targets.setdefault(target, TargetTrouble(self._statistics, self.refused))
 
-    def late(self, target: str) -> None:
-        self._unavailable.add(target)
+    def refused(self, refused: RefusedLine, count: int = 1) -> None:
+        """Notes records that were read and must not be used."""
+        self._statistics.refused[refused.reason] += count
+        self._refused.add(refused.workload)
+
+    def miss_reason(self, workload: str, target: str) -> MissReason:
+        """Returns the likeliest reason why nothing was found."""
+        trouble = self.of(target)
+        if trouble.is_unavailable:
+            return "store-unavailable"
+        if workload in self._refused:
+            return "rejected"
+        return "corrupt" if trouble.is_corrupt else "absent"
+
+
+class TargetTrouble:
+    """Trouble with what is stored for one target."""
+
+    def __init__(self, statistics: CacheStatistics, refused: Callable[[RefusedLine], None]) -> None:
+        self._statistics = statistics
+        self.refused = refused
+        self.is_unavailable = self.is_corrupt = False
+
+    def unavailable(self) -> None:
+        self.is_unavailable = True
+
+    def late(self) -> None:
+        self.is_unavailable = True
         self._statistics.note("cache: not everything could be read in time")
 
-    def corrupt(self, target: str, what: str, why: str) -> None:
-        self._corrupt.add(target)
-        self._statistics.corrupt_segments += 1
-        self._statistics.note(f"cache: {what} is corrupt ({why})")
-
-    def unsigned(self, target: str, what: str) -> None:
-        self._corrupt.add(target)
-        self._statistics.untrusted += 1
-        self._statistics.note(f"cache: {what} is not signed by a trusted key")
-
-    def uncompacted(self, target: str, segments: int) -> None:
-        self._unavailable.add(target)
+    def uncompacted(self, segments: int) -> None:
+        self.is_unavailable = True
         self._statistics.note(
             f"cache: {segments} segments wait for a compaction, so the oldest are not read; "
             f"run tunegate cache compact"
         )
 
-    def rejected(self, refused: RefusedLine, count: int = 1) -> None:
-        self._statistics.refused[refused.reason] += count
-        self._rejected.add(refused.workload)
+    def corrupt(self, what: str, why: str) -> None:
+        self.is_corrupt = True
+        self._statistics.corrupt_segments += 1
+        self._statistics.note(f"cache: {what} is corrupt ({why})")
 
-    def miss_reason(self, workload: str, target: str) -> MissReason:
-        """The likeliest reason why nothing was found."""
-        if target in self._unavailable:
-            return "store-unavailable"
-        if workload in self._rejected:
-            return "rejected"
-        return "corrupt" if target in self._corrupt else "absent"
+    def unsigned(self, what: str) -> None:
+        self.is_corrupt = True
+        self._statistics.untrusted += 1
+        self._statistics.note(f"cache: {what} is not signed by a trusted key")

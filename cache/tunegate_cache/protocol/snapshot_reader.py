@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 import msgspec
@@ -12,8 +12,7 @@ from tunegate_cache.format.pack import PackBlock
 from tunegate_cache.format.records import TuningRecord, WorkloadKey, WorkloadShape
 from tunegate_cache.format.revocation import is_revoked
 from tunegate_cache.protocol.group_reader import OpenSnapshot
-from tunegate_cache.protocol.read_trouble import ReadTrouble
-from tunegate_cache.stores.gather_with_deadline import gather_with_deadline
+from tunegate_cache.protocol.target_requests import TargetRequests
 from tunegate_cache.stores.store import ObjectStore
 
 _MAX_REQUESTS = 32
@@ -33,38 +32,28 @@ class _Span(msgspec.Struct, frozen=True):
 class SnapshotReader:
     """Blocks that were read before are not read again."""
 
-    def __init__(
-        self, store: ObjectStore, trouble: ReadTrouble, monotonic: Callable[[], float]
-    ) -> None:
-        self._store, self._trouble, self._monotonic = store, trouble, monotonic
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
         self._read: set[tuple[str, int]] = set()
 
     def read(
         self,
         snapshots: Iterable[OpenSnapshot],
         wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
-        deadline: float,
+        requests: TargetRequests,
     ) -> Iterator[TuningRecord]:
         """Everything known of the wanted workloads, and of the nearest shapes of those that no
         snapshot knows. All of `wanted` have one target."""
         opened = list(snapshots)
         known = {key for key, _ in wanted if any(key.workload in s.block_of for s in opened)}
-        target = wanted[0][0].target
         asked = {}
         for snapshot in opened:
             blocks = self._blocks(snapshot, wanted, known)
             for span in _spans(snapshot, blocks):
                 asked[span] = partial(self._store.read_part, span.name, span.start, span.size)
         by_name = {s.group.content("pack", p): s for s in opened for p in s.index.packs}
-        answered = 0
-        for span, body in gather_with_deadline(asked, deadline=deadline, monotonic=self._monotonic):
-            answered += 1
-            if isinstance(body, Exception):
-                self._trouble.unavailable(target)
-            else:
-                yield from self._records(by_name[span.name], span, body, target)
-        if answered < len(asked):
-            self._trouble.late(target)
+        for span, body in requests.answers(asked):
+            yield from _records(by_name[span.name], span, body, requests)
 
     def _blocks(
         self,
@@ -84,19 +73,21 @@ class SnapshotReader:
         self._read.update((place, number) for number in new)
         return [snapshot.index.blocks[number] for number in new]
 
-    def _records(
-        self, snapshot: OpenSnapshot, span: _Span, body: bytes, target: str
-    ) -> Iterator[TuningRecord]:
-        for block in span.blocks:
-            start = block.start - span.start
-            try:
-                found = list(pack.records(body[start : start + block.size], block))
-            except pack.CorruptBlockError as error:
-                self._trouble.corrupt(target, f"a block of {span.name}", str(error))
-                continue
-            for stored in found:
-                if stored.record.key.target == target and not is_revoked(stored, snapshot.revoked):
-                    yield stored.record
+
+def _records(
+    snapshot: OpenSnapshot, span: _Span, body: bytes, requests: TargetRequests
+) -> Iterator[TuningRecord]:
+    for block in span.blocks:
+        start = block.start - span.start
+        try:
+            found = list(pack.records(body[start : start + block.size], block))
+        except pack.CorruptBlockError as error:
+            requests.trouble.corrupt(f"a block of {span.name}", str(error))
+            continue
+        for stored in found:
+            is_of_target = stored.record.key.target == requests.target
+            if is_of_target and not is_revoked(stored, snapshot.revoked):
+                yield stored.record
 
 
 def _spans(snapshot: OpenSnapshot, blocks: Sequence[PackBlock]) -> list[_Span]:

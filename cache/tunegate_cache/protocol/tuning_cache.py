@@ -28,9 +28,7 @@ from tunegate_cache.format.records import (
     WorkloadKey,
     WorkloadShape,
 )
-from tunegate_cache.format.signing import Signer, TrustedKeys
-from tunegate_cache.protocol.group_reader import PinnedSnapshots
-from tunegate_cache.protocol.rollback_guard import RollbackGuard
+from tunegate_cache.protocol.trust import Trust
 from tunegate_cache.protocol.upload_queue import UploadQueue
 from tunegate_cache.protocol.write_ahead import Pending, WriteAhead
 from tunegate_cache.protocol.zone_records import ZoneRecords
@@ -63,16 +61,8 @@ class Seconds(msgspec.Struct, frozen=True):
     publish: float = 10.0
 
 
-class Trust(msgspec.Struct, frozen=True):
-    """Whom a run believes, and with which key it signs what it writes."""
-
-    keys: TrustedKeys = TrustedKeys()
-    signer: Signer | None = None
-
-
 MAX_RECORDS_OF_A_RUN = 20_000
 _BUDGET = Seconds()
-_TRUST = Trust()
 
 
 class TuningCache:
@@ -90,12 +80,10 @@ class TuningCache:
         tier: FileStore | None = None,
         device: DeviceFingerprint | None = None,
         budget: Seconds = _BUDGET,
-        trust: Trust = _TRUST,
-        pins: PinnedSnapshots | None = None,
-        seen: RollbackGuard | None = None,
+        trust: Trust | None = None,
     ) -> None:
-        """`tier` keeps local copies of a remote store; results from `device` are served first. Of a
-        pinned group only the snapshot it is pinned to is read."""
+        """`tier` keeps local copies of a remote store; results from `device` are served first."""
+        trust = trust or Trust()
         self.statistics = CacheStatistics()
         guarded: ObjectStore = CircuitBreakingStore(store, self.statistics, monotonic)
         self._store = guarded if tier is None else ReadThroughStore(tier, guarded)
@@ -108,9 +96,7 @@ class TuningCache:
         records = partial(
             ZoneRecords,
             self._store,
-            keys=trust.keys,
-            pins=pins or {},
-            seen=seen or RollbackGuard(),
+            trust=trust,
             statistics=self.statistics,
             monotonic=monotonic,
             device=device,

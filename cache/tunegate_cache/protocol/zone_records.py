@@ -9,12 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from tunegate_cache.format.cache_statistics import CacheStatistics
 from tunegate_cache.format.record_codec import RefusedLine
 from tunegate_cache.format.records import DeviceFingerprint, WorkloadKey, WorkloadShape
-from tunegate_cache.format.signing import TrustedKeys
-from tunegate_cache.protocol.group_reader import GroupReader, OpenSnapshot, PinnedSnapshots
+from tunegate_cache.protocol.group_reader import GroupReader, OpenSnapshot
 from tunegate_cache.protocol.read_trouble import ReadTrouble
 from tunegate_cache.protocol.record_index import RecordIndex
-from tunegate_cache.protocol.rollback_guard import RollbackGuard
+from tunegate_cache.protocol.segment_records import usable_records
 from tunegate_cache.protocol.snapshot_reader import SnapshotReader
+from tunegate_cache.protocol.target_requests import TargetRequests
+from tunegate_cache.protocol.trust import Trust
 from tunegate_cache.protocol.write_ahead import Pending
 from tunegate_cache.stores.store import ObjectStore
 
@@ -29,9 +30,7 @@ class ZoneRecords:
         store: ObjectStore,
         zones: Sequence[str],
         *,
-        keys: TrustedKeys,
-        pins: PinnedSnapshots,
-        seen: RollbackGuard,
+        trust: Trust,
         statistics: CacheStatistics,
         monotonic: Callable[[], float],
         device: DeviceFingerprint | None,
@@ -39,16 +38,9 @@ class ZoneRecords:
         self.zones = tuple(zones)
         self.index = RecordIndex(device)
         self.trouble = ReadTrouble(statistics)
-        self._groups = GroupReader(
-            store,
-            self.zones,
-            keys=keys,
-            pins=pins,
-            seen=seen,
-            trouble=self.trouble,
-            monotonic=monotonic,
-        )
-        self._blocks = SnapshotReader(store, self.trouble, monotonic)
+        self._keys, self._monotonic = trust.keys, monotonic
+        self._groups = GroupReader(store, self.zones, trust)
+        self._blocks = SnapshotReader(store)
         self._snapshots: dict[str, tuple[OpenSnapshot, ...]] = {}
 
     def is_new_to(self, wanted: _Wanted) -> bool:
@@ -62,20 +54,24 @@ class ZoneRecords:
         for key, shape in wanted:
             by_target[key.target].append((key, shape))
         for target, asked in sorted(by_target.items()):
+            requests = self._requests(target, deadline)
             if target not in self._snapshots:
-                contents = self._groups.read(target, deadline)
+                contents = self._groups.read(requests)
                 self._snapshots[target] = contents.snapshots
                 self.index.add(contents.records)
-                for pending in waiting:
-                    unpacked = self._groups.unpacked(pending.name, pending.body, target, deadline)
-                    self.index.add(unpacked)
-            self.index.add(self._blocks.read(self._snapshots[target], asked, deadline))
+                for each in waiting:
+                    self.index.add(usable_records(each.name, each.body, self._keys, requests))
+            self.index.add(self._blocks.read(self._snapshots[target], asked, requests))
+
+    def _requests(self, target: str, deadline: float) -> TargetRequests:
+        trouble, monotonic = self.trouble.of(target), self._monotonic
+        return TargetRequests(
+            target=target, deadline=deadline, monotonic=monotonic, trouble=trouble
+        )
 
     def refuse_faster(self, fastest: Mapping[WorkloadKey, int]) -> None:
         """Forget the records that claim less time than these, in nanoseconds."""
         for key, nanoseconds in fastest.items():
             refused = self.index.discard_faster(key, nanoseconds)
             if refused:
-                self.trouble.rejected(
-                    RefusedLine("faster than any hardware", key.workload), refused
-                )
+                self.trouble.refused(RefusedLine("faster than any hardware", key.workload), refused)

@@ -12,6 +12,7 @@ from tests.support.tuning_records import make_key, make_record, make_shape
 from tunegate_cache.format.names import Group
 from tunegate_cache.format.records import ExactHit, TransferHit
 from tunegate_cache.protocol import archive, group_state
+from tunegate_cache.protocol.trust import Trust
 from tunegate_cache.protocol.tuning_cache import TuningCache, Zones
 from tunegate_cache.protocol.write_ahead import WriteAhead
 
@@ -241,7 +242,7 @@ def test_a_pinned_build_reads_its_snapshot_and_nothing_later(place: Place, tmp_p
         write_ahead=WriteAhead(tmp_path / "none"),
         monotonic=lambda: 0.0,
         milliseconds=lambda: next(_now),
-        pins={MAIN: current.snapshot.index},
+        trust=Trust(pins={MAIN: current.snapshot.index}),
     )
     found = pinned.lookup([(make_key(name), make_shape()) for name in ("a", "b")])
     assert isinstance(found[make_key("a")], ExactHit)

@@ -9,10 +9,10 @@ from tests.support.tuning_records import TARGET, hexdigest, make_key, make_recor
 from tunegate_cache.format import names, segment
 from tunegate_cache.format.cache_statistics import CacheStatistics
 from tunegate_cache.format.records import TuningRecord
-from tunegate_cache.format.signing import TrustedKeys
 from tunegate_cache.protocol.group_reader import GroupReader
 from tunegate_cache.protocol.read_trouble import ReadTrouble
-from tunegate_cache.protocol.rollback_guard import RollbackGuard
+from tunegate_cache.protocol.target_requests import TargetRequests
+from tunegate_cache.protocol.trust import Trust
 from tunegate_cache.stores.memory import MemoryStore
 
 
@@ -43,16 +43,13 @@ class Reading:
     ) -> None:
         self.statistics = CacheStatistics()
         self.trouble = ReadTrouble(self.statistics)
-        reader = GroupReader(
-            store,
-            ("main",),
-            keys=TrustedKeys(),
-            pins={},
-            seen=RollbackGuard(),
-            trouble=self.trouble,
+        requests = TargetRequests(
+            target=TARGET,
+            deadline=deadline,
             monotonic=monotonic,
+            trouble=self.trouble.of(TARGET),
         )
-        self.records = reader.read(TARGET, deadline).records
+        self.records = GroupReader(store, ("main",), Trust()).read(requests).records
 
 
 def test_a_store_that_lists_other_zones_and_targets_gets_none_of_them_in() -> None:

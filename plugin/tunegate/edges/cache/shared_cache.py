@@ -27,7 +27,8 @@ from tunegate_cache.format.records import (
 from tunegate_cache.format.signing import TrustedKeys
 from tunegate_cache.maintenance.request_prices import usd_of
 from tunegate_cache.protocol.rollback_guard import RollbackGuard
-from tunegate_cache.protocol.tuning_cache import Trust, TuningCache, Zones
+from tunegate_cache.protocol.trust import Trust
+from tunegate_cache.protocol.tuning_cache import TuningCache, Zones
 from tunegate_cache.protocol.write_ahead import WriteAhead
 from tunegate_cache.stores import open_store as stores
 from tunegate_cache.stores.files import FileStore
@@ -67,9 +68,12 @@ class SharedCache:
             milliseconds=lambda: int(time.time() * 1000),
             tier=FileStore(state / "tier" / place) if self._kind.is_remote else None,
             device=device,
-            trust=Trust(TrustedKeys(config.trusted_keys), signing_key()),
-            pins=read_pins(root) if pins is None else pins,
-            seen=RollbackGuard(state / "seen" / f"{place}.json"),
+            trust=Trust(
+                keys=TrustedKeys(config.trusted_keys),
+                signer=signing_key(),
+                pins=read_pins(root) if pins is None else pins,
+                seen=RollbackGuard(state / "seen" / f"{place}.json"),
+            ),
         )
 
     def lookup(
