@@ -1,7 +1,7 @@
 """The first Python of the action: standard library only.
 
-Finds or makes the locked environment and execs `tunegate_action` in it, so that the runner's signals
-reach the process that does the work. `clean-up` is the step that always runs.
+Finds or makes the locked environment and execs `tunegate_action` in it, so that the runner's
+signals reach the process that does the work. `clean-up` is the step that always runs.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
 
 
 def check(environment: Mapping[str, str]) -> int:
-    """Before the shell execs: an interpreter that cannot read this file ends with 1 too."""
+    """Checks the interpreter before the shell execs: one that cannot
+    read this file ends with 1 too."""
     problem = unsupported_machine()
     return fail(problem, UNFIT) if problem else 0
 
@@ -75,7 +76,7 @@ def run(environment: Mapping[str, str]) -> int:
 
 
 def act(environment: Mapping[str, str]) -> int:
-    """In the environment: it may lack anything but what stands here."""
+    """Runs in the environment, which may lack anything but what stands here."""
     from tunegate_action.entry import entry
 
     entry()
@@ -130,7 +131,8 @@ def environment_for(lock: Path, cache: Path, environment: Mapping[str, str]) -> 
 
 
 def damages(directory: Path) -> Iterator[str]:
-    """What an environment that was complete has lost: a file of its distributions, or its Python."""
+    """What an environment that was complete has lost: a file of its
+    distributions, or its Python."""
     if not os.access(directory / "bin" / "python", os.X_OK):
         yield "its Python is missing"
     for record in directory.glob("lib/python*/site-packages/*.dist-info/RECORD"):
@@ -152,7 +154,7 @@ def install(lock: Path, directory: Path, environment: Mapping[str, str]) -> None
 
 
 def quiet(environment: Mapping[str, str], python: str, *arguments: str) -> None:
-    """In a directory of nobody's: what it starts may look around where it is."""
+    """Runs a command in a directory of nobody's: what it starts may look around where it is."""
     subprocess.run(
         [python, "-I", *arguments],
         check=True,
@@ -183,8 +185,9 @@ def our_own(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def absolute_only(environment: Mapping[str, str]) -> dict[str, str]:
-    """With no place to look for programs or libraries that depends on the working directory: an empty
-    entry means it. The environment is trusted; what it says by accident is not."""
+    """The environment with no place to look for programs or libraries that depends on the working
+    directory: an empty entry means it. The environment is trusted; what it says by accident is
+    not."""
     kept = dict(environment)
     for name, separators in LISTS.items():
         entries = re.split(f"[{separators}]", kept.pop(name, ""))
@@ -219,7 +222,8 @@ def escaped(text: str) -> str:
 
 
 def without_secrets(text: str, environment: Mapping[str, str]) -> str:
-    """As in problem.py, which is not there yet. An index of packages may have a password in its address."""
+    """The text without secrets, as in problem.py, which is not there yet. An index of packages may
+    have a password in its address."""
     for name, value in environment.items():
         if SECRET_NAME.search(name) and len(value) >= MIN_SECRET:
             text = text.replace(value, "***")
@@ -227,7 +231,8 @@ def without_secrets(text: str, environment: Mapping[str, str]) -> str:
 
 
 def say(variable: str, line: str) -> None:
-    """To one of GitHub's files; what cannot be written does not change the exit code."""
+    """Writes a line to one of GitHub's files; what cannot be written does not change the exit
+    code."""
     with (
         suppress(OSError, KeyError),
         Path(os.environ[variable]).open("a", encoding="utf-8") as file,

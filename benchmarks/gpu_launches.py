@@ -1,7 +1,9 @@
 """How a build for a GPU compares with itself: launches, their noise, the
 clock, with and without CUDA graphs.
 
-PYTHONPATH=.:benchmarks python benchmarks/gpu_launches.py transformer-128 [--launches 6]
+    PYTHONPATH=.:benchmarks python benchmarks/gpu_launches.py transformer-128 [--launches 6]
+
+Prints a row for each kind of launch.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ def show_held_out(tasks: Sequence[TaskExperience]) -> None:
 
 
 def judged_in_folds(tasks: Sequence[TaskExperience]) -> dict[str, list[tuple[float, float, float]]]:
-    """By operator: each task as a prior judges it that has not seen it."""
+    """The tasks by operator, each as a prior judges it that has not seen it."""
     found: dict[str, list[tuple[float, float, float]]] = {}
     for fold in range(FOLDS):
         prior = Prior([task for number, task in enumerate(tasks) if number % FOLDS != fold])

@@ -1,7 +1,8 @@
 """End-to-end latency of a model after seconds of tuning: ours, stock's, and ONNX Runtime's.
 
     PYTHONPATH=.:benchmarks python benchmarks/quality.py squeezenet [--looks 60 300] [--runs 3]
-        [--stock FOLDER ... --trials 1000] [--sources resnet50 ... --source-seconds 120] [--shuffled]
+        [--stock FOLDER ... --trials 1000] [--sources resnet50 ... --source-seconds 120]
+            [--shuffled]
 
 Ours tunes, and what it had after each number of seconds is built; with `--sources` it starts with a
 cache that those models were tuned into. Stock (`tune_relax` on the same prepared ONNX file, for the

@@ -5,10 +5,10 @@ of which the prior expects most.
         --sources resnet50 zfnet512 bvlc_alexnet
         [--source-seconds 40]
 
-The source models are tuned into an empty cache. Of each task of the model that has neighbours there,
-everything that they offer is measured, in both adaptations, alone and to the end. A row says how
-much slower than the best of all the best of the first so many is, as the geometric mean over the
-tasks. Prints the table of docs/benchmarks.md.
+The source models are tuned into an empty cache. Of each task of the model that has neighbours
+there, everything that they offer is measured, in both adaptations, alone and to the end. A row says
+how much slower than the best of all the best of the first so many is, as the geometric mean over
+the tasks. Prints the table of docs/benchmarks.md.
 """
 
 from __future__ import annotations

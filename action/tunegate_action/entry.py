@@ -1,5 +1,5 @@
-"""The outermost frame of the action. Whatever is missing or broken behind it ends in one annotation and
-an exit code of the contract, never in 1.
+"""The outermost frame of the action. Whatever is missing or broken behind it ends in one annotation
+and an exit code of the contract, never in 1.
 
 It runs before anything else is imported, so it imports only what every Python has loaded already.
 """

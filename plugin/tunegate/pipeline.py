@@ -62,7 +62,8 @@ def make_plan(tools: Tools, changes: ChangeSet, *, shards: int | None = None) ->
 
 
 def _extracted(tools: Tools, changes: ChangeSet) -> TaskSet:
-    """With earlier bases where the bases are broken: the tasks hold the changes that are gated."""
+    """The tasks, with earlier bases where the bases are broken: they
+    hold the changes that are gated."""
     tasks = extracted(tools, changes)
     if tools.source.reader is None:
         return tasks
@@ -148,8 +149,8 @@ def _origin(
 
 
 def _check_builds(tools: GateTools, builds: Sequence[CellBuilds]) -> None:
-    """Before anything of them is loaded. Raises ArtifactError where one is no longer what
-    was built."""
+    """Checks the builds before anything of them is loaded. Raises ArtifactError where
+    one is no longer what was built."""
     for side in (side for built in builds for side in (built.base, built.head)):
         if side is not None and side.digest:
             tools.shipping.check(tools.context.out / side.directory, side.digest)
@@ -158,7 +159,7 @@ def _check_builds(tools: GateTools, builds: Sequence[CellBuilds]) -> None:
 def _measured(
     tools: GateTools, builds: Sequence[CellBuilds], references: Mapping[ModelPath, Reference]
 ) -> MeasurementRun:
-    """With the user's own metric, where there is one."""
+    """The measurements, with the user's own metric where there is one."""
     context = tools.context
     measured = measure(
         builds,

@@ -27,7 +27,8 @@ class Overrides(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one invocation. `config` None is `tunegate.yaml` of the repository, `seed` None a new one."""
+    """The settings of one invocation. `config` None is `tunegate.yaml` of the
+    repository, `seed` None a new one."""
 
     repository: Path = Path()
     config: Path | None = None
@@ -45,8 +46,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def overridden(config: Config, by: Overrides) -> Config:
-    """The configuration with the arguments laid over it. The zone that the file names is the team's own, and one that is
-    read; one that only an argument names is written."""
+    """The configuration with the arguments laid over it. The zone that the file names is the team's
+    own, and one that is read; one that only an argument names is written."""
     return msgspec.structs.replace(
         config,
         budget=_replaced(config.budget, minutes=by.minutes, usd=by.usd, trials=by.trials),

@@ -27,8 +27,8 @@ from tunegate.ports import (
 
 @dataclass(frozen=True, kw_only=True)
 class RunContext:
-    """Where a stage runs: this machine, its clock, its terminal, the directory `out` of the files
-    that stay, and the seed of all chance."""
+    """The surroundings of a stage: this machine, its clock, its terminal, the directory `out` of
+    the files that stay, and the seed of all chance."""
 
     device: Device
     clock: Clock
@@ -39,8 +39,9 @@ class RunContext:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSource:
-    """Where the models of base and head come from. `config` says what is wanted of each, `workdir`
-    holds their files for as long as the run lasts. Without a `reader` there are no earlier bases."""
+    """The source of the models of base and head. `config` says what is wanted of each, `workdir`
+    holds their files for as long as the run lasts. Without a `reader` there are no earlier
+    bases."""
 
     config: Config
     repository: Repository

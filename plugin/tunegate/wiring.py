@@ -90,8 +90,8 @@ def opened_gate_tools(
 def _opened_context(
     settings: Settings, device: Device, out: OutputDirectory
 ) -> Iterator[RunContext]:
-    """With an empty working directory. When the run ends, only the logs in it stay: errors in the
-    report name them. After an exception all of it does."""
+    """The context with an empty working directory. When the run ends, only the logs in it stay:
+    errors in the report name them. After an exception all of it does."""
     out.empty_workdir()
     shown = progress()
     try:

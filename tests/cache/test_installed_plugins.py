@@ -1,4 +1,4 @@
-"""Where plugins are looked for, and what becomes of one that cannot be loaded."""
+"""The place where plugins are looked for, and what becomes of one that cannot be loaded."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class PluginEnvironment:
             self.install(PLUGINS / plugin)
 
     def install(self, package: Path) -> None:
-        """As its users do, but for the network."""
+        """Installs a package as its users do, but for the network."""
         pip = (sys.executable, "-m", "pip", "--python", str(self.python), "--quiet")
         offline = ("--no-index", "--no-deps", "--no-build-isolation", "--no-compile")
         _call(*pip, "install", *offline, str(package))

@@ -17,6 +17,6 @@ def register(place: Path, package: str, group: str, name: str, value: str) -> No
 
 
 def install_into(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From now on this interpreter installs into `place`."""
+    """Makes this interpreter install into `place` from now on."""
     paths = {**sysconfig.get_paths(), "purelib": str(place)}
     monkeypatch.setattr(sysconfig, "get_paths", lambda: paths)

@@ -1,5 +1,5 @@
-"""A store in a package of its own: installed, found by its scheme, checked by the rules, and used by
-real commands, with no edit outside of that package."""
+"""A store in a package of its own: installed, found by its scheme, checked by the rules, and used
+by real commands, with no edit outside of that package."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> PluginEnvironment:
 
 
 class Shell:
-    """A repository with a model that is new, so that nothing is compared, and a SQLite file for a cache."""
+    """A repository with a model that is new, so that nothing is compared,
+    and a SQLite file for a cache."""
 
     def __init__(self, environment: PluginEnvironment, root: Path) -> None:
         self._environment = environment

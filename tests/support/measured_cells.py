@@ -98,7 +98,7 @@ def make_version(content: str) -> ModelVersion:
 
 
 class StillMachine:
-    """`ports.Device`."""
+    """A machine without a disturbance, as `ports.Device`."""
 
     def fingerprint(self) -> DeviceFingerprint:
         return DEVICE

@@ -21,7 +21,7 @@ class MissingProgramsError(Skipped):
 
 
 def packages() -> dict[str, str]:
-    """By program: the package that has it."""
+    """The package of each program."""
     lines = [line.split() for line in _LIST.read_text().splitlines() if not line.startswith("#")]
     return dict(lines)
 

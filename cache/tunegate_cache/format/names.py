@@ -1,11 +1,13 @@
 """The layout of the store, in one place. The zone comes first, because permissions go by prefix.
 
-ms1/z/<zone>/g/<target16>/seg/<milliseconds13>-<writer8>-<sha256>.zst    what a run learned
-ms1/z/<zone>/g/<target16>/cold/<sha256>.arc     whole segments, gathered by a compaction
-ms1/z/<zone>/g/<target16>/pack/<sha256>.pack    the best records of every workload, in blocks
-ms1/z/<zone>/g/<target16>/idx/<sha256>.idx      which block holds which workload
-ms1/z/<zone>/g/<target16>/HEAD                  the only object that changes
-ms1/z/<zone>/history/<milliseconds13>-<sha256>.jsonl    what a run said (history.py)
+    ms1/z/<zone>/g/<target16>/seg/<milliseconds13>-<writer8>-<sha256>.zst    what a run learned
+    ms1/z/<zone>/g/<target16>/cold/<sha256>.arc     whole segments, gathered by a compaction
+    ms1/z/<zone>/g/<target16>/pack/<sha256>.pack    the best records of every workload, in blocks
+    ms1/z/<zone>/g/<target16>/idx/<sha256>.idx      which block holds which workload
+    ms1/z/<zone>/g/<target16>/HEAD                  the only object that changes
+    ms1/z/<zone>/history/<milliseconds13>-<sha256>.jsonl    what a run said (history.py)
+
+The number in a placeholder counts its characters.
 """
 
 from __future__ import annotations

@@ -96,8 +96,9 @@ class Compactor:
         *,
         rebuild: bool,
     ) -> HotRecords:
-        """The best records so far: of the snapshot, or of all archives where it has to be made anew.
-        A workload whose best were revoked needs its next best, which only the archives have."""
+        """The best records so far: of the snapshot, or of all archives where it has
+        to be made anew. A workload whose best were revoked needs its next best,
+        which only the archives have."""
         hot = HotRecords()
         archives = old.archives if old is not None else ()
         if old is not None and not rebuild and revoked == old.revoked:

@@ -42,8 +42,8 @@ Mode = Literal["off", "ro", "rw"]
 
 
 class Zones(msgspec.Struct, frozen=True):
-    """Where a run writes, and which zones it believes. What it writes where it does not
-    believe are its own claims."""
+    """The zone that a run writes to, and the zones that it believes. What it writes to a zone that
+    it does not believe is a claim of its own."""
 
     write: str
     believed: tuple[str, ...]
@@ -148,8 +148,9 @@ class TuningCache:
         return stored
 
     def enqueue(self, records: Sequence[TuningRecord]) -> bool:
-        """As `publish`, without waiting for the store: when this returns, the records are safe on
-        this machine and on their way. False where they will not be stored. `flush` in the end."""
+        """Takes records as `publish` does, without waiting for the store: when this returns, the
+        records are safe on this machine and on their way. Returns False where they will not be
+        stored. Call `flush` in the end."""
         if not self._takes(records):
             return not records
         for pending in self._kept(records):
@@ -174,7 +175,7 @@ class TuningCache:
         return self._mode == "rw" and not self._is_too_much(records)
 
     def _kept(self, records: Sequence[TuningRecord]) -> list[Pending]:
-        """As segments, which are on this machine's disk."""
+        """The records as segments, which are on this machine's disk."""
         packed = self._packed(records)
         for pending in packed:
             if not self._write_ahead.keep(pending.name, pending.body):

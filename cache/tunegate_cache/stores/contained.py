@@ -1,4 +1,5 @@
-"""A store that is held to the contract: whatever else it raises or answers is trouble of the store."""
+"""A store that is held to the contract: whatever else it raises or
+answers is trouble of the store."""
 
 from __future__ import annotations
 

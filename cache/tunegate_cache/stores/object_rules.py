@@ -1,4 +1,5 @@
-"""The rules for the objects of a store: written once, read as a whole or in part, listed by prefix."""
+"""The rules for the objects of a store: written once, read as a whole
+or in part, listed by prefix."""
 
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ def _reads_parts(store: ObjectStore, place: str) -> str:
 
 
 def _writes_again(store: ObjectStore, place: str) -> str:
-    """As after a request whose answer was lost, and that was sent again; also from many threads."""
+    """Checks a write whose answer was lost, and that was sent again; also from many threads."""
     store.write(f"{place}/again", _BODY)
     store.write(f"{place}/again", _BODY)
     succeeded = _at_once(lambda _: store.write(f"{place}/race", _BODY))

@@ -21,8 +21,8 @@ class BadAddressError(ValueError):
 
 
 def open_store(address: StoreAddress) -> MaintainedStore:
-    """Asks the store nothing yet. Of a plugin that fails it makes a store that never answers. Raises
-    BadAddressError."""
+    """Asks the store nothing yet. Of a plugin that fails it makes a store that never
+    answers. Raises BadAddressError."""
     kind, uri = kind_of(address), _with_scheme(address)
     try:
         store = kind.open(uri)
@@ -39,7 +39,8 @@ def kind_of(address: StoreAddress) -> StoreKind:
         problem = f'no store is installed for "{scheme}:"' if scheme else "it is empty"
         message = (
             f'"{address.url}" is no cache address: {problem}. Write a directory or one of '
-            f"{', '.join(f'{name}:' for name in kinds)}; docs/adding-a-store.md says how to add a store"
+            f"{', '.join(f'{name}:' for name in kinds)}; "
+            "docs/adding-a-store.md says how to add a store"
         )
         raise BadAddressError(message)
     kind = _loaded(kinds[scheme])

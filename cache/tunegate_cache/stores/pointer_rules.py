@@ -1,4 +1,5 @@
-"""The rules for what only maintenance does: pointers move by compare-and-swap, objects are deleted."""
+"""The rules for what only maintenance does: pointers move by
+compare-and-swap, objects are deleted."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ def _swaps(store: MaintainedStore, place: str) -> str:
 
 
 def _moves_again(store: MaintainedStore, place: str) -> str:
-    """As after a request whose answer was lost, and that the client sent again."""
+    """The client sent the request again, because its answer was lost."""
     name = f"{place}/HEAD"
     store.move_pointer(name, b"1", None)
     store.move_pointer(name, b"1", store.read_pointer(name).tag)
@@ -48,8 +49,8 @@ def _one_mover(store: MaintainedStore, place: str) -> str:
 
 
 def _counts(store: MaintainedStore, place: str) -> str:
-    """Racing increments: none may be lost. A body names its racer, because moving a pointer to what
-    it says already is success."""
+    """Checks racing increments, of which none may be lost. A body names its racer, because moving a
+    pointer to what it says already is success."""
     name = f"{place}/counter"
     store.move_pointer(name, b"0 by nobody", None)
     with ThreadPoolExecutor(_RACERS) as pool:

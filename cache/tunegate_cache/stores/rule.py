@@ -11,9 +11,9 @@ Store_contra = TypeVar("Store_contra", contravariant=True)
 
 
 class Rule(msgspec.Struct, Generic[Store_contra], frozen=True, kw_only=True):
-    """`problem` acts on objects under a prefix of the store, and returns what is wrong: an empty text
-    where the rule is kept. Without the needed rules the cache cannot work; without the others it
-    works, and `advice` says what to mind."""
+    """`problem` acts on objects under a prefix of the store, and returns what is wrong: an empty
+    text where the rule is kept. Without the needed rules the cache cannot work; without the others
+    it works, and `advice` says what to mind."""
 
     name: str
     is_needed: bool

@@ -245,4 +245,5 @@ S3 = StoreKind(
     ),
     usd_per_1000_requests={"put": 0.005, "list": 0.005, "get": 0.0004},
 )
-"""Prices are those of S3 standard in us-east-1. Traffic to runners of the bucket's region is free."""
+"""Prices are those of S3 standard in us-east-1. Traffic to runners of
+the bucket's region is free."""

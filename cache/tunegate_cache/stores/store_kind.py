@@ -1,4 +1,5 @@
-"""What an entry point of the group `tunegate.stores` names: one kind of store, and its addresses."""
+"""What an entry point of the group `tunegate.stores` names: one kind
+of store, and its addresses."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ from tunegate_cache.stores.store import MaintainedStore
 
 
 class StoreAddress(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a store is, as the configuration says it: `cache.url`, `cache.endpoint-url` and
-    `cache.region`."""
+    """The address of a store, as the configuration says it: `cache.url`,
+    `cache.endpoint-url` and `cache.region`."""
 
     url: str
     endpoint_url: str | None = None

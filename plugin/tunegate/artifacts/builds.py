@@ -60,11 +60,11 @@ class RuntimeChoice(msgspec.Struct, frozen=True, kw_only=True):
 class Build(msgspec.Struct, frozen=True, kw_only=True):
     """One side of a cell, compiled. `key` is the digest of all that decides the code and weights;
     `directory` is relative to `--out`. With `error` set nothing was shipped. `dropped` are kernels
-    whose transferred schedule was slower inside the model than the default one, which they have now.
-    `crashed`: its process died, or did not end in time, which says less of the model than a refusal
-    does. `digest` is that of its `artifact.json`, which has those of its files; '' where there is
-    none. `choice` is set where there was one between runtimes. `without_graphs` is what went wrong
-    with it on the device when it had CUDA graphs."""
+    whose transferred schedule was slower inside the model than the default one, which they have
+    now. `crashed`: its process died, or did not end in time, which says less of the model than a
+    refusal does. `digest` is that of its `artifact.json`, which has those of its files; '' where
+    there is none. `choice` is set where there was one between runtimes. `without_graphs` is what
+    went wrong with it on the device when it had CUDA graphs."""
 
     key: str
     directory: str

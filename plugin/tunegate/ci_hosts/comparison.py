@@ -10,8 +10,8 @@ class _Comparison(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class MergeCommit(_Comparison, frozen=True, kw_only=True):
-    """Of a pull request with these tips: its merge commit with the first parent, or its head with the
-    merge base, whichever is checked out."""
+    """The comparison of a pull request with these tips: its merge commit with the first parent, or
+    its head with the merge base, whichever is checked out."""
 
     base_tip: str
     head_tip: str
@@ -25,8 +25,8 @@ class MergeBase(_Comparison, frozen=True, kw_only=True):
 
 
 class Push(_Comparison, frozen=True, kw_only=True):
-    """The commit after a push with the one before. `before` is zeros for a new branch, which is compared
-    with its merge base with the default branch; '' is the one that git finds."""
+    """The commit after a push with the one before. `before` is zeros for a new branch, which is
+    compared with its merge base with the default branch; '' is the one that git finds."""
 
     before: str
     after: str

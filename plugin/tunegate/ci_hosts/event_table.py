@@ -1,5 +1,5 @@
-"""A table of a CI's events: what each compares and may write, or why it is refused. The documentation
-shows it."""
+"""A table of a CI's events: what each compares and may write, or why it is refused.
+The documentation shows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a CI is to the product: where it says what a job compares, and where it is told what came out.
+"""What a CI is to the product: where it says what a job compares, and
+where it is told what came out.
 
 A CI is added as a folder beside this file, or by a package of its own.
 """
@@ -26,8 +27,8 @@ class AskedRevisions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """What a job is about. `comparison` says how base and head are found. `checked_out` is the commit
-    that must be checked out, '' where the comparison looks itself.
+    """What a job is about. `comparison` says how base and head are found. `checked_out` is the
+    commit that must be checked out, '' where the comparison looks itself.
 
     `zone` is the part of the cache that the job may write: None for none, '' for what the
     configuration says. `pull_request` is the number of what can be commented on, `tip` the commit
@@ -42,7 +43,8 @@ class JobEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Links(msgspec.Struct, frozen=True, kw_only=True):
-    """Where people look at this job, and at the files that it keeps; '' where that is unknown."""
+    """The pages where people look at this job, and at the files that it
+    keeps; '' where that is unknown."""
 
     run: str = ""
     report: str = ""
@@ -60,8 +62,9 @@ class Annotation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What a job says besides its exit code: outputs for later jobs, annotations with the most important
-    first, and a page in Markdown. `directory` is where files may be written, if anywhere."""
+    """What a job says besides its exit code: outputs for later jobs, annotations
+    with the most important first, and a page in Markdown. `directory` is where files
+    may be written, if anywhere."""
 
     outputs: Mapping[str, str] = {}
     annotations: Sequence[Annotation] = ()
@@ -76,11 +79,11 @@ class CiHost(Protocol):
     nothing. It raises ConfigError for an event that says no two commits, or that has more rights
     than the code that it checks out.
 
-    Report. `tell` says what is in a report in the ways that the CI has, and leaves out what has none.
-    All texts in it come from the repository: none of them may be an instruction to the CI.
+    Report. `tell` says what is in a report in the ways that the CI has, and leaves out what has
+    none. All texts in it come from the repository: none of them may be an instruction to the CI.
 
-    Comment. `comment` writes a text on the pull request of the event, or replaces what an earlier job
-    wrote there under this name. It raises HostRefusedError, and its text shows no secret.
+    Comment. `comment` writes a text on the pull request of the event, or replaces what an earlier
+    job wrote there under this name. It raises HostRefusedError, and its text shows no secret.
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None: ...
@@ -97,7 +100,7 @@ class CiHost(Protocol):
         ...
 
     def literal_output(self) -> AbstractContextManager[None]:
-        """While it lasts, nothing that this process prints is an instruction to the CI."""
+        """Makes the CI take nothing that this process prints inside for an instruction."""
         ...
 
     def tell(self, report: JobReport) -> None: ...
@@ -106,4 +109,5 @@ class CiHost(Protocol):
 
 
 class HostRefusedError(Exception):
-    """A CI did not do what was asked; the text says why, without any secret. It changes no verdict."""
+    """A CI did not do what was asked; the text says why, without any
+    secret. It changes no verdict."""

@@ -18,8 +18,8 @@ NO_CI = "none"
 
 
 def opened_host(name: str, environment: Mapping[str, str]) -> CiHost:
-    """The host of this name; for `auto` the one that this process is a job of. Raises ConfigError, or
-    EnvironmentUnfitError for a package that cannot be used."""
+    """The host of this name; for `auto` the one that this process is a job of. Raises ConfigError,
+    or EnvironmentUnfitError for a package that cannot be used."""
     known = installed(GROUP)
     if name == AUTO:
         return _host_here(known, environment)
@@ -29,7 +29,8 @@ def opened_host(name: str, environment: Mapping[str, str]) -> CiHost:
 
 
 def run_address(environment: Mapping[str, str]) -> str:
-    """Where people look at the job that this is; '' where it is none, or cannot be told."""
+    """The page where people look at the job that this is; '' where it is none, or cannot be
+    told."""
     try:
         return opened_host(AUTO, environment).links(Path()).run
     except (ConfigError, EnvironmentUnfitError):

@@ -1,7 +1,7 @@
 """REST calls to the API of a CI. The only HTTP of the product besides the cache's.
 
-What answers is not trusted: there is a limit to the size of an answer and to the time of all of them,
-no redirect is followed with the token, and no text of an answer is shown.
+What answers is not trusted: there is a limit to the size of an answer and to the time of all of
+them, no redirect is followed with the token, and no text of an answer is shown.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _MAX_BYTES = 16 * 2**20
 
 
 class RestApi:
-    """JSON to and from one address, for a minute. `headers` may hold the token, `name` is the CI's for
-    messages."""
+    """JSON to and from one address, for a minute. `headers` may hold the token,
+    `name` is the CI's for messages."""
 
     def __init__(
         self,

@@ -20,7 +20,7 @@ class ConfigPlace(NamedTuple):
 
 
 def place_of(text: str, workspace: Path) -> ConfigPlace | None:
-    """None where the text is about no file of the workspace."""
+    """The place that the text names, or None where it is about no file of the workspace."""
     found = _ABOUT.match(text)
     if found is None:
         return None

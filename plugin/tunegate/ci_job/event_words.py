@@ -10,8 +10,8 @@ from tunegate.ci_job.request import PLANNING, JobRequest
 def event_words(request: JobRequest, event: JobEvent, revisions: Revisions | None) -> list[str]:
     """`--name=value` throughout, so that no value can be taken for an option.
 
-    A step gets only what it obeys: the later ones refuse a plan of other revisions, and the gate asks
-    no cache.
+    A step gets only what it obeys: the later ones refuse a plan of other
+    revisions, and the gate asks no cache.
     """
     compared = _asked(request) if revisions is None else _found(revisions)
     return compared if request.step == "gate" else [*compared, *_trust(event)]

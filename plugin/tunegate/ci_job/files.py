@@ -15,8 +15,8 @@ from tunegate.errors import OutputError, OutputInUseError
 
 
 def report_to_host(host: CiHost, report: JobReport, out: Path) -> None:
-    """The files go to the directory of the results, if a command of ours has made it and no other run
-    is in it: what ended a job may be that the directory is somebody else's."""
+    """The files go to the directory of the results, if a command of ours has made it and no other
+    run is in it: what ended a job may be that the directory is somebody else's."""
     with ExitStack() as stack:
         directory = _entered(stack, out)
         try:

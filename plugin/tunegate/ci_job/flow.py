@@ -1,5 +1,5 @@
-"""A command in a job of a CI: its event says what is compared and what may be written, and the CI is told
-what came out. What a CI refuses never changes a verdict."""
+"""A command in a job of a CI: its event says what is compared and what may be written, and the CI
+is told what came out. What a CI refuses never changes a verdict."""
 
 from __future__ import annotations
 

@@ -25,7 +25,8 @@ _MEANINGS = {
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """One line, the exit code that it ends with, and the place that it is about, if there is one."""
+    """One line, the exit code that it ends with, and the place that it
+    is about, if there is one."""
 
     text: str
     exit_code: int
@@ -39,12 +40,15 @@ class Problem(msgspec.Struct, frozen=True):
         """Nothing in it is markup: whatever is quoted stays text."""
         meaning = _MEANINGS.get(self.exit_code, "no verdict")
         shown = html.escape(self.text).replace("\n", " ")
-        return f"**tunegate: no verdict** (exit code {self.exit_code}: {meaning})\n\n<pre>{shown}</pre>\n"
+        return (
+            "**tunegate: no verdict** (exit code "
+            f"{self.exit_code}: {meaning})\n\n<pre>{shown}</pre>\n"
+        )
 
 
 def problem(
     text: str, exit_code: int, environment: Mapping[str, str], place: ConfigPlace | None = None
 ) -> Problem:
-    """Without the value of any variable that is named like a secret, and without what stands before
-    the host of an address."""
+    """The problem without the value of any variable that is named like a secret, and without what
+    stands before the host of an address."""
     return Problem(redacted(text, secrets_of(environment)), exit_code, place)

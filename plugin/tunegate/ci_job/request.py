@@ -16,8 +16,8 @@ JUDGING: frozenset[StepName] = frozenset({"run", "gate"})
 
 
 class JobRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """`words` are the command line without what the event decides. `step` and `out` are what it says
-    there, too."""
+    """`words` are the command line without what the event decides. `step` and `out`
+    are what it says there, too."""
 
     words: tuple[str, ...]
     step: StepName

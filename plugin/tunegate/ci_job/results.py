@@ -43,7 +43,8 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     markdown: str
 
     def outputs(self) -> dict[str, str]:
-        """Short words and compact JSON: a CI may drop a long output that contains a secret's text."""
+        """Short words and compact JSON: a CI may drop a long output
+        that contains a secret's text."""
         changed = [model.path for model in self.changes.models] if self.changes else []
         return {
             "verdict": self.status,

@@ -13,8 +13,8 @@ from tunegate.edges.git.repository import GitRepository
 
 
 def job_revisions(path: Path, request: JobRequest, event: JobEvent) -> Revisions | None:
-    """Every step sees that the checkout is what the event is about. A later step refuses a plan of other
-    revisions; None where looking again may find others, such as a branch that has moved.
+    """Every step sees that the checkout is what the event is about. A later step refuses a plan of
+    other revisions; None where looking again may find others, such as a branch that has moved.
 
     Raises RevisionError, and NoBaselineError or EnvironmentUnfitError where there should be a base
     and it is not to be had.

@@ -64,7 +64,7 @@ def _parser(command: Command) -> _Parser:
 
 
 def usage(command: Command) -> str:
-    """One line: the arguments, and the options that must be given."""
+    """One line with the arguments, and the options that must be given."""
     parts = [_usage_of(field) for field in fields_of(command.options)]
     return " ".join(("tunegate", command.name, "[OPTION ...]", *filter(None, parts)))
 

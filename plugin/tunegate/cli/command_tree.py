@@ -9,7 +9,7 @@ from tunegate.cli.command import Command, Group
 
 _ROOM = "tunegate.cli.commands"
 _MODULES = {"cache import": "cache.import_records"}
-"""Of commands that no module can be named after."""
+"""The modules of commands that no module can be named after."""
 
 COMMANDS = (
     "init",

@@ -86,7 +86,8 @@ def _fields(kind: type[msgspec.Struct], title: str) -> Iterator[Field]:
 
 
 def filled(kind: type[Struct], given: Mapping[str, Any]) -> Struct:
-    """The struct, and the groups in it, with the values that were given and defaults for the rest."""
+    """The struct, and the groups in it, with the values that were
+    given and defaults for the rest."""
     values = {
         field.name: filled(field.type, given) if _is_group(field.type) else given.get(field.name)
         for field in msgspec.structs.fields(kind)

@@ -12,11 +12,12 @@ from tunegate.cli.fields import Field, fields_of
 _HEAD = """\
 # Commands
 
-This page is made from the declarations in `plugin/tunegate/cli/commands/` (`make docs`). `tunegate help COMMAND` shows
-the same, `man tunegate` too, and `tunegate completion SHELL` makes bash, zsh and fish complete it.
+This page is made from the declarations in `plugin/tunegate/cli/commands/` (`make docs`).
+`tunegate help COMMAND` shows the same, `man tunegate` too, and `tunegate completion SHELL` makes
+bash, zsh and fish complete it.
 
-Exit codes are in the [README](../README.md). What a command prints to stdout is its product; talk goes to stderr.
-Options are never abbreviated.
+Exit codes are in the [README](../README.md). What a command prints to stdout is its product;
+talk goes to stderr. Options are never abbreviated.
 """
 
 

@@ -47,7 +47,7 @@ def count(text: str) -> int:
 
 
 def seed(text: str) -> int:
-    """Of 64 bits at most."""
+    """A seed of 64 bits at most."""
     value = whole(text)
     if value >= 2**_SEED_BITS:
         raise argparse.ArgumentTypeError(f'"{text}" is not a number of 64 bits')

@@ -21,7 +21,8 @@ from tunegate.wiring import opened_gate_tools
 
 
 def compare_artifacts(settings: Settings, config: Config, base: Path, head: Path) -> int:
-    """Nothing is removed before both can be read. Raises ArtifactError for a directory that holds none."""
+    """Nothing is removed before both can be read. Raises ArtifactError for
+    a directory that holds none."""
     builds = built_artifact(base), built_artifact(head)
     artifact = ArtifactFile.read(head)
     name, target = artifact.model or head.name, artifact.device

@@ -48,8 +48,9 @@ class Played(msgspec.Struct, frozen=True):
 
 
 def run_demo(options: DemoOptions) -> int:
-    """0 when the three verdicts are what they should be. A machine that is too noisy or too slow for
-    them is 3 or 4, and only a verdict that nothing explains is a bug. A second run reuses the cache."""
+    """0 when the three verdicts are what they should be. A machine that is too noisy or
+    too slow for them is 3 or 4, and only a verdict that nothing explains is a bug. A
+    second run reuses the cache."""
     with opened_output(options.directory, "demo"):
         acts = _played(options.directory)
     if options.common.as_json:
@@ -158,8 +159,8 @@ def _show(acts: tuple[Act, ...]) -> None:
         if finding.differences and finding.status == "fail":
             write_line(f"   held by: {finding.differences[0].name}")
         write_line(
-            f"   tuning: {tuning.tasks} tasks, {tuning.exact} from the cache, {tuning.trials} trials, "
-            f"{tuning.seconds:.0f} s{usd}; all of it {act.seconds:.0f} s"
+            f"   tuning: {tuning.tasks} tasks, {tuning.exact} from the cache, {tuning.trials} "
+            f"trials, {tuning.seconds:.0f} s{usd}; all of it {act.seconds:.0f} s"
         )
         write_line(f"   report: {act.report}")
         if act.problem:

@@ -32,7 +32,8 @@ def run(options: HistoryOptions) -> int:
         return PASS
     if not entries:
         write_line(
-            f"{place.config.url}: no run has written to zone {place.config.zone} yet: tunegate run does, with cache.mode rw"
+            f"{place.config.url}: no run has written to zone {place.config.zone} yet: "
+            "tunegate run does, with cache.mode rw"
         )
         return PASS
     path = settings.out / "history.html"

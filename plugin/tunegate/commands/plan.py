@@ -19,7 +19,8 @@ from tunegate.wiring import opened_tools
 
 
 def run(options: PlanOptions) -> int:
-    """Writes changes.json, tasks.json, plan.json and matrix.json, the last one for the CI's fan-out.
+    """Writes changes.json, tasks.json, plan.json and matrix.json, the
+    last one for the CI's fan-out.
 
     The shards run side by side, so without `--shards` there is one for each target.
     """

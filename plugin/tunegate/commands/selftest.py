@@ -26,8 +26,8 @@ _COLUMNS = ("made slower by", "verdict", "measured", "launches", "seconds")
 
 
 def run(options: SelftestOptions) -> int:
-    """0 where the configured margin can be decided here and no gate was wrong, 4 otherwise. Needs no
-    compiler: the model runs under ONNX Runtime. Raises ModelError, MeasurementError."""
+    """0 where the configured margin can be decided here and no gate was wrong, 4 otherwise. Needs
+    no compiler: the model runs under ONNX Runtime. Raises ModelError, MeasurementError."""
     settings = options.settings
     config = _config(settings)
     with (
@@ -105,7 +105,7 @@ def _show(found: Qualification, wanted_percent: float) -> None:
 
 
 def advice(found: Qualification, wanted_percent: float) -> str:
-    """One sentence: what to set, or what to do about the machine."""
+    """One sentence that says what to set, or what to do about the machine."""
     budget = f"{found.gate_seconds:.0f} s"
     if found.wrong:
         return (
@@ -118,7 +118,8 @@ def advice(found: Qualification, wanted_percent: float) -> str:
     if found.margin_percent > wanted_percent:
         return (
             f"This machine decides {margin} in {budget}, not {wanted_percent:g} %: set "
-            f"gate.margin-percent: {found.margin_percent:g}, raise gate.seconds, or use a quieter one."
+            f"gate.margin-percent: {found.margin_percent:g}, raise "
+            "gate.seconds, or use a quieter one."
         )
     if found.margin_percent < wanted_percent:
         return (

@@ -1,4 +1,4 @@
-"""stdout, which carries only what was asked for."""
+"""The standard output, which carries only what was asked for."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ def write_line(text: str) -> None:
 
 
 def write_json(artifact: msgspec.Struct) -> None:
-    """As a file of it is written: what was sent to one is read like it."""
+    """Writes an artifact as its file has it: what was sent to a pipe is read like a file."""
     write_line(sealed(artifact).decode())

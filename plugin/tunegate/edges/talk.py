@@ -1,4 +1,5 @@
-"""stderr while a command runs: what is said goes to the terminal, to the log file, or to both."""
+"""The stderr of a running command: what is said goes to the terminal,
+to the log file, or to both."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ class Talk(io.TextIOBase):
         self.is_verbose = False
 
     def begin(self, *, quiet: bool, verbose: bool, log: LogFile | None) -> None:
-        """From now on as the command line asks."""
+        """Begins to talk as the command line asks."""
         self.is_quiet, self.is_verbose, self.log = quiet, verbose, log
 
     def write(self, text: str) -> int:
@@ -31,7 +32,7 @@ class Talk(io.TextIOBase):
         return len(text)
 
     def note(self, text: str) -> None:
-        """For the log file alone."""
+        """Writes to the log file alone."""
         if self.log is not None:
             self.log.write(text)
 

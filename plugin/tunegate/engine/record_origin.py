@@ -1,4 +1,4 @@
-"""Where a record comes from."""
+"""The origin of a record: the machine, the compiler and the change that it was measured for."""
 
 from __future__ import annotations
 

@@ -29,7 +29,8 @@ from tunegate.selection import shapes_for
 
 
 class SearchOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """For comparisons: `seed` draws the candidates; without `filters` none of them is picked."""
+    """Options for comparisons: `seed` draws the candidates; without
+    `filters` none of them is picked."""
 
     seed: int = 1
     filters: bool = True

@@ -43,7 +43,8 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
 def bounds(
     effects: Sequence[float], *, analyses: int, cells: int, fail_error: float = FAIL_ERROR
 ) -> Bounds:
-    """Bounds after these launches, for `analyses` planned analyses and `cells` cells gated together.
+    """Bounds after these launches, for `analyses` planned analyses and
+    `cells` cells gated together.
 
     FAIL is corrected for the number of cells (one wrong cell blocks a merge; gate.holm says how
     many there are to share with in the end); PASS needs every cell to pass, so it is not.

@@ -24,9 +24,9 @@ Stop = Literal["decided", "hopeless", "budget", "disturbed"]
 
 class StoppingRule(msgspec.Struct, frozen=True, kw_only=True):
     """What was fixed before measuring. `margin_percent` is the slowdown that fails; the error is
-    split over all `analyses`, those after `paid` launches are an extension. `tail_margin_percent` is
-    that of the mean and the tail inside a launch; slow modes of the share `rare` of the launches,
-    or a larger one, are looked for after a pass, none where it is 0."""
+    split over all `analyses`, those after `paid` launches are an extension. `tail_margin_percent`
+    is that of the mean and the tail inside a launch; slow modes of the share `rare` of the
+    launches, or a larger one, are looked for after a pass, none where it is 0."""
 
     margin_percent: float
     analyses: tuple[int, ...]

@@ -179,10 +179,11 @@ def _tuning(report: Report) -> str:
 
 def _cache(cache: CacheUse, saved: Cost | None) -> str:
     misses = ", ".join(f"{number} {prose(why)}" for why, number in sorted(cache.misses.items()))
+    told = f" ({misses})" if misses else ""
     line = (
         f"Cache {code(cache.location)}, zone {code(cache.zone)}, {cache.mode}: "
         f"{cache.exact} exact, {cache.transfer} to transfer from, "
-        f"{plural(sum(cache.misses.values()), 'miss', 'misses')}{f' ({misses})' if misses else ''}; "
+        f"{plural(sum(cache.misses.values()), 'miss', 'misses')}{told}; "
         f"{plural(cache.requests, 'request')}, {size(cache.bytes_read)}, {duration(cache.seconds)}"
         f"{'' if cache.usd is None else f', {money(cache.usd)}'}.{_saved(saved)}"
     )

@@ -38,9 +38,9 @@ _STEADY = 0.02
 _MAX_WARM_UP_SECONDS = 30.0
 _loaded: list[Inference] = []
 
-# The main thread's stack begins at a random place, and where the spilled registers of a kernel lie on
-# it makes some processes slower for their whole life: by 7 % in two of three, seen on a convolutional
-# network. A thread's stack begins on a page boundary, in every process.
+# The main thread's stack begins at a random place, and where the spilled registers of a kernel lie
+# on it makes some processes slower for their whole life: by 7 % in two of three, seen on a
+# convolutional network. A thread's stack begins on a page boundary, in every process.
 _thread = ThreadPoolExecutor(1)
 
 
@@ -67,7 +67,8 @@ def _answer(request: BenchRequest) -> BenchReply:
 
 
 def _start(request: Start) -> Ready:
-    """Once more for other inputs: what was loaded before goes first."""
+    """Starts the artifact, or starts it again for other inputs: what was loaded before goes
+    first."""
     _loaded.clear()
     _pin(request.threads)
     if request.model:
@@ -84,7 +85,8 @@ def _start(request: Start) -> Ready:
 
 
 def _slowed(run: Inference, share: float) -> Inference:
-    """As a slower model would: the wait takes part in whatever befalls the inference."""
+    """An inference that takes longer, as a slower model would: the wait takes part in
+    whatever befalls the inference."""
     counter = time.perf_counter_ns
 
     def slower() -> object:
@@ -100,7 +102,7 @@ def _slowed(run: Inference, share: float) -> Inference:
 
 
 def _memory_bytes(kind: str) -> int:
-    """Of this process, as Linux calls it; 0 on other systems."""
+    """Memory of this process by Linux's name for it, in bytes; 0 on other systems."""
     for line in _STATUS.read_text().splitlines() if _STATUS.exists() else ():
         if line.startswith(f"{kind}:"):
             return int(line.split()[1]) * 1024
@@ -116,7 +118,7 @@ def _pin(threads: int) -> None:
 
 
 def _warm_up(run: Inference, seconds: float) -> float:
-    """Until the medians of the last windows agree, but no longer than the cap."""
+    """Runs until the medians of the last windows agree, but no longer than the cap."""
     started = time.monotonic()
     medians: list[float] = []
     while True:

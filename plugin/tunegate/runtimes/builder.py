@@ -1,4 +1,4 @@
-"""ports.Builder for ONNX Runtime: a child process for each model."""
+"""An implementation of `ports.Builder` for ONNX Runtime: a child process for each model."""
 
 from __future__ import annotations
 

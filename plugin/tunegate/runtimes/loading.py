@@ -12,7 +12,7 @@ from tunegate.runtimes.onnxruntime.session import opened
 
 Inference = Callable[[], object]
 _NUMPY_NAMES = {"float": "float32", "double": "float64"}
-"""Of the types that ONNX Runtime calls otherwise."""
+"""The numpy names of the types that ONNX Runtime calls otherwise."""
 
 
 class NodeArg(Protocol):
@@ -41,7 +41,8 @@ def operators_ms(directory: Path, inferences: int, seed: int) -> dict[str, float
     """What each operator takes in one inference of the whole model: medians."""
     artifact = ArtifactFile.read(directory)
     if artifact.runtime == "onnxruntime":
-        # Reads the graph with the `onnx` package, which would double the time a launch takes to start.
+        # Reads the graph with the `onnx` package, which would double the
+        # time a launch takes to start.
         from tunegate.runtimes.onnxruntime.operator_profile import profiled_ms  # noqa: PLC0415
 
         feed = seeded_inputs(artifact.inputs, seed)

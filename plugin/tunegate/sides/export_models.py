@@ -19,7 +19,8 @@ ModelFiles = Mapping[tuple[ModelPath, Side], Path]
 
 
 class ExportedModels(msgspec.Struct, frozen=True, kw_only=True):
-    """`broken_bases` are models whose base is no model, and why: they have no file for that side."""
+    """`broken_bases` are models whose base is no model, and why: they
+    have no file for that side."""
 
     config: Config
     files: ModelFiles

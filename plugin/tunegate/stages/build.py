@@ -27,7 +27,7 @@ from tunegate_cache.format.records import ExactHit, Miss, TransferHit, TuningRec
 
 
 class BestRecords(NamedTuple):
-    """For every task its records, best first, and where they are from."""
+    """The records of every task, best first, and where they are from."""
 
     records: dict[WorkloadKey, tuple[TuningRecord, ...]]
     sources: dict[WorkloadKey, ScheduleSource]

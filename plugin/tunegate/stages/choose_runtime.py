@@ -1,7 +1,7 @@
 """What ships: of the builds of a side, the one for the faster runtime.
 
-Both sides are decided alike, so that the gate sees the change and not a coin: a runtime must be faster
-by more than the noise to displace the one that the base has.
+Both sides are decided alike, so that the gate sees the change and not a coin: a runtime must be
+faster by more than the noise to displace the one that the base has.
 """
 
 from __future__ import annotations
@@ -67,8 +67,9 @@ class _Choosing:
     def of(
         self, cell: Cell, builds: Sequence[Build], *, default: Runtime | None, like: Build | None
     ) -> Build | None:
-        """`default` is what nothing but a clear gain displaces; `like` decides where it is given. Without
-        either, builds that cannot be measured are an error: nobody knows which one ships."""
+        """`default` is what nothing but a clear gain displaces; `like` decides where
+        it is given. Without either, builds that cannot be measured are an error:
+        nobody knows which one ships."""
         usable = {build.runtime: build for build in builds if build.error is None}
         if len(builds) <= 1 or not usable:
             return builds[0] if builds else None
@@ -104,8 +105,8 @@ class _Choosing:
 
 
 def _comparable(each: CellCandidates, base: Build | None) -> Build | None:
-    """The base, unless a build of it crashed that the head has: with what is left it may be slower than
-    what ships, and a slower head would pass."""
+    """The base, unless a build of it crashed that the head has: with what is left it may be slower
+    than what ships, and a slower head would pass."""
     of_head = {build.runtime for build in each.head if build.error is None}
     lost = [build for build in each.base if build.crashed and build.runtime in of_head]
     if base is None or base.error is not None or not lost:
@@ -114,7 +115,7 @@ def _comparable(each: CellCandidates, base: Build | None) -> Build | None:
 
 
 def faster(effect: float, default: Runtime) -> Runtime:
-    """By the effect of ONNX Runtime against TVM: ln(ONNX Runtime / TVM)."""
+    """The faster runtime by the effect of ONNX Runtime against TVM: ln(ONNX Runtime / TVM)."""
     if abs(effect) < RUNTIME_NOISE:
         return default
     return "onnxruntime" if effect < 0 else "tvm"

@@ -135,7 +135,10 @@ class _Measuring:
 
 def _progress_text(built: CellBuilds, progress: LaunchProgress) -> str:
     if progress.most_probes:
-        return f"{built.cell.model}: {progress.probes} of {progress.most_probes} short looks at fresh starts"
+        return (
+            f"{built.cell.model}: {progress.probes} of "
+            f"{progress.most_probes} short looks at fresh starts"
+        )
     interval = (
         f", {progress.low:+.1f} to {progress.high:+.1f} %" if math.isfinite(progress.low) else ""
     )

@@ -24,7 +24,8 @@ _BISECTIONS = 100
 
 
 class Demand(msgspec.Struct, frozen=True, kw_only=True):
-    """What decides a task's share. `headroom` is the share of its time that can be saved, 0 to 1."""
+    """What decides a task's share. `headroom` is the share of its time
+    that can be saved, 0 to 1."""
 
     weight: int
     now_ms: float

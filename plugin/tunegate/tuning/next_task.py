@@ -29,8 +29,8 @@ MATTERS = 0.01
 class SearchPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """What may be tuned about the tuning. `noise` is the relative improvement that is believed. By
     `first_round_seconds` after the start, or half of the time if that is earlier, all tasks that
-    matter shall have been given their first batch. `exploratory_share` of what is left may go to a look,
-    with `exploratory_batch` candidates, at each task that is believed not to matter.
+    matter shall have been given their first batch. `exploratory_share` of what is left may go to a
+    look, with `exploratory_batch` candidates, at each task that is believed not to matter.
     `min_gain_percent_per_minute` of the end-to-end time is what a batch must promise."""
 
     first_batch: int = 8
@@ -61,10 +61,10 @@ def policy_for(workers: int, tasks: int) -> SearchPolicy:
 class TaskState(msgspec.Struct, frozen=True, kw_only=True):
     """All that is known of a task between batches.
 
-    `prior_ms` stands in until something is measured; `headroom` is the share of its time that tuning is
-    expected to save at best; `flops` and `bytes_moved` are of one call; `pace` is that of its
-    search; `history` holds the finished batches; `in_flight` counts candidates handed out and not
-    back yet; `exhausted` means that the search has nothing new.
+    `prior_ms` stands in until something is measured; `headroom` is the share of its time that
+    tuning is expected to save at best; `flops` and `bytes_moved` are of one call; `pace` is that of
+    its search; `history` holds the finished batches; `in_flight` counts candidates handed out and
+    not back yet; `exhausted` means that the search has nothing new.
     """
 
     weight: int

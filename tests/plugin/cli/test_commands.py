@@ -38,7 +38,7 @@ RESULTS = ("plan.json", "verdict.json", "report.md", "report.html", "junit.xml",
 
 @pytest.fixture
 def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Of a run that has ended."""
+    """The directory of a run that has ended."""
     workspace = Workspace(tmp_path / "w")
     monkeypatch.chdir(workspace.root)
     with opened_output(workspace.root / ".tunegate", "run") as opened:

@@ -63,7 +63,7 @@ def test_a_slower_tail_shows_in_the_tail_only() -> None:
 
 
 def test_a_percentile_that_no_inference_of_a_launch_lies_beyond_is_not_told() -> None:
-    """None of 60 inferences is the hundredth: a pass must not claim p99."""
+    """The hundredth percentile is beyond every one of 60 inferences: a pass must not claim p99."""
     few = histogram([5.0] * 60)
     found = [
         msgspec.structs.replace(launch, head_times=few) for launch in launches(1.0, 0.001, count=6)

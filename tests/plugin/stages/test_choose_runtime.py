@@ -136,7 +136,7 @@ def test_what_cannot_be_compiled_ships_with_the_other_runtime_and_says_why(tmp_p
 
 
 def test_a_base_that_lost_a_build_which_the_head_has_is_no_baseline(tmp_path: Path) -> None:
-    """With its slower runtime, a slower head would pass."""
+    """A slower head would pass beside the slower runtime of such a base."""
     tvm, onnx = failed("base", "the compiler was killed by SIGKILL on this model")
     crashed = (msgspec.structs.replace(tvm, crashed=True), onnx)
     cell, _, _ = chosen(tmp_path, [0.4], base=crashed, head=both("head"))

@@ -57,6 +57,7 @@ def marker(name: str) -> str:
 
 
 def _is_ours(comment: dict[str, Any], first: str) -> bool:
-    """The marker alone could be planted by anybody who may comment; the author must be a bot too."""
+    """The marker alone could be planted by anybody who may comment;
+    the author must be a bot too."""
     is_bot = (comment.get("user") or {}).get("type") == _BOT
     return is_bot and str(comment.get("body", "")).startswith(first)

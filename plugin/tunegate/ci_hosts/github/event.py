@@ -1,7 +1,7 @@
 """What an event of GitHub means: which commits, how much trust, which pull request. Pure.
 
-What the table of `event_table.py` does not have, or what contradicts itself, is refused: a verdict is
-never about commits that the event does not mean.
+What the table of `event_table.py` does not have, or what contradicts itself, is refused: a verdict
+is never about commits that the event does not mean.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Environment = Mapping[str, str]
 
 
 def read_event(environment: Environment, payload: Payload, asked: AskedRevisions) -> JobEvent:
-    """From GITHUB_* variables and the content of GITHUB_EVENT_PATH. Raises ConfigError for an event
-    that is refused; whoever gives both base and head says what it means."""
+    """The event from GITHUB_* variables and the content of GITHUB_EVENT_PATH. Raises ConfigError
+    for an event that is refused; whoever gives both base and head says what it means."""
     name = environment.get("GITHUB_EVENT_NAME", "")
     repository = environment.get("GITHUB_REPOSITORY", "")
     if asked.base and asked.head:
@@ -135,7 +135,8 @@ _READERS: Mapping[str, Callable[[Environment, Payload, AskedRevisions], JobEvent
 
 
 def _zone_of_branch(environment: Environment, payload: Payload, ref: str) -> str | None:
-    """Other branches may not teach the main zone; a tag, or a name that is no zone, teaches nothing."""
+    """Other branches may not teach the main zone; a tag, or a name that
+    is no zone, teaches nothing."""
     default = _text(payload, "repository", "default_branch")
     if not ref.startswith("refs/heads/"):
         return None

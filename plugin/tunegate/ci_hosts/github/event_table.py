@@ -46,7 +46,9 @@ EVENTS: EventTable = {
     "pull_request_target": RefusedEvent(_RIGHTS, _PULL_REQUEST),
     "workflow_run": RefusedEvent(_RIGHTS, "Use the event that started the other workflow."),
     "issue_comment": RefusedEvent(_RIGHTS, _PULL_REQUEST),
-    "pull_request_comment": RefusedEvent("it is no event: GitHub sends issue_comment", _PULL_REQUEST),
+    "pull_request_comment": RefusedEvent(
+        "it is no event: GitHub sends issue_comment", _PULL_REQUEST
+    ),
     "pull_request_review": RefusedEvent("it changes no commit of the pull request", _PULL_REQUEST),
     "pull_request_review_comment": RefusedEvent(
         "it changes no commit of the pull request", _PULL_REQUEST
@@ -60,7 +62,9 @@ EVENTS: EventTable = {
     "create": RefusedEvent("a new branch or tag is a push too", "Use push."),
     "delete": RefusedEvent("what it is about is gone", "Use push or pull_request."),
     "deployment": RefusedEvent("it names what is deployed, and nothing to compare it with", _GIVEN),
-    "deployment_status": RefusedEvent("it names what is deployed, and nothing to compare it with", _GIVEN),
+    "deployment_status": RefusedEvent(
+        "it names what is deployed, and nothing to compare it with", _GIVEN
+    ),
     "check_run": RefusedEvent("it names a commit, and nothing to compare it with", _GIVEN),
     "check_suite": RefusedEvent("it names a commit, and nothing to compare it with", _GIVEN),
     "status": RefusedEvent("it names a commit, and nothing to compare it with", _GIVEN),

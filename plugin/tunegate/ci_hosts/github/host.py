@@ -25,7 +25,8 @@ from tunegate.errors import ConfigError
 
 
 class Host:
-    """By the variables and files that a runner gives to a job. Commands go to standard output."""
+    """A job of GitHub Actions, by the variables and files that a runner gives to it.
+    Commands go to standard output."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
@@ -52,7 +53,8 @@ class Host:
         return commands_stopped(sys.stdout)
 
     def tell(self, report: JobReport) -> None:
-        """By workflow commands, and the runner's files for outputs and for the summary of the step."""
+        """Tells the report by workflow commands, and by the runner's files for outputs
+        and for the summary of the step."""
         for name, value in report.outputs.items():
             append(self._value("GITHUB_OUTPUT"), output(name, value))
         for annotation in report.annotations[:MAX_ANNOTATIONS]:
@@ -62,7 +64,8 @@ class Host:
             append(self._value("GITHUB_STEP_SUMMARY"), cut(report.summary))
 
     def comment(self, event: JobEvent, name: str, markdown: str) -> None:
-        """Without a token the API is not called: the report is in the summary of the step."""
+        """Writes the comment. Without a token the API is not called: the report
+        is in the summary of the step."""
         token = Secret(self._value("TUNEGATE_GITHUB_TOKEN").strip())
         if not token or event.pull_request is None:
             return

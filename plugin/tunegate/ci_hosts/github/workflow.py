@@ -16,7 +16,8 @@ _MESSAGE_CHARACTERS = 4000
 
 
 def command_of(annotation: Annotation) -> str:
-    """One workflow command; shown beside the run, and at the line of the file where one is named."""
+    """One workflow command; shown beside the run, and at the line of
+    the file where one is named."""
     file, line = _property(annotation.file), annotation.line
     where = f"file={file},line={line}," if file and line else ""
     text = _data(annotation.text[:_MESSAGE_CHARACTERS])
@@ -40,7 +41,7 @@ def cut(text: str, most_bytes: int = SUMMARY_BYTES) -> str:
 
 
 def append(path: str, text: str) -> None:
-    """To one of GitHub's files; nothing where this is no runner."""
+    """Appends to one of GitHub's files; does nothing where this is no runner."""
     if path:
         with Path(path).open("a", encoding="utf-8") as file:
             file.write(text)
@@ -48,7 +49,8 @@ def append(path: str, text: str) -> None:
 
 @contextmanager
 def commands_stopped(stream: TextIO) -> Iterator[None]:
-    """While names from a pull request are printed, no line of them is a workflow command."""
+    """Stops the runner's commands inside: names from a pull request are printed, and no line
+    of them is a workflow command."""
     token = uuid.uuid4().hex
     stream.write(f"::stop-commands::{token}\n")
     stream.flush()

@@ -23,7 +23,7 @@ _ADDRESSES = ("BUILDKITE_BUILD_URL", "BUILD_URL")
 
 
 class Host:
-    """For a person at a shell, and for a CI that nobody has added yet."""
+    """The host of a person at a shell, and of a CI that nobody has added yet."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
@@ -38,7 +38,7 @@ class Host:
         return JobEvent(comparison=Usual(), zone="")
 
     def links(self, out: Path) -> Links:
-        """By variables in which other CIs say it."""
+        """The links by variables in which other CIs say them."""
         named = (self._environment.get(name, "") for name in _ADDRESSES)
         return Links(run=next(filter(None, named), ""))
 

@@ -11,7 +11,7 @@ from tunegate.cli.shared_options import Options
 
 
 class DemoOptions(Options, frozen=True, kw_only=True):
-    """Where the demo is played."""
+    """The options of `demo`: where it is played."""
 
     directory: Annotated[Path, Option("where the repository of the demo is made", "DIR", Path)] = (
         Path(".demo")

@@ -66,7 +66,8 @@ def _command(offer: Offer) -> str:
     specs = [_spec(flag, name) for flag in offer.flags for name in flag.names]
     specs += [f"*:{_escaped(flag.metavar)}:{_action(flag)}" for flag in offer.arguments[:1]]
     lines = " \\\n".join(f"      {_quoted(spec)}" for spec in specs)
-    return f'  "{offer.command}")\n    shift words; (( CURRENT-- ))\n    _arguments \\\n{lines}\n    ;;'
+    head = f'  "{offer.command}")\n    shift words; (( CURRENT-- ))\n'
+    return f"{head}    _arguments \\\n{lines}\n    ;;"
 
 
 def _spec(flag: Flag, name: str) -> str:

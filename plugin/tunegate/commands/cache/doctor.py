@@ -1,4 +1,5 @@
-"""`tunegate cache doctor`: from an empty bucket to a shared cache that works, one step at a time."""
+"""`tunegate cache doctor`: from an empty bucket to a shared cache that
+works, one step at a time."""
 
 from __future__ import annotations
 

@@ -94,7 +94,8 @@ def _show(directory: Path, exports: Sequence[ModelExport]) -> None:
         [
             "open with tvm.s_tir.meta_schedule.database.JSONDatabase(work_dir=DIR/<target>)",
             (
-                "for targets with layout nhwc (the default on CPUs) convert the module before legalizing: "
+                "for targets with layout nhwc (the default on CPUs) "
+                "convert the module before legalizing: "
                 'relax.transform.ConvertLayout({"relax.nn.conv2d": ["NHWC", "HWIO"]})'
             ),
         ]

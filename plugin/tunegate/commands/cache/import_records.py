@@ -57,7 +57,8 @@ class Imports(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run(options: ImportOptions) -> int:
-    """For the tasks of the models at HEAD. Within `budget.minutes`. Raises ConfigError."""
+    """Measures records for the tasks of the models at HEAD again, within
+    `budget.minutes`. Raises ConfigError."""
     settings = options.settings
     place = open_project(settings)
     database = read_database(options.directory)

@@ -30,7 +30,10 @@ def run(options: PinOptions) -> int:
         pins = tuple(_pins(place))
     if not pins:
         zones = ", ".join(_zones(place))
-        message = f"nothing to pin in zone {zones} of {place.config.url}. Run tunegate cache compact first."
+        message = (
+            f"nothing to pin in zone {zones} of "
+            f"{place.config.url}. Run tunegate cache compact first."
+        )
         raise ConfigError(message)
     path = write_pins(place.root, pins)
     if settings.as_json:

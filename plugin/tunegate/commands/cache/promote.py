@@ -33,7 +33,8 @@ class Promotions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run(options: PromoteOptions) -> int:
-    """For the tasks of the models at HEAD. Within `budget.minutes`. Raises ConfigError."""
+    """Measures records for the tasks of the models at HEAD again, within
+    `budget.minutes`. Raises ConfigError."""
     settings = options.settings
     problem = zone_problem(options.from_zone)
     place = open_project(settings)

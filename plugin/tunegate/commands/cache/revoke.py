@@ -10,7 +10,8 @@ from tunegate_cache.format.revocation import Revocation
 
 
 def run(options: RevokeOptions) -> int:
-    """In every zone, unless one is named. Raises ConfigError for a rule that names nothing."""
+    """Revokes records in every zone, unless one is named. Raises ConfigError
+    for a rule that names nothing."""
     revocation = _revocation(options)
     if revocation == Revocation():
         message = (

@@ -29,15 +29,15 @@ class Blocks:
         return len(self._times.head)
 
     def times(self, side: Side) -> list[float]:
-        """Of every inference of the pairs that count."""
+        """The times of every inference of the pairs that count."""
         return [ms for block in self._counted(side) for ms in block]
 
     def counted_medians(self) -> Sides[list[float]]:
-        """Of each block."""
+        """One number for each block that counts, of the base and of the head."""
         return self._of_each_block(statistics.median)
 
     def counted_means(self) -> Sides[list[float]]:
-        """Of each block."""
+        """One number for each block that counts, of the base and of the head."""
         return self._of_each_block(statistics.fmean)
 
     def clocks(self) -> Clocks | None:

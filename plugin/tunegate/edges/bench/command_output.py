@@ -1,4 +1,5 @@
-"""A command line of the user's, run without a shell: what it prints, as far as time and memory go."""
+"""A command line of the user's, run without a shell: what it prints,
+as far as time and memory go."""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ def _begun(line: str, more: tuple[str, ...]) -> subprocess.Popen[bytes]:
 
 
 def _read(process: subprocess.Popen[bytes], line: str) -> tuple[str, str]:
-    """Until it has ended: what it leaves running behind it is not waited for."""
+    """Reads until the command has ended: what it leaves running behind it is not waited for."""
     until = time.monotonic() + _LIMIT_SECONDS
     pipes = [cast("IO[bytes]", pipe) for pipe in (process.stdout, process.stderr)]
     texts = {pipe.fileno(): bytearray() for pipe in pipes}
@@ -87,6 +88,6 @@ def _refuse_endless(line: str, until: float, texts: Iterable[bytearray]) -> None
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """With all that it has started."""
+    """Ends the process with all that it has started."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)

@@ -1,4 +1,5 @@
-"""ports.Benchmarker for two commands that print latencies: whatever they measure, and however."""
+"""An implementation of `ports.Benchmarker` for two commands that print latencies:
+whatever they measure, and however."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ class Commands:
         return statistics.median(latencies_ms(self._lines[artifact]))
 
     def times(self, artifact: Path, inferences: int) -> Histogram:
-        """As many as it prints."""
+        """The latencies of one start, as many as the command prints."""
         return histogram(latencies_ms(self._lines[artifact]))
 
     def operators_ms(self, artifact: Path) -> Mapping[str, float]:
@@ -71,8 +72,8 @@ class CommandPair:
         return _launched(times["base"], times["head"], started)
 
     def probes(self, count: int, thresholds: ProbeThresholds) -> Generator[Launch]:
-        """Every few starts of the head are held against one of the base. A command cannot be looked at
-        for longer: `thresholds` is ignored."""
+        """Every few starts of the head are held against one of the base. A command cannot be looked
+        at for longer: `thresholds` is ignored."""
         base: list[float] = []
         for number in range(count):
             started = time.monotonic()
@@ -107,10 +108,14 @@ def latencies_ms(line: str) -> list[float]:
 
 
 def _latency_ms(text: str, line: str) -> float:
-    """A slow inference must not drop out because of how it is written: what is no latency is an error."""
+    """A slow inference must not drop out because of how it is written:
+    what is no latency is an error."""
     value = float(text) if _NUMBER.fullmatch(text) else math.nan
     if not 0 < value < math.inf:
-        message = f"`{line}` printed {text[:40]!r}, which is no latency: a number of milliseconds above zero"
+        message = (
+            f"`{line}` printed {text[:40]!r}, which is no latency: "
+            "a number of milliseconds above zero"
+        )
         raise MeasurementError(message)
     return value
 

@@ -15,21 +15,21 @@ from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.errors import EnvironmentUnfitError, MeasurementError
 
 _RUNTIME_ALONE = {"TVM_USE_RUNTIME_LIB": "1"}
-"""A process that runs what is built starts in a third of the time without the compiler. That of a GPU
-needs what TVM loads with it."""
+"""A process that runs what is built starts in a third of the time without the compiler. That of a
+GPU needs what TVM loads with it."""
 
 
 class LeasedDevice(NamedTuple):
-    """A device for the time of a measurement: variables for the processes that measure on it, and how
-    it is now. There is nothing to look at of a CPU."""
+    """A device for the time of a measurement: variables for the processes that measure on it, and
+    how it is now. There is nothing to look at of a CPU."""
 
     variables: dict[str, str]
     look: StateReader
 
 
 class Devices:
-    """`cuda` is the target of the artifacts for GPUs; the first device that is right for it is used, so
-    that all launches compare on one."""
+    """`cuda` is the target of the artifacts for GPUs; the first device that is right for it is
+    used, so that all launches compare on one."""
 
     def __init__(self, cuda: TargetConfig | None) -> None:
         self._cuda = cuda or TargetConfig(name="cuda", kind="cuda")
@@ -37,8 +37,8 @@ class Devices:
 
     @contextmanager
     def of(self, *artifacts: Path) -> Iterator[LeasedDevice]:
-        """A GPU is locked against all other users of this host meanwhile, and idle at the beginning.
-        Raises MeasurementError where it is not to be had."""
+        """A GPU is locked against all other users of this host meanwhile, and idle at the
+        beginning. Raises MeasurementError where it is not to be had."""
         if all(ArtifactFile.read(path).device == "cpu" for path in artifacts):
             yield LeasedDevice(_RUNTIME_ALONE, lambda: None)
             return

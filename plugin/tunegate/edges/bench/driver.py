@@ -1,4 +1,5 @@
-"""ports.Benchmarker: pairs of fresh processes, timed in alternating blocks."""
+"""An implementation of `ports.Benchmarker` by pairs of fresh
+processes, timed in alternating blocks."""
 
 from __future__ import annotations
 

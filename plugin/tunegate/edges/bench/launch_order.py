@@ -1,4 +1,5 @@
-"""What chance decides in one launch: its inputs, which process starts first, and which side each pair of blocks begins with."""
+"""What chance decides in one launch: its inputs, which process starts first, and which side each
+pair of blocks begins with."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from tunegate.edges.run_seed import derived
 
 
 class LaunchOrder(NamedTuple):
-    """`processes` start, and pairs of `blocks` begin, in this order. `inputs` is the seed of the inputs of both."""
+    """`processes` start, and pairs of `blocks` begin, in this order. `inputs` is the
+    seed of the inputs of both."""
 
     inputs: int
     processes: tuple[Side, Side]
@@ -19,8 +21,8 @@ class LaunchOrder(NamedTuple):
 
 
 def launch_order(seed: int, launch: int, pairs: int) -> LaunchOrder:
-    """Every launch has inputs of its own: a model whose time depends on them is seen on many. Pairs are ABBA quartets
-    from a random start."""
+    """Every launch has inputs of its own: a model whose time depends on them is seen on many. Pairs
+    are ABBA quartets from a random start."""
     own = derived(seed, "launch", launch)
     rng = random.Random(derived(own, "order"))  # noqa: S311 -- nobody can guess the seed
     first = SIDES[rng.randrange(2)]

@@ -6,8 +6,8 @@ import msgspec
 
 
 class Start(msgspec.Struct, frozen=True, tag="start"):
-    """Load the artifact (or the ONNX file `model`) and warm up for at least this long, on the inputs of
-    `seed`. Every inference is made slower by `slowdown_percent`, busily waiting."""
+    """Load the artifact (or the ONNX file `model`) and warm up for at least this long, on the
+    inputs of `seed`. Every inference is made slower by `slowdown_percent`, busily waiting."""
 
     artifact: str
     model: str
@@ -36,8 +36,8 @@ class Profile(msgspec.Struct, frozen=True, tag="profile"):
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
     """`milliseconds` is the median of the last inferences of the warm-up; `peak_bytes` the most
-    memory that was resident until then, `workspace_bytes` what the warm-up added to the loaded artifact's,
-    0 where the system does not say."""
+    memory that was resident until then, `workspace_bytes` what the warm-up added to the loaded
+    artifact's, 0 where the system does not say."""
 
     milliseconds: float
     peak_bytes: int = 0
@@ -49,7 +49,7 @@ class Timed(msgspec.Struct, frozen=True, tag="timed"):
 
 
 class Profiled(msgspec.Struct, frozen=True, tag="profiled"):
-    """Of one inference, by operator; all calls of one together."""
+    """The times of one inference by operator; all calls of one operator are added up."""
 
     milliseconds: dict[str, float]
 

@@ -1,4 +1,5 @@
-"""ports.Bench: two artifacts, timed in alternating blocks of fresh processes."""
+"""An implementation of `ports.Bench` for two artifacts, timed in
+alternating blocks of fresh processes."""
 
 from __future__ import annotations
 
@@ -25,15 +26,16 @@ from tunegate.ports import ProbeThresholds
 _MIN_BLOCK_MS, _USUAL_INFERENCES, _MAX_BLOCK_MS, _FEWEST = 50.0, 20, 500.0, 3
 _SHORT_WARM_UP_SECONDS = 0.1
 _PROBES_OF_BASE = 4
-"""So many share a process of the base: its own luck is in all of them."""
+"""The number of probes that share a process of the base: its own luck is in all of them."""
 _PROBE_PAIRS = (3, 3, 6)
-"""And then so many more, while the head seems slow."""
+"""The number of pairs in each round of probes; a later round is measured
+only while the head seems slow."""
 _LIMITS = Limits(processes=2)
 
 
 class PairBench:
-    """Two artifacts, measured launch by launch; the block size is calibrated by the first. Both sides of a
-    launch have the same inputs."""
+    """Two artifacts, measured launch by launch; the block size is calibrated by the first. Both
+    sides of a launch have the same inputs."""
 
     def __init__(
         self,
@@ -63,8 +65,8 @@ class PairBench:
             return self._launch(pairs, device)
 
     def probes(self, count: int, thresholds: ProbeThresholds) -> Generator[Launch]:
-        """Every few share a process of the base, which loads it again for the inputs of each. Raises
-        MeasurementError."""
+        """Every few share a process of the base, which loads it again for the inputs of
+        each. Raises MeasurementError."""
         for first in range(0, count, _PROBES_OF_BASE):
             with self._devices.of(*self._artifacts) as device, ExitStack() as stack:
                 start = self._starts(self._seed, _SHORT_WARM_UP_SECONDS).base
@@ -142,7 +144,8 @@ class PairBench:
 
     def _process(self, stack: ExitStack, start: Start, variables: Mapping[str, str]) -> Process:
         if self._limits.memory is None:
-            # As much is free a moment later as is free now, or not: both sides must have the same limit.
+            # As much is free a moment later as is free now, or not: both
+            # sides must have the same limit.
             memory = memory_of(self._starts(self._seed), self._limits.processes)
             self._limits = self._limits._replace(memory=memory)
         process = Process(start, self._scratch / "bench.log", variables, self._limits)
@@ -158,9 +161,10 @@ class PairBench:
 
 
 def block_size(faster_ms: float, slower_ms: float) -> int:
-    """Inferences of a block of either side: 20 of them and 50 ms of the faster side at least, unless
-    that took the slower side over half a second: a slow model is steady enough for 3, and two dozen
-    blocks must not eat the budget of its cell, also where one side is a hundred times the other."""
+    """Inferences of a block of either side: 20 of them and 50 ms of the faster side at
+    least, unless that took the slower side over half a second: a slow model is steady
+    enough for 3, and two dozen blocks must not eat the budget of its cell, also where one
+    side is a hundred times the other."""
     wanted = max(_USUAL_INFERENCES, _MIN_BLOCK_MS / max(faster_ms, 1e-4))
     return max(_FEWEST, int(min(wanted, _MAX_BLOCK_MS / max(slower_ms, 1e-4))))
 

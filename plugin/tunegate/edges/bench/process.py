@@ -32,7 +32,8 @@ Expected = TypeVar("Expected", Ready, Timed, Profiled)
 
 
 class Limits(NamedTuple):
-    """How long an answer may take, and how many processes share the memory: as much as is free then, or `memory`."""
+    """How long an answer may take, and how many processes share the memory: as much
+    as is free then, or `memory`."""
 
     seconds: float = MAX_SECONDS
     processes: int = 1
@@ -110,7 +111,7 @@ class Process:
 
 
 def memory_of(starts: Sequence[Start], processes: int) -> MemoryLimit:
-    """For each of so many."""
+    """The memory limit for each of so many processes."""
     devices = {ArtifactFile.read(Path(start.artifact)).device for start in starts}
     return memory_limit("cuda" if "cuda" in devices else "llvm", children=processes)
 

@@ -1,4 +1,4 @@
-"""ports.Scorer over a command of the user's."""
+"""An implementation of `ports.Scorer` over a command of the user's."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tunegate.ports import Scorer
 
 
 class ScoringCommand:
-    """The command gets an artifact's directory as its last argument and prints the score in its last
-    line."""
+    """The command gets an artifact's directory as its last argument and prints
+    the score in its last line."""
 
     def __init__(self, line: str) -> None:
         self._line = line

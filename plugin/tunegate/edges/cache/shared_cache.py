@@ -142,7 +142,8 @@ def open_shared_store(config: CacheConfig, *, root: Path) -> MaintainedStore:
 
 
 def store_kind(config: CacheConfig, *, root: Path) -> StoreKind:
-    """Returns the kind of store that is configured. Raises ConfigError for an address that is none."""
+    """Returns the kind of store that is configured. Raises ConfigError
+    for an address that is none."""
     with _bad_address_is_config_error():
         return stores.kind_of(_address(config, root))
 

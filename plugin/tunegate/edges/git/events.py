@@ -65,13 +65,13 @@ class GitEvents(GitHistory):
             raise RevisionError(message)
 
     def merge_base_revisions(self, target: str) -> Revisions:
-        """Of what is checked out, against where it left this commit or branch of the remote, whose
-        rules judge."""
+        """The revisions of what is checked out, against where it left this commit or branch of
+        the remote, whose rules judge."""
         return self._from_merge_base(self._target(target), self.head())
 
     def usual_revisions(self, default_branch: str) -> Revisions:
-        """Of what is checked out, against this default branch as the remote has it; '' is the one
-        that is found here."""
+        """The revisions of what is checked out, against this default branch as the remote has it;
+        '' is the one that is found here."""
         if not default_branch:
             return self.revisions(None, None)
         head, branch = self.head(), fetch_branch(self._git, default_branch)
@@ -114,7 +114,8 @@ class GitEvents(GitHistory):
     # ---------------------------------------------------------------------------
 
     def _branch_now(self, name: str) -> str | None:
-        """The default branch: of this name fetched, as a checkout that is used again has an old one."""
+        """The default branch: of this name fetched, as a checkout that
+        is used again has an old one."""
         if name:
             return fetch_branch(self._git, name)
         return self._default_branch() or fetch_default_branch(self._git)

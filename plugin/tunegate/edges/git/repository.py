@@ -135,8 +135,8 @@ class GitRepository(GitEvents):
         for path, attribute in self.conversions(revision, list(written)).items():
             if changes_bytes(attribute, written[path].read_bytes()):
                 message = (
-                    f"{path}: a checkout does not get the committed bytes ({ATTRIBUTES_FILE}: {attribute}). "
-                    f"Add the line: {path} -text -ident !working-tree-encoding"
+                    f"{path}: a checkout does not get the committed bytes ({ATTRIBUTES_FILE}: "
+                    f"{attribute}). Add the line: {path} -text -ident !working-tree-encoding"
                 )
                 raise ModelError(message)
 

@@ -48,7 +48,10 @@ def _verified(directory: Path) -> tuple[ArtifactFile, dict[str, str]]:
         said, found = artifact.files.get(name), files.get(name)
         if said is None or said != found:
             what = "missing" if found is None else "not the file"
-            message = f"{directory / name}: {what} that {directory / ARTIFACT_FILE} names. Build it again."
+            message = (
+                f"{directory / name}: {what} that "
+                f"{directory / ARTIFACT_FILE} names. Build it again."
+            )
             raise ArtifactError(message)
     return artifact, files
 

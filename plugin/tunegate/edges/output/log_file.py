@@ -1,4 +1,5 @@
-"""`--log-file`: everything that a command says, in plain text, with the time and without secrets."""
+"""`--log-file`: everything that a command says, in plain text, with
+the time and without secrets."""
 
 from __future__ import annotations
 

@@ -63,8 +63,8 @@ class _Layers:
         self._makers = {out: node for node in model.graph.node for out in node.output}
 
     def named(self, event: _Event) -> str:
-        """A fused node is called like its last operator; people know it by its first, which does the
-        work."""
+        """A fused node is called like its last operator; people know it by its
+        first, which does the work."""
         name = event.name.removesuffix(_KERNEL).removesuffix(_REORDERED)
         node = self._named.get(name)
         for _ in range(_FUSED_AT_MOST):

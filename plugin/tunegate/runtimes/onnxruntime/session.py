@@ -9,8 +9,8 @@ from tunegate.edges.reference.onnx_runtime import onnxruntime
 
 
 def opened(model: Path, threads: int, profile: Path | None = None) -> Any:
-    """With all optimizations, one inference at a time; its operators' times go to files that begin
-    with `profile`."""
+    """A session with all optimizations that runs one inference at a time; its operators' times go
+    to files that begin with `profile`."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1

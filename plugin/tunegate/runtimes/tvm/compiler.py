@@ -1,4 +1,5 @@
-"""ports.Compiler over child processes: a model that crashes the compiler costs one message.
+"""An implementation of `ports.Compiler` over child processes: a model that crashes
+the compiler costs one message.
 
 The child that listed a model's tasks has the model open, so it stays and builds it later; the child
 that built a model runs it beside ONNX Runtime at once.
@@ -49,7 +50,8 @@ _MAX_SECONDS = 900.0
 _CHECKS = 2
 """Inputs that a build must compute right."""
 _KEPT_BYTES = 512 * 1024 * 1024
-"""Of model files whose children stay: an open model takes several times its file in memory."""
+"""The total size of the model files whose children stay: an open model takes
+several times its file in memory."""
 _BYTES_OF_ONE = 2**30
 """What such a child may take by itself."""
 
@@ -97,7 +99,7 @@ class MetaScheduleCompiler:
         ]
 
     def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]:
-        """With CUDA graphs where the target has them; again without,
+        """Builds with CUDA graphs where the target has them, and again without
         where such a build does not run."""
         graphs = [job.model.target.kind == "cuda" and job.model.target.cuda_graphs for job in jobs]
         builds = self._built(list(zip(jobs, graphs, strict=True)))

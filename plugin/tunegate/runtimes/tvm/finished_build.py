@@ -12,7 +12,7 @@ from tunegate.ports import BuildJob
 def finished(
     job: BuildJob, reply: Built, checked: CompileReply | Checked | ChildDiedError, *, crashed: bool
 ) -> Build:
-    """With an error where the check says so."""
+    """The finished build, with an error where the check found one."""
     check, error = _judged(job.model.path, checked)
     return Build(
         key=reply.key,

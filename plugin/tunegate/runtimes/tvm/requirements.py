@@ -24,8 +24,8 @@ Step = Literal["plan", "tune", "gate", "run"]
 
 
 def require_installed(config: Config, step: Step, targets: Collection[str] = ()) -> None:
-    """Of all targets, or of those named. Raises ConfigError with the command that installs what one
-    needs for this step, and EnvironmentUnfitError where nothing links."""
+    """Requires what this step needs for all targets, or for those named. Raises ConfigError with
+    the command that installs what is missing, and EnvironmentUnfitError where nothing links."""
     wanted = [target for target in config.targets if not targets or target.name in targets]
     compiled = [target for target in wanted if "tvm" in runtimes_of(target)]
     problem = next(_missing(compiled, config, step), None)
@@ -45,7 +45,8 @@ def linker() -> str | None:
 
 
 def wrong_version(distribution: str) -> str:
-    """In words; empty where it is the one that works."""
+    """A sentence about the version that is installed, or an empty string
+    where it is the one that works."""
     wanted = PINNED[distribution]
     try:
         found = version(distribution)

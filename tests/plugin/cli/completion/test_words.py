@@ -11,7 +11,7 @@ from tunegate.cli.fields import fields_of
 
 
 def test_an_option_takes_the_same_kind_of_value_after_every_command() -> None:
-    """In bash one rule stands for an option of all commands."""
+    """The completion of bash has one rule for an option of all commands."""
     kinds: dict[str, set[ValueKind | None]] = {}
     for offer in offers():
         for flag in offer.flags:

@@ -59,7 +59,10 @@ def test_a_command_that_prints_without_end_is_ended(monkeypatch: pytest.MonkeyPa
 
 def test_what_a_command_leaves_running_is_not_waited_for_and_ended(tmp_path: Path) -> None:
     left = tmp_path / "left"
-    start = f"import subprocess; p = subprocess.Popen(['sleep', '600']); open('{left}', 'w').write(str(p.pid))"
+    start = (
+        "import subprocess; p = subprocess.Popen(['sleep', '600']); "
+        f"open('{left}', 'w').write(str(p.pid))"
+    )
     assert latencies_ms(program(f"{start}; print(1)")) == [1.0]
     deadline = time.monotonic() + 10
     while is_alive(int(left.read_text())) and time.monotonic() < deadline:

@@ -11,7 +11,7 @@ from tunegate.cli.shared_options import CacheAddress, Options
 
 
 class ExportOptions(Options, frozen=True, kw_only=True):
-    """Where the database goes."""
+    """The options of `cache export`: where the database goes."""
 
     cache: CacheAddress = CacheAddress()
     directory: Annotated[Path, Argument("where it goes", "DIR", Path)]

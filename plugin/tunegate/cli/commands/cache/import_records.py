@@ -11,7 +11,7 @@ from tunegate.cli.shared_options import CacheAddress, Options
 
 
 class ImportOptions(Options, frozen=True, kw_only=True):
-    """Where the database is."""
+    """The options of `cache import`: where the database is."""
 
     cache: CacheAddress = CacheAddress()
     directory: Annotated[Path, Argument("the database", "DIR", Path)]

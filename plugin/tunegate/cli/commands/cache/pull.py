@@ -11,7 +11,7 @@ from tunegate.cli.shared_options import CacheAddress, Options
 
 
 class PullOptions(Options, frozen=True, kw_only=True):
-    """Where the copy goes."""
+    """The options of `cache pull`: where the copy goes."""
 
     cache: CacheAddress = CacheAddress()
     directory: Annotated[Path, Argument("where it goes", "DIR", Path)]
