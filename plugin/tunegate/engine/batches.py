@@ -32,7 +32,7 @@ class Batch:
         return not self.out
 
     @property
-    def unbooked(self) -> int:
+    def in_flight(self) -> int:
         """Candidates that are a trial already and no result yet; what is
         measured again alone is held back."""
         return len(self.held_back) + (len(self.out) if self.alone is None else 0)
@@ -48,12 +48,11 @@ class OpenBatches:
     def start(
         self, history: TaskHistory, candidates: Sequence[Candidate], *, at_once: int = 1
     ) -> None:
-        batch = Batch(history, candidates, at_once)
-        self._open[history.workload].append(batch)
-        history.in_flight += len(batch.out)
+        self._open[history.workload].append(Batch(history, candidates, at_once))
 
-    def unbooked(self, workload: str) -> int:
-        return sum(batch.unbooked for batch in self._open[workload])
+    def in_flight(self, workload: str) -> int:
+        """The number of this task's candidates that are trials already and no results yet."""
+        return sum(batch.in_flight for batch in self._open[workload])
 
     def come_back(self, candidate: Candidate, measured: Measured, now: int) -> Batch:
         """The batch of the candidate; a result that needs no check is
@@ -90,7 +89,6 @@ class OpenBatches:
     def give_up(self, candidate: Candidate) -> Batch:
         batch = self._without(candidate)
         if batch.alone is None:
-            batch.history.in_flight -= 1
             batch.trials -= candidate.origin != "default"
         return batch
 
@@ -108,7 +106,6 @@ class OpenBatches:
     def _book(self, batch: Batch, measured: Measured, now: int) -> None:
         candidate = batch.candidates[measured.number]
         batch.results.append(measured)
-        batch.history.in_flight -= 1
         batch.records.append(batch.history.enter(candidate, measured, now))
         self._unlearned[candidate.workload].append(measured)
 

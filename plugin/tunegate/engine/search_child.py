@@ -54,6 +54,11 @@ class SearchChild:
         """Whether this task has been asked for, of this very process."""
         return workload in self._introduced
 
+    def asked_for(self, workload: str) -> int:
+        """The number of candidates of this task that it is asked for and has not proposed."""
+        asked = self._asked
+        return asked.count if asked is not None and asked.workload == workload else 0
+
     def fileno(self) -> int:
         return self._child.fileno()
 

@@ -56,6 +56,10 @@ class Searchers:
         """Whether its child has this task's schedules and results already."""
         return self._of[workload].knows(workload)
 
+    def asked_for(self, workload: str) -> int:
+        """The number of candidates that this task's child is asked for and has not proposed."""
+        return self._of[workload].asked_for(workload)
+
     def propose(self, request: Propose) -> None:
         self._of[request.workload].propose(request)
 

@@ -51,7 +51,6 @@ class TaskHistory:
         # A task that is too small to search has its default schedule measured, no more.
         self.exhausted = not planned.trials
         self.is_started = False
-        self.in_flight = 0
         self.default_ms: float | None = None
         self.best: TuningRecord | None = None
         self.best_origin: Origin = "default"
@@ -136,12 +135,11 @@ class TaskHistory:
         return has_ended and self._searched >= MIN_SAMPLES_BESIDE and self.best_origin == "own-zone"
 
     def state(self) -> TaskState:
-        """The task as the scheduler sees it."""
+        """The task as the scheduler sees it, but for what is out."""
         return msgspec.structs.replace(
             self._prior,
             best_ms=self.best_ms,
             history=tuple(self._history),
-            in_flight=self.in_flight,
             exhausted=self.exhausted,
         )
 

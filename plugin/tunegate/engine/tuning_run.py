@@ -184,12 +184,13 @@ class TuningRun:
             )
         )
         history.is_started = True
-        history.in_flight += choice.candidates
 
     def _searchable(self, history: TaskHistory) -> TaskState:
         """The state of a task for the choice of the next one. It has nothing new while the search
         is busy with another task of the same child."""
-        state = history.state()
+        state = msgspec.structs.replace(
+            history.state(), in_flight=self._in_flight(history.workload)
+        )
         if self._search.is_idle(history.workload):
             return state
         return msgspec.structs.replace(state, exhausted=True)
@@ -197,7 +198,6 @@ class TuningRun:
     def _take_proposal(self) -> None:
         for proposed in self._search.receive():
             history = next(x for x in self._histories if x.workload == proposed.workload)
-            history.in_flight = self._batches.unbooked(proposed.workload)
             history.exhausted = history.exhausted or proposed.exhausted
             history.note_proposal(proposed.seconds, proposed.misfits)
             if proposed.candidates:
@@ -284,4 +284,9 @@ class TuningRun:
             selector.select(_TICK_SECONDS if left is None else min(_TICK_SECONDS, max(0.0, left)))
 
     def _used_trials(self) -> int:
-        return sum(history.trials + history.in_flight for history in self._histories)
+        return sum(x.trials + self._in_flight(x.workload) for x in self._histories)
+
+    def _in_flight(self, workload: str) -> int:
+        """The number of candidates that are trials of the budget already: those that the search is
+        asked for, and those that are out."""
+        return self._search.asked_for(workload) + self._batches.in_flight(workload)

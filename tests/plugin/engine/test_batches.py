@@ -39,10 +39,10 @@ def test_a_batch_is_back_with_its_last_candidate() -> None:
     batches = OpenBatches([task.workload])
     candidates = [candidate(task, n) for n in range(3)]
     batches.start(task, candidates)
-    assert (task.in_flight, batches.unbooked(task.workload)) == (3, 3)
+    assert batches.in_flight(task.workload) == 3
     back = [batches.come_back(c, measured(c.number), 5).is_back for c in candidates]
     assert back == [False, False, True]
-    assert (task.in_flight, task.trials, batches.unbooked(task.workload)) == (0, 2, 0)
+    assert (task.trials, batches.in_flight(task.workload)) == (2, 0)
 
 
 def test_what_the_default_schedule_took_stands_apart() -> None:
@@ -61,14 +61,14 @@ def test_what_was_timed_beside_others_is_no_result_before_it_is_checked() -> Non
     batches.start(task, candidates, at_once=2)
     *_, batch = [batches.come_back(each, measured(each.number), 5) for each in candidates]
     assert (task.trials, batches.to_learn(task.workload)) == (0, ())
-    assert (task.in_flight, batches.unbooked(task.workload)) == (3, 3)
+    assert batches.in_flight(task.workload) == 3
     assert batches.check(batch, [1]) == [candidates[1]]
-    assert (task.in_flight, batches.unbooked(task.workload), batch.is_back) == (3, 3, False)
+    assert (batches.in_flight(task.workload), batch.is_back) == (3, False)
     assert batches.come_back(candidates[1], measured(1), 6).is_back
-    assert (task.in_flight, batches.unbooked(task.workload)) == (3, 3)
+    assert batches.in_flight(task.workload) == 3
     batches.settle(batch, [measured(n) for n in range(3)], 7)
     assert (task.trials, len(batch.records), batch.trials) == (2, 3, 2)
-    assert (task.in_flight, batches.unbooked(task.workload)) == (0, 0)
+    assert batches.in_flight(task.workload) == 0
     batches.close(batch)
     assert batches.take_unpublished() == []
 
@@ -101,7 +101,7 @@ def test_what_is_given_up_is_no_trial() -> None:
     batches.come_back(candidates[0], measured(0), 5)
     batches.give_up(candidates[1])
     batch = batches.give_up(candidates[2])
-    assert (batch.is_back, batch.trials, task.in_flight) == (True, 0, 0)
+    assert (batch.is_back, batch.trials, batches.in_flight(task.workload)) == (True, 0, 0)
 
 
 def test_records_of_an_unfinished_batch_are_not_forgotten() -> None:
