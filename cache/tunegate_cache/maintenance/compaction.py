@@ -17,7 +17,7 @@ from tunegate_cache.format import head as heads
 from tunegate_cache.format import pack, snapshot_index
 from tunegate_cache.format.head import Head, Unreferenced
 from tunegate_cache.format.names import Group, SegmentName, parse_content
-from tunegate_cache.format.revocation import Revocation, is_revoked
+from tunegate_cache.format.revocation import Revocation
 from tunegate_cache.format.signing import Signer, TrustedKeys
 from tunegate_cache.protocol import archive, group_state
 from tunegate_cache.protocol.group_state import CurrentHead, Listing
@@ -45,6 +45,27 @@ class Compaction(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...] = ()
 
 
+class _Found(msgspec.Struct, frozen=True, kw_only=True):
+    """What there is to do: `fresh` segments that HEAD does not cover, and `orphans`, archives that
+    it should refer to."""
+
+    listing: Listing
+    current: CurrentHead
+    fresh: tuple[SegmentName, ...]
+    orphans: tuple[str, ...]
+
+    @property
+    def old(self) -> Head | None:
+        return self.current.head
+
+
+class _Gathered(msgspec.Struct, frozen=True):
+    """Digests of new archives, and the files of the segments in them."""
+
+    archives: tuple[str, ...]
+    files: tuple[str, ...]
+
+
 class Compactor:
     """Compacts one group. `seconds` is the clock (since 1970), `at_once` how many segments are read
     side by side."""
@@ -68,59 +89,64 @@ class Compactor:
     def run(self, *, revoke: Sequence[Revocation] = (), rebuild: bool = False) -> Compaction:
         """`rebuild` makes the snapshot anew from all archives; a new revocation does, too. Raises
         StoreUnavailableError."""
+        found = self._found()
+        old, orphans = found.old, found.orphans
+        version = old.version if old else 0
+        if found.current.is_later:
+            return self._report("nothing new", 0)
+        revoked = tuple(dict.fromkeys((*(old.revoked if old else ()), *revoke)))
+        is_asked = rebuild or bool(old and revoked != old.revoked)
+        if not (found.fresh or orphans or is_asked):
+            return self._report("nothing new", version)
+        is_usable = not rebuild and old is not None and revoked == old.revoked
+        hot = self._standing(found, revoked, is_snapshot_usable=is_usable)
+        gathered = self._gather(found.fresh, hot)
+        if not (gathered.files or orphans or is_asked):
+            return self._report("nothing new", version)
+        return self._publish(found, hot, gathered)
+
+    def _found(self) -> _Found:
+        """Lists first and reads HEAD then, as every reader does."""
         listing = group_state.listing(self._store, self._group)
         current = group_state.current_head(self._store, self._group, self._keys)
         if current.problem:
             self._problems.append(current.problem)
-        if current.is_later:
-            return self._report("nothing new", 0)
-        old = current.head
-        covered = set(old.covers) if old else set()
-        fresh = [name for name in listing.segments if name.file not in covered]
-        orphans = self._orphans(listing, old)
-        revoked = tuple(dict.fromkeys((*(old.revoked if old else ()), *revoke)))
-        is_asked = rebuild or bool(old and revoked != old.revoked)
-        if not (fresh or orphans or is_asked):
-            return self._report("nothing new", old.version if old else 0)
-        hot = self._standing(old, orphans, revoked, rebuild=rebuild)
-        archives, gathered = self._gather(fresh, hot, revoked)
-        if not (gathered or orphans or is_asked):
-            return self._report("nothing new", old.version if old else 0)
-        return self._publish(current, listing, hot, revoked, orphans, archives, gathered)
+        covered = set(current.head.covers) if current.head else set()
+        return _Found(
+            listing=listing,
+            current=current,
+            fresh=tuple(name for name in listing.segments if name.file not in covered),
+            orphans=() if current.is_later else self._orphans(listing, current.head),
+        )
 
     def _standing(
-        self,
-        old: Head | None,
-        orphans: Sequence[str],
-        revoked: tuple[Revocation, ...],
-        *,
-        rebuild: bool,
+        self, found: _Found, revoked: tuple[Revocation, ...], *, is_snapshot_usable: bool
     ) -> HotRecords:
         """The best records so far: of the snapshot, or of all archives where it has
         to be made anew. A workload whose best were revoked needs its next best,
         which only the archives have."""
-        hot = HotRecords()
-        archives = old.archives if old is not None else ()
-        if old is not None and not rebuild and revoked == old.revoked:
-            if self._add_snapshot(hot, old, revoked):
+        archives = found.old.archives if found.old is not None else ()
+        hot = HotRecords(revoked)
+        if found.old is not None and is_snapshot_usable:
+            if self._add_snapshot(hot, found.old):
                 archives = ()
             else:
-                hot = HotRecords()
-        for digest in (*archives, *orphans):
-            self._add_archive(hot, digest, revoked)
+                hot = HotRecords(revoked)
+        for digest in (*archives, *found.orphans):
+            self._add_archive(hot, digest)
         return hot
 
-    def _orphans(self, listing: Listing, old: Head | None) -> list[str]:
+    def _orphans(self, listing: Listing, old: Head | None) -> tuple[str, ...]:
         """Archives that no HEAD refers to, unless all they hold is in archives that it does."""
         found = [content.digest for name in listing.archives if (content := parse_content(name))]
         unknown = [digest for digest in found if old is None or digest not in old.archives]
         if not unknown or old is None:
-            return unknown
+            return tuple(unknown)
         try:
             held = frozenset().union(*(self._files(digest) for digest in old.archives))
         except archive.CorruptArchiveError:
             held = frozenset()
-        return [digest for digest in unknown if not self._safe_files(digest) <= held]
+        return tuple(digest for digest in unknown if not self._safe_files(digest) <= held)
 
     def _files(self, digest: str) -> frozenset[str]:
         try:
@@ -136,59 +162,53 @@ class Compactor:
             self._problems.append(f"archive {digest[:16]}: {error}")
             return frozenset()
 
-    def _add_snapshot(self, hot: HotRecords, old: Head, revoked: tuple[Revocation, ...]) -> bool:
+    def _add_snapshot(self, hot: HotRecords, old: Head) -> bool:
         """Adds the last snapshot. Returns False where it cannot be read whole."""
         try:
-            for stored in snapshot_records(self._store, self._group, old.snapshot):
-                if not is_revoked(stored, revoked):
-                    hot.add([stored])
+            hot.add(snapshot_records(self._store, self._group, old.snapshot))
         except (snapshot_index.CorruptIndexError, pack.CorruptBlockError) as error:
             self._problems.append(f"snapshot {old.version}: {error}; made anew")
             return False
         return True
 
-    def _add_archive(self, hot: HotRecords, digest: str, revoked: tuple[Revocation, ...]) -> None:
+    def _add_archive(self, hot: HotRecords, digest: str) -> None:
         try:
             for name, body in archived(self._store, self._group, digest):
-                self._add_segment(hot, name, body, revoked)
+                self._add_segment(hot, name, body)
         except archive.CorruptArchiveError as error:
             self._lost.add(digest)
             self._problems.append(f"archive {digest[:16]}: {error}")
 
-    def _add_segment(
-        self, hot: HotRecords, name: SegmentName, body: bytes, revoked: tuple[Revocation, ...]
-    ) -> bool:
+    def _add_segment(self, hot: HotRecords, name: SegmentName, body: bytes) -> bool:
         contents = opened_segment(name, body, self._keys)
         if isinstance(contents, str):
             self._problems.append(f"segment {name.file}: {contents}")
             return False
-        hot.add(stored for stored in contents.stored if not is_revoked(stored, revoked))
+        hot.add(contents.stored)
         return True
 
-    def _gather(
-        self, fresh: Sequence[SegmentName], hot: HotRecords, revoked: tuple[Revocation, ...]
-    ) -> tuple[list[str], list[str]]:
-        """Digests of new archives, and the files of the segments in them."""
+    def _gather(self, fresh: Sequence[SegmentName], hot: HotRecords) -> _Gathered:
+        """Writes the segments that still stand into archives, and adds their records."""
         archives: list[str] = []
         gathered: list[str] = []
         batch: list[tuple[SegmentName, bytes]] = []
         size = 0
         for name, body in self._bodies(sorted(fresh, key=lambda segment: segment.file)):
-            if not self._add_segment(hot, name, body, revoked):
+            if not self._add_segment(hot, name, body):
                 continue
             if batch and size + len(body) > archive.MAX_ARCHIVE_BYTES:
-                archives.append(
-                    write_content(self._store, self._group, "cold", archive.pack_archive(batch))
-                )
+                archives.append(self._archive(batch))
                 batch, size = [], 0
             batch.append((name, body))
             size += len(body)
             gathered.append(name.file)
         if batch:
-            archives.append(
-                write_content(self._store, self._group, "cold", archive.pack_archive(batch))
-            )
-        return archives, gathered
+            archives.append(self._archive(batch))
+        return _Gathered(tuple(archives), tuple(gathered))
+
+    def _archive(self, batch: Sequence[tuple[SegmentName, bytes]]) -> str:
+        """Returns the digest of the archive that holds these."""
+        return write_content(self._store, self._group, "cold", archive.pack_archive(batch))
 
     def _bodies(self, fresh: Sequence[SegmentName]) -> Iterator[tuple[SegmentName, bytes]]:
         """What still stands, in order. Those that others have compacted and collected since are in
@@ -207,47 +227,38 @@ class Compactor:
         except ObjectNotFoundError:
             return None
 
-    def _publish(
-        self,
-        current: CurrentHead,
-        listing: Listing,
-        hot: HotRecords,
-        revoked: tuple[Revocation, ...],
-        orphans: Sequence[str],
-        archives: Sequence[str],
-        gathered: Sequence[str],
-    ) -> Compaction:
-        old, now = current.head, self._seconds()
+    def _publish(self, found: _Found, hot: HotRecords, gathered: _Gathered) -> Compaction:
+        old, now = found.old, self._seconds()
         version = (old.version if old else 0) + 1
         snapshot, workloads = write_snapshot(self._store, self._group, hot, version, now)
-        standing = {name.file for name in listing.segments}
+        standing = {name.file for name in found.listing.segments}
         head = Head(
             version=version,
-            parent=current.digest,
+            parent=found.current.digest,
             snapshot=snapshot,
-            archives=self._readable(old, (*orphans, *archives)),
-            covers=tuple(sorted({*gathered, *(set(old.covers if old else ()) & standing)})),
-            revoked=revoked,
+            archives=self._readable(old, (*found.orphans, *gathered.archives)),
+            covers=tuple(sorted({*gathered.files, *(set(old.covers if old else ()) & standing)})),
+            revoked=hot.revoked,
             kept=heads.kept_for_pins((*old.kept, old.snapshot), now) if old else (),
         )
-        head = msgspec.structs.replace(head, unreferenced=self._unreferenced(listing, head, old))
+        head = msgspec.structs.replace(head, unreferenced=self._unreferenced(found, head))
         body = heads.encode_head(head, self._group, self._signer)
         try:
-            self._store.move_pointer(self._group.head, body, current.tag)
+            self._store.move_pointer(self._group.head, body, found.current.tag)
         except PointerMovedError:
             return self._report("moved", version)
-        recovered = len(set(orphans) - self._lost)
-        return self._report("compacted", version, len(gathered), hot.added, workloads, recovered)
+        recovered = len(set(found.orphans) - self._lost)
+        files = len(gathered.files)
+        return self._report("compacted", version, files, hot.added, workloads, recovered)
 
     def _readable(self, old: Head | None, new: Sequence[str]) -> tuple[str, ...]:
         """The entries without those that turned out to be lost when everything was read."""
         known = dict.fromkeys((*(old.archives if old else ()), *new))
         return tuple(digest for digest in known if digest not in self._lost)
 
-    def _unreferenced(
-        self, listing: Listing, head: Head, old: Head | None
-    ) -> tuple[Unreferenced, ...]:
+    def _unreferenced(self, found: _Found, head: Head) -> tuple[Unreferenced, ...]:
         """What the next collections may delete; those that are known keep their date."""
+        old, listing = found.old, found.listing
         known = {gone.name: gone.since for gone in (old.unreferenced if old else ())}
         referenced, now = set(head.referenced(self._group)), self._seconds()
         names = (*listing.packs, *listing.indexes, *listing.archives)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tunegate_cache.format.records import TuningRecord, WorkloadShape
+from tunegate_cache.format.revocation import Revocation, is_revoked
 from tunegate_cache.format.segment import StoredRecord
 
 BEST_OF_EACH_DEVICE = 8
@@ -22,12 +23,16 @@ class HotRecords:
     come does not matter as long as a candidate's later measurement is not among those cut already.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, revoked: tuple[Revocation, ...] = ()) -> None:
+        """What is `revoked` is never added."""
+        self.revoked = revoked
         self._workloads: dict[str, dict[_Candidate, StoredRecord]] = {}
         self.added = 0
 
     def add(self, records: Iterable[StoredRecord]) -> None:
         for stored in records:
+            if is_revoked(stored, self.revoked):
+                continue
             self.added += 1
             known = self._workloads.setdefault(stored.record.key.workload, {})
             candidate = _candidate(stored.record)
