@@ -11,6 +11,9 @@ NotNegative = Annotated[float, msgspec.Meta(ge=0)]
 PositiveInt = Annotated[int, msgspec.Meta(ge=1)]
 Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 
+DEFAULT_CACHE_URL = "~/.cache/tunegate"
+"""The user's own cache directory, wherever `edges/cache/user_directories.py` finds it."""
+
 
 class _Section(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"
@@ -70,7 +73,7 @@ class CacheConfig(_Section, frozen=True, kw_only=True):
     """`url` is `s3://bucket/prefix` or a directory; reading order is `zone`, then `read-zones`.
     `trusted-keys` are the public keys that must have signed what stands in a zone."""
 
-    url: str = "~/.cache/tunegate"
+    url: str = DEFAULT_CACHE_URL
     endpoint_url: str | None = None
     region: str | None = None
     mode: Literal["off", "ro", "rw"] = "rw"

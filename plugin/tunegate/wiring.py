@@ -10,7 +10,8 @@ from tunegate.artifacts.builds import Runtime
 from tunegate.config import Config, TargetConfig
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.bench.scoring_command import ScoringCommand
-from tunegate.edges.cache.shared_cache import STATE, SharedCache
+from tunegate.edges.cache.shared_cache import SharedCache
+from tunegate.edges.cache.user_directories import cache_home, state_home
 from tunegate.edges.clock import SystemClock, today
 from tunegate.edges.git.repository import GitRepository
 from tunegate.edges.machine.cores import default_threads
@@ -151,7 +152,8 @@ def _cuda_target(config: Config) -> TargetConfig | None:
 def _index(subject: Subject, device: Device) -> SharedCache:
     return SharedCache(
         subject.config.cache,
-        state=STATE.expanduser(),
+        state=state_home(),
+        copies=cache_home(),
         root=subject.root,
         device=device.fingerprint(),
         pins=subject.pins,

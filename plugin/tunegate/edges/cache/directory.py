@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from tunegate.config import DEFAULT_CACHE_URL
+from tunegate.edges.cache.user_directories import cache_home
 from tunegate.edges.git.process import GitProcess
 from tunegate.edges.output.owned_directory import working_tree
 from tunegate.errors import ConfigError
@@ -14,7 +16,8 @@ def cache_directory(url: str, root: Path) -> Path:
     """A relative one lies under `root`. Raises ConfigError for one that the
     checkout brings: through a link it would be anywhere, and files in it would be
     records that nobody has measured."""
-    directory = Path(os.path.normpath(root / Path(url).expanduser()))
+    named = cache_home() if url == DEFAULT_CACHE_URL else Path(url).expanduser()
+    directory = Path(os.path.normpath(root / named))
     top = working_tree(root)
     if top is None or not directory.is_relative_to(top):
         return directory

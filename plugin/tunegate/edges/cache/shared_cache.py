@@ -12,6 +12,7 @@ from tunegate.config import CacheConfig
 from tunegate.edges.cache.directory import cache_directory
 from tunegate.edges.cache.signing_key import signing_key
 from tunegate.edges.cache.snapshot_pins import SnapshotPins, read_pins
+from tunegate.edges.cache.user_directories import state_home
 from tunegate.errors import ConfigError
 from tunegate.ports import TaskIndex
 from tunegate_cache.format.names import zone_problem
@@ -35,12 +36,10 @@ from tunegate_cache.stores.files import FileStore
 from tunegate_cache.stores.store import MaintainedStore, StoreUnavailableError
 from tunegate_cache.stores.store_kind import StoreAddress, StoreKind
 
-STATE = Path("~/.cache/tunegate")
-"""Local copies and what could not be delivered."""
-
 
 class SharedCache:
-    """The cache of one run. `state` is a local directory for copies and undelivered records."""
+    """The cache of one run. `state` is a local directory for undelivered records and heads that
+    were seen, `copies` one for what was read, None for the same."""
 
     def __init__(
         self,
@@ -48,6 +47,7 @@ class SharedCache:
         *,
         state: Path,
         root: Path,
+        copies: Path | None = None,
         device: DeviceFingerprint | None = None,
         pins: SnapshotPins | None = None,
     ) -> None:
@@ -66,7 +66,7 @@ class SharedCache:
             write_ahead=WriteAhead(state / "undelivered" / place),
             monotonic=time.monotonic,
             milliseconds=lambda: int(time.time() * 1000),
-            tier=FileStore(state / "tier" / place) if self._kind.is_remote else None,
+            tier=FileStore((copies or state) / "tier" / place) if self._kind.is_remote else None,
             device=device,
             trust=Trust(
                 keys=TrustedKeys(config.trusted_keys),
@@ -156,10 +156,10 @@ def _bad_address_is_config_error() -> Iterator[None]:
         raise ConfigError(f"cache.url: {error}.") from error
 
 
-def undelivered_store(config: CacheConfig, *, root: Path, state: Path = STATE) -> FileStore:
+def undelivered_store(config: CacheConfig, *, root: Path) -> FileStore:
     """What earlier runs on this machine could not deliver to this cache."""
     place = stores.store_name(_address(config, root))
-    return FileStore(state.expanduser() / "undelivered" / place)
+    return FileStore(state_home() / "undelivered" / place)
 
 
 def undelivered(config: CacheConfig, *, root: Path) -> int:
@@ -168,6 +168,11 @@ def undelivered(config: CacheConfig, *, root: Path) -> int:
         return len(undelivered_store(config, root=root).names(f"ms1/z/{config.zone}/"))
     except StoreUnavailableError:
         return 0
+
+
+def location_of(config: CacheConfig, *, root: Path) -> str:
+    """Returns the address of the cache as it is opened: a directory has an absolute path."""
+    return _address(config, root).url
 
 
 def _address(config: CacheConfig, root: Path) -> StoreAddress:

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tunegate.config import CacheConfig
-from tunegate.edges.cache.shared_cache import open_shared_store
+from tunegate.edges.cache.shared_cache import location_of, open_shared_store
 from tunegate.edges.machine.cores import default_threads, usable_cores
 from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
 from tunegate.edges.nvidia.gpus import visible_gpus
@@ -57,9 +57,8 @@ def check_cache(config: CacheConfig, *, root: Path) -> HealthCheck:
         return HealthCheck("cache", ok=True, detail="off")
     try:
         store = open_shared_store(config, root=root)
+        where = location_of(config, root=root)
         found = len(store.names(f"ms1/z/{config.zone}/"))
     except (StoreUnavailableError, ConfigError) as error:
         return HealthCheck("cache", ok=False, detail=str(error))
-    return HealthCheck(
-        "cache", ok=True, detail=f"{config.url}: {found} objects in zone {config.zone}"
-    )
+    return HealthCheck("cache", ok=True, detail=f"{where}: {found} objects in zone {config.zone}")
