@@ -44,12 +44,12 @@ from tunegate.edges.cache.shared_cache import SharedCache
 enqueue = SharedCache.enqueue
 def loudly(self, records):
     is_taken = enqueue(self, records)
-    print("handed in", sum(bool(r.template) for r in records), file=sys.stderr, flush=True)
+    print("enqueued", sum(bool(r.template) for r in records), file=sys.stderr, flush=True)
     return is_taken
 SharedCache.enqueue = loudly
 entry()
 """
-HANDED_IN = re.compile(r"^handed in (\d+)$", re.MULTILINE)
+HANDED_IN = re.compile(r"^enqueued (\d+)$", re.MULTILINE)
 
 
 def main() -> None:

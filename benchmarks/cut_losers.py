@@ -4,7 +4,7 @@
         [--rounds 4]
 
 The two runs of a round take turns in being the first. Sums over the model (calls x time): of the
-fastest looks, which are lucky, and of the winners as they were measured again, with care. In the
+fastest looks, which are lucky, and of the winners as they were measured again. In the
 runs without it, what would have been cut short is known from each candidate's first time, and what
 that would have lost from the median of its three.
 """

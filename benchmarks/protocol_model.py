@@ -28,8 +28,8 @@ VARIANTS = {
     "as it is, conditions of the store do not work": Variant(atomic_swap=False),
     "HEAD is read before segments are listed": Variant(reads="head, list"),
     "a compaction deletes what it gathered": Variant(collects="inputs"),
-    "no adoption": Variant(adopts=False),
-    "no adoption, conditions do not work": Variant(atomic_swap=False, adopts=False),
+    "no recovery": Variant(recovers=False),
+    "no recovery, conditions do not work": Variant(atomic_swap=False, recovers=False),
 }
 
 

@@ -7,7 +7,7 @@ Every variant tunes the model from nothing for the same time. Compared is when t
 estimate (weight x best so far, over all tasks; a task without a measurement counts with the
 default schedule's time of that task) first comes within 2 % of what the run without any of the
 mechanisms has at its end, in the same round. Looks are lucky, so what a run ends with is the same
-sum over its winners as they were measured again, with care. Prints the table of
+sum over its winners as they were measured again. Prints the table of
 docs/benchmarks.md: medians of the rounds, audits added up.
 """
 
@@ -197,7 +197,7 @@ def curve(
 
 def end_ms(tasks: Sequence[TuningTask], run: Run, known: Mapping[WorkloadKey, float]) -> float:
     """The end-to-end time by the records that the cache would build with: it believes a look less
-    than what was measured with care."""
+    than a confirmed measurement."""
     best = {task.key: (math.inf, known.get(task.key, 0.0)) for task in tasks}
     for _, record in run.found:
         if record.status == "ok":

@@ -41,7 +41,7 @@ class CacheAdmin(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def open_place(settings: Settings) -> CacheAdmin:
+def open_cache_admin(settings: Settings) -> CacheAdmin:
     """Works without a configuration too: then it is the default cache. Raises ConfigError."""
     config, root = _config(settings)
     try:

@@ -119,7 +119,7 @@ class TaskIndex(Protocol):
         ...
 
     def flush(self, seconds: float) -> int:
-        """How many of the records that were handed in are not stored after so long."""
+        """How many of the queued records are not stored after so long."""
         ...
 
     def use(self) -> CacheUse: ...
@@ -218,7 +218,7 @@ class Tuner(Protocol):
 
 
 class ProbeThresholds(msgspec.Struct, frozen=True, kw_only=True):
-    """Effects, ln(head / base) by medians and by means of blocks, from which a short look is not
+    """Effects, ln(head / base) by medians and by means of blocks, from which a probe is not
     enough: the same process is looked at for longer."""
 
     by_median: float
@@ -238,7 +238,7 @@ class Bench(Protocol):
 
     def launch(self, pairs: int) -> Launch: ...
     def probes(self, count: int, thresholds: ProbeThresholds) -> Generator[Launch]:
-        """Short looks at fresh processes of the head, one after the other, beside a base that is
+        """Probes of fresh processes of the head, one after the other, beside a base that is
         running. Raises MeasurementError."""
         ...
 

@@ -45,7 +45,7 @@ def every(nth: int, slow: float) -> Scenario:
     return Scenario(name="inside", mean_percent=100 * (slow - 1) / nth, inside=change)
 
 
-def test_without_a_change_it_passes_and_costs_a_dozen_short_looks(noise: Noise) -> None:
+def test_without_a_change_it_passes_and_costs_a_dozen_probes(noise: Noise) -> None:
     same = Scenario(name="no change", mean_percent=0.0)
     found = gates(noise, same, NEW, GATES, seed=7)
     assert [gate.outcome for gate in found].count("pass") >= 0.98 * GATES

@@ -20,7 +20,7 @@ class Variant(NamedTuple):
     """Which rules hold. The defaults are the product's."""
 
     atomic_swap: bool = True
-    adopts: bool = True
+    recovers: bool = True
     reads: Literal["list, head", "head, list"] = "list, head"
     collects: Literal["archived", "inputs"] = "archived"
     """`inputs` deletes what a compaction has gathered before HEAD has moved."""
@@ -112,7 +112,7 @@ def _first(bounds: Bounds) -> World:
 
 def _broken_promise(before: World, after: World, variant: Variant) -> str:
     held = after.segments | after.head.contents
-    if variant.adopts:
+    if variant.recovers:
         held = held.union(*after.archives)
     if not after.acknowledged <= held:
         return "an acknowledged record is lost"
@@ -213,7 +213,7 @@ def _compact(world: World, process: Process, variant: Variant) -> Steps:
 
 def _new_head(process: Process, variant: Variant) -> Head:
     archives = process.head.archives | ({process.gathered} if process.gathered else frozenset())
-    if variant.adopts:
+    if variant.recovers:
         archives |= process.standing
     covers = process.gathered | (process.head.covers & process.listed)
     return Head(process.head.version + 1, archives, covers)

@@ -46,8 +46,8 @@ BROKEN = {
         "a reader misses",
     ),
     "a compaction deletes what it gathered": (Variant(collects="inputs"), SMALL, "a reader misses"),
-    "orphans are not adopted": (
-        Variant(atomic_swap=False, adopts=False),
+    "orphans are not recovered": (
+        Variant(atomic_swap=False, recovers=False),
         NOBODY_READS,
         "is lost",
     ),

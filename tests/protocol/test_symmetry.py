@@ -14,7 +14,7 @@ def test_worlds_that_differ_in_who_is_who_are_looked_at_once() -> None:
 
 
 def test_what_is_broken_is_still_found() -> None:
-    broken = Variant(atomic_swap=False, adopts=False)
+    broken = Variant(atomic_swap=False, recovers=False)
     found = explore(broken, FEW, representative=representative)
     assert found.violation == explore(broken, FEW).violation != ""
     assert len(found.trace) == len(explore(broken, FEW).trace)

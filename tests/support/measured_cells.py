@@ -52,7 +52,7 @@ def make_launches(effects: Sequence[float]) -> tuple[Launch, ...]:
 
 
 def make_probes(effects: Sequence[float], count: int) -> tuple[Launch, ...]:
-    """Short looks at the head that see what the launches saw."""
+    """Probes of the head that see what the launches saw."""
     return make_launches((statistics.fmean(effects),) * count)
 
 

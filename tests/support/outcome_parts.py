@@ -55,7 +55,7 @@ def _costs(row: TaskRow) -> tuple[CandidateCost, ...]:
         )
         for number in range(row.trials)
     )
-    careful = (
+    confirmed = (
         msgspec.structs.replace(cost, stage="confirm", improved=False) for cost in quick[-1:]
     )
-    return (*quick, *careful)
+    return (*quick, *confirmed)

@@ -14,12 +14,12 @@ Decision = tuple[int, tuple[int, ...]]
 """(index of a sampling instruction in the template, the integers it decided)."""
 
 CONFIRMED_REPEATS = 5
-"""Times from which on a candidate counts as measured with care. A search looks at each candidate
+"""Times from which on a candidate counts as confirmed. A search measures each candidate
 with fewer, and measures what may win again."""
 CONFIRMED_MS = 1000.0
 """What takes this long is its own average: once is enough."""
 WINNERS_CURSE = 1.1
-"""How much faster than it is the best of many brief looks may have seemed."""
+"""How much faster than it is the best of many quick measurements may have seemed."""
 
 MissReason = Literal["absent", "corrupt", "rejected", "store-unavailable", "off"]
 RecordStatus = Literal["ok", "timeout", "compile", "runtime", "wrong", "constraint"]
@@ -98,14 +98,14 @@ class TuningRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_confirmed(self) -> bool:
-        """Measured with care, and not only looked at."""
+        """Confirmed by a second, longer measurement, not only measured quickly."""
         times = self.run_nanoseconds
         return len(times) >= CONFIRMED_REPEATS or (len(times) > 0 and self.median_ms > CONFIRMED_MS)
 
     @property
     def shrunk_ms(self) -> float:
         """What candidates are ranked by. The fastest of many looks is the luckiest of them: it
-        comes before what was measured with care only if it is faster by more than luck."""
+        comes before a confirmed measurement only if it is faster by more than luck."""
         return self.median_ms if self.is_confirmed else WINNERS_CURSE * self.median_ms
 
 

@@ -42,9 +42,11 @@ class RecordIndex:
     def discard_faster(self, key: WorkloadKey, nanoseconds: int) -> int:
         """Drops the records of a workload that claim less time, and says how many they were."""
         known = self._records.get(key, set())
-        lies = {r for r in known if min(r.run_nanoseconds, default=nanoseconds) < nanoseconds}
-        known -= lies
-        return len(lies)
+        implausible = {
+            r for r in known if min(r.run_nanoseconds, default=nanoseconds) < nanoseconds
+        }
+        known -= implausible
+        return len(implausible)
 
     def exact(self, key: WorkloadKey) -> ExactHit | None:
         found = self._best(key, _EXACT_RECORDS)

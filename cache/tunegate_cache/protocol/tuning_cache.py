@@ -159,7 +159,7 @@ class TuningCache:
         return True
 
     def flush(self, seconds: float) -> int:
-        """How many of the records that were handed in are not stored after so long: they wait on
+        """How many of the queued records are not stored after so long: they wait on
         this machine for the next run."""
         started = self._monotonic()
         is_all = self._deliveries.came_through(started + seconds, self._monotonic)

@@ -72,7 +72,7 @@ class CellMeasurement(msgspec.Struct, frozen=True, kw_only=True):
     what each operator takes in one inference, measured inside the model. `controls` are effects of
     the base against itself. It is `disturbed` where too many launches were, or two controls.
     `alone` are the latencies of a head without a base, where an objective asks for them. `probes`
-    are short looks at more starts of the head, which only count for slow launches; `starts` says at
+    are probes of more starts of the head, which only count for slow launches; `starts` says at
     how many starts that question was answered, twice at most."""
 
     cell: Cell

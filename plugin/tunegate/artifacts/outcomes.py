@@ -24,13 +24,12 @@ Stopped = Literal[
 
 
 class CandidateCost(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of the ledger: one candidate at one stage, and what it took.
+    """One candidate at one stage, and what it cost.
 
-    `stage` is `quick` for the first measurement and `confirm` for the careful second one; `pick`
-    says why the candidate was tried, `audit` meaning that the filter had rejected it. The seconds
-    are a worker's; `milliseconds` is the time that was measured, None where the candidate failed.
-    `improved` is whether the task's best time fell.
-    """
+    `stage` is `quick` for the first measurement and `confirm` for the second one, of the finalists;
+    `pick` says why the candidate was tried, `audit` meaning that the filter had rejected it. The
+    seconds are a worker's; `milliseconds` is the time that was measured, None where the candidate
+    failed. `improved` is whether the task's best time fell."""
 
     stage: Literal["quick", "confirm"]
     origin: ScheduleSource

@@ -6,7 +6,7 @@ import msgspec
 
 from tunegate import artifact_io
 from tunegate.artifacts.history import HistoryEntry
-from tunegate.cache_admin import answering, open_place
+from tunegate.cache_admin import answering, open_cache_admin
 from tunegate.cli.commands.history import HistoryOptions
 from tunegate.commands.standard_output import write_json, write_line
 from tunegate.edges.cache.history_log import read_history
@@ -24,7 +24,7 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
 def run(options: HistoryOptions) -> int:
     """Writes history.html of the latest `runs` runs of the configured zone."""
     settings = options.settings
-    place = open_place(settings)
+    place = open_cache_admin(settings)
     with answering(place.config):
         entries = read_history(place.store, place.config.zone, options.runs)
     if settings.as_json:

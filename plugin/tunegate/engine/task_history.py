@@ -14,7 +14,7 @@ from tunegate.engine.prior_results import KEPT_IN_OUTCOME, PriorResults, schedul
 from tunegate.engine.protocol import DEFAULT, Candidate, Measured, Schedule
 from tunegate.tuning.claims import MIN_SAMPLES_BESIDE
 from tunegate.tuning.expected_time import starting_state
-from tunegate.tuning.finalists import MAX_FINALISTS, finalist_count, rivals
+from tunegate.tuning.finalists import MAX_FINALISTS, finalist_count, tie_count
 from tunegate.tuning.improvement import MeasuredBatch
 from tunegate.tuning.next_task import TaskState
 from tunegate_cache.format.records import (
@@ -143,7 +143,7 @@ class TaskHistory:
             exhausted=self.exhausted,
         )
 
-    def contenders(self) -> list[Candidate]:
+    def finalists(self) -> list[Candidate]:
         """The best candidates so far, to be measured again before one is believed; and the default
         schedule where it is not far behind: nothing may replace it by luck."""
         times = self._ranked()
@@ -156,10 +156,10 @@ class TaskHistory:
             schedules.append(incumbent)
         return [self._candidates[s] for s in schedules if s in self._candidates]
 
-    def rivals(self) -> list[Candidate]:
+    def ties(self) -> list[Candidate]:
         """Those of them that have been measured again, and that this has not told apart."""
         times = {s: ms for s, ms in self._ranked().items() if s in self._confirmed}
-        schedules = list(times)[: rivals(list(times.values()))]
+        schedules = list(times)[: tie_count(list(times.values()))]
         return [self._candidates[s] for s in schedules if s in self._candidates]
 
     def _ranked(self) -> dict[Schedule, float]:
@@ -176,7 +176,8 @@ class TaskHistory:
         return "finished" if self.exhausted else run
 
     def confirm(self, candidate: Candidate, measured: Measured, now: int) -> TuningRecord:
-        """Book a careful measurement; it replaces the look, and is put to earlier ones like it."""
+        """Book a confirmed measurement; it replaces the quick one, and joins earlier
+        confirmations."""
         schedule = candidate.schedule
         self._costs.append(cost_of("confirm", candidate, measured, improved=False))
         if schedule in self._confirmed and schedule in self._ok:

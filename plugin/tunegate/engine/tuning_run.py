@@ -254,7 +254,7 @@ class TuningRun:
             self._pool = confirming
         by_share = sorted(self._histories, key=lambda x: -x.state().model_ms)
         records: dict[tuple[str, int], TuningRecord] = {}
-        for again in (TaskHistory.contenders, TaskHistory.rivals):
+        for again in (TaskHistory.finalists, TaskHistory.ties):
             requests = self._measuring.confirm_in_turn([(x, again(x)) for x in by_share])
             for history, candidate, measured in self._measured_in_turn(requests):
                 now = int(self._spending.clock.time())

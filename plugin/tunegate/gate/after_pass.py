@@ -11,7 +11,7 @@ from tunegate.gate.slow_modes import SECOND_ERROR, second_look, starts_needed
 
 
 class Next(msgspec.Struct, frozen=True, kw_only=True):
-    """`probes` more short looks at fresh starts, or one more launch, or neither: then it is over.
+    """`probes` more fresh starts, or one more launch, or neither: then it is over.
     `starts` are those at which slow modes are asked about, as far as is planned."""
 
     probes: int = 0
@@ -57,7 +57,7 @@ def _second(found: Assessment, rule: StoppingRule, most: int) -> int | None:
 
 
 def _bounded_by(rule: StoppingRule) -> int:
-    """The look whose bounds answer by themselves; 0 where it cannot be paid for."""
+    """The analysis whose bounds answer by themselves; 0 where it cannot be paid for."""
     wanted = starts_needed(rule.rare, SECOND_ERROR)
     return next((size for size in rule.analyses if size >= wanted), 0)
 

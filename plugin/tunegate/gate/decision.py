@@ -2,8 +2,8 @@
 
 The launch, a pair of fresh processes, is the unit of replication (Kalibera & Jones, ISMM 2013):
 what differs between launches, such as the layout of memory, is not averaged out inside one.
-One-sided Student-t bounds, the error split evenly over the planned looks: P(fail | true <=
-margin) <= 1 % and P(pass | true >= margin) <= 5 %, however many looks are used. The error of a
+One-sided Student-t bounds, the error split evenly over the planned analyses: P(fail | true <=
+margin) <= 1 % and P(pass | true >= margin) <= 5 %, however many analyses are used. The error of a
 fail is split once more, over what may fail: the median, and what gate.inside looks at. A pass
 needs all of them, and splits nothing.
 """

@@ -21,7 +21,7 @@ from tunegate.gate.distributions import t_probability
 
 def p_value(effects: Sequence[float], *, margin: float, analyses: int) -> float:
     """The p-value of one cell: at most this often launches look so slow where the true change is
-    `margin` or less, whichever of the looks was the last. Two launches or more."""
+    `margin` or less, whichever analysis was the last. Two launches or more."""
     alone = share_alone(len(effects))
     chance = _tail_probability(effects, margin) / alone
     if alone < 1.0:

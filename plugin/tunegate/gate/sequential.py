@@ -55,8 +55,8 @@ class StoppingRule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def stop_after(effects: Sequence[float], rule: StoppingRule) -> Stop | None:
-    """Why to stop after these launches, or None to go on. Between looks it always goes on;
-    launches after the last look do not count. After the budget only for an answer that the
+    """Why to stop after these launches, or None to go on. Between analyses it always goes on;
+    launches after the last analysis do not count. After the budget only for an answer that the
     extension is likely to give."""
     is_last = len(effects) >= rule.analyses[-1]
     if not is_last and len(effects) not in rule.analyses:
@@ -82,7 +82,7 @@ def guarded_stop(
 ) -> Stop | None:
     """The same for launches of which some may have been disturbed, with the effects of the base
     against itself; `noises` are standard errors of `effects`. How many count may fall when another
-    one comes, as it moves what is usual: so a look may be passed by."""
+    one comes, as it moves what is usual: so an analysis may be skipped."""
     kept = undisturbed(noises, rule.margin)
     counted = [effect for effect, keep in zip(effects, kept, strict=True) if keep]
     has_tripped = outlying_controls(controls, counted, rule.margin) > MAX_OUTLYING_CONTROLS
@@ -94,8 +94,8 @@ def guarded_stop(
 
 
 def _stands(counted: Sequence[float], rule: StoppingRule, slack: float) -> bool:
-    """Whether what would be said at the last look is the same with so much against it. A model that
-    takes twenty times as long has failed, however busy the machine is."""
+    """Whether what would be said at the last analysis is the same with so much against it. A model
+    that takes twenty times as long has failed, however busy the machine is."""
     effects = counted[: last_analysis(len(counted), rule.analyses)]
     if len(effects) < 2:  # noqa: PLR2004 -- a spread needs two
         return False
@@ -104,8 +104,8 @@ def _stands(counted: Sequence[float], rule: StoppingRule, slack: float) -> bool:
 
 
 def likely_end(effects: Sequence[float], rule: StoppingRule) -> int:
-    """The look that is likely to decide: the first one before anything is known, and the last of
-    the budget where it is not in sight."""
+    """The analysis that is likely to decide: the first one before anything is known, and the last
+    of the budget where it is not in sight."""
     likely: int | None = rule.analyses[0]
     if len(effects) > 1:
         found = bounds(effects, analyses=len(rule.analyses), cells=rule.cells)
@@ -117,7 +117,7 @@ def likely_end(effects: Sequence[float], rule: StoppingRule) -> int:
 
 
 def last_analysis(launches: int, analyses: tuple[int, ...]) -> int:
-    """How many of the launches count: those up to the last planned look that was reached."""
+    """How many of the launches count: those up to the last planned analysis that was reached."""
     reached = [size for size in analyses if size <= launches]
     return reached[-1] if reached else launches
 

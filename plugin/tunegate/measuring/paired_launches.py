@@ -33,7 +33,7 @@ without them nothing may pass."""
 
 class LaunchProgress(msgspec.Struct, frozen=True, kw_only=True):
     """How far a cell is: launches that count, of at most so many; the seconds until an answer is
-    likely; the interval in percent. Once that passes, `probes` of at most so many short looks."""
+    likely; the interval in percent. Once that passes, `probes` of at most so many."""
 
     launches: int
     most: int
@@ -46,7 +46,7 @@ class LaunchProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PairedLaunches(msgspec.Struct, frozen=True, kw_only=True):
-    """All launches in order, also those that do not count. `probes` are short looks at more starts
+    """All launches in order, also those that do not count. `probes` are of more starts
     of the head, `starts` the numbers of them at which slow modes were asked about."""
 
     launches: tuple[Launch, ...]
@@ -177,7 +177,7 @@ class _Series:
 
 def _too_slow(made: int, wanted: int) -> str:
     return (
-        f"{made} of {wanted} short looks at fresh starts took longer than gate.seconds allow: a "
+        f"{made} of {wanted} probes of fresh starts took longer than gate.seconds allow: a "
         "slow launch could not be excluded. Raise gate.seconds or gate.rare-launches"
     )
 

@@ -1,4 +1,4 @@
-"""The costs of tuning: the ledgers of all tasks as a few rows."""
+"""The costs of all candidates, as a few rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ROWS = (
     "candidates that made a task faster",
     "candidates that did not",
     "candidates that failed",
-    "winners, measured again with care",
+    "finalists, measured again",
     "finding candidates",
 )
 

@@ -99,4 +99,4 @@ def _nothing_checked(report: Report) -> str:
     if report.changes.models:
         return "the changed models need no check"
     unchanged = len(report.changes.unchanged)
-    return f"no configured model changed ({plural(unchanged, 'model')} looked at)"
+    return f"no configured model changed ({plural(unchanged, 'model')} checked)"

@@ -199,10 +199,10 @@ def _saved(saved: Cost | None) -> str:
 
 def _warnings(report: Report) -> str:
     uncovered = uncovered_line(report.changes.uncovered, code)
-    return "\n\n".join(filter(None, (_told(report), uncovered)))
+    return "\n\n".join(filter(None, (_warning_lines(report), uncovered)))
 
 
-def _told(report: Report) -> str:
+def _warning_lines(report: Report) -> str:
     return "\n".join(f"> ⚠️ {prose(warning)}\n>" for warning in report.warnings).removesuffix("\n>")
 
 

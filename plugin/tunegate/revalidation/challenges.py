@@ -20,7 +20,7 @@ from tunegate_cache.format.records import ExactHit, Lookup, TransferHit, TuningR
 
 BEST_OF_EACH = 2
 MEASUREMENT_NOISE = 0.03
-"""A record must beat the default schedule by more than two careful measurements differ."""
+"""A record must beat the default schedule by more than two confirmed measurements differ."""
 IMPLAUSIBLE_RATIO = 1.3
 """Measured on the same kind of device, a record that takes this many times its claim was wrong."""
 
@@ -41,7 +41,7 @@ class Revalidated(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Challenge(msgspec.Struct, frozen=True, kw_only=True):
-    """A task with what stands for election, and what it must beat."""
+    """A task with records to revalidate, and the record that they must beat."""
 
     task: TuningTask
     challengers: tuple[TuningRecord, ...]

@@ -1,4 +1,4 @@
-"""Measure what stands for election, on every target, within the budget."""
+"""Revalidates records of others on every target, within the budget."""
 
 from __future__ import annotations
 

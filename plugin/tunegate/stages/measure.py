@@ -137,7 +137,7 @@ def _progress_text(built: CellBuilds, progress: LaunchProgress) -> str:
     if progress.most_probes:
         return (
             f"{built.cell.model}: {progress.probes} of "
-            f"{progress.most_probes} short looks at fresh starts"
+            f"{progress.most_probes} probes of fresh starts"
         )
     interval = (
         f", {progress.low:+.1f} to {progress.high:+.1f} %" if math.isfinite(progress.low) else ""

@@ -1,9 +1,9 @@
 """How many of a task's candidates are measured again before one of them is believed.
 
-DOPpler (IEEE TPDS 2023) ranks the best hundredth again, alone, whatever the first look
-said. Here it is those that the error of a look may have put behind, as many as the trials
-of the task are worth; and once more those that this has not told apart, so that a slow
-moment of the machine is nobody's.
+DOPpler (IEEE TPDS 2023) ranks the best hundredth again, alone, whatever the first measurement said.
+Here it is those that the error of a quick measurement may have put behind, as many as the trials of
+the task are worth; and once more those that this has not told apart, so that a slow moment of the
+machine is nobody's.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def finalist_count(times_ms: Sequence[float], trials: int) -> int:
     return min(len(times_ms), max(MIN_FINALISTS, min(MAX_FINALISTS, _close(times_ms), worth)))
 
 
-def rivals(times_ms: Sequence[float]) -> int:
-    """How many of the contenders are still to be told apart, of their times, the best first."""
+def tie_count(times_ms: Sequence[float]) -> int:
+    """How many of the finalists are still tied, of their times, the best first."""
     close = _close(times_ms)
     return close if close > 1 else 0
 

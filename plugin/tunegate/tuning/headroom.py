@@ -1,4 +1,4 @@
-"""What more budget can be expected to give back of an operator's time."""
+"""What more budget can be expected to save of an operator's time."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _WORST_FIRST = ("cancelled", "failed", "lost", "usd", "seconds", "trials", "targ
 
 
 def tally(plan: TuningPlan | None, outcomes: Sequence[TuningOutcome]) -> TuningSummary:
-    """Sum up; an outcome that was handed in twice counts once. Without a plan nothing was done."""
+    """Sum up; an outcome that came twice counts once. Without a plan nothing was done."""
     if plan is None:
         return TuningSummary(
             tasks=0,

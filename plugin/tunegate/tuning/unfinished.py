@@ -1,7 +1,7 @@
 """A task that an earlier run began and did not bring to its end:
 killed, cancelled, or out of budget.
 
-What it measured is in the cache, but nothing was measured with care, so that nothing is an answer
+What it measured is in the cache, but nothing is confirmed, so that nothing is an answer
 yet. A search goes on from there.
 """
 

@@ -95,7 +95,7 @@ def _why_slow(
             back_ms = headroom.of_unfinished(now_ms, tuned)
             return (
                 f"had only {tuned.trials} trials when the budget ended: {more}; as many again are "
-                f"expected to give back {back_ms:.3g} ms"
+                f"expected to save {back_ms:.3g} ms"
             )
         case "search":
             return "was tuned to the end: more budget would not help, the operator itself is slower"
@@ -107,7 +107,7 @@ def _why_slow(
 
 def _as_the_others(now_ms: float, outcomes: Sequence[TuningOutcome]) -> str:
     back_ms = headroom.of_untuned(now_ms, (t for outcome in outcomes for t in outcome.tasks))
-    return f"; tuned like the others it would give back {back_ms:.3g} ms" if back_ms else ""
+    return f"; tuned like the others it would save {back_ms:.3g} ms" if back_ms else ""
 
 
 def _for_undecided(

@@ -1,4 +1,4 @@
-"""What is said of one cell, a judgement for each thing that is looked at; the worst counts."""
+"""What is said of one cell, one check result for each thing that is compared; the worst counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fail on a shared runner, looked at again on another machine: only
+"""A fail on a shared runner, measured again on another machine: only
 what both saw is a regression."""
 
 from __future__ import annotations

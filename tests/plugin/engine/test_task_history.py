@@ -52,7 +52,7 @@ def test_a_default_schedule_that_is_near_is_measured_again_with_the_best() -> No
     for number in (1, 2, 3, 4, 5):
         task.enter(candidate(task, number), timed(number, 1000 + number), 5)
     task.note_batch(5, 1.0)
-    again = task.contenders()
+    again = task.finalists()
     assert [each.number for each in again] == [1, 2, 0]
     for each, nanoseconds in zip(again, (1300, 1250, 1200), strict=True):
         task.confirm(each, timed(each.number, nanoseconds), 6)
@@ -64,10 +64,10 @@ def test_a_default_schedule_that_is_far_behind_is_not() -> None:
     task = history()
     task.enter(candidate(task, 0), timed(0, 9000), 5)
     task.enter(candidate(task, 1), timed(1, 1000), 5)
-    assert [each.number for each in task.contenders()] == [1, 0]
+    assert [each.number for each in task.finalists()] == [1, 0]
     for number in (2, 3):
         task.enter(candidate(task, number), timed(number, 1000 + number), 5)
-    assert [each.number for each in task.contenders()] == [1, 2]
+    assert [each.number for each in task.finalists()] == [1, 2]
 
 
 def test_of_many_alike_those_that_may_have_been_ahead_are_measured_again() -> None:
@@ -75,11 +75,11 @@ def test_of_many_alike_those_that_may_have_been_ahead_are_measured_again() -> No
     for number in range(1, 129):
         task.enter(candidate(task, number), timed(number, 1000 + 20 * number), 5)
     task.note_batch(128, 1.0)
-    assert [each.number for each in task.contenders()] == [1, 2, 3, 4]
-    assert task.rivals() == []
-    for each, nanoseconds in zip(task.contenders(), (1400, 1200, 1190, 1210), strict=True):
+    assert [each.number for each in task.finalists()] == [1, 2, 3, 4]
+    assert task.ties() == []
+    for each, nanoseconds in zip(task.finalists(), (1400, 1200, 1190, 1210), strict=True):
         task.confirm(each, timed(each.number, nanoseconds), 6)
-    assert [each.number for each in task.rivals()] == [3, 2, 4]
+    assert [each.number for each in task.ties()] == [3, 2, 4]
 
 
 def history_of_two() -> TaskHistory:
@@ -92,7 +92,7 @@ def history_of_two() -> TaskHistory:
 
 def test_what_is_measured_in_two_passes_has_the_times_of_both() -> None:
     task = history_of_two()
-    one, _ = task.contenders()
+    one, _ = task.finalists()
     task.confirm(one, timed(one.number, 3000), 6)
     record = task.confirm(one, timed(one.number, 1000), 7)
     assert record.run_nanoseconds == (3000, 1000)
@@ -102,7 +102,7 @@ def test_what_is_measured_in_two_passes_has_the_times_of_both() -> None:
 
 def test_one_that_fails_when_it_is_measured_again_is_no_winner() -> None:
     task = history_of_two()
-    one, two = task.contenders()
+    one, two = task.finalists()
     task.confirm(two, timed(two.number, 210), 6)
     task.confirm(one, timed(one.number, 110), 6)
     task.confirm(one, Measured(number=one.number, status="wrong"), 7)
@@ -170,7 +170,7 @@ def test_what_is_trusted_is_measured_again_however_slow_it_looked() -> None:
     for number in (3, 4):
         fast = one(task, number, Schedule("t", ((1, (number,)),)), "own-zone")
         task.enter(fast, timed_ms(number, 0.5), 5)
-    assert schedule_of(TRUSTED) in [each.schedule for each in task.contenders()]
+    assert schedule_of(TRUSTED) in [each.schedule for each in task.finalists()]
 
 
 def test_a_claim_that_did_not_run_beside_what_is_trusted_does_not_count() -> None:

@@ -32,16 +32,16 @@ def following(
     return after_pass(found, starts, len(launches), rule)
 
 
-def test_what_is_missing_is_looked_for_in_short_looks() -> None:
+def test_what_is_missing_is_looked_for_in_probes() -> None:
     assert following(quiet(4)) == Next(probes=12, starts=(16,))
     assert following(quiet(9)) == Next(probes=7, starts=(16,))
 
 
-def test_many_launches_need_no_short_looks() -> None:
+def test_many_launches_need_no_probes() -> None:
     assert following(quiet(19)) == Next(starts=(19,))
 
 
-def test_clean_short_looks_end_it() -> None:
+def test_clean_probes_end_it() -> None:
     assert following(quiet(4), quiet(12), (16,)) == Next(starts=(16,))
 
 

@@ -27,7 +27,7 @@ RARE = 0.2
 
 
 def seen(quiet: int, *slow: float, spread: float = 0.003) -> Seen:
-    """A number of starts without a change, and slow ones that only short looks saw."""
+    """A number of starts without a change, and slow ones that only probes saw."""
     rng = random.Random(3)
     usual = tuple(rng.gauss(0.0, spread) for _ in range(quiet))
     return Seen(effects=(*usual, *slow), paired=usual[:4], worst=WORST, probed=(*usual[4:], *slow))
@@ -59,7 +59,7 @@ def test_who_goes_on_after_the_second_answer_does_not_ask_again() -> None:
     assert not is_clean(RARE, found)
 
 
-def test_a_slow_start_in_the_short_looks_is_not_covered_by_the_bounds_over_launches() -> None:
+def test_a_slow_start_in_the_probes_is_not_covered_by_the_bounds_over_launches() -> None:
     found = msgspec.structs.replace(seen(30, 0.25, 0.25, 0.25), bounded=19)
     assert not is_clean(RARE, found)
     assert is_clean(RARE, msgspec.structs.replace(found, probed=()))

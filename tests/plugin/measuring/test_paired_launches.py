@@ -146,7 +146,7 @@ def test_the_budget_may_be_spent_once_more_and_not_a_third_time() -> None:
 SAME = [0.0, 0.001, -0.001, 0.0005, 0.0, 0.001, -0.001, 0.0] * 8
 
 
-def test_after_a_pass_short_looks_make_up_the_starts() -> None:
+def test_after_a_pass_probes_make_up_the_starts() -> None:
     found, said = measured(ScriptedBench(SAME))
     assert (found.stopped, len(found.launches), len(found.probes)) == ("decided", 4, 12)
     assert found.starts == (16,)
@@ -179,7 +179,7 @@ def test_a_mode_of_the_head_is_no_pass() -> None:
     assert without.decision == "pass"
 
 
-def test_short_looks_that_take_too_long_are_no_pass() -> None:
+def test_probes_that_take_too_long_are_no_pass() -> None:
     class Slow(ScriptedBench):
         def probes(self, count: int, far: ProbeThresholds) -> Generator[Launch]:
             for probe in super().probes(count, far):

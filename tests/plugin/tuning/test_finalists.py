@@ -10,7 +10,7 @@ from tunegate.tuning.finalists import (
     MIN_FINALISTS,
     TIE_RATIO,
     finalist_count,
-    rivals,
+    tie_count,
 )
 
 times = st.lists(st.floats(0.01, 100.0), max_size=40).map(sorted)
@@ -52,7 +52,7 @@ def test_a_clear_winner_is_measured_again_beside_the_second() -> None:
 
 
 def test_only_what_is_not_told_apart_is_measured_once_more() -> None:
-    assert rivals([1.0, 1.05, 1.09, 1.2]) == 3
-    assert rivals([1.0, 1.2]) == 0
-    assert rivals([1.0]) == 0
-    assert rivals([]) == 0
+    assert tie_count([1.0, 1.05, 1.09, 1.2]) == 3
+    assert tie_count([1.0, 1.2]) == 0
+    assert tie_count([1.0]) == 0
+    assert tie_count([]) == 0

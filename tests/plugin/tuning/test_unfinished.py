@@ -1,5 +1,5 @@
-"""What an earlier run has measured with care is an answer; what it has
-only looked at is a start."""
+"""What an earlier run has confirmed is an answer; what it has only
+measured quickly is a start."""
 
 from __future__ import annotations
 

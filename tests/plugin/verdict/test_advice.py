@@ -46,7 +46,7 @@ def test_an_untuned_operator_may_hope_for_what_the_others_gained() -> None:
     finding = parts.finding("fail", "", differences=(slower("default"),))
     said = next_steps(parts.verdict("fail", 1, finding), [outcome((row,))], None, [], None)
     assert said[0].endswith(
-        "never tuned: raise budget.minutes; tuned like the others it would give back 1.5 ms."
+        "never tuned: raise budget.minutes; tuned like the others it would save 1.5 ms."
     )
 
 
@@ -69,7 +69,7 @@ def test_a_search_that_the_budget_cut_asks_for_more() -> None:
     tuned = outcome((row,), stopped="seconds")
     said = next_steps(parts.verdict("fail", 1, finding), [tuned], None, [], None)
     assert "had only 12 trials when the budget ended: raise budget.minutes" in said[0]
-    assert said[0].endswith("as many again are expected to give back 0.0453 ms.")
+    assert said[0].endswith("as many again are expected to save 0.0453 ms.")
 
 
 @given(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tunegate.cache_admin import answering, open_place
+from tunegate.cache_admin import answering, open_cache_admin
 from tunegate.cli.commands.cache.compact import CompactOptions
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines, show_table
@@ -21,11 +21,11 @@ class Compactions(msgspec.Struct, frozen=True, kw_only=True):
 def run(options: CompactOptions) -> int:
     """Every zone, unless one is named."""
     settings = options.settings
-    place = open_place(settings)
-    with answering(place.config):
-        groups = place.groups(settings.overrides.zone)
-        done = tuple(place.compactor(group).run() for group in groups)
-    show_compactions(settings, place.config.url, done)
+    admin = open_cache_admin(settings)
+    with answering(admin.config):
+        groups = admin.groups(settings.overrides.zone)
+        done = tuple(admin.compactor(group).run() for group in groups)
+    show_compactions(settings, admin.config.url, done)
     return PASS
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tunegate.cache_admin import answering, open_place
+from tunegate.cache_admin import answering, open_cache_admin
 from tunegate.cli.commands.cache.pull import PullOptions
 from tunegate.cli.commands.cache.push import PushOptions
 from tunegate.commands.standard_output import write_json
@@ -26,15 +26,15 @@ class Copy(msgspec.Struct, frozen=True, kw_only=True):
 def run_pull(options: PullOptions) -> int:
     """Everything the run would read, as a store of its own: `cache.url` may name the directory."""
     settings = options.settings
-    place = open_place(settings)
-    with answering(place.config):
+    admin = open_cache_admin(settings)
+    with answering(admin.config):
         copied = Copied()
-        for zone in dict.fromkeys((place.config.zone, *place.config.read_zones)):
-            for group in place.groups(zone):
+        for zone in dict.fromkeys((admin.config.zone, *admin.config.read_zones)):
+            for group in admin.groups(zone):
                 copied = copied.plus(
-                    pull(place.store, FileStore(options.directory), group, place.keys)
+                    pull(admin.store, FileStore(options.directory), group, admin.keys)
                 )
-    return _finish(settings, place.config.url, str(options.directory), copied)
+    return _finish(settings, admin.config.url, str(options.directory), copied)
 
 
 def run_push(options: PushOptions) -> int:
@@ -43,21 +43,21 @@ def run_push(options: PushOptions) -> int:
     settings, directory = options.settings, options.directory
     if directory is not None and not directory.is_dir():
         raise ConfigError(f"{directory}: no such directory. Name one that tunegate wrote.")
-    place = open_place(settings)
-    waiting = undelivered_store(place.config, root=place.root)
+    admin = open_cache_admin(settings)
+    waiting = undelivered_store(admin.config, root=admin.root)
     source = waiting if directory is None else FileStore(directory)
-    with answering(place.config):
+    with answering(admin.config):
         copied = push(
             source,
-            place.store,
-            from_zone=place.config.zone,
-            zone=place.config.zone,
-            signer=place.signer,
+            admin.store,
+            from_zone=admin.config.zone,
+            zone=admin.config.zone,
+            signer=admin.signer,
         )
     if directory is None and not copied.problems:
-        for name in source.names(f"ms1/z/{place.config.zone}/"):
+        for name in source.names(f"ms1/z/{admin.config.zone}/"):
             source.delete(name)
-    return _finish(settings, str(directory or "this machine"), place.config.url, copied)
+    return _finish(settings, str(directory or "this machine"), admin.config.url, copied)
 
 
 def _finish(settings: Settings, source: str, destination: str, copied: Copied) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tunegate.cache_admin import CacheAdmin, open_place
+from tunegate.cache_admin import CacheAdmin, open_cache_admin
 from tunegate.cli.commands.cache.doctor import CacheDoctorOptions
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines, show_table
@@ -35,54 +35,54 @@ class CacheDiagnosis(msgspec.Struct, frozen=True, kw_only=True):
 def run(options: CacheDoctorOptions) -> int:
     """Exit code 4 when the cache cannot be used as it is configured."""
     settings = options.settings
-    place = open_place(settings)
-    checks, steps = _diagnosis(place)
+    admin = open_cache_admin(settings)
+    checks, steps = _diagnosis(admin)
     if settings.as_json:
         found = CacheDiagnosis(
-            location=place.config.url, checks=tuple(checks), next_steps=tuple(steps)
+            location=admin.config.url, checks=tuple(checks), next_steps=tuple(steps)
         )
         write_json(found)
     else:
         rows = ((check.name, "ok" if check.ok else "no", check.detail) for check in checks)
-        show_table(place.config.url, ("check", "", "detail"), rows)
+        show_table(admin.config.url, ("check", "", "detail"), rows)
         show_lines(["", "Next:", *(f"  {n}. {step}" for n, step in enumerate(steps, 1))])
     return PASS if all(check.ok for check in checks) else UNFIT
 
 
-def _diagnosis(place: CacheAdmin) -> tuple[list[HealthCheck], list[str]]:
-    config = place.config
+def _diagnosis(admin: CacheAdmin) -> tuple[list[HealthCheck], list[str]]:
+    config = admin.config
     try:
-        held = summary(place.store)
+        held = summary(admin.store)
     except StoreUnavailableError as error:
-        return [HealthCheck("reads", ok=False, detail=str(error))], list(_unreachable(place))
+        return [HealthCheck("reads", ok=False, detail=str(error))], list(_unreachable(admin))
     zones = ", ".join(dict.fromkeys((config.zone, *config.read_zones)))
     records = sum(row.records for row in held)
     checks = [HealthCheck("reads", ok=True, detail=f"{records} records in {len(held)} groups")]
     checks.append(HealthCheck("zones", ok=True, detail=f"writes {config.zone}, reads {zones}"))
     steps: list[str] = []
     if config.mode == "rw":
-        checks += _writing(place, steps)
+        checks += _writing(admin, steps)
     else:
         detail = f"mode is {config.mode}: runs write nothing"
         checks.append(HealthCheck("writes", ok=True, detail=detail))
-    checks += _trust(place, steps)
-    checks += _local(place, steps)
-    return checks, [*steps, *_upkeep(place, held)]
+    checks += _trust(admin, steps)
+    checks += _local(admin, steps)
+    return checks, [*steps, *_upkeep(admin, held)]
 
 
-def _unreachable(place: CacheAdmin) -> Iterator[str]:
-    yield from store_kind(place.config, root=place.root).advice
+def _unreachable(admin: CacheAdmin) -> Iterator[str]:
+    yield from store_kind(admin.config, root=admin.root).advice
     yield "run tunegate cache doctor again"
 
 
-def _writing(place: CacheAdmin, steps: list[str]) -> Iterator[HealthCheck]:
+def _writing(admin: CacheAdmin, steps: list[str]) -> Iterator[HealthCheck]:
     try:
-        findings = probe(place.store)
+        findings = probe(admin.store)
     except StoreUnavailableError as error:
         yield HealthCheck("writes", ok=True, detail=f"not with these credentials ({error})")
         steps.append(
             "set cache.mode: ro, or give this user a role that may write "
-            f"ms1/z/{place.config.zone}/*/seg/* (docs/aws)"
+            f"ms1/z/{admin.config.zone}/*/seg/* (docs/aws)"
         )
         return
     for finding in findings:
@@ -90,16 +90,16 @@ def _writing(place: CacheAdmin, steps: list[str]) -> Iterator[HealthCheck]:
     steps.extend(f.detail for f in findings if not f.ok and f.detail)
 
 
-def _trust(place: CacheAdmin, steps: list[str]) -> Iterator[HealthCheck]:
-    zone = place.config.zone
-    required = place.keys.is_required(zone)
-    if place.signer is not None:
-        detail = f"signs with {place.signer.key}: {place.signer.public}"
+def _trust(admin: CacheAdmin, steps: list[str]) -> Iterator[HealthCheck]:
+    zone = admin.config.zone
+    required = admin.keys.is_required(zone)
+    if admin.signer is not None:
+        detail = f"signs with {admin.signer.key}: {admin.signer.public}"
         yield HealthCheck("signing key", ok=True, detail=detail)
         if not required:
-            steps.append(f"trust the key: cache.trusted-keys: {{{zone}: [{place.signer.public}]}}")
+            steps.append(f"trust the key: cache.trusted-keys: {{{zone}: [{admin.signer.public}]}}")
         return
-    if required and place.config.mode == "rw":
+    if required and admin.config.mode == "rw":
         detail = f"zone {zone} wants signatures and {VARIABLE} is not set"
         yield HealthCheck("signing key", ok=False, detail=detail)
         steps.append(f"set {VARIABLE} to the PEM of a trusted key, or cache.mode: ro")
@@ -109,21 +109,21 @@ def _trust(place: CacheAdmin, steps: list[str]) -> Iterator[HealthCheck]:
     )
 
 
-def _local(place: CacheAdmin, steps: list[str]) -> Iterator[HealthCheck]:
-    waiting = undelivered(place.config, root=place.root)
+def _local(admin: CacheAdmin, steps: list[str]) -> Iterator[HealthCheck]:
+    waiting = undelivered(admin.config, root=admin.root)
     if waiting:
         yield HealthCheck(
             "waiting here", ok=True, detail=f"{waiting} segments are not delivered yet"
         )
         steps.append("deliver them now with tunegate cache push, or with the next run")
-    pins = read_pins(place.root)
+    pins = read_pins(admin.root)
     if pins:
         yield HealthCheck("pin", ok=True, detail=f"{PINS_FILE} pins {len(pins)} snapshots")
 
 
-def _upkeep(place: CacheAdmin, held: tuple[GroupSummary, ...]) -> Iterator[str]:
+def _upkeep(admin: CacheAdmin, held: tuple[GroupSummary, ...]) -> Iterator[str]:
     if not held:
-        yield f"the cache is empty: put {_setting(place)} into tunegate.yaml and commit it"
+        yield f"the cache is empty: put {_setting(admin)} into tunegate.yaml and commit it"
         yield "run tunegate run on the default branch: what it learns is what pull requests find"
         yield "run it again: every task is now an exact hit, and nothing is tuned"
         yield "schedule tunegate cache compact, then tunegate cache gc, once a day"
@@ -136,7 +136,7 @@ def _upkeep(place: CacheAdmin, held: tuple[GroupSummary, ...]) -> Iterator[str]:
         yield "nothing: the cache is in use and in order"
 
 
-def _setting(place: CacheAdmin) -> str:
-    config = place.config
+def _setting(admin: CacheAdmin) -> str:
+    config = admin.config
     parts = {"url": config.url, "endpoint-url": config.endpoint_url, "region": config.region}
     return f"cache: {{{', '.join(f'{key}: {value}' for key, value in parts.items() if value)}}}"

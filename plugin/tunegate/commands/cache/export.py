@@ -39,15 +39,15 @@ def run(options: ExportOptions) -> int:
     """One database for each target, in a folder of its name. Raises ConfigError for a folder that
     holds a database already."""
     settings = options.settings
-    place = open_project(settings)
-    for target in place.config.targets:
+    project = open_project(settings)
+    for target in project.config.targets:
         if (options.directory / target.name / "database_workload.json").exists():
             taken = options.directory / target.name
             raise ConfigError(f"{taken}: holds a database already. Name another directory.")
-    changes = place.all_models()
+    changes = project.all_models()
     with (
         opened_output(settings.out, "cache export") as out,
-        opened_tools(settings, place.checkout(), out) as tools,
+        opened_tools(settings, project.checkout(), out) as tools,
     ):
         exports = _exports(changes, tools, options.directory)
     if settings.as_json:

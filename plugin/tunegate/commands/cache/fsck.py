@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tunegate.cache_admin import CacheAdmin, answering, open_place
+from tunegate.cache_admin import CacheAdmin, answering, open_cache_admin
 from tunegate.cli.commands.cache.fsck import FsckOptions
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines, show_table
@@ -25,31 +25,31 @@ class Inspection(msgspec.Struct, frozen=True, kw_only=True):
 def run(options: FsckOptions) -> int:
     """Exit code 4 when something is broken, and still is after a repair."""
     settings = options.settings
-    place = open_place(settings)
-    with answering(place.config):
-        found = _flaws(place, settings.overrides.zone)
-        repairs = _repaired(place, found) if options.repair else ()
-        left = _flaws(place, settings.overrides.zone) if options.repair else found
+    admin = open_cache_admin(settings)
+    with answering(admin.config):
+        found = _flaws(admin, settings.overrides.zone)
+        repairs = _repaired(admin, found) if options.repair else ()
+        left = _flaws(admin, settings.overrides.zone) if options.repair else found
     if settings.as_json:
         write_json(Inspection(found=found, repairs=repairs, left=left))
     else:
-        _show(place.config.url, left, repaired=len(found) - len(left), repair=options.repair)
+        _show(admin.config.url, left, repaired=len(found) - len(left), repair=options.repair)
     return UNFIT if left else PASS
 
 
-def _flaws(place: CacheAdmin, zone: str | None) -> tuple[Flaw, ...]:
+def _flaws(admin: CacheAdmin, zone: str | None) -> tuple[Flaw, ...]:
     return tuple(
-        flaw for group in place.groups(zone) for flaw in flaws(place.store, group, place.keys)
+        flaw for group in admin.groups(zone) for flaw in flaws(admin.store, group, admin.keys)
     )
 
 
-def _repaired(place: CacheAdmin, found: tuple[Flaw, ...]) -> tuple[Compaction, ...]:
+def _repaired(admin: CacheAdmin, found: tuple[Flaw, ...]) -> tuple[Compaction, ...]:
     """What a store gives back damaged is of no use to anybody: such a segment is deleted. All else
     a compaction makes anew from the archives."""
     for name in broken_segments(list(found)):
-        place.store.delete(name)
+        admin.store.delete(name)
     groups = dict.fromkeys(flaw.group for flaw in found)
-    return tuple(place.compactor(group).run(rebuild=True) for group in groups)
+    return tuple(admin.compactor(group).run(rebuild=True) for group in groups)
 
 
 def _show(url: str, left: tuple[Flaw, ...], *, repaired: int, repair: bool) -> None:

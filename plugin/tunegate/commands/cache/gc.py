@@ -6,7 +6,7 @@ import time
 
 import msgspec
 
-from tunegate.cache_admin import answering, open_place
+from tunegate.cache_admin import answering, open_cache_admin
 from tunegate.cli.commands.cache.gc import GcOptions
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines, show_table
@@ -23,25 +23,25 @@ class Collections(msgspec.Struct, frozen=True, kw_only=True):
 def run(options: GcOptions) -> int:
     """Every zone, unless one is named."""
     settings = options.settings
-    place = open_place(settings)
-    with answering(place.config):
+    admin = open_cache_admin(settings)
+    with answering(admin.config):
         done = tuple(
             collect(
-                place.store,
+                admin.store,
                 group,
-                keys=place.keys,
+                keys=admin.keys,
                 now=int(time.time()),
                 grace_seconds=int(options.grace_hours * 3600),
                 dry_run=options.dry_run,
             )
-            for group in place.groups(settings.overrides.zone)
+            for group in admin.groups(settings.overrides.zone)
         )
     if settings.as_json:
         write_json(Collections(dry_run=options.dry_run, groups=done))
         return PASS
     verb = "would be deleted" if options.dry_run else "deleted"
     show_table(
-        f"{place.config.url}: {verb}",
+        f"{admin.config.url}: {verb}",
         ("zone", "target", "segments", "packs, indexes, archives"),
         ((c.group.zone, c.group.target, c.segments, c.others) for c in done),
     )

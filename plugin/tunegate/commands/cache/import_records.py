@@ -60,23 +60,27 @@ def run(options: ImportOptions) -> int:
     """Measures records for the tasks of the models at HEAD again, within
     `budget.minutes`. Raises ConfigError."""
     settings = options.settings
-    place = open_project(settings)
+    project = open_project(settings)
     database = read_database(options.directory)
-    changes = place.all_models()
+    changes = project.all_models()
     with (
         opened_output(settings.out, "cache import") as out,
-        opened_tools(settings, place.checkout(), out) as tools,
+        opened_tools(settings, project.checkout(), out) as tools,
     ):
         models = export_models(changes, tools.source)
         imported, standing = _standing(changes, tools, models, database)
         results = revalidate(
-            standing, models.files, tools.tuner, place.config.budget.minutes, tools.context.progress
+            standing,
+            models.files,
+            tools.tuner,
+            project.config.budget.minutes,
+            tools.context.progress,
         )
         winners = [_signed_off(record) for _, record in results if record is not None]
         published = tools.index.publish(winners)
     found = Imports(
         directory=str(options.directory),
-        zone=place.config.cache.zone,
+        zone=project.config.cache.zone,
         read=database.read,
         refused=database.refused,
         fitting=len({schedule.number for schedule in imported}),

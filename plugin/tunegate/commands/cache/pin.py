@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tunegate.cache_admin import CacheAdmin, answering, open_place
+from tunegate.cache_admin import CacheAdmin, answering, open_cache_admin
 from tunegate.cli.commands.cache.pin import PinOptions
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines, show_table
@@ -21,21 +21,21 @@ class Pinned(msgspec.Struct, frozen=True, kw_only=True):
 def run(options: PinOptions) -> int:
     """Writes tunegate.lock, to be committed; `remove` deletes it."""
     settings = options.settings
-    place = open_place(settings)
+    admin = open_cache_admin(settings)
     if options.remove:
-        (place.root / PINS_FILE).unlink(missing_ok=True)
+        (admin.root / PINS_FILE).unlink(missing_ok=True)
         show_lines([f"{PINS_FILE} is gone: builds read the cache as it is"])
         return PASS
-    with answering(place.config):
-        pins = tuple(_pins(place))
+    with answering(admin.config):
+        pins = tuple(_pins(admin))
     if not pins:
-        zones = ", ".join(_zones(place))
+        zones = ", ".join(_zones(admin))
         message = (
             f"nothing to pin in zone {zones} of "
-            f"{place.config.url}. Run tunegate cache compact first."
+            f"{admin.config.url}. Run tunegate cache compact first."
         )
         raise ConfigError(message)
-    path = write_pins(place.root, pins)
+    path = write_pins(admin.root, pins)
     if settings.as_json:
         write_json(Pinned(pins=pins))
     else:
@@ -47,15 +47,15 @@ def run(options: PinOptions) -> int:
     return PASS
 
 
-def _zones(place: CacheAdmin) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((place.config.zone, *place.config.read_zones)))
+def _zones(admin: CacheAdmin) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((admin.config.zone, *admin.config.read_zones)))
 
 
-def _pins(place: CacheAdmin) -> list[Pin]:
+def _pins(admin: CacheAdmin) -> list[Pin]:
     found = []
-    for zone in _zones(place):
-        for group in place.groups(zone):
-            head = group_state.current_head(place.store, group, place.keys).head
+    for zone in _zones(admin):
+        for group in admin.groups(zone):
+            head = group_state.current_head(admin.store, group, admin.keys).head
             if head is not None:
                 found.append(
                     Pin(

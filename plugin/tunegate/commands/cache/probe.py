@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tunegate.cache_admin import answering, open_place
+from tunegate.cache_admin import answering, open_cache_admin
 from tunegate.cli.commands.cache.probe import ProbeOptions
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_table
@@ -21,14 +21,14 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
 def run(options: ProbeOptions) -> int:
     """Exit code 4 when the cache cannot work with this store at all."""
     settings = options.settings
-    place = open_place(settings)
-    with answering(place.config):
-        findings = probe(place.store)
+    admin = open_cache_admin(settings)
+    with answering(admin.config):
+        findings = probe(admin.store)
     if settings.as_json:
-        write_json(Probe(location=place.config.url, findings=findings))
+        write_json(Probe(location=admin.config.url, findings=findings))
     else:
         show_table(
-            place.config.url,
+            admin.config.url,
             ("the store", "", "needed", "detail"),
             (
                 (f.name, "yes" if f.ok else "no", "yes" if f.needed else "", f.detail)

@@ -37,22 +37,22 @@ def run(options: PromoteOptions) -> int:
     `budget.minutes`. Raises ConfigError."""
     settings = options.settings
     problem = zone_problem(options.from_zone)
-    place = open_project(settings)
+    project = open_project(settings)
     if problem is not None:
         raise ConfigError(f"--from-zone: {problem}.")
-    if options.from_zone == place.config.cache.zone:
+    if options.from_zone == project.config.cache.zone:
         raise ConfigError(
             f"--from-zone: {options.from_zone} is the zone to promote to. Name another."
         )
-    changes = place.all_models()
+    changes = project.all_models()
     with (
         opened_output(settings.out, "cache promote") as out,
-        opened_tools(settings, place.checkout(), out) as tools,
+        opened_tools(settings, project.checkout(), out) as tools,
     ):
-        standing = _standing(place, changes, tools, options.from_zone)
+        standing = _standing(project, changes, tools, options.from_zone)
         files = export_models(changes, tools.source).files
         results = revalidate(
-            standing, files, tools.tuner, place.config.budget.minutes, tools.context.progress
+            standing, files, tools.tuner, project.config.budget.minutes, tools.context.progress
         )
         winners = [
             _signed_off(record, options.from_zone) for _, record in results if record is not None
@@ -60,7 +60,7 @@ def run(options: PromoteOptions) -> int:
         published = tools.index.publish(winners)
     found = Promotions(
         from_zone=options.from_zone,
-        zone=place.config.cache.zone,
+        zone=project.config.cache.zone,
         published=published,
         tasks=tuple(result for result, _ in results),
     )
@@ -72,16 +72,16 @@ def run(options: PromoteOptions) -> int:
 
 
 def _standing(
-    place: Project, changes: ChangeSet, tools: Tools, from_zone: str
+    project: Project, changes: ChangeSet, tools: Tools, from_zone: str
 ) -> tuple[Challenge, ...]:
     tasks = pipeline.extracted(tools, changes).tasks
     wanted = [(task.key, task.shape) for task in tasks]
     theirs = SharedCache(
         msgspec.structs.replace(
-            place.config.cache, zone=from_zone, read_zones=(from_zone,), mode="ro"
+            project.config.cache, zone=from_zone, read_zones=(from_zone,), mode="ro"
         ),
         state=tools.source.workdir / "promotion",
-        root=place.repository.root,
+        root=project.repository.root,
         device=tools.context.device.fingerprint(),
     )
     return challenges(tasks, theirs.lookup(wanted), tools.index.lookup(wanted))

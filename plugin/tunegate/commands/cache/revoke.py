@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tunegate.cache_admin import answering, open_place
+from tunegate.cache_admin import answering, open_cache_admin
 from tunegate.cli.commands.cache.revoke import RevokeOptions
 from tunegate.commands.cache.compact import show_compactions
 from tunegate.errors import PASS, ConfigError
@@ -20,11 +20,11 @@ def run(options: RevokeOptions) -> int:
         )
         raise ConfigError(message)
     settings = options.settings
-    place = open_place(settings)
-    with answering(place.config):
-        groups = place.groups(settings.overrides.zone)
-        done = tuple(place.compactor(group).run(revoke=[revocation]) for group in groups)
-    show_compactions(settings, place.config.url, done)
+    admin = open_cache_admin(settings)
+    with answering(admin.config):
+        groups = admin.groups(settings.overrides.zone)
+        done = tuple(admin.compactor(group).run(revoke=[revocation]) for group in groups)
+    show_compactions(settings, admin.config.url, done)
     return PASS
 
 

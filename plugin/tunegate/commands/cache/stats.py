@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tunegate.cache_admin import answering, open_place
+from tunegate.cache_admin import answering, open_cache_admin
 from tunegate.cli.commands.cache.stats import StatsOptions
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_table
@@ -21,13 +21,13 @@ class Statistics(msgspec.Struct, frozen=True, kw_only=True):
 def run(options: StatsOptions) -> int:
     """Works without a configuration too: then it is the default cache."""
     settings = options.settings
-    place = open_place(settings)
-    with answering(place.config):
-        contents = summary(place.store)
+    admin = open_cache_admin(settings)
+    with answering(admin.config):
+        contents = summary(admin.store)
     if settings.as_json:
-        write_json(Statistics(location=place.config.url, contents=contents))
+        write_json(Statistics(location=admin.config.url, contents=contents))
     else:
-        _show(place.config.url, contents)
+        _show(admin.config.url, contents)
     return PASS
 
 

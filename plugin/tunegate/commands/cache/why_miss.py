@@ -7,7 +7,7 @@ import msgspec
 from tunegate import artifact_io
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.tasks import ResolvedTask, TuningTask
-from tunegate.cache_admin import answering, open_place
+from tunegate.cache_admin import answering, open_cache_admin
 from tunegate.cli.commands.cache.why_miss import WhyMissOptions
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines
@@ -35,12 +35,12 @@ def run(options: WhyMissOptions) -> int:
     settings = options.settings
     planned = artifact_io.read(settings.out / "plan.json", TuningPlan)
     resolved = _find(planned.resolution.tasks, options.task)
-    place = open_place(settings)
-    trusted = place.config.read_zones
-    own = () if place.config.zone in trusted else (place.config.zone,)
+    admin = open_cache_admin(settings)
+    trusted = admin.config.read_zones
+    own = () if admin.config.zone in trusted else (admin.config.zone,)
     about = resolved.task.key, resolved.task.shape
-    with answering(place.config):
-        now = explain(place.store, trusted, *about, place.keys, own)
+    with answering(admin.config):
+        now = explain(admin.store, trusted, *about, admin.keys, own)
     explained = Explained(
         task=_name(resolved.task),
         workload=resolved.task.key.workload,
@@ -77,9 +77,7 @@ def _name(task: TuningTask) -> str:
 def _answer(resolved: ResolvedTask) -> str:
     found = resolved.lookup
     if is_resumed(resolved.task.key, found):
-        return (
-            "ExactHit, but only looked at: a run was killed or cancelled, and the next one tunes on"
-        )
+        return "ExactHit, measured only quickly: a run was cancelled, and the next one tunes on"
     return f"miss ({found.reason})" if isinstance(found, Miss) else type(found).__name__
 
 

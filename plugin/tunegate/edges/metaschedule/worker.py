@@ -200,7 +200,7 @@ def _run(request: Measure, built: _Built, arguments: list[Any]) -> Measured:
 
 
 def _enough_ms(request: Measure) -> float:
-    """What takes longer than this is timed once. What is measured with care never is: a slow moment
+    """What takes longer than this is timed once. A confirmation never is: a slow moment
     of the machine is no reason to give up what has looked fastest."""
     return math.inf if _is_confirmation(request) else min(request.loser_ms, _SLOW_MS)
 
