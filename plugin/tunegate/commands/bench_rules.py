@@ -23,7 +23,7 @@ from tunegate.gate.replay.power import (
     verdicts,
 )
 from tunegate.gate.replay.recorded import RecordedSeries
-from tunegate.render.rule_tables import alarms_table, coverage_table, verdicts_table
+from tunegate.render.tables.rule_tables import alarms_table, coverage_table, verdicts_table
 
 _MARGINS_PERCENT = (2.0, 3.0)
 _AROUND_MARGIN_PERCENT = (-1.0, 0.0, 0.5, 1.0, 2.0, 3.0)

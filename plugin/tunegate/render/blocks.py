@@ -3,30 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, assert_never
 
-import msgspec
+from tunegate.render.escape import code, prose
+from tunegate.render.headline import MARKS, STATUS_WORDS
+from tunegate.render.tables.table import (
+    CellContent,
+    ChangeInterval,
+    Column,
+    Identifier,
+    ReportTable,
+    SignedTime,
+    StatusWord,
+)
+from tunegate.render.units import NONE, difference_ms, interval, percent
 
 NO_BREAK = "\u00a0"
 CUT = "*The rest does not fit here: it is in `report.html` and `report.md`.*"
 
 
-class Column(msgspec.Struct, frozen=True):
-    title: str
-    number: bool = False
-
-
-def table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str:
-    """A table; the cells must be escaped already. A number stays on one line with its unit."""
-    head = [column.title for column in columns]
-    rule = ["--:" if column.number else "---" for column in columns]
+def markdown_table(table: ReportTable) -> str:
+    """A table. A number stays on one line with its unit."""
+    head = [column.title for column in table.columns]
+    rule = ["--:" if column.is_number else "---" for column in table.columns]
     body = [
-        [
-            cell.replace(" ", NO_BREAK) if column.number else cell
-            for column, cell in zip(columns, row, strict=True)
-        ]
-        for row in rows
+        [_drawn(cell, column) for cell, column in zip(row, table.columns, strict=True)]
+        for row in table.cells()
     ]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *body))
+
+
+def _drawn(cell: CellContent, column: Column[Any]) -> str:
+    match cell:
+        case Identifier(text=text):
+            return code(text)
+        case StatusWord(status=status):
+            return f"{MARKS[status]} {STATUS_WORDS[status]}"
+        case ChangeInterval(interval=found):
+            if found is None:
+                return NONE
+            shown = f"**{percent(found.center)}**<br>{interval(found)}"
+            return shown.replace(" ", NO_BREAK)
+        case SignedTime(milliseconds=value):
+            return difference_ms(value).replace(" ", NO_BREAK)
+        case str() as text:
+            return text.replace(" ", NO_BREAK) if column.is_number else prose(text)
+        case _ as never:
+            assert_never(never)
 
 
 def fold(title: str, body: str) -> str:

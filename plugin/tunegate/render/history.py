@@ -3,7 +3,6 @@ each machine, releases marked."""
 
 from __future__ import annotations
 
-import datetime
 import itertools
 from collections.abc import Sequence
 
@@ -15,6 +14,8 @@ from tunegate.render.drawing import Axes, Figure, MaxNLocator
 from tunegate.render.escape import visible
 from tunegate.render.page import page_environment
 from tunegate.render.svg import HEAD, INK, MUTED, SLOWER, styled, svg
+from tunegate.render.tables.report_tables import history_table
+from tunegate.render.tables.table import ReportTable
 
 _WIDTH_INCHES, _HEIGHT_INCHES = 5.2, 2.2
 _SHOWN_ROWS = 30
@@ -22,20 +23,20 @@ _MAX_LABELS = 12
 
 
 class HistorySeries(msgspec.Struct, frozen=True, kw_only=True):
-    """One model on one target of one device, oldest first; `rows` are the latest, newest first."""
+    """One model on one target of one device, oldest first; `table` has the latest
+    ones, newest first."""
 
     model: str
     target: str
     device: str
     entries: tuple[HistoryEntry, ...]
-    rows: tuple[HistoryEntry, ...]
+    table: ReportTable
     plot: Markup
 
 
 def render(entries: Sequence[HistoryEntry], location: str) -> str:
     """The page; the same entries always give the same bytes."""
     environment = page_environment(longest_text=300)
-    environment.filters["day"] = lambda at: f"{_moment(at):%Y-%m-%d %H:%M}"
     page = environment.get_template("history.html.j2")
     return page.render(series=series(entries), location=location, runs=len({e.at for e in entries}))
 
@@ -56,7 +57,7 @@ def series(entries: Sequence[HistoryEntry]) -> list[HistorySeries]:
                 target=target,
                 device=device,
                 entries=its,
-                rows=its[: -_SHOWN_ROWS - 1 : -1],
+                table=history_table(its[: -_SHOWN_ROWS - 1 : -1]),
                 plot=_plot(its, f"history{number}"),
             )
         )
@@ -103,10 +104,3 @@ def _mark_releases(axes: Axes, entries: Sequence[HistoryEntry]) -> None:
             fontsize=8,
             color=INK,
         )
-
-
-def _moment(at: int) -> datetime.datetime:
-    try:
-        return datetime.datetime.fromtimestamp(at, tz=datetime.UTC)
-    except (OverflowError, OSError, ValueError):
-        return datetime.datetime.fromtimestamp(0, tz=datetime.UTC)

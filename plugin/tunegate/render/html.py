@@ -15,19 +15,24 @@ from tunegate.render.cost_table import audit, spending
 from tunegate.render.distribution import distribution
 from tunegate.render.environment import facts
 from tunegate.render.headline import STATUS_WORDS, headline, reason, worst_first
-from tunegate.render.operators import Part, parts, tuned_rows
+from tunegate.render.operators import parts, tuned_rows
 from tunegate.render.page import page_environment
 from tunegate.render.policy import policy_lines, uncovered_line
-from tunegate.render.shipped import RUNTIMES, shipped
+from tunegate.render.shipped import shipped
 from tunegate.render.stopped import stopped_words, tuning_ended
+from tunegate.render.tables.report_tables import (
+    builds_table,
+    inside_table,
+    models_table,
+    operators_table,
+    outputs_table,
+    spending_table,
+    tasks_table,
+)
+from tunegate.render.tables.table import ReportTable
 
 PLOTTED_CHECKS = 24
 SHOWN_PARTS = 12
-
-
-class BuildSection(msgspec.Struct, frozen=True, kw_only=True):
-    label: str
-    build: Build
 
 
 class CellSection(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,8 +41,10 @@ class CellSection(msgspec.Struct, frozen=True, kw_only=True):
     finding: Finding
     comparison: Comparison | None
     measured: CellMeasurement | None
-    sides: tuple[BuildSection, ...]
-    parts: tuple[Part, ...]
+    inside: ReportTable
+    operators: ReportTable
+    builds: ReportTable
+    outputs: tuple[ReportTable, ...]
     launches: Markup
     latencies: Markup
     waterfall: Markup
@@ -60,13 +67,13 @@ def render(report: Report) -> str:
             report=report,
             verdict=verdict,
             headline=headline(report).removeprefix(f"{STATUS_WORDS[verdict.status]}: "),
-            findings=worst,
+            models=models_table(worst, verdict),
             policy=policy_lines(verdict),
             uncovered=uncovered_line(report.changes.uncovered),
             checks=[_check(report, each, at) for at, each in enumerate(worst[:PLOTTED_CHECKS])],
             curves=_curves(report),
-            tasks=tuned_rows(report),
-            spending=spending(report.outcomes),
+            tasks=tasks_table(tuned_rows(report)),
+            spending=spending_table(spending(report.outcomes)),
             audit=audit(report.outcomes),
             facts=facts(report),
             shipped=list(shipped(report, str)),
@@ -78,16 +85,12 @@ def render(report: Report) -> str:
 def _environment() -> Environment:
     environment = page_environment(longest_text=2000)
     environment.filters |= {
-        "difference": units.difference_ms,
-        "percent": units.percent,
-        "share": units.share,
         "duration": units.duration,
         "money": units.money,
         "size": units.size,
         "stopped": stopped_words,
         "tuning_ended": tuning_ended,
     }
-    environment.globals |= {"RUNTIMES": RUNTIMES}
     return environment
 
 
@@ -98,12 +101,19 @@ def _check(report: Report, finding: Finding, number: int) -> CellSection:
     margin = report.verdict.margin_percent
     launches = plots.launches(comparison, margin, name) if comparison else ""
     pairs = measured.launches if measured else ()
+    shown, builds = parts(finding.differences)[:SHOWN_PARTS], _builds(report, finding)
     return CellSection(
         finding=finding,
         comparison=comparison,
         measured=measured,
-        sides=_sides(report, finding),
-        parts=parts(finding.differences)[:SHOWN_PARTS],
+        inside=inside_table(comparison.inside if comparison else ()),
+        operators=operators_table(shown).without("Of the slowdown"),
+        builds=builds_table(builds),
+        outputs=tuple(
+            outputs_table(label, build.check.outputs)
+            for label, build in builds
+            if build.check and build.check.outputs
+        ),
         launches=_drawn(launches),
         latencies=_drawn(plots.latencies(finding, pairs, name)),
         waterfall=_drawn(plots.waterfall(finding, name)),
@@ -124,13 +134,13 @@ def _measured(report: Report, finding: Finding) -> CellMeasurement | None:
     return next(found, None)
 
 
-def _sides(report: Report, finding: Finding) -> tuple[BuildSection, ...]:
+def _builds(report: Report, finding: Finding) -> list[tuple[str, Build]]:
     wanted = (finding.model, finding.target)
     for builds in report.run.builds if report.run else ():
         if (builds.cell.model, builds.cell.target) == wanted:
             sides = (("base", builds.base), ("head", builds.head))
-            return tuple(BuildSection(label=label, build=build) for label, build in sides if build)
-    return ()
+            return [(label, build) for label, build in sides if build]
+    return []
 
 
 def _curves(report: Report) -> list[Curve]:

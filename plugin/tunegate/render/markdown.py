@@ -7,25 +7,26 @@ from collections.abc import Iterator
 from tunegate.artifacts.plans import Cost
 from tunegate.artifacts.tasks import CacheUse
 from tunegate.artifacts.verdicts import Finding, Report
-from tunegate.render.blocks import Column, fitted, fold, table
+from tunegate.render.blocks import fitted, fold, markdown_table
 from tunegate.render.cost_table import audit, spending
 from tunegate.render.environment import facts
 from tunegate.render.escape import code, prose
-from tunegate.render.headline import MARKS, STATUS_WORDS, headline, reason, worst_first
-from tunegate.render.operators import TunedRow, parts, tuned_rows
+from tunegate.render.headline import MARKS, headline, worst_first
+from tunegate.render.operators import parts, tuned_rows
 from tunegate.render.policy import policy_lines, uncovered_line
 from tunegate.render.shipped import shipped
-from tunegate.render.stopped import stopped_words, tuning_ended
+from tunegate.render.tables.report_tables import (
+    facts_table,
+    models_table,
+    operators_table,
+    spending_table,
+    tasks_table,
+    tuning_table,
+)
 from tunegate.render.units import (
-    NONE,
-    difference_ms,
     duration,
-    interval,
-    milliseconds,
     money,
-    percent,
     plural,
-    share,
     size,
 )
 
@@ -79,37 +80,7 @@ def _shipped(report: Report) -> str:
 
 
 def _findings_table(report: Report, findings: tuple[Finding, ...]) -> str:
-    columns = (
-        Column("Verdict"),
-        Column("Model"),
-        Column("Target"),
-        Column("Base", number=True),
-        Column("Head", number=True),
-        Column("Change", number=True),
-        Column("ONNX Runtime", number=True),
-        Column("Why"),
-    )
-    rows = [
-        (
-            f"{MARKS[each.status]} {STATUS_WORDS[each.status]}",
-            code(each.model),
-            code(each.target),
-            milliseconds(each.base_ms),
-            milliseconds(each.head_ms),
-            _change(each),
-            milliseconds(each.reference_ms),
-            prose(reason(each, report.verdict)),
-        )
-        for each in findings
-    ]
-    return table(columns, rows)
-
-
-def _change(finding: Finding) -> str:
-    change = finding.change_percent
-    if change is None:
-        return percent(None)
-    return f"**{percent(change.center)}**<br>{interval(change)}"
+    return markdown_table(models_table(findings, report.verdict))
 
 
 def _slowdowns(report: Report) -> Iterator[str]:
@@ -120,29 +91,11 @@ def _slowdowns(report: Report) -> Iterator[str]:
 
 def _operators(finding: Finding) -> str:
     slower = [part for part in parts(finding.differences) if part.difference_ms > 0]
-    columns = (
-        Column("Operator"),
-        Column("Base", number=True),
-        Column("Head", number=True),
-        Column("Difference", number=True),
-        Column("Of the slowdown", number=True),
-        Column("Schedule"),
-    )
-    rows = [
-        (
-            code(part.name),
-            milliseconds(part.base_ms),
-            milliseconds(part.head_ms),
-            difference_ms(part.difference_ms),
-            share(part.share),
-            part.source,
-        )
-        for part in slower[:SHOWN_OPERATORS]
-    ]
+    shown = slower[:SHOWN_OPERATORS]
     title = f"#### What is slower in {code(finding.model)} on {code(finding.target)}"
-    rest = len(slower) - len(rows)
+    rest = len(slower) - len(shown)
     more = f"\n\n{plural(rest, 'more operator')} slower by less." if rest > 0 else ""
-    return f"{title}\n\n{table(columns, rows)}{more}"
+    return f"{title}\n\n{markdown_table(operators_table(shown))}{more}"
 
 
 def _steps(report: Report) -> str:
@@ -154,27 +107,9 @@ def _steps(report: Report) -> str:
 
 
 def _tuning(report: Report) -> str:
-    tuning = report.verdict.tuning
-    columns = (
-        Column("Tasks", number=True),
-        Column("From cache", number=True),
-        Column("Transferred", number=True),
-        Column("Tuned", number=True),
-        Column("Trials", number=True),
-        Column("Time", number=True),
-        Column("Cost", number=True),
-        Column("Ended"),
-    )
-    numbers = (tuning.tasks, tuning.exact, tuning.transfer, tuning.miss, tuning.trials)
-    row = (
-        *(f"{number:,}" for number in numbers),
-        duration(tuning.seconds),
-        money(tuning.usd),
-        prose(tuning_ended(tuning)),
-    )
     saved = report.plan.saved if report.plan else None
     cache = f"\n\n{_cache(report.cache, saved)}" if report.cache else ""
-    return f"#### Tuning\n\n{table(columns, [row])}{cache}"
+    return f"#### Tuning\n\n{markdown_table(tuning_table(report.verdict.tuning))}{cache}"
 
 
 def _cache(cache: CacheUse, saved: Cost | None) -> str:
@@ -210,56 +145,19 @@ def _tasks(report: Report) -> str:
     rows = tuned_rows(report)
     if not rows:
         return ""
-    columns = (
-        Column("Task"),
-        Column("Schedule"),
-        Column("Trials", number=True),
-        Column("Before", number=True),
-        Column("Now", number=True),
-        Column("Saved", number=True),
-        Column("Time", number=True),
-        Column("Ended"),
-    )
-    cells = [
-        (
-            code(row.name),
-            row.source,
-            str(row.trials),
-            milliseconds(row.before_ms),
-            milliseconds(row.best_ms),
-            percent(row.gain_percent).removeprefix("+"),
-            duration(row.seconds if row.trials else None),
-            _ended(row),
-        )
-        for row in rows[:SHOWN_TASKS]
-    ]
-    rest = len(rows) - len(cells)
+    shown = rows[:SHOWN_TASKS]
+    rest = len(rows) - len(shown)
     more = f"\n\n… and {plural(rest, 'more task')}." if rest > 0 else ""
-    return fold(f"Tasks ({len(rows)})", table(columns, cells) + more)
+    return fold(
+        f"Tasks ({len(rows)})", markdown_table(tasks_table(shown).without("Target", "Calls")) + more
+    )
 
 
 def _spending(report: Report) -> str:
     rows = spending(report.outcomes)
     if not rows:
         return ""
-    columns = (
-        Column("What"),
-        Column("Candidates", number=True),
-        Column("Time", number=True),
-        Column("Share", number=True),
-        Column("Cost", number=True),
-    )
-    cells = [
-        (
-            row.what,
-            NONE if row.candidates is None else f"{row.candidates:,}",
-            duration(row.seconds),
-            share(row.share),
-            money(row.usd),
-        )
-        for row in rows
-    ]
-    return fold("Where the tuning time went", table(columns, cells) + _audit(report))
+    return fold("Where the tuning time went", markdown_table(spending_table(rows)) + _audit(report))
 
 
 def _audit(report: Report) -> str:
@@ -273,16 +171,10 @@ def _audit(report: Report) -> str:
     )
 
 
-def _ended(row: TunedRow) -> str:
-    ended = prose(stopped_words(row.stopped))
-    return f"{ended}; failed: {prose(row.failures)}" if row.failures else ended
-
-
 def _more_checks(report: Report) -> str:
     rest = worst_first(report.verdict)[SHOWN_CHECKS:]
     return fold(f"{len(rest)} more checks", _findings_table(report, rest)) if rest else ""
 
 
 def _about(report: Report) -> str:
-    rows = [(prose(name), prose(value)) for name, value in facts(report)]
-    return fold("Revisions and machine", table((Column("What"), Column("Value")), rows))
+    return fold("Revisions and machine", markdown_table(facts_table(facts(report))))

@@ -8,6 +8,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from tunegate.render import units
 from tunegate.render.escape import visible
 from tunegate.render.headline import STATUS_WORDS
+from tunegate.render.tables.html_table import html_table
 
 
 def page_environment(*, longest_text: int) -> Environment:
@@ -21,6 +22,9 @@ def page_environment(*, longest_text: int) -> Environment:
         keep_trailing_newline=True,
         finalize=lambda value: visible(value, longest_text) if type(value) is str else value,
     )
-    environment.filters |= {"ms": units.milliseconds, "interval": units.interval}
-    environment.globals |= {"NONE": units.NONE, "WORDS": STATUS_WORDS}
+    environment.filters |= {"ms": units.milliseconds}
+    environment.globals |= {
+        "WORDS": STATUS_WORDS,
+        "table": lambda table: html_table(table, longest_text),
+    }
     return environment

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
+from typing import assert_never
 
 from rich import box
 from rich.console import Console
 from rich.padding import Padding
-from rich.table import Table
+from rich.table import Table as RichTable
 from rich.text import Text
 
 from tunegate.artifacts.verdicts import Finding, Report, Status
@@ -17,11 +18,18 @@ from tunegate.render.operators import parts
 from tunegate.render.policy import policy_lines, uncovered_line
 from tunegate.render.shipped import shipped
 from tunegate.render.stopped import tuning_ended
+from tunegate.render.tables.report_tables import models_table
+from tunegate.render.tables.table import (
+    CellContent,
+    ChangeInterval,
+    Identifier,
+    SignedTime,
+    StatusWord,
+)
 from tunegate.render.units import (
     difference_ms,
     duration,
     interval,
-    milliseconds,
     money,
     percent,
     plural,
@@ -74,26 +82,37 @@ def render(report: Report, *, width: int = 100, colour: bool = False) -> str:
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
-def _checks(report: Report) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=False)
-    for title in ("", "model", "target"):
-        table.add_column(title, overflow="fold")
-    for title in ("base", "head", "change", "ONNX Runtime"):
-        table.add_column(title, justify="right", no_wrap=True)
-    for finding in worst_first(report.verdict)[:SHOWN_CHECKS]:
-        table.add_row(
-            Text(STATUS_WORDS[finding.status], style=COLOURS[finding.status]),
-            Text(visible(finding.model, 60)),
-            Text(visible(finding.target, 24)),
-            milliseconds(finding.base_ms),
-            milliseconds(finding.head_ms),
-            percent(finding.change_percent.center if finding.change_percent else None),
-            milliseconds(finding.reference_ms),
-        )
+def _checks(report: Report) -> RichTable:
+    shown = worst_first(report.verdict)[:SHOWN_CHECKS]
+    table = models_table(shown, report.verdict).without("Why")
+    drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, expand=False)
+    for column in table.columns:
+        if column.is_number:
+            drawn.add_column(column.title, justify="right", no_wrap=True)
+        else:
+            drawn.add_column(column.title, overflow="fold")
+    for row in table.cells():
+        drawn.add_row(*map(_cell, row))
     rest = len(report.verdict.findings) - SHOWN_CHECKS
     if rest > 0:
-        table.add_row("", f"… and {plural(rest, 'more check')}")
-    return table
+        drawn.add_row("", f"… and {plural(rest, 'more check')}")
+    return drawn
+
+
+def _cell(cell: CellContent) -> Text:
+    match cell:
+        case Identifier(text=text):
+            return Text(visible(text, 60))
+        case StatusWord(status=status):
+            return Text(STATUS_WORDS[status], style=COLOURS[status])
+        case ChangeInterval(interval=found):
+            return Text(percent(found.center if found else None))
+        case SignedTime(milliseconds=value):
+            return Text(difference_ms(value))
+        case str() as text:
+            return Text(visible(text))
+        case _ as never:
+            assert_never(never)
 
 
 def _print_operators(console: Console, finding: Finding) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+
 from tunegate.artifacts.measurements import Interval
 
 NONE = "–"
@@ -63,6 +65,15 @@ def money(usd: float | None) -> str:
     if 0 < usd < 0.0001:  # noqa: PLR2004
         return "under 0.0001 USD"
     return f"{usd:.2f} USD" if usd >= 1 or usd == 0 else f"{usd:.4f} USD"
+
+
+def utc_minute(at: int) -> str:
+    """The minute of seconds since 1970, in UTC; the first one where they are no time."""
+    try:
+        moment = datetime.datetime.fromtimestamp(at, tz=datetime.UTC)
+    except (OverflowError, OSError, ValueError):
+        moment = datetime.datetime.fromtimestamp(0, tz=datetime.UTC)
+    return f"{moment:%Y-%m-%d %H:%M}"
 
 
 def size(count: int) -> str:

@@ -28,9 +28,9 @@ def test_times_of_two_machines_are_two_series() -> None:
 
 def test_the_latest_run_is_the_first_row() -> None:
     (found,) = series(tuple(entry(at) for at in range(50)))
-    assert found.rows[0].at > found.rows[1].at
+    assert found.table.rows[0].at > found.table.rows[1].at
     assert len(found.entries) == 50
-    assert len(found.rows) == 30
+    assert len(found.table.rows) == 30
 
 
 def test_no_name_opens_a_tag_and_no_text_hides() -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tunegate.gate.replay.power import SLOWDOWNS, Alarms, Coverage, Verdicts
-from tunegate.render.rule_tables import alarms_table, coverage_table, verdicts_table
+from tunegate.render.tables.rule_tables import alarms_table, coverage_table, verdicts_table
 
 
 def cells(line: str) -> list[str]:

@@ -1,0 +1,98 @@
+"""A table as HTML, in which no text can be anything but text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, assert_never
+
+from markupsafe import Markup
+
+from tunegate.render.escape import visible
+from tunegate.render.headline import STATUS_WORDS
+from tunegate.render.tables.table import (
+    CellContent,
+    ChangeInterval,
+    Column,
+    Identifier,
+    ReportTable,
+    SignedTime,
+    StatusWord,
+)
+from tunegate.render.units import NONE, difference_ms, interval, percent
+
+_CHANGE = Markup('<span><strong>{}</strong><span class="sub">{}</span></span>')
+_NOTHING = Markup("{}").format(NONE)
+_Drawn = tuple[Column[Any], CellContent]
+
+
+def html_table(table: ReportTable, longest_text: int) -> Markup:
+    """The column that names a row comes first: on a narrow page it heads what a row says. Texts
+    beyond `longest_text` characters are cut in the middle."""
+    named = {column.under for column in table.columns if column.under}
+    columns = sorted(table.columns, key=lambda column: column.title not in named)
+    shown = [column for column in columns if not column.under]
+    titles = Markup().join(_title(column) for column in shown)
+    ordered = ReportTable(tuple(columns), table.rows)
+    rows = Markup("\n").join(
+        _row(list(zip(columns, cells, strict=True)), longest_text) for cells in ordered.cells()
+    )
+    return Markup(
+        '<div class="scroll"><table class="stack">\n<thead><tr>{}</tr></thead>\n'
+        "<tbody>\n{}\n</tbody></table></div>"
+    ).format(titles, rows)
+
+
+def _title(column: Column[Any]) -> Markup:
+    number = Markup(' class="n"') if column.is_number else Markup()
+    return Markup("<th{}>{}</th>").format(number, column.title)
+
+
+def _row(row: Sequence[_Drawn], longest_text: int) -> Markup:
+    (first, name), *others = row
+    below = [cell for column, cell in others if column.under == first.title]
+    told = [_inner(name, longest_text), *(_below(cell, longest_text) for cell in below)]
+    cells = [Markup('<td class="name">{}</td>').format(Markup().join(told))]
+    cells += [_cell(column, cell, longest_text) for column, cell in others if not column.under]
+    tones = [cell.status for _, cell in row if isinstance(cell, StatusWord)]
+    tone = Markup(' class="tone-{}"').format(tones[0]) if tones else Markup()
+    return Markup("<tr{}>{}</tr>").format(tone, Markup().join(cells))
+
+
+def _cell(column: Column[Any], cell: CellContent, longest_text: int) -> Markup:
+    names = [
+        "n" if column.is_number else "",
+        column.layout,
+        _tone(cell) if isinstance(cell, SignedTime) else "",
+    ]
+    kind = " ".join(filter(None, names))
+    classes = Markup(' class="{}"').format(kind) if kind else Markup()
+    inner = _inner(cell, longest_text)
+    if column.layout == "why":
+        inner = Markup("<span>{}</span>").format(inner)
+    return Markup('<td{} data-label="{}">{}</td>').format(classes, column.title, inner)
+
+
+def _inner(cell: CellContent, longest_text: int) -> Markup:
+    match cell:
+        case Identifier(text=text):
+            return Markup("<code>{}</code>").format(visible(text, longest_text))
+        case StatusWord(status=status):
+            return Markup('<span class="word">{}</span>').format(STATUS_WORDS[status])
+        case ChangeInterval(interval=found):
+            return _CHANGE.format(percent(found.center), interval(found)) if found else _NOTHING
+        case SignedTime(milliseconds=value):
+            return Markup(difference_ms(value))  # noqa: S704 -- a number with its unit
+        case str() as text:
+            return Markup("{}").format(visible(text, longest_text))
+        case _ as never:
+            assert_never(never)
+
+
+def _below(cell: CellContent, longest_text: int) -> Markup:
+    text = cell.text if isinstance(cell, Identifier) else cell
+    shown = visible(text, longest_text) if isinstance(text, str) else ""
+    return Markup('<span class="sub">{}</span>').format(shown) if shown else Markup()
+
+
+def _tone(cell: SignedTime) -> str:
+    return "slower" if cell.milliseconds > 0 else "faster"

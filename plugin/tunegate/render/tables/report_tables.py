@@ -1,0 +1,202 @@
+"""The tables of a report. Markdown, HTML and the terminal draw these columns, or some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tunegate.artifacts.builds import Build, OutputDifference
+from tunegate.artifacts.history import HistoryEntry
+from tunegate.artifacts.measurements import Inside
+from tunegate.artifacts.verdicts import Finding, TuningSummary, Verdict
+from tunegate.render.cost_table import SpendingRow
+from tunegate.render.headline import reason
+from tunegate.render.operators import Part, TunedRow
+from tunegate.render.shipped import RUNTIMES
+from tunegate.render.stopped import stopped_words, tuning_ended
+from tunegate.render.tables.table import (
+    ChangeInterval,
+    Column,
+    Identifier,
+    ReportTable,
+    SignedTime,
+    StatusWord,
+    number_column,
+    text_column,
+)
+from tunegate.render.units import (
+    NONE,
+    duration,
+    interval,
+    milliseconds,
+    money,
+    percent,
+    share,
+    size,
+    utc_minute,
+)
+
+
+def models_table(findings: Sequence[Finding], verdict: Verdict) -> ReportTable:
+    """What became of every model on every target."""
+    columns: tuple[Column[Finding], ...] = (
+        Column(title="Verdict", cell=lambda row: StatusWord(row.status), layout="wide"),
+        text_column("Model", lambda row: Identifier(row.model)),
+        Column(title="Target", cell=lambda row: Identifier(row.target), under="Model"),
+        number_column("Base", lambda row: milliseconds(row.base_ms)),
+        number_column("Head", lambda row: milliseconds(row.head_ms)),
+        Column(
+            title="Change",
+            cell=lambda row: ChangeInterval(row.change_percent),
+            is_number=True,
+            layout="wide",
+        ),
+        Column(
+            title="ONNX Runtime",
+            cell=lambda row: milliseconds(row.reference_ms),
+            is_number=True,
+            layout="wide",
+        ),
+        Column(title="Why", cell=lambda row: reason(row, verdict), layout="why"),
+    )
+    return ReportTable(columns, findings)
+
+
+def operators_table(parts: Sequence[Part]) -> ReportTable:
+    """The operators that make a difference."""
+    columns: tuple[Column[Part], ...] = (
+        text_column("Operator", lambda row: Identifier(row.name)),
+        number_column("Base", lambda row: milliseconds(row.base_ms)),
+        number_column("Head", lambda row: milliseconds(row.head_ms)),
+        number_column("Difference", lambda row: SignedTime(row.difference_ms)),
+        number_column("Of the slowdown", lambda row: share(row.share)),
+        text_column("Schedule", lambda row: row.source),
+    )
+    return ReportTable(columns, parts)
+
+
+def inside_table(tests: Sequence[Inside]) -> ReportTable:
+    """What the median of a launch hides: its mean, and its slow end."""
+    columns: tuple[Column[Inside], ...] = (
+        text_column("Percentile", lambda row: row.what),
+        number_column("Base", lambda row: milliseconds(row.base_ms)),
+        number_column("Head", lambda row: milliseconds(row.head_ms)),
+        Column(
+            title="Change",
+            cell=lambda row: (
+                ChangeInterval(row.change_percent)
+                if row.is_resolved or row.decision != "pass"
+                else "not resolvable here"
+            ),
+            is_number=True,
+            layout="wide",
+        ),
+    )
+    return ReportTable(columns, tests)
+
+
+def builds_table(sides: Sequence[tuple[str, Build]]) -> ReportTable:
+    """The builds of base and head, each with its label."""
+    columns: tuple[Column[tuple[str, Build]], ...] = (
+        text_column("Build", lambda row: row[0]),
+        text_column("Runtime", lambda row: RUNTIMES[row[1].runtime]),
+        text_column("Key", lambda row: Identifier(row[1].key[:12])),
+        number_column(
+            "Relative error",
+            lambda row: _two_digits(row[1].check.max_relative if row[1].check else None),
+        ),
+        number_column(
+            "Allowed", lambda row: _two_digits(row[1].check.tolerance if row[1].check else None)
+        ),
+        number_column("Size", lambda row: size(row[1].size_bytes)),
+        number_column("Built in", lambda row: duration(row[1].seconds)),
+        Column(title="Error", cell=lambda row: row[1].error or NONE, layout="why"),
+    )
+    return ReportTable(columns, sides)
+
+
+def outputs_table(label: str, outputs: Sequence[OutputDifference]) -> ReportTable:
+    """How far each output of a build is from the reference."""
+    columns: tuple[Column[OutputDifference], ...] = (
+        text_column(f"Output of the {label}", lambda row: Identifier(row.name)),
+        number_column("Absolute error", lambda row: _two_digits(row.max_absolute)),
+        number_column("Relative error", lambda row: _two_digits(row.max_relative)),
+    )
+    return ReportTable(columns, outputs)
+
+
+def tasks_table(rows: Sequence[TunedRow]) -> ReportTable:
+    """What tuning did for every task."""
+    columns: tuple[Column[TunedRow], ...] = (
+        text_column("Task", lambda row: Identifier(row.name)),
+        Column(title="Target", cell=lambda row: Identifier(row.target), under="Task"),
+        text_column("Schedule", lambda row: row.source),
+        number_column("Trials", lambda row: str(row.trials)),
+        number_column("Before", lambda row: milliseconds(row.before_ms)),
+        number_column("Now", lambda row: milliseconds(row.best_ms)),
+        number_column("Saved", lambda row: percent(row.gain_percent).removeprefix("+")),
+        number_column("Calls", lambda row: NONE if row.weight is None else str(row.weight)),
+        number_column("Time", lambda row: duration(row.seconds if row.trials else None)),
+        Column(title="Ended", cell=_ended, layout="wide"),
+    )
+    return ReportTable(columns, rows)
+
+
+def tuning_table(tuning: TuningSummary) -> ReportTable:
+    """What tuning did, in one row."""
+    columns: tuple[Column[TuningSummary], ...] = (
+        number_column("Tasks", lambda row: f"{row.tasks:,}"),
+        number_column("From cache", lambda row: f"{row.exact:,}"),
+        number_column("Transferred", lambda row: f"{row.transfer:,}"),
+        number_column("Tuned", lambda row: f"{row.miss:,}"),
+        number_column("Trials", lambda row: f"{row.trials:,}"),
+        number_column("Time", lambda row: duration(row.seconds)),
+        number_column("Cost", lambda row: money(row.usd)),
+        text_column("Ended", tuning_ended),
+    )
+    return ReportTable(columns, (tuning,))
+
+
+def facts_table(facts: Sequence[tuple[str, str]]) -> ReportTable:
+    """The revisions and the machine."""
+    columns: tuple[Column[tuple[str, str]], ...] = (
+        text_column("What", lambda row: row[0]),
+        text_column("Value", lambda row: row[1]),
+    )
+    return ReportTable(columns, facts)
+
+
+def spending_table(rows: Sequence[SpendingRow]) -> ReportTable:
+    """The parts of the tuning time, with what they cost."""
+    columns: tuple[Column[SpendingRow], ...] = (
+        text_column("What", lambda row: row.what),
+        number_column(
+            "Candidates", lambda row: NONE if row.candidates is None else f"{row.candidates:,}"
+        ),
+        number_column("Time", lambda row: duration(row.seconds)),
+        number_column("Share", lambda row: share(row.share)),
+        number_column("Cost", lambda row: money(row.usd)),
+    )
+    return ReportTable(columns, rows)
+
+
+def history_table(entries: Sequence[HistoryEntry]) -> ReportTable:
+    """The runs of one model, each with the release that it was."""
+    columns: tuple[Column[HistoryEntry], ...] = (
+        text_column("Commit", lambda row: Identifier(row.commit[:12])),
+        Column(title="Release", cell=lambda row: row.release, under="Commit"),
+        text_column("When (UTC)", lambda row: utc_minute(row.at)),
+        text_column("Verdict", lambda row: StatusWord(row.status)),
+        number_column("Latency", lambda row: milliseconds(row.head_ms)),
+        number_column("Change", lambda row: interval(row.change_percent)),
+        text_column("Runtime", lambda row: row.runtime or NONE),
+    )
+    return ReportTable(columns, entries)
+
+
+def _ended(row: TunedRow) -> str:
+    ended = stopped_words(row.stopped)
+    return f"{ended}; failed: {row.failures}" if row.failures else ended
+
+
+def _two_digits(error: float | None) -> str:
+    return NONE if error is None else f"{error:.2g}"

@@ -1,0 +1,78 @@
+"""What a table is, whoever draws it: columns that are declared once, and what a cell may hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, Literal, TypeVar
+
+import msgspec
+
+from tunegate.artifacts.measurements import Interval
+from tunegate.artifacts.verdicts import Status
+
+Row = TypeVar("Row")
+
+
+class Identifier(msgspec.Struct, frozen=True):
+    """What somebody called a thing: drawn as code."""
+
+    text: str
+
+
+class StatusWord(msgspec.Struct, frozen=True):
+    """A verdict in one word, with its colour or mark."""
+
+    status: Status
+
+
+class ChangeInterval(msgspec.Struct, frozen=True):
+    """The center of an interval, and its bounds where there is room."""
+
+    interval: Interval | None
+
+
+class SignedTime(msgspec.Struct, frozen=True):
+    """A signed time; slower and faster have colours."""
+
+    milliseconds: float
+
+
+CellContent = str | Identifier | StatusWord | ChangeInterval | SignedTime
+"""A text is escaped by whoever draws it, but for a number with its unit, which is ours."""
+
+
+class Column(msgspec.Struct, Generic[Row], frozen=True, kw_only=True):
+    """`under` names the column that this one stands below where a row has two lines. A `wide` one
+    has a line of its own on a narrow page, a `why` is a sentence."""
+
+    title: str
+    cell: Callable[[Row], CellContent]
+    is_number: bool = False
+    under: str = ""
+    layout: Literal["", "wide", "why"] = ""
+
+
+class ReportTable(msgspec.Struct, frozen=True):
+    """Columns of one kind of row, with the rows."""
+
+    columns: tuple[Column[Any], ...]
+    rows: Sequence[Any]
+
+    def without(self, *titles: str) -> ReportTable:
+        """The table for a medium that has no room for these columns."""
+        kept = tuple(column for column in self.columns if column.title not in titles)
+        return ReportTable(kept, self.rows)
+
+    def cells(self) -> list[list[CellContent]]:
+        """The cells of every row, in the order of the columns."""
+        return [[column.cell(row) for column in self.columns] for row in self.rows]
+
+
+def text_column(title: str, cell: Callable[[Row], CellContent]) -> Column[Row]:
+    """A column of words."""
+    return Column(title=title, cell=cell)
+
+
+def number_column(title: str, cell: Callable[[Row], CellContent]) -> Column[Row]:
+    """A column of numbers with their units."""
+    return Column(title=title, cell=cell, is_number=True)
