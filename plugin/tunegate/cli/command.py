@@ -22,6 +22,11 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     examples: tuple[str, ...]
     judges: bool = False
 
+    @property
+    def sentence(self) -> str:
+        """The summary as a sentence."""
+        return _sentence(self.summary)
+
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
     """Commands that share their first word."""
@@ -29,3 +34,12 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     summary: str
     commands: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """The summary as a sentence."""
+        return _sentence(self.summary)
+
+
+def _sentence(summary: str) -> str:
+    return f"{summary[:1].upper()}{summary[1:]}."

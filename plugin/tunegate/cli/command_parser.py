@@ -40,7 +40,7 @@ def _parser(command: Command) -> _Parser:
     parser = _Parser(
         prog=f"tunegate {command.name}",
         usage=usage(command),
-        description=f"{command.summary[:1].upper()}{command.summary[1:]}.",
+        description=command.sentence,
         epilog="\n".join(("examples:", *(f"  {line}" for line in command.examples))),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         # An abbreviation that is clear today would be another option tomorrow.

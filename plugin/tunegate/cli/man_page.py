@@ -47,7 +47,7 @@ def _lines(commands: tuple[Command, ...]) -> Iterator[str]:
 
 def _command(command: Command) -> Iterator[str]:
     yield f".SS {_text(usage(command))}"
-    yield _text(f"{command.summary[:1].upper()}{command.summary[1:]}.")
+    yield _text(command.sentence)
     yield f"Shared options: {_text(', '.join(titles_of(command)))}."
     yield from _options(field for field in fields_of(command.options) if not field.title)
     yield from (".PP", ".nf", ".RS")

@@ -17,18 +17,18 @@ def named_command(words: Sequence[str]) -> tuple[Command | Group, Sequence[str]]
     ConfigError."""
     if not words:
         raise ConfigError("a command is missing. See: tunegate --help")
-    _require(words[0], (*COMMANDS, HELP), "tunegate")
+    if words[0] not in COMMANDS:
+        raise _unknown(words[0], (*COMMANDS, HELP), "tunegate")
     found, rest = declared(words[0]), words[1:]
     if not isinstance(found, Group) or not rest or rest[0] in HELP_FLAGS:
         return found, rest
-    _require(rest[0], found.commands, f"tunegate {found.name}")
+    if rest[0] not in found.commands:
+        raise _unknown(rest[0], found.commands, f"tunegate {found.name}")
     return declared(f"{found.name} {rest[0]}"), rest[1:]
 
 
-def _require(word: str, known: Sequence[str], program: str) -> None:
-    if word in known:
-        return
+def _unknown(word: str, known: Sequence[str], program: str) -> ConfigError:
     is_option = word.startswith("-")
     near = suggestion(word, ("--help", "--version") if is_option else known)
     kind = "option" if is_option else "command"
-    raise ConfigError(f'there is no {kind} "{word}".{near} See: {program} --help')
+    return ConfigError(f'there is no {kind} "{word}".{near} See: {program} --help')

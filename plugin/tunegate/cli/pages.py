@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from tunegate import __version__
 from tunegate.cli.command import Command, Group
 from tunegate.cli.command_parser import command_help
-from tunegate.cli.command_tree import HELP
-from tunegate.cli.help_pages import group_page, overview
 from tunegate.cli.named_command import HELP_FLAGS, named_command
+from tunegate.cli.overview import group_page, overview
 from tunegate.errors import ConfigError
 
 
@@ -31,9 +30,9 @@ def page(arguments: Sequence[str]) -> str:
     match words:
         case ["--version", *_]:
             return f"tunegate {__version__}\n"
-        case ["-h" | "--help", *_] | ["help"]:
+        case ["-h" | "--help", *_] | ["help"] | ["help", "-h" | "--help" | "help", *_]:
             return overview()
-        case [first, *names] if first == HELP:
+        case ["help", *names]:
             return _help_of(named_command(names)[0])
         case _:
             found, rest = named_command(words)

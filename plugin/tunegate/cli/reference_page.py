@@ -63,7 +63,7 @@ def _section(command: Command) -> str:
     links = (f"[{title}](#options-{title.replace(' ', '-')})" for title in titles_of(command))
     lines = [
         f"## tunegate {command.name}\n",
-        f"{command.summary[:1].upper()}{command.summary[1:]}.",
+        command.sentence,
     ]
     lines += ["", "```", usage(command), "```", ""]
     lines += _table(own) if own else []

@@ -16,6 +16,8 @@ HEAVY = ("numpy", "rich", "yaml", "cryptography", "tempfile", "hashlib", "tunega
     [
         (["help"], "tunegate [--version] COMMAND"),
         (["--help"], "compare"),
+        (["help", "help"], "compare"),
+        (["help", "--help"], "compare"),
         (["help", "cache"], "why-miss"),
         (["cache", "-h"], "why-miss"),
         (["help", "cache", "gc"], "--grace-hours N"),

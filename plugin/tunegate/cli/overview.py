@@ -24,7 +24,7 @@ def group_page(group: Group) -> str:
     listed = [(name, declared(f"{group.name} {name}").summary) for name in group.commands]
     return (
         f"usage: tunegate {group.name} COMMAND ...\n\n"
-        f"{group.summary[:1].upper()}{group.summary[1:]}.\n\n{_listing(listed)}\n"
+        f"{group.sentence}\n\n{_listing(listed)}\n"
         f"See: tunegate help {group.name} COMMAND\n"
     )
 
