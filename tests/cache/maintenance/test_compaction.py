@@ -96,32 +96,6 @@ def test_only_the_best_few_and_the_latest_failures_are_hot_and_all_stay_archived
     assert place.compact(rebuild=True).records == 51
 
 
-def test_a_collection_without_compaction_deletes_nothing(place: Place) -> None:
-    place.publish(make_record())
-    assert place.collect().segments == 0
-    assert place.best() == make_record()
-
-
-def test_a_dry_run_only_counts(place: Place) -> None:
-    place.publish(make_record())
-    place.compact()
-    assert place.collect(dry_run=True).segments == 1
-    assert place.objects("seg") == 1
-
-
-def test_snapshots_stay_for_pins_and_go_when_their_day_is_over(place: Place) -> None:
-    for record in numbered(3):
-        place.publish(record)
-        place.compact()
-        place.seconds += 40 * 24 * 3600
-    assert place.objects("idx") == 3
-    place.publish(make_record("last"))
-    place.compact()
-    assert place.collect(grace_seconds=0).others == 6
-    assert place.objects("idx") == place.objects("pack") == 1
-    assert [place.best(f"w{n}") for n in range(3)] == numbered(3)
-
-
 def test_a_lost_head_is_made_anew_from_what_stands_there(place: Place) -> None:
     place.publish(make_record("a"))
     place.compact()

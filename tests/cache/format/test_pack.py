@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+import zstandard
+
+from tests.support.tuning_records import make_record
+from tunegate_cache.format.pack import CorruptBlockError, blocks, describe_block, records
+from tunegate_cache.format.record_codec import encode_record
+from tunegate_cache.format.segment import StoredRecord
+
+
+def stored(workload: str, *, signer: str = "") -> StoredRecord:
+    record = make_record(workload)
+    return StoredRecord(record, encode_record(record), signer)
+
+
+def test_a_block_gives_back_its_records_with_the_keys_that_signed_them() -> None:
+    written = [stored("a", signer="ours"), stored("b")]
+    ((names, body),) = blocks([("a", written[:1]), ("b", written[1:])])
+    assert names == ["a", "b"]
+    assert list(records(body, describe_block(0, 0, body))) == written
+
+
+def test_a_workload_is_never_divided_among_blocks() -> None:
+    many = [stored("a")] * 150
+    found = list(blocks([("a", many), ("b", many), ("c", many)]))
+    assert [name for names, _ in found for name in names] == ["a", "b", "c"]
+    assert len(found) > 1
+    for names, body in found:
+        assert len(list(records(body, describe_block(0, 0, body)))) == 150 * len(names)
+
+
+def test_without_workloads_there_is_no_block() -> None:
+    assert list(blocks([])) == []
+
+
+def test_a_block_is_described_by_its_place_and_its_content() -> None:
+    block = describe_block(2, 30, b"body")
+    assert (block.pack, block.start, block.size) == (2, 30, 4)
+    assert block.digest != describe_block(2, 30, b"bod?").digest
+
+
+def test_bytes_that_the_index_does_not_describe_are_refused() -> None:
+    ((_, body),) = blocks([("a", [stored("a")])])
+    block = describe_block(0, 0, body)
+    with pytest.raises(CorruptBlockError, match="not what the index says"):
+        list(records(body + b"x", block))
+    with pytest.raises(CorruptBlockError):
+        list(records(b"plain", describe_block(0, 0, b"plain")))
+
+
+def test_a_line_that_is_no_usable_record_is_left_out() -> None:
+    good = stored("a")
+    later = msgspec.json.encode({"v": 99})
+    body = zstandard.compress(b"\n".join([b"- " + later, b"", b"junk", b"- " + good.text]))
+    assert list(records(body, describe_block(0, 0, body))) == [good]

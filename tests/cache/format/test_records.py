@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import math
+import statistics
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.tuning_records import make_record
+from tunegate_cache.format.records import CONFIRMED_REPEATS, WINNERS_CURSE, TuningRecord
+
+
+def timed(*milliseconds: float) -> TuningRecord:
+    return make_record(run_nanoseconds=tuple(round(ms * 1e6) for ms in milliseconds))
+
+
+@given(st.lists(st.integers(1, 10**12), min_size=1, max_size=9))
+def test_the_median_is_that_of_the_times(nanoseconds: list[int]) -> None:
+    record = make_record(run_nanoseconds=tuple(nanoseconds))
+    assert record.median_ms == pytest.approx(statistics.median(nanoseconds) / 1e6)
+
+
+def test_a_candidate_that_failed_takes_for_ever_and_is_never_confirmed() -> None:
+    failed = make_record(status="wrong", run_nanoseconds=())
+    assert failed.median_ms == math.inf
+    assert not failed.is_confirmed
+    assert failed.shrunk_ms == math.inf
+
+
+def test_enough_repeats_or_one_long_run_confirm_a_time() -> None:
+    assert timed(*[1.0] * CONFIRMED_REPEATS).is_confirmed
+    assert not timed(*[1.0] * (CONFIRMED_REPEATS - 1)).is_confirmed
+    assert timed(1000.1).is_confirmed
+    assert not timed(1000.0).is_confirmed
+
+
+def test_a_brief_look_must_be_faster_by_more_than_luck() -> None:
+    confirmed = timed(*[1.0] * CONFIRMED_REPEATS)
+    assert confirmed.shrunk_ms == 1.0
+    assert timed(1.0).shrunk_ms == WINNERS_CURSE
+    assert timed(0.95).shrunk_ms > confirmed.shrunk_ms > timed(0.9).shrunk_ms
