@@ -31,7 +31,7 @@ from tunegate.edges.bench.messages import Start
 from tunegate.edges.bench.process import Process
 from tunegate.edges.recorded_launches import read_launches, write_launches
 from tunegate.ports import Builder, BuildJob, ModelJob
-from tunegate.runtimes.builder import OnnxRuntimeBuilder
+from tunegate.runtimes.builder import reference_builder
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 
 SERIES = [f"{m}-{r}-{s}" for s in ("idle", "busy") for r in ("ort", "tvm") for m in ("cnn", "mlp")]
@@ -111,7 +111,7 @@ def block_of(artifact: Path, scratch: Path) -> int:
 
 
 def opened(artifact: Path, scratch: Path, stack: contextlib.ExitStack) -> Process:
-    process = Process(Start(str(artifact), "", 1, WARM_UP_SECONDS, 1), scratch / "bench.log", {})
+    process = Process(Start(str(artifact), 1, WARM_UP_SECONDS, 1), scratch / "bench.log", {})
     stack.callback(process.close)
     return process
 
@@ -128,7 +128,7 @@ def built(name: str, directory: Path) -> Path:
         directory=directory / "artifact",
     )
     builder: Builder = (
-        OnnxRuntimeBuilder(directory / "o", seed=1)
+        reference_builder(directory / "o", 1)
         if runtime == "ort"
         else MetaScheduleCompiler(directory / "c", seed=1)
     )

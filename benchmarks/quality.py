@@ -28,7 +28,7 @@ from stock_model import tune as tune_stock
 
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.models.preparation import prepare
-from tunegate.wiring import reference_builder
+from tunegate.runtimes.builder import reference_builder
 
 ROUNDS = 5
 

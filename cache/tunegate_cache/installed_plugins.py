@@ -4,11 +4,8 @@ only the directories that this interpreter installs into, and our own."""
 from __future__ import annotations
 
 import importlib
-import sysconfig
-import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from configparser import ConfigParser, Error
 from pathlib import Path
 
 import msgspec
@@ -41,6 +38,17 @@ def installed(group: str, places: Sequence[Path] | None = None) -> Mapping[str, 
     return {name: own.get(name) or _merged(found[name]) for name in sorted({*own, *found})}
 
 
+def named(group: str, name: str) -> Plugin | None:
+    """Returns the plugin of that name. One of ours is found without a look at other packages."""
+    return _own_registrations(group).get(name) or installed(group).get(name)
+
+
+def ignored(group: str) -> Sequence[Plugin]:
+    """Returns what other packages register under names of ours."""
+    own = _own_registrations(group)
+    return [plugin for plugin in _registered(group, _places()) if plugin.name in own]
+
+
 def load(plugin: Plugin) -> object:
     """Returns what the entry point names. Raises PluginError whatever the plugin does."""
     package = " and ".join(plugin.offered_by)
@@ -58,6 +66,8 @@ def load(plugin: Plugin) -> object:
 
 def _places() -> tuple[Path, ...]:
     """Returns where packages of this environment are. `sys.path` may name other directories."""
+    import sysconfig  # noqa: PLC0415 -- as below
+
     paths = sysconfig.get_paths()
     each = (Path(paths["purelib"]), Path(paths["platlib"]), _SOURCES)
     return tuple(dict.fromkeys(place.resolve() for place in each))
@@ -69,6 +79,9 @@ def _own_registrations(group: str) -> Mapping[str, Plugin]:
     project = _SOURCES.parent / "pyproject.toml"
     if _SOURCES.name != "cache" or not project.is_file():
         return {p.name: p for p in _registered(group, (_SOURCES,), is_ours=True)}
+    # Processes that measure look for one of ours, and each import shows in how they start.
+    import tomllib  # noqa: PLC0415
+
     described = tomllib.loads(project.read_text("utf-8"))["project"]
     package = f"{described['name']} {described['version']}"
     return {
@@ -89,6 +102,8 @@ def _registered(group: str, places: Sequence[Path], *, is_ours: bool = False) ->
 def _listed(listed: Path, group: str, package: str) -> Iterator[Plugin]:
     """Reads the file format of the packaging specification "Entry points". What cannot be read
     registers nothing."""
+    from configparser import ConfigParser, Error  # noqa: PLC0415 -- as above
+
     parser = ConfigParser(delimiters=("=",), interpolation=None)
     parser.optionxform = str  # type: ignore[assignment, method-assign]  # names keep their case
     try:

@@ -15,6 +15,10 @@ DEFAULT_CACHE_URL = "~/.cache/tunegate"
 """The user's own cache directory, wherever `edges/cache/user_directories.py` finds it."""
 
 
+AUTO = "auto"
+"""The runtime of a target that leaves the choice to what is measured."""
+
+
 class _Section(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"
 ):
@@ -47,7 +51,7 @@ class TargetConfig(_Section, frozen=True, kw_only=True):
     `arch` the compute capability for CUDA; `threads` 0 means every core
     this process may use but one. `layout` is that of images inside the model: `auto` is `nhwc` on
     CPUs, and as the model has it elsewhere. `runtime` is what runs the model: `auto` builds it for
-    TVM and for ONNX Runtime, and ships what is faster; for CUDA it is TVM.
+    every runtime that is installed and runs there, and ships what is fastest.
 
     Of CUDA targets: another GPU than `expect-gpu` is refused, a GPU that others use is waited for
     `device-wait-seconds`, and its clocks are locked while something is measured where
@@ -60,7 +64,7 @@ class TargetConfig(_Section, frozen=True, kw_only=True):
     arch: str = "native"
     threads: Annotated[int, msgspec.Meta(ge=0)] = 0
     layout: Literal["auto", "nchw", "nhwc"] = "auto"
-    runtime: Literal["auto", "tvm", "onnxruntime"] = "auto"
+    runtime: Name = AUTO
     runner: tuple[str, ...] = ("self-hosted",)
     usd_per_hour: NotNegative | None = None
     expect_gpu: str | None = None

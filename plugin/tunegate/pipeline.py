@@ -174,7 +174,7 @@ def _measured(
 def _built(
     tools: Tools, planned: TuningPlan, outcomes: Sequence[TuningOutcome], fixed: Fixed
 ) -> tuple[CellBuilds, ...]:
-    """One build a side: for each runtime that its target allows, then the one that ships."""
+    """One build a side: for each candidate of its target, then the one that ships."""
     context = tools.context
     candidates = build(
         planned, outcomes, source=tools.source, builders=tools.builders, context=context
@@ -212,10 +212,11 @@ def _with_objectives(tools: Tools, changes: ChangeSet) -> GateTools:
 def _references(
     tools: Tools, changes: ChangeSet, builds: Sequence[CellBuilds]
 ) -> dict[ModelPath, Reference]:
-    """The head models, for the ONNX Runtime column."""
+    """The head models, for the column of the reference."""
     files = export_models(changes, tools.source).files
     return {
         built.cell.model: Reference(
+            *tools.reference,
             files[built.cell.model, "head"],
             shapes_for(tools.config, built.cell.model),
             tools.threads,

@@ -136,12 +136,15 @@ class ModelJob(msgspec.Struct, frozen=True, kw_only=True):
 
 class BuildJob(msgspec.Struct, frozen=True, kw_only=True):
     """A model to build with the best of these records that replays, into `directory`. `sources`
-    says where a task's records came from, for the report."""
+    says where a task's records came from, for the report. `variant` and `settings` are those of a
+    candidate."""
 
     model: ModelJob
     records: Mapping[WorkloadKey, Sequence[TuningRecord]]
     sources: Mapping[WorkloadKey, ScheduleSource]
     directory: Path
+    variant: str = ""
+    settings: Mapping[str, str] = {}
 
 
 class Export(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,9 +7,8 @@ from functools import lru_cache
 
 import msgspec
 
-from tunegate.artifacts.builds import Runtime
 from tunegate.artifacts.changes import Revisions
-from tunegate.config import Config, ModelConfig, TargetConfig
+from tunegate.config import Config, ModelConfig
 from tunegate.globs import matches
 
 WILDCARDS = frozenset("*?[")
@@ -38,13 +37,6 @@ def targets_for(config: Config, path: str) -> tuple[str, ...]:
     if entry is None:
         return ()
     return entry.targets or tuple(target.name for target in config.targets)
-
-
-def runtimes_of(target: TargetConfig) -> tuple[Runtime, ...]:
-    """What a model is built for on this target; ONNX Runtime is used on CPUs only."""
-    if target.runtime == "auto":
-        return ("tvm", "onnxruntime") if target.kind == "llvm" else ("tvm",)
-    return (target.runtime,)
 
 
 def needs_of(config: Config, path: str) -> Needs | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from tunegate.artifacts.builds import Runtime
+from tunegate.artifacts.candidates import Candidates, RuntimeName
 from tunegate.config import Config
 from tunegate.policy.gate_rules import GateRules
 from tunegate.ports import (
@@ -39,12 +40,13 @@ class RunContext:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSource:
-    """The source of the models of base and head. `config` says what is wanted of each, `workdir`
-    holds their files for as long as the run lasts. Without a `reader` there are no earlier
-    bases."""
+    """The source of the models of base and head. `config` says what is wanted of each, and
+    `candidates` what may run it; `workdir` holds their files for as long as the run lasts. Without
+    a `reader` there are no earlier bases."""
 
     config: Config
     repository: Repository
+    candidates: Candidates
     workdir: Path
     reader: ModelReader | None = None
 
@@ -60,16 +62,24 @@ class GateTools:
     scorer: Scorer | None = None
 
 
+class ReferenceRuntime(NamedTuple):
+    """The runtime whose times stand beside those of others."""
+
+    runtime: RuntimeName
+    title: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Tools:
     """What every stage of a run needs. `source` and `compiler` extract, `index` resolves, `tuner`
-    tunes, `builders` build, `gate` does the rest; ONNX Runtime's reference takes `threads`."""
+    tunes, `builders` build, `gate` does the rest; the times of `reference` are with `threads`."""
 
     source: ModelSource
     compiler: Compiler
     index: TaskIndex
     tuner: Tuner
-    builders: Mapping[Runtime, Builder]
+    builders: Mapping[RuntimeName, Builder]
+    reference: ReferenceRuntime
     gate: GateTools
     threads: int
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from tunegate.artifacts.builds import Runtime
+from tunegate.artifacts.candidates import RuntimeName
 from tunegate.config import Config, TargetConfig
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.bench.scoring_command import ScoringCommand
@@ -16,7 +16,6 @@ from tunegate.edges.clock import SystemClock, today
 from tunegate.edges.git.repository import GitRepository
 from tunegate.edges.machine.cores import default_threads
 from tunegate.edges.machine.device import ThisMachine
-from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.models.reader import GitModelReader
 from tunegate.edges.output.directory import OutputDirectory
 from tunegate.edges.output.shipping import BuildDirectories
@@ -27,27 +26,39 @@ from tunegate.engine.tuner import EngineTuner
 from tunegate.policy.gate_rules import GateRules, Policies
 from tunegate.ports import Benchmarker, Builder, Device, Scorer
 from tunegate.project import Subject
-from tunegate.runtimes.builder import OnnxRuntimeBuilder
-from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
-from tunegate.runtimes.tvm.programs import PROGRAMS
+from tunegate.runtimes.builder import SavingBuilder, reference_builder
+from tunegate.runtimes.offered import offered
+from tunegate.runtimes.reference import REFERENCE
+from tunegate.runtimes.registry import Installed, installed_runtimes, runtime_named, saves
+from tunegate.runtimes.runtime import OpenCompiler, TuningRuntime
 from tunegate.settings import Settings
 from tunegate.time_limits import answer_seconds, build_seconds
-from tunegate.tools import GateTools, ModelSource, RunContext, Tools
+from tunegate.tools import GateTools, ModelSource, ReferenceRuntime, RunContext, Tools
 from tunegate_cache.format.records import Provenance
 
 
 @contextmanager
-def opened_tools(settings: Settings, subject: Subject, out: OutputDirectory) -> Iterator[Tools]:
-    """The real tools of one run."""
+def opened_tools(
+    settings: Settings,
+    subject: Subject,
+    out: OutputDirectory,
+    runtimes: Collection[RuntimeName] = (),
+) -> Iterator[Tools]:
+    """The real tools of one run, with all runtimes or those named."""
     config, repository = subject.config, subject.repository
+    installed = installed_runtimes()
+    found = offered(config.targets, installed, only=runtimes)
     with (
         _opened_context(settings, _device(config), out) as context,
-        closing(_compiler(out.workdir, config, context.seed)) as compiler,
+        closing(_compiler(installed.tuning, out.workdir, config, context.seed)) as compiler,
     ):
+        for problem in (*installed.problems, *found.problems):
+            context.progress.warn(f"runtimes: {problem}.")
         yield Tools(
             source=ModelSource(
                 config=config,
                 repository=repository,
+                candidates=found.candidates,
                 workdir=out.workdir,
                 reader=GitModelReader(repository)
                 if isinstance(repository, GitRepository)
@@ -55,8 +66,8 @@ def opened_tools(settings: Settings, subject: Subject, out: OutputDirectory) -> 
             ),
             compiler=compiler,
             index=_index(subject, context.device),
-            tuner=_tuner(subject, context, out.workdir),
-            builders=_builders(compiler, out.workdir, config, context.seed),
+            tuner=_tuner(installed.tuning, subject, context, out.workdir),
+            builders=_builders(installed, compiler, out.workdir, config, context.seed),
             gate=GateTools(
                 context=context,
                 rules=GateRules(gate=config.gate, policies=_policies(subject, context, settings)),
@@ -64,6 +75,7 @@ def opened_tools(settings: Settings, subject: Subject, out: OutputDirectory) -> 
                 shipping=BuildDirectories(),
                 scorer=_scorer(settings),
             ),
+            reference=ReferenceRuntime(REFERENCE, runtime_named(REFERENCE).title),
             threads=max(target.threads or default_threads() for target in config.targets),
         )
 
@@ -113,18 +125,22 @@ def _device(config: Config) -> ThisMachine:
     return ThisMachine("cuda" if kinds == {"cuda"} else "llvm")
 
 
-def _compiler(workdir: Path, config: Config, seed: int) -> MetaScheduleCompiler:
+def _compiler(tuning: TuningRuntime, workdir: Path, config: Config, seed: int) -> OpenCompiler:
     limit_seconds = build_seconds(config.budget)
-    return MetaScheduleCompiler(workdir / "compile", seed=seed, limit_seconds=limit_seconds)
+    return tuning.compiler(workdir / "compile", seed=seed, limit_seconds=limit_seconds)
 
 
 def _builders(
-    compiler: MetaScheduleCompiler, workdir: Path, config: Config, seed: int
-) -> dict[Runtime, Builder]:
+    installed: Installed, compiler: OpenCompiler, workdir: Path, config: Config, seed: int
+) -> dict[RuntimeName, Builder]:
     limit_seconds = build_seconds(config.budget)
-    scratch = workdir / "onnxruntime"
-    onnxruntime = OnnxRuntimeBuilder(scratch, seed=seed, limit_seconds=limit_seconds)
-    return {"tvm": compiler, "onnxruntime": onnxruntime}
+    builders: dict[RuntimeName, Builder] = {installed.tuning.name: compiler}
+    for runtime in filter(saves, installed.runtimes):
+        scratch = workdir / runtime.name
+        builders[runtime.name] = SavingBuilder(
+            runtime, scratch, seed=seed, limit_seconds=limit_seconds
+        )
+    return builders
 
 
 def _benchmarker(workdir: Path, config: Config, seed: int) -> FreshProcesses:
@@ -137,11 +153,6 @@ def _benchmarker(workdir: Path, config: Config, seed: int) -> FreshProcesses:
         limit_seconds=limit_seconds,
         reference=reference_builder,
     )
-
-
-def reference_builder(scratch: Path, seed: int) -> Builder:
-    """Returns the builder for what others are held against."""
-    return OnnxRuntimeBuilder(scratch, seed=seed)
 
 
 def _cuda_target(config: Config) -> TargetConfig | None:
@@ -173,16 +184,18 @@ def _policies(subject: Subject, context: RunContext, settings: Settings) -> Poli
     )
 
 
-def _tuner(subject: Subject, context: RunContext, workdir: Path) -> EngineTuner:
+def _tuner(
+    tuning: TuningRuntime, subject: Subject, context: RunContext, workdir: Path
+) -> EngineTuner:
     return EngineTuner(
         config=subject.config,
         origin=RecordOrigin(
             device=context.device.fingerprint(),
-            toolchain=toolchain(),
+            toolchain=tuning.toolchain(),
             source=Provenance(repository=subject.root.name, commit=subject.commit),
         ),
         clock=context.clock,
         seed=context.seed,
-        programs=PROGRAMS,
+        programs=tuning.programs,
         scratch=workdir / "tune",
     )

@@ -18,10 +18,17 @@ HEAVY_DOORS = (
     "cupti",
     "scipy",
     "xgboost",
-    "tunegate.runtimes.onnxruntime.operator_profile",
+    "tunegate.runtimes",
+    "tunegate.edges.reference",
+    "tunegate.edges.models.preparation",
+    "onnx",
     "tunegate.edges.metaschedule",
     "tunegate.commands",
     "tunegate.render.html",
+    # What few processes need of the standard library.
+    "configparser",
+    "sysconfig",
+    "tomllib",
     # Standard library, ours before it can be trusted to be there.
     "fcntl",
     "tunegate.cli",

@@ -38,6 +38,8 @@ def make_build(
         error=error,
         size_bytes=1,
         seconds=1.0,
+        runtime="tvm",
+        title="TVM",
     )
 
 

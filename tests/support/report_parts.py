@@ -177,6 +177,8 @@ def built(
 ) -> Build:
     worst = 0.41 if error else 1.9e-6
     return Build(
+        runtime="tvm",
+        title="TVM",
         key=key * 64,
         directory=f"builds/{key}",
         tasks=tuple(

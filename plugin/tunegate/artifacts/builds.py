@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
 
+from tunegate.artifacts.candidates import RuntimeName, candidate_name
 from tunegate.artifacts.changes import ModelPath
 from tunegate.artifacts.tasks import ScheduleSource
 from tunegate_cache.format.records import WorkloadKey
-
-Runtime = Literal["tvm", "onnxruntime"]
-"""What runs a build."""
 
 
 class OutputDifference(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,13 +44,23 @@ class BuiltTask(msgspec.Struct, frozen=True, kw_only=True):
     verified: bool = True
 
 
-class RuntimeChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a build is for the runtime it is for: how long one inference took under either, None
-    where it was not measured, and then the reason."""
+class CandidateTime(msgspec.Struct, frozen=True, kw_only=True):
+    """One inference of a side under one of its candidates; `title` is what people call that."""
 
-    tvm_ms: float | None = None
-    onnxruntime_ms: float | None = None
+    candidate: str
+    title: str
+    ms: float
+
+
+class RuntimeChoice(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a build is for the runtime it is for: what was measured, and what is wrong with the
+    candidates that were not."""
+
+    times: tuple[CandidateTime, ...] = ()
     reason: str = ""
+
+    def ms_of(self, candidate: str) -> float | None:
+        return next((time.ms for time in self.times if time.candidate == candidate), None)
 
 
 class Build(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,9 +82,16 @@ class Build(msgspec.Struct, frozen=True, kw_only=True):
     digest: str = ""
     dropped: tuple[str, ...] = ()
     without_graphs: str = ""
-    runtime: Runtime = "tvm"
+    runtime: RuntimeName = ""
+    variant: str = ""
+    title: str = ""
     choice: RuntimeChoice | None = None
     crashed: bool = False
+
+    @property
+    def candidate(self) -> str:
+        """Tells it from the other builds of its side."""
+        return candidate_name(self.runtime, self.variant)
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):

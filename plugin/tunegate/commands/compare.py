@@ -9,20 +9,20 @@ from pathlib import Path
 import msgspec
 
 from tunegate import pipeline
-from tunegate.artifacts.builds import Runtime
+from tunegate.artifacts.candidates import RuntimeName
 from tunegate.artifacts.changes import ChangeSet, ModelChange, Revisions, Side
 from tunegate.cli.commands.compare import CompareOptions
 from tunegate.commands.compare_built import compare_artifacts, compare_commands
 from tunegate.commands.compared import AgainstModel, Artifact, Artifacts, Model, understood
 from tunegate.commands.reporting import finish
-from tunegate.config import Config, ModelConfig, TargetConfig
+from tunegate.config import AUTO, Config, ModelConfig, TargetConfig
 from tunegate.edges.config import file as config_file
 from tunegate.edges.models.file_pair import FilePair
-from tunegate.edges.output.built_artifact import built_artifact
 from tunegate.edges.output.directory import opened_output
 from tunegate.errors import ConfigError
 from tunegate.project import Subject
-from tunegate.runtimes.tvm.requirements import require_installed
+from tunegate.runtimes.loading import titled_artifact
+from tunegate.runtimes.requirements import require_installed
 from tunegate.settings import Settings, overridden
 from tunegate.sides.fixed_sides import Fixed
 from tunegate.wiring import opened_tools
@@ -52,9 +52,9 @@ def _against_model(
     head = both.head
     config = _config(settings, head.file.name, shapes)
     fixed = _fixed(both)
+    wanted = _wanted(both)
     if fixed.runtimes:
-        wanted = {side.runtime for side in (both.base, head) if isinstance(side, Model)}
-        targets = tuple(_for(target, wanted) for target in config.targets)
+        targets = tuple(msgspec.structs.replace(each, runtime=AUTO) for each in config.targets)
         config = msgspec.structs.replace(config, targets=targets)
     base_file = both.base.file if isinstance(both.base, Model) else None
     pair = FilePair(base_file or head.file, head.file)
@@ -73,18 +73,18 @@ def _against_model(
     changes = ChangeSet(revisions=revisions, models=(change,))
     with opened_output(settings.out, "compare") as out:
         out.forget(since="plan")
-        require_installed(config, "run")
+        require_installed(config, "run", runtimes=wanted)
         subject = Subject(config=config, repository=pair, root=settings.repository, commit="")
-        with opened_tools(settings, subject, out) as tools:
+        with opened_tools(settings, subject, out, wanted) as tools:
             report = pipeline.run(tools, changes, fixed)
         return finish(report, settings)
 
 
-def _for(target: TargetConfig, wanted: set[Runtime | None]) -> TargetConfig:
-    """Built for no runtime that nobody asked for: it may not be installed."""
-    if wanted == {"onnxruntime"} and target.kind == "llvm":
-        return msgspec.structs.replace(target, runtime="onnxruntime")
-    return msgspec.structs.replace(target, runtime="tvm" if wanted == {"tvm"} else "auto")
+def _wanted(both: AgainstModel) -> tuple[RuntimeName, ...]:
+    """Built for no runtime that nobody asked for: it may not be installed. () is all of them."""
+    models = [side for side in (both.base, both.head) if isinstance(side, Model)]
+    named = {model.runtime.partition("-")[0] for model in models if model.runtime}
+    return tuple(sorted(named)) if all(model.runtime for model in models) else ()
 
 
 def _fixed(both: AgainstModel) -> Fixed:
@@ -94,7 +94,7 @@ def _fixed(both: AgainstModel) -> Fixed:
             side: what.runtime for side, what in named if isinstance(what, Model) and what.runtime
         },
         builds={
-            side: built_artifact(what.directory)
+            side: titled_artifact(what.directory)
             for side, what in named
             if isinstance(what, Artifact)
         },

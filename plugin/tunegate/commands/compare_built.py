@@ -13,9 +13,9 @@ from tunegate.config import Config
 from tunegate.edges.bench.commands import Commands
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.output.artifact_file import ArtifactFile
-from tunegate.edges.output.built_artifact import built_artifact
 from tunegate.edges.output.directory import opened_output
 from tunegate.ports import Benchmarker
+from tunegate.runtimes.loading import titled_artifact
 from tunegate.settings import Settings
 from tunegate.wiring import opened_gate_tools
 
@@ -23,7 +23,7 @@ from tunegate.wiring import opened_gate_tools
 def compare_artifacts(settings: Settings, config: Config, base: Path, head: Path) -> int:
     """Nothing is removed before both can be read. Raises ArtifactError for
     a directory that holds none."""
-    builds = built_artifact(base), built_artifact(head)
+    builds = titled_artifact(base), titled_artifact(head)
     artifact = ArtifactFile.read(head)
     name, target = artifact.model or head.name, artifact.device
     changes = _changes(name, target, base, head)

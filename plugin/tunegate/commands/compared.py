@@ -6,17 +6,18 @@ from pathlib import Path
 
 import msgspec
 
-from tunegate.artifacts.builds import Runtime
+from tunegate.artifacts.candidates import RuntimeName
 from tunegate.errors import ConfigError
-
-RUNTIMES: tuple[Runtime, ...] = ("tvm", "onnxruntime")
+from tunegate.runtimes.registry import GROUP
+from tunegate_cache.installed_plugins import named
 
 
 class Model(msgspec.Struct, frozen=True):
-    """An ONNX file; `runtime` is None where the faster one may run it."""
+    """An ONNX file; `runtime` is one, or a candidate of one; None where the
+    fastest may run it."""
 
     file: Path
-    runtime: Runtime | None = None
+    runtime: RuntimeName | None = None
 
 
 class Artifact(msgspec.Struct, frozen=True):
@@ -40,7 +41,7 @@ class AgainstModel(msgspec.Struct, frozen=True):
 
 
 def understood(base: str, head: str) -> Artifacts | AgainstModel:
-    """A directory is an artifact, all else an ONNX file, with `tvm:` or `onnxruntime:` before it
+    """A directory is an artifact, all else an ONNX file, with a runtime and a colon before it
     where it must be built for that. Raises ConfigError for an artifact against an older model."""
     before, after = _side(base), _side(head)
     if isinstance(after, Model):
@@ -52,8 +53,8 @@ def understood(base: str, head: str) -> Artifacts | AgainstModel:
 
 
 def _side(text: str) -> Model | Artifact:
-    for runtime in RUNTIMES:
-        if text.startswith(f"{runtime}:"):
-            return Model(Path(text.removeprefix(f"{runtime}:")), runtime)
+    runtime, _, file = text.partition(":")
+    if file and named(GROUP, runtime.partition("-")[0]) is not None:
+        return Model(Path(file), runtime)
     path = Path(text)
     return Artifact(path) if path.is_dir() else Model(path)

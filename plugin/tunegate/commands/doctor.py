@@ -13,9 +13,10 @@ from tunegate.commands.standard_output import write_json
 from tunegate.edges.config import file as config_file
 from tunegate.edges.config.sources import Setting, sources
 from tunegate.edges.git.repository import GitRepository
-from tunegate.edges.machine.health import HealthCheck, check_cache, machine_checks
+from tunegate.edges.machine.health import check_cache, machine_checks
+from tunegate.edges.machine.health_check import HealthCheck
 from tunegate.errors import PASS, UNFIT, TunegateError
-from tunegate.runtimes.tvm.health import compiler_checks
+from tunegate.runtimes.health import runtime_checks
 from tunegate.settings import Settings, overridden
 
 
@@ -30,7 +31,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
 def run(options: DoctorOptions) -> int:
     """Exit code 4 when something is in the way."""
     settings = options.settings
-    checks = [*machine_checks(), *compiler_checks()]
+    checks = [*machine_checks(), *runtime_checks()]
     found, shown = _configuration(settings)
     checks += found
     diagnosis = Diagnosis(checks=tuple(checks), settings=shown)

@@ -11,7 +11,7 @@ from tunegate.commands.reporting import finish
 from tunegate.edges.output.directory import opened_output
 from tunegate.handover import check_config, read_outcomes, read_plan
 from tunegate.project import open_project
-from tunegate.runtimes.tvm.requirements import require_installed
+from tunegate.runtimes.requirements import require_installed
 from tunegate.sides.export_models import versions
 from tunegate.tuning.merge import merge_outcomes
 from tunegate.wiring import opened_tools

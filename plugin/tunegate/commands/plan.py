@@ -12,7 +12,7 @@ from tunegate.edges.output.directory import opened_output
 from tunegate.errors import PASS
 from tunegate.project import open_project
 from tunegate.render.escape import visible
-from tunegate.runtimes.tvm.requirements import require_installed
+from tunegate.runtimes.requirements import require_installed
 from tunegate.sides.export_models import versions
 from tunegate.stages.plan import matrix
 from tunegate.wiring import opened_tools

@@ -8,7 +8,7 @@ from tunegate.commands.remembering import remember
 from tunegate.commands.reporting import finish
 from tunegate.edges.output.directory import opened_output
 from tunegate.project import open_project
-from tunegate.runtimes.tvm.requirements import require_installed
+from tunegate.runtimes.requirements import require_installed
 from tunegate.sides.export_models import versions
 from tunegate.wiring import opened_tools
 

@@ -16,7 +16,7 @@ from tunegate.edges.models.light_models import seeded_light
 from tunegate.edges.output.directory import opened_output
 from tunegate.errors import PASS, UNFIT, ModelError
 from tunegate.ports import BuildJob, ModelJob, Shapes
-from tunegate.runtimes.builder import OnnxRuntimeBuilder
+from tunegate.runtimes.builder import reference_builder
 from tunegate.selftest.gate_trials import Qualification, qualify
 from tunegate.settings import Settings
 from tunegate.wiring import opened_gate_tools
@@ -75,7 +75,7 @@ def _artifact(
         sources={},
         directory=workdir / "artifact",
     )
-    (build,) = OnnxRuntimeBuilder(workdir / "onnxruntime", seed=seed).build([job])
+    (build,) = reference_builder(workdir / "reference", seed).build([job])
     if build.error is not None:
         raise ModelError(build.error)
     return workdir / "artifact"

@@ -10,7 +10,7 @@ from tunegate.edges.output.directory import opened_output
 from tunegate.errors import PASS, ConfigError
 from tunegate.handover import check_config, read_plan
 from tunegate.project import open_project
-from tunegate.runtimes.tvm.requirements import require_installed
+from tunegate.runtimes.requirements import require_installed
 from tunegate.settings import Settings
 from tunegate.stages.refresh import refreshed
 from tunegate.wiring import opened_tools

@@ -21,12 +21,8 @@ from tunegate.edges.bench.messages import (
     Timed,
 )
 from tunegate.edges.processes.out_of_memory import memory_problem
-from tunegate.runtimes.loading import (
-    Inference,
-    load_artifact,
-    load_onnx,
-    operators_ms,
-)
+from tunegate.runtimes.loading import bound_inference, operators_ms
+from tunegate.runtimes.runtime import Inference
 
 Request = BenchRequest
 
@@ -71,10 +67,7 @@ def _start(request: Start) -> Ready:
     first."""
     _loaded.clear()
     _pin(request.threads)
-    if request.model:
-        run = load_onnx(Path(request.model), request.threads, request.seed)
-    else:
-        run = load_artifact(Path(request.artifact), request.seed)
+    run = bound_inference(Path(request.artifact), request.seed)
     if request.slowdown_percent:
         run = _slowed(run, request.slowdown_percent / 100)
     _loaded.append(run)

@@ -1,90 +1,110 @@
-"""The child that writes an artifact for ONNX Runtime: the model with its shapes fixed, in one file.
+"""The child that makes an artifact for a runtime that compiles nothing beforehand.
 
-ONNX Runtime parses what a pull request brings; what breaks it breaks this process only.
+Runtimes parse what a pull request brings; what breaks one breaks this process only.
 """
 
 from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
-import onnx
 
-from tunegate.edges.models.preparation import PreparedModel, file_digests, prepare, save
+from tunegate.artifacts.builds import NumericCheck
+from tunegate.edges.models.preparation import prepare
+from tunegate.edges.models.prepared import PreparedModel
 from tunegate.edges.models.seeded_inputs import seeded_inputs
-from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
+from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor, files_in
 from tunegate.edges.processes.out_of_memory import memory_problem
-from tunegate.edges.reference.onnx_runtime import onnxruntime
-from tunegate.errors import ModelError
+from tunegate.edges.reference.comparison import DidNotRun, compared
+from tunegate.errors import ModelError, TunegateError
 from tunegate.runtimes.build_messages import Refused, WriteArtifact, WriteReply, Written
+from tunegate.runtimes.registry import runtime_named, saves
+from tunegate.runtimes.runtime import SavingRuntime
 
 Request = WriteArtifact
 
-MODEL = "model.onnx"
-_DATA = "model.data"
-
 
 def handle_request(request: WriteArtifact) -> WriteReply:
-    """Serve one request; a model that ONNX Runtime cannot run is a reply, not a crash."""
+    """Serves one request; a model that the runtime cannot run is a reply, not a crash."""
     try:
-        return _write(request)
+        runtime = runtime_named(request.runtime)
+        if not saves(runtime):
+            return Refused(f"{request.path}: {runtime.title} is not asked to save models.")
+        prepared = prepare(
+            Path(request.file),
+            shapes=request.shapes,
+            into=Path(request.scratch),
+            path=request.path,
+        )
+    except TunegateError as error:
+        return Refused(str(error))
+    try:
+        return _written(runtime, prepared, request)
     except ModelError as error:
         return Refused(str(error))
+    except Exception as error:  # noqa: BLE001 -- runtimes' errors have no common base class
+        return Refused(_cannot_run(runtime.title, request.path, error))
 
 
-def _write(request: WriteArtifact) -> Written:
+def _cannot_run(title: str, path: str, error: Exception) -> str:
+    problem = memory_problem(error)
+    if problem:
+        return f"{path}: {problem}."
+    reason = str(error).strip().splitlines() or [type(error).__name__]
+    return f"{path}: {title} cannot run the model ({reason[0][:200]}). Fix the export."
+
+
+def _written(
+    runtime: SavingRuntime, prepared: PreparedModel, request: WriteArtifact
+) -> Written | Refused:
     started = time.monotonic()
-    prepared = prepare(
-        Path(request.file),
-        shapes=request.shapes,
-        into=Path(request.scratch),
-        path=request.path,
-    )
     directory = Path(request.directory)
     directory.mkdir(parents=True, exist_ok=True)
-    save(onnx.load(prepared.fixed), directory / MODEL)
-    inputs = tuple(ArtifactTensor(t.name, t.shape, t.dtype) for t in prepared.inputs)
-    outputs = _outputs(directory / MODEL, prepared, inputs, request)
-    key = _key(directory, request.threads)
-    ArtifactFile(
-        runtime="onnxruntime",
-        file=MODEL,
-        inputs=inputs,
-        outputs=outputs,
+    file = runtime.save(prepared, directory, request.settings)
+    versions = dict(runtime.versions())
+    artifact = ArtifactFile(
+        runtime=runtime.name,
+        variant=request.variant,
+        settings=request.settings,
+        file=file,
+        inputs=tuple(ArtifactTensor(t.name, t.shape, t.dtype) for t in prepared.inputs),
+        outputs=(),
         threads=request.threads,
         model=request.path,
-        key=key,
-        toolchain={"onnxruntime": onnxruntime.__version__},
-    ).write(directory)
-    size = sum(file.stat().st_size for file in _files(directory))
-    return Written(key=key, size_bytes=size, seconds=time.monotonic() - started)
+        toolchain=versions,
+    )
+    files = files_in(directory)
+    key = _key(files, versions, request)
+    outputs = _outputs(runtime, prepared, artifact, request)
+    artifact = msgspec.structs.replace(artifact, outputs=outputs, key=key)
+    check = None
+    if not request.is_reference:
+        found = _checked(runtime, prepared, artifact, request)
+        if isinstance(found, DidNotRun):
+            return Refused(f"{request.path}: {runtime.title} does not run it ({found.reason}).")
+        check = found
+    artifact.write(directory)
+    size = sum((directory / name).stat().st_size for name in files)
+    return Written(key=key, size_bytes=size, seconds=time.monotonic() - started, check=check)
 
 
 def _outputs(
-    model: Path,
+    runtime: SavingRuntime,
     prepared: PreparedModel,
-    inputs: tuple[ArtifactTensor, ...],
+    artifact: ArtifactFile,
     request: WriteArtifact,
 ) -> tuple[ArtifactTensor, ...]:
     """One inference shows that it runs, and what comes out: a graph need not say its shapes."""
-    path = request.path
-    try:
-        session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
-        found = session.run(list(prepared.outputs), seeded_inputs(inputs, request.seed))
-    except Exception as error:
-        # onnxruntime's exceptions have no common base class
-        problem = memory_problem(error)
-        if problem:
-            raise ModelError(f"{path}: {problem}.") from error
-        reason = str(error).strip().splitlines() or [type(error).__name__]
-        message = f"{path}: ONNX Runtime cannot run the model ({reason[0][:200]}). Fix the export."
-        raise ModelError(message) from error
+    loaded = runtime.load(Path(request.directory), artifact)
+    found: Sequence[Any] = loaded.run(seeded_inputs(artifact.inputs, request.seeds[0]))
     for name, value in zip(prepared.outputs, found, strict=True):
         if not isinstance(value, np.ndarray):
-            message = f"{path}: output {name} is not a tensor. Export the model without it."
+            message = f"{request.path}: output {name} is not a tensor. Export the model without it."
             raise ModelError(message)
     return tuple(
         ArtifactTensor(name, tuple(value.shape), str(value.dtype))
@@ -92,12 +112,21 @@ def _outputs(
     )
 
 
-def _key(directory: Path, threads: int) -> str:
-    """Equal keys mean the same model run by the same runtime: such a pair needs no measuring."""
-    files = file_digests(directory / MODEL)
-    parts = {"files": files, "onnxruntime": onnxruntime.__version__, "threads": threads}
+def _checked(
+    runtime: SavingRuntime,
+    prepared: PreparedModel,
+    artifact: ArtifactFile,
+    request: WriteArtifact,
+) -> NumericCheck | DidNotRun:
+    loaded = runtime.load(Path(request.directory), artifact)
+    return compared(loaded.run, prepared.fixed, artifact, request.seeds)
+
+
+def _key(files: Mapping[str, str], versions: Mapping[str, str], request: WriteArtifact) -> str:
+    """Equal keys mean the same model run in the same way: such a pair needs no measuring."""
+    parts: dict[str, Any] = {"files": files, "threads": request.threads, **versions}
+    if request.runtime not in versions:
+        parts["runtime"] = request.runtime
+    if request.settings:
+        parts["settings"] = request.settings
     return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()
-
-
-def _files(directory: Path) -> list[Path]:
-    return [file for file in (directory / MODEL, directory / _DATA) if file.exists()]

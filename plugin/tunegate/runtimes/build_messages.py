@@ -1,29 +1,38 @@
-"""What is asked of the child that writes an artifact for ONNX Runtime, and what it answers."""
+"""What is asked of the child that makes an artifact for a runtime, and what it answers."""
 
 from __future__ import annotations
 
 import msgspec
 
+from tunegate.artifacts.builds import NumericCheck
+from tunegate.artifacts.candidates import RuntimeName
+
 
 class WriteArtifact(msgspec.Struct, frozen=True, tag="write", kw_only=True):
     """`path` is what messages call the model in `file`; `scratch` is private to the request; the
-    model is run on the inputs of `seed`."""
+    model is run on the inputs of `seeds`, beside the reference unless this is its own runtime."""
 
+    runtime: RuntimeName
+    variant: str
+    settings: dict[str, str]
+    is_reference: bool
     file: str
     path: str
     shapes: dict[str, tuple[int, ...]]
     threads: int
     directory: str
     scratch: str
-    seed: int
+    seeds: tuple[int, ...]
 
 
 class Written(msgspec.Struct, frozen=True, tag="written", kw_only=True):
-    """`key` is the digest of all that decides what runs."""
+    """`key` is the digest of all that decides what runs. A `check` that did not pass is told by
+    who asked."""
 
     key: str
     size_bytes: int
     seconds: float
+    check: NumericCheck | None = None
 
 
 class Refused(msgspec.Struct, frozen=True, tag="refused"):

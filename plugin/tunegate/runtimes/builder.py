@@ -1,4 +1,4 @@
-"""An implementation of `ports.Builder` for ONNX Runtime: a child process for each model."""
+"""Implements ports.Builder for a runtime that compiles nothing: a child for each model."""
 
 from __future__ import annotations
 
@@ -16,18 +16,25 @@ from tunegate.edges.processes.memory_limit import MemoryLimit, memory_shares
 from tunegate.edges.run_seed import derived
 from tunegate.ports import Builder, BuildJob
 from tunegate.runtimes.build_messages import Refused, WriteArtifact, WriteReply, Written
+from tunegate.runtimes.reference import REFERENCE
+from tunegate.runtimes.registry import runtime_named
+from tunegate.runtimes.runtime import Runtime
 
 _CHILD = "tunegate.runtimes.build_child"
+_CHECKS = 2
+"""Inputs that a build must compute right."""
 MAX_SECONDS = 300.0
 
 
-class OnnxRuntimeBuilder:
+class SavingBuilder:
     """`scratch` is a private directory; models are run on inputs of `seed`. A model that takes
     longer than `limit_seconds` is an error."""
 
-    def __init__(self, scratch: Path, *, seed: int, limit_seconds: float = MAX_SECONDS) -> None:
+    def __init__(
+        self, runtime: Runtime, scratch: Path, *, seed: int, limit_seconds: float = MAX_SECONDS
+    ) -> None:
         scratch.mkdir(parents=True, exist_ok=True)
-        self._scratch, self._seed = scratch, seed
+        self._runtime, self._scratch, self._seed = runtime, scratch, seed
         self._limit_seconds = min(limit_seconds, MAX_SECONDS)
         self._count = 0
 
@@ -45,54 +52,62 @@ class OnnxRuntimeBuilder:
 
     def _child(self, memory: MemoryLimit) -> Child[WriteReply]:
         kind = cast("type[WriteReply]", WriteReply)
-        log = self._scratch / "builder.log"
-        return Child(_CHILD, kind, variables={}, memory=memory, log=log)
+        return Child(_CHILD, kind, variables={}, memory=memory, log=self._log)
+
+    @property
+    def _log(self) -> Path:
+        return self._scratch / "builder.log"
 
     def _request(self, job: BuildJob) -> WriteArtifact:
         self._count += 1
         return WriteArtifact(
+            runtime=self._runtime.name,
+            variant=job.variant,
+            settings=dict(job.settings),
+            is_reference=self._runtime.name == REFERENCE and not job.settings,
             file=str(job.model.file.resolve()),
             path=job.model.path,
             shapes=dict(job.model.shapes),
             threads=job.model.target.threads or default_threads(),
             directory=str(job.directory.resolve()),
             scratch=str((self._scratch / f"model-{self._count}").resolve()),
-            seed=derived(self._seed, "check", 0),
+            seeds=tuple(derived(self._seed, "check", n) for n in range(_CHECKS)),
         )
 
     def _finish(self, job: BuildJob, talk: Conversation[WriteReply]) -> Build:
         reply = talk.replies[0] if talk.replies else None
-        match reply:
-            case Written():
-                return Build(
-                    key=reply.key,
-                    directory=job.directory.name,
-                    tasks=(),
-                    check=None,
-                    error=None,
-                    size_bytes=reply.size_bytes,
-                    seconds=reply.seconds,
-                    runtime="onnxruntime",
-                )
-            case Refused(reason=reason):
-                error = reason
-            case _:
-                error = (
-                    f"{job.model.path}: ONNX Runtime {talk.died} on this model "
-                    f"(log: {self._scratch / 'builder.log'}). Fix the export."
-                )
-        shutil.rmtree(job.directory, ignore_errors=True)
+        error = self._error(job, talk)
+        if error is not None:
+            shutil.rmtree(job.directory, ignore_errors=True)
+        written = reply if isinstance(reply, Written) else None
         return Build(
-            key="",
-            directory="",
+            key=written.key if written else "",
+            directory=job.directory.name if error is None else "",
             tasks=(),
-            check=None,
+            check=written.check if written else None,
             error=error,
-            size_bytes=0,
-            seconds=0.0,
-            runtime="onnxruntime",
+            size_bytes=written.size_bytes if written else 0,
+            seconds=written.seconds if written else 0.0,
+            runtime=self._runtime.name,
             crashed=talk.died is not None,
         )
 
+    def _error(self, job: BuildJob, talk: Conversation[WriteReply]) -> str | None:
+        path, title = job.model.path, self._runtime.title
+        match talk.replies[0] if talk.replies else None:
+            case Written(check=check):
+                wrong = check.detail if check is not None else ""
+                return f"{path}: {title} computes other numbers: {wrong}." if wrong else None
+            case Refused(reason=reason):
+                return reason
+            case _:
+                died = f"{path}: {title} {talk.died} on this model"
+                return f"{died} (log: {self._log}). Fix the export."
 
-_: type[Builder] = OnnxRuntimeBuilder
+
+def reference_builder(scratch: Path, seed: int) -> Builder:
+    """Returns the builder for what others are held against."""
+    return SavingBuilder(runtime_named(REFERENCE), scratch, seed=seed)
+
+
+_: type[Builder] = SavingBuilder

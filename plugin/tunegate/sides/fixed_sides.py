@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from tunegate.artifacts.builds import Build, CellBuilds, CellCandidates, Runtime
+from tunegate.artifacts.builds import Build, CellBuilds, CellCandidates
+from tunegate.artifacts.candidates import RuntimeName
 from tunegate.artifacts.changes import Side
 
 
 class Fixed(msgspec.Struct, frozen=True, kw_only=True):
     """`runtimes` are wanted of a side; `builds` take the place of one."""
 
-    runtimes: Mapping[Side, Runtime] = {}
+    runtimes: Mapping[Side, RuntimeName] = {}
     builds: Mapping[Side, Build] = {}
 
 
@@ -44,4 +45,6 @@ def replaced(chosen: Sequence[CellBuilds], fixed: Fixed) -> tuple[CellBuilds, ..
 
 def _of(builds: tuple[Build, ...], side: Side, fixed: Fixed) -> tuple[Build, ...]:
     wanted = fixed.runtimes.get(side)
-    return builds if wanted is None else tuple(b for b in builds if b.runtime == wanted)
+    return (
+        builds if wanted is None else tuple(b for b in builds if wanted in {b.runtime, b.candidate})
+    )

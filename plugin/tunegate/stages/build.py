@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from tunegate.artifacts.builds import Build, Cell, CellCandidates, Runtime
+from tunegate.artifacts.builds import Build, Cell, CellCandidates
+from tunegate.artifacts.candidates import Candidate, Candidates, RuntimeName
 from tunegate.artifacts.changes import SIDES, ChangeSet, ModelPath, Side
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.tasks import ScheduleSource
 from tunegate.config import Config, TargetConfig
 from tunegate.ports import Builder, BuildJob
-from tunegate.selection import runtimes_of
 from tunegate.sides.export_models import ExportedModels, export_models
 from tunegate.tools import ModelSource, RunContext
 from tunegate_cache.format.records import ExactHit, Miss, TransferHit, TuningRecord, WorkloadKey
@@ -38,34 +38,46 @@ def build(
     outcomes: Sequence[TuningOutcome],
     *,
     source: ModelSource,
-    builders: Mapping[Runtime, Builder],
+    builders: Mapping[RuntimeName, Builder],
     context: RunContext,
 ) -> tuple[CellCandidates, ...]:
-    """Every cell that has work, both sides, for each runtime of its target."""
+    """Every cell that has work, both sides, for each candidate of its target."""
     models = export_models(plan.changes, source)
     cells = _cells(plan.changes, models)
     sides = [(cell, side) for cell in cells for side in SIDES if (cell.model, side) in models.files]
     if sides:
         context.progress.step(f"build: {len(sides)} builds of {len(cells)} cells")
     best = best_records(plan, outcomes)
-    built: dict[tuple[Cell, Side], list[Build]] = {}
-    for runtime, builder in builders.items():
-        wanted = [(c, s) for c, s in sides if runtime in runtimes_of(_target(source.config, c))]
-        places = [candidate_directory(cell, side, runtime) for cell, side in wanted]
-        jobs = [
-            _job(models, cell, side, best, context.out / place)
-            for (cell, side), place in zip(wanted, places, strict=True)
+    built: dict[tuple[Cell, Side, str], Build] = {}
+    for candidate in _distinct(source.candidates):
+        wanted = [(c, s) for c, s in sides if candidate in source.candidates[c.target]]
+        jobs = [_job(models, best, candidate, which, context.out) for which in wanted]
+        builds = builders[candidate.runtime].build(jobs)
+        for (cell, side), build in zip(wanted, builds, strict=True):
+            place = candidate_directory(cell, side, candidate.name)
+            built[cell, side, candidate.name] = _located(build, candidate, place)
+    return tuple(_in_order(cell, built, source.candidates[cell.target]) for cell in cells)
+
+
+def _in_order(
+    cell: Cell, built: Mapping[tuple[Cell, Side, str], Build], candidates: Sequence[Candidate]
+) -> CellCandidates:
+    """The builds of each side, in the order in which candidates are tried."""
+    of: dict[Side, list[Build]] = {
+        side: [
+            built[cell, side, candidate.name]
+            for candidate in candidates
+            if (cell, side, candidate.name) in built
         ]
-        for which, place, build in zip(wanted, places, builder.build(jobs), strict=True):
-            built.setdefault(which, []).append(_located(build, place))
-    return tuple(
-        CellCandidates(
-            cell=cell,
-            base=tuple(built.get((cell, "base"), ())),
-            head=tuple(built.get((cell, "head"), ())),
-        )
-        for cell in cells
-    )
+        for side in SIDES
+    }
+    return CellCandidates(cell=cell, base=tuple(of["base"]), head=tuple(of["head"]))
+
+
+def _distinct(candidates: Candidates) -> list[Candidate]:
+    """Those of all targets; one with settings of its own for a target is another."""
+    every = [candidate for each in candidates.values() for candidate in each]
+    return [candidate for at, candidate in enumerate(every) if candidate not in every[:at]]
 
 
 def best_records(plan: TuningPlan, outcomes: Sequence[TuningOutcome]) -> BestRecords:
@@ -119,10 +131,21 @@ def _cells(changes: ChangeSet, models: ExportedModels) -> list[Cell]:
 
 
 def _job(
-    models: ExportedModels, cell: Cell, side: Side, best: BestRecords, directory: Path
+    models: ExportedModels,
+    best: BestRecords,
+    candidate: Candidate,
+    which: tuple[Cell, Side],
+    out: Path,
 ) -> BuildJob:
-    model = models.job(cell.model, side, _target(models.config, cell))
-    return BuildJob(model=model, records=best.records, sources=best.sources, directory=directory)
+    cell, side = which
+    return BuildJob(
+        model=models.job(cell.model, side, _target(models.config, cell)),
+        records=best.records,
+        sources=best.sources,
+        directory=out / candidate_directory(cell, side, candidate.name),
+        variant=candidate.variant,
+        settings=candidate.settings,
+    )
 
 
 def build_directory(cell: Cell, side: Side) -> Path:
@@ -130,10 +153,10 @@ def build_directory(cell: Cell, side: Side) -> Path:
     return Path("builds") / _slug(cell.model) / cell.target / side
 
 
-def candidate_directory(cell: Cell, side: Side, runtime: Runtime) -> Path:
+def candidate_directory(cell: Cell, side: Side, candidate: str) -> Path:
     """The directory of a candidate until one is chosen."""
     directory = build_directory(cell, side)
-    return directory.with_name(f"{directory.name}-{runtime}")
+    return directory.with_name(f"{directory.name}-{candidate}")
 
 
 def _slug(path: ModelPath) -> str:
@@ -149,5 +172,11 @@ def _target(config: Config, cell: Cell) -> TargetConfig:
     return next(target for target in config.targets if target.name == cell.target)
 
 
-def _located(build: Build, directory: Path) -> Build:
-    return msgspec.structs.replace(build, directory="" if build.error else str(directory))
+def _located(build: Build, candidate: Candidate, directory: Path) -> Build:
+    return msgspec.structs.replace(
+        build,
+        directory="" if build.error else str(directory),
+        runtime=candidate.runtime,
+        variant=candidate.variant,
+        title=candidate.title,
+    )

@@ -1,23 +1,24 @@
-"""What ships: of the builds of a side, the one for the faster runtime.
+"""What ships: of the builds of a side, the one of the fastest candidate.
 
-Both sides are decided alike, so that the gate sees the change and not a coin: a runtime must be
+Both sides are decided alike, so that the gate sees the change and not a coin: a candidate must be
 faster by more than the noise to displace the one that the base has.
 """
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
 
 from tunegate.artifacts.builds import (
     Build,
+    CandidateTime,
     Cell,
     CellBuilds,
     CellCandidates,
-    Runtime,
     RuntimeChoice,
 )
 from tunegate.artifacts.changes import Side
@@ -48,7 +49,7 @@ def choose_runtime(
     chosen = []
     for each in candidates:
         base = _comparable(each, choosing.of(each.cell, each.base, default=None, like=None))
-        default = base.runtime if base is not None else "tvm"
+        default = base.candidate if base is not None else ""
         head = choosing.of(each.cell, each.head, default=default, like=_twin(each, base))
         chosen.append(
             CellBuilds(
@@ -65,72 +66,103 @@ class _Choosing:
         self._out, self._benchmarker, self._progress = out, benchmarker, progress
 
     def of(
-        self, cell: Cell, builds: Sequence[Build], *, default: Runtime | None, like: Build | None
+        self, cell: Cell, builds: Sequence[Build], *, default: str | None, like: Build | None
     ) -> Build | None:
-        """`default` is what nothing but a clear gain displaces; `like` decides where
-        it is given. Without either, builds that cannot be measured are an error:
-        nobody knows which one ships."""
-        usable = {build.runtime: build for build in builds if build.error is None}
+        """`default` is the candidate that nothing but a clear gain displaces; `like` decides where
+        it is given. Without either, builds that cannot be measured are an error: nobody knows which
+        one ships."""
+        usable = {build.candidate: build for build in builds if build.error is None}
         if len(builds) <= 1 or not usable:
             return builds[0] if builds else None
+        errors = "; ".join(build.error for build in builds if build.error is not None)
         if len(usable) == 1:
             (only,) = usable.values()
-            errors = "; ".join(build.error for build in builds if build.error is not None)
             return msgspec.structs.replace(only, choice=RuntimeChoice(reason=errors))
-        if like is not None and like.runtime in usable:
-            return msgspec.structs.replace(usable[like.runtime], choice=like.choice)
-        self._progress.step(f"choose: TVM or ONNX Runtime for {cell.model} on {cell.target}")
+        if like is not None and like.candidate in usable:
+            return msgspec.structs.replace(usable[like.candidate], choice=like.choice)
+        named = " or ".join(build.title for build in usable.values())
+        self._progress.step(f"choose: {named} for {cell.model} on {cell.target}")
+        first = usable.get(default or "", next(iter(usable.values())))
+        race = _Race(usable.values(), first, self._out, self._benchmarker)
         try:
-            runtime, choice = self._measured(usable["tvm"], usable["onnxruntime"], default or "tvm")
+            return race.won(errors)
         except MeasurementError as error:
             if default is None:
                 unknown = f"which runtime the base ships with could not be measured: {error}"
-                return msgspec.structs.replace(usable["tvm"], error=unknown, directory="")
-            runtime, choice = default, RuntimeChoice(reason=f"not measured: {error}")
-        return msgspec.structs.replace(usable[runtime], choice=choice)
+                return msgspec.structs.replace(first, error=unknown, directory="")
+            choice = RuntimeChoice(reason=f"not measured: {error}")
+            return msgspec.structs.replace(first, choice=choice)
 
-    def _measured(
-        self, tvm: Build, onnxruntime: Build, default: Runtime
-    ) -> tuple[Runtime, RuntimeChoice]:
-        bench = self._benchmarker.pair(self._out / tvm.directory, self._out / onnxruntime.directory)
+
+class _Race:
+    """Each build in turn beside the one that leads."""
+
+    def __init__(
+        self, builds: Iterable[Build], leader: Build, out: Path, benchmarker: Benchmarker
+    ) -> None:
+        self._builds, self._leader = list(builds), leader
+        self._out, self._benchmarker = out, benchmarker
+        self._milliseconds: dict[str, list[float]] = defaultdict(list)
+
+    def won(self, errors: str) -> Build:
+        """The winner, with what was measured; `errors` are of builds that do not run. Raises
+        MeasurementError."""
+        challengers = [build for build in self._builds if build is not self._leader]
+        for build in challengers:
+            if displaces(self._effect(build)):
+                self._leader = build
+        times = tuple(
+            CandidateTime(
+                candidate=build.candidate,
+                title=build.title,
+                ms=statistics.median(self._milliseconds[build.candidate]),
+            )
+            for build in self._builds
+        )
+        choice = RuntimeChoice(times=times, reason=errors)
+        return msgspec.structs.replace(self._leader, choice=choice)
+
+    def _effect(self, build: Build) -> float:
+        """The effect of a build against the one that leads: ln(build / leader)."""
+        base, head = sorted((self._leader, build), key=self._builds.index)
+        bench = self._benchmarker.pair(self._out / base.directory, self._out / head.directory)
         launches = [bench.launch(_PAIRS)]
         while abs(launches[0].effect) < CLEAR and len(launches) < LAUNCHES:
             launches.append(bench.launch(_PAIRS))
+        self._milliseconds[base.candidate] += [launch.base_ms for launch in launches]
+        self._milliseconds[head.candidate] += [launch.head_ms for launch in launches]
         effect = statistics.median(launch.effect for launch in launches)
-        choice = RuntimeChoice(
-            tvm_ms=statistics.median(launch.base_ms for launch in launches),
-            onnxruntime_ms=statistics.median(launch.head_ms for launch in launches),
-        )
-        return faster(effect, default), choice
+        return effect if build is head else -effect
+
+
+def displaces(effect: float) -> bool:
+    """The `effect` is that of a candidate against the one that leads: ln(candidate / leader)."""
+    return effect <= -RUNTIME_NOISE
 
 
 def _comparable(each: CellCandidates, base: Build | None) -> Build | None:
     """The base, unless a build of it crashed that the head has: with what is left it may be slower
     than what ships, and a slower head would pass."""
-    of_head = {build.runtime for build in each.head if build.error is None}
-    lost = [build for build in each.base if build.crashed and build.runtime in of_head]
+    of_head = {build.candidate for build in each.head if build.error is None}
+    lost = [build for build in each.base if build.crashed and build.candidate in of_head]
     if base is None or base.error is not None or not lost:
         return base
     return msgspec.structs.replace(base, error=lost[0].error, directory="")
 
 
-def faster(effect: float, default: Runtime) -> Runtime:
-    """The faster runtime by the effect of ONNX Runtime against TVM: ln(ONNX Runtime / TVM)."""
-    if abs(effect) < RUNTIME_NOISE:
-        return default
-    return "onnxruntime" if effect < 0 else "tvm"
-
-
 def _twin(each: CellCandidates, base: Build | None) -> Build | None:
     """The base's build, where the head's kernels and their schedules are the same."""
-    kernels = [
-        sorted((task.key.workload, task.rid, task.weight) for task in build.tasks)
-        for builds in (each.base, each.head)
+    of_base, of_head = _kernels(each.base), _kernels(each.head)
+    return base if of_base == of_head != {} else None
+
+
+def _kernels(builds: Sequence[Build]) -> dict[str, list[tuple[str, str, int]]]:
+    """The kernels of each build that has some, with their schedules."""
+    return {
+        build.candidate: sorted((task.key.workload, task.rid, task.weight) for task in build.tasks)
         for build in builds
-        if build.runtime == "tvm" and build.error is None
-    ]
-    same = len(kernels) == 2 and kernels[0] == kernels[1] != []  # noqa: PLR2004 -- two sides
-    return base if same else None
+        if build.tasks and build.error is None
+    }
 
 
 class _Kept:

@@ -161,7 +161,7 @@ def differences_in_model(
     sources = {
         task.name: task.source
         for build in (built.base, built.head)
-        if build is not None and build.runtime == "tvm"
+        if build is not None
         for task in build.tasks
     }
     least_ms = _NOISE_OF_MODEL * max(sum(before.values()), sum(after.values()))

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import msgspec
 
+from tunegate.artifacts.candidates import Candidate, Candidates
 from tunegate.artifacts.changes import ChangeSet, ModelPath, Side
 from tunegate.artifacts.tasks import TaskSet, TaskUse, TuningTask
 from tunegate.config import TargetConfig
 from tunegate.errors import ModelError, UnsupportedModelError
 from tunegate.ports import Compiler, Progress
-from tunegate.selection import runtimes_of
 from tunegate.sides.export_models import ExportedModels, export_models
 from tunegate.tools import ModelSource
 from tunegate_cache.format.records import WorkloadKey
@@ -24,14 +24,14 @@ def extract(
     makes other tasks, but it can.
 
     Raises ModelError for a head model that cannot be compiled; it is a note, like a base model that
-    cannot be, where it is a valid model and its target allows ONNX Runtime.
+    cannot be, where it is a valid model and its target has a candidate that needs no compiler.
     """
     models = export_models(changes, source)
-    wanted = _wanted(changes, models)
+    wanted = _wanted(changes, models, source.candidates)
     if wanted:
         progress.step(f"extract: {_count(len({path for path, _, _ in wanted}))}")
     answers = compiler.tasks([models.job(*which) for which in wanted])
-    found = merge_tasks(changes, wanted, answers)
+    found = merge_tasks(changes, wanted, answers, source.candidates)
     notes = [f"no baseline for {path}: {reason}" for path, reason in models.broken_bases.items()]
     return msgspec.structs.replace(
         found,
@@ -45,13 +45,13 @@ _SIDES: tuple[Side, Side] = ("head", "base")
 """What fails of a head is an error, and worth knowing first."""
 
 
-def _wanted(changes: ChangeSet, models: ExportedModels) -> list[ExtractKey]:
+def _wanted(changes: ChangeSet, models: ExportedModels, candidates: Candidates) -> list[ExtractKey]:
     targets = {target.name: target for target in models.config.targets}
     return [
         (change.path, side, targets[name])
         for change in changes.models
         for name in change.targets
-        if "tvm" in runtimes_of(targets[name])
+        if any(candidate.is_tuned for candidate in candidates[name])
         for side in _SIDES
         if (change.path, side) in models.files
     ]
@@ -61,6 +61,7 @@ def merge_tasks(
     changes: ChangeSet,
     wanted: Sequence[ExtractKey],
     answers: Sequence[Sequence[TuningTask] | ModelError],
+    candidates: Candidates,
 ) -> TaskSet:
     """One task for each key and target, with a use for each model and side that has it."""
     tasks: dict[tuple[WorkloadKey, str], TuningTask] = {}
@@ -68,8 +69,9 @@ def merge_tasks(
     broken: dict[ModelPath, str] = {}
     for (path, side, target), answer in zip(wanted, answers, strict=True):
         if isinstance(answer, ModelError):
-            notes.append(_untuned(path, side, target, answer))
-            if side == "base" and not _runs_uncompiled(answer, target):
+            others = _uncompiled(answer, candidates[target.name])
+            notes.append(_untuned(path, side, others, answer))
+            if side == "base" and not others:
                 broken[path] = str(answer)
             continue
         for task in answer:
@@ -80,13 +82,17 @@ def merge_tasks(
     )
 
 
-def _runs_uncompiled(error: ModelError, target: TargetConfig) -> bool:
-    return isinstance(error, UnsupportedModelError) and "onnxruntime" in runtimes_of(target)
+def _uncompiled(error: ModelError, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+    """What may run a model that cannot be compiled."""
+    if not isinstance(error, UnsupportedModelError):
+        return ()
+    return [candidate for candidate in candidates if not candidate.is_tuned]
 
 
-def _untuned(path: ModelPath, side: Side, target: TargetConfig, error: ModelError) -> str:
-    if _runs_uncompiled(error, target):
-        return f"{path} ({side}) cannot be compiled, ONNX Runtime runs it: {error}"
+def _untuned(path: ModelPath, side: Side, others: Sequence[Candidate], error: ModelError) -> str:
+    if others:
+        named = " or ".join(candidate.title for candidate in others)
+        return f"{path} ({side}) cannot be compiled, {named} runs it: {error}"
     if side == "head":
         raise error
     return f"no baseline for {path}: the base does not compile ({error})"

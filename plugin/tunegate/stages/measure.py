@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from tunegate.artifacts.builds import Build, CellBuilds
+from tunegate.artifacts.candidates import RuntimeName
 from tunegate.artifacts.changes import ModelPath
 from tunegate.artifacts.measurements import CellMeasurement, MeasurementRun
 from tunegate.errors import MeasurementError
@@ -27,8 +28,10 @@ EXPLAINED = 0.5
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """The head model for the ONNX Runtime column."""
+    """The head model for the column of the runtime that is the reference."""
 
+    runtime: RuntimeName
+    title: str
     file: Path
     shapes: Shapes
     threads: int
@@ -156,16 +159,18 @@ def _with_reference(
 ) -> CellMeasurement:
     if reference is None or measured.stopped in {"identical", "error"}:
         return measured
-    if head is not None and head.runtime == "onnxruntime":
+    if head is not None and head.candidate == reference.runtime:
         return measured  # it is its own reference
-    if head is not None and head.choice is not None and head.choice.onnxruntime_ms is not None:
-        return msgspec.structs.replace(measured, reference_ms=head.choice.onnxruntime_ms)
+    choice = head.choice if head is not None else None
+    known = choice.ms_of(reference.runtime) if choice is not None else None
+    if known is not None:
+        return msgspec.structs.replace(measured, reference_ms=known)
     try:
         milliseconds = benchmarker.reference_ms(
             reference.file, shapes=reference.shapes, threads=reference.threads
         )
     except MeasurementError as error:
-        notes = (*measured.notes, f"no ONNX Runtime reference: {error}")
+        notes = (*measured.notes, f"no {reference.title} reference: {error}")
         return msgspec.structs.replace(measured, notes=notes)
     return msgspec.structs.replace(measured, reference_ms=milliseconds)
 

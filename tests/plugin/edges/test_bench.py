@@ -25,7 +25,7 @@ from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.edges.processes import memory_limit
 from tunegate.errors import MeasurementError
 from tunegate.ports import Bench, ProbeThresholds
-from tunegate.wiring import reference_builder
+from tunegate.runtimes.builder import reference_builder
 
 IMAGE = (1, 3, 224, 224)
 

@@ -4,12 +4,23 @@ import msgspec
 import pytest
 
 from tests.support.reports import make_report
-from tunegate.artifacts.builds import Runtime, RuntimeChoice
+from tunegate.artifacts.builds import CandidateTime, RuntimeChoice
 from tunegate.artifacts.verdicts import Report
 from tunegate.render.shipped import shipped
 
+TITLES = {"tvm": "TVM", "onnxruntime": "ONNX Runtime", "third": "Third"}
 
-def report(runtime: Runtime, choice: RuntimeChoice | None, base: Runtime) -> Report:
+
+def times(**milliseconds: float) -> RuntimeChoice:
+    return RuntimeChoice(
+        times=tuple(
+            CandidateTime(candidate=name, title=TITLES[name], ms=ms)
+            for name, ms in milliseconds.items()
+        )
+    )
+
+
+def report(runtime: str, choice: RuntimeChoice | None, base: str) -> Report:
     made = make_report("slowed")
     assert made.run is not None
     built = made.run.builds[0]
@@ -17,14 +28,16 @@ def report(runtime: Runtime, choice: RuntimeChoice | None, base: Runtime) -> Rep
     assert built.base is not None
     replaced = msgspec.structs.replace(
         built,
-        base=msgspec.structs.replace(built.base, runtime=base),
-        head=msgspec.structs.replace(built.head, runtime=runtime, choice=choice),
+        base=msgspec.structs.replace(built.base, runtime=base, title=TITLES[base]),
+        head=msgspec.structs.replace(
+            built.head, runtime=runtime, title=TITLES[runtime], choice=choice
+        ),
     )
     run = msgspec.structs.replace(made.run, builds=(replaced,))
     return msgspec.structs.replace(made, run=run)
 
 
-BOTH = RuntimeChoice(tvm_ms=8.0, onnxruntime_ms=6.0)
+BOTH = times(tvm=8.0, onnxruntime=6.0)
 
 
 @pytest.mark.parametrize(
@@ -39,9 +52,18 @@ BOTH = RuntimeChoice(tvm_ms=8.0, onnxruntime_ms=6.0)
         ("onnxruntime", BOTH, "tvm", "than TVM (8.000 ms); the base runs with TVM."),
         (
             "tvm",
-            RuntimeChoice(tvm_ms=4.04, onnxruntime_ms=4.0),
+            times(tvm=4.04, onnxruntime=4.0),
             "tvm",
             "TVM: 4.040 ms, 1 % slower than ONNX Runtime (4.000 ms).",
+        ),
+        (
+            "third",
+            times(tvm=8.0, onnxruntime=6.0, third=3.0),
+            "third",
+            (
+                "Third: 3.000 ms, 50 % faster than ONNX Runtime (6.000 ms), "
+                "62 % faster than TVM (8.000 ms)."
+            ),
         ),
         (
             "onnxruntime",
@@ -52,7 +74,7 @@ BOTH = RuntimeChoice(tvm_ms=8.0, onnxruntime_ms=6.0)
     ],
 )
 def test_the_sentence_says_what_ships_and_what_it_saves(
-    runtime: Runtime, choice: RuntimeChoice, base: Runtime, said: str
+    runtime: str, choice: RuntimeChoice, base: str, said: str
 ) -> None:
     (sentence,) = shipped(report(runtime, choice, base), str)
     assert "ships with" in sentence

@@ -14,8 +14,9 @@ from tunegate.artifacts.builds import Build
 from tunegate.config import TargetConfig
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.ports import BuildJob, ModelJob, Shapes
-from tunegate.runtimes.builder import OnnxRuntimeBuilder
-from tunegate.runtimes.loading import load_artifact
+from tunegate.runtimes.builder import SavingBuilder, reference_builder
+from tunegate.runtimes.loading import bound_inference
+from tunegate.runtimes.onnxruntime.runtime import RUNTIME as ONNX_RUNTIME
 
 TARGET = TargetConfig(name="cpu", threads=1, runtime="onnxruntime")
 
@@ -29,7 +30,7 @@ def built(
         sources={},
         directory=tmp_path / name,
     )
-    (build,) = OnnxRuntimeBuilder(tmp_path / "scratch", seed=seed).build([job])
+    (build,) = reference_builder(tmp_path / "scratch", seed).build([job])
     return build
 
 
@@ -41,7 +42,7 @@ def test_the_artifact_is_the_model_with_its_shapes_fixed(tmp_path: Path) -> None
     assert (artifact.runtime, artifact.file, artifact.threads) == ("onnxruntime", "model.onnx", 1)
     assert artifact.inputs[0].shape == (5, 16)
     assert artifact.outputs[0].shape[0] == 5
-    out = cast("list[np.ndarray[Any, Any]]", load_artifact(tmp_path / "b", seed=1)())[0]
+    out = cast("list[np.ndarray[Any, Any]]", bound_inference(tmp_path / "b", seed=1)())[0]
     assert out.shape == artifact.outputs[0].shape
 
 
@@ -95,7 +96,7 @@ def test_external_data_comes_into_the_one_file(tmp_path: Path) -> None:
     build = built(tmp_path, file)
     assert build.error is None
     assert sorted(p.name for p in (tmp_path / "b").iterdir()) == ["artifact.json", "model.onnx"]
-    load_artifact(tmp_path / "b", seed=1)()
+    bound_inference(tmp_path / "b", seed=1)()
 
 
 @pytest.mark.parametrize(
@@ -115,4 +116,7 @@ def test_what_cannot_be_run_is_an_error_and_leaves_no_artifact(
 def test_the_model_is_tried_on_inputs_of_the_runs_seed(tmp_path: Path) -> None:
     model = ModelJob(file=tmp_path / "m.onnx", path="m.onnx", shapes={}, target=TARGET)
     job = BuildJob(model=model, records={}, sources={}, directory=tmp_path)
-    assert len({OnnxRuntimeBuilder(tmp_path, seed=n)._request(job).seed for n in (1, 1, 2)}) == 2
+    assert (
+        len({SavingBuilder(ONNX_RUNTIME, tmp_path, seed=n)._request(job).seeds for n in (1, 1, 2)})
+        == 2
+    )

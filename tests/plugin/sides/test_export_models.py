@@ -58,7 +58,7 @@ def changes(*, base: ModelVersion, head: ModelVersion) -> ChangeSet:
 
 
 def exported(changes: ChangeSet, repository: Versions, workdir: Path) -> ExportedModels:
-    source = ModelSource(config=CONFIG, repository=repository, workdir=workdir)
+    source = ModelSource(config=CONFIG, repository=repository, candidates={}, workdir=workdir)
     return export_models(changes, source)
 
 

@@ -13,7 +13,7 @@ from tunegate.artifacts.measurements import Histogram, Launch
 from tunegate.edges.terminal import PlainLog
 from tunegate.errors import MeasurementError
 from tunegate.ports import ProbeThresholds, Shapes
-from tunegate.stages.choose_runtime import RUNTIME_NOISE, choose_runtime, faster
+from tunegate.stages.choose_runtime import RUNTIME_NOISE, choose_runtime, displaces
 
 TASKS = (make_task("conv", 1.0),)
 
@@ -68,8 +68,12 @@ class Moves:
 
 def both(name: str, tasks: Sequence[object] = TASKS) -> tuple[Build, Build]:
     tvm = make_build(f"{name}-tvm", tasks=tasks)  # type: ignore[arg-type]
-    onnx = make_build(f"{name}-onnxruntime")
-    return tvm, msgspec.structs.replace(onnx, runtime="onnxruntime")
+    return tvm, candidate(name, "onnxruntime", "ONNX Runtime")
+
+
+def candidate(name: str, runtime: str, title: str, variant: str = "") -> Build:
+    build = make_build(f"{name}-{runtime}{variant}")
+    return msgspec.structs.replace(build, runtime=runtime, title=title, variant=variant)
 
 
 def failed(name: str, reason: str) -> tuple[Build, Build]:
@@ -99,7 +103,10 @@ def test_a_clear_winner_ships_after_one_launch_and_says_by_how_much(tmp_path: Pa
     assert cell.head is not None
     assert cell.head.choice is not None
     assert (cell.head.runtime, pairs.asked) == ("onnxruntime", 1)
-    assert (cell.head.choice.tvm_ms, cell.head.choice.onnxruntime_ms) == (1.0, 0.6)
+    assert [(time.title, time.ms) for time in cell.head.choice.times] == [
+        ("TVM", 1.0),
+        ("ONNX Runtime", 0.6),
+    ]
     assert moves.kept == [("head-onnxruntime", ["head-tvm"], "head")]
     assert cell.head.digest == "digest of head-onnxruntime"
 
@@ -194,8 +201,46 @@ def test_one_runtime_is_no_choice(tmp_path: Path) -> None:
 
 
 @given(st.floats(-2, 2))
-def test_the_default_loses_only_to_a_gain_over_the_noise(effect: float) -> None:
-    if abs(effect) < RUNTIME_NOISE:
-        assert faster(effect, "tvm") != faster(effect, "onnxruntime")
-    else:
-        assert faster(effect, "tvm") == faster(effect, "onnxruntime")
+def test_the_one_that_leads_loses_only_to_a_gain_over_the_noise(effect: float) -> None:
+    assert displaces(effect) == (effect <= -RUNTIME_NOISE)
+    assert not (displaces(effect) and displaces(-effect))
+
+
+def three(name: str) -> tuple[Build, ...]:
+    return (*both(name), candidate(name, "other", "Other"))
+
+
+def test_of_three_the_fastest_ships_and_all_are_told(tmp_path: Path) -> None:
+    """The second pair is the winner of the first and the third."""
+    cell, pairs, moves = chosen(tmp_path, [-0.4, -0.2], head=three("head"))
+    assert cell.head is not None
+    assert cell.head.choice is not None
+    assert (cell.head.runtime, pairs.asked) == ("other", 2)
+    assert [time.candidate for time in cell.head.choice.times] == ["tvm", "onnxruntime", "other"]
+    assert moves.kept == [("head-other", ["head-tvm", "head-onnxruntime"], "head")]
+
+
+def test_a_third_candidate_displaces_nothing_within_the_noise(tmp_path: Path) -> None:
+    without, _, _ = chosen(tmp_path, [-0.4], head=both("head"))
+    cell, _, _ = chosen(tmp_path, [-0.4, -0.01, 0.0, -0.015], head=three("head"))
+    assert without.head is not None
+    assert cell.head is not None
+    assert cell.head.runtime == without.head.runtime == "onnxruntime"
+
+
+def test_variants_of_one_runtime_are_candidates_of_their_own(tmp_path: Path) -> None:
+    variants = (candidate("head", "fast", "Fast"), candidate("head", "fast", "Fast (half)", "half"))
+    cell, _, _ = chosen(tmp_path, [-0.4], head=variants)
+    assert cell.head is not None
+    assert cell.head.choice is not None
+    assert cell.head.candidate == "fast-half"
+    assert cell.head.choice.ms_of("fast") == 1.0
+
+
+def test_what_a_third_candidate_lacks_is_told_beside_the_times(tmp_path: Path) -> None:
+    broken = msgspec.structs.replace(three("head")[2], error="no kernel for Odd", directory="")
+    cell, pairs, _ = chosen(tmp_path, [-0.4], head=(*both("head"), broken))
+    assert cell.head is not None
+    assert cell.head.choice is not None
+    assert (cell.head.runtime, pairs.asked) == ("onnxruntime", 1)
+    assert cell.head.choice.reason == "no kernel for Odd"

@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.measured_cells import MODEL, make_changes
 from tests.support.tuning_records import make_key, make_shape
+from tunegate.artifacts.candidates import Candidate
 from tunegate.artifacts.changes import SIDES
 from tunegate.artifacts.tasks import TaskUse, TuningTask
 from tunegate.config import Config, ModelConfig, TargetConfig
@@ -18,6 +19,11 @@ from tunegate.stages.extract import ExtractKey, merge_tasks
 
 CPU = TargetConfig(name="cpu")
 CONFIG = Config(models=(ModelConfig(path="**"),), targets=(CPU,))
+
+
+COMPILED = Candidate(runtime="compiled", title="Compiled", is_tuned=True)
+PLAIN = Candidate(runtime="plain", title="Plain Runtime")
+BOTH = {"cpu": (COMPILED, PLAIN)}
 
 
 def task(name: str, weight: int = 1) -> TuningTask:
@@ -38,7 +44,7 @@ BASE: ExtractKey = (MODEL, "base", CPU)
 
 
 def merged(*answers: Sequence[TuningTask] | ModelError) -> Sequence[TuningTask]:
-    return merge_tasks(make_changes(), [HEAD, BASE][: len(answers)], answers).tasks
+    return merge_tasks(make_changes(), [HEAD, BASE][: len(answers)], answers, BOTH).tasks
 
 
 def test_a_task_of_both_sides_is_one_task_with_two_uses() -> None:
@@ -57,15 +63,16 @@ def test_both_sides_are_looked_at_also_where_only_weights_differ() -> None:
     changes = msgspec.structs.replace(changes, models=(retrained,))
     files = {(MODEL, side): Path(side) for side in SIDES}
     models = ExportedModels(config=CONFIG, files=files, broken_bases={})
-    wanted = extract_module._wanted(changes, models)
+    wanted = extract_module._wanted(changes, models, BOTH)
     assert [side for _, side, _ in wanted] == ["head", "base"]
+    assert extract_module._wanted(changes, models, {"cpu": (PLAIN,)}) == []
 
 
 def test_weights_are_trusted_to_leave_no_task_as_it_was() -> None:
     changes = make_changes()
     retrained = msgspec.structs.replace(changes.models[0], change="weights-only")
     changes = msgspec.structs.replace(changes, models=(retrained,))
-    found = merge_tasks(changes, [HEAD, BASE], [[task("twice", 2)], [task("once")]]).tasks
+    found = merge_tasks(changes, [HEAD, BASE], [[task("twice", 2)], [task("once")]], BOTH).tasks
     assert [(t.uses[0].side, t.uses[0].weight) for t in found] == [("head", 2), ("base", 1)]
 
 
@@ -76,15 +83,16 @@ def test_a_head_that_does_not_compile_ends_the_run() -> None:
 
 def test_a_head_that_does_not_compile_is_a_note_where_another_runtime_may_take_it() -> None:
     refused = UnsupportedModelError("m.onnx: operator Odd")
-    result = merge_tasks(make_changes(), [HEAD], [refused])
+    result = merge_tasks(make_changes(), [HEAD], [refused], BOTH)
     assert result.tasks == ()
-    assert "ONNX Runtime runs it: m.onnx: operator Odd" in result.notes[0]
-    compiled_only: ExtractKey = (MODEL, "head", TargetConfig(name="cpu", runtime="tvm"))
+    assert "Plain Runtime runs it: m.onnx: operator Odd" in result.notes[0]
     with pytest.raises(ModelError, match="operator Odd"):
-        merge_tasks(make_changes(), [compiled_only], [refused])
+        merge_tasks(make_changes(), [HEAD], [refused], {"cpu": (COMPILED,)})
 
 
 def test_a_base_that_does_not_compile_is_a_note() -> None:
-    result = merge_tasks(make_changes(), [HEAD, BASE], [[task("a")], ModelError("operator Odd")])
+    result = merge_tasks(
+        make_changes(), [HEAD, BASE], [[task("a")], ModelError("operator Odd")], BOTH
+    )
     assert [t.uses[0].side for t in result.tasks] == ["head"]
     assert "no baseline" in result.notes[0]

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from tests.support.measured_cells import CELL, make_build, make_builds, make_context, make_launches
-from tunegate.artifacts.builds import CellBuilds, RuntimeChoice
+from tunegate.artifacts.builds import CandidateTime, CellBuilds, RuntimeChoice
 from tunegate.artifacts.measurements import CellMeasurement, Histogram, Launch
 from tunegate.config import GateConfig, ObjectiveConfig
 from tunegate.edges.terminal import PlainLog
@@ -79,7 +79,9 @@ def measured(
             benchmarker=benchmarker,
             rules=GateRules(gate=GateConfig(seconds=100.0), policies=policies),
             context=make_context(tmp_path, PlainLog(log)),
-            references={CELL.model: Reference(tmp_path / "m.onnx", {}, 1)},
+            references={
+                CELL.model: Reference("plain", "Plain Runtime", tmp_path / "m.onnx", {}, 1)
+            },
         )
     return run.cells[0], benchmarker
 
@@ -100,15 +102,15 @@ def test_what_the_margin_may_hide_is_taken_apart_and_a_null_change_is_not(tmp_pa
 
 
 def test_the_reference_is_what_the_choice_of_a_runtime_measured(tmp_path: Path) -> None:
-    choice = RuntimeChoice(tvm_ms=3.0, onnxruntime_ms=2.0)
+    choice = RuntimeChoice(times=(CandidateTime(candidate="plain", title="Plain Runtime", ms=2.0),))
     head = msgspec.structs.replace(make_build("b"), choice=choice)
     cell, _ = measured([0.1, 0.1, 0.1, 0.1], make_builds(make_build("a"), head), tmp_path)
     assert cell.reference_ms == 2.0
 
 
-def test_what_runs_under_onnx_runtime_is_its_own_reference(tmp_path: Path) -> None:
-    choice = RuntimeChoice(tvm_ms=3.0, onnxruntime_ms=2.0)
-    head = msgspec.structs.replace(make_build("b"), choice=choice, runtime="onnxruntime")
+def test_what_runs_under_the_reference_is_its_own(tmp_path: Path) -> None:
+    choice = RuntimeChoice(times=(CandidateTime(candidate="plain", title="Plain Runtime", ms=2.0),))
+    head = msgspec.structs.replace(make_build("b"), choice=choice, runtime="plain")
     cell, _ = measured([0.1, 0.1, 0.1, 0.1], make_builds(make_build("a"), head), tmp_path)
     assert cell.reference_ms is None
 

@@ -20,7 +20,7 @@ class CompareOptions(Options, frozen=True, kw_only=True):
     base: Annotated[
         str,
         Argument(
-            "what to compare with: an ONNX file (tvm:FILE or onnxruntime:FILE for one runtime), "
+            "what to compare with: an ONNX file (RUNTIME:FILE for one runtime), "
             "a directory with an artifact.json, or with --commands a command line",
             "BASE",
         ),

@@ -14,7 +14,7 @@ from tunegate.commands.table import show_lines, show_table
 from tunegate.edges.cache.shared_cache import store_kind, undelivered
 from tunegate.edges.cache.signing_key import VARIABLE
 from tunegate.edges.cache.snapshot_pins import PINS_FILE, read_pins
-from tunegate.edges.machine.health import HealthCheck
+from tunegate.edges.machine.health_check import HealthCheck
 from tunegate.errors import PASS, UNFIT
 from tunegate_cache.maintenance.summary import GroupSummary, summary
 from tunegate_cache.stores.conformance import probe

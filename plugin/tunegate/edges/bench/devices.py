@@ -14,10 +14,6 @@ from tunegate.edges.nvidia.state import StateReader, watched
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.errors import EnvironmentUnfitError, MeasurementError
 
-_RUNTIME_ALONE = {"TVM_USE_RUNTIME_LIB": "1"}
-"""A process that runs what is built starts in a third of the time without the compiler. That of a
-GPU needs what TVM loads with it."""
-
 
 class LeasedDevice(NamedTuple):
     """A device for the time of a measurement: variables for the processes that measure on it, and
@@ -40,7 +36,7 @@ class Devices:
         """A GPU is locked against all other users of this host meanwhile, and idle at the
         beginning. Raises MeasurementError where it is not to be had."""
         if all(ArtifactFile.read(path).device == "cpu" for path in artifacts):
-            yield LeasedDevice(_RUNTIME_ALONE, lambda: None)
+            yield LeasedDevice({}, lambda: None)
             return
         try:
             gpu = self._chosen()

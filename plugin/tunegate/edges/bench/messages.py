@@ -6,11 +6,10 @@ import msgspec
 
 
 class Start(msgspec.Struct, frozen=True, tag="start"):
-    """Load the artifact (or the ONNX file `model`) and warm up for at least this long, on the
-    inputs of `seed`. Every inference is made slower by `slowdown_percent`, busily waiting."""
+    """Load the artifact and warm up for at least this long, on the inputs of `seed`. Every
+    inference is made slower by `slowdown_percent`, busily waiting."""
 
     artifact: str
-    model: str
     threads: int
     warm_up_seconds: float
     seed: int

@@ -51,9 +51,6 @@ class Process:
     ) -> None:
         kind = cast("type[BenchReply]", BenchReply)
         variables = {
-            "TVM_NUM_THREADS": str(start.threads),
-            # Bound to a core, a thread waits there for whoever else is on it.
-            "TVM_BIND_THREADS": "0",
             "OMP_NUM_THREADS": str(start.threads),
             "PYTHONHASHSEED": "0",
             **more,
@@ -123,4 +120,4 @@ def start_of(
     warm_up_seconds: float = WARM_UP_SECONDS,
 ) -> Start:
     threads = ArtifactFile.read(artifact).threads
-    return Start(str(artifact.absolute()), "", threads, warm_up_seconds, seed, slowdown_percent)
+    return Start(str(artifact.absolute()), threads, warm_up_seconds, seed, slowdown_percent)

@@ -8,17 +8,19 @@ from pathlib import Path
 import msgspec
 import yaml
 
-from tunegate.config import CacheConfig, Config
+from tunegate.config import AUTO, CacheConfig, Config, TargetConfig
 from tunegate.edges.config.problem import problem_of
 from tunegate.edges.config.strict_yaml import read_yaml
 from tunegate.errors import ConfigError
 from tunegate_cache.format.names import zone_problem
 from tunegate_cache.format.signing import BadKeyError, TrustedKeys
+from tunegate_cache.installed_plugins import installed, named
 from tunegate_cache.stores.open_store import BadAddressError, kind_of
 from tunegate_cache.stores.store_kind import StoreAddress
 
 CONFIG_FILE = "tunegate.yaml"
 
+_RUNTIMES = "tunegate.runtimes"
 _RAREST = 0.02
 
 
@@ -78,9 +80,14 @@ def _check_targets(config: Config, where: str) -> None:
             message = f'targets: the name "{name}" is given {count} times. Rename one.'
             raise _refused(where, message)
     for target in config.targets:
-        if target.runtime == "onnxruntime" and target.kind == "cuda":
-            message = f"target {target.name}: runtime onnxruntime is for CPUs. Write runtime: tvm."
-            raise _refused(where, message)
+        if target.runtime != AUTO and named(_RUNTIMES, target.runtime) is None:
+            raise _refused(where, _unknown_runtime(target))
+
+
+def _unknown_runtime(target: TargetConfig) -> str:
+    known = ", ".join((AUTO, *installed(_RUNTIMES)))
+    problem = f"target {target.name}: runtime {target.runtime} is not installed"
+    return f"{problem}. Write one of {known}."
 
 
 def _check_prices(config: Config, where: str) -> None:

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
-import msgspec
-
 from tunegate.config import CacheConfig
 from tunegate.edges.cache.shared_cache import location_of, open_shared_store
 from tunegate.edges.machine.cores import default_threads, usable_cores
+from tunegate.edges.machine.health_check import HealthCheck
 from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
 from tunegate.edges.nvidia.gpus import visible_gpus
 from tunegate.edges.nvidia.kernel_clock import permits_kernel_clock
@@ -19,17 +18,10 @@ from tunegate.errors import ConfigError
 from tunegate_cache.stores.store import StoreUnavailableError
 
 
-class HealthCheck(msgspec.Struct, frozen=True):
-    name: str
-    ok: bool
-    detail: str
-
-
 def machine_checks() -> Iterator[HealthCheck]:
     """Yields the versions of what every run needs, and the devices."""
     yield HealthCheck("python", ok=True, detail=platform.python_version())
-    for distribution in ("onnx", "onnxruntime"):
-        yield HealthCheck(distribution, ok=True, detail=version(distribution))
+    yield HealthCheck("onnx", ok=True, detail=version("onnx"))
     yield HealthCheck(
         "cores", ok=True, detail=f"{usable_cores()} usable, {default_threads()} by default"
     )

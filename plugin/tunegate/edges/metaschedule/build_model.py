@@ -32,7 +32,8 @@ from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import ResolvedTarget
 from tunegate.edges.metaschedule.transferred import expectation, likeliest
 from tunegate.edges.metaschedule.versions import toolchain
-from tunegate.edges.models.preparation import PreparedModel, file_digests
+from tunegate.edges.models.preparation import file_digests
+from tunegate.edges.models.prepared import PreparedModel
 from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.engine.protocol import BuildModel, Built, BuiltFunction, Schedule
 from tunegate_cache.format.records import TuningRecord, WorkloadKey

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from tvm.runtime.vm import VMInstrumentReturnKind
 
 from tunegate.edges.metaschedule.runtime import machine_of
 from tunegate.edges.models.seeded_inputs import seeded_inputs
-from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
+from tunegate.edges.output.artifact_file import ArtifactTensor
 
 KERNEL_NOISE = 1.03
 """A kernel counts as slower from this ratio on."""
@@ -47,16 +47,18 @@ def slower_in_model(
     )
 
 
-def kernels_ms(directory: Path, runs: int, seed: int) -> dict[str, float]:
-    """What the kernels of an artifact take in one inference, by the
-    names of their layers: medians."""
-    artifact = ArtifactFile.read(directory)
-    device = tvm.cuda() if artifact.device == "cuda" else tvm.cpu()
-    watched = _Watched(directory / artifact.file, device)
-    arguments = _arguments(artifact.inputs, device, seed)
-    for _ in range(runs + 1):
+def kernels_ms(
+    library: Path,
+    tasks: Iterable[Mapping[str, Any]],
+    device: Any,
+    arguments: list[Any],
+    inferences: int,
+) -> dict[str, float]:
+    """Returns what kernels take in one inference, by the names of their layers: medians."""
+    watched = _Watched(library, device)
+    for _ in range(inferences + 1):
         watched.run(arguments)
-    labels = {task["function"]: task["name"] for task in artifact.tasks}
+    labels = {task["function"]: task["name"] for task in tasks}
     found: dict[str, float] = defaultdict(float)
     for name, microseconds in watched.microseconds().items():
         found[labels.get(name, name)] += microseconds / 1e3

@@ -1,50 +1,54 @@
-"""Run a compiled artifact: the same few lines that `docs/deploying.md` gives to users."""
+"""A compiled artifact, loaded: the same few lines that `docs/deploying.md` gives to users."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import tvm
 
+from tunegate.edges.metaschedule.kernel_profile import kernels_ms
 from tunegate.edges.metaschedule.runtime import machine_of
 from tunegate.edges.output.artifact_file import ArtifactFile
 
-RunModel = Callable[[Mapping[str, Any]], list[Any]]
 
+class TvmArtifact:
+    """A shared library of kernels, in this process."""
 
-def load(directory: Path) -> RunModel:
-    """A function from input arrays by name to the list of output arrays."""
-    artifact = ArtifactFile.read(directory)
-    device, main = _main(directory, artifact)
+    def __init__(self, directory: Path, artifact: ArtifactFile) -> None:
+        self._file, self._artifact = directory / artifact.file, artifact
+        self._device = tvm.cuda() if artifact.device == "cuda" else tvm.cpu()
 
-    def run(feed: Mapping[str, Any]) -> list[Any]:
-        inputs = [tvm.runtime.tensor(feed[t.name], device) for t in artifact.inputs]
-        outputs = main(*inputs)
-        several = len(artifact.outputs) > 1
-        return [o.numpy() for o in (outputs if several else [outputs])]
+    def run(self, feed: Mapping[str, Any]) -> Sequence[Any]:
+        """Returns the output arrays."""
+        outputs = self._main(*self._inputs(feed))
+        several = len(self._artifact.outputs) > 1
+        return [output.numpy() for output in (outputs if several else [outputs])]
 
-    return run
+    def bound(self, feed: Mapping[str, Any]) -> Callable[[], object]:
+        """Returns one inference: nothing but the call and the wait for the device."""
+        main, inputs, device = self._main, self._inputs(feed), self._device
 
+        def run() -> object:
+            output = main(*inputs)
+            device.sync()
+            return output
 
-def bound_inference(directory: Path, feed: Mapping[str, Any]) -> Callable[[], object]:
-    """One inference on these inputs: nothing but the call and the wait for the device."""
-    artifact = ArtifactFile.read(directory)
-    device, main = _main(directory, artifact)
-    inputs = [tvm.runtime.tensor(feed[t.name], device) for t in artifact.inputs]
+        return run
 
-    def run() -> object:
-        output = main(*inputs)
-        device.sync()
-        return output
+    def operators_ms(self, feed: Mapping[str, Any], inferences: int) -> Mapping[str, float]:
+        return kernels_ms(
+            self._file, self._artifact.tasks, self._device, self._inputs(feed), inferences
+        )
 
-    return run
+    def _inputs(self, feed: Mapping[str, Any]) -> list[Any]:
+        return [tvm.runtime.tensor(feed[t.name], self._device) for t in self._artifact.inputs]
 
-
-def _main(directory: Path, artifact: ArtifactFile) -> tuple[Any, Any]:
-    device = tvm.cuda() if artifact.device == "cuda" else tvm.cpu()
-    return device, machine_of(directory / artifact.file, device)[artifact.entry]
+    @cached_property
+    def _main(self) -> Any:
+        return machine_of(self._file, self._device)[self._artifact.entry]
 
 
 def device_exists(kind: str) -> bool:

@@ -9,35 +9,17 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-import msgspec
 import onnx
 
+from tunegate.edges.models.prepared import PreparedModel, Tensor
 from tunegate.edges.models.tensor_data import with_data
 from tunegate.edges.processes.out_of_memory import memory_problem
-from tunegate.edges.reference.onnx_runtime import onnxruntime
+from tunegate.edges.reference.session import write_optimized
 from tunegate.errors import ModelError, UnsupportedModelError
 from tunegate.ports import Shapes
 
 _OLDEST_IR_WITHOUT_INITIALIZERS_AS_INPUTS = 4
 _PROTOBUF_LIMIT_BYTES = 2**31
-
-
-class Tensor(msgspec.Struct, frozen=True):
-    """A model input or output; `dtype` is NumPy's name."""
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: str
-
-
-class PreparedModel(msgspec.Struct, frozen=True):
-    """`fixed` has static input shapes and is the reference: the model itself where it needed no
-    change. `optimized` goes to the compiler."""
-
-    fixed: Path
-    optimized: Path
-    inputs: tuple[Tensor, ...]
-    outputs: tuple[str, ...]
 
 
 def prepare(
@@ -151,14 +133,10 @@ def _fix_dimension(
 
 
 def _optimize(fixed: Path, optimized: Path, path: str) -> None:
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
-    options.optimized_model_filepath = str(optimized)
-    options.log_severity_level = 4
     try:
-        onnxruntime.InferenceSession(str(fixed), options, providers=["CPUExecutionProvider"])
+        write_optimized(fixed, optimized)
     except Exception as error:
-        # onnxruntime's exceptions have no common base class
+        # ONNX Runtime's exceptions have no common base class
         _require_memory(error, path)
         raise ModelError(_refused(fixed, path, error)) from error
 

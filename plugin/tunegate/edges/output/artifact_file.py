@@ -26,7 +26,9 @@ class ArtifactFile(msgspec.Struct, frozen=True, kw_only=True):
     the code was tuned for. The rest is provenance."""
 
     schema: Literal[1] = 1
-    runtime: Literal["tvm", "onnxruntime"]
+    runtime: str
+    variant: str = ""
+    settings: dict[str, str] = {}
     file: str
     entry: str = "main"
     inputs: tuple[ArtifactTensor, ...]

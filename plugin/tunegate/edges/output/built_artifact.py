@@ -29,6 +29,7 @@ def built_artifact(directory: Path) -> Build:
         size_bytes=sum(each.stat().st_size for each in directory.iterdir() if each.is_file()),
         seconds=0.0,
         runtime=artifact.runtime,
+        variant=artifact.variant,
     )
 
 

@@ -11,7 +11,6 @@ from tunegate.artifacts.verdicts import Finding, TuningSummary, Verdict
 from tunegate.render.cost_table import SpendingRow
 from tunegate.render.headline import reason
 from tunegate.render.operators import Part, TunedRow
-from tunegate.render.shipped import RUNTIMES
 from tunegate.render.stopped import stopped_words, tuning_ended
 from tunegate.render.tables.table import (
     ChangeInterval,
@@ -98,7 +97,7 @@ def builds_table(sides: Sequence[tuple[str, Build]]) -> ReportTable:
     """The builds of base and head, each with its label."""
     columns: tuple[Column[tuple[str, Build]], ...] = (
         text_column("Build", lambda row: row[0]),
-        text_column("Runtime", lambda row: RUNTIMES[row[1].runtime]),
+        text_column("Runtime", lambda row: row[1].title or row[1].candidate),
         text_column("Key", lambda row: Identifier(row[1].key[:12])),
         number_column(
             "Relative error",

@@ -56,19 +56,10 @@ def _judged(
     path: str, checked: CompileReply | Checked | ChildDiedError
 ) -> tuple[NumericCheck | None, str | None]:
     match checked:
-        case Checked(ran=False):
-            return None, None
-        case Checked():
-            check = NumericCheck(
-                passed=not checked.detail,
-                max_absolute=checked.max_absolute,
-                max_relative=checked.max_relative,
-                tolerance=checked.tolerance,
-                detail=checked.detail,
-                outputs=checked.outputs,
-            )
-            wrong = f"{path}: the compiled model computes other numbers: {checked.detail}."
-            return check, wrong if checked.detail else None
+        case Checked(check=check):
+            wrong = check.detail if check is not None else ""
+            said = f"{path}: the compiled model computes other numbers: {wrong}."
+            return check, said if wrong else None
         case Failed(reason=reason):
             return None, f"{path}: the compiled model does not run ({reason})."
         case _:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tunegate.edges.machine.health import HealthCheck
+from tunegate.edges.machine.health_check import HealthCheck
 from tunegate.runtimes.tvm.compiler_self_test import compiler_failure
 from tunegate.runtimes.tvm.requirements import LINKERS, PINNED, linker, wrong_version
 

@@ -1,18 +1,17 @@
-"""What a configuration needs of this installation, asked before any work: with the compiler
-missing, a run would go on with what is left and say nothing of what it was asked for."""
+"""What TVM needs of this installation."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
-from typing import Literal
 
-from tunegate.config import Config, TargetConfig
+from tunegate.artifacts.candidates import RuntimeName
+from tunegate.config import TargetConfig
 from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
 from tunegate.errors import ConfigError, EnvironmentUnfitError
-from tunegate.selection import runtimes_of
+from tunegate.runtimes.runtime import Step
 
 PINNED = {"apache-tvm": "0.27.0.post1", "apache-tvm-ffi": "0.1.14.post1"}
 """Other versions end the process at the first write of a database."""
@@ -20,21 +19,18 @@ LINKERS = ("g++", "gcc", "clang++", "clang", "c++", "cc")
 _MODULES = ("tvm", "tvm_ffi", "xgboost")
 _INSTALL = "Run: python -m pip install 'tunegate[{extra}]'"
 
-Step = Literal["plan", "tune", "gate", "run"]
 
-
-def require_installed(config: Config, step: Step, targets: Collection[str] = ()) -> None:
-    """Requires what this step needs for all targets, or for those named. Raises ConfigError with
-    the command that installs what is missing, and EnvironmentUnfitError where nothing links."""
-    wanted = [target for target in config.targets if not targets or target.name in targets]
-    compiled = [target for target in wanted if "tvm" in runtimes_of(target)]
-    problem = next(_missing(compiled, config, step), None)
+def require(targets: Sequence[TargetConfig], step: Step, instead: RuntimeName) -> None:
+    """Raises ConfigError with the command that installs what one of these needs for this step, and
+    EnvironmentUnfitError where nothing links."""
+    other = f", or write runtime: {instead}" if instead else ""
+    problem = next(_missing(targets, step, other), None)
     if problem is not None:
         raise ConfigError(problem)
-    if compiled and step != "plan" and linker() is None:
+    if step != "plan" and linker() is None:
         message = (
-            f"target {compiled[0].name} is compiled, and none of {', '.join(LINKERS)} is on the "
-            "PATH to link with. Install one, or write runtime: onnxruntime."
+            f"target {targets[0].name} is compiled, and none of {', '.join(LINKERS)} is on the "
+            f"PATH to link with. Install one{other}."
         )
         raise EnvironmentUnfitError(message)
 
@@ -45,27 +41,28 @@ def linker() -> str | None:
 
 
 def wrong_version(distribution: str) -> str:
-    """A sentence about the version that is installed, or an empty string
-    where it is the one that works."""
-    wanted = PINNED[distribution]
-    try:
-        found = version(distribution)
-    except PackageNotFoundError:
+    """Says what is installed instead of the version that works; empty where that is."""
+    wanted, found = PINNED[distribution], installed_version(distribution)
+    if not found:
         return f"{distribution} {wanted} is not installed"
     return "" if found == wanted else f"{distribution} is {found}, and only {wanted} works"
 
 
-def _missing(compiled: Sequence[TargetConfig], config: Config, step: Step) -> Iterator[str]:
-    for target in compiled[:1]:
-        needs = f"target {target.name} has runtime: {target.runtime}"
-        other = "" if target.kind == "cuda" else ", or write runtime: onnxruntime"
-        for problem in filter(None, (*map(wrong_version, PINNED), *map(_absent, _MODULES))):
-            yield f"{needs}, and {problem}. {_INSTALL.format(extra='tvm')}{other}."
-    cuda = next((target for target in compiled if target.kind == "cuda"), None)
+def installed_version(distribution: str) -> str:
+    """Returns '' where it is not installed."""
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return ""
+
+
+def _missing(targets: Sequence[TargetConfig], step: Step, other: str) -> Iterator[str]:
+    needs = f"target {targets[0].name} has runtime: {targets[0].runtime}"
+    for problem in filter(None, (*map(wrong_version, PINNED), *map(_absent, _MODULES))):
+        yield f"{needs}, and {problem}. {_INSTALL.format(extra='tvm')}{other}."
+    cuda = next((target for target in targets if target.kind == "cuda"), None)
     if cuda is not None and step != "plan":
         yield from _without_cuda(cuda)
-    if config.executor == "ray" and step in {"tune", "run"} and _absent("ray"):
-        yield f"executor: ray, and Ray is not installed. {_INSTALL.format(extra='ray')}."
 
 
 def _without_cuda(target: TargetConfig) -> Iterator[str]:

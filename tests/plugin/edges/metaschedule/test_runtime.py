@@ -25,8 +25,11 @@ ASKED = """
 import json, sys
 from pathlib import Path
 import numpy as np
-from tunegate.edges.metaschedule.loader import load
-values = load(Path(sys.argv[1]))({"x": np.arange(32, dtype="float32").reshape(2, 16)})
+from tunegate.edges.metaschedule.loader import TvmArtifact
+from tunegate.edges.output.artifact_file import ArtifactFile
+at = Path(sys.argv[1])
+x = np.arange(32, dtype="float32").reshape(2, 16)
+values = TvmArtifact(at, ArtifactFile.read(at)).run({"x": x})
 mapped = Path("/proc/self/maps").read_text()
 print(json.dumps({"values": values[0].tolist(), "compiler": "libtvm_compiler" in mapped}))
 """

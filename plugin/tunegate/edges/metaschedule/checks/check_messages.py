@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tunegate.artifacts.builds import OutputDifference
+from tunegate.artifacts.builds import NumericCheck
 from tunegate.engine.protocol import Failed
 
 
@@ -18,15 +18,10 @@ class CheckArtifact(msgspec.Struct, frozen=True, tag="check", kw_only=True):
     seeds: tuple[int, ...]
 
 
-class Checked(msgspec.Struct, frozen=True, tag="checked", kw_only=True):
-    """`ran` is False where this machine has no device to run it on; `detail` says what is wrong."""
+class Checked(msgspec.Struct, frozen=True, tag="checked"):
+    """`check` is None where this machine has no device to run it on."""
 
-    ran: bool
-    max_absolute: float = 0.0
-    max_relative: float = 0.0
-    tolerance: float = 0.0
-    detail: str = ""
-    outputs: tuple[OutputDifference, ...] = ()
+    check: NumericCheck | None = None
 
 
 CheckReply = Checked | Failed

@@ -16,7 +16,7 @@ from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact, Che
 from tunegate.edges.models.seeded_inputs import seeded_inputs
 from tunegate.edges.output.artifact_file import ArtifactTensor
 from tunegate.ports import BuildJob, ModelJob
-from tunegate.runtimes.loading import load_artifact
+from tunegate.runtimes.loading import bound_inference
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 
 
@@ -73,7 +73,8 @@ def test_what_computes_right_on_one_seed_only_is_found_out(tmp_path: Path) -> No
             )
         )
         assert isinstance(reply, Checked)
-        return reply.detail
+        assert reply.check is not None
+        return reply.check.detail
 
     assert checked(1) == ""
     assert "output y is off by" in checked(1, 2)
@@ -92,7 +93,7 @@ def test_the_seed_of_a_run_is_in_no_build(tmp_path: Path) -> None:
 def test_a_compiled_model_is_timed_on_inputs_of_its_seed(tmp_path: Path) -> None:
     built(tmp_path)
     first, again, other = (
-        cast("Any", load_artifact(tmp_path / "b", seed)())[0].numpy() for seed in (1, 1, 2)
+        cast("Any", bound_inference(tmp_path / "b", seed)())[0].numpy() for seed in (1, 1, 2)
     )
     assert (first == again).all()
     assert not (first == other).any()

@@ -1,0 +1,34 @@
+"""What may run a model: a runtime, in one of the ways that it offers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+RuntimeName = str
+"""What the configuration, command lines and artifacts call a runtime."""
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """A runtime with settings that mean something to it alone. `variant` names them, and is '' for
+    the usual ones; `title` is for people. `is_tuned`: its runtime has tasks to tune."""
+
+    runtime: RuntimeName
+    title: str
+    variant: str = ""
+    settings: dict[str, str] = {}
+    is_tuned: bool = False
+
+    @property
+    def name(self) -> str:
+        """Tells it from the other candidates of its target."""
+        return candidate_name(self.runtime, self.variant)
+
+
+Candidates = Mapping[str, tuple[Candidate, ...]]
+"""The candidates of each target by its name, in the order in which they are tried."""
+
+
+def candidate_name(runtime: RuntimeName, variant: str) -> str:
+    return f"{runtime}-{variant}" if variant else runtime

@@ -1,0 +1,33 @@
+"""ONNX Runtime as the reference, and as the graph optimizer before a compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tunegate.edges.reference.onnx_runtime import onnxruntime
+
+_ON_CPU = ["CPUExecutionProvider"]
+
+
+class ReferenceSession:
+    """A model whose outputs others are held against."""
+
+    def __init__(self, model: Path) -> None:
+        self._session = onnxruntime.InferenceSession(str(model), providers=_ON_CPU)
+
+    def run(self, feed: Mapping[str, Any]) -> Sequence[Any]:
+        """Returns every output, in the order of the model's."""
+        outputs: Sequence[Any] = self._session.run(None, dict(feed))
+        return outputs
+
+
+def write_optimized(model: Path, to: Path) -> None:
+    """Writes the model with constants folded and batch norms merged. Raises what ONNX Runtime
+    raises, which has no common base class."""
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.optimized_model_filepath = str(to)
+    options.log_severity_level = 4
+    onnxruntime.InferenceSession(str(model), options, providers=_ON_CPU)

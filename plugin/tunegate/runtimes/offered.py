@@ -1,0 +1,69 @@
+"""Which candidates the models of each target have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+import msgspec
+
+from tunegate.artifacts.candidates import Candidate, RuntimeName
+from tunegate.config import AUTO, TargetConfig
+from tunegate.errors import ConfigError
+from tunegate.runtimes.registry import Installed, runtime_named, tunes
+from tunegate.runtimes.runtime import Runtime
+
+_VARIANT = re.compile(r"|[a-z0-9][a-z0-9_.]*")
+
+
+class Offered(msgspec.Struct, frozen=True):
+    """Candidates by the names of targets, each in the order in which they are tried. A runtime that
+    cannot say what it offers offers nothing, and is one of the `problems`."""
+
+    candidates: Mapping[str, tuple[Candidate, ...]]
+    problems: tuple[str, ...] = ()
+
+
+def offered(
+    targets: Sequence[TargetConfig], installed: Installed, only: Collection[RuntimeName] = ()
+) -> Offered:
+    """Returns what all runtimes offer, or those named. Raises ConfigError where one that is named
+    here or by a target cannot run there."""
+    problems: dict[str, None] = {}
+    found: dict[str, tuple[Candidate, ...]] = {}
+    for target in targets:
+        named = only or ((target.runtime,) if target.runtime != AUTO else ())
+        candidates = [each for name in named for each in _named(name, target)]
+        for runtime in () if named else installed.runtimes:
+            try:
+                candidates += tuple(_candidates(runtime, target))
+            except Exception as error:  # noqa: BLE001 -- it is not our code
+                said = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+                problems[f"{runtime.name} is left out ({said})"] = None
+        found[target.name] = tuple(candidates)
+    return Offered(found, tuple(problems))
+
+
+def _named(name: RuntimeName, target: TargetConfig) -> Sequence[Candidate]:
+    runtime = runtime_named(name)
+    reason = runtime.unsupported(target)
+    if reason:
+        message = f"target {target.name}: runtime {name} {reason}. Write runtime: {AUTO}."
+        raise ConfigError(message)
+    return tuple(_candidates(runtime, target))
+
+
+def _candidates(runtime: Runtime, target: TargetConfig) -> Iterator[Candidate]:
+    if runtime.unsupported(target):
+        return
+    for variant, settings in runtime.variants(target).items():
+        if not _VARIANT.fullmatch(variant):
+            message = f"its variant {variant!r} is not of lower-case letters and digits"
+            raise ValueError(message)
+        yield Candidate(
+            runtime=runtime.name,
+            title=f"{runtime.title} ({variant})" if variant else runtime.title,
+            variant=variant,
+            settings=dict(settings),
+            is_tuned=tunes(runtime),
+        )

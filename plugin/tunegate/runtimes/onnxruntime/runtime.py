@@ -1,0 +1,44 @@
+"""ONNX Runtime on CPUs: needs no compiler, and takes the model with its shapes fixed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from tunegate.config import TargetConfig
+from tunegate.edges.models.prepared import PreparedModel
+from tunegate.edges.output.artifact_file import ArtifactFile
+from tunegate.runtimes.runtime import Loaded, SavingRuntime
+
+MODEL = "model.onnx"
+
+
+class OnnxRuntime:
+    name, title = "onnxruntime", "ONNX Runtime"
+
+    def unsupported(self, target: TargetConfig) -> str:
+        return "" if target.kind == "llvm" else "is for CPUs"
+
+    def variants(self, target: TargetConfig) -> Mapping[str, Mapping[str, str]]:
+        return {"": {}}
+
+    def versions(self) -> Mapping[str, str]:
+        from tunegate.edges.reference.onnx_runtime import onnxruntime  # noqa: PLC0415
+
+        return {self.name: onnxruntime.__version__}
+
+    def save(self, model: PreparedModel, directory: Path, settings: Mapping[str, str]) -> str:
+        import onnx  # noqa: PLC0415
+
+        from tunegate.edges.models.preparation import save  # noqa: PLC0415
+
+        save(onnx.load(model.fixed), directory / MODEL)
+        return MODEL
+
+    def load(self, directory: Path, artifact: ArtifactFile) -> Loaded:
+        from tunegate.runtimes.onnxruntime.session import OnnxArtifact  # noqa: PLC0415
+
+        return OnnxArtifact(directory, artifact)
+
+
+RUNTIME: SavingRuntime = OnnxRuntime()

@@ -1,0 +1,107 @@
+"""The runtimes of this installation, by the entry points of the group `tunegate.runtimes`.
+
+One that cannot be used is a line for the user, and everything else goes on without it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple, TypeGuard, cast
+
+from tunegate.artifacts.candidates import RuntimeName
+from tunegate.errors import ConfigError
+from tunegate.runtimes.runtime import Runtime, SavingRuntime, TuningRuntime
+from tunegate_cache.installed_plugins import Plugin, PluginError, ignored, installed, load, named
+
+GROUP = "tunegate.runtimes"
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_TEXTS = ("name", "title")
+_METHODS = ("unsupported", "variants", "versions", "load")
+_SAVES = ("save",)
+_TUNES = ("toolchain", "compiler", "require", "checks")
+
+
+class Installed(NamedTuple):
+    """Runtimes are in the order in which they are tried, and keep their place where two are equally
+    fast: ours first, and of those the ones that tune. Each of the `problems` is one line."""
+
+    runtimes: tuple[Runtime, ...]
+    problems: tuple[str, ...]
+
+    @property
+    def tuning(self) -> TuningRuntime:
+        """The one whose tasks are tuned. Raises ConfigError where there is none."""
+        for runtime in self.runtimes:
+            if tunes(runtime):
+                return runtime
+        raise ConfigError("runtimes: none is installed that tunes. Install tunegate again.")
+
+
+def installed_runtimes() -> Installed:
+    """Imports all of them."""
+    problems = [
+        f'{plugin.offered_by[0]}: the name "{plugin.name}" is taken, and it is left out'
+        for plugin in ignored(GROUP)
+    ]
+    runtimes: list[tuple[tuple[bool, bool, str], Runtime]] = []
+    for plugin in installed(GROUP).values():
+        try:
+            runtime = _loaded(plugin)
+        except PluginError as error:
+            problems.append(str(error))
+            continue
+        place = (not _is_ours(plugin), not tunes(runtime), runtime.name)
+        runtimes.append((place, runtime))
+    runtimes.sort(key=lambda each: each[0])
+    return Installed(tuple(runtime for _, runtime in runtimes), tuple(problems))
+
+
+def runtime_named(name: RuntimeName) -> Runtime:
+    """Imports this one only. Raises ConfigError where it is not installed, or cannot be used."""
+    plugin = named(GROUP, name)
+    if plugin is None:
+        known = ", ".join(installed(GROUP))
+        raise ConfigError(f"runtime {name} is not installed. Installed: {known}.")
+    try:
+        return _loaded(plugin)
+    except PluginError as error:
+        raise ConfigError(f"runtimes: {error}.") from error
+
+
+def tunes(runtime: Runtime) -> TypeGuard[TuningRuntime]:
+    return not _absent(runtime, _TUNES)
+
+
+def saves(runtime: Runtime) -> TypeGuard[SavingRuntime]:
+    return not _absent(runtime, _SAVES)
+
+
+def _is_ours(plugin: Plugin) -> bool:
+    return plugin.offered_by[0].partition(" ")[0] == "tunegate"
+
+
+def _loaded(plugin: Plugin) -> Runtime:
+    """Raises PluginError for what is no runtime."""
+    found = load(plugin)
+    problem = _problem(plugin.name, found)
+    if problem:
+        raise PluginError(f'{plugin.offered_by[0]}: "{plugin.value}" {problem}')
+    return cast("Runtime", found)
+
+
+def _problem(name: str, found: object) -> str:
+    absent = [each for each in _TEXTS if not isinstance(getattr(found, each, None), str)]
+    absent += _absent(found, _METHODS)
+    if not _NAME.fullmatch(name):
+        return f"has the name {name!r}, and may have lower-case letters, digits and _"
+    if absent:
+        return f"has no {absent[0]}"
+    runtime = cast("Runtime", found)
+    if runtime.name != name:
+        return f"calls itself {runtime.name!r}, and is registered as {name!r}"
+    return "" if saves(runtime) or tunes(runtime) else f"has no {_SAVES[0]}"
+
+
+def _absent(found: object, names: Iterable[str]) -> list[str]:
+    return [name for name in names if not callable(getattr(found, name, None))]

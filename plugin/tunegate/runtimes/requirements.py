@@ -1,0 +1,55 @@
+"""What a configuration needs of this installation, asked before any work: with a compiler missing,
+a run would go on with what is left and say nothing of what it was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from importlib.util import find_spec
+
+from tunegate.artifacts.candidates import Candidate, Candidates, RuntimeName
+from tunegate.config import Config, TargetConfig
+from tunegate.errors import ConfigError
+from tunegate.runtimes.offered import offered
+from tunegate.runtimes.registry import installed_runtimes, tunes
+from tunegate.runtimes.runtime import Runtime, Step, TuningRuntime
+
+
+def require_installed(
+    config: Config,
+    step: Step,
+    targets: Collection[str] = (),
+    runtimes: Collection[RuntimeName] = (),
+) -> None:
+    """Looks at all targets and runtimes, or at those named. Raises ConfigError with the command
+    that installs what one needs for this step, and EnvironmentUnfitError where this machine cannot
+    do it."""
+    wanted = [target for target in config.targets if not targets or target.name in targets]
+    installed = installed_runtimes()
+    found = offered(wanted, installed, only=runtimes).candidates
+    for target in wanted:
+        if not found[target.name]:
+            raise ConfigError(f"target {target.name}: no runtime that is installed runs there.")
+    for runtime in filter(tunes, installed.runtimes):
+        _require_tuning(runtime, [t for t in wanted if _has(found[t.name], runtime)], step, found)
+    if config.executor == "ray" and step in {"tune", "run"}:
+        _require_ray()
+
+
+def _require_tuning(
+    runtime: TuningRuntime, targets: Sequence[TargetConfig], step: Step, found: Candidates
+) -> None:
+    if targets:
+        others = (c.runtime for c in found[targets[0].name] if not c.is_tuned)
+        runtime.require(targets, step, next(others, ""))
+
+
+def _has(candidates: Sequence[Candidate], runtime: Runtime) -> bool:
+    return any(candidate.runtime == runtime.name for candidate in candidates)
+
+
+def _require_ray() -> None:
+    if find_spec("ray") is None:
+        message = (
+            "executor: ray, and Ray is not installed. Run: python -m pip install 'tunegate[ray]'."
+        )
+        raise ConfigError(message)

@@ -1,0 +1,96 @@
+"""What a runtime is: `docs/adding-a-runtime.md` shows one.
+
+Its module is imported by the command and by each process that measures, so whatever is heavy is
+imported inside of the methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from tunegate.artifacts.candidates import RuntimeName
+from tunegate.config import TargetConfig
+from tunegate.edges.machine.health_check import HealthCheck
+from tunegate.edges.models.prepared import PreparedModel
+from tunegate.edges.output.artifact_file import ArtifactFile
+from tunegate.engine.programs import Programs
+from tunegate.ports import Compiler
+from tunegate_cache.format.records import Toolchain
+
+Feed = Mapping[str, Any]
+"""Input arrays by name."""
+Inference = Callable[[], object]
+"""One synchronous inference."""
+Step = Literal["plan", "tune", "gate", "run"]
+
+
+class Loaded(Protocol):
+    """An artifact in this process. Threads are those that the artifact says."""
+
+    def run(self, feed: Feed) -> Sequence[Any]:
+        """Returns the outputs as arrays, in the order of the model's."""
+        ...
+
+    def bound(self, feed: Feed) -> Inference:
+        """Returns what is timed: nothing but an inference on these inputs, until it has ended."""
+        ...
+
+    def operators_ms(self, feed: Feed, inferences: int) -> Mapping[str, float]:
+        """Returns what each operator takes in one inference of the whole model: medians."""
+        ...
+
+
+class Runtime(Protocol):
+    """One way to run models. `name` is that of its entry point, `title` is for people."""
+
+    @property
+    def name(self) -> RuntimeName: ...
+    @property
+    def title(self) -> str: ...
+
+    def unsupported(self, target: TargetConfig) -> str:
+        """Says why it runs nothing on this target, as in "is for CPUs"; '' where it does."""
+        ...
+
+    def variants(self, target: TargetConfig) -> Mapping[str, Mapping[str, str]]:
+        """Returns the ways to run a model there: a name, '' for the usual one, and settings."""
+        ...
+
+    def versions(self) -> Mapping[str, str]:
+        """Returns the version of each distribution that decides what runs."""
+        ...
+
+    def load(self, directory: Path, artifact: ArtifactFile) -> Loaded: ...
+
+
+class SavingRuntime(Runtime, Protocol):
+    """One that takes a model nearly as it is: its artifacts are made by `build_child.py`."""
+
+    def save(self, model: PreparedModel, directory: Path, settings: Mapping[str, str]) -> str:
+        """Writes files into the directory, and returns the name of the one to load."""
+        ...
+
+
+class OpenCompiler(Compiler, Protocol):
+    """A compiler with processes of its own."""
+
+    def close(self) -> None: ...
+
+
+class TuningRuntime(Runtime, Protocol):
+    """One that compiles, and has tasks to tune. `programs` are what the engine drives."""
+
+    @property
+    def programs(self) -> Programs: ...
+    def toolchain(self) -> Toolchain: ...
+    def compiler(self, scratch: Path, *, seed: int, limit_seconds: float) -> OpenCompiler: ...
+    def require(self, targets: Sequence[TargetConfig], step: Step, instead: RuntimeName) -> None:
+        """Raises ConfigError or EnvironmentUnfitError where it cannot do this step here. `instead`
+        runs on the targets too, and is '' where nothing else does."""
+        ...
+
+    def checks(self) -> Iterator[HealthCheck]:
+        """Yields what `tunegate doctor` shows of it."""
+        ...

@@ -1,0 +1,67 @@
+"""TVM: models are compiled, and their kernels are tuned."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from tunegate.artifacts.candidates import RuntimeName
+from tunegate.config import TargetConfig
+from tunegate.edges.machine.health_check import HealthCheck
+from tunegate.edges.output.artifact_file import ArtifactFile
+from tunegate.runtimes.runtime import Loaded, OpenCompiler, Step, TuningRuntime
+from tunegate.runtimes.tvm.programs import PROGRAMS
+from tunegate_cache.format.records import Toolchain
+
+
+class Tvm:
+    name, title = "tvm", "TVM"
+    programs = PROGRAMS
+
+    def unsupported(self, target: TargetConfig) -> str:
+        return ""
+
+    def variants(self, target: TargetConfig) -> Mapping[str, Mapping[str, str]]:
+        return {"": {}}
+
+    def versions(self) -> Mapping[str, str]:
+        from tunegate.runtimes.tvm.requirements import PINNED, installed_version  # noqa: PLC0415
+
+        return {name: installed_version(name) for name in PINNED}
+
+    def load(self, directory: Path, artifact: ArtifactFile) -> Loaded:
+        """TVM reads its settings when it is imported, and when its threads begin."""
+        os.environ["TVM_NUM_THREADS"] = str(artifact.threads)
+        # Bound to a core, a thread waits there for whoever else is on it.
+        os.environ["TVM_BIND_THREADS"] = "0"
+        if artifact.device == "cpu":
+            # Without the compiler a process starts in a third of the time. That of a GPU needs
+            # what TVM loads with it.
+            os.environ["TVM_USE_RUNTIME_LIB"] = "1"
+        from tunegate.edges.metaschedule.loader import TvmArtifact  # noqa: PLC0415
+
+        return TvmArtifact(directory, artifact)
+
+    def toolchain(self) -> Toolchain:
+        from tunegate.edges.metaschedule.versions import toolchain  # noqa: PLC0415
+
+        return toolchain()
+
+    def compiler(self, scratch: Path, *, seed: int, limit_seconds: float) -> OpenCompiler:
+        from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler  # noqa: PLC0415
+
+        return MetaScheduleCompiler(scratch, seed=seed, limit_seconds=limit_seconds)
+
+    def require(self, targets: Sequence[TargetConfig], step: Step, instead: RuntimeName) -> None:
+        from tunegate.runtimes.tvm.requirements import require  # noqa: PLC0415
+
+        require(targets, step, instead)
+
+    def checks(self) -> Iterator[HealthCheck]:
+        from tunegate.runtimes.tvm.health import compiler_checks  # noqa: PLC0415
+
+        return compiler_checks()
+
+
+RUNTIME: TuningRuntime = Tvm()

@@ -1,0 +1,67 @@
+"""A runtime is known by name in its own folder: whoever adds one edits nothing else."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.house.sources import PRODUCT, ROOT, name_of
+
+NAMES = tuple(
+    tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"][
+        "tunegate.runtimes"
+    ]
+)
+OTHER_MEANINGS = {
+    # The package `tvm` has one door, where kernels are made; a record says by which version.
+    "plugin/tunegate/edges/metaschedule": {"tvm"},
+    "cache/tunegate_cache/format": {"tvm"},
+    # What is exported is a database of TVM's own, and its reader is told how to open it.
+    "plugin/tunegate/commands/cache/export.py": {"tvm"},
+    # ONNX Runtime is also the reference, which decides what numbers are right.
+    "plugin/tunegate/edges/reference": {"onnxruntime"},
+    "plugin/tunegate/runtimes/reference.py": {"onnxruntime"},
+    # An example of a command line.
+    "plugin/tunegate/cli/commands/compare.py": {"tvm", "onnxruntime"},
+}
+"""Places where the word is no runtime that one may choose."""
+
+
+def test_a_runtime_is_named_in_its_own_folder_only() -> None:
+    naming = {
+        f"{name_of(path)}: {name} in {text!r}"
+        for path in PRODUCT
+        for text in words(ast.parse(path.read_text()))
+        for name in NAMES
+        if re.search(rf"(?<![a-z]){name}(?![a-z])", text) and not is_allowed(path, name)
+    }
+    assert not naming
+
+
+def is_allowed(path: Path, name: str) -> bool:
+    inside = name_of(path)
+    if inside.startswith(f"plugin/tunegate/runtimes/{name}/"):
+        return True
+    return any(
+        inside.startswith(place) and name in those for place, those in OTHER_MEANINGS.items()
+    )
+
+
+def words(tree: ast.AST) -> Iterator[str]:
+    """Names, imports and texts of a module; what it says to its readers only is left out."""
+    told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Constant(value=str() as text) if id(node) not in told:
+                yield text
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name):
+                yield name
+            case ast.keyword(arg=str() as name) | ast.alias(name=name):
+                yield name
+            case ast.ImportFrom(module=str() as name):
+                yield name
+            case _:
+                pass

@@ -1,0 +1,84 @@
+"""Which candidates a target has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tunegate.config import TargetConfig
+from tunegate.edges.models.prepared import PreparedModel
+from tunegate.edges.output.artifact_file import ArtifactFile
+from tunegate.errors import ConfigError
+from tunegate.runtimes.offered import offered
+from tunegate.runtimes.registry import Installed, installed_runtimes
+from tunegate.runtimes.runtime import Loaded
+
+CPU = TargetConfig(name="cpu")
+GPU = TargetConfig(name="gpu", kind="cuda", arch="sm_90")
+
+
+class Precisions:
+    """Offers two ways, or fails where `variant` is wrong."""
+
+    name, title = "precisions", "Precisions"
+
+    def __init__(self, variant: str = "half") -> None:
+        self._variant = variant
+
+    def unsupported(self, target: TargetConfig) -> str:
+        return "is for CPUs" if target.kind == "cuda" else ""
+
+    def variants(self, target: TargetConfig) -> Mapping[str, Mapping[str, str]]:
+        return {"": {}, self._variant: {"precision": "float16"}}
+
+    def versions(self) -> Mapping[str, str]:
+        return {}
+
+    def save(self, model: PreparedModel, directory: Path, settings: Mapping[str, str]) -> str:
+        raise NotImplementedError
+
+    def load(self, directory: Path, artifact: ArtifactFile) -> Loaded:
+        raise NotImplementedError
+
+
+def with_another(runtime: Precisions) -> Installed:
+    return Installed((*installed_runtimes().runtimes, runtime), ())
+
+
+def named(target: TargetConfig, installed: Installed) -> list[str]:
+    found = offered([target], installed).candidates[target.name]
+    return [candidate.name for candidate in found]
+
+
+def test_auto_is_all_that_run_on_the_target() -> None:
+    assert named(CPU, installed_runtimes()) == ["tvm", "onnxruntime"]
+    assert named(GPU, installed_runtimes()) == ["tvm"]
+
+
+def test_each_variant_is_a_candidate_with_settings_and_a_title() -> None:
+    found = offered([CPU], with_another(Precisions())).candidates["cpu"]
+    assert [each.name for each in found] == [
+        *("tvm", "onnxruntime"),
+        *("precisions", "precisions-half"),
+    ]
+    assert (found[3].title, found[3].settings) == ("Precisions (half)", {"precision": "float16"})
+    assert [each.is_tuned for each in found] == [True, False, False, False]
+
+
+@pytest.mark.parametrize("variant", ["a b", "../x", "Half", "-"])
+def test_one_that_fails_at_this_is_left_out_and_told(variant: str) -> None:
+    found = offered([CPU, CPU], with_another(Precisions(variant)))
+    assert [each.name for each in found.candidates["cpu"]] == ["tvm", "onnxruntime"]
+    (problem,) = found.problems
+    assert problem.startswith("precisions is left out (ValueError: its variant ")
+
+
+def test_a_target_may_name_one_and_so_may_a_command() -> None:
+    one = TargetConfig(name="cpu", runtime="onnxruntime")
+    assert named(one, installed_runtimes()) == ["onnxruntime"]
+    only = offered([CPU], installed_runtimes(), only=["onnxruntime"]).candidates["cpu"]
+    assert [each.name for each in only] == ["onnxruntime"]
+    with pytest.raises(ConfigError, match="target gpu: runtime onnxruntime is for CPUs"):
+        offered([GPU], installed_runtimes(), only=["onnxruntime"])

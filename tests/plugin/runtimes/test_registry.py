@@ -1,0 +1,120 @@
+"""Which runtimes are used, in which order, and what becomes of those that cannot be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.plugins.registered_plugin import install_into, register
+from tunegate.errors import ConfigError
+from tunegate.runtimes.registry import installed_runtimes, runtime_named, saves, tunes
+
+WHOLE = """
+class Runtime:
+    name, title = "{name}", "Example"
+    def unsupported(self, target): return ""
+    def variants(self, target): return {{"": {{}}}}
+    def versions(self): return {{}}
+    def save(self, model, directory, settings): return ""
+    def load(self, directory, artifact): return None
+RUNTIME = Runtime()
+"""
+
+
+class Environment:
+    """A directory that this interpreter installs into, for the length of a test."""
+
+    def __init__(self, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._place = place
+        install_into(place, monkeypatch)
+        monkeypatch.syspath_prepend(str(place))
+
+    def install(self, name: str, source: str, package: str = "example-1.0") -> None:
+        module = f"runtime_of_{package.partition('-')[0]}_{self._place.name}_{name}"
+        module = module.replace("-", "_")
+        (self._place / f"{module}.py").write_text(source)
+        register(self._place, package, "tunegate.runtimes", name, f"{module}:RUNTIME")
+
+
+@pytest.fixture
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Environment:
+    return Environment(tmp_path, monkeypatch)
+
+
+def names() -> list[str]:
+    return [runtime.name for runtime in installed_runtimes().runtimes]
+
+
+def test_the_one_that_tunes_comes_first_and_others_come_after_ours_by_name(
+    environment: Environment,
+) -> None:
+    assert names() == ["tvm", "onnxruntime"]
+    environment.install("fast", WHOLE.format(name="fast"), "a-1.0")
+    environment.install("aged", WHOLE.format(name="aged"), "b-1.0")
+    assert names() == ["tvm", "onnxruntime", "aged", "fast"]
+    assert installed_runtimes().problems == ()
+    assert runtime_named("fast").title == "Example"
+
+
+def test_one_that_tunes_saves_nothing_and_the_other_way_round() -> None:
+    tuning, saving = installed_runtimes().runtimes
+    assert (tunes(tuning), saves(tuning)) == (True, False)
+    assert (tunes(saving), saves(saving)) == (False, True)
+    assert installed_runtimes().tuning is tuning
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("RUNTIME =", "raise OSError(1) #", "cannot be loaded (OSError: 1)"),
+        ("RUNTIME =", "raise SystemExit(1) #", "cannot be loaded (SystemExit: 1)"),
+        ("RUNTIME = Runtime()", "RUNTIME = None", "has no name"),
+        ("    def load(", "    def open(", "has no load"),
+        ("    def save(", "    def write(", "has no save"),
+        ('"fast", "Example"', '"fast", None', "has no title"),
+        ('"fast", "Example"', '"tvm", "TVM"', "calls itself 'tvm', and is registered as 'fast'"),
+    ],
+)
+def test_one_that_is_broken_is_left_out_with_a_line(
+    environment: Environment, before: str, after: str, said: str
+) -> None:
+    environment.install("fast", WHOLE.format(name="fast").replace(before, after))
+    assert names() == ["tvm", "onnxruntime"]
+    (problem,) = installed_runtimes().problems
+    assert problem.startswith("example 1.0: ")
+    assert problem.endswith(said)
+    with pytest.raises(ConfigError, match="runtimes: example 1"):
+        runtime_named("fast")
+
+
+def test_a_name_that_two_packages_register_is_neithers(environment: Environment) -> None:
+    environment.install("fast", WHOLE.format(name="fast"), "a-1.0")
+    environment.install("fast", WHOLE.format(name="fast"), "b-2.0")
+    assert names() == ["tvm", "onnxruntime"]
+    (problem,) = installed_runtimes().problems
+    assert problem == 'a 1.0 and b 2.0 both register "fast". Uninstall one of them.'
+
+
+def test_a_name_of_ours_is_taken(environment: Environment) -> None:
+    environment.install("tvm", WHOLE.format(name="tvm"))
+    assert names() == ["tvm", "onnxruntime"]
+    assert installed_runtimes().runtimes[0].title == "TVM"
+    assert installed_runtimes().problems == (
+        'example 1.0: the name "tvm" is taken, and it is left out',
+    )
+
+
+@pytest.mark.parametrize("name", ["Fast", "fast-half", "..", "f/g"])
+def test_a_name_that_files_and_commands_cannot_take_is_refused(
+    environment: Environment, name: str, tmp_path: Path
+) -> None:
+    (tmp_path / "named_oddly.py").write_text(WHOLE.format(name=name))
+    register(tmp_path, "example-1.0", "tunegate.runtimes", name, "named_oddly:RUNTIME")
+    (problem,) = installed_runtimes().problems
+    assert f"has the name {name!r}" in problem
+
+
+def test_one_that_is_not_installed_is_told_with_those_that_are() -> None:
+    with pytest.raises(ConfigError, match=r"^runtime fast is not installed\. Installed: onnx.*tvm"):
+        runtime_named("fast")

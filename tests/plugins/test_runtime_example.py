@@ -1,0 +1,139 @@
+"""A runtime in a package of its own: installed, found, chosen, measured, profiled, reported and
+loaded, with no edit outside of that package."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+from tests.plugins.plugin_environment import PLUGINS, PluginEnvironment
+from tests.support.small_onnx import save
+from tests.support.workspace import CONFIG, NOT_COMPILED, Workspace
+
+EXAMPLE = PLUGINS / "runtime_example"
+GATE = "gate:\n  pairs: 4\n  seconds: 20\n  rare-launches: 0\n"
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> PluginEnvironment:
+    return PluginEnvironment(tmp_path_factory.mktemp("environment") / "e", EXAMPLE.name)
+
+
+def dense(layers: int, width: int = 8) -> onnx.ModelProto:
+    """A model of so many products and a Relu: NumPy is done before a session has begun."""
+    nodes = [
+        helper.make_node("MatMul", [f"x{n}" if n else "x", "w"], [f"x{n + 1}"], name=f"product{n}")
+        for n in range(layers)
+    ]
+    last = f"x{layers}" if layers else "x"
+    nodes.append(helper.make_node("Relu", [last], ["y"], name="positive"))
+    weight = numpy_helper.from_array(np.eye(width, dtype=np.float32) / 2, "w")
+    values = [
+        helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1, width])
+        for name in ("x", "y")
+    ]
+    graph = helper.make_graph(nodes, "g", values[:1], values[1:], [weight] if layers else [])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def test_the_fastest_of_three_runtimes_ships_and_is_reported(
+    environment: PluginEnvironment, tmp_path: Path
+) -> None:
+    workspace = Workspace(tmp_path / "w", CONFIG.replace("trials: 2", "trials: 0") + GATE)
+    save(dense(0), workspace.root / "models" / "new.onnx")
+    workspace.commit()
+    done = environment.run(
+        "-m", "tunegate", "run", "--base", "HEAD~1", "--json", cwd=workspace.root
+    )
+    assert done.returncode == 0, done.stderr
+    out = workspace.root / ".tunegate"
+    (built,) = json.loads((out / "measurements.json").read_text())["builds"]
+    head = built["head"]
+    times = {time["candidate"]: time["ms"] for time in head["choice"]["times"]}
+    assert list(times) == ["tvm", "onnxruntime", "numpy_example"]
+    assert (head["runtime"], head["check"]["passed"]) == ("numpy_example", True)
+    assert "`models/new.onnx` on `cpu` ships with NumPy: " in (out / "report.md").read_text()
+    assert {path.name for path in (out / head["directory"]).iterdir()} == {
+        "artifact.json",
+        "model.onnx",
+    }
+    feed = "{'x': np.arange(-4, 4, dtype='float32').reshape(1, 8)}"
+    program = (
+        "import sys, pathlib, numpy as np\nfrom tunegate.runtimes.loading import load\n"
+        f"print(load(pathlib.Path(sys.argv[1])).run({feed})[0].sum())\n"
+    )
+    loaded = environment.run("-c", program, str(out / head["directory"]), cwd=tmp_path)
+    assert float(loaded.stdout) == 6.0, loaded.stderr
+
+
+def test_a_slowdown_under_it_fails_and_names_its_operators(
+    environment: PluginEnvironment, tmp_path: Path
+) -> None:
+    """Nothing is built for the other runtimes, which nobody asked for."""
+    files = [save(dense(n, 256), tmp_path / f"{n}.onnx") for n in (2, 4)]
+    (tmp_path / "tunegate.yaml").write_text(CONFIG + GATE)
+    line = [f"numpy_example:{file}" for file in files]
+    done = environment.run("-m", "tunegate", "compare", *line, "--json", cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
+    (finding,) = json.loads(done.stdout)["findings"]
+    assert finding["change_percent"]["low"] > 3
+    assert {difference["name"] for difference in finding["differences"]} >= {"product2", "product3"}
+    (folder,) = (tmp_path / ".tunegate" / "builds").glob("*/cpu")
+    assert sorted(path.name for path in folder.iterdir()) == ["base", "head"]
+
+
+def test_what_it_cannot_run_is_the_finding_of_a_target_that_names_it(
+    environment: PluginEnvironment, tmp_path: Path
+) -> None:
+    config = NOT_COMPILED.replace("runtime: onnxruntime", "runtime: numpy_example")
+    workspace = Workspace(tmp_path / "w", config)
+    done = environment.run("-m", "tunegate", "run", "--json", cwd=workspace.root)
+    (finding,) = json.loads(done.stdout)["findings"]
+    assert finding["status"] == "error"
+    assert "NumPy cannot run the model (it has no Conv)" in finding["reason"]
+
+
+def test_doctor_shows_it(environment: PluginEnvironment, tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "w", NOT_COMPILED)
+    done = environment.run("-m", "tunegate", "doctor", "--json", cwd=workspace.root)
+    checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+    assert checks["numpy_example"]["ok"]
+    assert "tunegate-runtime-example 1.0" in checks["numpy_example"]["detail"]
+
+
+def test_one_that_cannot_be_imported_is_one_line_and_changes_no_verdict(tmp_path: Path) -> None:
+    package = Path(shutil.copytree(EXAMPLE, tmp_path / "package"))
+    (package / "numpy_runtime.py").write_text("import a_library_that_is_not_here\n")
+    environment = PluginEnvironment(tmp_path / "e")
+    environment.install(package)
+    workspace = Workspace(tmp_path / "w", NOT_COMPILED)
+    done = environment.run("-m", "tunegate", "run", "--json", cwd=workspace.root)
+    assert (done.returncode, json.loads(done.stdout)["status"]) == (0, "new"), done.stderr
+    line = (
+        'tunegate-runtime-example 1.0: "numpy_runtime:RUNTIME" cannot be loaded '
+        "(ModuleNotFoundError: No module named 'a_library_that_is_not_here')"
+    )
+    assert done.stderr.count(line) == 1
+    checked = environment.run("-m", "tunegate", "doctor", "--json", cwd=workspace.root)
+    assert [c["detail"] for c in json.loads(checked.stdout)["checks"] if not c["ok"]] == [line]
+
+
+def test_the_page_about_adding_a_runtime_shows_this_package() -> None:
+    page = (EXAMPLE.parents[2] / "docs" / "adding-a-runtime.md").read_text()
+    shown = re.findall(r"```(?:toml|python)\n(.*?)```", page, re.DOTALL)
+    files = [path.read_text() for path in EXAMPLE.rglob("*.*") if path.suffix in {".py", ".toml"}]
+    assert len(shown) == 3
+    for block in shown:
+        assert any(block in text for text in files), block
+    for name in ("name", "title", "unsupported", "variants", "versions", "save", "load"):
+        assert f"`{name}`" in page
+    for name in ("run", "bound", "operators_ms"):
+        assert f"`{name}`" in page
