@@ -11,7 +11,8 @@ import msgspec
 
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
-from tunegate.artifacts.tasks import ResolvedTask, ScheduleSource, TuningTask
+from tunegate.artifacts.schedule_source import ScheduleSource
+from tunegate.artifacts.tasks import ResolvedTask, TuningTask
 from tunegate.config import CacheConfig, Config, ModelConfig, TargetConfig
 from tunegate.edges.cache.shared_cache import SharedCache
 from tunegate.edges.metaschedule.versions import toolchain

@@ -30,12 +30,12 @@ from stock_model import TARGET, named_model
 
 from tunegate.artifacts.plans import Budget
 from tunegate.artifacts.tasks import TuningTask
-from tunegate.edges.machine.device_lock import Claim
+from tunegate.edges.machine.device_claim import Claim
 from tunegate.edges.processes.child import Child
 from tunegate.edges.processes.memory_limit import memory_limit
 from tunegate.engine import tuner as tuner_module
+from tunegate.engine.placement import Placement, Slot
 from tunegate.engine.protocol import Measured
-from tunegate.engine.workers.device_slots import Placement, Slot
 from tunegate.engine.workers.worker_pool import WorkerPool
 from tunegate_cache.format.records import TuningRecord
 

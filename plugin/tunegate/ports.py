@@ -15,7 +15,8 @@ from tunegate.artifacts.measurements import Histogram, Launch
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.outlines import ModelOutline
 from tunegate.artifacts.plans import Shard
-from tunegate.artifacts.tasks import CacheUse, ScheduleSource, TuningTask
+from tunegate.artifacts.schedule_source import ScheduleSource
+from tunegate.artifacts.tasks import CacheUse, TuningTask
 from tunegate.config import TargetConfig
 from tunegate.errors import ModelError
 from tunegate_cache.format.records import (

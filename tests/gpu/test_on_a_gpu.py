@@ -30,10 +30,10 @@ from tunegate.edges.models.preparation import prepare
 from tunegate.edges.nvidia.gpus import fingerprint_of, visible_gpus
 from tunegate.edges.nvidia.kernel_clock import kernel_clock
 from tunegate.edges.nvidia.state import state_of
+from tunegate.engine.placement import Placement
 from tunegate.engine.protocol import Measure
 from tunegate.engine.record_origin import RecordOrigin
 from tunegate.engine.tuner import EngineTuner
-from tunegate.engine.workers.device_slots import Placement
 from tunegate.errors import ModelError
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler

@@ -5,27 +5,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 
-import msgspec
 import zstandard
 
 from tunegate_cache.format import segment
-from tunegate_cache.format.segment import StoredRecord
+from tunegate_cache.format.decompression import DecompressionError, decompress
+from tunegate_cache.format.pack_block import PackBlock
+from tunegate_cache.format.stored_record import StoredRecord
 
 _BLOCK_BYTES = 64 * 1024
 """The bytes of text in one block. A block is one range request, and most of
 what it holds was not asked for."""
 _LEVEL = 9
 _NOBODY = b"-"
-
-
-class PackBlock(msgspec.Struct, frozen=True, array_like=True):
-    """The position of a block in its pack and the digest of its bytes: a part of
-    a pack has no name to prove it."""
-
-    pack: int
-    start: int
-    size: int
-    digest: bytes
 
 
 class CorruptBlockError(Exception):
@@ -62,8 +53,8 @@ def records(body: bytes, block: PackBlock) -> Iterator[StoredRecord]:
         message = "a block is not what the index says"
         raise CorruptBlockError(message)
     try:
-        text = segment.decompress(body)
-    except segment.CorruptSegmentError as error:
+        text = decompress(body)
+    except DecompressionError as error:
         raise CorruptBlockError(str(error)) from error
     for line in text.split(b"\n"):
         signer, _, record = line.partition(b" ")

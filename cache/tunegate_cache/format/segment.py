@@ -13,31 +13,17 @@ import msgspec
 import zstandard
 
 from tunegate_cache.format import record_codec as wire
+from tunegate_cache.format.decompression import SMALL_BYTES, DecompressionError, decompress
+from tunegate_cache.format.names import SegmentName
 from tunegate_cache.format.record_codec import RefusedLine
 from tunegate_cache.format.records import TuningRecord
-from tunegate_cache.format.signing import KEY_ID_BYTES, SIGNATURE_BYTES, Signature
+from tunegate_cache.format.signing import KEY_ID_BYTES, SIGNATURE_BYTES, Signature, TrustedKeys
+from tunegate_cache.format.stored_record import StoredRecord
 
 _LEVEL = 6
-_MAX_BYTES = 16 * 1024 * 1024
-"""The limit on a segment's text: sixteen times what a run puts into one,
-and small in any reader's memory."""
 _MAX_LINES = 20_000
-_MAX_RATIO = 64
-_SMALL = 1024 * 1024
-"""The bytes of text below which a high ratio is no bomb, only a short text that repeats itself."""
-_CHUNK = 1024 * 1024
-_MAX_WINDOW = 2**23
 _FRAME = (0x184D2A5E).to_bytes(4, "little") + (KEY_ID_BYTES + SIGNATURE_BYTES).to_bytes(4, "little")
 _TRAILER_BYTES = len(_FRAME) + KEY_ID_BYTES + SIGNATURE_BYTES
-
-
-class StoredRecord(msgspec.Struct, frozen=True):
-    """`text` is the line as it was written: later versions may say more than this one knows.
-    `signer` is the id of the key that signed the segment it came in, or empty."""
-
-    record: TuningRecord
-    text: bytes
-    signer: str = ""
 
 
 class SegmentContents(msgspec.Struct, frozen=True):
@@ -67,7 +53,7 @@ def batches(records: Sequence[TuningRecord]) -> Iterator[tuple[TuningRecord, ...
     size = 0
     for record in records:
         line_bytes = len(wire.encode_record(record)) + 1
-        if batch and size + line_bytes > _SMALL:
+        if batch and size + line_bytes > SMALL_BYTES:
             yield tuple(batch)
             batch, size = [], 0
         batch.append(record)
@@ -97,6 +83,11 @@ def signature_of(body: bytes) -> Signature | None:
     return Signature(body[start : start + KEY_ID_BYTES].hex(), body[start + KEY_ID_BYTES :])
 
 
+def is_trusted(name: SegmentName, body: bytes, keys: TrustedKeys) -> bool:
+    """Signed as its zone demands."""
+    return keys.accepts(name.zone, name.name, segment_digest(body), signature_of(body))
+
+
 def unpack_segment(body: bytes, expected_digest: str) -> SegmentContents:
     """Raises CorruptSegmentError; a bad line inside a good segment costs that line only."""
     parsed = list(lines(body, expected_digest))
@@ -112,7 +103,10 @@ def lines(body: bytes, expected_digest: str) -> Iterator[StoredRecord | RefusedL
     if segment_digest(body) != expected_digest:
         message = "the content is not what its name says"
         raise CorruptSegmentError(message)
-    text = decompress(body)
+    try:
+        text = decompress(body)
+    except DecompressionError as error:
+        raise CorruptSegmentError(str(error)) from error
     if text.count(b"\n") >= _MAX_LINES:
         message = f"holds more than {_MAX_LINES} records"
         raise CorruptSegmentError(message)
@@ -129,20 +123,3 @@ def stored(line: bytes, signer: str) -> StoredRecord | RefusedLine:
 
 def _is_signed(body: bytes) -> bool:
     return len(body) > _TRAILER_BYTES and body[-_TRAILER_BYTES:].startswith(_FRAME)
-
-
-def decompress(body: bytes, most_bytes: int = _MAX_BYTES) -> bytes:
-    """The content of a segment, decompressed within limits. Raises CorruptSegmentError."""
-    limit = min(most_bytes, max(_SMALL, _MAX_RATIO * len(body)))
-    text = bytearray()
-    try:
-        with zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW).stream_reader(body) as reader:
-            while len(text) <= limit and (chunk := reader.read(_CHUNK)):
-                text += chunk
-    except zstandard.ZstdError as error:
-        message = "not zstandard data"
-        raise CorruptSegmentError(message) from error
-    if len(text) > limit:
-        message = "unpacks to more than is allowed"
-        raise CorruptSegmentError(message)
-    return bytes(text)

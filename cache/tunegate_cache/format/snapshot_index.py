@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 import zstandard
 
-from tunegate_cache.format import segment
+from tunegate_cache.format.decompression import DecompressionError, decompress
 from tunegate_cache.format.nearest import nearest
-from tunegate_cache.format.pack import PackBlock
+from tunegate_cache.format.pack_block import PackBlock
 from tunegate_cache.format.records import WorkloadShape
 
 _LEVEL = 9
@@ -66,8 +66,8 @@ def decode_index(body: bytes, digest: str) -> SnapshotIndex:
         message = "the content is not what its name says"
         raise CorruptIndexError(message)
     try:
-        index = msgspec.msgpack.decode(segment.decompress(body, _MAX_BYTES), type=SnapshotIndex)
-    except (segment.CorruptSegmentError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        index = msgspec.msgpack.decode(decompress(body, _MAX_BYTES), type=SnapshotIndex)
+    except (DecompressionError, msgspec.DecodeError, UnicodeDecodeError) as error:
         message = "not an index"
         raise CorruptIndexError(message) from error
     if index.v > _VERSION:

@@ -15,7 +15,7 @@ from tunegate_cache.format.head import Head
 from tunegate_cache.format.names import Group, SegmentName, group_of
 from tunegate_cache.format.records import TuningRecord
 from tunegate_cache.format.revocation import Revocation
-from tunegate_cache.format.snapshot_index import SnapshotIndex
+from tunegate_cache.protocol.open_snapshot import OpenSnapshot
 from tunegate_cache.protocol.segment_records import usable_records
 from tunegate_cache.protocol.target_requests import StaleListingError, TargetRequests
 from tunegate_cache.protocol.trust import Trust
@@ -24,15 +24,6 @@ from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore, Pointe
 _REPETITIONS = 2
 _MAX_FRESH = 400
 """More segments than this are a sign that nobody compacts; the latest are read."""
-
-
-class OpenSnapshot(msgspec.Struct, frozen=True):
-    """An index, ready to be asked."""
-
-    group: Group
-    index: SnapshotIndex
-    block_of: Mapping[str, int]
-    revoked: tuple[Revocation, ...]
 
 
 class GroupContents(msgspec.Struct, frozen=True):

@@ -9,9 +9,8 @@ from tunegate_cache.format.names import SegmentName
 from tunegate_cache.format.record_codec import RefusedLine
 from tunegate_cache.format.records import TuningRecord
 from tunegate_cache.format.revocation import Revocation, is_revoked
-from tunegate_cache.format.segment import StoredRecord
 from tunegate_cache.format.signing import TrustedKeys
-from tunegate_cache.protocol.segments_of_group import is_trusted
+from tunegate_cache.format.stored_record import StoredRecord
 from tunegate_cache.protocol.target_requests import TargetRequests
 
 
@@ -28,7 +27,7 @@ def usable_records(
     except segment.CorruptSegmentError as error:
         requests.trouble.corrupt(f"segment {name.name}", str(error))
         return
-    if not is_trusted(name, body, keys):
+    if not segment.is_trusted(name, body, keys):
         requests.trouble.unsigned(f"segment {name.name}")
         return
     for line in lines:

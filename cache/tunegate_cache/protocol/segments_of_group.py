@@ -12,20 +12,13 @@ from tunegate_cache.protocol import archive
 from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore
 
 
-def is_trusted(name: SegmentName, body: bytes, keys: TrustedKeys) -> bool:
-    """Signed as its zone demands."""
-    return keys.accepts(
-        name.zone, name.name, segment.segment_digest(body), segment.signature_of(body)
-    )
-
-
 def opened_segment(name: SegmentName, body: bytes, keys: TrustedKeys) -> SegmentContents | str:
     """What a segment holds, or why it must not be used."""
     try:
         contents = segment.unpack_segment(body, name.digest)
     except segment.CorruptSegmentError as error:
         return str(error)
-    return contents if is_trusted(name, body, keys) else "not signed by a trusted key"
+    return contents if segment.is_trusted(name, body, keys) else "not signed by a trusted key"
 
 
 def archived(store: ObjectStore, group: Group, digest: str) -> Iterator[tuple[SegmentName, bytes]]:

@@ -8,10 +8,10 @@ from functools import partial
 import msgspec
 
 from tunegate_cache.format import pack
-from tunegate_cache.format.pack import PackBlock
+from tunegate_cache.format.pack_block import PackBlock
 from tunegate_cache.format.records import TuningRecord, WorkloadKey, WorkloadShape
 from tunegate_cache.format.revocation import is_revoked
-from tunegate_cache.protocol.group_reader import OpenSnapshot
+from tunegate_cache.protocol.open_snapshot import OpenSnapshot
 from tunegate_cache.protocol.target_requests import TargetRequests
 from tunegate_cache.stores.store import ObjectStore
 

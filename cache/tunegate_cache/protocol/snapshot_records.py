@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from tunegate_cache.format import pack, snapshot_index
 from tunegate_cache.format.head import Snapshot
 from tunegate_cache.format.names import Group
-from tunegate_cache.format.segment import StoredRecord
 from tunegate_cache.format.snapshot_index import SnapshotIndex
+from tunegate_cache.format.stored_record import StoredRecord
 from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore
 
 

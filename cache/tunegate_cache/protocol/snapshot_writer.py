@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from tunegate_cache.format import pack, snapshot_index
 from tunegate_cache.format.head import Snapshot
 from tunegate_cache.format.names import ContentKind, Group
-from tunegate_cache.format.pack import PackBlock
+from tunegate_cache.format.pack_block import PackBlock
 from tunegate_cache.format.records import WorkloadShape
-from tunegate_cache.format.segment import StoredRecord
 from tunegate_cache.format.snapshot_index import Row, SnapshotIndex
+from tunegate_cache.format.stored_record import StoredRecord
 from tunegate_cache.protocol.hot_records import HotRecords, shape_to_teach
 from tunegate_cache.stores.store import ObjectStore
 

@@ -6,7 +6,7 @@ import msgspec
 
 from tunegate.artifacts.candidates import RuntimeName, candidate_name
 from tunegate.artifacts.changes import ModelPath
-from tunegate.artifacts.tasks import ScheduleSource
+from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate_cache.format.records import WorkloadKey
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from tunegate.artifacts.builds import Cell, CellBuilds
 from tunegate.artifacts.changes import Side
-from tunegate.artifacts.tasks import ScheduleSource
+from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate_cache.format.records import DeviceFingerprint
 
 

@@ -9,10 +9,6 @@ import msgspec
 from tunegate.artifacts.changes import ChangeSet, ModelPath, Side
 from tunegate_cache.format.records import Lookup, TuningRecord, WorkloadKey, WorkloadShape
 
-ScheduleSource = Literal["exact", "transfer", "search", "default", "own-zone", "claimed"]
-"""The origin of a schedule. `own-zone` was proposed by the pull request's own zone and measured
-in this run, `claimed` was not."""
-
 
 class TaskUse(msgspec.Struct, frozen=True, kw_only=True):
     """A use of a task by one side of a model: `weight` is how often one inference of that side runs

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import PlannedTask
-from tunegate.artifacts.tasks import ScheduleSource as Origin
+from tunegate.artifacts.schedule_source import ScheduleSource as Origin
 from tunegate.engine.protocol import Schedule
 from tunegate.tuning.claims import is_settled
 from tunegate_cache.format.records import (

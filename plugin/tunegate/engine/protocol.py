@@ -7,9 +7,10 @@ import statistics
 import msgspec
 
 from tunegate.artifacts.foreign_schedules import ForeignSchedule, ImportedSchedule
-from tunegate.artifacts.tasks import ScheduleSource, TuningTask
+from tunegate.artifacts.schedule_source import ScheduleSource
+from tunegate.artifacts.tasks import TuningTask
 from tunegate.config import TargetConfig
-from tunegate.engine.workers.device_slots import Placement
+from tunegate.engine.placement import Placement
 from tunegate.tuning.candidate_filter import Reason
 from tunegate_cache.format.records import Decision, RecordStatus, TuningRecord, WorkloadKey
 

@@ -8,7 +8,7 @@ import msgspec
 
 from tunegate.artifacts.outcomes import CandidateCost, Stopped, TaskOutcome
 from tunegate.artifacts.plans import PlannedTask
-from tunegate.artifacts.tasks import ScheduleSource as Origin
+from tunegate.artifacts.schedule_source import ScheduleSource as Origin
 from tunegate.engine.candidate_cost import cost_of, patience_seconds
 from tunegate.engine.prior_results import KEPT_IN_OUTCOME, PriorResults, schedule_of
 from tunegate.engine.protocol import DEFAULT, Candidate, Measured, Schedule

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tunegate.artifacts.builds import Build
 from tunegate.artifacts.verdicts import Report
-from tunegate.render.operators import SOURCE_WORDS
+from tunegate.render.source_words import SOURCE_WORDS
 from tunegate.render.units import plural, share
 
 

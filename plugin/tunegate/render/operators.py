@@ -10,16 +10,7 @@ import msgspec
 from tunegate.artifacts.measurements import TaskDifference
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.verdicts import Report
-
-SOURCE_WORDS = {
-    "exact": "cache",
-    "transfer": "transferred",
-    "search": "tuned now",
-    "default": "untuned",
-    "library": "ONNX Runtime",
-    "own-zone": "own zone, measured now",
-    "claimed": "own zone, unverified",
-}
+from tunegate.render.source_words import SOURCE_WORDS
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):

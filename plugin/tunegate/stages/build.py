@@ -18,7 +18,7 @@ from tunegate.artifacts.candidates import Candidate, Candidates, RuntimeName
 from tunegate.artifacts.changes import SIDES, ChangeSet, ModelPath, Side
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
-from tunegate.artifacts.tasks import ScheduleSource
+from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate.config import Config, TargetConfig
 from tunegate.ports import Builder, BuildJob
 from tunegate.sides.export_models import ExportedModels, export_models

@@ -7,7 +7,7 @@ import zstandard
 from tests.support.tuning_records import make_record
 from tunegate_cache.format.pack import CorruptBlockError, blocks, describe_block, records
 from tunegate_cache.format.record_codec import encode_record
-from tunegate_cache.format.segment import StoredRecord
+from tunegate_cache.format.stored_record import StoredRecord
 
 
 def stored(workload: str, *, signer: str = "") -> StoredRecord:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.support.tuning_records import hexdigest, make_record, make_shape
 from tunegate_cache.format.record_codec import encode_record
 from tunegate_cache.format.records import TuningRecord
-from tunegate_cache.format.segment import StoredRecord
+from tunegate_cache.format.stored_record import StoredRecord
 from tunegate_cache.protocol.hot_records import (
     BEST_OF_EACH_DEVICE,
     FAILURES,

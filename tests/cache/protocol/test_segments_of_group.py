@@ -8,10 +8,16 @@ from tests.cache.format.test_signing import KEYS, OURS, THEIRS
 from tests.support.compacted_place import MAIN, NOBODY, Place
 from tests.support.tuning_records import TARGET, make_record
 from tunegate_cache.format.names import SegmentName, segment_name
-from tunegate_cache.format.segment import SegmentContents, pack_segment, segment_digest, signed
+from tunegate_cache.format.segment import (
+    SegmentContents,
+    is_trusted,
+    pack_segment,
+    segment_digest,
+    signed,
+)
 from tunegate_cache.protocol.archive import CorruptArchiveError
 from tunegate_cache.protocol.group_state import listing
-from tunegate_cache.protocol.segments_of_group import archived, is_trusted, opened_segment
+from tunegate_cache.protocol.segments_of_group import archived, opened_segment
 from tunegate_cache.stores.memory import MemoryStore
 
 RECORD = make_record()

@@ -6,7 +6,7 @@ from tests.support.compacted_place import MAIN
 from tests.support.tuning_records import hexdigest, make_record, make_shape
 from tunegate_cache.format.record_codec import encode_record
 from tunegate_cache.format.records import TuningRecord
-from tunegate_cache.format.segment import StoredRecord
+from tunegate_cache.format.stored_record import StoredRecord
 from tunegate_cache.protocol.hot_records import HotRecords
 from tunegate_cache.protocol.snapshot_records import read_index, snapshot_records
 from tunegate_cache.protocol.snapshot_writer import write_content, write_snapshot

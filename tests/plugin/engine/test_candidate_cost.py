@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tunegate.artifacts.outcomes import CandidateCost
-from tunegate.artifacts.tasks import ScheduleSource
+from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate.engine.candidate_cost import patience_seconds
 from tunegate_cache.format.records import RecordStatus
 

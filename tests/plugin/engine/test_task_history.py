@@ -6,7 +6,8 @@ from tests.plugin.engine.test_batches import candidate, history, measured
 from tests.support.tuning_tasks import make_record, make_task
 from tunegate.artifacts.changes import Side
 from tunegate.artifacts.plans import PlannedTask
-from tunegate.artifacts.tasks import Claims, ResolvedTask, ScheduleSource
+from tunegate.artifacts.schedule_source import ScheduleSource
+from tunegate.artifacts.tasks import Claims, ResolvedTask
 from tunegate.engine.prior_results import schedule_of
 from tunegate.engine.protocol import DEFAULT, Candidate, Measured, Schedule
 from tunegate.engine.task_history import TaskHistory

@@ -5,7 +5,7 @@ import msgspec
 from tests.support import report_parts as parts
 from tests.support.reports import KINDS
 from tunegate.artifacts.builds import BuiltTask
-from tunegate.artifacts.tasks import ScheduleSource
+from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate.artifacts.verdicts import Report
 from tunegate.render.coverage import kernel_coverage
 from tunegate_cache.format.records import WorkloadKey

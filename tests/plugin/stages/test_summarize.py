@@ -12,7 +12,7 @@ from tunegate import artifact_io
 from tunegate.artifacts.builds import BuiltTask
 from tunegate.artifacts.changes import ChangeSet
 from tunegate.artifacts.plans import TuningPlan
-from tunegate.artifacts.tasks import ScheduleSource
+from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate.artifacts.verdicts import Report, Verdict
 from tunegate.stages.summarize import summarize
 

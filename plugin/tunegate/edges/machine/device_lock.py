@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import re
 import stat
 import tempfile
 import time
@@ -19,6 +18,7 @@ from pathlib import Path
 import msgspec
 
 from tunegate.ci_hosts.registry import run_address
+from tunegate.edges.machine.device_claim import Claim
 from tunegate.errors import EnvironmentUnfitError
 
 DIRECTORY = "TUNEGATE_LOCK_DIR"
@@ -27,21 +27,6 @@ _MIN_POLL, _MAX_POLL = 0.001, 0.05
 _MAX_BYTES = 2000
 _EVERYBODY = 0o666
 _OPENED = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
-
-
-class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """A claim on the device with this identity, by a run that can be looked at under `run`. Whoever
-    gets a claim, in whatever process, can ask for the device with it."""
-
-    uuid: str
-    directory: str
-    wait_seconds: float
-    run: str = ""
-
-    @property
-    def path(self) -> Path:
-        name = re.sub(r"[^A-Za-z0-9._-]", "_", self.uuid)
-        return Path(self.directory) / f"tunegate-{name}.lock"
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):

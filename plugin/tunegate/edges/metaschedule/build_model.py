@@ -18,7 +18,7 @@ import msgspec
 import tvm
 from tvm import relax
 
-from tunegate.artifacts.tasks import ScheduleSource as Origin
+from tunegate.artifacts.schedule_source import ScheduleSource as Origin
 from tunegate.cost_model.prior import prior_of
 from tunegate.cost_model.sample_features import SampleFeatures
 from tunegate.edges.metaschedule.functions import ModelFunction

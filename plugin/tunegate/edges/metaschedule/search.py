@@ -15,7 +15,7 @@ from typing import Any
 import tvm
 from tvm.s_tir import meta_schedule as ms
 
-from tunegate.artifacts.tasks import ScheduleSource as Origin
+from tunegate.artifacts.schedule_source import ScheduleSource as Origin
 from tunegate.cost_model.prior import Prior
 from tunegate.cost_model.sample_features import SampleFeatures
 from tunegate.cost_model.surrogate import Score, Surrogate

@@ -13,7 +13,8 @@ import msgspec
 
 from tunegate.artifacts.gpus import Gpu
 from tunegate.config import TargetConfig
-from tunegate.edges.machine.device_lock import Claim, claim_on, held_device
+from tunegate.edges.machine.device_claim import Claim
+from tunegate.edges.machine.device_lock import claim_on, held_device
 from tunegate.edges.nvidia.clocks import locked_clocks, repair_clocks
 from tunegate.edges.nvidia.gpus import visible_gpus
 from tunegate.edges.nvidia.idle import wait_until_idle

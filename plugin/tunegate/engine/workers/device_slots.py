@@ -11,34 +11,9 @@ from pathlib import Path
 import msgspec
 
 from tunegate.edges.machine.cores import physical_cores
-from tunegate.edges.machine.device_lock import Claim
+from tunegate.edges.machine.device_claim import Claim
 from tunegate.edges.nvidia.session import MeasuredGpu
-
-
-class Slot(msgspec.Struct, frozen=True, kw_only=True):
-    """What is held while timing. Where several are used at once, each has cores of its own."""
-
-    claim: Claim
-    cores: tuple[int, ...] = ()
-
-
-class Placement(msgspec.Struct, frozen=True, kw_only=True):
-    """The place of one worker: the slots of its device, and variables for its process.
-    `measuring_seconds` is how long building, and measuring once the device is ours, may each take;
-    `limit_seconds` all of it. With `has_kernel_clock` the device says itself how long kernels
-    took."""
-
-    slots: tuple[Slot, ...]
-    variables: dict[str, str] = {}
-    measuring_seconds: float | None = None
-    limit_seconds: float
-    has_kernel_clock: bool = False
-
-    @property
-    def device(self) -> Claim:
-        """What tells it from another device."""
-        return self.slots[0].claim
-
+from tunegate.engine.placement import Placement, Slot
 
 _FOR_ANOTHER_WORKER_SECONDS = 600.0
 """The worker's own limit is shorter: who hangs is killed, and then it is another one's turn."""

@@ -8,9 +8,10 @@ from contextlib import ExitStack, contextmanager
 
 import msgspec
 
-from tunegate.edges.machine.device_lock import Claim, held_device
+from tunegate.edges.machine.device_claim import Claim
+from tunegate.edges.machine.device_lock import held_device
+from tunegate.engine.placement import Slot
 from tunegate.engine.protocol import Measure
-from tunegate.engine.workers.device_slots import Slot
 
 
 @contextmanager

@@ -10,8 +10,9 @@ from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
 from tunegate.edges.nvidia.session import MeasuredGpu
 from tunegate.edges.processes.child import Child
 from tunegate.edges.processes.memory_limit import MemoryLimit, memory_limit
+from tunegate.engine.placement import Placement
 from tunegate.engine.protocol import Measured
-from tunegate.engine.workers.device_slots import Placement, on_cpu, on_gpus, on_held_gpus
+from tunegate.engine.workers.device_slots import on_cpu, on_gpus, on_held_gpus
 from tunegate.engine.workers.worker import Worker
 from tunegate.engine.workers.worker_pool import WorkerPool
 from tunegate.tuning.expected_time import TargetKind

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from tunegate.engine.placement import Placement
 from tunegate.engine.protocol import Measure, Measured
-from tunegate.engine.workers.device_slots import Placement
 
 
 class LostWorkerError(Exception):

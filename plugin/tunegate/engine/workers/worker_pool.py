@@ -9,10 +9,10 @@ from typing import Literal
 
 import msgspec
 
-from tunegate.edges.machine.device_lock import Claim
+from tunegate.edges.machine.device_claim import Claim
 from tunegate.edges.processes.child import ChildDiedError
+from tunegate.engine.placement import Placement
 from tunegate.engine.protocol import Measure, Measured
-from tunegate.engine.workers.device_slots import Placement
 from tunegate.engine.workers.worker import Begin, LostWorkerError, Worker
 
 _MAX_MOVES = 2

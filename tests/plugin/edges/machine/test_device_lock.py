@@ -11,12 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from tunegate.edges.machine.device_lock import Claim, claim_on, held_device, holder_of
+from tunegate.edges.machine.device_claim import Claim
+from tunegate.edges.machine.device_lock import claim_on, held_device, holder_of
 from tunegate.errors import EnvironmentUnfitError
 
 HOLD = """
 import sys, time
-from tunegate.edges.machine.device_lock import Claim, held_device
+from tunegate.edges.machine.device_claim import Claim
+from tunegate.edges.machine.device_lock import held_device
 claim = Claim(uuid="GPU-a", directory=sys.argv[1], wait_seconds=5, run="https://ci/1")
 with held_device(claim):
     print("held", flush=True)
@@ -25,7 +27,8 @@ with held_device(claim):
 TAKE_TURNS = """
 import sys, time
 from pathlib import Path
-from tunegate.edges.machine.device_lock import Claim, held_device
+from tunegate.edges.machine.device_claim import Claim
+from tunegate.edges.machine.device_lock import held_device
 claim = Claim(uuid="GPU-a", directory=sys.argv[1], wait_seconds=30)
 log = Path(sys.argv[1]) / "log"
 for _ in range(20):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.small_onnx import conv_model, save
-from tunegate.artifacts.tasks import ScheduleSource
+from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule import build_model
 from tunegate.edges.metaschedule.build_model import record_id

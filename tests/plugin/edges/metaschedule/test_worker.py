@@ -14,7 +14,8 @@ import tvm
 
 from tests.support.small_onnx import conv_model, save
 from tunegate.config import TargetConfig
-from tunegate.edges.machine.device_lock import Claim, held_device
+from tunegate.edges.machine.device_claim import Claim
+from tunegate.edges.machine.device_lock import held_device
 from tunegate.edges.metaschedule import worker
 from tunegate.edges.metaschedule.checks.sample_inputs import sample_inputs
 from tunegate.edges.metaschedule.functions import functions_of
@@ -24,8 +25,8 @@ from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.models.preparation import prepare
 from tunegate.edges.nvidia.gpus import visible_gpus
+from tunegate.engine.placement import Placement, Slot
 from tunegate.engine.protocol import Measure
-from tunegate.engine.workers.device_slots import Placement, Slot
 from tunegate_cache.format.records import CONFIRMED_REPEATS
 
 load_intrinsics("llvm")

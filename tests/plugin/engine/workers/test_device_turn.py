@@ -14,9 +14,10 @@ import msgspec
 import pytest
 
 from tests.plugin.engine.workers.test_worker_pool import request
-from tunegate.edges.machine.device_lock import Claim, held_device
+from tunegate.edges.machine.device_claim import Claim
+from tunegate.edges.machine.device_lock import held_device
+from tunegate.engine.placement import Placement, Slot
 from tunegate.engine.protocol import Measure
-from tunegate.engine.workers.device_slots import Placement, Slot
 from tunegate.engine.workers.device_turn import in_slot
 
 ALONE = """

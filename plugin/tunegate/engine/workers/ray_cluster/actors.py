@@ -20,8 +20,9 @@ import msgspec
 from tunegate.config import TargetConfig
 from tunegate.edges.machine.device import ThisMachine
 from tunegate.edges.nvidia.session import gpus_of, prepared
+from tunegate.engine.placement import Placement, Slot
 from tunegate.engine.protocol import Measure, Measured
-from tunegate.engine.workers.device_slots import Placement, Slot, on_cpu
+from tunegate.engine.workers.device_slots import on_cpu
 from tunegate_cache.format.records import DeviceFingerprint
 
 

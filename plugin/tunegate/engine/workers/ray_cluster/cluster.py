@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from tunegate.config import TargetConfig
-from tunegate.edges.machine.device_lock import Claim
-from tunegate.engine.workers.device_slots import Placement, Slot
+from tunegate.edges.machine.device_claim import Claim
+from tunegate.engine.placement import Placement, Slot
 from tunegate.engine.workers.executor import Executor
 from tunegate.engine.workers.ray_cluster.actors import BuildingWorker, MeasuringWorker, device_of
 from tunegate.engine.workers.ray_cluster.door import Ray

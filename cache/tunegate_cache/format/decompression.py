@@ -1,0 +1,35 @@
+"""Decompressing what others wrote: within limits of size, ratio and memory."""
+
+from __future__ import annotations
+
+import zstandard
+
+MAX_TEXT_BYTES = 16 * 1024 * 1024
+"""The limit on the text of a segment or a block: sixteen times what a run puts into one, and small
+in any reader's memory."""
+_MAX_RATIO = 64
+SMALL_BYTES = 1024 * 1024
+"""The bytes of text below which a high ratio is no bomb, only a short text that repeats itself."""
+_CHUNK = 1024 * 1024
+_MAX_WINDOW = 2**23
+
+
+class DecompressionError(Exception):
+    """The bytes are not zstandard data, or too many."""
+
+
+def decompress(body: bytes, max_bytes: int = MAX_TEXT_BYTES) -> bytes:
+    """Returns the content. Raises DecompressionError."""
+    limit = min(max_bytes, max(SMALL_BYTES, _MAX_RATIO * len(body)))
+    text = bytearray()
+    try:
+        with zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW).stream_reader(body) as reader:
+            while len(text) <= limit and (chunk := reader.read(_CHUNK)):
+                text += chunk
+    except zstandard.ZstdError as error:
+        message = "not zstandard data"
+        raise DecompressionError(message) from error
+    if len(text) > limit:
+        message = "unpacks to more than is allowed"
+        raise DecompressionError(message)
+    return bytes(text)

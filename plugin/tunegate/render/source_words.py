@@ -1,0 +1,13 @@
+"""The words of a report for where a schedule comes from."""
+
+from __future__ import annotations
+
+SOURCE_WORDS = {
+    "exact": "cache",
+    "transfer": "transferred",
+    "search": "tuned now",
+    "default": "untuned",
+    "library": "ONNX Runtime",
+    "own-zone": "own zone, measured now",
+    "claimed": "own zone, unverified",
+}
