@@ -135,7 +135,7 @@ import sys
 sys.modules["tvm"] = sys.modules["tvm_ffi"] = None  # an import of it fails
 from tests.security.malformed_corpus import CORPUS
 from tunegate_cache.format import record_codec as wire
-assert all(isinstance(wire.decode(case.line), wire.Refused) for case in CORPUS.values())
+assert all(isinstance(wire.decode_records(case.line), wire.RefusedLine) for case in CORPUS.values())
 print(len(CORPUS))
 """
     done = subprocess.run(

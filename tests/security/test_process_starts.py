@@ -83,7 +83,7 @@ def test_a_python_of_ours_gets_flags_an_environment_and_a_directory() -> None:
     for call in calls:
         assert ast.unparse(call.args[0]).startswith("_command_line(")
         given = {word.arg: ast.unparse(word.value) for word in call.keywords}
-        assert given["env"] == "environment(variables)"
+        assert given["env"] == "child_environment(variables)"
         assert given["cwd"] == "_NOWHERE"
 
 
