@@ -31,6 +31,12 @@ def test_a_workload_is_never_divided_among_blocks() -> None:
         assert len(list(records(body, describe_block(0, 0, body)))) == 150 * len(names)
 
 
+def test_a_workload_that_is_larger_than_a_block_has_one_of_its_own() -> None:
+    large = [stored("a")] * 400
+    found = [names for names, _ in blocks([("a", large), ("b", large[:1]), ("c", large)])]
+    assert found == [["a"], ["b"], ["c"]]
+
+
 def test_without_workloads_there_is_no_block() -> None:
     assert list(blocks([])) == []
 

@@ -28,6 +28,11 @@ def test_a_candidate_that_failed_takes_for_ever_and_is_never_confirmed() -> None
     assert failed.shrunk_ms == math.inf
 
 
+def test_a_failure_and_a_candidate_without_times_take_for_ever() -> None:
+    assert make_record(status="wrong").median_ms == math.inf
+    assert make_record(run_nanoseconds=()).median_ms == math.inf
+
+
 def test_enough_repeats_or_one_long_run_confirm_a_time() -> None:
     assert timed(*[1.0] * CONFIRMED_REPEATS).is_confirmed
     assert not timed(*[1.0] * (CONFIRMED_REPEATS - 1)).is_confirmed

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tunegate.config import CacheConfig
+from tunegate.edges.machine.health import check_cache, machine_checks
+from tunegate_cache.stores.files import FileStore
+
+
+def test_a_cache_that_is_off_needs_nothing(tmp_path: Path) -> None:
+    found = check_cache(CacheConfig(url="s3://b", mode="off"), root=tmp_path)
+    assert (found.ok, found.detail) == (True, "off")
+
+
+def test_objects_of_the_own_zone_are_counted(tmp_path: Path) -> None:
+    store = FileStore(tmp_path / "cache")
+    store.write("ms1/z/main/a", b"")
+    store.write("ms1/z/other/b", b"")
+    found = check_cache(CacheConfig(url=str(tmp_path / "cache")), root=tmp_path)
+    assert found.ok
+    assert found.detail.endswith("1 objects in zone main")
+
+
+def test_a_cache_that_cannot_be_opened_says_why(tmp_path: Path) -> None:
+    found = check_cache(CacheConfig(url="gopher://b/p"), root=tmp_path)
+    assert not found.ok
+    assert "gopher://b/p" in found.detail
+
+
+def test_every_run_needs_a_python_and_onnx_and_sees_the_devices(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    checks = {each.name: each for each in machine_checks()}
+    assert {"python", "onnx", "cores", "cuda devices"} <= set(checks)
+    assert all(each.ok for each in checks.values())
+    assert "usable" in checks["cores"].detail
