@@ -1,6 +1,6 @@
 """Does the same model built again run at the same speed?
 
-    PYTHONPATH=.:benchmarks python benchmarks/build_spread.py [--builds 20] [--launches 3]
+    python benchmarks/build_spread.py [--builds 20] [--launches 3]
         [--runtime tvm]
 
 Builds one model so many times, each in a fresh process, and measures every build against the first,
@@ -10,30 +10,26 @@ out is the spread of builds. Prints the table of docs/how-the-gate-decides.md.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import statistics
-import tempfile
 from pathlib import Path
 
 from collect_launches import built
+from kit.command import Choice, command_line, scratch_folder
+from kit.tables import heading
 
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.output.artifact_file import ArtifactFile
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--builds", type=int, default=20)
-    parser.add_argument("--launches", type=int, default=3)
-    parser.add_argument("--runtime", choices=("tvm", "ort"), default="tvm")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
+    options = command_line(__doc__, builds=20, launches=3, runtime=Choice(("tvm", "ort"), "tvm"))
+    with scratch_folder() as folder:
         builds = [
-            built(f"cnn-{options.runtime}-idle", Path(folder) / str(number))
+            built(f"cnn-{options.runtime}-idle", folder / str(number))
             for number in range(options.builds)
         ]
-        bench = FreshProcesses(Path(folder) / "bench", 1)
+        bench = FreshProcesses(folder / "bench", 1)
         effects = []
         for build in builds[1:]:
             pair = bench.pair(builds[0], build)
@@ -42,8 +38,10 @@ def main() -> None:
     within = statistics.fmean(statistics.variance(each) for each in effects)
     between = statistics.variance(statistics.fmean(each) for each in effects)
     builds_alone = max(0.0, between - within / options.launches)
-    print("| builds | different files | spread of launches | spread of builds | largest effect |")
-    print("|--:|--:|--:|--:|--:|")
+    heading(
+        "builds | different files | spread of launches | spread of builds | largest effect",
+        words=(),
+    )
     largest = max((statistics.fmean(each) for each in effects), key=abs)
     print(
         f"| {options.builds} | {different} | {within**0.5:.2f} % | {builds_alone**0.5:.2f} % | "

@@ -8,9 +8,10 @@ compaction; prices are those of S3 in us-east-1.
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
+from kit.command import command_line, scratch_folder
+from kit.tables import heading
 from tests.support.tuning_records import TARGET, make_key, make_record, make_shape
 
 from tunegate_cache.format.names import group_of
@@ -29,6 +30,7 @@ TUNING_JOBS_A_DAY = 500
 
 
 def main() -> None:
+    command_line(__doc__)
     store = MemoryStore()
     written = fill(store)
     rows = [("look-up before any compaction", looked_up(store))]
@@ -38,8 +40,7 @@ def main() -> None:
     collect(store, group_of("main", TARGET), keys=TrustedKeys(), now=1)
     rows.append(("look-up after a compaction", looked_up(store)))
     rows.append((f"tuning job with {BATCHES} finished batches", written))
-    print("| a job | LIST | GET | PUT | kB | USD per job | USD per month |")
-    print("|---|--:|--:|--:|--:|--:|--:|")
+    heading("a job | LIST | GET | PUT | kB | USD per job | USD per month")
     for name, (requests, size) in rows:
         usd = usd_of(requests, S3.usd_per_1000_requests or {})
         jobs = TUNING_JOBS_A_DAY if "tuning" in name else JOBS_A_DAY
@@ -49,12 +50,12 @@ def main() -> None:
         )
 
 
-def cache_over(store: MemoryStore, folder: str, mode: str) -> TuningCache:
+def cache_over(store: MemoryStore, folder: Path, mode: str) -> TuningCache:
     return TuningCache(
         store,
         zones=Zones("main", ("main", "rel")),
         mode=mode,  # type: ignore[arg-type]
-        write_ahead=WriteAhead(Path(folder)),
+        write_ahead=WriteAhead(folder),
         monotonic=lambda: 0.0,
         milliseconds=lambda: 1_795_000_000_000,
     )
@@ -62,7 +63,7 @@ def cache_over(store: MemoryStore, folder: str, mode: str) -> TuningCache:
 
 def fill(store: MemoryStore) -> tuple[dict[str, int], int]:
     """A tuning job: 2,000 records in so many batches."""
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch_folder() as folder:
         cache = cache_over(store, folder, "rw")
         for batch in range(BATCHES):
             cache.publish(
@@ -79,7 +80,7 @@ def fill(store: MemoryStore) -> tuple[dict[str, int], int]:
 
 
 def looked_up(store: MemoryStore) -> tuple[dict[str, int], int]:
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch_folder() as folder:
         cache = cache_over(store, folder, "ro")
         cache.lookup([(make_key(f"w{n}"), make_shape()) for n in range(TASKS)])
     return dict(cache.statistics.requests), cache.statistics.bytes_read

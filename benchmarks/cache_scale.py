@@ -16,11 +16,12 @@ import random
 import resource
 import subprocess
 import sys
-import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from kit.command import Choice, command_line, scratch_folder
+from kit.tables import heading
 from tests.support.servers.moto_server import BUCKET, CREDENTIALS, moto_server
 from tests.support.servers.slow_proxy import slow_proxy
 from tests.support.tuning_records import TARGET, hexdigest, make_record
@@ -48,12 +49,13 @@ STOCK_RECORDS = 10_000
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--records", type=int, default=1_000_000)
-    parser.add_argument("--tasks", type=int, default=1000)
-    parser.add_argument("--step", choices=("compact", "lookup", "stock"))
-    parser.add_argument("--url", default="")
-    options = parser.parse_args()
+    options = command_line(
+        __doc__,
+        records=1_000_000,
+        tasks=1000,
+        step=Choice(("compact", "lookup", "stock"), None),
+        url="",
+    )
     os.environ.update(CREDENTIALS)
     if options.step == "compact":
         show(compact(options.url))
@@ -76,9 +78,9 @@ def run(options: argparse.Namespace) -> None:
         )
         compacted = child(options, "compact", slow)
         found = [child(options, "lookup", slow) for _ in range(3)]
-    with tempfile.TemporaryDirectory() as scratch:
-        make_stock(Path(scratch))
-        stock = child(options, "stock", scratch)
+    with scratch_folder() as scratch:
+        make_stock(scratch)
+        stock = child(options, "stock", str(scratch))
     table(options.records, compacted, sorted(found, key=lambda f: f["seconds"])[1], stock)
 
 
@@ -165,13 +167,13 @@ def lookup(url: str, tasks: int) -> dict[str, float]:
         for number in range(NEW_SHAPES)
     ]
     wanted = [*known[: WANTED - NEW_SHAPES], *new]
-    with tempfile.TemporaryDirectory() as scratch:
+    with scratch_folder() as scratch:
         started = time.monotonic()
         cache = TuningCache(
             store_at(url),
             zones=Zones("pr/o/r/7", ("main", "rel")),
             mode="ro",
-            write_ahead=WriteAhead(Path(scratch)),
+            write_ahead=WriteAhead(scratch),
             monotonic=time.monotonic,
             milliseconds=lambda: 0,
         )
@@ -252,8 +254,7 @@ def table(
     stock: dict[str, float],
 ) -> None:
     each = stock["seconds"] / stock["records"]
-    print("| | seconds | requests | MB resident | |")
-    print("|---|--:|--:|--:|---|")
+    heading(" | seconds | requests | MB resident | ", words=(0, 4))
     print(
         f"| compaction of {compacted['records']:.0f} records | {compacted['seconds']:.1f} | "
         f"| {compacted['megabytes']:.0f} | |"

@@ -1,6 +1,6 @@
 """The filter of candidates on and off, at equal trials: best times, and what the trials cost.
 
-    PYTHONPATH=.:benchmarks python benchmarks/candidate_filter.py [--trials 48] [--repeats 3]
+    python benchmarks/candidate_filter.py [--trials 48] [--repeats 3]
 
 Three convolutions of light_squeezenet are tuned together, each as if it were alone: the same number
 of trials for all. With the filter off, samples are taken as they come, of which half are random and
@@ -9,17 +9,15 @@ half come from the best so far. Prints the table of docs/benchmarks.md.
 
 from __future__ import annotations
 
-import argparse
-import logging
 import statistics
-import tempfile
-import warnings
 from pathlib import Path
 
 import numpy as np
 import onnx
 from cold_tuning import FLOPS_OF_THE_THREE, MODEL, TARGET
-from our_model import shard_of, tasks_of, tuner_of
+from kit.command import command_line, scratch_folder
+from kit.our_model import shard_of, tasks_of, tuner_of
+from kit.tables import heading
 
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget
@@ -27,15 +25,9 @@ from tunegate.edges.models.light_models import seeded_light
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--trials", type=int, default=48)
-    parser.add_argument("--repeats", type=int, default=3)
-    options = parser.parse_args()
-    logging.disable(logging.INFO)
-    warnings.simplefilter("ignore")
+    options = command_line(__doc__, trials=48, repeats=3)
     rows: dict[bool, list[list[TaskOutcome]]] = {True: [], False: []}
-    with tempfile.TemporaryDirectory() as folder:
-        scratch = Path(folder)
+    with scratch_folder() as scratch:
         onnx.save(seeded_light("squeezenet", seed=0), scratch / MODEL)
         for seed in range(1, options.repeats + 1):
             for filters in (True, False):
@@ -59,11 +51,11 @@ def tuned(model: Path, scratch: Path, trials: int, seed: int, filters: bool) -> 
 
 
 def show(rows: dict[bool, list[list[TaskOutcome]]], trials: int) -> None:
-    print(
-        f"| {trials} trials | best ms of the three (medians) | geometric mean | seconds of "
-        "workers | of them improved nothing |"
+    heading(
+        f"{trials} trials | best ms of the three (medians) | geometric mean | "
+        f"seconds of workers | of them improved nothing",
+        words=(0, 1),
     )
-    print("|---|---|--:|--:|--:|")
     for filters, runs in rows.items():
         best = np.array([[outcome.best_ms for outcome in run] for run in runs])
         shares = [wasted(run) for run in runs]

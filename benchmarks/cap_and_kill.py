@@ -1,7 +1,7 @@
 """Does tuning keep its cap, and lose nothing that was finished when it is killed?
 
-    PYTHONPATH=.:benchmarks python benchmarks/cap_and_kill.py cap [--runs 50] [--seed 1]
-    PYTHONPATH=.:benchmarks python benchmarks/cap_and_kill.py kill [--runs 50] [--seed 1]
+    python benchmarks/cap_and_kill.py cap [--runs 50] [--seed 1]
+    python benchmarks/cap_and_kill.py kill [--runs 50] [--seed 1]
 
 `cap` tunes a small model with random budgets of seconds, some of them as money, and takes the
 time of the tuning itself. `kill` sends SIGKILL to `tunegate run` at a random moment, and
@@ -11,8 +11,6 @@ Prints the table of docs/benchmarks.md.
 
 from __future__ import annotations
 
-import argparse
-import logging
 import os
 import random
 import re
@@ -20,11 +18,12 @@ import signal
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
-from our_model import shard_of, tasks_of, tuner_of
+from kit.command import Choice, command_line, scratch_folder
+from kit.our_model import shard_of, tasks_of, tuner_of
+from kit.tables import heading, row
 from tests.support.small_onnx import conv_model, save
 from tests.support.workspace import CONFIG, Workspace
 
@@ -53,18 +52,13 @@ HANDED_IN = re.compile(r"^enqueued (\d+)$", re.MULTILINE)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=("cap", "kill"))
-    parser.add_argument("--runs", type=int, default=50)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
-    logging.disable(logging.INFO)
+    options = command_line(__doc__, ("what", Choice(("cap", "kill"), None)), runs=50, seed=1)
     rng = random.Random(options.seed)
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch_folder() as folder:
         if options.what == "cap":
-            cap(Path(folder), options.runs, rng)
+            cap(folder, options.runs, rng)
         else:
-            kill(Path(folder), options.runs, rng)
+            kill(folder, options.runs, rng)
 
 
 def cap(scratch: Path, runs: int, rng: random.Random) -> None:
@@ -83,8 +77,7 @@ def cap(scratch: Path, runs: int, rng: random.Random) -> None:
         list(tuner.tune(shard, {("m.onnx", "head"): model}, lambda _: True))
         over.append(time.monotonic() - started - seconds)
     over.sort()
-    print("| runs | budgets | over the cap, median | p90 | worst | worst in USD |")
-    print("|--:|---|--:|--:|--:|--:|")
+    heading("runs | budgets | over the cap, median | p90 | worst | worst in USD", words=(1,))
     print(
         f"| {runs} | 0.5 to 12 s, every other as money | {statistics.median(over):+.2f} s | "
         f"{over[int(0.9 * runs)]:+.2f} s | {over[-1]:+.2f} s | "
@@ -109,11 +102,11 @@ def kill(scratch: Path, runs: int, rng: random.Random) -> None:
         finished += told
         kept += held
         worst = max(worst, told - held)
-    print(
-        "| runs killed | while tuning | trials in finished batches | trials in the cache | lost |"
+    heading(
+        "runs killed | while tuning | trials in finished batches | trials in the cache | lost",
+        words=(),
     )
-    print("|--:|--:|--:|--:|--:|")
-    print(f"| {runs} | {interrupted} | {finished} | {kept} | {max(0, worst)} |")
+    row(runs, interrupted, finished, kept, max(0, worst))
 
 
 def started_loudly(workspace: Workspace, *arguments: str) -> subprocess.Popen[str]:

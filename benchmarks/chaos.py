@@ -1,7 +1,7 @@
 """Workers, searchers, nodes and shards killed at random while
 something is tuned: what does it cost?
 
-    PYTHONPATH=.:benchmarks python benchmarks/chaos.py [--runs 30] [--trials 48] [--seed 1]
+    python benchmarks/chaos.py [--runs 30] [--trials 48] [--seed 1]
 
 The same convolution is tuned again and again with the same number of trials: four times
 undisturbed, then with a SIGKILL to a worker every few seconds, with one to the search, on a Ray
@@ -12,26 +12,24 @@ the table of docs/benchmarks.md.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import logging
 import os
 import random
 import signal
 import statistics
-import tempfile
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 from cap_and_kill import finished_trials, kept_trials, started_loudly
-from our_model import shard_of, tasks_of, tuner_of
+from kit.command import command_line, scratch_folder
+from kit.models import TARGET
+from kit.our_model import shard_of, tasks_of, tuner_of
+from kit.tables import heading
 from ray.cluster_utils import Cluster
-from stock_model import TARGET
 from tests.support.small_onnx import conv_model, save
 from tests.support.workspace import CONFIG, Workspace
 
@@ -56,19 +54,12 @@ class Survived(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--runs", type=int, default=30)
-    parser.add_argument("--trials", type=int, default=48)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
-    logging.disable(logging.INFO)
-    warnings.simplefilter("ignore")
+    options = command_line(__doc__, runs=30, trials=48, seed=1)
     rng = random.Random(options.seed)
     kinds = ["nothing"] * UNDISTURBED
     kinds += [rng.choice(("workers", "search", "node", "shard")) for _ in range(options.runs)]
     found = []
-    with tempfile.TemporaryDirectory() as folder:
-        scratch = Path(folder)
+    with scratch_folder() as scratch:
         model = save(conv_model(channels=32, out=64, size=28), scratch / "m.onnx")
         for number, kind in enumerate(kinds):
             place = scratch / str(number)
@@ -223,11 +214,10 @@ def killed_shard(scratch: Path, rng: random.Random) -> Survived:
 
 def show(found: Sequence[Survived]) -> None:
     usual = statistics.median(x.best_ms or 0.0 for x in found if x.kind == "nothing")
-    print(
-        "| killed | runs | kills | trials finished | in the cache | lost | candidates spoiled | "
-        "seconds, worst | best, of undisturbed |"
+    heading(
+        "killed | runs | kills | trials finished | in the cache | lost | candidates spoiled | "
+        "seconds, worst | best, of undisturbed"
     )
-    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
     for kind in dict.fromkeys(x.kind for x in found):
         runs = [x for x in found if x.kind == kind]
         times = [x.best_ms / usual for x in runs if x.best_ms]

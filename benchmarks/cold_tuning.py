@@ -1,7 +1,7 @@
 """Cold tuning of three tasks of a model: ours beside stock's evolution and
 stock's random search, in one run.
 
-    PYTHONPATH=.:benchmarks python benchmarks/cold_tuning.py [squeezenet] [--trials 64]
+    python benchmarks/cold_tuning.py [squeezenet] [--trials 64]
         [--repeats 3]
 
 All tune the same three tasks with the same number of trials in all, one after the other,
@@ -14,21 +14,19 @@ the table of docs/benchmarks.md.
 
 from __future__ import annotations
 
-import argparse
-import logging
 import statistics
-import tempfile
 import time
-import warnings
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
-import onnx
 import tvm
-from our_model import shard_of, tasks_of, tuner_of
-from stock_model import named_model, one_thread, patient_builder
+from kit.command import command_line, scratch_folder
+from kit.models import one_thread, saved
+from kit.our_model import shard_of, tasks_of, tuner_of
+from kit.tables import heading, row
+from stock_model import patient_builder
 from tvm.driver import build
 from tvm.s_tir import meta_schedule as ms
 
@@ -62,19 +60,12 @@ class Row(msgspec.Struct, frozen=True):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("model", nargs="?", default="squeezenet")
-    parser.add_argument("--trials", type=int, default=64)
-    parser.add_argument("--repeats", type=int, default=3)
-    options = parser.parse_args()
-    logging.disable(logging.INFO)
-    warnings.simplefilter("ignore")
+    options = command_line(__doc__, "model=squeezenet", trials=64, repeats=3)
     one_thread()
-    with tempfile.TemporaryDirectory() as scratch:
-        model = Path(scratch) / MODEL
-        onnx.save(named_model(options.model), model)
+    with scratch_folder() as scratch:
+        model = saved(options.model, scratch)
         rounds = [
-            one_round(model, Path(scratch) / str(number), options.trials)
+            one_round(model, scratch / str(number), options.trials)
             for number in range(options.repeats)
         ]
         show_table(rounds, options.model, options.trials)
@@ -206,13 +197,12 @@ def timed(module: Any, target: Any) -> float:
 
 def show_table(rounds: list[dict[str, Row]], model: str, trials: int) -> None:
     """Medians of the ratios to ours, so that a slow hour of the machine is in both."""
-    print(f"| {model}, 3 tasks x {trials} trials | seconds | of ours | calls x time, of ours |")
-    print("|---|--:|--:|--:|")
+    heading(f"{model}, 3 tasks x {trials} trials | seconds | of ours | calls x time, of ours")
     for name in rounds[0]:
         seconds = statistics.median(row[name].seconds for row in rounds)
         times = statistics.median(row[name].seconds / row["ours"].seconds for row in rounds)
         latency = statistics.median(row[name].sum_ms / row["ours"].sum_ms for row in rounds)
-        print(f"| {name} | {seconds:.0f} | {times:.1f} | {latency:.2f} |")
+        row(name, f"{seconds:.0f}", f"{times:.1f}", f"{latency:.2f}")
 
 
 if __name__ == "__main__":

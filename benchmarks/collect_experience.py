@@ -1,6 +1,6 @@
 """Times of candidates of operators as models have them, for the searches of others to begin with.
 
-    PYTHONPATH=.:benchmarks python benchmarks/collect_experience.py FILE [--operators 96]
+    python benchmarks/collect_experience.py FILE [--operators 96]
         [--trials 40] [--part 0/2]
 
 Operators are drawn from what image networks and transformers use (the prior over real models of
@@ -13,12 +13,8 @@ beside each other, each on a core of its own; their lines together are
 
 from __future__ import annotations
 
-import argparse
-import logging
 import math
 import random
-import tempfile
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,9 +22,10 @@ from typing import Any
 import msgspec
 import numpy as np
 import onnx
-from in_process import RESOLVED, imported, measured
+from kit.command import command_line, scratch_folder
+from kit.in_process import RESOLVED, imported, measured
+from kit.models import named_model, one_thread
 from onnx import TensorProto, helper, numpy_helper
-from stock_model import named_model, one_thread
 
 from tunegate.cost_model.experience import TaskExperience
 from tunegate.cost_model.loop_nest import Decided
@@ -74,24 +71,17 @@ KINDS = {"conv": 0.4, "pointwise": 0.2, "product": 0.25, "batch": 0.08, "depthwi
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("file", type=Path)
-    parser.add_argument("--operators", type=int, default=96)
-    parser.add_argument("--trials", type=int, default=40)
-    parser.add_argument("--part", default="0/1")
-    options = parser.parse_args()
-    logging.disable(logging.INFO)
-    warnings.simplefilter("ignore")
+    options = command_line(__doc__, ("file", Path), operators=96, trials=40, part="0/1")
     one_thread()
     load_intrinsics("llvm")
     part, parts = map(int, options.part.split("/"))
-    with tempfile.TemporaryDirectory() as scratch, options.file.open("ab") as file:
-        out = kept_out(Path(scratch))
+    with scratch_folder() as scratch, options.file.open("ab") as file:
+        out = kept_out(scratch)
         for number, model in enumerate(operators(options.operators, random.Random(2026))):
             if number % parts == part:
-                function = function_of(model, Path(scratch) / str(number))
+                function = function_of(model, scratch / str(number))
                 if function.workload.digest not in out and function.flops > MIN_FLOPS:
-                    found = tried(function, options.trials, Path(scratch) / f"at-{number}")
+                    found = tried(function, options.trials, scratch / f"at-{number}")
                     name = model.graph.name
                     line = msgspec.json.encode(msgspec.structs.replace(found, name=name))
                     file.write(line + b"\n")

@@ -1,6 +1,6 @@
 """Record A/A launches on this machine, for `tunegate bench-rules`.
 
-    PYTHONPATH=. python benchmarks/collect_launches.py FILE.npz --launches 250
+    python benchmarks/collect_launches.py FILE.npz --launches 250
         [--series cnn-ort-idle ...]
 
 Each launch is two fresh processes that run the same artifact, in ABBA blocks, as the gate does. A
@@ -11,18 +11,17 @@ beside it that computes and copies memory in bursts. Series that FILE has alread
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import random
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import onnx
+from kit.command import Choice, command_line, scratch_folder
 from onnx import TensorProto, helper, numpy_helper
 from tests.support.small_onnx import save
 
@@ -52,20 +51,16 @@ while os.getppid() == parent:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("file", type=Path)
-    parser.add_argument("--launches", type=int, default=250)
-    parser.add_argument("--series", nargs="+", default=SERIES, choices=SERIES)
-    options = parser.parse_args()
+    options = command_line(__doc__, ("file", Path), launches=250, series=Choice(SERIES, SERIES))
     known = {}
     if options.file.exists():
         for series in read_launches(options.file):
             known[series.name] = (series.times_ms * 1e6, series.seconds_per_launch)
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch_folder() as folder:
         for name in options.series:
-            artifact = built(name, Path(folder) / name)
+            artifact = built(name, folder / name)
             with beside(name.endswith("busy")):
-                known[name] = recorded(artifact, options.launches, Path(folder))
+                known[name] = recorded(artifact, options.launches, folder)
             write_launches(options.file, known)
             print(f"{name}: {options.launches} launches, {known[name][1]:.2f} s each", flush=True)
 

@@ -1,7 +1,7 @@
 """Convolutions with a window tuned with their direct form alone, and
 with the matrix product beside it.
 
-    PYTHONPATH=.:benchmarks python benchmarks/convolution_forms.py squeezenet [--trials 48]
+    python benchmarks/convolution_forms.py squeezenet [--trials 48]
         [--seeds 1 2 3]
 
 Every convolution of the model that has both forms gets the same number of candidates of our search,
@@ -10,21 +10,19 @@ one thread. Prints the table of docs/benchmarks.md.
 
 from __future__ import annotations
 
-import argparse
-import logging
 import os
 import statistics
-import tempfile
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
+from kit.command import command_line, scratch_folder
+from kit.tables import heading, row
+
 os.environ["TVM_NUM_THREADS"] = "1"
 
-from in_process import RESOLVED, imported, measured
-from stock_model import named_model
+from kit.in_process import RESOLVED, heaviest, measured
 from tvm.s_tir import meta_schedule as ms
 
 from tunegate.edges.metaschedule import space
@@ -38,20 +36,13 @@ BATCH = 8
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("model")
-    parser.add_argument("--trials", type=int, default=48)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")
-    logging.disable(logging.INFO)
+    options = command_line(__doc__, "model", trials=48, seeds=[1, 2, 3])
     load_intrinsics("llvm")
-    print("| convolution | times | direct, ms | both, ms | ratio | the best is |")
-    print("|---|--:|--:|--:|--:|---|")
+    heading("convolution | times | direct, ms | both, ms | ratio | the best is", words=(0, 5))
     sums = [0.0, 0.0]
-    with tempfile.TemporaryDirectory() as folder:
-        for number, function in enumerate(convolutions(options.model, Path(folder))):
-            place = Path(folder) / str(number)
+    with scratch_folder() as folder:
+        for number, function in enumerate(convolutions(options.model, folder)):
+            place = folder / str(number)
             direct, both = [], []
             names = []
             for seed in options.seeds:
@@ -66,7 +57,7 @@ def main() -> None:
             shape = "x".join(str(n) for n in arguments(function))
             told = f"{a:.3f} | {b:.3f} | {b / a:.2f} | {', '.join(names)} |"
             print(f"| {shape} | {function.weight} | {told}", flush=True)
-    print(f"| all | | {sums[0]:.2f} | {sums[1]:.2f} | {sums[1] / sums[0]:.2f} | |")
+    row("all", "", f"{sums[0]:.2f}", f"{sums[1]:.2f}", f"{sums[1] / sums[0]:.2f}", "")
 
 
 @contextmanager
@@ -76,8 +67,8 @@ def only_direct() -> Iterator[None]:
 
 
 def convolutions(name: str, scratch: Path) -> list[ModelFunction]:
-    found = {f.workload.digest: f for f in imported(named_model(name), scratch / "model")}
-    return [f for f in found.values() if len(variants_of(f.workload.module, "llvm")) > 1]
+    every = heaviest(name, scratch / "model")
+    return [f for f in every if len(variants_of(f.workload.module, "llvm")) > 1]
 
 
 def arguments(function: ModelFunction) -> tuple[int, ...]:

@@ -1,6 +1,6 @@
 """What it costs to measure clear losers once: pairs of runs of one model, with and without.
 
-    PYTHONPATH=.:benchmarks python benchmarks/cut_losers.py transformer-128 [--seconds 60]
+    python benchmarks/cut_losers.py transformer-128 [--seconds 60]
         [--rounds 4]
 
 The two runs of a round take turns in being the first. Sums over the model (calls x time): of the
@@ -11,16 +11,12 @@ that would have lost from the median of its three.
 
 from __future__ import annotations
 
-import argparse
-import logging
-import tempfile
-import warnings
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
-from our_model import tasks_of
-from quality import saved
-from stock_model import TARGET
+from kit.command import command_line, scratch_folder
+from kit.models import TARGET, saved
+from kit.our_model import tasks_of
+from kit.tables import heading, row
 from trimmer import Run, Variant, run, switched, trials, weighted
 
 from tunegate.artifacts.tasks import TuningTask
@@ -32,18 +28,10 @@ NEAR = 1.15
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("model")
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--rounds", type=int, default=4)
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")
-    logging.disable(logging.INFO)
-    print("| round | | trials | fastest looks, ms | winners measured again, ms |")
-    print("|--:|---|--:|--:|--:|")
+    options = command_line(__doc__, "model", seconds=60.0, rounds=4)
+    heading("round |  | trials | fastest looks, ms | winners measured again, ms", words=(1,))
     cut: list[float] = []
-    with tempfile.TemporaryDirectory() as folder:
-        scratch = Path(folder)
+    with scratch_folder() as scratch:
         model = saved(options.model, scratch)
         tasks = tasks_of(model, TARGET, scratch)
         for number in range(options.rounds):
@@ -52,11 +40,7 @@ def main() -> None:
                 with switched(variant):
                     found = run(model, tasks, options.seconds, variant, number + 1, place)
                 looks, sure = sums(tasks, found)
-                print(
-                    f"| {number + 1} | {variant.name} | "
-                    f"{trials(found)} | {looks:.2f} | {sure:.2f} |",
-                    flush=True,
-                )
+                row(number + 1, variant.name, trials(found), f"{looks:.2f}", f"{sure:.2f}")
                 cut += would_be_cut(found) if variant is WITHOUT else []
     near = sum(behind <= NEAR for behind in cut)
     print(

@@ -1,7 +1,7 @@
 """Functions of many numbers: by calls of the C library, as LLVM compiles
 them, and as ours, in vectors.
 
-    PYTHONPATH=.:benchmarks python benchmarks/elementary_functions.py [--rounds 7]
+    python benchmarks/elementary_functions.py [--rounds 7]
 
 One thread, 128 x 1024 numbers with a standard deviation of 2, no schedule (loops as they are
 written); both kernels timed in turn. Prints the table of docs/benchmarks.md.
@@ -9,14 +9,16 @@ written); both kernels timed in turn. Prints the table of docs/benchmarks.md.
 
 from __future__ import annotations
 
-import argparse
-import statistics
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import tvm
-from stock_model import TARGET, one_thread
+from kit.averages import paired
+from kit.command import command_line
+from kit.models import TARGET, one_thread
+from kit.tables import heading, row
 from tvm import relax
 
 from tunegate.edges.metaschedule.passes.elementary_functions import vectorize_elementary_functions
@@ -45,22 +47,18 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--rounds", type=int, default=7)
-    options = parser.parse_args()
+    options = command_line(__doc__, rounds=7)
     one_thread()
     library = {name: compiled(function) for name, function in FUNCTIONS.items()}
     vectorize_elementary_functions()
     ours = {name: compiled(function) for name, function in FUNCTIONS.items()}
     values = np.random.default_rng(0).normal(0, 2, SHAPE).astype("float32")
-    print("| 128 x 1024 numbers | library, ms | vectors, ms | ratio | largest difference |")
-    print("|---|--:|--:|--:|--:|")
+    heading("128 x 1024 numbers | library, ms | vectors, ms | ratio | largest difference")
     for name in FUNCTIONS:
-        pairs = [(ms(library[name], values), ms(ours[name], values)) for _ in range(options.rounds)]
-        ratio = statistics.median(a / b for a, b in pairs)
-        theirs_ms, ours_ms = (statistics.median(column) for column in zip(*pairs, strict=True))
+        both = (partial(ms, made[name], values) for made in (library, ours))
+        first, second, ratio = paired(both, options.rounds)
         apart = difference(result(library[name], values), result(ours[name], values))
-        print(f"| {name} | {theirs_ms:.3f} | {ours_ms:.3f} | {ratio:.1f}x | {apart:.1e} |")
+        row(name, f"{first:.3f}", f"{second:.3f}", f"{ratio:.1f}x", f"{apart:.1e}")
 
 
 def compiled(function: Callable[[Any], Any]) -> Any:

@@ -10,7 +10,6 @@ with status 1 and the seed of the first case that broke a promise.
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
 import time
@@ -20,6 +19,7 @@ from typing import get_args
 
 import psutil
 from fuzz_cases import line_case, name_case, segment_case, values_case
+from kit.command import command_line
 
 from tunegate_cache.format import names, segment
 from tunegate_cache.format import record_codec as wire
@@ -188,10 +188,7 @@ def tables(tallies: dict[str, Tally]) -> Iterator[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--cases", type=int, default=1_000_000)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
+    options = command_line(__doc__, cases=1_000_000, seed=0)
     started = time.monotonic()
     tallies, grown = fuzz(options.cases, options.seed)
     print("\n".join(tables(tallies)))

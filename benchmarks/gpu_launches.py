@@ -1,22 +1,21 @@
 """How a build for a GPU compares with itself: launches, their noise, the
 clock, with and without CUDA graphs.
 
-    PYTHONPATH=.:benchmarks python benchmarks/gpu_launches.py transformer-128 [--launches 6]
+    python benchmarks/gpu_launches.py transformer-128 [--launches 6]
 
 Prints a row for each kind of launch.
 """
 
 from __future__ import annotations
 
-import argparse
 import statistics
-import tempfile
 from pathlib import Path
 
 import msgspec
-import onnx
 from gpu_tuning import GPU
-from stock_model import named_model
+from kit.command import command_line, scratch_folder
+from kit.models import saved
+from kit.tables import heading
 
 from tunegate.config import TargetConfig
 from tunegate.edges.bench.driver import FreshProcesses
@@ -25,20 +24,12 @@ from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("model")
-    parser.add_argument("--launches", type=int, default=6)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        scratch = Path(folder)
-        model = scratch / "m.onnx"
-        onnx.save(named_model(options.model), model)
+    options = command_line(__doc__, "model", launches=6)
+    with scratch_folder() as scratch:
+        model = saved(options.model, scratch)
         graphs = built(model, GPU, scratch, "graphs")
         plain = built(model, msgspec.structs.replace(GPU, cuda_graphs=False), scratch, "plain")
-        print(
-            "| base, head | launches | effect, % | spread, % | noise, % | ms | SM MHz | dropped |"
-        )
-        print("|---|--:|--:|--:|--:|--:|--:|--:|")
+        heading("base, head | launches | effect, % | spread, % | noise, % | ms | SM MHz | dropped")
         show("graphs, graphs", graphs, graphs, scratch, options.launches)
         show("without, graphs", plain, graphs, scratch, options.launches)
 

@@ -1,21 +1,19 @@
 """What tuning on a GPU costs and brings: one model, so many seconds, candidate by candidate.
 
-    PYTHONPATH=.:benchmarks python benchmarks/gpu_tuning.py transformer-128 [--seconds 90]
+    python benchmarks/gpu_tuning.py transformer-128 [--seconds 90]
 
 Prints trials a second, where a candidate's time goes, and the sum over all tasks before and after.
 """
 
 from __future__ import annotations
 
-import argparse
 import statistics
-import tempfile
 import time
-from pathlib import Path
 
-import onnx
-from our_model import tasks_of, tuned
-from stock_model import named_model
+from kit.command import command_line, scratch_folder
+from kit.models import saved
+from kit.our_model import tasks_of, tuned
+from kit.tables import heading
 
 from tunegate.config import TargetConfig
 from tunegate_cache.format.records import Miss
@@ -24,14 +22,9 @@ GPU = TargetConfig(name="gpu", kind="cuda", device_wait_seconds=60.0)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("model")
-    parser.add_argument("--seconds", type=float, default=90)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        scratch = Path(folder)
-        model = scratch / "m.onnx"
-        onnx.save(named_model(options.model), model)
+    options = command_line(__doc__, "model", seconds=90.0)
+    with scratch_folder() as scratch:
+        model = saved(options.model, scratch)
         tasks = tasks_of(model, GPU, scratch)
         answers = dict.fromkeys((task.key for task in tasks), Miss("absent"))
         started = time.monotonic()
@@ -45,10 +38,7 @@ def main() -> None:
     )
     trials = sum(outcome.trials for outcome in outcomes.values())
     failures = sum(sum(outcome.failures.values()) for outcome in outcomes.values())
-    print(
-        "| model | seconds | trials | failed | a second | build s | run s | before ms | after ms |"
-    )
-    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
+    heading("model | seconds | trials | failed | a second | build s | run s | before ms | after ms")
     print(
         f"| {options.model} | {spent:.0f} | {trials} | {failures} | {trials / spent:.2f} | "
         f"{statistics.median(c.build_seconds for c in costs):.2f} | "

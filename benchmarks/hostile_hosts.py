@@ -1,6 +1,6 @@
 """What the gate says on machines that are against it.
 
-    PYTHONPATH=.:benchmarks python benchmarks/hostile_hosts.py [--gates 4] [--seconds 60]
+    python benchmarks/hostile_hosts.py [--gates 4] [--seconds 60]
         [--host cpu-hog ...]
 
 Whole gates of a small convolutional model under ONNX Runtime with a margin of 3 %, against itself
@@ -14,7 +14,6 @@ the table of docs/how-the-gate-decides.md.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import random
@@ -22,7 +21,6 @@ import signal
 import statistics
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter
@@ -32,6 +30,8 @@ from pathlib import Path
 from unittest.mock import patch
 
 from collect_launches import built
+from kit.command import Choice, command_line, scratch_folder
+from kit.tables import heading
 
 from tunegate.config import GateConfig
 from tunegate.edges.bench.driver import FreshProcesses
@@ -68,20 +68,14 @@ PERIOD_US, QUOTA_US = 100_000, 60_000
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--gates", type=int, default=4, help="of each host and slowdown")
-    parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--host", nargs="+", default=list(HOSTS), choices=list(HOSTS))
-    options = parser.parse_args()
+    options = command_line(__doc__, gates=4, seconds=60.0, host=Choice(list(HOSTS), list(HOSTS)))
     gate = GateConfig(margin_percent=MARGIN_PERCENT, seconds=options.seconds)
-    print(
-        "| host | put in | gates | fail | pass | undecided | "
-        "invalid-env | wrong | seconds, median |"
+    heading(
+        "host | put in | gates | fail | pass | undecided | invalid-env | wrong | seconds, median"
     )
-    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
-    with tempfile.TemporaryDirectory() as folder:
-        artifact = built("cnn-ort-busy", Path(folder) / "model")
-        bench = FreshProcesses(Path(folder) / "bench", 1)
+    with scratch_folder() as folder:
+        artifact = built("cnn-ort-busy", folder / "model")
+        bench = FreshProcesses(folder / "bench", 1)
         for host in options.host:
             for percent in SLOWER_PERCENT:
                 with HOSTS[host]():
@@ -191,8 +185,8 @@ def jumping() -> Iterator[None]:
     """Makes time jump: for the measuring processes by a library, for
     this one by another `time.time`."""
     passed_on, own = (*interpreter._PASSED_ON, "LD_PRELOAD"), time.time
-    with tempfile.TemporaryDirectory() as folder:
-        library = Path(folder) / "jump.so"
+    with scratch_folder() as folder:
+        library = folder / "jump.so"
         source = library.with_suffix(".c")
         source.write_text(JUMPING_CLOCK)
         line = ["gcc", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"]

@@ -1,6 +1,6 @@
 """Does the gate say what is true while something else computes beside it?
 
-    PYTHONPATH=. python benchmarks/live_gates.py [--runs 40] [--margin 2] [--seconds 60]
+    python benchmarks/live_gates.py [--runs 40] [--margin 2] [--seconds 60]
 
 Runs whole gates of a small convolutional model against itself under ONNX Runtime, with waits of 0,
 1, 3, 5 and 10 % put into the head and a hog on the other core, and counts the verdicts. Prints the
@@ -9,14 +9,13 @@ table of docs/how-the-gate-decides.md.
 
 from __future__ import annotations
 
-import argparse
 import statistics
-import tempfile
 import time
 from collections import Counter
-from pathlib import Path
 
 from collect_launches import beside, built
+from kit.command import command_line, scratch_folder
+from kit.tables import heading
 
 from tunegate.config import GateConfig
 from tunegate.edges.bench.driver import FreshProcesses
@@ -26,17 +25,13 @@ SLOWDOWNS = (0.0, 1.0, 3.0, 5.0, 10.0)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--runs", type=int, default=40)
-    parser.add_argument("--margin", type=float, default=2.0)
-    parser.add_argument("--seconds", type=float, default=60.0)
-    options = parser.parse_args()
+    options = command_line(__doc__, runs=40, margin=2.0, seconds=60.0)
     gate = GateConfig(margin_percent=options.margin, seconds=options.seconds)
     said: dict[float, Counter[str]] = {percent: Counter() for percent in SLOWDOWNS}
     seconds: dict[float, list[float]] = {percent: [] for percent in SLOWDOWNS}
-    with tempfile.TemporaryDirectory() as folder, beside(True):
-        artifact = built("cnn-ort-busy", Path(folder) / "model")
-        bench = FreshProcesses(Path(folder) / "bench", 1)
+    with scratch_folder() as folder, beside(True):
+        artifact = built("cnn-ort-busy", folder / "model")
+        bench = FreshProcesses(folder / "bench", 1)
         for run in range(options.runs):
             percent = SLOWDOWNS[run % len(SLOWDOWNS)]
             started = time.monotonic()
@@ -47,8 +42,7 @@ def main() -> None:
             decision: str = judged.decision if judged else "undecided"
             said[percent]["invalid-env" if found.stopped == "disturbed" else decision] += 1
             seconds[percent].append(time.monotonic() - started)
-    print("| put in | gates | fail | pass | undecided | invalid-env | seconds, median |")
-    print("|--:|--:|--:|--:|--:|--:|--:|")
+    heading("put in | gates | fail | pass | undecided | invalid-env | seconds, median", words=())
     for percent in SLOWDOWNS:
         found_of = said[percent]
         cells = [str(found_of[each]) for each in ("fail", "pass", "undecided", "invalid-env")]

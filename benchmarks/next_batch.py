@@ -1,6 +1,6 @@
 """What says how much the next batch of a task gains: the basis of tunegate/tuning/improvement.py.
 
-    PYTHONPATH=.:benchmarks python benchmarks/next_batch.py squeezenet transformer-128 resnet50
+    python benchmarks/next_batch.py squeezenet transformer-128 resnet50
         [--seconds 240]
 
 All tasks of each model are tuned in turn, 3 candidates and then 8 at a time, whatever they gain.
@@ -11,12 +11,8 @@ the table of docs/benchmarks.md.
 
 from __future__ import annotations
 
-import argparse
-import logging
 import math
 import statistics
-import tempfile
-import warnings
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -24,10 +20,11 @@ from typing import NamedTuple
 from unittest.mock import patch
 
 import numpy as np
-import onnx
-from our_model import tasks_of, tuned
-from stock_model import TARGET, named_model
-from turns import next_in_turn
+from kit.command import command_line, scratch_folder
+from kit.models import TARGET, saved
+from kit.our_model import tasks_of, tuned
+from kit.tables import heading, row
+from kit.turns import next_in_turn
 
 from tunegate.engine import tuning_run
 from tunegate.tuning.next_task import Choice, TaskState
@@ -60,16 +57,11 @@ class Curve(NamedTuple):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("models", nargs="+")
-    parser.add_argument("--seconds", type=float, default=240)
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")
-    logging.disable(logging.INFO)
+    options = command_line(__doc__, "models...", seconds=240.0)
     steps: list[Step] = []
     for name in options.models:
-        with tempfile.TemporaryDirectory() as scratch:
-            found = list(steps_of(curves(name, options.seconds, Path(scratch))))
+        with scratch_folder() as scratch:
+            found = list(steps_of(curves(name, options.seconds, scratch)))
         print(f"{name}: {len(found)} batches", flush=True)
         steps += found
     show(steps)
@@ -81,8 +73,7 @@ def small_then_usual(states: Sequence[TaskState], *_: object) -> Choice | None:
 
 
 def curves(name: str, seconds: float, scratch: Path) -> list[Curve]:
-    model = scratch / "m.onnx"
-    onnx.save(named_model(name), model)
+    model = saved(name, scratch)
     tasks = tasks_of(model, TARGET, scratch)
     answers = dict.fromkeys((task.key for task in tasks), Miss("absent"))
     with patch.object(tuning_run, "choose", small_then_usual):
@@ -133,12 +124,11 @@ def show(steps: Sequence[Step]) -> None:
 
 
 def table(what: str, edges: Sequence[float], found: Sequence[tuple[float, float]]) -> None:
-    print(f"| {what} | batches | mean k |")
-    print("|---|--:|--:|")
+    heading(f"{what} | batches | mean k")
     for low, high in pairwise(edges):
         inside = [exponent for value, exponent in found if low <= value < high]
         if inside:
-            print(f"| {low:g} to {high:g} | {len(inside)} | {statistics.fmean(inside):.2f} |")
+            row(f"{low:g} to {high:g}", len(inside), f"{statistics.fmean(inside):.2f}")
 
 
 if __name__ == "__main__":

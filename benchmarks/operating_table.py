@@ -1,6 +1,6 @@
 """How often gates fail and pass what is known, the old rule beside the new one.
 
-    PYTHONPATH=.:benchmarks python benchmarks/operating_table.py [--data FILE.npz ...] [--gates 200]
+    python benchmarks/operating_table.py [--data FILE.npz ...] [--gates 200]
 
 Whole gates run on recorded launches of one artifact against itself (and on made-up ones), each
 from a random launch on, with a truth put in. Beside it a gate that looks at the medians of
@@ -9,11 +9,11 @@ launches only, as the gate did before.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from kit.command import command_line
 from operating_scenarios import scenarios, synthetic
 from tests.support.simulated.simulated_launches import Gate, Noise, Scenario, gates
 
@@ -26,13 +26,9 @@ _TVM_START_SECONDS = 1.3
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--data", type=Path, nargs="+", default=[DATA])
-    parser.add_argument("--gates", type=int, default=200)
-    parser.add_argument("--only", default="")
-    parser.add_argument("--series", default="")
-    parser.add_argument("--rare", type=float, default=NEW.rare_launches)
-    options = parser.parse_args()
+    options = command_line(
+        __doc__, data=[DATA], gates=200, only="", series="", rare=NEW.rare_launches
+    )
     noises = [
         *(each for path in options.data for each in recorded(path)),
         *(synthetic(f"made up, {100 * s:g} %", s) for s in (0.003, 0.01, 0.03)),

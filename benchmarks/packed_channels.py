@@ -1,7 +1,7 @@
 """Convolutions with images of packed channels (NCHWc) beside channels
 last: is it worth a third form?
 
-    PYTHONPATH=.:benchmarks python benchmarks/packed_channels.py squeezenet [--trials 32]
+    python benchmarks/packed_channels.py squeezenet [--trials 32]
         [--seeds 1 2] [--tasks 8]
 
 The packed function takes its image as blocks of 16 channels and gives its output so; nobody pays
@@ -11,19 +11,17 @@ from nothing, one thread. Prints the table of docs/benchmarks.md.
 
 from __future__ import annotations
 
-import argparse
-import logging
 import statistics
-import tempfile
-import warnings
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 from convolution_forms import arguments
-from in_process import RESOLVED, imported
+from kit.command import command_line, scratch_folder
+from kit.in_process import RESOLVED, heaviest
+from kit.models import one_thread
+from kit.tables import heading, row
 from prior_knowledge import best_after
-from stock_model import named_model, one_thread
 from tvm.s_tir import Schedule
 from tvm.tirx import IndexMap
 
@@ -41,23 +39,15 @@ IMAGE, CONVOLUTION = 4, 7
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("model")
-    parser.add_argument("--trials", type=int, default=32)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--tasks", type=int, default=8)
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")
-    logging.disable(logging.INFO)
+    options = command_line(__doc__, "model", trials=32, seeds=[1, 2], tasks=8)
     one_thread()
     load_intrinsics("llvm")
-    print("| weights, width | times | channels last, ms | packed, ms | ratio |")
-    print("|---|--:|--:|--:|--:|")
+    heading("weights, width | times | channels last, ms | packed, ms | ratio")
     sums = [0.0, 0.0]
     # Unfolded images would be another comparison.
     direct = patch.object(space, "variants_of", lambda module, kind: variants_of(module, kind)[:1])
-    with tempfile.TemporaryDirectory() as folder, direct:
-        for function, other in pairs(options.model, options.tasks, Path(folder)):
+    with scratch_folder() as folder, direct:
+        for function, other in pairs(options.model, options.tasks, folder):
             last, blocks = (
                 statistics.median(best_ms(w, s, options.trials) for s in options.seeds)
                 for w in (function.workload, other)
@@ -67,15 +57,14 @@ def main() -> None:
             shape = "x".join(str(n) for n in arguments(function))
             told = f"{last:.3f} | {blocks:.3f} | {blocks / last:.2f} |"
             print(f"| {shape} | {function.weight} | {told}", flush=True)
-    print(f"| all | | {sums[0]:.2f} | {sums[1]:.2f} | {sums[1] / sums[0]:.2f} |")
+    row("all", "", f"{sums[0]:.2f}", f"{sums[1]:.2f}", f"{sums[1] / sums[0]:.2f}")
 
 
 def pairs(name: str, tasks: int, scratch: Path) -> list[tuple[ModelFunction, Workload]]:
     """The convolutions that compute most and whose channels are whole
     blocks, as they are and packed."""
-    every = {f.workload.digest: f for f in imported(named_model(name), scratch / "model")}
-    heaviest = sorted(every.values(), key=lambda f: -f.flops * f.weight)
-    found = [(function, packed(function.workload)) for function in heaviest]
+    every = heaviest(name, scratch / "model")
+    found = [(function, packed(function.workload)) for function in every]
     return [(function, other) for function, other in found if other is not None][:tasks]
 
 
@@ -107,8 +96,8 @@ def packed(workload: Workload) -> Workload | None:
 
 def best_ms(workload: Workload, seed: int, trials: int) -> float:
     search = TaskSearch(workload, RESOLVED.target, seed=seed, prior=prior_of("llvm"))
-    with tempfile.TemporaryDirectory() as place:
-        return best_after(search, trials, Path(place), RESOLVED)[-1]
+    with scratch_folder() as place:
+        return best_after(search, trials, place, RESOLVED)[-1]
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The same built candidates measured one after the other, and beside each
 other under DOPpler's control law.
 
-    PYTHONPATH=.:benchmarks python benchmarks/parallel_measurement.py [squeezenet]
+    python benchmarks/parallel_measurement.py [squeezenet]
         [--candidates 200] [--slots 2]
         [--repeat-ms 10]
 
@@ -13,15 +13,11 @@ are measured again in turn, alone. Prints the table of docs/benchmarks.md.
 
 from __future__ import annotations
 
-import argparse
-import logging
 import multiprocessing
 import os
 import random
 import statistics
-import tempfile
 import time
-import warnings
 from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -29,8 +25,10 @@ from typing import NamedTuple, Self
 
 import msgspec
 import onnx
+from kit.command import command_line, scratch_folder
+from kit.models import TARGET, named_model
+from kit.tables import heading, row
 from scipy.stats import kendalltau
-from stock_model import TARGET, named_model
 
 from tunegate.edges.metaschedule import worker
 from tunegate.edges.metaschedule.functions import functions_of
@@ -61,17 +59,12 @@ class Parallel(NamedTuple):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("model", nargs="?", default="squeezenet")
-    parser.add_argument("--candidates", type=int, default=200)
-    parser.add_argument("--slots", type=int, default=2)
-    parser.add_argument("--repeat-ms", type=int, default=REPEAT_MS)
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")
-    logging.disable(logging.INFO)
+    options = command_line(
+        __doc__, "model=squeezenet", candidates=200, slots=2, repeat_ms=REPEAT_MS
+    )
     os.environ["TVM_NUM_THREADS"] = "1"  # of the slots, too
-    with tempfile.TemporaryDirectory() as scratch:
-        found = candidates(options.model, options.candidates, Path(scratch))
+    with scratch_folder() as scratch:
+        found = candidates(options.model, options.candidates, scratch)
         requests = {
             n: msgspec.structs.replace(request, repeat_ms=options.repeat_ms)
             for n, request in found.items()
@@ -249,25 +242,23 @@ def show(
     tasks = by_task(requests)
     truth = {number: min(serial[number], again[number]) for number in requests}
     print(f"{len(requests)} candidates of {len(tasks)} tasks")
-    print("| | alone, once more | beside each other, corrected |")
-    print("|---|--:|--:|")
+    heading(" | alone, once more | beside each other, corrected")
     rows = [again, found.corrected_ms]
     off = [statistics.median(abs(r[n] / serial[n] - 1) for n in requests) for r in rows]
-    print(f"| median difference from alone | {off[0]:.1%} | {off[1]:.1%} |")
+    row("median difference from alone", f"{off[0]:.1%}", f"{off[1]:.1%}")
     taus = [
         statistics.fmean(tau(serial, row, numbers) for numbers in tasks.values()) for row in rows
     ]
-    print(f"| Kendall's tau with alone, mean of the tasks | {taus[0]:.3f} | {taus[1]:.3f} |")
+    row("Kendall's tau with alone, mean of the tasks", f"{taus[0]:.3f}", f"{taus[1]:.3f}")
     regrets = [regret(truth, tasks, best) for best in winners]
-    print("| | alone | beside each other, corrected |")
-    print("|---|--:|--:|")
+    heading(" | alone | beside each other, corrected")
     print(
         f"| slower than the best after the rank pass, tasks in turn | "
         f"{' '.join(f'{each:.1%}' for each in regrets[0])} | "
         f"{' '.join(f'{each:.1%}' for each in regrets[1])} |"
     )
     saved = 1 - found.seconds / serial_seconds
-    print(f"| seconds | {serial_seconds:.1f} | {found.seconds:.1f} ({saved:+.0%} saved) |")
+    row("seconds", f"{serial_seconds:.1f}", f"{found.seconds:.1f} ({saved:+.0%} saved)")
     print(f"degrees: {found.degrees}; errors: {[round(e, 3) for e in found.errors]}")
 
 

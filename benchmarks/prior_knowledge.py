@@ -1,7 +1,7 @@
 """What is known before the first trial, on models that it was not learned from:
 the search with and without it.
 
-    PYTHONPATH=.:benchmarks python benchmarks/prior_knowledge.py squeezenet transformer-128
+    python benchmarks/prior_knowledge.py squeezenet transformer-128
         [--tasks 4] [--trials 48] [--seeds 2]
         [--cpu haswell]
 
@@ -15,19 +15,19 @@ this one, which this one must be able to run.
 from __future__ import annotations
 
 import argparse
-import logging
 import math
 import statistics
-import tempfile
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
-from in_process import imported, measured
-from stock_model import TARGET, named_model, one_thread
+from kit.averages import geometric
+from kit.command import command_line, scratch_folder
+from kit.in_process import heaviest, measured
+from kit.models import TARGET, one_thread
+from kit.tables import heading, row
 
 from tunegate.cost_model.experience import TaskExperience, nest_columns
 from tunegate.cost_model.prior import Prior, experience_of, prior_of, ratios_of
@@ -45,15 +45,9 @@ VARIANTS = ("prior", "no prior", "no filter")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("models", nargs="*", default=["squeezenet", "transformer-128"])
-    parser.add_argument("--tasks", type=int, default=4)
-    parser.add_argument("--trials", type=int, default=48)
-    parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--cpu", default="native")
-    options = parser.parse_args()
-    logging.disable(logging.INFO)
-    warnings.simplefilter("ignore")
+    options = command_line(
+        __doc__, "models...=squeezenet transformer-128", tasks=4, trials=48, seeds=2, cpu="native"
+    )
     one_thread()
     load_intrinsics("llvm")
     resolved = tvm_target(msgspec.structs.replace(TARGET, cpu=options.cpu))
@@ -62,21 +56,19 @@ def main() -> None:
     print(f"| | {' | '.join(f'after {look}' for look in looks)} |")
     print(f"|---|{'--:|' * len(looks)}")
     for name in options.models:
-        with tempfile.TemporaryDirectory() as scratch:
-            show_model(name, options, looks, Path(scratch), resolved)
+        with scratch_folder() as scratch:
+            show_model(name, options, looks, scratch, resolved)
 
 
 def show_held_out(tasks: Sequence[TaskExperience]) -> None:
-    print(
-        "| operators | of them | rank correlation | best of its "
-        f"first {BATCH} | of {BATCH} at random |"
+    heading(
+        f"operators | of them | rank correlation | best of its first {BATCH} | of {BATCH} at random"
     )
-    print("|---|--:|--:|--:|--:|")
     found = judged_in_folds(tasks)
-    for kind, rows in [*found.items(), ("all", [row for its in found.values() for row in its])]:
-        correlation = statistics.mean(row[0] for row in rows)
-        first, chance = (geometric([row[i] for row in rows]) for i in (1, 2))
-        print(f"| {kind} | {len(rows)} | {correlation:.2f} | {first:.2f} | {chance:.2f} |")
+    for kind, rows in [*found.items(), ("all", [each for its in found.values() for each in its])]:
+        correlation = statistics.mean(each[0] for each in rows)
+        first, chance = (geometric([each[i] for each in rows]) for i in (1, 2))
+        row(kind, len(rows), f"{correlation:.2f}", f"{first:.2f}", f"{chance:.2f}")
 
 
 def judged_in_folds(tasks: Sequence[TaskExperience]) -> dict[str, list[tuple[float, float, float]]]:
@@ -108,9 +100,7 @@ def show_model(
     scratch: Path,
     resolved: ResolvedTarget,
 ) -> None:
-    every = imported(named_model(name), scratch / "model", resolved)
-    functions = {f.workload.digest: f for f in every}
-    chosen = sorted(functions.values(), key=lambda f: -f.flops * f.weight)[: options.tasks]
+    chosen = heaviest(name, scratch / "model", resolved)[: options.tasks]
     curves: dict[str, list[list[float]]] = {variant: [] for variant in VARIANTS}
     for number, function in enumerate(chosen):
         for seed in range(1, options.seeds + 1):
@@ -145,10 +135,6 @@ def best_after(
                 curve.append(best)
         search.learn(results)
     return curve
-
-
-def geometric(values: Sequence[float]) -> float:
-    return float(np.exp(np.mean(np.log(values))))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Every interleaving of the cache's protocol, with more processes than the tests have.
 
-    PYTHONPATH=. python benchmarks/protocol_model.py
+    python benchmarks/protocol_model.py
 
 Prints the table of docs/benchmarks.md.
 """
@@ -10,6 +10,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from kit.command import command_line
+from kit.tables import heading
 from tests.protocol.model import Bounds, Variant, World, explore
 from tests.protocol.symmetry import representative
 
@@ -34,8 +36,10 @@ VARIANTS = {
 
 
 def main() -> None:
-    print("| protocol | processes | states | seconds | promises | steps to break them |")
-    print("|---|---|--:|--:|---|--:|")
+    command_line(__doc__)
+    heading(
+        "protocol | processes | states | seconds | promises | steps to break them", words=(0, 1, 4)
+    )
     for name, variant in VARIANTS.items():
         for processes, bounds in BOUNDS.items():
             if bounds.readers or variant.reads == Variant().reads:

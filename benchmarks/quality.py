@@ -1,6 +1,6 @@
 """End-to-end latency of a model after seconds of tuning: ours, stock's, and ONNX Runtime's.
 
-    PYTHONPATH=.:benchmarks python benchmarks/quality.py squeezenet [--looks 60 300] [--runs 3]
+    python benchmarks/quality.py squeezenet [--looks 60 300] [--runs 3]
         [--stock FOLDER ... --trials 1000] [--sources resnet50 ... --source-seconds 120]
             [--shuffled]
 
@@ -14,16 +14,15 @@ table of docs/benchmarks.md. Models: the light ones by name, `transformer-N` by 
 from __future__ import annotations
 
 import argparse
-import logging
 import statistics
-import tempfile
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
-import onnx
-from our_model import publish_source, tune
-from stock_model import TARGET, build, named_model
+from kit.command import Many, command_line, scratch_folder
+from kit.models import TARGET, saved
+from kit.our_model import publish_sources, tune
+from kit.tables import heading, row
+from stock_model import build
 from stock_model import tune as tune_stock
 
 from tunegate.edges.bench.driver import FreshProcesses
@@ -34,28 +33,21 @@ ROUNDS = 5
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("model")
-    parser.add_argument("--looks", type=float, nargs="+", default=[60, 300])
-    parser.add_argument("--runs", type=int, default=1)
-    parser.add_argument("--stock", type=Path, nargs="+")
-    parser.add_argument("--trials", type=int, default=1000)
-    parser.add_argument("--sources", nargs="+", default=[])
-    parser.add_argument("--source-seconds", type=float, default=120)
-    parser.add_argument("--shuffled", action="store_true")
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")
-    logging.disable(logging.INFO)
-    with tempfile.TemporaryDirectory() as folder:
-        scratch = Path(folder)
+    options = command_line(
+        __doc__,
+        "model",
+        looks=[60.0, 300.0],
+        runs=1,
+        stock=Many(Path, is_required=False),
+        trials=1000,
+        sources=[],
+        source_seconds=120.0,
+        shuffled=False,
+    )
+    with scratch_folder() as scratch:
         model = saved(options.model, scratch)
-        sources = scratch / "sources" if options.sources else None
-        for name in options.sources:
-            file, seconds = saved(name, scratch), options.source_seconds
-            trials = publish_source(
-                file, TARGET, seconds, scratch / "sources", scratch / f"d-{name}"
-            )
-            print(f"source {name}: {trials} trials in {seconds:g} s", flush=True)
+        names, seconds = options.sources, options.source_seconds
+        sources = publish_sources(names, TARGET, seconds, scratch) if names else None
         builds = our_builds(options, model, sources, scratch)
         (like, *_) = next(iter(builds.values()))
         folders = options.stock or [scratch / "stock"]
@@ -105,12 +97,6 @@ def stock_builds(
     return builds
 
 
-def saved(name: str, scratch: Path) -> Path:
-    file = scratch / f"{name}.onnx"
-    onnx.save(named_model(name), file)
-    return file
-
-
 def show(name: str, model: Path, builds: dict[str, list[Path]], scratch: Path) -> None:
     bench = FreshProcesses(scratch / "bench", 1, reference=reference_builder)
     times: dict[str, list[list[float]]] = {
@@ -122,12 +108,11 @@ def show(name: str, model: Path, builds: dict[str, list[Path]], scratch: Path) -
             for found, directory in zip(times[label], directories, strict=True):
                 found.append(bench.single_ms(directory))
         references.append(bench.reference_ms(model, shapes={}, threads=TARGET.threads))
-    print(f"| {name}, {TARGET.threads} thread | ms | of each run, median of {ROUNDS} |")
-    print("|---|--:|---|")
+    heading(f"{name}, {TARGET.threads} thread | ms | of each run, median of {ROUNDS}", words=(0, 2))
     for label, runs in {**times, "ONNX Runtime": [references]}.items():
         medians = [statistics.median(found) for found in runs]
         every = ", ".join(f"{ms:.2f}" for ms in medians)
-        print(f"| {label} | {statistics.median(medians):.2f} | {every} |")
+        row(label, f"{statistics.median(medians):.2f}", every)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Real tuning on a real Ray cluster of one, two and four nodes with one worker each.
 
-    PYTHONPATH=.:benchmarks python benchmarks/ray_workers.py [squeezenet] [--nodes 1 2 4]
+    python benchmarks/ray_workers.py [squeezenet] [--nodes 1 2 4]
         [--trials 60]
 
 The trials in a second between the first tenth of them and the last, and those of the same machine
@@ -9,21 +9,18 @@ without Ray beside them. Prints the table of docs/benchmarks.md.
 
 from __future__ import annotations
 
-import argparse
-import logging
 import os
-import tempfile
 import time
-import warnings
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-import onnx
-from our_model import shard_of, tasks_of, tuner_of
+from kit.command import command_line, scratch_folder
+from kit.models import TARGET, saved
+from kit.our_model import shard_of, tasks_of, tuner_of
+from kit.tables import heading, row
 from ray.cluster_utils import Cluster
 from scaling import ENDLESS
-from stock_model import TARGET, named_model
 
 from tunegate.artifacts.changes import Side
 from tunegate.artifacts.tasks import TuningTask
@@ -31,27 +28,18 @@ from tunegate_cache.format.records import TuningRecord
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("model", nargs="?", default="squeezenet")
-    parser.add_argument("--nodes", type=int, nargs="+", default=[1, 2, 4])
-    parser.add_argument("--trials", type=int, default=60)
-    options = parser.parse_args()
-    logging.disable(logging.INFO)
-    warnings.simplefilter("ignore")
+    options = command_line(__doc__, "model=squeezenet", nodes=[1, 2, 4], trials=60)
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     cores = len(os.sched_getaffinity(0))
-    print(f"| {options.trials} trials of {options.model}, {cores} cores | trials/s |")
-    print("|---|--:|")
-    with tempfile.TemporaryDirectory() as folder:
-        scratch = Path(folder)
-        model = scratch / "m.onnx"
-        onnx.save(named_model(options.model), model)
+    heading(f"{options.trials} trials of {options.model}, {cores} cores | trials/s")
+    with scratch_folder() as scratch:
+        model = saved(options.model, scratch)
         tasks = tasks_of(model, TARGET, scratch)
         alone = rate(model, tasks, scratch, options.trials, on_ray=False)
-        print(f"| without Ray | {alone:.2f} |", flush=True)
+        row("without Ray", f"{alone:.2f}")
         for nodes in options.nodes:
             found = on_cluster(nodes, model, tasks, scratch, options.trials)
-            print(f"| {nodes} Ray workers | {found:.2f} |", flush=True)
+            row(f"{nodes} Ray workers", f"{found:.2f}")
 
 
 def on_cluster(

@@ -8,18 +8,16 @@ Prints the table of docs/replay.md. No GPU is needed: a space is made for a targ
 
 from __future__ import annotations
 
-import argparse
-import logging
 import pickle
 import random
 import subprocess
 import sys
-import tempfile
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
 import tvm_ffi
+from kit.command import Choice, command_line, scratch_folder
+from kit.tables import heading, row
 from tests.support.models.workload_corpus import primitive, workloads
 from tvm import ir
 
@@ -37,14 +35,13 @@ TARGETS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--samples", type=int, default=8)
-    parser.add_argument("--step", choices=("sample", "replay"))
-    parser.add_argument("--target", choices=TARGETS)
-    parser.add_argument("--file", type=Path)
-    options = parser.parse_args()
-    logging.disable(logging.INFO)
-    warnings.simplefilter("ignore")
+    options = command_line(
+        __doc__,
+        samples=8,
+        step=Choice(("sample", "replay"), None),
+        target=Choice(TARGETS, None),
+        file=Path,
+    )
     if options.step == "sample":
         options.file.write_bytes(pickle.dumps(sampled(options.target, options.samples)))
     elif options.step == "replay":
@@ -56,25 +53,22 @@ def main() -> None:
 
 
 def run(samples: int) -> None:
-    print("| workload | target | templates | found again | replayed equal |")
-    print("|---|---|--:|--:|--:|")
+    heading("workload | target | templates | found again | replayed equal", words=(0, 1))
     totals: dict[str, list[int]] = {}
     for target in TARGETS:
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / "sampled"
+        with scratch_folder() as folder:
+            file = folder / "sampled"
             for step in ("sample", "replay"):
                 line = [sys.executable, __file__, "--step", step, "--target", target]
                 line += ["--file", str(file), "--samples", str(samples)]
                 subprocess.run(line, check=True)
             rows = pickle.loads(file.read_bytes())
         for name, (templates, again, equal, tried) in rows.items():
-            print(f"| {name} | {target} | {templates} | {again} | {equal} of {tried} |")
+            row(name, target, templates, again, f"{equal} of {tried}")
         totals[target] = [sum(row[n] for row in rows.values()) for n in range(4)]
     for target, (templates, again, equal, tried) in totals.items():
         share = 100 * equal / tried
-        print(
-            f"| **all** | {target} | {templates} | {again} | {equal} of {tried} ({share:.1f} %) |"
-        )
+        row("**all**", target, templates, again, f"{equal} of {tried} ({share:.1f} %)")
 
 
 def space_of(name: str, target: str) -> DesignSpace:

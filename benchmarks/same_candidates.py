@@ -1,6 +1,6 @@
 """One list of candidates built and measured by stock's builder and runner, and by ours.
 
-    PYTHONPATH=.:benchmarks python benchmarks/same_candidates.py [squeezenet] [--candidates 200]
+    python benchmarks/same_candidates.py [squeezenet] [--candidates 200]
         [--repeats 3]
 
 Stock takes them by 64, as `tune_tasks` does: all of a batch are built, then all are run, one
@@ -13,23 +13,21 @@ Prints the table of docs/benchmarks.md.
 
 from __future__ import annotations
 
-import argparse
 import json
-import logging
 import os
 import statistics
-import tempfile
 import time
-import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import tvm
+from kit.command import command_line, scratch_folder
+from kit.models import one_thread
+from kit.tables import row
 from parallel_measurement import RANKED, Slots, by_task, candidates, ranked, regret, tau
-from stock_model import one_thread, patient_builder
+from stock_model import patient_builder
 from tvm.s_tir import meta_schedule as ms
 
 from tunegate.edges.metaschedule.passes.prepacking import split_kernel
@@ -48,17 +46,11 @@ Side = tuple[float, Times]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("model", nargs="?", default="squeezenet")
-    parser.add_argument("--candidates", type=int, default=200)
-    parser.add_argument("--repeats", type=int, default=3)
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")
-    logging.disable(logging.INFO)
+    options = command_line(__doc__, "model=squeezenet", candidates=200, repeats=3)
     one_thread()
     cores = len(os.sched_getaffinity(0))
-    with tempfile.TemporaryDirectory() as scratch:
-        requests = candidates(options.model, options.candidates, Path(scratch))
+    with scratch_folder() as scratch:
+        requests = candidates(options.model, options.candidates, scratch)
         sides: dict[str, Callable[[Mapping[int, Measure]], Side]] = {
             "stock": stock,
             "ours, one worker": partial(ours, workers=1),
@@ -113,10 +105,10 @@ def ours(requests: Mapping[int, Measure], *, workers: int, cuts: bool = False) -
     waiting = list(requests.values())
     found: Times = {}
     best: dict[str, float] = {}
-    with tempfile.TemporaryDirectory() as directory:
+    with scratch_folder() as directory:
         started = time.monotonic()
         pool = spawn_pool(
-            workers, PROGRAMS.worker, threads=1, kind="llvm", gpus=(), directory=Path(directory)
+            workers, PROGRAMS.worker, threads=1, kind="llvm", gpus=(), directory=directory
         )
         while waiting or pool.pending:
             if waiting and not pool.waiting:
@@ -157,7 +149,7 @@ def show(requests: Mapping[int, Measure], rows: list[dict[str, Side]]) -> None:
         saved = statistics.median(1 - row[name][0] / row["stock"][0] for row in rows)
         agreed = statistics.median(agreement(requests, row["stock"], row[name]) for row in rows)
         worst = " ".join(f"{max(each[name]):.1%}" for each in slower)
-        print(f"| {name} | {seconds:.0f} | {saved:.0%} | {agreed:.3f} | {worst} |")
+        row(name, f"{seconds:.0f}", f"{saved:.0%}", f"{agreed:.3f}", worst)
 
 
 def agreement(requests: Mapping[int, Measure], one: Side, other: Side) -> float:

@@ -1,7 +1,7 @@
 """How many devices one engine keeps busy: the whole tuning loop and its
 search, with sleep for devices.
 
-    PYTHONPATH=.:benchmarks python benchmarks/scaling.py [squeezenet] [--devices 1 2 4 8 16 32 64]
+    python benchmarks/scaling.py [squeezenet] [--devices 1 2 4 8 16 32 64]
         [--seconds-per-candidate 2] [--batches 24]
 
 Everything is the product's but the workers: processes that take the time of a candidate (25 % more
@@ -12,21 +12,18 @@ Prints the table of docs/benchmarks.md.
 
 from __future__ import annotations
 
-import argparse
-import logging
 import os
-import tempfile
 import time
-import warnings
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from unittest.mock import patch
 
 import msgspec
-import onnx
-from our_model import shard_of, tasks_of, tuner_of
-from stock_model import TARGET, named_model
+from kit.command import command_line, scratch_folder
+from kit.models import TARGET, saved
+from kit.our_model import shard_of, tasks_of, tuner_of
+from kit.tables import heading
 
 from tunegate.artifacts.plans import Budget
 from tunegate.artifacts.tasks import TuningTask
@@ -116,18 +113,15 @@ class Watch:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("model", nargs="?", default="squeezenet")
-    parser.add_argument("--devices", type=int, nargs="+", default=[1, 2, 4, 8, 16, 32, 64])
-    parser.add_argument("--seconds-per-candidate", type=float, default=2.0)
-    parser.add_argument("--batches", type=int, default=24)
-    options = parser.parse_args()
-    logging.disable(logging.INFO)
-    warnings.simplefilter("ignore")
-    with tempfile.TemporaryDirectory() as folder:
-        scratch = Path(folder)
-        model = scratch / "m.onnx"
-        onnx.save(named_model(options.model), model)
+    options = command_line(
+        __doc__,
+        "model=squeezenet",
+        devices=[1, 2, 4, 8, 16, 32, 64],
+        seconds_per_candidate=2.0,
+        batches=24,
+    )
+    with scratch_folder() as scratch:
+        model = saved(options.model, scratch)
         tasks = tasks_of(model, TARGET, scratch)
         seconds = options.seconds_per_candidate
         points = []
@@ -176,11 +170,11 @@ def search_seconds() -> float:
 
 def show(points: Sequence[Point], seconds: float) -> None:
     alone = points[0].trials / points[0].seconds / points[0].devices
-    print(
-        f"| devices, {seconds:g} s for a candidate | trials | trials/s | of linear | engine, ms of "
-        "CPU a trial | search, ms of CPU a trial |"
+    heading(
+        f"devices, {seconds:g} s for a candidate | trials | trials/s | of linear | "
+        f"engine, ms of CPU a trial | search, ms of CPU a trial",
+        words=(),
     )
-    print("|--:|--:|--:|--:|--:|--:|")
     for point in points:
         rate = point.trials / point.seconds
         print(

@@ -1,7 +1,7 @@
 """How many samples a batch is worth looking at: small and usual batches,
 chosen from more and from fewer.
 
-    PYTHONPATH=.:benchmarks python benchmarks/search_effort.py squeezenet transformer-128
+    python benchmarks/search_effort.py squeezenet transformer-128
         [--counts 2 8] [--seeds 2] [--tasks 7]
 
 Of each model the tasks that compute most; of each the first batch, as the prior picks it. A row
@@ -12,19 +12,18 @@ the geometric mean over tasks and seeds. Prints the table of docs/benchmarks.md.
 from __future__ import annotations
 
 import argparse
-import logging
 import math
 import statistics
-import tempfile
 import time
-import warnings
 from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
 
-from in_process import RESOLVED, imported, measured
-from prior_knowledge import geometric
-from stock_model import named_model, one_thread
+from kit.averages import geometric
+from kit.command import command_line, scratch_folder
+from kit.in_process import RESOLVED, heaviest, measured
+from kit.models import one_thread
+from kit.tables import heading
 
 from tunegate.cost_model.prior import prior_of
 from tunegate.edges.metaschedule import search as search_module
@@ -52,25 +51,15 @@ class Batch(NamedTuple):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("models", nargs="+")
-    parser.add_argument("--counts", type=int, nargs="+", default=[2, 8])
-    parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--tasks", type=int, default=7)
-    options = parser.parse_args()
-    logging.disable(logging.INFO)
-    warnings.simplefilter("ignore")
+    options = command_line(__doc__, "models...", counts=[2, 8], seeds=2, tasks=7)
     one_thread()
     load_intrinsics("llvm")
     found: dict[tuple[int, Effort], list[Batch]] = {}
     best: list[float] = []
     for name in options.models:
-        with tempfile.TemporaryDirectory() as folder:
-            every = imported(named_model(name), Path(folder) / "m")
-            functions = {function.workload.digest: function for function in every}
-            chosen = sorted(functions.values(), key=lambda f: -f.flops * f.weight)
-            for function in chosen[: options.tasks]:
-                rows = batches_of(function, options, Path(folder))
+        with scratch_folder() as folder:
+            for function in heaviest(name, folder / "m")[: options.tasks]:
+                rows = batches_of(function, options, folder)
                 best += [min(b.best_ms for its in rows.values() for b in its)] * options.seeds
                 for key, its in rows.items():
                     found.setdefault(key, []).extend(its)
@@ -118,8 +107,7 @@ def time_of(candidate: Candidate, known: dict[Schedule, float], place: Path) -> 
 
 
 def show(found: dict[tuple[int, Effort], list[Batch]], best: list[float]) -> None:
-    print("| candidates | samples | generations more | CPU s | best, of the best of all |")
-    print("|--:|--:|--:|--:|--:|")
+    heading("candidates | samples | generations more | CPU s | best, of the best of all", words=())
     for (count, effort), batches in found.items():
         seconds = statistics.median(batch.seconds for batch in batches)
         behind = geometric([b.best_ms / ms for b, ms in zip(batches, best, strict=True)])

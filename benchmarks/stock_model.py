@@ -1,6 +1,6 @@
 """A model tuned by stock `tune_relax`, kept in a folder: the peer of quality.py.
 
-    PYTHONPATH=. python benchmarks/stock_model.py squeezenet FOLDER [--trials 1000] [--seconds 900]
+    python benchmarks/stock_model.py squeezenet FOLDER [--trials 1000] [--seconds 900]
         [--strategy replay-trace]
 
 FOLDER gets the database and `tuned.json` with the seconds that it took; a folder that has it is not
@@ -11,16 +11,11 @@ fit them. One thread runs the candidates, as in ours; builder and search use all
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
-import logging
-import os
 import subprocess
 import sys
-import tempfile
 import time
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -28,18 +23,16 @@ import msgspec
 import onnx
 import psutil
 import tvm
-from tests.support.models.transformer import transformer
+from kit.command import command_line, scratch_folder
+from kit.models import TARGET, named_model, one_thread
 from tvm import relax
 from tvm.relax.frontend.onnx import from_onnx
 from tvm.s_tir import meta_schedule as ms
 
-from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.targets import tvm_target
-from tunegate.edges.models.light_models import seeded_light
 from tunegate.edges.models.preparation import prepare
 from tunegate.edges.output.artifact_file import ArtifactFile
 
-TARGET = TargetConfig(name="cpu", threads=1)
 BUILD_SECONDS = 120.0
 
 
@@ -48,15 +41,6 @@ class Tuned(msgspec.Struct, frozen=True):
 
     trials: int
     seconds: float
-
-
-def named_model(name: str) -> onnx.ModelProto:
-    """`squeezenet`, `resnet50`, ...: the light models;
-    `transformer-96`: with that sequence length."""
-    kind, _, sequence = name.partition("-")
-    if kind == "transformer":
-        return transformer(sequence=int(sequence or 128))
-    return seeded_light(name, seed=0)
 
 
 def optimized(name: str, scratch: Path) -> Path:
@@ -72,16 +56,12 @@ def patient_builder() -> Any:
     return ms.builder.LocalBuilder(timeout_sec=BUILD_SECONDS)
 
 
-def one_thread() -> None:
-    os.environ["TVM_NUM_THREADS"] = "1"
-
-
 def tune(name: str, folder: Path, trials: int, strategy: str = "evolutionary") -> Tuned:
     done = folder / "tuned.json"
     if not done.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory() as scratch:
-            target, module = opened(optimized(name, Path(scratch)))
+        with scratch_folder() as scratch:
+            target, module = opened(optimized(name, scratch))
             started = time.monotonic()
             ms.relax_integration.tune_relax(
                 module,
@@ -139,10 +119,10 @@ def opened(file: Path) -> tuple[Any, Any]:
 def build(file: Path, folder: Path, directory: Path, like: Path) -> Path:
     """The prepared model built with the folder's database, loadable like the artifact `like`."""
     target, module = opened(file)
-    with tempfile.TemporaryDirectory() as copy:
+    with scratch_folder() as copy:
         for part in ("workload", "tuning_record"):
             text = (folder / f"database_{part}.json").read_text()
-            (Path(copy) / f"database_{part}.json").write_text(text)
+            (copy / f"database_{part}.json").write_text(text)
         known = ms.database.JSONDatabase(work_dir=copy)
         with target, known, tvm.transform.PassContext(opt_level=3):
             module = relax.transform.MetaScheduleApplyDatabase()(module)
@@ -154,15 +134,9 @@ def build(file: Path, folder: Path, directory: Path, like: Path) -> Path:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("model")
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--trials", type=int, default=1000)
-    parser.add_argument("--seconds", type=float)
-    parser.add_argument("--strategy", default="evolutionary")
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")
-    logging.disable(logging.INFO)
+    options = command_line(
+        __doc__, "model", ("folder", Path), trials=1000, seconds=float, strategy="evolutionary"
+    )
     if options.seconds is None:
         tuned = tune(options.model, options.folder, options.trials, options.strategy)
     else:

@@ -1,6 +1,6 @@
 """What schedules of other models are worth, task by task: the gates of transfer-tuning.
 
-    PYTHONPATH=.:benchmarks python benchmarks/transfer.py squeezenet
+    python benchmarks/transfer.py squeezenet
         --sources resnet50 zfnet512 bvlc_alexnet
         [--source-seconds 80] [--seconds 300]
 
@@ -14,17 +14,13 @@ the table of docs/benchmarks.md.
 
 from __future__ import annotations
 
-import argparse
-import logging
 import statistics
-import tempfile
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
-from our_model import answers, exchanged, publish_source, tasks_of, tuned
-from quality import saved
-from stock_model import TARGET
+from kit.command import Many, command_line, scratch_folder
+from kit.models import TARGET, saved
+from kit.our_model import answers, exchanged, publish_sources, tasks_of, tuned
+from kit.tables import heading
 
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate_cache.format.records import Lookup, Miss, TransferHit, TuningRecord, WorkloadKey
@@ -37,20 +33,9 @@ Outcomes = dict[WorkloadKey, TaskOutcome]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("model")
-    parser.add_argument("--sources", nargs="+", required=True)
-    parser.add_argument("--source-seconds", type=float, default=80)
-    parser.add_argument("--seconds", type=float, default=300)
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")
-    logging.disable(logging.INFO)
-    with tempfile.TemporaryDirectory() as folder:
-        scratch = Path(folder)
-        sources = scratch / "sources"
-        for name in options.sources:
-            file = saved(name, scratch)
-            publish_source(file, TARGET, options.source_seconds, sources, scratch / f"d-{name}")
+    options = command_line(__doc__, "model", sources=Many(str), source_seconds=80.0, seconds=300.0)
+    with scratch_folder() as scratch:
+        sources = publish_sources(options.sources, TARGET, options.source_seconds, scratch)
         model = saved(options.model, scratch)
         tasks = tasks_of(model, TARGET, scratch)
         found = answers(tasks, sources, scratch)
@@ -80,11 +65,10 @@ def show(name: str, runs: Mapping[str, Outcomes], found: Mapping[WorkloadKey, Lo
     transferring = [key for key, hit in found.items() if isinstance(hit, TransferHit)]
     counted = [key for key in transferring if defaults[key] >= LEAST * best_ms(full[key], defaults)]
     print(f"{len(transferring)} of {len(found)} tasks have sources; {len(counted)} of these count")
-    print(
-        f"| {name} | trials | tasks with half of the full speed-up | median share of it "
-        "| transferred, invalid | slower than the default |"
+    heading(
+        f"{name} | trials | tasks with half of the full speed-up | median share of it | "
+        f"transferred, invalid | slower than the default"
     )
-    print("|---|--:|--:|--:|--:|--:|")
     for label, outcomes in runs.items():
         shares = [best_ms(full[k], defaults) / best_ms(outcomes[k], defaults) for k in counted]
         half = sum(share >= HALF for share in shares)

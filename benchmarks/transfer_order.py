@@ -1,7 +1,7 @@
 """Which of the neighbours' schedules to try first: the nearest, or those
 of which the prior expects most.
 
-    PYTHONPATH=.:benchmarks python benchmarks/transfer_order.py squeezenet
+    python benchmarks/transfer_order.py squeezenet
         --sources resnet50 zfnet512 bvlc_alexnet
         [--source-seconds 40]
 
@@ -14,20 +14,18 @@ the tasks. Prints the table of docs/benchmarks.md.
 from __future__ import annotations
 
 import argparse
-import logging
 import math
-import tempfile
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from in_process import RESOLVED, imported, measured
-from our_model import answers, publish_source, tasks_of
-from prior_knowledge import geometric
-from quality import saved
-from stock_model import TARGET, named_model, one_thread
+from kit.averages import geometric
+from kit.command import Many, command_line, scratch_folder
+from kit.in_process import RESOLVED, heaviest, measured
+from kit.models import TARGET, one_thread, saved
+from kit.our_model import answers, publish_sources, tasks_of
+from kit.tables import heading, row
 
 from tunegate.cost_model.prior import prior_of
 from tunegate.cost_model.sample_features import SampleFeatures
@@ -52,21 +50,12 @@ class Offer(NamedTuple):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("model")
-    parser.add_argument("--sources", nargs="+", required=True)
-    parser.add_argument("--source-seconds", type=float, default=40)
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")
-    logging.disable(logging.INFO)
+    options = command_line(__doc__, "model", sources=Many(str), source_seconds=40.0)
     one_thread()
     load_intrinsics("llvm")
-    with tempfile.TemporaryDirectory() as folder:
-        scratch = Path(folder)
+    with scratch_folder() as scratch:
         hits = neighbours(options, scratch)
-        functions = {
-            f.workload.digest: f for f in imported(named_model(options.model), scratch / "m")
-        }
+        functions = {f.workload.digest: f for f in heaviest(options.model, scratch / "m")}
         tasks = []
         for digest, hit in hits.items():
             function = functions[digest]
@@ -79,10 +68,7 @@ def main() -> None:
 
 def neighbours(options: argparse.Namespace, scratch: Path) -> Mapping[str, TransferHit]:
     """The neighbours by the digest of the task that they are neighbours of."""
-    sources = scratch / "sources"
-    for name in options.sources:
-        file = saved(name, scratch)
-        publish_source(file, TARGET, options.source_seconds, sources, scratch / f"d-{name}")
+    sources = publish_sources(options.sources, TARGET, options.source_seconds, scratch)
     model = saved(options.model, scratch)
     found = answers(tasks_of(model, TARGET, scratch), sources, scratch)
     return {key.workload: hit for key, hit in found.items() if isinstance(hit, TransferHit)}
@@ -121,14 +107,13 @@ def time_of(candidate: Candidate, place: Path) -> float:
 
 
 def show(name: str, tasks: Sequence[Sequence[Offer]]) -> None:
-    print(f"| {name}, {len(tasks)} tasks | nearest first | likeliest first | at random |")
-    print("|---|--:|--:|--:|")
+    heading(f"{name}, {len(tasks)} tasks | nearest first | likeliest first | at random")
     for look in LOOKS:
         nearest = geometric([behind(task, range(look)) for task in tasks])
         by_expected = [np.argsort([-offer.expected for offer in task]) for task in tasks]
         pairs = zip(tasks, by_expected, strict=True)
         likeliest = geometric([behind(task, order[:look]) for task, order in pairs])
-        print(f"| {look} | {nearest:.3f} | {likeliest:.3f} | {at_random(tasks, look):.3f} |")
+        row(look, f"{nearest:.3f}", f"{likeliest:.3f}", f"{at_random(tasks, look):.3f}")
 
 
 def at_random(tasks: Sequence[Sequence[Offer]], look: int) -> float:

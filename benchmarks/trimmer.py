@@ -1,7 +1,7 @@
 """What each mechanism that saves tuning time is worth, by switching it
 off: one model, equal seconds.
 
-    PYTHONPATH=.:benchmarks python benchmarks/trimmer.py squeezenet [--seconds 120] [--rounds 3]
+    python benchmarks/trimmer.py squeezenet [--seconds 120] [--rounds 3]
 
 Every variant tunes the model from nothing for the same time. Compared is when the end-to-end
 estimate (weight x best so far, over all tasks; a task without a measurement counts with the
@@ -13,13 +13,9 @@ docs/benchmarks.md: medians of the rounds, audits added up.
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import logging
 import math
-import tempfile
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,11 +23,12 @@ from statistics import median
 from unittest.mock import patch
 
 import msgspec
-from our_model import tasks_of, tuned
+from kit.command import command_line, scratch_folder
+from kit.models import TARGET, saved
+from kit.our_model import tasks_of, tuned
+from kit.tables import heading
+from kit.turns import in_turn
 from paper_rule import paper_rule
-from quality import saved
-from stock_model import TARGET
-from turns import in_turn
 
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.tasks import TuningTask
@@ -83,15 +80,8 @@ class Row(msgspec.Struct, frozen=True):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("model")
-    parser.add_argument("--seconds", type=float, default=120)
-    parser.add_argument("--rounds", type=int, default=3)
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")
-    logging.disable(logging.INFO)
-    with tempfile.TemporaryDirectory() as folder:
-        scratch = Path(folder)
+    options = command_line(__doc__, "model", seconds=120.0, rounds=3)
+    with scratch_folder() as scratch:
         model = saved(options.model, scratch)
         tasks = tasks_of(model, TARGET, scratch)
         rounds = []
@@ -210,12 +200,11 @@ def weighted(tasks: Sequence[TuningTask], milliseconds: Mapping[WorkloadKey, flo
 
 
 def show(title: str, rounds: Sequence[Mapping[Variant, Row]]) -> None:
-    print(
-        f"| {title} | trials | winners measured again, ms | seconds to within 2 % of the end "
-        "of none | saved | worker seconds that improved nothing | "
-        "audited, of them wrongly rejected |"
+    heading(
+        f"{title} | trials | winners measured again, ms | "
+        f"seconds to within 2 % of the end of none | saved | worker seconds that improved "
+        f"nothing | audited, of them wrongly rejected"
     )
-    print("|---|--:|--:|--:|--:|--:|--:|")
     for variant in VARIANTS:
         rows = [found[variant] for found in rounds]
         reached = median(row.reached for row in rows)

@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import onnx
-from stock_model import TARGET
 
+from kit.models import TARGET, named_model
 from tunegate.edges.metaschedule import worker
 from tunegate.edges.metaschedule.functions import ModelFunction, functions_of
 from tunegate.edges.metaschedule.import_onnx import import_model
@@ -29,6 +29,12 @@ def imported(
     prepared = prepare(file, shapes={}, into=scratch / "p", path="m.onnx")
     module = import_model(prepared, resolved.target, "m.onnx", channels_last=True)
     return functions_of(module)
+
+
+def heaviest(name: str, scratch: Path, resolved: ResolvedTarget = RESOLVED) -> list[ModelFunction]:
+    """The functions of a model, each once, those first that compute most."""
+    every = {f.workload.digest: f for f in imported(named_model(name), scratch, resolved)}
+    return sorted(every.values(), key=lambda f: -f.flops * f.weight)
 
 
 def measured(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from kit.models import saved
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
 from tunegate.artifacts.schedule_source import ScheduleSource
@@ -180,10 +181,20 @@ def imported(compiler: MetaScheduleCompiler, job: ModelJob) -> Sequence[TuningTa
     return tasks
 
 
-def publish_source(
+def publish_sources(
+    names: Sequence[str], target: TargetConfig, seconds: float, scratch: Path
+) -> Path:
+    """The cache that these models were tuned into, each for so long."""
+    sources = scratch / "sources"
+    for name in names:
+        trials = _publish(saved(name, scratch), target, seconds, sources, scratch / f"d-{name}")
+        print(f"source {name}: {trials} trials in {seconds:g} s", flush=True)
+    return sources
+
+
+def _publish(
     model: Path, target: TargetConfig, seconds: float, sources: Path, scratch: Path
 ) -> int:
-    """Tune a source model and put all its records into the cache."""
     shared = cache(sources, scratch)
     tasks = tasks_of(model, target, scratch)
     found = dict.fromkeys((task.key for task in tasks), Miss("absent"))
