@@ -119,6 +119,6 @@ class Job:
 @contextmanager
 def fake_github() -> Iterator[FakeGitHub]:
     with FakeGitHub() as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield server
         server.shutdown()

@@ -24,6 +24,8 @@ HEAVY_DOORS = (
     "onnx",
     "tunegate.edges.metaschedule",
     "tunegate.commands",
+    "tunegate.ci_hosts.registry",
+    "tunegate.ci_job.flow",
     "tunegate.render.html",
     # What few processes need of the standard library.
     "configparser",

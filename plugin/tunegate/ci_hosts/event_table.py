@@ -31,7 +31,7 @@ def as_markdown(events: EventTable) -> str:
     return "\n".join(_lines(events))
 
 
-def refusal(events: EventTable, name: str, instead: str) -> str:
+def event_refusal(events: EventTable, name: str, instead: str) -> str:
     """Why an event of this name is not judged; `instead` is for one that is not in the table."""
     row = events.get(name)
     if isinstance(row, RefusedEvent):

@@ -12,17 +12,17 @@ from tunegate import artifact_io
 PREFIX = "ci-"
 
 
-def write(directory: Path, name: str, text: str) -> None:
+def write_host_file(directory: Path, name: str, text: str) -> None:
     """Raises OutputError."""
     artifact_io.write_text(directory / f"{PREFIX}{name}", text)
 
 
-def write_json(directory: Path, name: str, content: object) -> None:
+def write_host_json(directory: Path, name: str, content: object) -> None:
     """Raises OutputError."""
-    write(directory, name, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    write_host_file(directory, name, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
 
-def variables(values: Mapping[str, str], *, limit_bytes: int) -> str:
+def dotenv(values: Mapping[str, str], *, limit_bytes: int) -> str:
     """`TUNEGATE_NAME=value`, a line for each value that is one line of plain characters, within the
     limit: shells and CIs read such files each in a way of its own."""
     lines = [

@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from tunegate.ci_hosts.comparison import Comparison
+from tunegate.ci_hosts.revision_choice import RevisionChoice
 
 Level = Literal["error", "warning", "notice"]
 
@@ -27,15 +27,15 @@ class AskedRevisions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """What a job is about. `comparison` says how base and head are found. `checked_out` is the
-    commit that must be checked out, '' where the comparison looks itself.
+    """What a job is about. `revisions` says how base and head are found. `checked_out` is the
+    commit that must be checked out, '' where finding them looks itself.
 
     `zone` is the part of the cache that the job may write: None for none, '' for what the
     configuration says. `pull_request` is the number of what can be commented on, `tip` the commit
     that it is about.
     """
 
-    comparison: Comparison
+    revisions: RevisionChoice
     checked_out: str = ""
     zone: str | None = None
     pull_request: int | None = None

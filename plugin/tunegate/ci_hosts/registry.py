@@ -11,16 +11,16 @@ from tunegate.ci_hosts.protocol import CiHost
 from tunegate.errors import ConfigError, EnvironmentUnfitError
 from tunegate_cache.installed_plugins import Plugin, PluginError, installed, load
 
-GROUP = "tunegate.ci_hosts"
+HOST_GROUP = "tunegate.ci_hosts"
 AUTO = "auto"
 NO_CI = "none"
 """The host of a process that is a job of no CI."""
 
 
 def opened_host(name: str, environment: Mapping[str, str]) -> CiHost:
-    """The host of this name; for `auto` the one that this process is a job of. Raises ConfigError,
-    or EnvironmentUnfitError for a package that cannot be used."""
-    known = installed(GROUP)
+    """The host of this name; for `auto` the one that this process is a job of. Raises
+    ConfigError, or EnvironmentUnfitError for a package that cannot be used."""
+    known = installed(HOST_GROUP)
     if name == AUTO:
         return _host_here(known, environment)
     if name not in known:

@@ -13,13 +13,14 @@ def event_words(request: JobRequest, event: JobEvent, revisions: Revisions | Non
     A step gets only what it obeys: the later ones refuse a plan of other
     revisions, and the gate asks no cache.
     """
-    compared = _asked(request) if revisions is None else _found(revisions)
-    return compared if request.step == "gate" else [*compared, *_trust(event)]
+    compared = _asked(request) if revisions is None else _found(request, revisions)
+    return compared if request.step == "gate" else [*compared, *_trust(request, event)]
 
 
-def _found(revisions: Revisions) -> list[str]:
+def _found(request: JobRequest, revisions: Revisions) -> list[str]:
     base = [] if revisions.base is None else [f"--base={revisions.base}"]
-    policy = [f"--policy={revisions.policy}"] if revisions.policy else []
+    found = request.policy or revisions.policy
+    policy = [f"--policy={found}"] if found else []
     return [f"--head={revisions.head}", *base, *policy]
 
 
@@ -31,8 +32,9 @@ def _asked(request: JobRequest) -> list[str]:
     return ["--since-release", *head] if chooses else head
 
 
-def _trust(event: JobEvent) -> list[str]:
-    """Whoever may write no zone of the cache only reads, a fork for one."""
+def _trust(request: JobRequest, event: JobEvent) -> list[str]:
+    """Whoever may write no zone of the cache only reads, a fork for one, whatever else is asked."""
     if event.zone is None:
-        return ["--cache-mode=ro"]
-    return [f"--zone={event.zone}"] if event.zone else []
+        return [] if request.is_without_cache else ["--cache-mode=ro"]
+    zone = request.zone or event.zone
+    return [f"--zone={zone}"] if zone else []

@@ -18,7 +18,7 @@ from tunegate.ci_job.comment_text import with_links
 from tunegate.ci_job.config_place import place_of
 from tunegate.ci_job.event_words import event_words
 from tunegate.ci_job.files import report_to_host
-from tunegate.ci_job.problem import problem
+from tunegate.ci_job.problem import job_problem
 from tunegate.ci_job.request import JUDGING, JobRequest
 from tunegate.ci_job.results import Results, read_results, stamps
 from tunegate.ci_job.revisions import is_of_pull_request, job_revisions
@@ -37,7 +37,7 @@ def run_job(
     """The exit code of the command line, which `carried_out` runs."""
     try:
         event = host.event(request.asked)
-        revisions = job_revisions(Path(), request, event)
+        revisions = job_revisions(request, event)
     except TunegateError as error:
         return stopped(host, environment, request.out, str(error), error.exit_code)
     if revisions is not None:
@@ -59,7 +59,7 @@ def stopped(
     host: CiHost, environment: Mapping[str, str], out: Path, text: str, exit_code: int
 ) -> int:
     """Says what went wrong where people look: beside the job, and in its summary."""
-    found = problem(text, exit_code, environment, place_of(text, Path()))
+    found = job_problem(text, exit_code, environment, place_of(text, Path()))
     report = JobReport(
         outputs={"verdict": "error"},
         annotations=[found.annotation()],
@@ -108,4 +108,4 @@ def _is_commented(request: JobRequest, event: JobEvent, results: Results) -> boo
     """Only on the pull request whose head or merge commit was judged."""
     if request.comment == "never" or results.verdict is None or not results.markdown:
         return False
-    return is_of_pull_request(Path(), results.verdict.revisions.head, event.tip)
+    return is_of_pull_request(request.repository, results.verdict.revisions.head, event.tip)

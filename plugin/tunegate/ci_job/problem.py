@@ -24,9 +24,9 @@ _MEANINGS = {
 }
 
 
-class Problem(msgspec.Struct, frozen=True):
-    """One line, the exit code that it ends with, and the place that it
-    is about, if there is one."""
+class JobProblem(msgspec.Struct, frozen=True):
+    """One line, the exit code that it ends with, and the place that it is about, if there is
+    one."""
 
     text: str
     exit_code: int
@@ -46,9 +46,9 @@ class Problem(msgspec.Struct, frozen=True):
         )
 
 
-def problem(
+def job_problem(
     text: str, exit_code: int, environment: Mapping[str, str], place: ConfigPlace | None = None
-) -> Problem:
-    """The problem without the value of any variable that is named like a secret, and without what
-    stands before the host of an address."""
-    return Problem(redacted(text, secrets_of(environment)), exit_code, place)
+) -> JobProblem:
+    """The problem without the value of any variable that is named like a secret, and without
+    what stands before the host of an address."""
+    return JobProblem(redacted(text, secrets_of(environment)), exit_code, place)

@@ -8,19 +8,23 @@ from typing import Literal
 import msgspec
 
 from tunegate.ci_hosts.protocol import AskedRevisions
+from tunegate.settings import CommentWhen
 
 StepName = Literal["run", "plan", "tune", "gate"]
-CommentWhen = Literal["always", "never"]
 PLANNING: frozenset[StepName] = frozenset({"run", "plan"})
 JUDGING: frozenset[StepName] = frozenset({"run", "gate"})
 
 
 class JobRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """`words` are the command line without what the event decides. `step` and `out`
-    are what it says there, too."""
+    """`words` are the command line without what the event decides, which comes after them. The
+    other fields are what they say there."""
 
     words: tuple[str, ...]
     step: StepName
     out: Path
+    repository: Path = Path()
     asked: AskedRevisions = AskedRevisions()
+    policy: str = ""
+    zone: str = ""
+    is_without_cache: bool = False
     comment: CommentWhen = "never"

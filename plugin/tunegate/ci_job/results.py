@@ -18,7 +18,7 @@ from tunegate.errors import PASS, ArtifactError
 from tunegate.regular_files import read_regular
 from tunegate.render.policy import described_change
 
-Written = TypeVar("Written", bound=msgspec.Struct)
+_Artifact = TypeVar("_Artifact", bound=msgspec.Struct)
 _FILES = ("verdict.json", "changes.json", "matrix.json", "report.md", "report.html")
 _EMPTY_MATRIX = '{"include": []}'
 _LEVELS: dict[str, Level] = {
@@ -114,7 +114,7 @@ def _annotation(finding: Finding) -> Annotation:
     )
 
 
-def _read(path: Path, kind: type[Written]) -> Written | None:
+def _read(path: Path, kind: type[_Artifact]) -> _Artifact | None:
     try:
         return artifact_io.read(path, kind)
     except ArtifactError:

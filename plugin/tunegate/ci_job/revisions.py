@@ -6,28 +6,35 @@ from pathlib import Path
 from typing import assert_never
 
 from tunegate.artifacts.changes import Revisions
-from tunegate.ci_hosts.comparison import Comparison, MergeBase, MergeCommit, Push, Range, Usual
 from tunegate.ci_hosts.protocol import AskedRevisions, JobEvent
+from tunegate.ci_hosts.revision_choice import (
+    MergeBase,
+    MergeCommit,
+    Push,
+    Range,
+    RevisionChoice,
+    Usual,
+)
 from tunegate.ci_job.request import PLANNING, JobRequest
 from tunegate.edges.git.repository import GitRepository
 
 
-def job_revisions(path: Path, request: JobRequest, event: JobEvent) -> Revisions | None:
+def job_revisions(request: JobRequest, event: JobEvent) -> Revisions | None:
     """Every step sees that the checkout is what the event is about. A later step refuses a plan of
     other revisions; None where looking again may find others, such as a branch that has moved.
 
     Raises RevisionError, and NoBaselineError or EnvironmentUnfitError where there should be a base
     and it is not to be had.
     """
-    repository, asked = GitRepository(path), request.asked
+    repository, asked = GitRepository(request.repository), request.asked
     if not asked.head:
         _require_checkout(repository, event)
     is_later = request.step not in PLANNING
-    if asked.since_release or (is_later and not _is_settled(asked, event.comparison)):
+    if asked.since_release or (is_later and not _is_settled(asked, event.revisions)):
         return None
     if asked.base or asked.head:
         return repository.revisions(asked.base or None, asked.head or None)
-    return _compared(repository, event.comparison)
+    return _compared(repository, event.revisions)
 
 
 def is_of_pull_request(path: Path, commit: str, tip: str) -> bool:
@@ -37,19 +44,19 @@ def is_of_pull_request(path: Path, commit: str, tip: str) -> bool:
 
 def _require_checkout(repository: GitRepository, event: JobEvent) -> None:
     """That the checkout is what the event is about."""
-    if isinstance(event.comparison, MergeCommit):
+    if isinstance(event.revisions, MergeCommit):
         repository.require_pull_request(event.tip)
     if event.checked_out:
         repository.require_checked_out(event.checked_out)
 
 
-def _is_settled(asked: AskedRevisions, comparison: Comparison) -> bool:
+def _is_settled(asked: AskedRevisions, choice: RevisionChoice) -> bool:
     """Whether the event alone says both commits."""
-    return not (asked.base or asked.head) and isinstance(comparison, MergeCommit | Range)
+    return not (asked.base or asked.head) and isinstance(choice, MergeCommit | Range)
 
 
-def _compared(repository: GitRepository, comparison: Comparison) -> Revisions:
-    match comparison:
+def _compared(repository: GitRepository, choice: RevisionChoice) -> Revisions:
+    match choice:
         case MergeCommit(base_tip=base_tip, head_tip=head_tip):
             return repository.merge_commit_revisions(base_tip, head_tip)
         case MergeBase(target=target):
@@ -60,4 +67,4 @@ def _compared(repository: GitRepository, comparison: Comparison) -> Revisions:
             return repository.range_revisions(base, head)
         case Usual(default_branch=branch):
             return repository.usual_revisions(branch)
-    assert_never(comparison)
+    assert_never(choice)

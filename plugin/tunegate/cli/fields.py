@@ -64,6 +64,7 @@ _TITLES = (
     "gate",
     "cache",
     "measuring",
+    "ci jobs",
     "every command",
 )
 

@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tunegate import __version__
+from tunegate.cli.ci_option import AskedJob, asked_job
 from tunegate.cli.pages import page
 from tunegate.cli.parser import Parsed, parse
 from tunegate.cli.shared_options import Common, Options
@@ -35,7 +36,22 @@ _MAX_PROBLEM = 4000
 
 def main(arguments: Sequence[str]) -> int:
     """Do what the arguments ask; the exit code of the contract comes back."""
-    ended = carried_out(arguments)
+    job = asked_job(arguments)
+    return _said(carried_out(arguments)) if job is None else _in_job(job)
+
+
+def _in_job(job: AskedJob) -> int:
+    from tunegate.ci_hosts.registry import opened_host  # noqa: PLC0415 -- few commands need it
+    from tunegate.ci_job.flow import run_job  # noqa: PLC0415 -- nor this
+
+    try:
+        host = opened_host(job.ci, os.environ)
+    except TunegateError as error:
+        return _said(Ending(error.exit_code, str(error)))
+    return run_job(host, os.environ, job.request, carried_out)
+
+
+def _said(ended: Ending) -> int:
     if ended.problem:
         with suppress(OSError):  # the terminal may be what was lost
             sys.stderr.write(f"tunegate: error: {visible(ended.problem, _MAX_PROBLEM)}\n")

@@ -10,7 +10,7 @@ import msgspec
 
 from tunegate.cli.option import Option
 from tunegate.cli.values import not_negative, positive, seed, whole
-from tunegate.settings import CacheMode, Overrides, Settings
+from tunegate.settings import CacheMode, CommentWhen, Overrides, Settings
 
 
 class Common(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,6 +133,25 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
             seed,
         ),
     ] = None
+
+
+class CiJob(msgspec.Struct, frozen=True, kw_only=True):
+    """The CI that a command is a job of, which knows what is compared."""
+
+    TITLE: ClassVar[str] = "ci jobs"
+
+    ci: Annotated[
+        str,
+        Option(
+            "compare and write what the event of this CI says, and tell it what comes out: auto, "
+            "none, or the name of one (docs/pipelines.md)",
+            "NAME",
+        ),
+    ] = ""
+    comment: Annotated[
+        CommentWhen,
+        Option("whether --ci writes the report on the pull request", choices=get_args(CommentWhen)),
+    ] = "never"
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):

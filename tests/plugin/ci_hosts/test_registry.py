@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.plugins.registered_plugin import install_into, register
-from tunegate.ci_hosts.github.host import Host as GitHubHost
-from tunegate.ci_hosts.none.host import Host as NoHost
-from tunegate.ci_hosts.registry import GROUP, opened_host, run_address
+from tunegate.ci_hosts.github.host import GitHubHost
+from tunegate.ci_hosts.none.host import NoCiHost
+from tunegate.ci_hosts.registry import HOST_GROUP, opened_host, run_address
 from tunegate.errors import ConfigError, EnvironmentUnfitError
 
 GITHUB = {
@@ -31,7 +31,7 @@ def test_a_host_is_opened_by_name_wherever_it_is() -> None:
 
 def test_the_host_of_this_job_is_found_and_elsewhere_there_is_none() -> None:
     assert isinstance(opened_host("auto", GITHUB), GitHubHost)
-    assert isinstance(opened_host("auto", {}), NoHost)
+    assert isinstance(opened_host("auto", {}), NoCiHost)
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
@@ -46,7 +46,9 @@ def test_a_run_has_an_address_where_its_host_says_one() -> None:
 
 
 def test_what_looks_like_two_hosts_must_be_named(environment: Path) -> None:
-    register(environment, "twin-1.0", GROUP, "twin", "tunegate.ci_hosts.github.host:Host")
+    register(
+        environment, "twin-1.0", HOST_GROUP, "twin", "tunegate.ci_hosts.github.host:GitHubHost"
+    )
     assert isinstance(opened_host("twin", {}), GitHubHost)
     with pytest.raises(ConfigError, match=r"github and of twin.*--ci"):
         opened_host("auto", GITHUB)
@@ -54,12 +56,14 @@ def test_what_looks_like_two_hosts_must_be_named(environment: Path) -> None:
 
 
 def test_a_package_that_cannot_be_used_is_named_when_it_is_asked_for(environment: Path) -> None:
-    register(environment, "broken-1.0", GROUP, "broken", "nowhere_to_be_found:Host")
+    register(environment, "broken-1.0", HOST_GROUP, "broken", "nowhere_to_be_found:Host")
     assert isinstance(opened_host("github", {}), GitHubHost)
     with pytest.raises(EnvironmentUnfitError, match=r"broken 1\.0: .* cannot be loaded"):
         opened_host("broken", {})
 
 
 def test_no_package_takes_the_name_of_a_host_of_ours(environment: Path) -> None:
-    register(environment, "thief-1.0", GROUP, "github", "tunegate.ci_hosts.none.host:Host")
+    register(
+        environment, "thief-1.0", HOST_GROUP, "github", "tunegate.ci_hosts.none.host:GitHubHost"
+    )
     assert isinstance(opened_host("github", {}), GitHubHost)

@@ -55,7 +55,7 @@ def answering(status: int, body: bytes, **headers: str) -> Answer:
 @pytest.fixture
 def server() -> Iterator[Server]:
     with Server() as made:
-        threading.Thread(target=made.serve_forever, daemon=True).start()
+        threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True).start()
         yield made
         made.shutdown()
 

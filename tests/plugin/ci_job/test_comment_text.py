@@ -7,17 +7,17 @@ from tunegate.ci_job.comment_text import with_links
 
 
 def test_a_comment_ends_with_where_to_look_further() -> None:
-    links = Links(run="https://ci/1", report="http://ci/2")
-    assert with_links("text\n\n", links) == (
-        "text\n\n[This run](https://ci/1) · [whole report](http://ci/2)\n"
-    )
-    assert with_links("text", Links(report="https://ci/2")) == (
-        "text\n\n[whole report](https://ci/2)\n"
-    )
+    links = Links(run="https://ci/1", report="https://ci/1/report.html")
+    text = with_links("# Pass\n", links)
+    assert text == "# Pass\n\n[This run](https://ci/1) · [whole report](https://ci/1/report.html)\n"
+
+
+def test_without_an_address_the_report_stays_as_it_is() -> None:
+    assert with_links("# Pass\n", Links()) == "# Pass\n"
 
 
 @pytest.mark.parametrize(
-    "address", ["", "javascript:a()", "https://ci/1) [x](https://evil", "https://ci/a b", "ci/1"]
+    "address", ["javascript:alert(1)", "https://x) [y](z", "https://x\n/merge", "https://<b>", "x"]
 )
-def test_what_could_be_more_than_an_address_is_no_link(address: str) -> None:
-    assert with_links("text\n", Links(run=address)) == "text\n"
+def test_what_is_no_address_is_left_out(address: str) -> None:
+    assert with_links("report", Links(run=address)) == "report"

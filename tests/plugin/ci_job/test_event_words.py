@@ -6,15 +6,15 @@ import msgspec
 import pytest
 
 from tunegate.artifacts.changes import Revisions
-from tunegate.ci_hosts.comparison import Usual
 from tunegate.ci_hosts.protocol import AskedRevisions, JobEvent
+from tunegate.ci_hosts.revision_choice import Usual
 from tunegate.ci_job.event_words import event_words
 from tunegate.ci_job.request import JobRequest, StepName
 from tunegate.cli.parser import parse
 from tunegate.settings import Settings
 
 REVISIONS = Revisions(base="b" * 40, head="a" * 40)
-PULL = JobEvent(comparison=Usual(), zone="pr/o/r/7")
+PULL = JobEvent(revisions=Usual(), zone="pr/o/r/7")
 STEPS: tuple[StepName, ...] = ("run", "plan", "tune", "gate")
 
 
@@ -43,12 +43,12 @@ def test_every_step_names_the_policy_and_the_later_ones_refuse_a_plan_of_another
 
 
 def test_a_fork_only_reads() -> None:
-    found = settings("run", REVISIONS, JobEvent(comparison=Usual(), zone=None))
+    found = settings("run", REVISIONS, JobEvent(revisions=Usual(), zone=None))
     assert (found.overrides.cache_mode, found.overrides.zone) == ("ro", None)
 
 
 def test_where_the_event_says_nothing_the_configuration_names_the_zone() -> None:
-    found = settings("run", REVISIONS, JobEvent(comparison=Usual(), zone=""))
+    found = settings("run", REVISIONS, JobEvent(revisions=Usual(), zone=""))
     assert (found.overrides.cache_mode, found.overrides.zone) == (None, None)
 
 
@@ -72,3 +72,15 @@ def test_no_base_leaves_the_choice_to_the_command_only_when_there_is_none() -> N
     request = JobRequest(words=(), step="run", out=Path())
     words = event_words(request, PULL, Revisions(base=None, head="a" * 40))
     assert not [word for word in words if word.startswith("--base")]
+
+
+def test_a_policy_and_a_zone_that_are_asked_for_stay_but_a_fork_never_writes() -> None:
+    request = JobRequest(words=(), step="run", out=Path(), policy="p", zone="team/x")
+    behind = msgspec.structs.replace(REVISIONS, policy="c" * 40)
+    words = event_words(request, PULL, behind)
+    assert "--policy=p" in words
+    assert "--zone=team/x" in words
+    fork = JobEvent(revisions=Usual(), zone=None)
+    assert event_words(request, fork, behind)[-1] == "--cache-mode=ro"
+    without = msgspec.structs.replace(request, is_without_cache=True)
+    assert not [word for word in event_words(without, fork, behind) if "cache" in word]

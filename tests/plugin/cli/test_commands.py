@@ -119,6 +119,8 @@ def test_what_an_option_leaves_out_is_what_the_settings_leave_out() -> None:
             assert command.options().settings == Settings()
     kinds = (Settings, Overrides, Options)
     known = {name for kind in kinds for name in kind.__struct_fields__} | {
+        "ci",
+        "comment",
         "quiet",
         "verbose",
         "log_file",

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tunegate.ci_hosts.protocol import HostRefusedError
+from tunegate.ci_hosts.report_marker import report_marker
 from tunegate.ci_hosts.rest_api import RestApi
 from tunegate.ci_hosts.secret import Secret
 
-MAX_CHARACTERS = 64_000
+MAX_COMMENT_CHARACTERS = 64_000
 _BOT = "Bot"
 _PAGE = 100
 _MAX_PAGES = 30
@@ -29,8 +30,8 @@ class Comments:
 
     def publish(self, name: str, text: str) -> None:
         """Update our comment, or write the first one. Raises HostRefusedError."""
-        first = marker(name)
-        body = {"body": f"{first}\n{text}"[:MAX_CHARACTERS]}
+        first = report_marker(name)
+        body = {"body": f"{first}\n{text}"[:MAX_COMMENT_CHARACTERS]}
         known = self._ours(first)
         if known is None:
             self._api.ask("POST", f"/issues/{self._number}/comments", body)
@@ -48,12 +49,6 @@ class Comments:
             if found is not None or len(batch) < _PAGE:
                 return found
         return None
-
-
-def marker(name: str) -> str:
-    """A hidden first line by which a later run finds its comment."""
-    plain = "".join(c for c in name if c.isalnum() or c in "._-/")
-    return f"<!-- tunegate:report {plain} -->"
 
 
 def _is_ours(comment: dict[str, Any], first: str) -> bool:

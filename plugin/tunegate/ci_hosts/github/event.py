@@ -12,26 +12,26 @@ from typing import Any
 
 import msgspec
 
-from tunegate.ci_hosts.comparison import MergeCommit, Push, Range, Usual
-from tunegate.ci_hosts.event_table import JudgedEvent, refusal
-from tunegate.ci_hosts.github.event_table import EVENTS
+from tunegate.ci_hosts.event_table import JudgedEvent, event_refusal
+from tunegate.ci_hosts.github.event_table import GITHUB_EVENTS
 from tunegate.ci_hosts.protocol import AskedRevisions, JobEvent
+from tunegate.ci_hosts.revision_choice import MergeCommit, Push, Range, Usual
 from tunegate.errors import ConfigError
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _GIVEN = "Or give the inputs base and head."
-Payload = Mapping[str, Any]
-Environment = Mapping[str, str]
+_Payload = Mapping[str, Any]
+_Environment = Mapping[str, str]
 
 
-def read_event(environment: Environment, payload: Payload, asked: AskedRevisions) -> JobEvent:
+def github_event(environment: _Environment, payload: _Payload, asked: AskedRevisions) -> JobEvent:
     """The event from GITHUB_* variables and the content of GITHUB_EVENT_PATH. Raises ConfigError
     for an event that is refused; whoever gives both base and head says what it means."""
     name = environment.get("GITHUB_EVENT_NAME", "")
     repository = environment.get("GITHUB_REPOSITORY", "")
     if asked.base and asked.head:
         return _given(payload)
-    row = EVENTS.get(name)
+    row = GITHUB_EVENTS.get(name)
     if not isinstance(row, JudgedEvent):
         raise ConfigError(_refusal(name))
     named = _named(payload, "repository", "full_name") or repository
@@ -45,20 +45,20 @@ def read_event(environment: Environment, payload: Payload, asked: AskedRevisions
 def _refusal(name: str) -> str:
     if not name:
         return "GITHUB_EVENT_NAME is not set: no event says what to compare. " + _GIVEN
-    return refusal(EVENTS, name, f"Use pull_request. {_GIVEN}")
+    return event_refusal(GITHUB_EVENTS, name, f"Use pull_request. {_GIVEN}")
 
 
-def _given(payload: Payload) -> JobEvent:
+def _given(payload: _Payload) -> JobEvent:
     """Nothing is written to the cache: nobody has said whose commits these are."""
     number = _named(payload, "pull_request", "number")
     return JobEvent(
-        comparison=Usual(),
+        revisions=Usual(),
         pull_request=number if isinstance(number, int) else None,
         tip=_text(payload, "pull_request", "head", "sha"),
     )
 
 
-def _pull_request(environment: Environment, payload: Payload, asked: AskedRevisions) -> JobEvent:
+def _pull_request(environment: _Environment, payload: _Payload, asked: AskedRevisions) -> JobEvent:
     number = _named(payload, "pull_request", "number")
     if not isinstance(number, int) or number < 1:
         raise _contradiction("it names no pull request")
@@ -70,7 +70,7 @@ def _pull_request(environment: Environment, payload: Payload, asked: AskedRevisi
     is_fork = _text(payload, "pull_request", "head", "repo", "full_name") != repository
     tip = _commit(payload, "pull_request", "head", "sha")
     return JobEvent(
-        comparison=MergeCommit(
+        revisions=MergeCommit(
             base_tip=_commit(payload, "pull_request", "base", "sha"), head_tip=tip
         ),
         zone=None if is_fork else f"pr/{repository}/{number}",
@@ -79,16 +79,16 @@ def _pull_request(environment: Environment, payload: Payload, asked: AskedRevisi
     )
 
 
-def _merge_group(environment: Environment, payload: Payload, asked: AskedRevisions) -> JobEvent:
+def _merge_group(environment: _Environment, payload: _Payload, asked: AskedRevisions) -> JobEvent:
     head = _commit(payload, "merge_group", "head_sha")
     return JobEvent(
-        comparison=Range(base=_commit(payload, "merge_group", "base_sha"), head=head),
+        revisions=Range(base=_commit(payload, "merge_group", "base_sha"), head=head),
         checked_out=head,
         zone=f"pr/{environment['GITHUB_REPOSITORY']}/queue",
     )
 
 
-def _push(environment: Environment, payload: Payload, asked: AskedRevisions) -> JobEvent:
+def _push(environment: _Environment, payload: _Payload, asked: AskedRevisions) -> JobEvent:
     ref, after = _text(payload, "ref"), _text(payload, "after")
     if payload.get("deleted") is True or set(after) == {"0"}:
         raise ConfigError(f"event push: {ref} was deleted, there is nothing to check.")
@@ -96,35 +96,35 @@ def _push(environment: Environment, payload: Payload, asked: AskedRevisions) -> 
         return _release(environment, payload, asked)
     after = _commit(payload, "after")
     return JobEvent(
-        comparison=Push(before=_commit(payload, "before"), after=after),
+        revisions=Push(before=_commit(payload, "before"), after=after),
         checked_out=after,
         zone=_zone_of_branch(environment, payload, ref),
     )
 
 
-def _release(environment: Environment, payload: Payload, asked: AskedRevisions) -> JobEvent:
+def _release(environment: _Environment, payload: _Payload, asked: AskedRevisions) -> JobEvent:
     if not asked.since_release and not asked.base:
         message = (
             "a tag says nothing of what to compare with. Set the input since-release to true, or "
             "give the input base."
         )
         raise ConfigError(message)
-    return JobEvent(comparison=Usual(), checked_out=_sha(environment))
+    return JobEvent(revisions=Usual(), checked_out=_sha(environment))
 
 
-def _schedule(environment: Environment, payload: Payload, asked: AskedRevisions) -> JobEvent:
-    return JobEvent(comparison=Usual(), checked_out=_sha(environment), zone="main")
+def _schedule(environment: _Environment, payload: _Payload, asked: AskedRevisions) -> JobEvent:
+    return JobEvent(revisions=Usual(), checked_out=_sha(environment), zone="main")
 
 
 def _workflow_dispatch(
-    environment: Environment, payload: Payload, asked: AskedRevisions
+    environment: _Environment, payload: _Payload, asked: AskedRevisions
 ) -> JobEvent:
     ref = environment.get("GITHUB_REF", "")
     zone = _zone_of_branch(environment, payload, ref)
-    return JobEvent(comparison=Usual(), checked_out=_sha(environment), zone=zone)
+    return JobEvent(revisions=Usual(), checked_out=_sha(environment), zone=zone)
 
 
-_READERS: Mapping[str, Callable[[Environment, Payload, AskedRevisions], JobEvent]] = {
+_READERS: Mapping[str, Callable[[_Environment, _Payload, AskedRevisions], JobEvent]] = {
     "pull_request": _pull_request,
     "merge_group": _merge_group,
     "push": _push,
@@ -134,9 +134,9 @@ _READERS: Mapping[str, Callable[[Environment, Payload, AskedRevisions], JobEvent
 }
 
 
-def _zone_of_branch(environment: Environment, payload: Payload, ref: str) -> str | None:
-    """Other branches may not teach the main zone; a tag, or a name that
-    is no zone, teaches nothing."""
+def _zone_of_branch(environment: _Environment, payload: _Payload, ref: str) -> str | None:
+    """Other branches may not teach the main zone; a tag, or a name that is no zone, teaches
+    nothing."""
     default = _text(payload, "repository", "default_branch")
     if not ref.startswith("refs/heads/"):
         return None
@@ -147,26 +147,26 @@ def _zone_of_branch(environment: Environment, payload: Payload, ref: str) -> str
     return f"pr/{environment['GITHUB_REPOSITORY']}/branch_{plain}" if plain else None
 
 
-def _sha(environment: Environment) -> str:
+def _sha(environment: _Environment) -> str:
     commit = environment.get("GITHUB_SHA", "")
     if not _COMMIT.fullmatch(commit):
         raise _contradiction("GITHUB_SHA names no commit")
     return commit
 
 
-def _commit(payload: Payload, *path: str) -> str:
+def _commit(payload: _Payload, *path: str) -> str:
     found = _text(payload, *path)
     if not _COMMIT.fullmatch(found):
         raise _contradiction(f"{'.'.join(path)} is no commit")
     return found
 
 
-def _text(payload: Payload, *path: str) -> str:
+def _text(payload: _Payload, *path: str) -> str:
     found = _named(payload, *path)
     return found if isinstance(found, str) else ""
 
 
-def _named(payload: Payload, *path: str) -> object:
+def _named(payload: _Payload, *path: str) -> object:
     found: object = payload
     for name in path:
         found = found.get(name) if isinstance(found, Mapping) else None

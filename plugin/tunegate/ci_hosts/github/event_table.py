@@ -10,7 +10,7 @@ _GIVEN = "Use pull_request, push or merge_group, or give the inputs base and hea
 _RIGHTS = "it runs with the rights and the checkout of the default branch, not of the pull request"
 _NOTHING = "it changes no commit"
 
-EVENTS: EventTable = {
+GITHUB_EVENTS: EventTable = {
     "pull_request": JudgedEvent(
         base="first parent of the merge commit; where the head is checked out, the merge base",
         head="the merge commit, or the head of the pull request",

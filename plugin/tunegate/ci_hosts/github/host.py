@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tunegate.ci_hosts.github.comment import Comments
-from tunegate.ci_hosts.github.event import read_event
+from tunegate.ci_hosts.github.event import github_event
 from tunegate.ci_hosts.github.workflow import (
     MAX_ANNOTATIONS,
     append,
@@ -24,9 +24,9 @@ from tunegate.ci_hosts.secret import Secret
 from tunegate.errors import ConfigError
 
 
-class Host:
-    """A job of GitHub Actions, by the variables and files that a runner gives to it.
-    Commands go to standard output."""
+class GitHubHost:
+    """A job of GitHub Actions, by the variables and files that a runner gives to it. Commands go to
+    standard output."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
@@ -38,7 +38,7 @@ class Host:
 
     def event(self, asked: AskedRevisions) -> JobEvent:
         """Raises ConfigError."""
-        return read_event(self._environment, self._payload(), asked)
+        return github_event(self._environment, self._payload(), asked)
 
     def links(self, out: Path) -> Links:
         """Files are kept by a later step: nobody knows their address yet."""
@@ -90,4 +90,4 @@ class Host:
         return self._environment.get(name, "")
 
 
-_: type[CiHost] = Host
+_: type[CiHost] = GitHubHost

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from tunegate.ci_hosts.comparison import Usual
-from tunegate.ci_hosts.host_files import write, write_json
+from tunegate.ci_hosts.host_files import write_host_file, write_host_json
 from tunegate.ci_hosts.protocol import (
     AskedRevisions,
     CiHost,
@@ -18,11 +17,12 @@ from tunegate.ci_hosts.protocol import (
     JobReport,
     Links,
 )
+from tunegate.ci_hosts.revision_choice import Usual
 
 _ADDRESSES = ("BUILDKITE_BUILD_URL", "BUILD_URL")
 
 
-class Host:
+class NoCiHost:
     """The host of a person at a shell, and of a CI that nobody has added yet."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
@@ -35,7 +35,7 @@ class Host:
 
     def event(self, asked: AskedRevisions) -> JobEvent:
         """The usual revisions, and the cache that the configuration names."""
-        return JobEvent(comparison=Usual(), zone="")
+        return JobEvent(revisions=Usual(), zone="")
 
     def links(self, out: Path) -> Links:
         """The links by variables in which other CIs say them."""
@@ -50,14 +50,14 @@ class Host:
         """Outputs and annotations as JSON, the summary as Markdown."""
         if report.directory is None:
             return
-        write_json(report.directory, "outputs.json", dict(report.outputs))
+        write_host_json(report.directory, "outputs.json", dict(report.outputs))
         annotations = [msgspec.structs.asdict(each) for each in report.annotations]
-        write_json(report.directory, "annotations.json", annotations)
-        write(report.directory, "summary.md", report.summary)
+        write_host_json(report.directory, "annotations.json", annotations)
+        write_host_file(report.directory, "summary.md", report.summary)
 
     def comment(self, event: JobEvent, name: str, markdown: str) -> None:
         """There is nothing to comment on."""
         raise HostRefusedError("no CI says which pull request this is")
 
 
-_: type[CiHost] = Host
+_: type[CiHost] = NoCiHost

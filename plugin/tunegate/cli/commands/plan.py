@@ -6,7 +6,14 @@ from typing import Annotated
 
 from tunegate.cli.command import Command
 from tunegate.cli.option import Option
-from tunegate.cli.shared_options import Budget, CacheAddress, ComparedRevisions, Margin, Options
+from tunegate.cli.shared_options import (
+    Budget,
+    CacheAddress,
+    CiJob,
+    ComparedRevisions,
+    Margin,
+    Options,
+)
 from tunegate.cli.values import count
 
 
@@ -17,6 +24,7 @@ class PlanOptions(Options, frozen=True, kw_only=True):
     budget: Budget = Budget()
     margin: Margin = Margin()
     cache: CacheAddress = CacheAddress()
+    job: CiJob = CiJob()
     shards: Annotated[
         int | None, Option("how many runners tune; default: one for each target", "N", count)
     ] = None

@@ -6,6 +6,7 @@ from tunegate.cli.command import Command
 from tunegate.cli.shared_options import (
     Budget,
     CacheAddress,
+    CiJob,
     ComparedRevisions,
     Margin,
     Measured,
@@ -21,6 +22,7 @@ class RunOptions(Options, frozen=True, kw_only=True):
     margin: Margin = Margin()
     cache: CacheAddress = CacheAddress()
     measured: Measured = Measured()
+    job: CiJob = CiJob()
 
 
 COMMAND = Command(

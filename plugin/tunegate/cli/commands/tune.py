@@ -6,7 +6,7 @@ from typing import Annotated
 
 from tunegate.cli.command import Command
 from tunegate.cli.option import Option
-from tunegate.cli.shared_options import CacheAddress, Options, PlannedRevisions
+from tunegate.cli.shared_options import CacheAddress, CiJob, Options, PlannedRevisions
 from tunegate.cli.values import whole
 
 
@@ -15,6 +15,7 @@ class TuneOptions(Options, frozen=True, kw_only=True):
 
     revisions: PlannedRevisions = PlannedRevisions()
     cache: CacheAddress = CacheAddress()
+    job: CiJob = CiJob()
     shard: Annotated[int, Option("which shard of plan.json", "N", whole)] = 0
 
 

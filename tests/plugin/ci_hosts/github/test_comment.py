@@ -11,8 +11,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tunegate.ci_hosts.github.comment import MAX_CHARACTERS, Comments, marker
+from tunegate.ci_hosts.github.comment import MAX_COMMENT_CHARACTERS, Comments
 from tunegate.ci_hosts.protocol import HostRefusedError
+from tunegate.ci_hosts.report_marker import report_marker
 from tunegate.ci_hosts.secret import Secret
 
 
@@ -75,7 +76,7 @@ class _Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def server() -> Iterator[FakeGitHub]:
     with FakeGitHub() as made:
-        threading.Thread(target=made.serve_forever, daemon=True).start()
+        threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True).start()
         yield made
         made.shutdown()
 
@@ -88,26 +89,29 @@ def test_the_first_report_is_created_and_the_next_updates_it(server: FakeGitHub)
     publish(server, ".tunegate", "first")
     publish(server, ".tunegate", "second")
     (comment,) = server.comments
-    assert comment["body"] == f"{marker('.tunegate')}\nsecond"
+    assert comment["body"] == f"{report_marker('.tunegate')}\nsecond"
 
 
 def test_our_comment_is_found_behind_many_others(server: FakeGitHub) -> None:
     others = [{"id": n, "body": "x", "user": {"type": "User"}} for n in range(1, 251)]
-    server.comments = [*others, {"id": 999, "body": marker("o") + "\nold", "user": {"type": "Bot"}}]
+    server.comments = [
+        *others,
+        {"id": 999, "body": report_marker("o") + "\nold", "user": {"type": "Bot"}},
+    ]
     publish(server, "o", "new")
     assert server.comments[-1]["body"].endswith("new")
     assert len(server.comments) == 251
 
 
 def test_a_marker_planted_by_a_person_is_not_ours(server: FakeGitHub) -> None:
-    server.comments = [{"id": 1, "body": marker("o"), "user": {"type": "User"}}]
+    server.comments = [{"id": 1, "body": report_marker("o"), "user": {"type": "User"}}]
     publish(server, "o", "report")
     assert len(server.comments) == 2
 
 
 def test_a_comment_stays_within_githubs_limit(server: FakeGitHub) -> None:
     publish(server, "o", "x" * 100_000)
-    assert len(server.comments[0]["body"]) == MAX_CHARACTERS
+    assert len(server.comments[0]["body"]) == MAX_COMMENT_CHARACTERS
 
 
 @pytest.mark.parametrize("status", [403, 404, 422, 429, 500])

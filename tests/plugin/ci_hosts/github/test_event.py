@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from tunegate.ci_hosts.comparison import MergeCommit, Push, Range, Usual
 from tunegate.ci_hosts.event_table import JudgedEvent, RefusedEvent
-from tunegate.ci_hosts.github.event import read_event
-from tunegate.ci_hosts.github.event_table import EVENTS
+from tunegate.ci_hosts.github.event import github_event
+from tunegate.ci_hosts.github.event_table import GITHUB_EVENTS
 from tunegate.ci_hosts.protocol import AskedRevisions, JobEvent
+from tunegate.ci_hosts.revision_choice import MergeCommit, Push, Range, Usual
 from tunegate.errors import ConfigError
 
 BASE, HEAD = "b" * 40, "a" * 40
@@ -25,7 +25,7 @@ def event(
         "GITHUB_REF": ref,
     }
     content = {"repository": REPOSITORY, **payload}
-    return read_event(environment, content, asked or AskedRevisions())
+    return github_event(environment, content, asked or AskedRevisions())
 
 
 def pull_request(head_repository: str | None = "acme/models", **more: object) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def push(ref: str = "refs/heads/trunk", before: str = BASE, after: str = HEAD) -
 
 def test_a_pull_request_of_the_repository_writes_its_own_zone() -> None:
     found = event("pull_request", pull_request())
-    assert found.comparison == MergeCommit(base_tip=BASE, head_tip=HEAD)
+    assert found.revisions == MergeCommit(base_tip=BASE, head_tip=HEAD)
     assert (found.zone, found.tip, found.pull_request) == ("pr/acme/models/7", HEAD, 7)
 
 
@@ -92,7 +92,7 @@ def test_a_payload_that_lacks_something_or_contradicts_the_job_is_refused(
 
 def test_a_push_to_the_default_branch_teaches_main() -> None:
     found = event("push", push())
-    assert found.comparison == Push(before=BASE, after=HEAD)
+    assert found.revisions == Push(before=BASE, after=HEAD)
     assert (found.checked_out, found.zone) == (HEAD, "main")
 
 
@@ -115,18 +115,18 @@ def test_a_tag_is_compared_with_the_release_before_or_not_at_all(
     with pytest.raises(ConfigError, match="a tag says nothing of what to compare with"):
         event(name, payload)
     found = event(name, payload, asked=AskedRevisions(since_release=True))
-    assert (found.comparison, found.checked_out, found.zone) == (Usual(), HEAD, None)
+    assert (found.revisions, found.checked_out, found.zone) == (Usual(), HEAD, None)
 
 
 def test_a_merge_queue_names_both_commits() -> None:
     found = event("merge_group", {"merge_group": {"base_sha": BASE, "head_sha": HEAD}})
-    assert found.comparison == Range(base=BASE, head=HEAD)
+    assert found.revisions == Range(base=BASE, head=HEAD)
     assert (found.checked_out, found.zone) == (HEAD, "pr/acme/models/queue")
 
 
 def test_a_schedule_is_about_the_default_branch() -> None:
     found = event("schedule", {})
-    assert (found.comparison, found.checked_out, found.zone) == (Usual(), HEAD, "main")
+    assert (found.revisions, found.checked_out, found.zone) == (Usual(), HEAD, "main")
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_a_head_that_somebody_gives_does_not_teach_main() -> None:
     assert event("pull_request", pull_request(), asked=asked).zone == "pr/acme/models/7"
 
 
-REFUSED = [name for name, row in EVENTS.items() if isinstance(row, RefusedEvent)]
+REFUSED = [name for name, row in GITHUB_EVENTS.items() if isinstance(row, RefusedEvent)]
 
 
 @pytest.mark.parametrize("name", [*REFUSED, "", "invented"])
@@ -171,7 +171,7 @@ def test_whoever_gives_both_revisions_says_what_an_event_means_and_writes_nothin
 
 
 def test_every_event_that_is_judged_can_be_read() -> None:
-    judged = {name for name, row in EVENTS.items() if isinstance(row, JudgedEvent)}
+    judged = {name for name, row in GITHUB_EVENTS.items() if isinstance(row, JudgedEvent)}
     assert judged == {
         *("pull_request", "merge_group", "push", "schedule", "workflow_dispatch", "release"),
     }

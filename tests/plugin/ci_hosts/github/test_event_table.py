@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tunegate.ci_hosts.event_table import as_markdown
-from tunegate.ci_hosts.github.event_table import EVENTS
+from tunegate.ci_hosts.github.event_table import GITHUB_EVENTS
 
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "github-action.md"
 OF_GITHUB = """
@@ -16,8 +16,8 @@ repository_dispatch schedule status watch workflow_call workflow_dispatch workfl
 
 
 def test_the_table_has_every_event_of_github() -> None:
-    assert set(EVENTS) == set(OF_GITHUB.split())
+    assert set(GITHUB_EVENTS) == set(OF_GITHUB.split())
 
 
 def test_the_page_shows_the_table_as_it_is() -> None:
-    assert as_markdown(EVENTS) in PAGE.read_text()
+    assert as_markdown(GITHUB_EVENTS) in PAGE.read_text()

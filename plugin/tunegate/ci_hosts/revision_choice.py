@@ -5,26 +5,26 @@ from __future__ import annotations
 import msgspec
 
 
-class _Comparison(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+class _Choice(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """One of several."""
 
 
-class MergeCommit(_Comparison, frozen=True, kw_only=True):
-    """The comparison of a pull request with these tips: its merge commit with the first parent, or
-    its head with the merge base, whichever is checked out."""
+class MergeCommit(_Choice, frozen=True, kw_only=True):
+    """The revisions of a pull request with these tips: its merge commit with the first parent,
+    or its head with the merge base, whichever is checked out."""
 
     base_tip: str
     head_tip: str
 
 
-class MergeBase(_Comparison, frozen=True, kw_only=True):
+class MergeBase(_Choice, frozen=True, kw_only=True):
     """What is checked out with where it left the target: a commit, or a branch of the remote. The
     target's rules judge."""
 
     target: str
 
 
-class Push(_Comparison, frozen=True, kw_only=True):
+class Push(_Choice, frozen=True, kw_only=True):
     """The commit after a push with the one before. `before` is zeros for a new branch, which is
     compared with its merge base with the default branch; '' is the one that git finds."""
 
@@ -33,18 +33,18 @@ class Push(_Comparison, frozen=True, kw_only=True):
     default_branch: str = ""
 
 
-class Range(_Comparison, frozen=True, kw_only=True):
+class Range(_Choice, frozen=True, kw_only=True):
     """Two commits that the event names."""
 
     base: str
     head: str
 
 
-class Usual(_Comparison, frozen=True, kw_only=True):
+class Usual(_Choice, frozen=True, kw_only=True):
     """What is checked out with its merge base with the default branch, and on that branch with its
     parent. '' is the default branch that git finds."""
 
     default_branch: str = ""
 
 
-Comparison = MergeCommit | MergeBase | Push | Range | Usual
+RevisionChoice = MergeCommit | MergeBase | Push | Range | Usual

@@ -1,0 +1,89 @@
+"""GitLab CI, in a job of it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from urllib.parse import quote
+
+from tunegate.ci_hosts.gitlab.event import gitlab_event
+from tunegate.ci_hosts.gitlab.notes import Notes
+from tunegate.ci_hosts.host_files import dotenv, write_host_file, write_host_json
+from tunegate.ci_hosts.log_line import log_line
+from tunegate.ci_hosts.protocol import (
+    AskedRevisions,
+    CiHost,
+    HostRefusedError,
+    JobEvent,
+    JobReport,
+    Links,
+)
+from tunegate.ci_hosts.secret import Secret
+
+_MAX_OUTPUT_BYTES = 4096
+"""GitLab fails a job whose dotenv report has more than 5 KiB."""
+
+
+class GitLabHost:
+    """A job of GitLab CI, by the variables that a runner gives to it."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+
+    @staticmethod
+    def is_here(environment: Mapping[str, str]) -> bool:
+        """Every job of GitLab's has this variable."""
+        return environment.get("GITLAB_CI") == "true"
+
+    def event(self, asked: AskedRevisions) -> JobEvent:
+        """Raises ConfigError."""
+        return gitlab_event(self._environment, asked)
+
+    def links(self, out: Path) -> Links:
+        """The report is among the artifacts of the job, where the directory is in the project's."""
+        job = self._value("CI_JOB_URL")
+        try:
+            inside = Path.cwd().joinpath(out).relative_to(self._value("CI_PROJECT_DIR") or "/dev")
+        except (OSError, ValueError):
+            return Links(run=job)
+        report = quote((inside / "report.html").as_posix())
+        return Links(run=job, report=f"{job}/artifacts/file/{report}" if job else "")
+
+    def literal_output(self) -> AbstractContextManager[None]:
+        """Sections of a log need control characters, which are never printed."""
+        return nullcontext()
+
+    def tell(self, report: JobReport) -> None:
+        """Tells annotations in the log; outputs for `artifacts:reports:dotenv`, and links for
+        `artifacts:reports:annotations`, in files."""
+        for annotation in report.annotations:
+            sys.stderr.write(f"{log_line(annotation)}\n")
+        sys.stderr.flush()
+        if report.directory is None:
+            return
+        outputs = dotenv(report.outputs, limit_bytes=_MAX_OUTPUT_BYTES)
+        write_host_file(report.directory, "outputs.env", outputs)
+        address = self.links(report.directory).report if report.outputs.get("report") else ""
+        link = {"external_link": {"label": "tunegate report", "url": address}}
+        write_host_json(report.directory, "links.json", {"tunegate": [link] if address else []})
+
+    def comment(self, event: JobEvent, name: str, markdown: str) -> None:
+        """A note on the merge request."""
+        token = Secret(self._value("TUNEGATE_GITLAB_TOKEN").strip())
+        project = self._value("CI_MERGE_REQUEST_PROJECT_ID")
+        if event.pull_request is None:
+            raise HostRefusedError("this pipeline is of no merge request")
+        if not token:
+            raise HostRefusedError("TUNEGATE_GITLAB_TOKEN is not set")
+        if not project.isascii() or not project.isdigit():
+            raise HostRefusedError("CI_MERGE_REQUEST_PROJECT_ID is no number")
+        notes = Notes(self._value("CI_API_V4_URL"), int(project), event.pull_request, token)
+        notes.publish(name, markdown)
+
+    def _value(self, name: str) -> str:
+        return self._environment.get(name, "")
+
+
+_: type[CiHost] = GitLabHost

@@ -1,0 +1,15 @@
+"""An annotation as a line of a log, for a CI that shows none."""
+
+from __future__ import annotations
+
+from tunegate.ci_hosts.protocol import Annotation
+
+_MAX_CHARACTERS = 4000
+
+
+def log_line(annotation: Annotation) -> str:
+    """One line in which nothing but the text can be read: no colours, no sections, no second
+    line."""
+    place = f"{annotation.file}:{annotation.line}: " if annotation.file and annotation.line else ""
+    said = f"{annotation.title}: {annotation.level}: {place}{annotation.text}"[:_MAX_CHARACTERS]
+    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in said)

@@ -1,0 +1,72 @@
+"""The command line in a checkout and an environment that a job of GitLab would have."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.adversary.action_run import Job
+from tests.plugin.ci_hosts.gitlab.gitlab_server import TOKEN
+
+JOB_TOKEN = "glcbt-job-token-0123456789"
+
+
+class GitLabJob:
+    """One merge request of the repository of `Job`, and what its pipelines do."""
+
+    def __init__(self, directory: Path) -> None:
+        self.job = Job(directory)
+        self.root = directory / "workspace"
+
+    @property
+    def files(self) -> dict[str, str]:
+        """What GitLab would take from the job."""
+        return {path.name: path.read_text() for path in (self.root / ".tunegate").glob("ci-*")}
+
+    def request(self, commit: str, **more: str) -> dict[str, str]:
+        return {
+            "CI_PIPELINE_SOURCE": "merge_request_event",
+            "CI_COMMIT_SHA": commit,
+            "CI_MERGE_REQUEST_IID": "7",
+            "CI_MERGE_REQUEST_PROJECT_ID": "3",
+            "CI_MERGE_REQUEST_SOURCE_PROJECT_ID": "3",
+            "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main",
+            **more,
+        }
+
+    def branch(self, source: str, commit: str, before: str, branch: str = "main") -> dict[str, str]:
+        return {
+            "CI_PIPELINE_SOURCE": source,
+            "CI_COMMIT_SHA": commit,
+            "CI_COMMIT_BEFORE_SHA": before,
+            "CI_COMMIT_BRANCH": branch,
+        }
+
+    def run(
+        self, variables: dict[str, str], *words: str, api: str = "http://127.0.0.1:9"
+    ) -> subprocess.CompletedProcess[str]:
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.job.directory),
+            "GITLAB_CI": "true",
+            "CI_API_V4_URL": api,
+            "CI_DEFAULT_BRANCH": "main",
+            "CI_JOB_URL": "https://gitlab.example/acme/models/-/jobs/9",
+            "CI_JOB_TOKEN": JOB_TOKEN,
+            "CI_PROJECT_DIR": str(self.root),
+            "CI_PROJECT_ID": "3",
+            "CI_PROJECT_PATH": "acme/models",
+            "TUNEGATE_GITLAB_TOKEN": TOKEN,
+            **variables,
+        }
+        line = (sys.executable, "-P", "-m", "tunegate", *(words or ("run",)))
+        return subprocess.run(
+            [*line, "--ci", "auto", "--comment", "always"],
+            cwd=self.root,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )

@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from tunegate.ci_hosts.event_table import as_markdown
+from tunegate.ci_hosts.gitlab.event_table import GITLAB_EVENTS
+
+PAGE = Path(__file__).resolve().parents[4] / "docs" / "gitlab.md"
+OF_GITLAB = """
+api chat external external_pull_request_event merge_request_event ondemand_dast_scan trigger
+ondemand_dast_validation parent_pipeline pipeline push schedule security_orchestration_policy
+web webide
+"""
+
+
+def test_the_table_has_every_source_of_gitlab() -> None:
+    assert set(GITLAB_EVENTS) == set(OF_GITLAB.split())
+
+
+def test_the_page_shows_the_table_as_it_is() -> None:
+    assert as_markdown(GITLAB_EVENTS) in PAGE.read_text()

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.git_repository import Checkout, clone
+from tests.support.two_branches import commit_of, two_branches
+from tunegate.artifacts.changes import Revisions
+from tunegate.ci_hosts.protocol import AskedRevisions, JobEvent
+from tunegate.ci_hosts.revision_choice import (
+    MergeBase,
+    MergeCommit,
+    Push,
+    Range,
+    RevisionChoice,
+    Usual,
+)
+from tunegate.ci_job.request import JobRequest, StepName
+from tunegate.ci_job.revisions import is_of_pull_request, job_revisions
+from tunegate.errors import EnvironmentUnfitError, RevisionError
+
+
+@pytest.fixture
+def origin(tmp_path: Path) -> Checkout:
+    return two_branches(tmp_path / "origin")
+
+
+@pytest.fixture
+def here(origin: Checkout, tmp_path: Path) -> Checkout:
+    """A clone in which the topic is checked out, and whose branches are not fetched again."""
+    made = clone(origin, tmp_path / "clone")
+    made.git("checkout", "-q", "--detach", commit_of(origin, "topic"))
+    return made
+
+
+def found(
+    here: Checkout,
+    revisions: RevisionChoice,
+    *,
+    step: StepName = "run",
+    checked_out: str = "",
+    **asked: str,
+) -> Revisions | None:
+    request = JobRequest(
+        words=(step,),
+        step=step,
+        out=Path(),
+        repository=here.path,
+        asked=AskedRevisions(base=asked.get("base", ""), head=asked.get("head", "")),
+    )
+    event = JobEvent(revisions=revisions, checked_out=checked_out, tip=commit_of(here, "HEAD"))
+    return job_revisions(request, event)
+
+
+def test_a_branch_of_the_remote_is_the_one_of_today(origin: Checkout, here: Checkout) -> None:
+    start, old = commit_of(origin, "main~1"), commit_of(here, "origin/main")
+    tip = origin.commit({"readme": b"later"})
+    assert tip != old
+    revisions = found(here, MergeBase(target="main"))
+    assert revisions is not None
+    assert (revisions.base, revisions.policy) == (start, tip)
+
+
+def test_a_commit_can_be_the_target(origin: Checkout, here: Checkout) -> None:
+    tip = commit_of(origin, "main~1")
+    revisions = found(here, MergeBase(target=tip))
+    assert revisions is not None
+    assert (revisions.base, revisions.policy) == (tip, "")
+
+
+@pytest.mark.parametrize("name", ["gone", "-x", "a b", "x:refs/heads/main", "*", "x..y", "@{-1}"])
+def test_what_is_no_branch_of_the_remote_is_no_target(here: Checkout, name: str) -> None:
+    with pytest.raises(EnvironmentUnfitError, match="could not be fetched"):
+        found(here, MergeBase(target=name))
+
+
+@pytest.mark.parametrize("of_push", [True, False])
+def test_a_default_branch_that_is_named_is_the_one_of_today(
+    origin: Checkout, here: Checkout, of_push: bool
+) -> None:
+    origin.git("branch", "-q", "trunk", "main~1")
+    choice = (
+        Push(before="0" * 40, after=commit_of(here, "HEAD"), default_branch="trunk")
+        if of_push
+        else Usual(default_branch="trunk")
+    )
+    revisions = found(here, choice)
+    assert revisions is not None
+    assert "merge base with origin/trunk" in revisions.reason
+
+
+def test_on_the_default_branch_the_parent_is_the_base(origin: Checkout, here: Checkout) -> None:
+    here.git("checkout", "-q", "--detach", commit_of(origin, "main"))
+    revisions = found(here, Usual(default_branch="main"))
+    assert revisions is not None
+    assert revisions.base == commit_of(origin, "main~1")
+
+
+def test_a_default_branch_that_cannot_be_fetched_is_no_reason_to_take_another(
+    here: Checkout,
+) -> None:
+    with pytest.raises(EnvironmentUnfitError, match="the branch gone could not be fetched"):
+        found(here, Usual(default_branch="gone"))
+
+
+def test_another_checkout_than_the_events_is_refused_but_for_a_head_that_is_named(
+    origin: Checkout, here: Checkout
+) -> None:
+    main, topic = commit_of(origin, "main"), commit_of(here, "HEAD")
+    with pytest.raises(RevisionError, match="the event is about"):
+        found(here, Usual(), checked_out=main)
+    assert found(here, Usual(), checked_out=main, base=main, head=topic) is not None
+
+
+def test_a_later_step_looks_again_only_where_the_event_says_both_commits(
+    origin: Checkout, here: Checkout
+) -> None:
+    base, head = commit_of(origin, "main"), commit_of(here, "HEAD")
+    assert found(here, Range(base=base, head=head), step="tune") is not None
+    assert found(here, MergeCommit(base_tip=base, head_tip=head), step="gate") is not None
+    for choice in (Usual(), MergeBase(target="main"), Push(before=base, after=head)):
+        assert found(here, choice, step="gate") is None
+
+
+def test_a_comment_is_about_the_head_or_its_merge_commit(origin: Checkout) -> None:
+    head = commit_of(origin, "topic")
+    merge = origin.merge("topic")
+    for commit in (head, merge):
+        assert is_of_pull_request(origin.path, commit, head)
+    assert not is_of_pull_request(origin.path, commit_of(origin, "main~1"), head)
+    assert not is_of_pull_request(origin.path, head, "")

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tunegate.cli.ci_option import asked_job
+from tunegate.cli.parser import parse
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["run"],
+        ["run", "--base", "main"],
+        ["run", "--ci="],
+        ["run", "--ci", "auto", "--help"],
+        ["run", "--ci"],
+        ["doctor", "--ci", "auto"],
+        ["rum", "--ci=auto"],
+        [],
+    ],
+)
+def test_without_the_option_or_a_command_it_is_no_job(
+    line: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert asked_job(line) is None
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("step", ["run", "plan", "tune", "gate"])
+def test_every_step_can_be_a_job(step: str) -> None:
+    found = asked_job([step, "--ci", "auto", "--out", "o", "--base", "b", "--policy=p"])
+    assert found is not None
+    request = found.request
+    assert (found.ci, request.step, request.out, request.comment) == (
+        *("auto", step),
+        Path("o"),
+        "never",
+    )
+    assert (request.asked.base, request.asked.head, request.policy) == ("b", "", "p")
+
+
+def test_what_a_job_asks_for_is_what_its_command_line_says() -> None:
+    line = ["run", "--ci=gitlab", "--comment", "always", "--repository=r", "--since-release"]
+    found = asked_job([*line, "--zone", "team/x", "--cache-mode", "off"])
+    assert found is not None
+    request = found.request
+    assert (found.ci, request.comment, request.repository) == ("gitlab", "always", Path("r"))
+    assert request.asked.since_release
+    assert (request.zone, request.is_without_cache) == ("team/x", True)
+
+
+def test_the_words_that_are_carried_out_are_of_no_job() -> None:
+    found = asked_job(["run", "--ci", "auto", "--minutes", "5"])
+    assert found is not None
+    assert asked_job(found.request.words) is None
+    again = parse(found.request.words)
+    assert again is not None
+    assert again.options.settings.overrides.minutes == 5
