@@ -7,9 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from tunegate.artifacts.changes import ChangeSet, Revisions
+from tunegate.artifacts.changes import ChangeSet, PolicyChange, Revisions
 from tunegate.artifacts.plans import TuningPlan
-from tunegate.artifacts.policy_changes import PolicyChange
 from tunegate.config import Config
 from tunegate.edges.cache import snapshot_pins
 from tunegate.edges.cache.snapshot_pins import SnapshotPins, pins_at, read_pins

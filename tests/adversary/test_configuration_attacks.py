@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tunegate.artifacts.policy_changes import PolicyChange
+from tunegate.artifacts.changes import PolicyChange
 from tunegate.config import (
     BudgetConfig,
     CacheConfig,

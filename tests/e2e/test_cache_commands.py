@@ -12,7 +12,8 @@ from tests.support.servers.moto_server import BUCKET
 from tests.support.tuning_records import TARGET, make_key, make_record, make_shape
 from tunegate import artifact_io
 from tunegate.artifacts.changes import ChangeSet, Revisions
-from tunegate.artifacts.plans import Budget, Cost, TuningPlan
+from tunegate.artifacts.cost import Cost
+from tunegate.artifacts.plans import Budget, TuningPlan
 from tunegate.artifacts.tasks import CacheUse, Resolution, ResolvedTask, TaskUse, TuningTask
 from tunegate.cli.main import main
 from tunegate.config import CacheConfig

@@ -6,8 +6,8 @@ import msgspec
 
 from tests.support.models.squeezenet import TASKS, TaskRow
 from tests.support.report_parts import DEVICE
+from tunegate.artifacts.cost import Cost
 from tunegate.artifacts.outcomes import CandidateCost, TaskOutcome, TuningOutcome
-from tunegate.artifacts.plans import Cost
 
 
 def outcome(tasks: tuple[TaskRow, ...] = TASKS, **fields: object) -> TuningOutcome:

@@ -10,9 +10,10 @@ from tests.support import report_parts as parts
 from tests.support.models.squeezenet import TASKS, TaskRow
 from tests.support.outcome_parts import outcome
 from tunegate.artifacts.changes import ChangeSet
+from tunegate.artifacts.cost import Cost
 from tunegate.artifacts.measurements import Comparison, Interval, MeasurementRun
 from tunegate.artifacts.outcomes import TuningOutcome
-from tunegate.artifacts.plans import Budget, Cost
+from tunegate.artifacts.plans import Budget
 from tunegate.artifacts.tasks import CacheUse
 from tunegate.artifacts.verdicts import Finding, Report, Verdict
 from tunegate.stages.summarize import summarize

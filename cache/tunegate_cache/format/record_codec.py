@@ -17,14 +17,8 @@ from tunegate_cache.format.records import (
     WorkloadKey,
     WorkloadShape,
 )
+from tunegate_cache.format.refused_line import RefusedLine
 from tunegate_cache.format.validate import MAX_RECORD_BYTES, refusal, refusal_of_text
-
-
-class RefusedLine(msgspec.Struct, frozen=True):
-    """A line that is no usable record; `workload` says whose it was where that can be read."""
-
-    reason: str
-    workload: str = ""
 
 
 class _Device(msgspec.Struct):

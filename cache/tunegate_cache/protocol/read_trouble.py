@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tunegate_cache.format.cache_statistics import CacheStatistics
-from tunegate_cache.format.record_codec import RefusedLine
 from tunegate_cache.format.records import MissReason
+from tunegate_cache.format.refused_line import RefusedLine
 
 
 class ReadTrouble:

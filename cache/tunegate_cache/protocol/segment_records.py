@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from tunegate_cache.format import names, segment
 from tunegate_cache.format.names import SegmentName
-from tunegate_cache.format.record_codec import RefusedLine
 from tunegate_cache.format.records import TuningRecord
+from tunegate_cache.format.refused_line import RefusedLine
 from tunegate_cache.format.revocation import Revocation, is_revoked
 from tunegate_cache.format.signing import TrustedKeys
 from tunegate_cache.format.stored_record import StoredRecord

@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
 from tunegate_cache.format.cache_statistics import CacheStatistics
-from tunegate_cache.format.record_codec import RefusedLine
 from tunegate_cache.format.records import DeviceFingerprint, WorkloadKey, WorkloadShape
+from tunegate_cache.format.refused_line import RefusedLine
 from tunegate_cache.protocol.group_reader import GroupReader
 from tunegate_cache.protocol.open_snapshot import OpenSnapshot
 from tunegate_cache.protocol.read_trouble import ReadTrouble

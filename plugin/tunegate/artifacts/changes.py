@@ -1,4 +1,5 @@
-"""What detecting found: which configured models a change touches, and how."""
+"""What detecting found: which configured models a change touches, and how, and how its own
+configuration differs from the one that judges it."""
 
 from __future__ import annotations
 
@@ -6,11 +7,10 @@ from typing import Literal
 
 import msgspec
 
-from tunegate.artifacts.policy_changes import PolicyChange
-
 ModelPath = str
 Side = Literal["base", "head"]
 SIDES: tuple[Side, Side] = ("base", "head")
+Effect = Literal["loosened", "tightened", "changed"]
 
 
 class Revisions(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,6 +83,27 @@ class ModelChange(msgspec.Struct, frozen=True, kw_only=True):
     targets: tuple[str, ...]
     reason: str = ""
     ancestor: Ancestor | None = None
+
+
+class PolicyChange(msgspec.Struct, frozen=True, kw_only=True):
+    """One difference. `key` is the key of the file; `old` and `new` are what base and head write.
+
+    `counts` says whether this verdict was already reached with the new value. `model` is a path, or
+    the glob of an entry where several of its models are concerned.
+    """
+
+    key: str
+    old: str
+    new: str
+    effect: Effect
+    counts: Literal["now", "once merged"]
+    model: str = ""
+    target: str = ""
+
+    @property
+    def weakens(self) -> bool:
+        """Whether somebody has to agree to it: all that is not stricter than before."""
+        return self.effect != "tightened"
 
 
 class ChangeSet(msgspec.Struct, frozen=True, kw_only=True):

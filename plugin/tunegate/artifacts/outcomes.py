@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from tunegate.artifacts.plans import Cost
+from tunegate.artifacts.cost import Cost
 from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate_cache.format.records import DeviceFingerprint, RecordStatus, TuningRecord, WorkloadKey
 

@@ -7,14 +7,8 @@ from typing import Literal
 import msgspec
 
 from tunegate.artifacts.changes import ChangeSet
+from tunegate.artifacts.cost import Cost
 from tunegate.artifacts.tasks import Resolution, ResolvedTask
-
-
-class Cost(msgspec.Struct, frozen=True, kw_only=True):
-    """`usd` is None where no price is configured."""
-
-    seconds: float
-    usd: float | None = None
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):

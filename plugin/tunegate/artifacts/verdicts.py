@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from tunegate.artifacts.changes import ChangeSet, ModelPath, Revisions
+from tunegate.artifacts.changes import ChangeSet, ModelPath, PolicyChange, Revisions
 from tunegate.artifacts.measurements import (
     Comparison,
     Excluded,
@@ -17,7 +17,6 @@ from tunegate.artifacts.measurements import (
 )
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
-from tunegate.artifacts.policy_changes import PolicyChange
 from tunegate.artifacts.tasks import CacheUse
 
 Status = Literal[

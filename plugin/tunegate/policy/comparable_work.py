@@ -3,9 +3,8 @@ random numbers from a seed."""
 
 from __future__ import annotations
 
-from tunegate.artifacts.changes import ModelPath
+from tunegate.artifacts.changes import ModelPath, PolicyChange
 from tunegate.artifacts.outlines import ModelInput
-from tunegate.artifacts.policy_changes import PolicyChange
 
 INPUTS_KEY = "inputs of the model"
 SEEDED = "random operators with a seed of their own"

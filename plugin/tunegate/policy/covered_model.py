@@ -6,9 +6,8 @@ import glob
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
-from tunegate.artifacts.changes import ModelPath
+from tunegate.artifacts.changes import Effect, ModelPath, PolicyChange
 from tunegate.artifacts.outlines import ModelInput
-from tunegate.artifacts.policy_changes import Effect, PolicyChange
 from tunegate.config import Config, ModelConfig, ObjectiveConfig
 from tunegate.policy.rules import OBJECTIVE
 from tunegate.policy.sections import merged_section, section_changes

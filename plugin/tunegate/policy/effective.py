@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tunegate.artifacts.changes import ModelPath
-from tunegate.artifacts.policy_changes import PolicyChange
+from tunegate.artifacts.changes import ModelPath, PolicyChange
 from tunegate.config import Config
 from tunegate.policy.covered_model import Asked, CoveredModel, InputsOf, asked_of
 from tunegate.policy.rules import BUDGET, CACHE, GATE

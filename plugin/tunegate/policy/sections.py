@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from tunegate.artifacts.policy_changes import Effect, PolicyChange
+from tunegate.artifacts.changes import Effect, PolicyChange
 from tunegate.policy.rules import Rules
 from tunegate.policy.written import written
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tunegate.artifacts.policy_changes import PolicyChange
+from tunegate.artifacts.changes import PolicyChange
 from tunegate.config import Config, TargetConfig
 from tunegate.policy.rules import TARGET
 from tunegate.policy.sections import merged_section, section_changes

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from tunegate.artifacts.builds import Cell
-from tunegate.artifacts.policy_changes import PolicyChange
+from tunegate.artifacts.changes import PolicyChange
 from tunegate.artifacts.waivers import Waiver
 
 

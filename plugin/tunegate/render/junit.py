@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
-from tunegate.artifacts.policy_changes import PolicyChange
+from tunegate.artifacts.changes import PolicyChange
 from tunegate.artifacts.verdicts import Finding, Report, Status
 from tunegate.render.escape import visible
 from tunegate.render.headline import STATUS_WORDS, reason

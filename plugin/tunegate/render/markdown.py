@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tunegate.artifacts.plans import Cost
+from tunegate.artifacts.cost import Cost
 from tunegate.artifacts.tasks import CacheUse
 from tunegate.artifacts.verdicts import Finding, Report
 from tunegate.render.blocks import fitted, fold, markdown_table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tunegate.artifacts.policy_changes import PolicyChange
+from tunegate.artifacts.changes import PolicyChange
 from tunegate.artifacts.verdicts import Verdict
 from tunegate.render.units import plural
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from tunegate.artifacts.policy_changes import PolicyChange
+from tunegate.artifacts.changes import PolicyChange
 from tunegate.artifacts.verdicts import Finding, Report, Status, Verdict
 from tunegate.render.escape import visible
 from tunegate.render.headline import reason

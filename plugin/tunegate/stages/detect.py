@@ -7,8 +7,14 @@ from typing import Literal
 
 import msgspec
 
-from tunegate.artifacts.changes import ChangeSet, ModelChange, ModelPath, ModelVersion, Revisions
-from tunegate.artifacts.policy_changes import PolicyChange
+from tunegate.artifacts.changes import (
+    ChangeSet,
+    ModelChange,
+    ModelPath,
+    ModelVersion,
+    PolicyChange,
+    Revisions,
+)
 from tunegate.config import Config
 from tunegate.errors import ConfigError
 from tunegate.globs import matches

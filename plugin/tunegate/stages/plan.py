@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tunegate.artifacts.plans import Budget, Cost, PlannedTask, Shard, TuningPlan
+from tunegate.artifacts.cost import Cost
+from tunegate.artifacts.plans import Budget, PlannedTask, Shard, TuningPlan
 from tunegate.artifacts.tasks import Resolution, ResolvedTask, TaskSet, TaskUse
 from tunegate.config import Config
 from tunegate.errors import ConfigError

@@ -6,7 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from tunegate.artifacts.plans import Budget, Cost
+from tunegate.artifacts.cost import Cost
+from tunegate.artifacts.plans import Budget
 from tunegate.config import BudgetConfig, TargetConfig
 from tunegate.errors import ConfigError
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from tests.support.any_record import RECORDS
 from tests.support.tuning_records import hexdigest, make_record
 from tunegate_cache.format import record_codec as wire
-from tunegate_cache.format.record_codec import RefusedLine
 from tunegate_cache.format.records import (
     TuningRecord,
 )
+from tunegate_cache.format.refused_line import RefusedLine
 from tunegate_cache.format.validate import MAX_RECORD_BYTES
 
 

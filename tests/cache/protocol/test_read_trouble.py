@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tunegate_cache.format.cache_statistics import CacheStatistics
-from tunegate_cache.format.record_codec import RefusedLine
+from tunegate_cache.format.refused_line import RefusedLine
 from tunegate_cache.protocol.read_trouble import ReadTrouble
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunegate.artifacts.policy_changes import PolicyChange
+from tunegate.artifacts.changes import PolicyChange
 from tunegate.config import GateConfig, TargetConfig
 from tunegate.policy.rules import GATE, TARGET
 from tunegate.policy.sections import merged_section, section_changes

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from tests.support.outcome_parts import outcome
+from tunegate.artifacts.cost import Cost
 from tunegate.artifacts.outcomes import CandidateCost, TuningOutcome
-from tunegate.artifacts.plans import Cost
 from tunegate.render.cost_table import FilterAudit, audit, spending
 
 

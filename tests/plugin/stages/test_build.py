@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from tests.support.measured_cells import DEVICE, make_changes
 from tests.support.tuning_records import make_key, make_record, make_shape
 from tunegate.artifacts.builds import Cell
+from tunegate.artifacts.cost import Cost
 from tunegate.artifacts.outcomes import Stopped, TaskOutcome, TuningOutcome
-from tunegate.artifacts.plans import Budget, Cost, TuningPlan
+from tunegate.artifacts.plans import Budget, TuningPlan
 from tunegate.artifacts.tasks import CacheUse, Claims, Resolution, ResolvedTask, TaskUse, TuningTask
 from tunegate.stages.build import best_records, build_directory
 from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit, TuningRecord

@@ -15,9 +15,8 @@ from tests.support.measured_cells import (
     make_task,
 )
 from tunegate.artifacts.builds import CellBuilds
-from tunegate.artifacts.changes import ChangeSet
+from tunegate.artifacts.changes import ChangeSet, Effect, PolicyChange
 from tunegate.artifacts.measurements import CellMeasurement
-from tunegate.artifacts.policy_changes import Effect, PolicyChange
 from tunegate.artifacts.verdicts import Verdict
 from tunegate.config import GateConfig
 from tunegate.policy.gate_rules import GateRules

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.tuning_tasks import DEVICE, make_outcome, make_record
+from tunegate.artifacts.cost import Cost
 from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
-from tunegate.artifacts.plans import Cost
 from tunegate.tuning.merge import merge_outcomes
 
 NAMES = ("a", "b", "c")

@@ -13,8 +13,9 @@ from tests.support.tuning_tasks import (
     make_task,
     transfer,
 )
+from tunegate.artifacts.cost import Cost
 from tunegate.artifacts.outcomes import TuningOutcome
-from tunegate.artifacts.plans import Budget, Cost, PlannedTask, Shard, TuningPlan
+from tunegate.artifacts.plans import Budget, PlannedTask, Shard, TuningPlan
 from tunegate.tuning.tally import lost_shard_warnings, lost_shards, tally
 from tunegate_cache.format.records import Lookup, Miss
 

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from tunegate.config import TargetConfig
 from tunegate.edges.machine.device_lock import held_device
-from tunegate.edges.nvidia.session import MeasuredGpu, gpus_of, prepared
+from tunegate.edges.nvidia.measured_gpu import MeasuredGpu
+from tunegate.edges.nvidia.session import gpus_of, prepared
 from tunegate.edges.nvidia.state import StateReader, watched
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.errors import EnvironmentUnfitError, MeasurementError

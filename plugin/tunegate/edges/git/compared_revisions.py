@@ -9,6 +9,7 @@ from tunegate.edges.git.fetch import (
     deepen,
     ensure_here,
     fetch_default_branch,
+    fetch_tags,
     is_shallow,
 )
 from tunegate.edges.git.process import GitProcess
@@ -90,9 +91,19 @@ class GitHistory:
         )
 
     def since_release(self, head: str | None, pattern: str) -> Revisions:
-        """The head against the release before it. Raises RevisionError."""
+        """The head against the release before it. Tags and history that a CI checkout lacks are
+        fetched. Raises RevisionError."""
         commit = self._commit(head or "HEAD", "--head")
         release = release_before(self._git, commit, pattern)
+        if release is None:
+            fetch_tags(self._git, pattern)
+            release = release_before(self._git, commit, pattern)
+        if release is None:
+            message = (
+                f"--since-release: no tag {pattern} is on an ancestor of {commit[:12]}. Tag a "
+                f"release, or say in gate.release-tags what release tags are called."
+            )
+            raise RevisionError(message)
         return Revisions(
             base=release.commit,
             head=commit,

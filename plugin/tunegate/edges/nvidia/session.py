@@ -9,29 +9,14 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-import msgspec
-
-from tunegate.artifacts.gpus import Gpu
 from tunegate.config import TargetConfig
-from tunegate.edges.machine.device_claim import Claim
 from tunegate.edges.machine.device_lock import claim_on, held_device
 from tunegate.edges.nvidia.clocks import locked_clocks, repair_clocks
 from tunegate.edges.nvidia.gpus import visible_gpus
 from tunegate.edges.nvidia.idle import wait_until_idle
 from tunegate.edges.nvidia.kernel_clock import permits_kernel_clock
+from tunegate.edges.nvidia.measured_gpu import MeasuredGpu
 from tunegate.errors import EnvironmentUnfitError
-
-
-class MeasuredGpu(msgspec.Struct, frozen=True):
-    """A device, and what to hold while timing on it."""
-
-    gpu: Gpu
-    claim: Claim
-
-    @property
-    def variables(self) -> dict[str, str]:
-        """The variables of a process that is to see this device and no other."""
-        return {"CUDA_VISIBLE_DEVICES": self.gpu.uuid, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 
 
 def gpus_of(target: TargetConfig) -> tuple[MeasuredGpu, ...]:

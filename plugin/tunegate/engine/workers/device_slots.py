@@ -12,7 +12,7 @@ import msgspec
 
 from tunegate.edges.machine.cores import physical_cores
 from tunegate.edges.machine.device_claim import Claim
-from tunegate.edges.nvidia.session import MeasuredGpu
+from tunegate.edges.nvidia.measured_gpu import MeasuredGpu
 from tunegate.engine.placement import Placement, Slot
 
 _FOR_ANOTHER_WORKER_SECONDS = 600.0

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tunegate.edges.machine.cores import usable_cores
-from tunegate.edges.nvidia.session import MeasuredGpu
+from tunegate.edges.nvidia.measured_gpu import MeasuredGpu
 from tunegate.engine.workers.spawning import spawn_pool
 from tunegate.engine.workers.worker_pool import WorkerPool
 from tunegate.tuning.expected_time import TargetKind

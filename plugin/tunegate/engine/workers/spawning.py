@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
-from tunegate.edges.nvidia.session import MeasuredGpu
+from tunegate.edges.nvidia.measured_gpu import MeasuredGpu
 from tunegate.edges.processes.child import Child
 from tunegate.edges.processes.memory_limit import MemoryLimit, memory_limit
 from tunegate.engine.placement import Placement

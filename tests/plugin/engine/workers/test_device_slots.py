@@ -5,7 +5,7 @@ from pathlib import Path
 from tunegate.artifacts.gpus import Gpu
 from tunegate.edges.machine.cores import physical_cores
 from tunegate.edges.machine.device_claim import Claim
-from tunegate.edges.nvidia.session import MeasuredGpu
+from tunegate.edges.nvidia.measured_gpu import MeasuredGpu
 from tunegate.engine.workers.device_slots import on_cpu, on_gpus, on_held_gpus
 
 
