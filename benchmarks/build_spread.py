@@ -44,8 +44,8 @@ def main() -> None:
     )
     largest = max((statistics.fmean(each) for each in effects), key=abs)
     print(
-        f"| {options.builds} | {different} | {within**0.5:.2f} % | {builds_alone**0.5:.2f} % | "
-        f"{largest:+.2f} % |"
+        f"| {options.builds} | {different} | {within**0.5:.2f}% | {builds_alone**0.5:.2f}% | "
+        f"{largest:+.2f}% |"
     )
 
 

@@ -64,12 +64,12 @@ def show(rows: dict[bool, list[list[TaskOutcome]]], trials: int) -> None:
             f"{', '.join(f'{t:.3f}' for t in np.median(best, axis=0))} | "
             f"{float(np.exp(np.mean(np.log(best)))):.3f} | "
             f"{statistics.median(sum(o.seconds for o in run) for run in runs):.0f} | "
-            f"{100 * statistics.median(shares):.0f} % |"
+            f"{100 * statistics.median(shares):.0f}% |"
         )
     every = [outcome for run in rows[True] for outcome in run]
     looked = [cost for outcome in every for cost in outcome.costs if cost.pick == "audit"]
     wrong = sum(near_best(outcome) for outcome in every)
-    print(f"audited: {len(looked)} rejected candidates measured, {wrong} within 2 % of the best")
+    print(f"audited: {len(looked)} rejected candidates measured, {wrong} within 2% of the best")
 
 
 def near_best(outcome: TaskOutcome) -> int:

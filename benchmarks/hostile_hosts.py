@@ -3,12 +3,12 @@
     python benchmarks/hostile_hosts.py [--gates 4] [--seconds 60]
         [--host cpu-hog ...]
 
-Whole gates of a small convolutional model under ONNX Runtime with a margin of 3 %, against itself
-and with 10 % put into the head, while a hog computes on every core, another one streams through
+Whole gates of a small convolutional model under ONNX Runtime with a margin of 3%, against itself
+and with 10% put into the head, while a hog computes on every core, another one streams through
 memory, the kernel stops the whole process tree for most of every tenth of a second (a CPU quota of
 a cgroup; needs root), the measuring processes are killed, or the wall clock jumps by two hours
 every three seconds (a library put before the C library; needs gcc). A fail of the model against
-itself, and a pass of what is 10 % slower, are wrong; `undecided` and `invalid-env` are not. Prints
+itself, and a pass of what is 10% slower, are wrong; `undecided` and `invalid-env` are not. Prints
 the table of docs/how-the-gate-decides.md.
 """
 
@@ -104,7 +104,7 @@ def show(host: str, percent: float, found: list[tuple[str, float]]) -> None:
     cells = [str(said[each]) for each in ("fail", "pass", "undecided", "invalid-env")]
     median = statistics.median(seconds for _, seconds in found)
     print(
-        f"| {host} | {percent:g} % | {len(found)} | {' | '.join(cells)} | {wrong} | {median:.0f} |",
+        f"| {host} | {percent:g}% | {len(found)} | {' | '.join(cells)} | {wrong} | {median:.0f} |",
         flush=True,
     )
 

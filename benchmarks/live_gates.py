@@ -3,7 +3,7 @@
     python benchmarks/live_gates.py [--runs 40] [--margin 2] [--seconds 60]
 
 Runs whole gates of a small convolutional model against itself under ONNX Runtime, with waits of 0,
-1, 3, 5 and 10 % put into the head and a hog on the other core, and counts the verdicts. Prints the
+1, 3, 5 and 10% put into the head and a hog on the other core, and counts the verdicts. Prints the
 table of docs/how-the-gate-decides.md.
 """
 
@@ -47,7 +47,7 @@ def main() -> None:
         found_of = said[percent]
         cells = [str(found_of[each]) for each in ("fail", "pass", "undecided", "invalid-env")]
         median = statistics.median(seconds[percent])
-        print(f"| {percent:g} % | {found_of.total()} | {' | '.join(cells)} | {median:.0f} |")
+        print(f"| {percent:g}% | {found_of.total()} | {' | '.join(cells)} | {median:.0f} |")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ _NAMES = {3: "third", 5: "fifth", 10: "tenth"}
 
 
 def scenarios() -> tuple[Scenario, ...]:
-    """The scenarios at a margin of 3 %, and of 10 % for the mean and the tail of inferences."""
+    """The scenarios at a margin of 3%, and of 10% for the mean and the tail of inferences."""
     return (*_unchanged(), *_constant(), *_mixtures(), *_inside(), *_others())
 
 
@@ -35,16 +35,16 @@ def _unchanged() -> tuple[Scenario, ...]:
     return (
         _same("no change"),
         _same("heavy tails of launches, both sides alike", tails),
-        _same("30 % of starts +8 %, both sides alike", modes),
-        _same("10 % of starts +50 %, both sides alike", rare_modes),
-        _same("launches in turn +4 % and -4 %", turns),
+        _same("30% of starts +8%, both sides alike", modes),
+        _same("10% of starts +50%, both sides alike", rare_modes),
+        _same("launches in turn +4% and -4%", turns),
     )
 
 
 def _constant() -> tuple[Scenario, ...]:
     def always(percent: float) -> Scenario:
         return Scenario(
-            name=f"always +{percent:g} %",
+            name=f"always +{percent:g}%",
             mean_percent=percent,
             factors=lambda number, rng: (1.0, 1 + percent / 100),
             is_promised=percent >= 5,
@@ -69,7 +69,7 @@ def _mixture(share: float, slow: float, noisy: bool = False) -> Scenario:
 
     mean = 100 * share * (slow - 1)
     return Scenario(
-        name=f"{100 * share:.0f} % of starts +{100 * (slow - 1):.3g} %",
+        name=f"{100 * share:.0f}% of starts +{100 * (slow - 1):.3g}%",
         mean_percent=mean,
         factors=factors,
         is_promised=share >= 0.2 and mean >= 5 - 1e-9,
@@ -111,15 +111,13 @@ def _others() -> tuple[Scenario, ...]:
         return 1.0, 1.3 if number % 4 == 3 else 1.0
 
     return (
-        _same("the machine gets slower by 1 % each launch", machine),
+        _same("the machine gets slower by 1% each launch", machine),
         Scenario(
             name="the head gets slower by 0.5 points each start", mean_percent=10.0, factors=trend
         ),
+        Scenario(name="every second start +12%", mean_percent=6.0, factors=turns, is_promised=True),
         Scenario(
-            name="every second start +12 %", mean_percent=6.0, factors=turns, is_promised=True
-        ),
-        Scenario(
-            name="every fourth start +30 %", mean_percent=7.5, factors=fourth, is_promised=True
+            name="every fourth start +30%", mean_percent=7.5, factors=fourth, is_promised=True
         ),
     )
 

@@ -31,7 +31,7 @@ def main() -> None:
     )
     noises = [
         *(each for path in options.data for each in recorded(path)),
-        *(synthetic(f"made up, {100 * s:g} %", s) for s in (0.003, 0.01, 0.03)),
+        *(synthetic(f"made up, {100 * s:g}%", s) for s in (0.003, 0.01, 0.03)),
     ]
     noises = [noise for noise in noises if options.series in noise.name]
     wanted = [each for each in scenarios() if options.only in each.name]
@@ -72,15 +72,15 @@ def told(scenario: Scenario, noises: Sequence[Noise], count: int, rare: float) -
     mark = " *" if scenario.is_promised or scenario.is_unchanged else ""
     cells = [
         scenario.name + mark,
-        f"{scenario.mean_percent:+.1f} %",
+        f"{scenario.mean_percent:+.1f}%",
         *(
-            f"{100 * _share(every, what):.1f} %"
+            f"{100 * _share(every, what):.1f}%"
             for what in ("fail", "pass", "undecided", "invalid-env")
         ),
-        f"{100 * _share(new[worst], wrong):.1f} % {wrong} ({noises[worst].name})",
+        f"{100 * _share(new[worst], wrong):.1f}% {wrong} ({noises[worst].name})",
         f"{np.median(seconds):.0f}",
         f"{np.percentile(seconds, 95):.0f}",
-        *(f"{100 * _share(before, what):.1f} %" for what in ("fail", "pass")),
+        *(f"{100 * _share(before, what):.1f}%" for what in ("fail", "pass")),
         f"{np.median(spent_before):.0f}",
         f"{np.percentile(spent_before, 95):.0f}",
     ]

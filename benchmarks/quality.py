@@ -36,7 +36,7 @@ def main() -> None:
     options = command_line(
         __doc__,
         "model",
-        looks=[60.0, 300.0],
+        analyses=[60.0, 300.0],
         runs=1,
         stock=Many(Path, is_required=False),
         trials=1000,
@@ -74,7 +74,7 @@ def our_builds(
         )
         print(f"ours: {ours.trials} trials; {ours.transfer} of {ours.tasks} tasks transferred")
         for look, count in ours.unscheduled.items():
-            print(f"after {look:g} s: {count} tasks over 1 % on the default schedule", flush=True)
+            print(f"after {look:g} s: {count} tasks over 1% on the default schedule", flush=True)
         for look, path in ours.builds.items():
             builds.setdefault(f"ours, {look:g} s", []).append(path)
     return builds

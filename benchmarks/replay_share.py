@@ -68,7 +68,7 @@ def run(samples: int) -> None:
         totals[target] = [sum(row[n] for row in rows.values()) for n in range(4)]
     for target, (templates, again, equal, tried) in totals.items():
         share = 100 * equal / tried
-        row("**all**", target, templates, again, f"{equal} of {tried} ({share:.1f} %)")
+        row("**all**", target, templates, again, f"{equal} of {tried} ({share:.1f}%)")
 
 
 def space_of(name: str, target: str) -> DesignSpace:

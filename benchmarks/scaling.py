@@ -4,7 +4,7 @@ search, with sleep for devices.
     python benchmarks/scaling.py [squeezenet] [--devices 1 2 4 8 16 32 64]
         [--seconds-per-candidate 2] [--batches 24]
 
-Everything is the product's but the workers: processes that take the time of a candidate (25 % more
+Everything is the product's but the workers: processes that take the time of a candidate (25% more
 or less) and answer. Counted is what happens between the first tenth of the trials and the last one.
 The engine's own work is the CPU time of the deciding process; that of the search is its children's.
 Prints the table of docs/benchmarks.md.
@@ -179,7 +179,7 @@ def show(points: Sequence[Point], seconds: float) -> None:
         rate = point.trials / point.seconds
         print(
             f"| {point.devices} | {point.trials} | {rate:.2f} | "
-            f"{100 * rate / point.devices / alone:.0f} % | "
+            f"{100 * rate / point.devices / alone:.0f}% | "
             f"{1e3 * point.engine_seconds / point.trials:.2f} | "
             f"{1e3 * point.search_seconds / point.trials:.1f} |"
         )

@@ -17,7 +17,7 @@ SECONDS = float(os.environ.get("SECONDS_PER_CANDIDATE", "2"))
 
 
 def handle_request(request: Measure) -> Measured:
-    """Takes SECONDS, 25 % more or less; the same decisions always have the same latency."""
+    """Takes SECONDS, 25% more or less; the same decisions always have the same latency."""
     digest = hashlib.sha256(msgspec.json.encode(request.candidate.schedule)).digest()
     seconds = SECONDS * (0.75 + 0.5 * digest[0] / 255)
     time.sleep(seconds)

@@ -7,7 +7,7 @@
 The source models are tuned into an empty cache. The model is tuned without them for `--seconds`,
 then for a tenth of that with them, with those of another class instead, and without any. How much
 of the full speed-up over the default schedule a run has is (full best) / (its best), as in the
-paper; a task counts where it has sources and tuning in full makes it 5 % faster or more. Invalid is
+paper; a task counts where it has sources and tuning in full makes it 5% faster or more. Invalid is
 a transferred schedule that cannot be applied, does not compile, or computes something else. Prints
 the table of docs/benchmarks.md.
 """

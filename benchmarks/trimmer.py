@@ -5,7 +5,7 @@ off: one model, equal seconds.
 
 Every variant tunes the model from nothing for the same time. Compared is when the end-to-end
 estimate (weight x best so far, over all tasks; a task without a measurement counts with the
-default schedule's time of that task) first comes within 2 % of what the run without any of the
+default schedule's time of that task) first comes within 2% of what the run without any of the
 mechanisms has at its end, in the same round. Looks are lucky, so what a run ends with is the same
 sum over its winners as they were measured again. Prints the table of
 docs/benchmarks.md: medians of the rounds, audits added up.
@@ -68,7 +68,7 @@ class Run(msgspec.Struct, frozen=True):
 
 class Row(msgspec.Struct, frozen=True):
     """The figures of one variant in one round. `reached` is infinite, and `saved` says nothing,
-    where it never came within 2 % of the end of none."""
+    where it never came within 2% of the end of none."""
 
     trials: int
     end_ms: float
@@ -202,7 +202,7 @@ def weighted(tasks: Sequence[TuningTask], milliseconds: Mapping[WorkloadKey, flo
 def show(title: str, rounds: Sequence[Mapping[Variant, Row]]) -> None:
     heading(
         f"{title} | trials | winners measured again, ms | "
-        f"seconds to within 2 % of the end of none | saved | worker seconds that improved "
+        f"seconds to within 2% of the end of none | saved | worker seconds that improved "
         f"nothing | audited, of them wrongly rejected"
     )
     for variant in VARIANTS:
@@ -210,11 +210,11 @@ def show(title: str, rounds: Sequence[Mapping[Variant, Row]]) -> None:
         reached = median(row.reached for row in rows)
         came = math.isfinite(reached)
         told = f"{reached:.0f}" if came else "never"
-        saved = f"{100 * median(row.saved for row in rows):.0f} %" if came else ""
+        saved = f"{100 * median(row.saved for row in rows):.0f}%" if came else ""
         print(
             f"| {variant.name} | {median(row.trials for row in rows):.0f} | "
             f"{median(row.end_ms for row in rows):.2f} | {told} | {saved} | "
-            f"{100 * median(row.wasted for row in rows):.0f} % | "
+            f"{100 * median(row.wasted for row in rows):.0f}% | "
             f"{sum(row.audited for row in rows)}, {sum(row.wrong for row in rows)} |"
         )
 
@@ -230,7 +230,7 @@ def wasted(run: Run) -> float:
 
 
 def audit(run: Run) -> tuple[int, int]:
-    """Rejected candidates that were measured, and those of them within 2 % of their task's best."""
+    """Rejected candidates that were measured, and those of them within 2% of their task's best."""
     looked = wrong = 0
     for outcome in run.outcomes.values():
         times = [c.milliseconds for c in outcome.costs if c.milliseconds is not None]

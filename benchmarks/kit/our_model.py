@@ -38,7 +38,7 @@ DEVICE = DeviceFingerprint(name="here", kind="cpu", units=2, memory_bytes=0)
 
 class Tuned(msgspec.Struct, frozen=True, kw_only=True):
     """What one run left: builds by the seconds after which they were possible, how many tasks over
-    1 % of the model had no schedule then, trials in all, and how the cache answered."""
+    1% of the model had no schedule then, trials in all, and how the cache answered."""
 
     builds: dict[float, Path]
     unscheduled: dict[float, int]
@@ -93,7 +93,7 @@ def tune(
 def unscheduled(
     look: float, known: Sequence[tuple[float, TuningRecord]], tasks: Sequence[TuningTask]
 ) -> int:
-    """Tasks over 1 % of the model's time for which nothing but the default schedule had run by
+    """Tasks over 1% of the model's time for which nothing but the default schedule had run by
     then. Their times are those of the default schedule, also where that was measured later."""
     calls = {task.key: sum(use.weight for use in task.uses) for task in tasks}
     times: dict[WorkloadKey, float] = {}

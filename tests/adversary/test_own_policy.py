@@ -42,7 +42,7 @@ def test_loosened_rules_and_an_own_waiver_do_not_make_a_slow_model_green(tmp_pat
     assert judged.exit_code == 1, judged.err
     assert judged.verdict["margin_percent"] == 3
     (finding,) = judged.verdict["findings"]
-    assert "over the 3 % margin" in finding["reason"]
+    assert "over the 3% margin" in finding["reason"]
     assert "merge the waiver first" in finding["reason"]
     told = {change["key"] for change in judged.verdict["policy_changes"]}
     assert told == {

@@ -39,7 +39,7 @@ def test_a_slowdown_with_a_waiver_passes_and_a_bad_waiver_stops_the_run(tmp_path
     verdict = json.loads(done.stdout)
     assert verdict["status"] == "waived"
     assert (verdict["margin_percent"], verdict["revisions"]["release"]) == (5, "v1")
-    assert "over the 5 % margin" in verdict["findings"][0]["reason"]
+    assert "over the 5% margin" in verdict["findings"][0]["reason"]
     assert "waived up to" in done.stderr
     workspace.write("tunegate-waivers.yaml", WAIVER.format(expires=today.replace(year=2199)))
     workspace.commit()

@@ -35,7 +35,7 @@ def identical() -> Report:
 def measured() -> Report:
     change = Interval(low=-1.2, center=0.3, high=1.1)
     compared = parts.comparison(change, 4.812)
-    finding = _finding("pass", "within the margin of 3 %", compared)
+    finding = _finding("pass", "within the margin of 3%", compared)
     return _measured(parts.verdict("pass", 0, finding), compared)
 
 
@@ -50,7 +50,7 @@ def slowed() -> Report:
         decision="fail",
         differences=parts.differences(head),
     )
-    finding = _finding("fail", "slower by 12.4 % (at least 10.9 %), the margin is 3 %", compared)
+    finding = _finding("fail", "slower by 12.4% (at least 10.9%), the margin is 3%", compared)
     tuning = parts.summary(exact=8, miss=2, trials=64, seconds=112.4, usd=0.1124)
     verdict = parts.verdict("fail", 1, finding, tuning=tuning)
     cache = parts.cache(exact=8, misses={"absent": 2})
@@ -64,7 +64,7 @@ def undecided() -> Report:
         change, 4.812, launches=13, spread=3.4, decision="undecided", stopped="budget"
     )
     compared = msgspec.structs.replace(compared, projected_launches=28)
-    finding = _finding("inconclusive", "between +1.4 and +4.6 %, across the margin", compared)
+    finding = _finding("inconclusive", "between +1.4 and +4.6%, across the margin", compared)
     return _measured(parts.verdict("inconclusive", 3, finding), compared)
 
 
@@ -110,7 +110,7 @@ def many() -> Report:
     passing = [
         _finding(
             "pass",
-            "within the margin of 3 %",
+            "within the margin of 3%",
             parts.comparison(Interval(low=-1.0, center=step / 40, high=1.9), 2.0 + step / 7),
         )
         for step in range(60)
@@ -144,7 +144,7 @@ def budget_spent() -> Report:
         tasks=10, exact=8, miss=2, trials=22, seconds=10.0, usd=0.01, stopped="usd"
     )
     compared = parts.comparison(Interval(low=-0.9, center=0.6, high=2.1), 4.812)
-    finding = _finding("pass", "within the margin of 3 %", compared)
+    finding = _finding("pass", "within the margin of 3%", compared)
     verdict = parts.verdict("pass", 0, finding, tuning=tuning)
     return _measured(verdict, compared, head=head, outcomes=(tuned,))
 

@@ -55,7 +55,7 @@ def run(options: BenchRulesOptions) -> int:
 def _found(series: RecordedSeries) -> _Found:
     line = (
         f"{len(series)} launches, {series.seconds_per_launch:.1f} s each; spread of their effects "
-        f"{100 * series.effects.std(ddof=1):.2f} %."
+        f"{100 * series.effects.std(ddof=1):.2f}%."
     )
     return _Found(
         series.name,
@@ -90,7 +90,7 @@ def _told(found: _Found) -> Iterator[str]:
     yield alarms_table(found.alarms) + "\n"
     yield "Our gates, none of which shares a launch with another:\n"
     yield verdicts_table(found.verdicts) + "\n"
-    yield "Coverage of one-sided 95 % bounds:\n"
+    yield "Coverage of one-sided 95% bounds:\n"
     yield coverage_table(found.coverage) + "\n"
 
 
@@ -98,4 +98,4 @@ def _as_alarms(series: RecordedSeries, margin_percent: float) -> Alarms:
     shares = tuple(
         verdicts(series, slowdown, margin_percent).share("fail") for slowdown in SLOWDOWNS
     )
-    return Alarms(f"tunegate, margin {margin_percent:g} %", shares)
+    return Alarms(f"tunegate, margin {margin_percent:g}%", shares)

@@ -84,13 +84,13 @@ def _artifact(
 def _show(found: Qualification, wanted_percent: float) -> None:
     margin = found.margin_percent
     show_table(
-        f"Gates with a margin of {margin:g} %" if margin else "Gates with a margin of 20 %",
+        f"Gates with a margin of {margin:g}%" if margin else "Gates with a margin of 20%",
         _COLUMNS,
         [
             (
-                f"{each.percent:g} %",
+                f"{each.percent:g}%",
                 each.outcome + (" (WRONG)" if each in found.wrong else ""),
-                f"{each.center:+.1f} % ({each.low:+.1f} to {each.high:+.1f} %)",
+                f"{each.center:+.1f}% ({each.low:+.1f} to {each.high:+.1f}%)",
                 each.launches,
                 f"{each.seconds:.0f}",
             )
@@ -99,7 +99,7 @@ def _show(found: Qualification, wanted_percent: float) -> None:
     )
     seen = (
         f"{found.aa_launches} launches of one model against itself: spread "
-        f"{found.spread_percent:.2f} %, {found.launch_seconds:.1f} s each."
+        f"{found.spread_percent:.2f}%, {found.launch_seconds:.1f} s each."
     )
     show_lines([seen, advice(found, wanted_percent)])
 
@@ -113,11 +113,11 @@ def advice(found: Qualification, wanted_percent: float) -> str:
             "speed while it measures."
         )
     if found.margin_percent is None:
-        return f"This machine cannot decide even 20 % in {budget}: use a quieter one."
-    margin = f"{found.margin_percent:g} %"
+        return f"This machine cannot decide even 20% in {budget}: use a quieter one."
+    margin = f"{found.margin_percent:g}%"
     if found.margin_percent > wanted_percent:
         return (
-            f"This machine decides {margin} in {budget}, not {wanted_percent:g} %: set "
+            f"This machine decides {margin} in {budget}, not {wanted_percent:g}%: set "
             f"gate.margin-percent: {found.margin_percent:g}, raise "
             "gate.seconds, or use a quieter one."
         )

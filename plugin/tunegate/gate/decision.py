@@ -3,7 +3,7 @@
 The launch, a pair of fresh processes, is the unit of replication (Kalibera & Jones, ISMM 2013):
 what differs between launches, such as the layout of memory, is not averaged out inside one.
 One-sided Student-t bounds, the error split evenly over the planned analyses: P(fail | true <=
-margin) <= 1 % and P(pass | true >= margin) <= 5 %, however many analyses are used. The error of a
+margin) <= 1% and P(pass | true >= margin) <= 5%, however many analyses are used. The error of a
 fail is split once more, over what may fail: the median, and what gate.inside looks at. A pass
 needs all of them, and splits nothing.
 """
@@ -25,7 +25,7 @@ FAIL_ERROR = 0.008
 MEAN_FAIL_ERROR, TAIL_FAIL_ERROR = 0.001, 0.0005
 PASS_ERROR = 0.05
 MIN_SPREAD = 0.0002
-"""The smallest spread that is believed: below 0.02 % the spread of a few launches is luck."""
+"""The smallest spread that is believed: below 0.02% the spread of a few launches is luck."""
 _POWER_QUANTILE = 0.84
 
 CellDecision = Literal["fail", "pass", "undecided"]

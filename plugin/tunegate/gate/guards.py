@@ -61,7 +61,7 @@ def is_control_due(launches: int) -> bool:
 
 def outlying_controls(controls: Sequence[float], effects: Sequence[float], margin: float) -> int:
     """How many effects of the base against itself are too large to be an accident: over the margin,
-    and over four times the spread of the launches. On healthy machines 0 to 2 % of them are."""
+    and over four times the spread of the launches. On healthy machines 0 to 2% of them are."""
     spread = statistics.stdev(effects) if len(effects) > 1 else 0.0
     limit = max(margin, _SPREADS * spread)
     return sum(abs(effect) > limit for effect in controls)

@@ -22,12 +22,12 @@ def decide_objective(over: int, total: int, percentile: float) -> CellDecision:
 
 
 def upper_share(over: int, total: int) -> float:
-    """The upper bound, with 95 % confidence, of the share that is over the limit."""
+    """The upper bound, with 95% confidence, of the share that is over the limit."""
     return 1.0 if over >= total else beta_quantile(over + 1, total - over, 1 - ERROR)
 
 
 def lower_share(over: int, total: int) -> float:
-    """The lower bound, with 95 % confidence, of the share that is over the limit."""
+    """The lower bound, with 95% confidence, of the share that is over the limit."""
     return 0.0 if over == 0 else beta_quantile(over, total - over + 1, ERROR)
 
 

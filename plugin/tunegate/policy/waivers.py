@@ -70,4 +70,4 @@ def _changes(
 def _terms(waiver: Waiver | None) -> str:
     if waiver is None:
         return "no waiver"
-    return f"up to +{waiver.ceiling_percent:g} % until {waiver.expires}"
+    return f"up to +{waiver.ceiling_percent:g}% until {waiver.expires}"

@@ -32,7 +32,7 @@ class SpendingRow(msgspec.Struct, frozen=True):
 
 class FilterAudit(msgspec.Struct, frozen=True, kw_only=True):
     """An audit of candidates that the filter had rejected: how many were measured all the same, and
-    how many of them came within 2 % of their task's best."""
+    how many of them came within 2% of their task's best."""
 
     audited: int
     wrong: int

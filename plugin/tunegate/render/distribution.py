@@ -37,7 +37,7 @@ def distribution(launches: Sequence[Launch], name: str) -> str:
     axes.set_ylim(0, 103)
     for percentile in (50, 90, 99):
         axes.axhline(percentile, color=MUTED, linewidth=0.5, linestyle=(0, (2, 3)))
-    axes.set_yticks([0, 50, 90, 99], labels=["0", "50 %", "90 %", "99 %"])
+    axes.set_yticks([0, 50, 90, 99], labels=["0", "50%", "90%", "99%"])
     axes.xaxis.set_major_locator(MaxNLocator(5))
     axes.set_xlabel(f"ms; {plural(total(head), 'inference')} of the head", fontsize=8.5)
     axes.legend(frameon=False, loc="lower right", fontsize=8.5)

@@ -23,7 +23,7 @@ def _revisions(report: Report) -> Iterator[tuple[str, str]]:
     yield "Head", revisions.head[:SHOWN_REVISION]
     if revisions.reason:
         yield "Chosen by", revisions.reason
-    yield "Margin", f"{report.verdict.margin_percent:g} %"
+    yield "Margin", f"{report.verdict.margin_percent:g}%"
 
 
 def _changes(report: Report) -> Iterator[tuple[str, str]]:

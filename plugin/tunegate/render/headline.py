@@ -86,7 +86,7 @@ def reason(finding: Finding, verdict: Verdict) -> str:
         return finding.reason.rstrip(".")
     change = finding.change_percent
     return (
-        f"{percent(change.center)} ({interval(change)}), the margin is {verdict.margin_percent:g} %"
+        f"{percent(change.center)} ({interval(change)}), the margin is {verdict.margin_percent:g}%"
     )
 
 

@@ -167,7 +167,7 @@ def _audit(report: Report) -> str:
     return (
         f"\n\nOf {plural(found.audited, 'candidate')} that the filter had rejected and that "
         f"{'was' if found.audited == 1 else 'were'} measured all the same, "
-        f"{found.wrong} came within 2 % of the best."
+        f"{found.wrong} came within 2% of the best."
     )
 
 

@@ -45,7 +45,7 @@ def launches(comparison: Comparison, margin_percent: float, name: str) -> str:
     axes.set_ylim(-3.0, len(effects) + 1.6)
     _interval(axes, interval)
     axes.annotate(
-        f"margin {margin_percent:g} %",
+        f"margin {margin_percent:g}%",
         (margin_percent, len(effects) + 0.9),
         xytext=(4, 0),
         textcoords="offset points",
@@ -55,7 +55,7 @@ def launches(comparison: Comparison, margin_percent: float, name: str) -> str:
     axes.set_yticks([len(effects), 1], labels=["launch 1", f"launch {len(effects)}"])
     axes.margins(x=0.12)
     axes.xaxis.set_major_locator(MaxNLocator(6))
-    axes.xaxis.set_major_formatter(lambda value, _: percent(value).replace(".0 %", " %"))
+    axes.xaxis.set_major_formatter(lambda value, _: percent(value).replace(".0%", "%"))
     description = f"Effect of each launch; together {percent(interval.center)}"
     return svg(figure, name=f"{name}-launches", description=description)
 

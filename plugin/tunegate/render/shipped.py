@@ -31,7 +31,7 @@ def _choice(build: Build) -> str:
 
 def _beside(ours: float, other: CandidateTime) -> str:
     saved = 100 * (1 - ours / other.ms)
-    faster = f"{abs(saved):.0f} % {'faster' if saved >= 0 else 'slower'} than {other.title}"
+    faster = f"{abs(saved):.0f}% {'faster' if saved >= 0 else 'slower'} than {other.title}"
     return f"{faster} ({milliseconds(other.ms)})"
 
 

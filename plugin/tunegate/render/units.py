@@ -32,18 +32,18 @@ def percent(value: float | None) -> str:
         return NONE
     rounded = f"{abs(value):.1f}"
     sign = "" if float(rounded) == 0 else "+" if value > 0 else "−"
-    return f"{sign}{rounded} %"
+    return f"{sign}{rounded}%"
 
 
 def interval(value: Interval | None) -> str:
-    """The bounds alone: `+10.9 to +13.9 %`."""
+    """The bounds alone: `+10.9 to +13.9%`."""
     if value is None:
         return NONE
-    return f"{percent(value.low).removesuffix(' %')} to {percent(value.high)}"
+    return f"{percent(value.low).removesuffix('%')} to {percent(value.high)}"
 
 
 def share(value: float) -> str:
-    return f"{value * 100:.0f} %"
+    return f"{value * 100:.0f}%"
 
 
 def duration(seconds: float | None) -> str:

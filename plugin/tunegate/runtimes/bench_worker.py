@@ -35,7 +35,7 @@ _MAX_WARM_UP_SECONDS = 30.0
 _loaded: list[Inference] = []
 
 # The main thread's stack begins at a random place, and where the spilled registers of a kernel lie
-# on it makes some processes slower for their whole life: by 7 % in two of three, seen on a
+# on it makes some processes slower for their whole life: by 7% in two of three, seen on a
 # convolutional network. A thread's stack begins on a page boundary, in every process.
 _thread = ThreadPoolExecutor(1)
 

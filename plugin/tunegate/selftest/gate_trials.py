@@ -92,7 +92,7 @@ def qualify(
     )
     injected = []
     for percent in INJECTED_PERCENT:
-        progress.step(f"selftest: {percent:g} % slower")
+        progress.step(f"selftest: {percent:g}% slower")
         head = benchmarker.pair(artifact, artifact, slowdown_percent=percent)
         control = benchmarker.pair(artifact, artifact)
         injected.append(_gated(head, control, percent, each_gate, context))
@@ -129,7 +129,7 @@ def _gated(
     started = context.clock.monotonic()
 
     def say(done: LaunchProgress) -> None:
-        context.progress.update(f"{done.launches} launches, {done.center:+.1f} %")
+        context.progress.update(f"{done.launches} launches, {done.center:+.1f}%")
 
     found = launch_until_decided(bench, control, gate, 1, say)
     said = found.assessed(gate)

@@ -143,11 +143,11 @@ def _progress_text(built: CellBuilds, progress: LaunchProgress) -> str:
             f"{progress.most_probes} probes of fresh starts"
         )
     interval = (
-        f", {progress.low:+.1f} to {progress.high:+.1f} %" if math.isfinite(progress.low) else ""
+        f", {progress.low:+.1f} to {progress.high:+.1f}%" if math.isfinite(progress.low) else ""
     )
     return (
         f"{built.cell.model}: {progress.launches} of at most {progress.most} launches, "
-        f"{progress.center:+.1f} %{interval}, likely {progress.seconds_left:.0f} s more"
+        f"{progress.center:+.1f}%{interval}, likely {progress.seconds_left:.0f} s more"
     )
 
 

@@ -45,7 +45,7 @@ CALL_MS: dict[TargetKind, float] = {"llvm": 0.002, "cuda": 0.005}
 MIN_HEADROOM = 0.05
 """Even what looks like pure data movement may hide a bad loop order."""
 TRANSFER_HEADROOM = 0.25
-"""What a search still finds over a neighbour's schedule (3-15 % seen, for matrix products)."""
+"""What a search still finds over a neighbour's schedule (3-15% seen, for matrix products)."""
 TRANSFER_HEADROOM_PER_DISTANCE = 0.05
 PACES: dict[TargetKind, Pace] = {"llvm": INFORMED, "cuda": FROM_NOTHING}
 """There is experience from before for CPUs (`cost_model/data`)."""

@@ -72,7 +72,7 @@ def _for_slowdown(finding: Finding, outcomes: Sequence[TuningOutcome]) -> Iterat
         share = each.difference_ms / total_ms
         if share >= NAMED_SHARE:
             yield (
-                f"{each.name} holds {share * 100:.0f} % of the slowdown of {_where(finding)} and "
+                f"{each.name} holds {share * 100:.0f}% of the slowdown of {_where(finding)} and "
                 f"{_why_slow(each, _outcome_of(each, finding, outcomes), outcomes)}."
             )
 

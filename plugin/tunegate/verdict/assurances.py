@@ -27,7 +27,7 @@ def slower_inside(comparison: Comparison, gate: GateConfig) -> str:
     failed = [each for each in comparison.inside if each.decision == "fail"]
     told = ", ".join(f"{_NAMES[each.what]} by {_change(each)}" for each in failed)
     return (
-        f"slower in {told}, over the {gate.tail_margin_percent:g} % margin of the mean and the tail"
+        f"slower in {told}, over the {gate.tail_margin_percent:g}% margin of the mean and the tail"
     )
 
 
@@ -36,15 +36,15 @@ def undecided(comparison: Comparison, gate: GateConfig) -> str:
     open_tests = [each for each in comparison.inside if each.decision == "undecided"]
     if open_tests:
         told = ", ".join(f"{_NAMES[each.what]} by {_change(each)}" for each in open_tests)
-        margin = f"the {gate.tail_margin_percent:g} % margin"
+        margin = f"the {gate.tail_margin_percent:g}% margin"
         return f"possibly slower in {told}: it spans {margin}{slow_starts_text(comparison)}"
     found = comparison.excluded
     if found is None:
         return "slow launches were not looked for"
     why = _slow(found) if found.slow else "the starts of this machine scatter too much"
     return (
-        f"{why}: slow launches of {found.asked_percent:g} % or more, which make the mean over "
-        f"{found.mean_percent:+.0f} %, are not excluded"
+        f"{why}: slow launches of {found.asked_percent:g}% or more, which make the mean over "
+        f"{found.mean_percent:+.0f}%, are not excluded"
     )
 
 
@@ -56,14 +56,13 @@ def slow_starts_text(comparison: Comparison) -> str:
 
 def _slow(found: Excluded) -> str:
     return (
-        f"{found.slow} of {found.starts} starts of the head were "
-        f"over {found.cut_off_percent:+.0f} %"
+        f"{found.slow} of {found.starts} starts of the head were over {found.cut_off_percent:+.0f}%"
     )
 
 
 def _inside(tests: Sequence[Inside]) -> str:
     known = [each for each in tests if each.what == "mean" or each.is_resolved]
-    said = [f"{_NAMES[each.what]} at most {each.change_percent.high:+.0f} %" for each in known]
+    said = [f"{_NAMES[each.what]} at most {each.change_percent.high:+.0f}%" for each in known]
     hidden = [_NAMES[each.what] for each in tests if each not in known]
     if hidden:
         verb = "is" if len(hidden) == 1 else "are"
@@ -78,8 +77,8 @@ def _launches(found: Excluded | None) -> str:
         shown = "no share of slow launches is excluded"
     else:
         shown = (
-            f"slow launches of {math.ceil(found.share_percent)} % or more are excluded with "
-            f"{found.confidence_percent:g} % confidence"
+            f"slow launches of {math.ceil(found.share_percent)}% or more are excluded with "
+            f"{found.confidence_percent:g}% confidence"
         )
     return shown if found.asked_percent else f"{shown} (gate.rare-launches is 0)"
 
@@ -91,4 +90,4 @@ def _inferences(found: Excluded | None) -> str:
 
 def _change(found: Inside) -> str:
     change = found.change_percent
-    return f"{change.center:+.0f} % ({change.low:+.0f} to {change.high:+.0f} %)"
+    return f"{change.center:+.0f}% ({change.low:+.0f} to {change.high:+.0f}%)"

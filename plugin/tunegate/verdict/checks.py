@@ -71,7 +71,7 @@ def _with_waiver(
 ) -> CheckResult:
     if waiver is None:
         return result
-    ceiling = f"+{waiver.ceiling_percent:g} %"
+    ceiling = f"+{waiver.ceiling_percent:g}%"
     match standing(waiver, change, today):
         case "covers":
             why = f"waived up to {ceiling} until {waiver.expires}: {waiver.reason} ({waiver.issue})"
@@ -164,10 +164,10 @@ def _more(
         return None
     least, now = min(before), min(after)
     percent = 100 * (now / least - 1)
-    said = f"{what} {percent:+.1f} % ({least / 1e6:.1f} to {now / 1e6:.1f} MB)"
+    said = f"{what} {percent:+.1f}% ({least / 1e6:.1f} to {now / 1e6:.1f} MB)"
     if percent <= margin_percent:
         return CheckResult("pass", said)
-    said = f"{said}, over its {margin_percent:g} % margin"
+    said = f"{said}, over its {margin_percent:g}% margin"
     most = max(before)
     if now <= most * (1 + margin_percent / 100):
         return CheckResult("inconclusive", f"{said}, but the base itself took {most / 1e6:.1f} MB")
@@ -177,7 +177,7 @@ def _more(
 def _unfit(measured: CellMeasurement) -> str:
     if measured.stopped == "invalid":
         return "; ".join(measured.notes) or "the measurement broke"
-    controls = ", ".join(f"{100 * effect:+.1f} %" for effect in measured.controls)
+    controls = ", ".join(f"{100 * effect:+.1f}%" for effect in measured.controls)
     return (
         "this machine cannot hold still: too many launches were disturbed, or the base against "
         f"itself differed ({controls})"
@@ -212,8 +212,8 @@ def _by_interval(comparison: Comparison, gate: GateConfig) -> CheckResult:
     change = comparison.change_percent
     if change is None:
         return CheckResult("error", "measured, but there is no interval")
-    text = f"{change.center:+.1f} % ({change.low:+.1f} to {change.high:+.1f} %)"
-    margin = f"{gate.margin_percent:g} % margin"
+    text = f"{change.center:+.1f}% ({change.low:+.1f} to {change.high:+.1f}%)"
+    margin = f"{gate.margin_percent:g}% margin"
     if comparison.decision == "pass":
         return _passed(comparison, change.low, text, gate)
     if comparison.decision == "fail" and comparison.median == "fail":
@@ -227,7 +227,7 @@ def _by_interval(comparison: Comparison, gate: GateConfig) -> CheckResult:
 
 
 def _passed(comparison: Comparison, low: float, text: str, gate: GateConfig) -> CheckResult:
-    margin = f"{gate.margin_percent:g} % margin"
+    margin = f"{gate.margin_percent:g}% margin"
     if low > gate.margin_percent:
         floor = f"the absolute floor of {gate.absolute_floor_us:.10g} µs"
         return CheckResult("pass", f"slower by {text}, over the {margin}, but under {floor}")
@@ -246,7 +246,7 @@ def _by_clock(comparison: Comparison) -> str:
     held = f", held back by: {', '.join(clocks.throttled)}" if clocks.throttled else ""
     return (
         f"; clock-mediated: the GPU ran at {clocks.base_mhz:.0f} MHz for the base and at "
-        f"{clocks.head_mhz:.0f} MHz for the head{held}; in cycles the change is {cycles:+.1f} %"
+        f"{clocks.head_mhz:.0f} MHz for the head{held}; in cycles the change is {cycles:+.1f}%"
     )
 
 

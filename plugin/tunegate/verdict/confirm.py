@@ -61,7 +61,7 @@ def _differences(first: Verdict, second: Verdict) -> Iterator[str]:
         if one != other:
             yield f"the verdicts are of {name} {(one or 'none')[:12]} and {(other or 'none')[:12]}"
     if first.margin_percent != second.margin_percent:
-        margins = f"{first.margin_percent:g} % and {second.margin_percent:g} %"
+        margins = f"{first.margin_percent:g}% and {second.margin_percent:g}%"
         yield f"the verdicts have margins of {margins}"
     if first.origin.rules != second.origin.rules or not first.origin.rules:
         yield "the verdicts were reached by different rules"

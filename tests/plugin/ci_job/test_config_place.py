@@ -24,7 +24,7 @@ gate:
 
 
 @pytest.mark.parametrize(
-    ("margin", "pairs", "line"), [("'3 %'", "4", 10), ("3", "99", 11), ("[", "4", 12)]
+    ("margin", "pairs", "line"), [("'3%'", "4", 10), ("3", "99", 11), ("[", "4", 12)]
 )
 def test_a_problem_of_the_configuration_has_a_line(
     tmp_path: Path, margin: str, pairs: str, line: int

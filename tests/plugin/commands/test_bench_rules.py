@@ -19,11 +19,9 @@ def test_the_tables_of_a_recording_are_printed(
     said = capsys.readouterr().out
     assert said.startswith("### All series\n\n260 launches of 2 series.")
     assert "### idle\n\n130 launches, 2.0 s each" in said
-    ours = next(line for line in said.splitlines() if "tunegate, margin 3 %" in line)
-    assert ours.replace("\u00a0", " ").endswith(
-        "| 0.0 % | 0.0 % | 0.0 % | 0.0 % | 100.0 % | 100.0 % |"
-    )
-    assert "| rule | +0 % |".replace(" %", "\u00a0%") in said.replace(" %", "\u00a0%")
+    ours = next(line for line in said.splitlines() if "tunegate, margin 3%" in line)
+    assert ours.replace("\u00a0", " ").endswith("| 0.0% | 0.0% | 0.0% | 0.0% | 100.0% | 100.0% |")
+    assert "| rule | +0% |" in said
 
 
 def test_a_missing_file_is_one_clear_error(capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,9 +26,9 @@ def made(margin: float | None, *, wrong: bool = False) -> Qualification:
     ("found", "said"),
     [
         (made(1.0), "gate.margin-percent could be 1 instead of 3"),
-        (made(3.0), "decides its margin of 3 % in 240 s"),
+        (made(3.0), "decides its margin of 3% in 240 s"),
         (made(5.0), "set gate.margin-percent: 5, raise gate.seconds, or use a quieter one"),
-        (made(None), "cannot decide even 20 %"),
+        (made(None), "cannot decide even 20%"),
         (made(3.0, wrong=True), "do not gate on this machine"),
     ],
 )

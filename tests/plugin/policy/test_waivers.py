@@ -20,7 +20,7 @@ def test_a_waiver_that_the_head_removes_counts_no_more() -> None:
     found = merged_waivers([USUAL], [], "w.yaml")
     assert (found.counting, found.pending) == ((), ())
     (told,) = found.changes
-    assert (told.old, told.new) == ("up to +8 % until 2026-07-31", "no waiver")
+    assert (told.old, told.new) == ("up to +8% until 2026-07-31", "no waiver")
 
 
 def test_a_waiver_that_the_head_raises_stays_as_it_is_until_that_is_merged() -> None:

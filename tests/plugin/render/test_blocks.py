@@ -67,7 +67,7 @@ def test_every_kind_of_cell_is_drawn() -> None:
     assert row.split(" | ") == [
         "| <code>a&#124;b</code>",
         "❌ Fail",
-        "**+2.0\u00a0%**<br>+1.0\u00a0to\u00a0+3.0\u00a0%",
+        "**+2.0%**<br>+1.0\u00a0to\u00a0+3.0%",
         "–",
         "+0.5000\u00a0ms |",
     ]

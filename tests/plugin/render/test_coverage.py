@@ -32,14 +32,14 @@ def words(*tasks: BuiltTask) -> str:
 
 def test_shares_are_of_the_time_and_not_of_the_number() -> None:
     said = words(task("exact", 1.0, weight=3), task("exact", 3.0), task("search", 2.0))
-    assert said == "2 kernels cache (75 % of the time), 1 kernel tuned now (25 % of the time)"
+    assert said == "2 kernels cache (75% of the time), 1 kernel tuned now (25% of the time)"
 
 
 def test_what_was_not_measured_has_no_share() -> None:
     said = words(task("transfer", None), task("default", 1.0))
     assert (
         said
-        == "1 kernel transferred, 1 kernel untuned (100 % of the time); 1 not measured on their own"
+        == "1 kernel transferred, 1 kernel untuned (100% of the time); 1 not measured on their own"
     )
 
 

@@ -79,5 +79,5 @@ def test_an_ordinary_name_stays_an_ordinary_code_span() -> None:
 
 
 def test_an_ordinary_message_stays_as_it_is() -> None:
-    said = "fused_conv2d holds 82 % of the slowdown: raise budget.minutes (s3://bucket/prefix)."
+    said = "fused_conv2d holds 82% of the slowdown: raise budget.minutes (s3://bucket/prefix)."
     assert prose(said) == said

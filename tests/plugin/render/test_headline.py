@@ -44,7 +44,7 @@ def test_the_numbers_speak_where_the_gate_gave_no_reason() -> None:
     change = Interval(low=10.9, center=12.4, high=13.9)
     finding = parts.finding("fail", "", change_percent=change)
     said = reason(finding, parts.verdict("fail", 1, finding))
-    assert said == "+12.4 % (+10.9 to +13.9 %), the margin is 3 %"
+    assert said == "+12.4% (+10.9 to +13.9%), the margin is 3%"
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -17,8 +17,8 @@ def texts(drawing: str) -> list[str]:
 def test_the_launches_are_drawn_against_the_margin() -> None:
     report = make_report("slowed")
     shown = texts(plots.launches(report.comparisons[0], 3.0, "x"))
-    assert "margin 3 %" in shown
-    assert "+12.4 %  (+10.9 % to +13.9 %)" in shown
+    assert "margin 3%" in shown
+    assert "+12.4%  (+10.9% to +13.9%)" in shown
     assert "launch 9" in shown
 
 

@@ -47,22 +47,22 @@ BOTH = times(tvm=8.0, onnxruntime=6.0)
             "onnxruntime",
             BOTH,
             "onnxruntime",
-            "ONNX Runtime: 6.000 ms, 25 % faster than TVM (8.000 ms).",
+            "ONNX Runtime: 6.000 ms, 25% faster than TVM (8.000 ms).",
         ),
         ("onnxruntime", BOTH, "tvm", "than TVM (8.000 ms); the base runs with TVM."),
         (
             "tvm",
             times(tvm=4.04, onnxruntime=4.0),
             "tvm",
-            "TVM: 4.040 ms, 1 % slower than ONNX Runtime (4.000 ms).",
+            "TVM: 4.040 ms, 1% slower than ONNX Runtime (4.000 ms).",
         ),
         (
             "third",
             times(tvm=8.0, onnxruntime=6.0, third=3.0),
             "third",
             (
-                "Third: 3.000 ms, 50 % faster than ONNX Runtime (6.000 ms), "
-                "62 % faster than TVM (8.000 ms)."
+                "Third: 3.000 ms, 50% faster than ONNX Runtime (6.000 ms), "
+                "62% faster than TVM (8.000 ms)."
             ),
         ),
         (

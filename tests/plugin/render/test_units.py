@@ -27,7 +27,7 @@ def test_a_time_keeps_four_digits_in_a_readable_unit(value: float | None, text: 
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(None, "–"), (12.44, "+12.4 %"), (-3.0, "−3.0 %"), (0.0, "0.0 %"), (-0.04, "0.0 %")],
+    [(None, "–"), (12.44, "+12.4%"), (-3.0, "−3.0%"), (0.0, "0.0%"), (-0.04, "0.0%")],
 )
 def test_a_change_has_a_sign_unless_nothing_is_left_of_it(value: float | None, text: str) -> None:
     assert units.percent(value) == text
@@ -35,7 +35,7 @@ def test_a_change_has_a_sign_unless_nothing_is_left_of_it(value: float | None, t
 
 def test_an_interval_names_its_unit_once() -> None:
     change = Interval(low=-1.2, center=0.3, high=1.1)
-    assert units.interval(change) == "−1.2 to +1.1 %"
+    assert units.interval(change) == "−1.2 to +1.1%"
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def slower(source: Source, name: str = "conv_3") -> TaskDifference:
 def test_an_untuned_operator_asks_for_more_of_the_budget_that_ended(stopped: str, key: str) -> None:
     (said,) = advice(slower("default"), stopped)
     assert said == (
-        "conv_3 holds 100 % of the slowdown of models/squeezenet.onnx on cpu "
+        "conv_3 holds 100% of the slowdown of models/squeezenet.onnx on cpu "
         f"and was never tuned: raise {key}."
     )
 
@@ -86,7 +86,7 @@ def test_few_operators_are_named_and_each_matters(times: list[tuple[float, float
     said = next_steps(parts.verdict("fail", 1, finding), [], None, [], None)
     assert 0 <= len(said) <= 3
     assert all(
-        int(each.split(" holds ")[1].split(" %")[0]) >= 10 for each in said if "holds" in each
+        int(each.split(" holds ")[1].split("%")[0]) >= 10 for each in said if "holds" in each
     )
 
 

@@ -55,8 +55,8 @@ def test_a_pass_says_what_it_excludes_and_what_it_cannot_tell() -> None:
         inside("mean", "pass"), inside("p90", "pass"), inside("p99", "pass", is_resolved=False)
     )
     assert assured(found) == (
-        "; the mean at most +14 %, p90 at most +14 %, p99 is not resolvable here; "
-        "slow launches of 20 % or more are excluded with 95 % confidence"
+        "; the mean at most +14%, p90 at most +14%, p99 is not resolvable here; "
+        "slow launches of 20% or more are excluded with 95% confidence"
     )
 
 
@@ -72,7 +72,7 @@ def test_a_pass_says_after_how_many_inferences_it_looked_away() -> None:
     [
         (
             {"asked_percent": 0.0, "share_percent": 53.2},
-            "54 % or more are excluded with 95 % confi",
+            "54% or more are excluded with 95% confi",
         ),
         ({"asked_percent": 0.0}, "(gate.rare-launches is 0)"),
         (
@@ -89,11 +89,11 @@ def test_it_never_claims_more_than_was_shown(changes: dict[str, float], said: st
 def test_what_is_not_excluded_names_the_slow_starts() -> None:
     slow = msgspec.structs.replace(CLEAN, slow=3, is_clean=False)
     assert undecided(compared(excluded=slow), GATE) == (
-        "3 of 16 starts of the head were over +12 %: slow launches of 20 % or more, which make the "
-        "mean over +5 %, are not excluded"
+        "3 of 16 starts of the head were over +12%: slow launches of 20% or more, which make the "
+        "mean over +5%, are not excluded"
     )
     assert (
-        slow_starts_text(compared(excluded=slow)) == "; 3 of 16 starts of the head were over +12 %"
+        slow_starts_text(compared(excluded=slow)) == "; 3 of 16 starts of the head were over +12%"
     )
     assert slow_starts_text(compared()) == ""
 
@@ -101,7 +101,7 @@ def test_what_is_not_excluded_names_the_slow_starts() -> None:
 def test_what_fails_inside_a_launch_is_named() -> None:
     found = compared(inside("mean", "fail"), inside("p90", "pass"))
     assert slower_inside(found, GATE) == (
-        "slower in the mean by +6 % (-2 to +14 %), over the 10 % margin of the mean and the tail"
+        "slower in the mean by +6% (-2 to +14%), over the 10% margin of the mean and the tail"
     )
     open_tests = compared(inside("mean", "undecided"))
-    assert undecided(open_tests, GATE).startswith("possibly slower in the mean by +6 %")
+    assert undecided(open_tests, GATE).startswith("possibly slower in the mean by +6%")

@@ -57,14 +57,14 @@ def with_times(effects: tuple[float, ...], head_ms: list[float]) -> CellMeasurem
 def test_a_waiver_lets_a_slowdown_below_its_ceiling_pass_and_says_why() -> None:
     judged = verdict(make_measurement(SLOWER), Policies(waivers=(make_waiver(),), today=TODAY))
     assert (judged.status, judged.exit_code) == ("waived", 0)
-    assert "waived up to +8 % until 2026-07-31: a wider head" in judged.findings[0].reason
+    assert "waived up to +8% until 2026-07-31: a wider head" in judged.findings[0].reason
     assert judged.notes == ()
 
 
 @pytest.mark.parametrize(
     ("waiver", "said"),
     [
-        (make_waiver(ceiling_percent=4.0), "its waiver ends at +4 %"),
+        (make_waiver(ceiling_percent=4.0), "its waiver ends at +4%"),
         (make_waiver(expires=TODAY - datetime.timedelta(days=1)), "its waiver expired on"),
     ],
 )
@@ -100,7 +100,7 @@ def test_an_objective_is_judged_beside_the_change(
     finding = found(with_times(SAME, head_ms), Policies(objectives={MODEL: OBJECTIVE}))
     assert finding.status == status
     assert said in finding.reason
-    assert "within the 3 % margin" in finding.reason
+    assert "within the 3% margin" in finding.reason
 
 
 def test_a_new_model_has_an_objective_too() -> None:
@@ -122,7 +122,7 @@ def test_a_larger_artifact_fails_where_it_has_a_margin() -> None:
     assert verdict(measured, Policies(), sizes=(100, 200)).status == "pass"
     judged = verdict(measured, Policies(), strict, sizes=(100, 111))
     assert judged.status == "fail"
-    assert "artifact +11.0 %" in judged.findings[0].reason
+    assert "artifact +11.0%" in judged.findings[0].reason
     assert verdict(measured, Policies(), strict, sizes=(100, 109)).status == "pass"
 
 
@@ -156,7 +156,7 @@ def test_more_memory_fails_where_it_has_a_margin() -> None:
     )
     measured = msgspec.structs.replace(measured, launches=launches)
     judged = verdict(measured, Policies(), GateConfig(memory_margin_percent=10.0))
-    assert "peak memory +11.0 %" in judged.findings[0].reason
+    assert "peak memory +11.0%" in judged.findings[0].reason
     assert verdict(measured, Policies(), GateConfig(memory_margin_percent=12.0)).status == "pass"
 
 
@@ -180,7 +180,7 @@ def test_more_workspace_fails_where_it_has_a_margin() -> None:
     )
     measured = msgspec.structs.replace(measured, launches=launches)
     judged = verdict(measured, Policies(), GateConfig(workspace_margin_percent=10.0))
-    assert "workspace +20.0 %" in judged.findings[0].reason
+    assert "workspace +20.0%" in judged.findings[0].reason
     assert verdict(measured, Policies(), GateConfig(workspace_margin_percent=25.0)).status == "pass"
 
 
@@ -194,7 +194,7 @@ def test_a_slowdown_that_comes_with_a_lower_clock_says_so() -> None:
     assert judged.status == "fail"
     assert judged.reason.endswith(
         "clock-mediated: the GPU ran at 1500 MHz for the base and at 1425 MHz for the head, held "
-        "back by: power cap; in cycles the change is -0.1 %"
+        "back by: power cap; in cycles the change is -0.1%"
     )
 
 
@@ -211,6 +211,6 @@ def test_what_passes_by_the_absolute_floor_names_the_floor() -> None:
     judged = verdict(make_measurement(SLOWER), Policies(), GateConfig(absolute_floor_us=1e6))
     assert judged.status == "pass"
     assert judged.findings[0].reason.endswith(
-        "over the 3 % margin, but under the absolute floor of 1000000 µs"
+        "over the 3% margin, but under the absolute floor of 1000000 µs"
     )
     assert "within" not in judged.findings[0].reason

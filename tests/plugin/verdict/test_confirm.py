@@ -57,7 +57,7 @@ def test_two_machines_that_saw_the_same_are_two_looks() -> None:
         (replace(SECOND, revisions=replace(REVISIONS, head="f" * 40)), "of head b81d3e5f7a9c and"),
         (replace(SECOND, revisions=replace(REVISIONS, base="f" * 40)), "of base 4f2a1c9d8e7b and"),
         (replace(SECOND, revisions=replace(REVISIONS, base=None)), "4f2a1c9d8e7b and none"),
-        (replace(SECOND, margin_percent=60.0), "have margins of 3 % and 60 %"),
+        (replace(SECOND, margin_percent=60.0), "have margins of 3% and 60%"),
         (replace(SECOND, origin=replace(SECOND.origin, rules="s" * 64)), "by different rules"),
         (replace(SECOND, findings=()), "only one of the verdicts has models/squeezenet.onnx"),
         (

@@ -32,7 +32,7 @@ def _refusal(gpu: Gpu, state: GpuState, wait_seconds: float) -> str:
     """The error for a device that stays busy. In a container the driver's process numbers say
     little, but a person may know them."""
     shown = ", ".join(str(pid) for pid in state.processes[:5])
-    busy = "" if state.busy_percent is None else f", {state.busy_percent} % busy"
+    busy = "" if state.busy_percent is None else f", {state.busy_percent}% busy"
     return (
         f"{gpu.name} ({gpu.uuid}): something else still runs on this device after "
         f"{wait_seconds:g} s (processes {shown}{busy}). Nothing measured beside it would be "

@@ -55,7 +55,7 @@ def google_compare(base: Values, head: Values) -> bool:
 
 def criterion(base: Values, head: Values) -> bool:
     """Whether Criterion calls it regressed: a t test at 0.05 says that they differ, and the
-    bootstrapped interval of the change of the mean lies above the noise threshold of 1 %
+    bootstrapped interval of the change of the mean lies above the noise threshold of 1%
     (Criterion.rs, analysis/compare.rs)."""
     before, after = repetitions(base, 100), repetitions(head, 100)
     if stats.ttest_ind(before, after).pvalue >= _ALPHA:
@@ -82,13 +82,13 @@ def asv_continuous(base: Values, head: Values) -> bool:
 
 def nvbench_robust(base: Values, head: Values) -> bool:
     """The robust comparison of nvbench_compare.py: the fastest of the head against the upper
-    quartile of the base, with a gap of 0.5 %."""
+    quartile of the base, with a gap of 0.5%."""
     quartile = np.percentile(base, 75)
     return bool((head.min() - quartile) / quartile >= _NVBENCH_GAP)
 
 
 def tango(base: Values, head: Values) -> bool:
-    """Paired differences of samples: |z| of 2.6 or more, and 1 % of the mean."""
+    """Paired differences of samples: |z| of 2.6 or more, and 1% of the mean."""
     differences = (head.mean(axis=-1) - base.mean(axis=-1)).reshape(-1)
     error = differences.std(ddof=1) / np.sqrt(len(differences))
     z = differences.mean() / max(error, 1e-12)

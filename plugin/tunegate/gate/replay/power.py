@@ -34,7 +34,7 @@ class Peer(msgspec.Struct, frozen=True):
 PEERS = (
     *(
         Peer(
-            f"github-action-benchmark, {percent} %",
+            f"github-action-benchmark, {percent}%",
             peer_rules.github_action_benchmark(percent),
             "one after the other",
             1,
@@ -81,7 +81,7 @@ class Verdicts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Coverage(msgspec.Struct, frozen=True):
-    """How often the one-sided 95 % bounds of so many launches are on their side of the truth."""
+    """How often the one-sided 95% bounds of so many launches are on their side of the truth."""
 
     launches: int
     low: float

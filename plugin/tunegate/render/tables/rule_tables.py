@@ -26,7 +26,7 @@ def alarms_table(found: Sequence[Alarms]) -> str:
 def verdicts_table(found: Sequence[Verdicts]) -> str:
     """A table of our own rule: what became of whole gates, and what they cost."""
     columns: tuple[Column[Verdicts], ...] = (
-        number_column("margin", lambda row: f"{row.margin_percent:g} %"),
+        number_column("margin", lambda row: f"{row.margin_percent:g}%"),
         number_column("true slowdown", lambda row: _slowdown(row.slowdown)),
         number_column("gates", lambda row: str(len(row.outcomes))),
         _share_of("fail"),
@@ -40,7 +40,7 @@ def verdicts_table(found: Sequence[Verdicts]) -> str:
 
 
 def coverage_table(found: Sequence[Coverage]) -> str:
-    """The one-sided 95 % bounds of so many launches: how often the truth is on their side."""
+    """The one-sided 95% bounds of so many launches: how often the truth is on their side."""
     columns: tuple[Column[Coverage], ...] = (
         number_column("launches", lambda row: str(row.launches)),
         number_column("lower bound", lambda row: _percent(row.low)),
@@ -61,8 +61,8 @@ def _share_of(outcome: ReplayOutcome) -> Column[Verdicts]:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
+    return f"{100 * share:.1f}%"
 
 
 def _slowdown(share: float) -> str:
-    return f"+{100 * share:g} %"
+    return f"+{100 * share:g}%"

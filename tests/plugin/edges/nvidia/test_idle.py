@@ -34,7 +34,7 @@ def test_a_process_that_runs_nothing_disturbs_nobody() -> None:
 
 def test_somebody_who_stays_makes_the_machine_unfit() -> None:
     busy = GpuState(processes=(7, 8), busy_percent=97)
-    with pytest.raises(EnvironmentUnfitError, match=r"NVIDIA L4 .*\(processes 7, 8, 97 % busy\)"):
+    with pytest.raises(EnvironmentUnfitError, match=r"NVIDIA L4 .*\(processes 7, 8, 97% busy\)"):
         wait_until_idle(GPU, wait_seconds=0, look=lambda _: busy)
 
 

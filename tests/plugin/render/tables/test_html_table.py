@@ -43,7 +43,7 @@ def test_slower_and_faster_have_colours() -> None:
 
 def test_a_change_stands_above_its_interval() -> None:
     page = drawn(ChangeInterval(Interval(low=1.0, center=2.0, high=3.0)))
-    assert '<strong>+2.0 %</strong><span class="sub">+1.0 to +3.0 %</span>' in page
+    assert '<strong>+2.0%</strong><span class="sub">+1.0 to +3.0%</span>' in page
     assert ">–<" in drawn(ChangeInterval(None))
 
 
