@@ -1,7 +1,8 @@
 """What a CI is to the product: where it says what a job compares, and
 where it is told what came out.
 
-A CI is added as a folder beside this file, or by a package of its own.
+A CI is added as a folder beside this file, or by a package of its own:
+docs/adding-a-ci-host.md.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from urllib.parse import quote
 
+from tunegate.ci_hosts.gitlab.comment import Notes
 from tunegate.ci_hosts.gitlab.event import gitlab_event
-from tunegate.ci_hosts.gitlab.notes import Notes
 from tunegate.ci_hosts.host_files import dotenv, write_host_file, write_host_json
 from tunegate.ci_hosts.log_line import log_line
 from tunegate.ci_hosts.protocol import (

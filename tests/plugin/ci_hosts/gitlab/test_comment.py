@@ -14,7 +14,7 @@ from tests.plugin.ci_hosts.gitlab.gitlab_server import (
     GitLabServer,
     gitlab_server,
 )
-from tunegate.ci_hosts.gitlab.notes import MAX_NOTE_CHARACTERS, Notes
+from tunegate.ci_hosts.gitlab.comment import MAX_NOTE_CHARACTERS, Notes
 from tunegate.ci_hosts.protocol import HostRefusedError
 from tunegate.ci_hosts.report_marker import report_marker
 from tunegate.ci_hosts.secret import Secret

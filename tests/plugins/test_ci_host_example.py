@@ -1,0 +1,127 @@
+"""A CI host in a package of its own: installed, found by its variables, held by the contract, and
+used by a real command, with no edit outside of that package."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.adversary.action_run import Job
+from tests.plugins.plugin_environment import PLUGINS, PluginEnvironment
+
+EXAMPLE = PLUGINS / "ci_host_example"
+ROOT = PLUGINS.parents[1]
+TOKEN = "acme-token-0123456789"
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> PluginEnvironment:
+    return PluginEnvironment(tmp_path_factory.mktemp("environment") / "e", EXAMPLE.name)
+
+
+class AcmeServer(ThreadingHTTPServer):
+    """Keeps one comment for each key."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.comments: dict[str, dict[str, Any]] = {}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: AcmeServer
+
+    def do_PUT(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.headers["Authorization"] == f"Bearer {TOKEN}":
+            self.server.comments[f"{self.path} {body['key']}"] = body
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        return
+
+
+def run(
+    environment: PluginEnvironment, job: Job, ci: str = "auto", **variables: str
+) -> subprocess.CompletedProcess[str]:
+    acme = {"ACME": "1", "ACME_KIND": "change", "ACME_CHANGE": "7", "ACME_TARGET": "main"}
+    line = ("-m", "tunegate", "run", "--ci", ci, "--comment", "always")
+    return subprocess.run(
+        [str(environment.python), *line],
+        cwd=job.directory / "workspace",
+        env={"PATH": os.environ["PATH"], "HOME": str(job.directory), **acme, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_every_rule_for_hosts_holds_for_the_example(environment: PluginEnvironment) -> None:
+    contract = "tests/plugin/ci_hosts/test_protocol.py"
+    options = ("-q", "-p", "no:cacheprovider", "-k", "acme")
+    done = environment.run("-m", "pytest", *options, contract, cwd=ROOT)
+    assert done.returncode == 0, done.stdout
+    passed = re.search(r"(\d+) passed", done.stdout)
+    assert passed
+    assert int(passed[1]) >= 8
+
+
+def test_a_change_is_judged_told_and_commented_on(
+    environment: PluginEnvironment, tmp_path: Path
+) -> None:
+    job = Job(tmp_path)
+    job.checkout(job.tip)
+    with AcmeServer() as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        api = f"http://127.0.0.1:{server.server_port}"
+        known = {"ACME_API": api, "ACME_TOKEN": TOKEN, "ACME_JOB_URL": "https://acme/jobs/9"}
+        ended = [run(environment, job, ACME_COMMIT=job.tip, **known) for _ in range(2)]
+        server.shutdown()
+    assert [done.returncode for done in ended] == [0, 0], ended[-1].stderr
+    (comment,) = server.comments.values()
+    assert "[This run](https://acme/jobs/9)" in comment["text"]
+    out = tmp_path / "workspace" / ".tunegate"
+    found = json.loads((out / "verdict.json").read_text())["revisions"]
+    assert (found["base"], found["head"], found["policy"]) == (job.start, job.tip, job.base)
+    assert json.loads((out / "ci-acme.json").read_text())["verdict"] == "pass"
+    assert not [done for done in ended if TOKEN in done.stdout + done.stderr]
+
+
+def test_an_event_that_the_example_refuses_is_refused(
+    environment: PluginEnvironment, tmp_path: Path
+) -> None:
+    job = Job(tmp_path)
+    job.checkout(job.tip)
+    done = run(environment, job, ACME_KIND="party")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert 'error: ACME_KIND: "party" says no two commits' in done.stderr
+
+
+def test_an_environment_without_the_package_says_what_is_known(tmp_path: Path) -> None:
+    job = Job(tmp_path)
+    job.checkout(job.tip)
+    done = run(PluginEnvironment(tmp_path / "e"), job, "acme")
+    assert done.returncode == 2
+    assert '"acme" is no CI that is known. Known are github, gitlab, none.' in done.stderr
+
+
+def test_the_page_about_adding_a_host_shows_this_package() -> None:
+    page = (ROOT / "docs" / "adding-a-ci-host.md").read_text()
+    shown = re.findall(r"```(?:toml|python)\n(.*?)```", page, re.DOTALL)
+    files = [path.read_text() for path in EXAMPLE.rglob("*.*") if path.suffix in {".py", ".toml"}]
+    assert len(shown) == 3
+    for block in shown:
+        assert any(block in text for text in files), block
+    for name in ("is_here", "event", "links", "literal_output", "tell", "comment"):
+        assert f"`{name}`" in page
