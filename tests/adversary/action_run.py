@@ -13,23 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.adversary.pull_request import REQUIRED
 from tests.plugin.ci_hosts.github.test_comment import FakeGitHub
 from tests.support.git_repository import Checkout, actions_checkout, new_repository
 from tests.support.small_onnx import conv_model
 
 ROOT = Path(__file__).resolve().parents[2]
-CONFIG = b"""\
-models:
-  - path: models/*.onnx
-targets:
-  - name: cpu
-    runtime: onnxruntime
-    threads: 1
-cache:
-  url: cache
-budget:
-  trials: 0
-"""
 TOKEN = "ghs_adversary_0123456789"
 
 
@@ -55,7 +44,9 @@ class Job:
         self.directory = directory
         self.origin = new_repository(directory / "origin")
         model = conv_model().SerializeToString()
-        self.start = self.origin.commit({"tunegate.yaml": CONFIG, "models/m.onnx": model})
+        self.start = self.origin.commit(
+            {"tunegate.yaml": REQUIRED.encode(), "models/m.onnx": model}
+        )
         self.base = self.origin.commit({"README": b"words"})
         self.origin.git("switch", "-q", "-c", "topic", self.start)
         self.tip = self.origin.commit({"NOTES": b"words"})

@@ -10,7 +10,7 @@ from typing import Any
 from tests.support.small_onnx import chain_model, save
 from tests.support.workspace import Workspace
 
-GATED = """\
+REQUIRED = """\
 models:
   - path: models/*.onnx
 targets:
@@ -21,10 +21,8 @@ cache:
   url: cache
 budget:
   trials: 0
-gate:
-  pairs: 4
-  seconds: 30
 """
+GATED = REQUIRED + "gate:\n  pairs: 4\n  seconds: 30\n"
 """What the base requires. Nothing is compiled: a whole gate takes some ten seconds."""
 MODEL = "models/m.onnx"
 USUAL_LAYERS, SLOW_LAYERS = 8, 16

@@ -26,6 +26,9 @@ from tunegate.sides.pair_models import pair_models
 from tunegate.verdict.judging_config import judged_by
 
 Change = Literal["weights-only", "structural", "config", "unknown"]
+ChangeKind = Literal["added", "modified", "renamed", "deleted", "unreadable"]
+Versions = tuple[ModelVersion | None, ModelVersion | None]
+"""A model in base and head."""
 _Found = Mapping[ModelPath, ModelVersion]
 
 
@@ -57,7 +60,10 @@ def detect(
     }
     changes = [_as_moved(change, pairs.moved.get(path)) for path, change in found.items() if change]
     changes += [_unreadable(path, base[path], old, what) for path, what in pairs.blocked.items()]
-    changes += [_deleted(base[path], old) for path in pairs.lost]
+    changes += [
+        _told("deleted", path, (base[path], None), targets_for(old, path), "not in the head")
+        for path in pairs.lost
+    ]
     lost = pairs.lost if base_config is not None else ()
     return ChangeSet(
         revisions=revisions,
@@ -88,39 +94,21 @@ def _change(
         if what := _no_file(new):
             return _unreadable(path, before, config, what)
         change, reason = _compare(old, new, problem)
-        return _modified(change, old, new, targets, reason)
+        return _told("modified", path, (old, new), targets, reason, change=change)
     if needs_of(config, path) != needs_of(old_config, before.path):
         reason = "its inputs or targets changed in the configuration"
-        return _modified("config", old, new, targets, reason)
-    return None if before.path == path else _renamed(before, old, new, targets)
-
-
-def _renamed(
-    before: ModelVersion, old: ModelVersion, new: ModelVersion, targets: tuple[str, ...]
-) -> ModelChange:
-    return ModelChange(
-        path=new.path,
-        kind="renamed",
-        change=None,
-        base=old,
-        head=new,
-        targets=targets,
-        reason=f"renamed from {before.path}, same content",
-    )
+        return _told("modified", path, (old, new), targets, reason, change="config")
+    renamed = f"renamed from {before.path}, same content"
+    same = before.path == path
+    return None if same else _told("renamed", path, (old, new), targets, renamed)
 
 
 def _added(reader: ModelReader, config: Config, after: ModelVersion) -> ModelChange:
     head, _ = reader.opened(after)
     if what := _no_file(head):
         return _unreadable(after.path, None, config, what)
-    return ModelChange(
-        path=after.path,
-        kind="added",
-        change=None,
-        base=None,
-        head=head,
-        targets=targets_for(config, after.path),
-        reason="new in the head",
+    return _told(
+        "added", after.path, (None, head), targets_for(config, after.path), "new in the head"
     )
 
 
@@ -158,48 +146,32 @@ def _compare(old: ModelVersion, new: ModelVersion, problem: str) -> tuple[Change
     return "structural", "the graph changed, or a number that decides its shapes or counts"
 
 
-def _modified(
-    change: Change,
-    base: ModelVersion,
-    head: ModelVersion,
+def _unreadable(
+    path: ModelPath, before: ModelVersion | None, config: Config, what: str
+) -> ModelChange:
+    """A change into what is no model: nobody can say that it got no slower."""
+    told = f"{what} in the head, so the model cannot be checked: commit it as a file"
+    return _told("unreadable", path, (before, None), targets_for(config, path), told)
+
+
+def _told(
+    kind: ChangeKind,
+    path: ModelPath,
+    sides: Versions,
     targets: tuple[str, ...],
     reason: str,
+    *,
+    change: Change | None = None,
 ) -> ModelChange:
+    base, head = sides
     return ModelChange(
-        path=head.path,
-        kind="modified",
+        path=path,
+        kind=kind,
         change=change,
         base=base,
         head=head,
         targets=targets,
         reason=reason,
-    )
-
-
-def _deleted(version: ModelVersion, old_config: Config) -> ModelChange:
-    return ModelChange(
-        path=version.path,
-        kind="deleted",
-        change=None,
-        base=version,
-        head=None,
-        targets=targets_for(old_config, version.path),
-        reason="not in the head",
-    )
-
-
-def _unreadable(
-    path: ModelPath, before: ModelVersion | None, config: Config, what: str
-) -> ModelChange:
-    """What stands in the model's place is no model: nobody can say that it got no slower."""
-    return ModelChange(
-        path=path,
-        kind="unreadable",
-        change=None,
-        base=before,
-        head=None,
-        targets=targets_for(config, path),
-        reason=f"{what} in the head, so the model cannot be checked: commit it as a file",
     )
 
 

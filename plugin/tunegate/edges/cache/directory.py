@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tunegate.config import DEFAULT_CACHE_URL
 from tunegate.edges.cache.user_directories import cache_home
-from tunegate.edges.git.process import GitProcess
-from tunegate.edges.output.owned_directory import working_tree
+from tunegate.edges.git.tracked import first_tracked
+from tunegate.edges.git.working_tree import working_tree
 from tunegate.errors import ConfigError
 
 
@@ -26,8 +26,7 @@ def cache_directory(url: str, root: Path) -> Path:
         if each != Path() and (top / each).is_symlink():
             message = f"cache.url: {url}: {each} is a symbolic link of the checkout. Remove it."
             raise ConfigError(message)
-    listed = GitProcess(top).text("ls-files", "-z", "--cached", "--", inside.as_posix())
-    if listed != "":
+    if first_tracked(top, directory) != "":
         message = (
             f"cache.url: {url}: git tracks files in it, so whoever changes the checkout would "
             "choose what the cache says. Remove them from git, or use a directory outside of it."

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Protocol, cast
 
 from tunegate.edges.git.settings import SETTINGS, git_environment, is_of_a_fetch
+from tunegate.edges.git.working_tree import working_tree
 from tunegate.errors import EnvironmentUnfitError, RevisionError
 
 _PIECE_BYTES = 2**20
@@ -120,14 +121,13 @@ def new_repository(root: Path) -> GitProcess:
 
 
 def _working_tree(path: Path) -> Path:
-    """Found by its `.git`, which nobody can commit. Git itself, asked from inside, takes a
-    directory with the shape of a bare repository for one, and the settings that were
-    committed with it for its own."""
+    """The checkout as we find it. Git itself, asked from inside, takes a directory with the shape
+    of a bare repository for one, and the settings that were committed with it for its own."""
     place = path.resolve()
-    for each in (place, *place.parents) if place.is_dir() else ():
-        if os.path.lexists(each / ".git"):
-            return each
-    raise _no_repository(path)
+    found = working_tree(place) if place.is_dir() else None
+    if found is None:
+        raise _no_repository(path)
+    return found
 
 
 def _is_content(git_dir: Path, root: Path) -> bool:

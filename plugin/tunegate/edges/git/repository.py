@@ -4,6 +4,7 @@ never touches the working tree."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import Literal
@@ -47,6 +48,10 @@ class _Short:
 
 class GitRepository(GitEvents):
     """One repository: which revisions to compare, and what is in them."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._attributes = cache(self._read_attributes)
 
     def files(self, revision: str) -> Sequence[TreeEntry]:
         """The files of a revision, without sizes: to say them, git would fetch every
@@ -105,14 +110,12 @@ class GitRepository(GitEvents):
     def conversions(self, revision: str, paths: Sequence[str]) -> Mapping[str, str]:
         """The attribute that has a checkout write other bytes than are committed,
         for each path that has one."""
-        if not paths:
-            return {}
-        attributes = {
-            entry.path: self.read(revision, entry.path)
-            for entry in self.files(revision)
-            if PurePosixPath(entry.path).name == ATTRIBUTES_FILE and entry.kind == "file"
-        }
-        return conversions({p: body for p, body in attributes.items() if is_safe(p)}, paths)
+        return conversions(self._attributes(revision), paths) if paths else {}
+
+    def _read_attributes(self, revision: str) -> Mapping[str, bytes]:
+        files = [entry.path for entry in self.files(revision) if entry.kind == "file"]
+        named = [path for path in files if PurePosixPath(path).name == ATTRIBUTES_FILE]
+        return {path: self.read(revision, path) for path in named if is_safe(path)}
 
     def export_model(self, version: ModelVersion, into: Path) -> Path:
         """The model and its external data as files, laid out as in the repository."""

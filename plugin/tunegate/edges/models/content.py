@@ -18,8 +18,8 @@ from tunegate.edges.models.pointers import (
     is_odd_lfs_pointer,
     lfs_pointer,
 )
-from tunegate.edges.regular_file import opened_inside
 from tunegate.errors import ModelError, RevisionError
+from tunegate.regular_files import opened_inside
 
 _PIECE_BYTES = 2**20
 """The size of a piece that is copied at once, as large as the pieces

@@ -11,8 +11,8 @@ from google.protobuf.message import DecodeError
 
 from tunegate.edges.git.process import GitProcess
 from tunegate.edges.models.scan import MAX_MODEL_BYTES, data_files
-from tunegate.edges.regular_file import opened_inside
 from tunegate.errors import ModelError
+from tunegate.regular_files import opened_inside
 
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 

@@ -10,8 +10,8 @@ from typing import Any
 import onnx
 
 from tunegate.edges.models.scan import data_files
-from tunegate.edges.regular_file import opened_inside
 from tunegate.errors import ModelError
+from tunegate.regular_files import opened_inside
 
 _TENSOR = onnx.TensorProto.DESCRIPTOR.full_name
 

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tunegate.edges.git.process import GitProcess
+from tunegate.edges.git.tracked import first_tracked
+from tunegate.edges.git.working_tree import working_tree
 from tunegate.edges.output.lock import held_directory
-from tunegate.edges.output.owned_directory import WORK, is_marked, mark, refuse_links, working_tree
+from tunegate.edges.output.owned_directory import WORK, is_marked, mark, refuse_links
 from tunegate.errors import OutputError
 from tunegate.regular_files import read_regular, replace
 
@@ -122,20 +123,15 @@ def _refuse_tracked(path: Path) -> None:
     root = working_tree(place.parent)
     if root is None:
         return
-    inside = place.relative_to(root).as_posix()
-    listed = GitProcess(root).text("ls-files", "-z", "--cached", "--", inside)
-    if listed == "":
+    first = first_tracked(root, place)
+    if first == "":
         return
-    told = "cannot say what it tracks in it" if listed is None else "tracks " + _first(listed)
+    told = "cannot say what it tracks in it" if first is None else f"tracks {first}"
     message = (
         f"{path}: git {told}, so it is no directory for results. "
         f"Remove it from git, or choose another with --out."
     )
     raise OutputError(message)
-
-
-def _first(listed: str) -> str:
-    return listed.split("\0", 1)[0]
 
 
 def _is_handed_over(file: Path) -> bool:

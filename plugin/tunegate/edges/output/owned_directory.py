@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tunegate.edges.git.working_tree import working_tree
 from tunegate.errors import OutputError
 from tunegate.regular_files import read_regular, replace
 
@@ -62,11 +63,6 @@ def _links(directory: Path) -> Iterator[Path]:
         if is_last or not directory.is_absolute() or working_tree(place.parent) is not None:
             yield place
         place = Path(os.path.realpath(place))
-
-
-def working_tree(place: Path) -> Path | None:
-    """The nearest checkout that has this place, if one does."""
-    return next((p for p in (place, *place.parents) if os.path.lexists(p / ".git")), None)
 
 
 def _marker(directory: Path) -> dict[str, Any] | None:

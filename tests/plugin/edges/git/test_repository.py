@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -16,6 +17,7 @@ from tunegate.artifacts.changes import ModelVersion
 from tunegate.edges.git import repository as git_module
 from tunegate.edges.git.repository import GitRepository
 from tunegate.errors import ModelError, RevisionError
+from tunegate.ports import TreeEntry
 
 ODD_NAMES = ("models/c d é.onnx", "models/new\nline.onnx", 'quote".onnx', "-o.onnx", "tab\t.onnx")
 
@@ -239,3 +241,21 @@ def test_a_model_that_does_not_fit_into_memory_is_not_looked_into(
     large = msgspec.structs.replace(version("HEAD", "models/m.onnx"), size_bytes=2_000_000)
     with pytest.raises(ModelError, match=r"^models/m.onnx: has 0\.0 GB: there is not the memory"):
         GitRepository(origin.path).content(large)
+
+
+class Counting(GitRepository):
+    """How often a tree is listed."""
+
+    listed = 0
+
+    def files(self, revision: str) -> Sequence[TreeEntry]:
+        self.listed += 1
+        return super().files(revision)
+
+
+def test_the_attributes_of_a_revision_are_looked_for_once(origin: Checkout) -> None:
+    commit = origin.commit({".gitattributes": b"*.onnx text eol=crlf"})
+    repository = Counting(origin.path)
+    for _ in range(3):
+        assert repository.conversions(commit, ["a.onnx"]) == {"a.onnx": "eol=crlf"}
+    assert repository.listed == 1

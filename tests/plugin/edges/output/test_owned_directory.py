@@ -13,13 +13,13 @@ from tunegate.edges.output.owned_directory import (
     is_marked_here,
     mark,
     refuse_links,
-    working_tree,
 )
 from tunegate.errors import OutputError
 
 SHARED_WITH_THE_ACTION = (
     "errors.py",
     "regular_files.py",
+    "edges/git/working_tree.py",
     "edges/output/owned_directory.py",
     "edges/output/lock.py",
     "edges/output/abandoned_work.py",
@@ -112,13 +112,6 @@ def test_a_linked_marker_is_none(tmp_path: Path) -> None:
     (out / MARKER).rename(tmp_path / "elsewhere")
     (out / MARKER).symlink_to(tmp_path / "elsewhere")
     assert not is_marked(out)
-
-
-def test_the_nearest_checkout_counts(checkout: Path) -> None:
-    (checkout / "sub").mkdir()
-    (checkout / "sub" / ".git").write_text("gitdir: elsewhere")
-    assert working_tree(checkout / "sub" / "deep") == checkout / "sub"
-    assert working_tree(checkout / "deep") == checkout
 
 
 @pytest.mark.parametrize("name", SHARED_WITH_THE_ACTION)
