@@ -22,7 +22,7 @@ class CorruptIndexError(Exception):
     """The bytes are not what their name says, or no index."""
 
 
-class Row(msgspec.Struct, frozen=True, array_like=True):
+class IndexRow(msgspec.Struct, frozen=True, array_like=True):
     workload: bytes
     block: int
 
@@ -42,7 +42,7 @@ class SnapshotIndex(msgspec.Struct, frozen=True, kw_only=True):
     serial: int
     packs: tuple[str, ...]
     blocks: tuple[PackBlock, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[IndexRow, ...]
     skeletons: dict[str, tuple[Member, ...]]
 
     def block_of(self) -> Mapping[str, int]:

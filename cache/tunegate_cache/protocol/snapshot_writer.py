@@ -10,7 +10,7 @@ from tunegate_cache.format.head import Snapshot
 from tunegate_cache.format.names import ContentKind, Group
 from tunegate_cache.format.pack_block import PackBlock
 from tunegate_cache.format.records import WorkloadShape
-from tunegate_cache.format.snapshot_index import Row, SnapshotIndex
+from tunegate_cache.format.snapshot_index import IndexRow, SnapshotIndex
 from tunegate_cache.format.stored_record import StoredRecord
 from tunegate_cache.protocol.hot_records import HotRecords, shape_to_teach
 from tunegate_cache.stores.store import ObjectStore
@@ -27,13 +27,13 @@ def write_snapshot(
     packs: list[str] = []
     content = bytearray()
     blocks: list[PackBlock] = []
-    rows: list[Row] = []
+    rows: list[IndexRow] = []
     shapes: _Shapes = {}
     for workloads, body in pack.blocks(_noted(hot, shapes)):
         if content and len(content) + len(body) > _PACK_BYTES:
             packs.append(write_content(store, group, "pack", bytes(content)))
             content = bytearray()
-        rows += [Row(bytes.fromhex(workload), len(blocks)) for workload in workloads]
+        rows += [IndexRow(bytes.fromhex(workload), len(blocks)) for workload in workloads]
         blocks.append(pack.describe_block(len(packs), len(content), body))
         content += body
     if content:

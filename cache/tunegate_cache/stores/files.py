@@ -197,7 +197,7 @@ def _accepts(address: StoreAddress) -> bool:
 
 
 _: type[MaintainedStore] = FileStore
-DIRECTORY = StoreKind(
+DIRECTORY_STORE = StoreKind(
     form="a directory, or file:///directory",
     accepts=_accepts,
     open=_open,

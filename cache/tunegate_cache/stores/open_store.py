@@ -13,7 +13,7 @@ from tunegate_cache.stores.store import MaintainedStore
 from tunegate_cache.stores.store_kind import StoreAddress, StoreKind
 from tunegate_cache.stores.unusable import unusable_kind
 
-GROUP = "tunegate.stores"
+STORE_GROUP = "tunegate.stores"
 
 
 class BadAddressError(ValueError):
@@ -34,7 +34,7 @@ def open_store(address: StoreAddress) -> MaintainedStore:
 def kind_of(address: StoreAddress) -> StoreKind:
     """Returns the kind of store at this address. Raises BadAddressError."""
     uri = _with_scheme(address)
-    scheme, kinds = uri.parts.scheme, installed(GROUP)
+    scheme, kinds = uri.parts.scheme, installed(STORE_GROUP)
     if scheme not in kinds:
         problem = f'no store is installed for "{scheme}:"' if scheme else "it is empty"
         message = (

@@ -10,15 +10,17 @@ from tests.support.tuning_records import hexdigest, make_shape
 from tunegate_cache.format.pack import describe_block
 from tunegate_cache.format.snapshot_index import (
     CorruptIndexError,
+    IndexRow,
     Member,
-    Row,
     SnapshotIndex,
     decode_index,
     encode_index,
     skeletons,
 )
 
-ROWS = tuple(Row(bytes.fromhex(hexdigest(name)), number // 2) for number, name in enumerate("abc"))
+ROWS = tuple(
+    IndexRow(bytes.fromhex(hexdigest(name)), number // 2) for number, name in enumerate("abc")
+)
 SHAPES = (make_shape(extents=(64, 64)), make_shape(extents=(8, 8)), None)
 INDEX = SnapshotIndex(
     serial=1,

@@ -12,7 +12,13 @@ from tests.support.servers.moto_server import BUCKET
 from tunegate_cache.installed_plugins import installed
 from tunegate_cache.stores.files import FileStore
 from tunegate_cache.stores.memory import MEMORY, MemoryStore
-from tunegate_cache.stores.open_store import GROUP, BadAddressError, kind_of, open_store, store_name
+from tunegate_cache.stores.open_store import (
+    STORE_GROUP,
+    BadAddressError,
+    kind_of,
+    open_store,
+    store_name,
+)
 from tunegate_cache.stores.store import MaintainedStore, ObjectStore, StoreUnavailableError
 from tunegate_cache.stores.store_kind import StoreAddress, StoreKind
 
@@ -117,7 +123,7 @@ NO_KIND = "a text"
 def test_a_plugin_that_fails_is_a_store_that_says_so_at_every_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str, reason: str
 ) -> None:
-    register(tmp_path, "x-1.0", GROUP, "x", value)
+    register(tmp_path, "x-1.0", STORE_GROUP, "x", value)
     install_into(tmp_path, monkeypatch)
     store = opened("x:anything")
     for _ in range(2):
@@ -128,11 +134,11 @@ def test_a_plugin_that_fails_is_a_store_that_says_so_at_every_request(
 def test_an_address_that_a_plugin_cannot_judge_is_tried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    register(tmp_path, "x-1.0", GROUP, "x", f"{__name__}:CONFUSED")
+    register(tmp_path, "x-1.0", STORE_GROUP, "x", f"{__name__}:CONFUSED")
     install_into(tmp_path, monkeypatch)
     assert opened("x:anything").names("") == []
 
 
 def test_our_three_stores_are_registered_like_anybody_elses() -> None:
-    assert list(installed(GROUP)) == ["file", "memory", "s3"]
+    assert list(installed(STORE_GROUP)) == ["file", "memory", "s3"]
     assert kind_of(StoreAddress(url="memory:")) is MEMORY
