@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
-from rich.console import Console
 from rich.table import Table
 
 from tunegate.cli.commands.doctor import DoctorOptions
 from tunegate.commands.standard_output import write_json
+from tunegate.commands.table import Output
 from tunegate.edges.config import file as config_file
 from tunegate.edges.config.sources import Setting, sources
 from tunegate.edges.git.repository import GitRepository
@@ -61,7 +61,7 @@ def _configuration(settings: Settings) -> tuple[list[HealthCheck], tuple[Setting
 
 
 def _show(diagnosis: Diagnosis) -> None:
-    console = Console()
+    console = Output()
     table = Table("check", "", "detail", show_edge=False)
     for check in diagnosis.checks:
         table.add_row(check.name, "[green]ok[/]" if check.ok else "[red]no[/]", check.detail)

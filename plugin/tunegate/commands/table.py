@@ -9,6 +9,14 @@ from rich.console import Console
 from rich.table import Table
 
 
+class Output(Console):
+    """Standard output with tables and colours. A reader that has gone away is a fault like any
+    other: rich itself would end the process with 1, a regression."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Cells are shown as they are: they may come from a store that others write to."""
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, show_edge=False)
@@ -16,11 +24,11 @@ def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[objec
         table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*(_plain(str(cell)) for cell in row))
-    Console().print(table)
+    Output().print(table)
 
 
 def show_lines(lines: Iterable[str]) -> None:
-    console = Console()
+    console = Output()
     for line in lines:
         console.print(_plain(line), soft_wrap=True)  # a key or an address is copied whole
 
