@@ -18,5 +18,5 @@ def main(environment: Mapping[str, str]) -> int:
     try:
         request = read_request(environment)
     except ConfigError as error:
-        return stopped(host, environment, Path(), str(error), error.exit_code)
+        return stopped(host, environment, Path(), (error.exit_code, str(error), error.about))
     return run_job(host, environment, request, carried_out)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 PASS: Final = 0
 FAIL: Final = 1
@@ -20,10 +20,23 @@ class TunegateError(Exception):
     exit_code: ClassVar[int] = BUG
 
 
+class ConfigKey(NamedTuple):
+    """The part of a configuration's file that is wrong: a key like `targets[0].name`, or a line
+    (from 1) where the file is no YAML."""
+
+    file: str
+    key: str = ""
+    line: int = 0
+
+
 class ConfigError(TunegateError):
     """`tunegate.yaml` or an argument cannot be used."""
 
     exit_code = USAGE
+
+    def __init__(self, text: str, about: ConfigKey | None = None) -> None:
+        super().__init__(text)
+        self.about = about
 
 
 class RevisionError(TunegateError):

@@ -22,10 +22,11 @@ from tunegate.ci_job.problem import job_problem
 from tunegate.ci_job.request import JUDGING, JobRequest
 from tunegate.ci_job.results import Results, read_results, stamps
 from tunegate.ci_job.revisions import is_of_pull_request, job_revisions
-from tunegate.errors import BUG, FAIL, PASS, TunegateError
+from tunegate.errors import BUG, FAIL, PASS, ConfigKey, TunegateError
 
-Ended = tuple[int, str]
-"""An exit code, and what went wrong in one line that nobody has said yet."""
+Ended = tuple[int, str, ConfigKey | None]
+"""An exit code, what went wrong in one line that nobody has said yet, and what of the
+configuration it is about."""
 
 
 def run_job(
@@ -39,7 +40,7 @@ def run_job(
         event = host.event(request.asked)
         revisions = job_revisions(request, event)
     except TunegateError as error:
-        return stopped(host, environment, request.out, str(error), error.exit_code)
+        return stopped(host, environment, request.out, (error.exit_code, str(error), None))
     if revisions is not None:
         head, base = revisions.head[:12], revisions.base
         sys.stderr.write(f"tunegate: head {head}, base {base} ({revisions.reason})\n")
@@ -48,18 +49,23 @@ def run_job(
     with host.literal_output():
         ended = carried_out([*request.words, *event_words(request, event, revisions)])
     results = read_results(request.out, before, ended[0])
-    exit_code, said = _truthful(request, ended, results)
+    ended = _truthful(request, ended, results)
     _report(host, request, event, results)
+    exit_code, said, _ = ended
     if said:
-        return stopped(host, environment, request.out, said, exit_code)
+        return stopped(host, environment, request.out, ended)
     return exit_code
 
 
 def stopped(
-    host: CiHost, environment: Mapping[str, str], out: Path, text: str, exit_code: int
+    host: CiHost,
+    environment: Mapping[str, str],
+    out: Path,
+    ended: Ended,
 ) -> int:
     """Says what went wrong where people look: beside the job, and in its summary."""
-    found = job_problem(text, exit_code, environment, place_of(text, Path()))
+    exit_code, text, about = ended
+    found = job_problem(text, exit_code, environment, place_of(about, Path()))
     report = JobReport(
         outputs={"verdict": "error"},
         annotations=[found.annotation()],
@@ -74,13 +80,13 @@ def stopped(
 
 def _truthful(request: JobRequest, ended: Ended, results: Results) -> Ended:
     """A pass and a regression are let out only with the verdict that this run wrote."""
-    exit_code, _ = ended
+    exit_code, *_ = ended
     is_judged = request.step in JUDGING
     if exit_code not in {PASS, FAIL} or (exit_code == PASS and not is_judged):
         return ended
     if is_judged and results.verdict is not None:
         return ended
-    return BUG, f"a bug of tunegate: exit code {exit_code} without a verdict"
+    return BUG, f"a bug of tunegate: exit code {exit_code} without a verdict", None
 
 
 def _report(host: CiHost, request: JobRequest, event: JobEvent, results: Results) -> None:

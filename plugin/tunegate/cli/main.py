@@ -27,7 +27,7 @@ from tunegate.edges.output.full_disk import as_full_disk
 from tunegate.edges.output.log_file import LogFile
 from tunegate.edges.processes.signals import cancellable
 from tunegate.edges.talk import Talk, talking
-from tunegate.errors import BUG, PASS, CancelledError, TunegateError
+from tunegate.errors import BUG, PASS, CancelledError, ConfigError, TunegateError
 from tunegate.render.escape import visible
 
 _MAX_PROBLEM = 4000
@@ -112,7 +112,8 @@ def _stopped(error: BaseException, asked: Parsed | None, talk: Talk) -> Ending:
         error = as_full_disk(error, _written_to(asked))
     is_of_cancel = was_cancelled(error) and not isinstance(error, CancelledError)
     if isinstance(error, TunegateError) and not is_of_cancel:
-        return Ending(error.exit_code, str(error))
+        about = error.about if isinstance(error, ConfigError) else None
+        return Ending(error.exit_code, str(error), about)
     ending = explained(error)
     if ending.exit_code != BUG:
         return ending

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tunegate.errors import BUG, CANCELLED, UNFIT
+from tunegate.errors import BUG, CANCELLED, UNFIT, ConfigKey
 
 _AGAIN = "Install it again: python -m pip install --force-reinstall tunegate"
 _LONGEST = 300
@@ -14,6 +14,7 @@ _LONGEST = 300
 class Ending(NamedTuple):
     exit_code: int
     problem: str = ""
+    about: ConfigKey | None = None
 
 
 def explained(error: BaseException) -> Ending:

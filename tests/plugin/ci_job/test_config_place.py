@@ -6,7 +6,7 @@ import pytest
 
 from tunegate.ci_job.config_place import ConfigPlace, place_of
 from tunegate.edges.config import file as config_file
-from tunegate.errors import ConfigError
+from tunegate.errors import ConfigError, ConfigKey
 
 CONFIG = """\
 models:
@@ -24,7 +24,8 @@ gate:
 
 
 @pytest.mark.parametrize(
-    ("margin", "pairs", "line"), [("'3%'", "4", 10), ("3", "99", 11), ("[", "4", 12)]
+    ("margin", "pairs", "line"),
+    [("'3%'", "4", 10), ("3", "99", 11), ("[", "4", 12), ("3", "4\n  margine: 3", 12)],
 )
 def test_a_problem_of_the_configuration_has_a_line(
     tmp_path: Path, margin: str, pairs: str, line: int
@@ -34,9 +35,14 @@ def test_a_problem_of_the_configuration_has_a_line(
     path.write_text(CONFIG.format(margin=margin, pairs=pairs))
     with pytest.raises(ConfigError) as caught:
         config_file.load_config(path)
-    assert place_of(str(caught.value), tmp_path) == ConfigPlace("ci/tunegate.yaml", line)
+    assert place_of(caught.value.about, tmp_path) == ConfigPlace("ci/tunegate.yaml", line)
 
 
-@pytest.mark.parametrize("text", ["no file", "/etc/tunegate.yaml: line 3: x", "gone.yaml: gate: x"])
-def test_a_text_about_no_file_of_the_workspace_has_none(tmp_path: Path, text: str) -> None:
-    assert place_of(text, tmp_path) is None
+@pytest.mark.parametrize(
+    "about",
+    [None, ConfigKey("/etc/tunegate.yaml", line=3), ConfigKey("gone.yaml", "gate")],
+)
+def test_an_error_about_no_file_of_the_workspace_has_none(
+    tmp_path: Path, about: ConfigKey | None
+) -> None:
+    assert place_of(about, tmp_path) is None

@@ -21,7 +21,7 @@ from tunegate.ci_hosts.protocol import (
     Links,
 )
 from tunegate.ci_hosts.revision_choice import Usual
-from tunegate.ci_job.flow import run_job
+from tunegate.ci_job.flow import Ended, run_job
 from tunegate.ci_job.request import JobRequest
 from tunegate.errors import ConfigError
 
@@ -84,13 +84,13 @@ def host(request_: JobRequest) -> RecordingHost:
 
 def ending(
     out: Path, status: Status | None, code: int, problem: str = ""
-) -> Callable[[Sequence[str]], tuple[int, str]]:
-    def carried_out(words: Sequence[str]) -> tuple[int, str]:
+) -> Callable[[Sequence[str]], Ended]:
+    def carried_out(words: Sequence[str]) -> Ended:
         if status is not None:
             found = verdict(status, code, finding(status, "why"))
             artifact_io.write(out / "verdict.json", found)
             artifact_io.write_text(out / "report.md", status)
-        return code, problem
+        return code, problem, None
 
     return carried_out
 
@@ -100,10 +100,10 @@ def test_the_command_is_told_what_the_event_says_and_prints_no_instruction(
 ) -> None:
     seen: list[Sequence[str]] = []
 
-    def carried_out(words: Sequence[str]) -> tuple[int, str]:
+    def carried_out(words: Sequence[str]) -> Ended:
         seen.append(words)
         assert host.spoken == ["began"]
-        return 4, ""
+        return 4, "", None
 
     assert run_job(host, {}, request_, carried_out) == 4
     (words,) = seen
@@ -136,9 +136,9 @@ def test_a_verdict_with_another_exit_code_did_not_end_this_run(
 ) -> None:
     written = ending(request_.out, "pass", 0)
 
-    def carried_out(words: Sequence[str]) -> tuple[int, str]:
+    def carried_out(words: Sequence[str]) -> Ended:
         written(words)
-        return 130, "cancelled"
+        return 130, "cancelled", None
 
     assert run_job(host, {}, request_, carried_out) == 130
     assert [report.outputs["verdict"] for report in host.told] == ["error", "error"]

@@ -6,12 +6,11 @@ from collections import Counter
 from pathlib import Path
 
 import msgspec
-import yaml
 
 from tunegate.config import AUTO, CacheConfig, Config, TargetConfig
 from tunegate.edges.config.problem import problem_of
-from tunegate.edges.config.strict_yaml import read_yaml
-from tunegate.errors import ConfigError
+from tunegate.edges.config.strict_yaml import YamlProblemError, read_yaml
+from tunegate.errors import ConfigError, ConfigKey
 from tunegate_cache.format.names import zone_problem
 from tunegate_cache.format.signing import BadKeyError, TrustedKeys
 from tunegate_cache.installed_plugins import installed, named
@@ -41,14 +40,15 @@ def parse_config(text: str, where: str) -> Config:
     """Read a configuration's text; `where` names it in messages. Raises ConfigError."""
     try:
         content = read_yaml(text)
-    except yaml.YAMLError as error:
-        raise _refused(where, str(error)) from error
+    except YamlProblemError as error:
+        raise _refused(ConfigKey(where, line=error.line), str(error)) from error
     if content is None:
-        raise _refused(where, "empty. Run `tunegate init` to see what belongs in it.")
+        raise _refused(ConfigKey(where), "empty. Run `tunegate init` to see what belongs in it.")
     try:
         config = msgspec.convert(content, Config)
     except msgspec.ValidationError as error:
-        raise _refused(where, problem_of(error, content)) from error
+        key, problem = problem_of(error, content)
+        raise _refused(ConfigKey(where, key), problem) from error
     check_config(config, where)
     return config
 
@@ -58,19 +58,19 @@ def check_config(config: Config, where: str) -> None:
     _check_cache(config.cache, where)
     _check_targets(config, where)
     names = [target.name for target in config.targets]
-    for entry in config.models:
+    for number, entry in enumerate(config.models):
         for name in entry.targets:
             if name not in names:
                 known = ", ".join(names)
                 message = f'models: {entry.path}: unknown target "{name}". Known: {known}.'
-                raise _refused(where, message)
+                raise _refused(ConfigKey(where, f"models[{number}].targets"), message)
     _check_prices(config, where)
     if 0 < config.gate.rare_launches < _RAREST:
         message = (
             f"gate.rare-launches: {config.gate.rare_launches:g} is rarer than {_RAREST:g}, the "
             "rarest share that can be looked for. Write 0 to switch it off."
         )
-        raise _refused(where, message)
+        raise _refused(ConfigKey(where, "gate.rare-launches"), message)
 
 
 def _check_targets(config: Config, where: str) -> None:
@@ -78,10 +78,11 @@ def _check_targets(config: Config, where: str) -> None:
     for name, count in Counter(names).items():
         if count > 1:
             message = f'targets: the name "{name}" is given {count} times. Rename one.'
-            raise _refused(where, message)
-    for target in config.targets:
+            raise _refused(ConfigKey(where, "targets"), message)
+    for number, target in enumerate(config.targets):
         if target.runtime != AUTO and named(_RUNTIMES, target.runtime) is None:
-            raise _refused(where, _unknown_runtime(target))
+            about = ConfigKey(where, f"targets[{number}].runtime")
+            raise _refused(about, _unknown_runtime(target))
 
 
 def _unknown_runtime(target: TargetConfig) -> str:
@@ -98,24 +99,25 @@ def _check_prices(config: Config, where: str) -> None:
                 f"budget.usd needs a price: give usd-per-hour under budget, "
                 f"or on target {unpriced[0]}."
             )
-            raise _refused(where, message)
+            raise _refused(ConfigKey(where, "budget.usd"), message)
 
 
 def _check_cache(cache: CacheConfig, where: str) -> None:
     try:
         kind_of(StoreAddress(url=cache.url))
     except BadAddressError as error:
-        raise _refused(where, f"cache.url: {error}.") from error
+        raise _refused(ConfigKey(where, "cache.url"), f"cache.url: {error}.") from error
     for zone in (cache.zone, *cache.read_zones, *cache.trusted_keys):
         problem = zone_problem(zone)
         if problem is not None:
-            raise _refused(where, f"cache: {problem}.")
+            raise _refused(ConfigKey(where, "cache"), f"cache: {problem}.")
     try:
         TrustedKeys(cache.trusted_keys)
     except BadKeyError as error:
-        raise _refused(where, f"cache.trusted-keys: {error}.") from error
+        about = ConfigKey(where, "cache.trusted-keys")
+        raise _refused(about, f"cache.trusted-keys: {error}.") from error
 
 
-def _refused(where: str, problem: str) -> ConfigError:
+def _refused(about: ConfigKey, problem: str) -> ConfigError:
     """A ConfigError on one line, whatever the file's own words are."""
-    return ConfigError(f"{where}: {' '.join(problem.splitlines())}")
+    return ConfigError(f"{about.file}: {' '.join(problem.splitlines())}", about)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import textwrap
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -50,19 +50,32 @@ _WORDS = {
 }
 
 
-def problem_of(error: msgspec.ValidationError, content: Any) -> str:
+class KeyProblem(NamedTuple):
+    """A key that is wrong, and the line that says so; an empty key is the whole file."""
+
+    key: str
+    text: str
+
+
+def problem_of(error: msgspec.ValidationError, content: Any) -> KeyProblem:
     """One line that says where in the content something is wrong, what it is,
     and what belongs there instead."""
     said, _, where = str(error).partition(" - at ")
     if where.startswith("`key`"):
-        return f"{_dotted(where) or 'the file'}: a key is a text. Put it in quotes."
+        key = _dotted(where)
+        return KeyProblem(key, f"{key or 'the file'}: a key is a text. Put it in quotes.")
     path, value = _pointed_at(content, _dotted(where))
     unknown = re.fullmatch(r"Object contains unknown field `(.+)`", said, re.DOTALL)
     if unknown is not None:
-        return _unknown(unknown[1], path)
+        return KeyProblem(_join(path, unknown[1]), _unknown(unknown[1], path))
     missing = re.fullmatch(r"Object missing required field `(.+)`", said)
     if missing is not None:
-        return f"{_join(path, missing[1])} is missing. Add it; `tunegate init` shows an example."
+        key = _join(path, missing[1])
+        return KeyProblem(key, f"{key} is missing. Add it; `tunegate init` shows an example.")
+    return KeyProblem(path, _misfit(said, path, value))
+
+
+def _misfit(said: str, path: str, value: Any) -> str:
     last = path.rpartition(".")[2]
     if last in _UNITS and isinstance(value, str):
         return f'{path} must be {_UNITS[last]} without a unit, not "{value}".'

@@ -17,21 +17,29 @@ _DEEPEST = 50
 _MAX_INTEGER = 2**63 - 1
 
 
+class YamlProblemError(yaml.YAMLError):
+    """A text that is no YAML of ours; `line` is 0 where it is about none."""
+
+    def __init__(self, text: str, line: int = 0) -> None:
+        super().__init__(text)
+        self.line = line
+
+
 def read_yaml(text: str) -> Any:
-    """Raises yaml.YAMLError, whose text is one line for who wrote the file."""
+    """Raises YamlProblemError, whose text is one line for who wrote the file."""
     if len(text) > MAX_YAML_CHARACTERS:
         message = f"larger than {MAX_YAML_CHARACTERS // 1024} KiB. Shorten it."
-        raise yaml.YAMLError(message)
+        raise YamlProblemError(message)
     try:
         return _read(_Loader(text))
     except yaml.YAMLError as error:
-        raise yaml.YAMLError(_problem(error)) from error
+        raise _problem(error) from error
     except RecursionError as error:
         message = "nested too deeply. Simplify it."
-        raise yaml.YAMLError(message) from error
+        raise YamlProblemError(message) from error
     except ValueError as error:
         message = f"{error}. Correct the value."
-        raise yaml.YAMLError(message) from error
+        raise YamlProblemError(message) from error
 
 
 def _read(loader: _Loader) -> Any:
@@ -133,10 +141,12 @@ def _refused(problem: str, node: yaml.Node) -> yaml.MarkedYAMLError:
     return yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
 
 
-def _problem(error: yaml.YAMLError) -> str:
+def _problem(error: yaml.YAMLError) -> YamlProblemError:
     mark = getattr(error, "problem_mark", None)
     said = getattr(error, "problem", None) or getattr(error, "reason", None) or "not YAML"
     if said.startswith("but "):
         said = f"{getattr(error, 'context', '')}, {said}"
-    at = f"line {mark.line + 1}: " if mark is not None else ""
-    return f"{at}{said}. Fix the line."
+    if mark is None:
+        return YamlProblemError(f"{said}. Fix the line.")
+    line = mark.line + 1
+    return YamlProblemError(f"line {line}: {said}. Fix the line.", line)

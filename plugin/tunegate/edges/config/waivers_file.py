@@ -13,8 +13,8 @@ import yaml
 
 from tunegate.artifacts.builds import Cell
 from tunegate.artifacts.waivers import Waiver
-from tunegate.edges.config.strict_yaml import read_yaml
-from tunegate.errors import ConfigError
+from tunegate.edges.config.strict_yaml import YamlProblemError, read_yaml
+from tunegate.errors import ConfigError, ConfigKey
 
 WAIVERS_FILE = "tunegate-waivers.yaml"
 MAX_VALIDITY = datetime.timedelta(days=90)
@@ -35,7 +35,8 @@ def parse_waivers(text: str, where: str, today: datetime.date) -> tuple[Waiver, 
             f"{where}: {reason}. A waiver has model, target, "
             "ceiling-percent, expires, issue, reason."
         )
-        raise ConfigError(message) from error
+        line = error.line if isinstance(error, YamlProblemError) else 0
+        raise ConfigError(message, ConfigKey(where, line=line)) from error
     seen: set[Cell] = set()
     for waiver in waivers:
         problem = waivers_problem(waiver, today)
@@ -43,7 +44,8 @@ def parse_waivers(text: str, where: str, today: datetime.date) -> tuple[Waiver, 
             problem = "it is waived twice. Keep one."
         seen.add(waiver.cell)
         if problem:
-            raise ConfigError(f"{where}: {waiver.model} on {waiver.target}: {problem}")
+            text = f"{where}: {waiver.model} on {waiver.target}: {problem}"
+            raise ConfigError(text, ConfigKey(where, "waivers"))
     return waivers
 
 

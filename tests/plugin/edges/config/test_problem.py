@@ -15,7 +15,7 @@ def problem(**content: Any) -> str:
     whole = {"models": [MODEL], **content}
     with pytest.raises(msgspec.ValidationError) as raised:
         msgspec.convert(whole, Config)
-    return problem_of(raised.value, whole)
+    return problem_of(raised.value, whole).text
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_a_mistake_is_told_in_the_words_of_the_file(content: dict[Any, Any], sai
     whole = {"models": [MODEL], **content}
     with pytest.raises(msgspec.ValidationError) as raised:
         msgspec.convert(whole, Config)
-    assert problem_of(raised.value, whole) == said
+    assert problem_of(raised.value, whole).text == said
 
 
 def test_the_input_with_the_wrong_shape_is_named() -> None:
