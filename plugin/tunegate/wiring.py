@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
-from tunegate.artifacts.candidates import RuntimeName
+from tunegate.artifacts.candidates import Candidates, RuntimeName
 from tunegate.config import Config, TargetConfig
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.bench.scoring_command import ScoringCommand
@@ -29,7 +29,7 @@ from tunegate.project import Subject
 from tunegate.runtimes.builder import SavingBuilder, reference_builder
 from tunegate.runtimes.offered import offered
 from tunegate.runtimes.reference import REFERENCE
-from tunegate.runtimes.registry import Installed, installed_runtimes, runtime_named, saves
+from tunegate.runtimes.registry import Installed, installed_runtimes, runtime_named, saves, tunes
 from tunegate.runtimes.runtime import OpenCompiler, TuningRuntime
 from tunegate.settings import Settings
 from tunegate.time_limits import answer_seconds, build_seconds
@@ -45,29 +45,24 @@ def opened_tools(
     runtimes: Collection[RuntimeName] = (),
 ) -> Iterator[Tools]:
     """The real tools of one run, with all runtimes or those named."""
-    config, repository = subject.config, subject.repository
+    config = subject.config
     installed = installed_runtimes()
     found = offered(config.targets, installed, only=runtimes)
     with (
         _opened_context(settings, _device(config), out) as context,
-        closing(_compiler(installed.tuning, out.workdir, config, context.seed)) as compiler,
+        _opened_compilers(installed, out.workdir, config, context.seed) as compilers,
     ):
         for problem in (*installed.problems, *found.problems):
             context.progress.warn(f"runtimes: {problem}.")
         yield Tools(
-            source=ModelSource(
-                config=config,
-                repository=repository,
-                candidates=found.candidates,
-                workdir=out.workdir,
-                reader=GitModelReader(repository)
-                if isinstance(repository, GitRepository)
-                else None,
-            ),
-            compiler=compiler,
+            source=_source(subject, found.candidates, out.workdir),
+            compiler=compilers[installed.tuning.name],
             index=_index(subject, context.device),
             tuner=_tuner(installed.tuning, subject, context, out.workdir),
-            builders=_builders(installed, compiler, out.workdir, config, context.seed),
+            builders={
+                **_saving_builders(installed, out.workdir, config, context.seed),
+                **compilers,
+            },
             gate=GateTools(
                 context=context,
                 rules=GateRules(gate=config.gate, policies=_policies(subject, context, settings)),
@@ -120,27 +115,46 @@ def _opened_context(
     out.keep_logs()
 
 
+def _source(subject: Subject, candidates: Candidates, workdir: Path) -> ModelSource:
+    repository = subject.repository
+    return ModelSource(
+        config=subject.config,
+        repository=repository,
+        candidates=candidates,
+        workdir=workdir,
+        reader=GitModelReader(repository) if isinstance(repository, GitRepository) else None,
+    )
+
+
 def _device(config: Config) -> ThisMachine:
     kinds = {target.kind for target in config.targets}
     return ThisMachine("cuda" if kinds == {"cuda"} else "llvm")
 
 
-def _compiler(tuning: TuningRuntime, workdir: Path, config: Config, seed: int) -> OpenCompiler:
+@contextmanager
+def _opened_compilers(
+    installed: Installed, workdir: Path, config: Config, seed: int
+) -> Iterator[dict[RuntimeName, OpenCompiler]]:
     limit_seconds = build_seconds(config.budget)
-    return tuning.compiler(workdir / "compile", seed=seed, limit_seconds=limit_seconds)
+    with ExitStack() as stack:
+        compilers = {}
+        for runtime in filter(tunes, installed.runtimes):
+            scratch = workdir / "compile" / runtime.name
+            compiler = runtime.compiler(scratch, seed=seed, limit_seconds=limit_seconds)
+            compilers[runtime.name] = stack.enter_context(closing(compiler))
+        yield compilers
 
 
-def _builders(
-    installed: Installed, compiler: OpenCompiler, workdir: Path, config: Config, seed: int
+def _saving_builders(
+    installed: Installed, workdir: Path, config: Config, seed: int
 ) -> dict[RuntimeName, Builder]:
     limit_seconds = build_seconds(config.budget)
-    builders: dict[RuntimeName, Builder] = {installed.tuning.name: compiler}
-    for runtime in filter(saves, installed.runtimes):
-        scratch = workdir / runtime.name
-        builders[runtime.name] = SavingBuilder(
-            runtime, scratch, seed=seed, limit_seconds=limit_seconds
+    return {
+        runtime.name: SavingBuilder(
+            runtime, workdir / "save" / runtime.name, seed=seed, limit_seconds=limit_seconds
         )
-    return builders
+        for runtime in filter(saves, installed.runtimes)
+    }
 
 
 def _benchmarker(workdir: Path, config: Config, seed: int) -> FreshProcesses:

@@ -126,6 +126,20 @@ def test_one_that_cannot_be_imported_is_one_line_and_changes_no_verdict(tmp_path
     assert [c["detail"] for c in json.loads(checked.stdout)["checks"] if not c["ok"]] == [line]
 
 
+def test_one_that_computes_other_numbers_ships_nothing(tmp_path: Path) -> None:
+    package = Path(shutil.copytree(EXAMPLE, tmp_path / "package"))
+    source = (package / "numpy_model.py").read_text()
+    (package / "numpy_model.py").write_text(source.replace("np.maximum(x, 0,", "np.maximum(x, 1,"))
+    environment = PluginEnvironment(tmp_path / "e")
+    environment.install(package)
+    file = save(dense(0), tmp_path / "m.onnx")
+    line = [f"numpy_example:{file}", f"onnxruntime:{file}"]
+    done = environment.run("-m", "tunegate", "compare", *line, "--json", cwd=tmp_path)
+    (finding,) = json.loads(done.stdout)["findings"]
+    assert finding["status"] == "no-baseline", done.stderr
+    assert "NumPy computes other numbers: output y is off by" in finding["reason"]
+
+
 def test_the_page_about_adding_a_runtime_shows_this_package() -> None:
     page = (EXAMPLE.parents[2] / "docs" / "adding-a-runtime.md").read_text()
     shown = re.findall(r"```(?:toml|python)\n(.*?)```", page, re.DOTALL)

@@ -6,40 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.plugins.registered_plugin import install_into, register
+from tests.plugins.registered_plugin import register
+from tests.support.runtime_packages import WHOLE, RuntimePackages
 from tunegate.errors import ConfigError
 from tunegate.runtimes.registry import installed_runtimes, runtime_named, saves, tunes
 
-WHOLE = """
-class Runtime:
-    name, title = "{name}", "Example"
-    def unsupported(self, target): return ""
-    def variants(self, target): return {{"": {{}}}}
-    def versions(self): return {{}}
-    def save(self, model, directory, settings): return ""
-    def load(self, directory, artifact): return None
-RUNTIME = Runtime()
-"""
-
-
-class Environment:
-    """A directory that this interpreter installs into, for the length of a test."""
-
-    def __init__(self, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._place = place
-        install_into(place, monkeypatch)
-        monkeypatch.syspath_prepend(str(place))
-
-    def install(self, name: str, source: str, package: str = "example-1.0") -> None:
-        module = f"runtime_of_{package.partition('-')[0]}_{self._place.name}_{name}"
-        module = module.replace("-", "_")
-        (self._place / f"{module}.py").write_text(source)
-        register(self._place, package, "tunegate.runtimes", name, f"{module}:RUNTIME")
-
 
 @pytest.fixture
-def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Environment:
-    return Environment(tmp_path, monkeypatch)
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RuntimePackages:
+    return RuntimePackages(tmp_path, monkeypatch)
 
 
 def names() -> list[str]:
@@ -47,7 +22,7 @@ def names() -> list[str]:
 
 
 def test_the_one_that_tunes_comes_first_and_others_come_after_ours_by_name(
-    environment: Environment,
+    environment: RuntimePackages,
 ) -> None:
     assert names() == ["tvm", "onnxruntime"]
     environment.install("fast", WHOLE.format(name="fast"), "a-1.0")
@@ -77,7 +52,7 @@ def test_one_that_tunes_saves_nothing_and_the_other_way_round() -> None:
     ],
 )
 def test_one_that_is_broken_is_left_out_with_a_line(
-    environment: Environment, before: str, after: str, said: str
+    environment: RuntimePackages, before: str, after: str, said: str
 ) -> None:
     environment.install("fast", WHOLE.format(name="fast").replace(before, after))
     assert names() == ["tvm", "onnxruntime"]
@@ -88,7 +63,7 @@ def test_one_that_is_broken_is_left_out_with_a_line(
         runtime_named("fast")
 
 
-def test_a_name_that_two_packages_register_is_neithers(environment: Environment) -> None:
+def test_a_name_that_two_packages_register_is_neithers(environment: RuntimePackages) -> None:
     environment.install("fast", WHOLE.format(name="fast"), "a-1.0")
     environment.install("fast", WHOLE.format(name="fast"), "b-2.0")
     assert names() == ["tvm", "onnxruntime"]
@@ -96,7 +71,7 @@ def test_a_name_that_two_packages_register_is_neithers(environment: Environment)
     assert problem == 'a 1.0 and b 2.0 both register "fast". Uninstall one of them.'
 
 
-def test_a_name_of_ours_is_taken(environment: Environment) -> None:
+def test_a_name_of_ours_is_taken(environment: RuntimePackages) -> None:
     environment.install("tvm", WHOLE.format(name="tvm"))
     assert names() == ["tvm", "onnxruntime"]
     assert installed_runtimes().runtimes[0].title == "TVM"
@@ -107,7 +82,7 @@ def test_a_name_of_ours_is_taken(environment: Environment) -> None:
 
 @pytest.mark.parametrize("name", ["Fast", "fast-half", "..", "f/g"])
 def test_a_name_that_files_and_commands_cannot_take_is_refused(
-    environment: Environment, name: str, tmp_path: Path
+    environment: RuntimePackages, name: str, tmp_path: Path
 ) -> None:
     (tmp_path / "named_oddly.py").write_text(WHOLE.format(name=name))
     register(tmp_path, "example-1.0", "tunegate.runtimes", name, "named_oddly:RUNTIME")

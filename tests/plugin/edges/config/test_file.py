@@ -250,3 +250,10 @@ def test_a_share_that_nobody_can_look_for_is_refused() -> None:
     assert "the rarest share that can be looked for" in refusal(text.format(0.001))
     assert parse_config(text.format(0), "x").gate.rare_launches == 0.0
     assert parse_config(text.format(0.05), "x").gate.rare_launches == 0.05
+
+
+def test_a_runtime_that_is_not_installed_is_told_with_those_that_are() -> None:
+    text = MODELS + "targets: [{name: a, runtime: onnxruntme}]"
+    assert refusal(text) == (
+        "target a: runtime onnxruntme is not installed. Write one of auto, onnxruntime, tvm."
+    )
