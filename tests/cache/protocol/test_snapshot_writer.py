@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import hashlib
 
+import pytest
+
 from tests.support.compacted_place import MAIN
 from tests.support.tuning_records import hexdigest, make_record, make_shape
 from tunegate_cache.format.record_codec import encode_record
 from tunegate_cache.format.records import TuningRecord
 from tunegate_cache.format.stored_record import StoredRecord
+from tunegate_cache.protocol import snapshot_writer
 from tunegate_cache.protocol.hot_records import HotRecords
 from tunegate_cache.protocol.snapshot_records import read_index, snapshot_records
 from tunegate_cache.protocol.snapshot_writer import write_content, write_snapshot
@@ -37,6 +40,17 @@ def test_two_snapshots_of_the_same_records_differ_in_their_index_alone() -> None
     second, _ = write_snapshot(store, MAIN, hot(make_record()), 2, 1000)
     assert first.packs == second.packs
     assert first.index != second.index
+
+
+def test_what_is_larger_than_a_pack_begins_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    records = [make_record(f"w{number}") for number in range(400)]
+    one, _ = write_snapshot(store, MAIN, hot(*records), 1, 1000)
+    monkeypatch.setattr(snapshot_writer, "_PACK_BYTES", 1)
+    many, workloads = write_snapshot(store, MAIN, hot(*records), 2, 1000)
+    assert (len(one.packs), workloads) == (1, 400)
+    assert len(many.packs) == len(read_index(store, MAIN, many.index).blocks) > 1
+    assert len(list(snapshot_records(store, MAIN, many))) == 400
 
 
 def test_without_records_there_is_an_index_and_no_pack() -> None:

@@ -5,52 +5,20 @@ from __future__ import annotations
 import shutil
 import statistics
 import time
-from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
-import onnx
 import pytest
 
 from tests.support.simulated.simulated_gpus import gpu, simulated
-from tests.support.small_onnx import conv_model, matmul_model, save
 from tunegate.edges.bench import process
-from tunegate.edges.bench.devices import Devices
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.bench.messages import Start
 from tunegate.edges.bench.pair_bench import PairBench, block_size
-from tunegate.edges.bench.sides import Sides
-from tunegate.edges.models.light_models import seeded_light
-from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
-from tunegate.edges.processes import memory_limit
-from tunegate.errors import MeasurementError
+from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.ports import Bench, ProbeThresholds
-from tunegate.runtimes.builder import reference_builder
 
-IMAGE = (1, 3, 224, 224)
-
-
-def artifact(
-    directory: Path, model: onnx.ModelProto, shape: tuple[int, ...], input_name: str = "x"
-) -> Path:
-    save(model, directory / "model.onnx")
-    tensor = ArtifactTensor(input_name, shape, "float32")
-    ArtifactFile(
-        runtime="onnxruntime", file="model.onnx", inputs=(tensor,), outputs=(), threads=1
-    ).write(directory)
-    return directory
-
-
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("small")
-    return artifact(directory, conv_model(channels=16, out=16, size=48), (1, 16, 48, 48))
-
-
-@pytest.fixture(scope="module")
-def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("large")
-    return artifact(directory, conv_model(channels=16, out=64, size=48), (1, 16, 48, 48))
+NEVER = ProbeThresholds(by_median=9.0, by_mean=9.0)
 
 
 def test_four_times_the_work_shows_in_one_launch(tmp_path: Path, small: Path, large: Path) -> None:
@@ -78,16 +46,6 @@ def test_a_launch_on_a_gpu_says_how_its_clock_was(
 def test_a_wait_that_is_put_in_shows_as_what_it_is(tmp_path: Path, small: Path) -> None:
     bench = FreshProcesses(tmp_path, 1).pair(small, small, slowdown_percent=50.0)
     assert 0.2 < bench.launch(4).effect < 0.8  # ln 1.5 is 0.41; the machine may be busy
-
-
-def test_the_operators_of_an_artifact_are_timed_by_the_names_of_its_layers(tmp_path: Path) -> None:
-    directory = artifact(tmp_path / "a", seeded_light("squeezenet", seed=1), IMAGE, "data_0")
-    times = FreshProcesses(tmp_path, 1).operators_ms(directory)
-    assert {"conv1", "fire5/expand3x3"} <= set(times)  # not r1 and r33, the fused activations
-    assert all(milliseconds > 0 for milliseconds in times.values())
-
-
-NEVER = ProbeThresholds(by_median=9.0, by_mean=9.0)
 
 
 def test_a_short_look_costs_less_than_a_launch_and_sees_a_slow_head(
@@ -132,38 +90,6 @@ def test_every_short_look_has_a_head_of_its_own_and_inputs_of_its_own(
     assert len({seed for _, seed in heads}) == 5
 
 
-def test_an_artifact_that_does_not_run_says_why(tmp_path: Path, small: Path) -> None:
-    broken = artifact(tmp_path / "broken", matmul_model(), (16, 16))
-    (broken / "model.onnx").write_bytes(b"nonsense")
-    with pytest.raises(MeasurementError, match=r"(?i)model|protobuf"):
-        FreshProcesses(tmp_path / "scratch", 1).pair(small, broken).launch(4)
-
-
-def test_a_process_that_hangs_is_given_up(
-    tmp_path: Path, small: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(process, "_MODULE", "tests.support.simulated.hanging_bench")
-    with pytest.raises(MeasurementError, match="no answer in 1 s"):
-        FreshProcesses(tmp_path, 1, limit_seconds=1.0).pair(small, small).launch(4)
-
-
-def test_an_artifact_may_be_named_from_where_the_command_is(
-    tmp_path: Path, small: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(small.parent)
-    assert FreshProcesses(tmp_path, 1).single_ms(Path(small.name)) > 0
-
-
-def test_the_reference_is_measured_from_the_onnx_file(
-    tmp_path: Path, small: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The process that measures works in another directory than this one."""
-    monkeypatch.chdir(tmp_path)
-    bench = FreshProcesses(Path("scratch"), 1, reference=reference_builder)
-    milliseconds = bench.reference_ms(small / "model.onnx", shapes={}, threads=1)
-    assert 0 < milliseconds < 1000
-
-
 @pytest.mark.parametrize(
     ("milliseconds", "inferences"), [(0.001, 50_000), (1, 50), (10, 20), (500, 3), (5000, 3)]
 )
@@ -179,33 +105,6 @@ def test_a_block_of_a_side_that_is_much_slower_stays_short(
     faster_ms: float, slower_ms: float, inferences: int
 ) -> None:
     assert block_size(faster_ms, slower_ms) == inferences
-
-
-def test_nothing_around_a_process_tells_the_head_from_the_base(
-    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The memory that is free at its start does not tell them apart either."""
-    free = iter(range(64 << 30, 0, -(1 << 30)))
-    monkeypatch.setattr(memory_limit, "available_bytes", lambda: next(free))
-    bench = PairBench(Sides(small, small), tmp_path, 1, Devices(None))
-    with ExitStack() as stack:
-        sides = [bench._process(stack, start, {}) for start in bench._starts(7)]
-        assert all(side.start() > 0 for side in sides)
-        around = [Path(f"/proc/{side.pid}") for side in sides]
-        for name in ("environ", "cmdline"):
-            base, head = ((place / name).read_bytes() for place in around)
-            assert base == head, name
-        assert len({(place / "cwd").resolve() for place in around}) == 1
-
-
-def both(artifact: Path) -> tuple[Start, Start]:
-    return PairBench(Sides(artifact, artifact), Path(), 1, Devices(None))._starts(7)
-
-
-def test_both_sides_of_a_launch_are_asked_the_same(small: Path) -> None:
-    base, head = both(small)
-    assert base == head
-    assert base.seed == 7
 
 
 def test_every_pair_of_every_run_has_a_seed_of_its_own(small: Path, tmp_path: Path) -> None:
