@@ -16,6 +16,7 @@ import numpy as np
 import onnx
 from cold_tuning import FLOPS_OF_THE_THREE, MODEL, TARGET
 from kit.command import command_line, scratch_folder
+from kit.costs import audited, wasted_share
 from kit.our_model import shard_of, tasks_of, tuner_of
 from kit.tables import heading
 
@@ -58,7 +59,7 @@ def show(rows: dict[bool, list[list[TaskOutcome]]], trials: int) -> None:
     )
     for filters, runs in rows.items():
         best = np.array([[outcome.best_ms for outcome in run] for run in runs])
-        shares = [wasted(run) for run in runs]
+        shares = [wasted_share(run) for run in runs]
         print(
             f"| filter {'on' if filters else 'off'} | "
             f"{', '.join(f'{t:.3f}' for t in np.median(best, axis=0))} | "
@@ -67,26 +68,8 @@ def show(rows: dict[bool, list[list[TaskOutcome]]], trials: int) -> None:
             f"{100 * statistics.median(shares):.0f}% |"
         )
     every = [outcome for run in rows[True] for outcome in run]
-    looked = [cost for outcome in every for cost in outcome.costs if cost.pick == "audit"]
-    wrong = sum(near_best(outcome) for outcome in every)
-    print(f"audited: {len(looked)} rejected candidates measured, {wrong} within 2% of the best")
-
-
-def near_best(outcome: TaskOutcome) -> int:
-    times = [cost.milliseconds for cost in outcome.costs if cost.milliseconds is not None]
-    return sum(
-        cost.milliseconds is not None and cost.milliseconds <= 1.02 * min(times)
-        for cost in outcome.costs
-        if cost.pick == "audit" and cost.stage == "quick"
-    )
-
-
-def wasted(run: list[TaskOutcome]) -> float:
-    """The share of worker seconds in candidates that did not improve the best of their task."""
-    costs = [cost for outcome in run for cost in outcome.costs if cost.stage == "quick"]
-    spent = sum(cost.build_seconds + cost.run_seconds for cost in costs)
-    useless = [cost for cost in costs if not cost.improved]
-    return sum(cost.build_seconds + cost.run_seconds for cost in useless) / spent
+    looked, wrong = audited(every)
+    print(f"audited: {looked} rejected candidates measured, {wrong} within 2% of the best")
 
 
 if __name__ == "__main__":

@@ -127,10 +127,9 @@ def killing_the_search(rng: random.Random) -> Iterator[Callable[[], int]]:
 @contextmanager
 def killing(what: bytes, rng: random.Random, *, most: int) -> Iterator[Callable[[], int]]:
     """Kills one every two to five seconds, after the first three, in which children start."""
-    ended = threading.Event()
     killed: list[int] = []
 
-    def kill() -> None:
+    def kill(ended: threading.Event) -> None:
         wait = 3.0 + rng.uniform(0, 2)
         while not ended.wait(wait) and len(killed) < most:
             children = children_that_run(what)
@@ -140,10 +139,18 @@ def killing(what: bytes, rng: random.Random, *, most: int) -> Iterator[Callable[
                     os.kill(killed[-1], signal.SIGKILL)
             wait = rng.uniform(2.0, 5.0)
 
-    thread = threading.Thread(target=kill)
+    with meanwhile(kill):
+        yield lambda: len(killed)
+
+
+@contextmanager
+def meanwhile(work: Callable[[threading.Event], None]) -> Iterator[None]:
+    """Does it beside what is tested, and tells it the end."""
+    ended = threading.Event()
+    thread = threading.Thread(target=work, args=(ended,))
     thread.start()
     try:
-        yield lambda: len(killed)
+        yield
     finally:
         ended.set()
         thread.join()
@@ -168,21 +175,17 @@ def losing_a_node(rng: random.Random) -> Iterator[Callable[[], int]]:
     )
     os.environ["RAY_ADDRESS"] = cluster.address
     doomed = [cluster.add_node(num_cpus=1) for _ in range(2)]
-    ended = threading.Event()
     lost: list[int] = []
 
-    def lose() -> None:
+    def lose(ended: threading.Event) -> None:
         while doomed and not ended.wait(rng.uniform(7, 11)):
             cluster.remove_node(doomed.pop(), allow_graceful=False)
             lost.append(1)
 
-    thread = threading.Thread(target=lose)
-    thread.start()
     try:
-        yield lambda: len(lost)
+        with meanwhile(lose):
+            yield lambda: len(lost)
     finally:
-        ended.set()
-        thread.join()
         cluster.shutdown()
 
 

@@ -24,6 +24,7 @@ from unittest.mock import patch
 
 import msgspec
 from kit.command import command_line, scratch_folder
+from kit.costs import audited, wasted_share
 from kit.models import TARGET, saved
 from kit.our_model import tasks_of, tuned
 from kit.tables import heading
@@ -105,13 +106,13 @@ def one_round(
     rows = {}
     for variant, points in curves.items():
         reached = next((at for at, ms in points if ms <= goal), math.inf)
-        looked, wrong = audit(runs[variant])
+        looked, wrong = audited(runs[variant].outcomes.values())
         rows[variant] = Row(
             trials=trials(runs[variant]),
             end_ms=end_ms(tasks, runs[variant], known),
             reached=reached,
             saved=1 - reached / end,
-            wasted=wasted(runs[variant]),
+            wasted=wasted_share(runs[variant].outcomes.values()),
             audited=looked,
             wrong=wrong,
         )
@@ -221,24 +222,6 @@ def show(title: str, rounds: Sequence[Mapping[Variant, Row]]) -> None:
 
 def trials(run: Run) -> int:
     return sum(outcome.trials for outcome in run.outcomes.values())
-
-
-def wasted(run: Run) -> float:
-    costs = [c for o in run.outcomes.values() for c in o.costs if c.stage == "quick"]
-    spent = sum(c.build_seconds + c.run_seconds for c in costs)
-    return sum(c.build_seconds + c.run_seconds for c in costs if not c.improved) / spent
-
-
-def audit(run: Run) -> tuple[int, int]:
-    """Rejected candidates that were measured, and those of them within 2% of their task's best."""
-    looked = wrong = 0
-    for outcome in run.outcomes.values():
-        times = [c.milliseconds for c in outcome.costs if c.milliseconds is not None]
-        for cost in outcome.costs:
-            if cost.pick == "audit" and cost.stage == "quick":
-                looked += 1
-                wrong += cost.milliseconds is not None and cost.milliseconds <= LOSS * min(times)
-    return looked, wrong
 
 
 if __name__ == "__main__":

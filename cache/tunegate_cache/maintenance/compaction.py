@@ -249,7 +249,14 @@ class Compactor:
             return self._report("moved", version)
         recovered = len(set(found.orphans) - self._lost)
         files = len(gathered.files)
-        return self._report("compacted", version, files, hot.added, workloads, recovered)
+        return self._report(
+            "compacted",
+            version,
+            segments=files,
+            records=hot.added,
+            workloads=workloads,
+            recovered=recovered,
+        )
 
     def _readable(self, old: Head | None, new: Sequence[str]) -> tuple[str, ...]:
         """The entries without those that turned out to be lost when everything was read."""
@@ -270,6 +277,7 @@ class Compactor:
         self,
         status: Literal["compacted", "nothing new", "moved"],
         version: int,
+        *,
         segments: int = 0,
         records: int = 0,
         workloads: int = 0,

@@ -55,6 +55,7 @@ def explain(
     key: WorkloadKey,
     shape: WorkloadShape,
     keys: TrustedKeys,
+    *,
     own: Sequence[str] = (),
 ) -> Explanation:
     """`zones` are those that a run trusts, `own` the one that it writes and does not trust.

@@ -30,7 +30,7 @@ def explained(
     zones: Sequence[str] = ("main",),
     own: Sequence[str] = (),
 ) -> Explanation:
-    return explain(place.store, zones, key, shape or make_shape("another"), NOBODY, own)
+    return explain(place.store, zones, key, shape or make_shape("another"), NOBODY, own=own)
 
 
 def test_what_is_there_is_found(place: Place) -> None:

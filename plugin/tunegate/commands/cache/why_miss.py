@@ -40,7 +40,7 @@ def run(options: WhyMissOptions) -> int:
     own = () if admin.config.zone in trusted else (admin.config.zone,)
     about = resolved.task.key, resolved.task.shape
     with answering(admin.config):
-        now = explain(admin.store, trusted, *about, admin.keys, own)
+        now = explain(admin.store, trusted, *about, admin.keys, own=own)
     explained = Explained(
         task=_name(resolved.task),
         workload=resolved.task.key.workload,
