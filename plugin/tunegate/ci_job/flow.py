@@ -23,6 +23,7 @@ from tunegate.ci_job.request import JUDGING, JobRequest
 from tunegate.ci_job.results import Results, read_results, stamps
 from tunegate.ci_job.revisions import is_of_pull_request, job_revisions
 from tunegate.errors import BUG, FAIL, PASS, ConfigKey, TunegateError
+from tunegate.redaction import redacted, secrets_of
 
 Ended = tuple[int, str, ConfigKey | None]
 """An exit code, what went wrong in one line that nobody has said yet, and what of the
@@ -50,7 +51,7 @@ def run_job(
         ended = carried_out([*request.words, *event_words(request, event, revisions)])
     results = read_results(request.out, before, ended[0])
     ended = _truthful(request, ended, results)
-    _report(host, request, event, results)
+    _report(host, environment, request, event, results)
     exit_code, said, _ = ended
     if said:
         return stopped(host, environment, request.out, ended)
@@ -89,7 +90,13 @@ def _truthful(request: JobRequest, ended: Ended, results: Results) -> Ended:
     return BUG, f"a bug of tunegate: exit code {exit_code} without a verdict", None
 
 
-def _report(host: CiHost, request: JobRequest, event: JobEvent, results: Results) -> None:
+def _report(
+    host: CiHost,
+    environment: Mapping[str, str],
+    request: JobRequest,
+    event: JobEvent,
+    results: Results,
+) -> None:
     report = JobReport(
         outputs=results.outputs(),
         annotations=results.annotations(),
@@ -102,10 +109,11 @@ def _report(host: CiHost, request: JobRequest, event: JobEvent, results: Results
     try:
         host.comment(event, str(request.out), text)
     except HostRefusedError as error:
+        secrets = secrets_of(environment)
         refused = Annotation(
             level="notice",
             title="tunegate: no comment",
-            text=f"{error}: the report is in {request.out} instead",
+            text=redacted(f"{error}: the report is in {request.out} instead", secrets),
         )
         host.tell(JobReport(annotations=[refused]))
 

@@ -62,6 +62,11 @@ def test_a_package_that_cannot_be_used_is_named_when_it_is_asked_for(environment
         opened_host("broken", {})
 
 
+def test_a_host_that_fails_costs_no_more_than_the_address(environment: Path) -> None:
+    register(environment, "odd-1.0", HOST_GROUP, "odd", "tunegate.errors:PASS")
+    assert run_address(GITHUB) == ""
+
+
 def test_no_package_takes_the_name_of_a_host_of_ours(environment: Path) -> None:
     register(
         environment, "thief-1.0", HOST_GROUP, "github", "tunegate.ci_hosts.none.host:GitHubHost"

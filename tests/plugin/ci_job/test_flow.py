@@ -61,7 +61,7 @@ class RecordingHost:
 
     def comment(self, event: JobEvent, name: str, markdown: str) -> None:
         if self.refuses == "comment":
-            raise HostRefusedError("the CI answered 403")
+            raise HostRefusedError(f"the CI answered 403 to {SECRET['A_TOKEN']}")
         self.comments.append(markdown)
 
 
@@ -174,10 +174,10 @@ def test_a_refused_comment_is_a_notice_and_changes_no_verdict(
 ) -> None:
     host.refuses = "comment"
     host.found = JobEvent(revisions=Usual(), pull_request=7, tip=verdict("fail", 1).revisions.head)
-    assert run_job(host, {}, request_, ending(request_.out, "fail", 1)) == 1
+    assert run_job(host, SECRET, request_, ending(request_.out, "fail", 1)) == 1
     (notice,) = host.told[-1].annotations
     assert notice.level == "notice"
-    assert notice.text.startswith("the CI answered 403: the report is in ")
+    assert notice.text.startswith("the CI answered 403 to ***: the report is in ")
 
 
 def test_what_went_wrong_is_told_without_secrets(host: RecordingHost, request_: JobRequest) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tunegate.ci_hosts.host_files import write_host_file, write_host_json
+from tunegate.ci_hosts.log_line import log_line
 from tunegate.ci_hosts.protocol import (
     AskedRevisions,
     CiHost,
@@ -47,7 +49,10 @@ class NoCiHost:
         return nullcontext()
 
     def tell(self, report: JobReport) -> None:
-        """Outputs and annotations as JSON, the summary as Markdown."""
+        """Tells annotations in the log; in files outputs and annotations, too, and the summary."""
+        for annotation in report.annotations:
+            sys.stderr.write(f"{log_line(annotation)}\n")
+        sys.stderr.flush()
         if report.directory is None:
             return
         write_host_json(report.directory, "outputs.json", dict(report.outputs))

@@ -26,6 +26,7 @@ class FakeGitHub(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.comments: list[dict[str, Any]] = []
         self.refuse_with = 0
+        self.listed: object = "comments"
         self.requests: list[str] = []
 
     @property
@@ -39,7 +40,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         query = parse_qs(urlsplit(self.path).query)
         page, size = int(query["page"][0]), int(query["per_page"][0])
-        self._answer(self.server.comments[(page - 1) * size : page * size])
+        found: object = self.server.comments[(page - 1) * size : page * size]
+        self._answer(found if self.server.listed == "comments" else self.server.listed)
 
     def do_POST(self) -> None:
         comment = {
@@ -120,6 +122,13 @@ def test_a_refusal_says_the_status_and_no_secret(server: FakeGitHub, status: int
     with pytest.raises(HostRefusedError, match=f"GitHub answered {status}") as caught:
         publish(server, "o", "report")
     assert "ghs_secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("answer", [None, 7, "x", {"message": "x"}, [None], [[]], [{"user": 7}]])
+def test_an_answer_of_another_shape_is_a_refusal(server: FakeGitHub, answer: object) -> None:
+    server.listed = answer
+    with pytest.raises(HostRefusedError, match="no list of comments"):
+        publish(server, "o", "report")
 
 
 def test_a_server_that_is_not_there_is_a_refusal() -> None:

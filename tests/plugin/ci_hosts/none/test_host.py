@@ -22,7 +22,9 @@ def test_it_compares_as_a_person_does_and_leaves_the_cache_to_the_configuration(
     assert (event.revisions, event.zone, event.checked_out) == (Usual(), "", "")
 
 
-def test_what_a_ci_would_be_told_stands_in_files(tmp_path: Path) -> None:
+def test_what_a_ci_would_be_told_stands_in_files_and_in_the_log(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     annotation = Annotation(level="error", title="t", text="bad")
     report = JobReport(
         outputs={"verdict": "fail"}, annotations=[annotation], summary="page", directory=tmp_path
@@ -32,6 +34,7 @@ def test_what_a_ci_would_be_told_stands_in_files(tmp_path: Path) -> None:
     (told,) = json.loads((tmp_path / "ci-annotations.json").read_text())
     assert (told["level"], told["text"]) == ("error", "bad")
     assert (tmp_path / "ci-summary.md").read_text() == "page"
+    assert capsys.readouterr().err == "t: error: bad\n"
 
 
 def test_where_no_directory_is_ours_nothing_is_written() -> None:
