@@ -74,10 +74,10 @@ class SearchChild:
         try:
             reply = self._child.receive()
         except ChildDiedError as error:
-            return self._restart(str(error))
+            return self._restart(str(error), by_signal=error.by_signal)
         match reply:
             case None:
-                return self._restart("hangs") if self._is_late() else []
+                return self._restart("hangs", is_hanging=True) if self._is_late() else []
             case Opened(target_json=target_json):
                 self.target_json, self._is_open = target_json, True
                 return []
@@ -112,26 +112,30 @@ class SearchChild:
         since = self._child.busy_since
         return since is not None and time.monotonic() - since > _LIMIT_SECONDS
 
-    def _restart(self, how: str) -> list[Proposed]:
+    def _restart(
+        self, how: str, *, by_signal: bool = False, is_hanging: bool = False
+    ) -> list[Proposed]:
         """Starts a new child, which may be asked the same once more: something outside may have
         killed the old one. The task that two of them die of, or that one hangs with, is given
         up."""
         self._child.kill()
         self._restarts += 1
         # What has never started and was not killed from outside would not start again either.
-        can_start = bool(self.target_json) or how.startswith(("killed by", "was stopped"))
+        can_start = bool(self.target_json) or by_signal
         if not can_start or self._restarts > _RESTARTS:
-            last = " ".join(self._log.read_text(errors="replace").strip().splitlines()[-1:])
-            message = (
-                f"the search process {how} ({last[:300]}). Run "
-                f"tunegate doctor; its log is {self._log}."
-            )
-            raise EnvironmentUnfitError(message)
+            raise EnvironmentUnfitError(self._end_of_log(how))
         self._is_open, self._child = False, self._start()
         self._introduced.clear()
         asked, self._asked = self._asked, None
         if asked is None:
             return []
-        is_given_up = how == "hangs" or asked.workload in self._suspects
+        is_given_up = is_hanging or asked.workload in self._suspects
         self._suspects.add(asked.workload)
         return [Proposed(asked.workload, (), exhausted=is_given_up)]
+
+    def _end_of_log(self, how: str) -> str:
+        """Returns the message for a child that cannot be had, with its last line."""
+        last = " ".join(self._log.read_text(errors="replace").strip().splitlines()[-1:])
+        return (
+            f"the search process {how} ({last[:300]}). Run tunegate doctor; its log is {self._log}."
+        )

@@ -245,13 +245,7 @@ class TuningRun:
         """Measure the best few again, in turn, alone on the machine and with all its threads: a
         winner is believed only then (no winner's curse)."""
         self._search.close()
-        threads = self._request.target.threads or default_threads()
-        confirming = self._executor.confirming_pool(threads)
-        if confirming is None:
-            self._pool.keep_one_each()
-        else:
-            self._pool.close()
-            self._pool = confirming
+        self._leave_one_worker_each()
         by_share = sorted(self._histories, key=lambda x: -x.state().model_ms)
         records: dict[tuple[str, int], TuningRecord] = {}
         for again in (TaskHistory.finalists, TaskHistory.ties):
@@ -263,6 +257,15 @@ class TuningRun:
         if records:
             self._publish(list(records.values()))
         yield from (history.outcome(history.stopped(stopped)) for history in self._histories)
+
+    def _leave_one_worker_each(self) -> None:
+        threads = self._request.target.threads or default_threads()
+        confirming = self._executor.confirming_pool(threads)
+        if confirming is None:
+            self._pool.keep_one_each()
+        else:
+            self._pool.close()
+            self._pool = confirming
 
     def _measured_in_turn(
         self, requests: list[Measure]

@@ -33,7 +33,12 @@ _END_SECONDS = 10.0
 
 
 class ChildDiedError(Exception):
-    """The process ended without an answer; `str` says how."""
+    """The process ended without an answer; `str` says how, and `by_signal` that it did not end
+    itself."""
+
+    def __init__(self, how: str, *, by_signal: bool = False) -> None:
+        super().__init__(how)
+        self.by_signal = by_signal
 
 
 class Child(Generic[_Reply]):
@@ -100,7 +105,7 @@ class Child(Generic[_Reply]):
         try:
             self._write(frame)
         except OSError as error:
-            raise ChildDiedError(self._exit_reason()) from error
+            raise self._ended() from error
 
     def receive(self) -> _Reply | None:
         """The answer if it has come whole, else None. Raises ChildDiedError."""
@@ -109,7 +114,7 @@ class Child(Generic[_Reply]):
             self._look()
             return None
         if received == b"":
-            raise ChildDiedError(self._exit_reason())
+            raise self._ended()
         try:
             bodies = self._buffer.feed(received)
             if not bodies:
@@ -159,21 +164,21 @@ class Child(Generic[_Reply]):
         self._stopped_seconds = still if state.is_stopped else 0.0
         if self._stopped_seconds > _STOPPED_SECONDS:
             self.kill()
-            raise ChildDiedError(
-                f"was stopped by a signal for {_STOPPED_SECONDS:.0f} s, and killed"
-            )
+            how = f"was stopped by a signal for {_STOPPED_SECONDS:.0f} s, and killed"
+            raise ChildDiedError(how, by_signal=True)
 
     @property
     def _gigabytes(self) -> str:
         return f"{self._memory.limit_bytes / 1e9:.1f} GB"
 
-    def _exit_reason(self) -> str:
+    def _ended(self) -> ChildDiedError:
+        """Returns what to raise of a process that is gone."""
         try:
             code = self._process.wait(timeout=2)
         except subprocess.TimeoutExpired:
-            return "closed its output"
-        if code < 0:
-            how = f"killed by {signal.Signals(-code).name}"
-            is_refusal = -code in {signal.SIGABRT, signal.SIGSEGV} and self._memory.is_kernels
-            return f"{how} (it may take {self._gigabytes} of memory)" if is_refusal else how
-        return f"exited with {code}"
+            return ChildDiedError("closed its output")
+        if code >= 0:
+            return ChildDiedError(f"exited with {code}")
+        is_refusal = -code in {signal.SIGABRT, signal.SIGSEGV} and self._memory.is_kernels
+        limit = f" (it may take {self._gigabytes} of memory)" if is_refusal else ""
+        return ChildDiedError(f"killed by {signal.Signals(-code).name}{limit}", by_signal=True)

@@ -82,22 +82,11 @@ class WorkerPool:
     def collect(self) -> list[tuple[Measure, Measured]]:
         """What has finished, died or hung since the last call."""
         finished = []
-        for worker, request in list(self._busy.items()):
-            try:
-                measured = worker.receive()
-            except ChildDiedError as error:
-                self._on_exit(worker, str(error))
-                continue
-            except LostWorkerError as error:
-                self._try_elsewhere(worker, str(error))
-                continue
+        for worker in tuple(self._busy):
+            measured = self._received(worker)
             if measured is not None:
-                del self._busy[worker]
-                finished.append((request, measured))
+                finished.append((self._busy.pop(worker), measured))
                 self._retire(worker)
-            elif self._is_late(worker):
-                limit_seconds = self._places[worker].limit_seconds
-                self._lose(worker, "timeout", f"no result in {limit_seconds:.0f} s")
         lost, self._lost = self._lost, []
         return finished + lost
 
@@ -116,8 +105,20 @@ class WorkerPool:
         for worker in tuple(self._served):
             self._dismiss(worker)
 
-    def _is_late(self, worker: Worker) -> bool:
-        return _busy_seconds(worker) > self._places[worker].limit_seconds
+    def _received(self, worker: Worker) -> Measured | None:
+        """Returns what a worker has measured; one that died or hangs is replaced."""
+        try:
+            measured = worker.receive()
+        except ChildDiedError as error:
+            self._on_exit(worker, str(error))
+            return None
+        except LostWorkerError as error:
+            self._try_elsewhere(worker, str(error))
+            return None
+        limit_seconds = self._places[worker].limit_seconds
+        if measured is None and _busy_seconds(worker) > limit_seconds:
+            self._lose(worker, "timeout", f"no result in {limit_seconds:.0f} s")
+        return measured
 
     def _on_exit(self, worker: Worker, exit_reason: str) -> None:
         """A worker that has watched its own time, and ended itself, was too late like any other."""

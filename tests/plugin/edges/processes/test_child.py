@@ -56,9 +56,10 @@ def test_a_child_that_takes_more_memory_than_it_may_is_killed(tmp_path: Path) ->
 def test_the_kernel_refuses_a_child_more_memory_than_it_may_take(tmp_path: Path) -> None:
     with begun(tmp_path, MemoryLimit(2**29)) as child:
         child.send(question(1, "hoard"))
-        with pytest.raises(ChildDiedError, match="exited with 1"):
+        with pytest.raises(ChildDiedError, match="exited with 1") as raised:
             answer_of(child)
     assert "MemoryError" in (tmp_path / "log").read_text()
+    assert not raised.value.by_signal
 
 
 def test_a_child_that_is_stopped_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,9 +67,12 @@ def test_a_child_that_is_stopped_is_killed(tmp_path: Path, monkeypatch: pytest.M
     with begun(tmp_path) as child:
         child.send(question(1, "hang"))
         os.kill(child.pid, signal.SIGSTOP)
-        with pytest.raises(ChildDiedError, match="was stopped by a signal for 1 s, and killed"):
+        with pytest.raises(
+            ChildDiedError, match="was stopped by a signal for 1 s, and killed"
+        ) as raised:
             answer_of(child)
         assert not child.is_running
+    assert raised.value.by_signal
 
 
 def test_a_child_that_goes_on_in_time_answers(
@@ -132,3 +136,12 @@ def test_an_answer_of_another_kind_is_the_end_of_the_child(tmp_path: Path) -> No
             answer_of(child)
         assert not child.is_running
     assert issubclass(Opened, msgspec.Struct)
+
+
+def test_a_child_that_is_killed_did_not_end_itself(tmp_path: Path) -> None:
+    with begun(tmp_path) as child:
+        child.send(question(1, "hang"))
+        os.kill(child.pid, signal.SIGKILL)
+        with pytest.raises(ChildDiedError, match=r"^killed by SIGKILL$") as raised:
+            answer_of(child)
+    assert raised.value.by_signal
