@@ -30,7 +30,7 @@ from tunegate_cache.format.validate import MAX_RECORD_BYTES, refusal, refusal_of
 MAX_MS = 100.0
 MAX_GROWTH_BYTES = 32 << 20
 WARM = 2_000
-"""Cases before memory is first looked at."""
+"""Cases before memory is first measured."""
 SHARES = {"line": 45, "text": 15, "values": 10, "segment": 12, "name": 10, "decisions": 8}
 
 
@@ -130,7 +130,7 @@ def prepared(kind: str, rng: random.Random) -> Callable[[], str]:
             line = line_case(rng)
             return lambda: check_line(line)
         case "text":
-            text = line_case(rng)[:MAX_RECORD_BYTES]  # longer ones are not even looked at
+            text = line_case(rng)[:MAX_RECORD_BYTES]  # longer ones are not even read
             return lambda: refusal_of_text(text) or ""
         case "values":
             record = values_case(rng)

@@ -147,7 +147,7 @@ def _mutate(tree: dict[str, object], rng: random.Random) -> None:
 
 
 def odd_value(rng: random.Random, instead: object) -> object:
-    """Mostly of the same type: other types are refused before any value is looked at."""
+    """Mostly of the same type: other types are refused before any value is read."""
     kind = rng.random()
     if kind < 0.7 and isinstance(instead, list):
         return [instead[0] if instead else 1] * rng.choice((0, 1, 2, 33, 65, 257))

@@ -3,7 +3,7 @@
     python benchmarks/operating_table.py [--data FILE.npz ...] [--gates 200]
 
 Whole gates run on recorded launches of one artifact against itself (and on made-up ones), each
-from a random launch on, with a truth put in. Beside it a gate that looks at the medians of
+from a random launch on, with a truth put in. Beside it a gate that uses the medians of
 launches only, as the gate did before.
 """
 

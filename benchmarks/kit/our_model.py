@@ -1,4 +1,4 @@
-"""A model tuned by ours, looked at after given numbers of seconds: the one side of quality.py."""
+"""A model tuned by ours, built after given numbers of seconds: the one side of quality.py."""
 
 from __future__ import annotations
 

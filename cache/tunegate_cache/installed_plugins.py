@@ -1,4 +1,4 @@
-"""The plugins that are installed beside us, by entry point. Nothing of a checkout is looked at:
+"""The plugins that are installed beside us, by entry point. Nothing of a checkout is read:
 only the directories that this interpreter installs into, and our own."""
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def installed(group: str, places: Sequence[Path] | None = None) -> Mapping[str, 
     return {name: own.get(name) or _merged(found[name]) for name in sorted({*own, *found})}
 
 
-def named(group: str, name: str) -> Plugin | None:
-    """Returns the plugin of that name. One of ours is found without a look at other packages."""
+def plugin_named(group: str, name: str) -> Plugin | None:
+    """Returns the plugin of that name. One of ours is found without reading other packages."""
     return _own_registrations(group).get(name) or installed(group).get(name)
 
 
@@ -49,7 +49,7 @@ def ignored(group: str) -> Sequence[Plugin]:
     return [plugin for plugin in _registered(group, _places()) if plugin.name in own]
 
 
-def load(plugin: Plugin) -> object:
+def load_plugin(plugin: Plugin) -> object:
     """Returns what the entry point names. Raises PluginError whatever the plugin does."""
     package = " and ".join(plugin.offered_by)
     if len(plugin.offered_by) > 1:
@@ -115,7 +115,7 @@ def _listed(listed: Path, group: str, package: str) -> Iterator[Plugin]:
             yield Plugin(name=name, value=value, offered_by=(package,))
 
 
-def _merged(rivals: Sequence[Plugin]) -> Plugin:
+def _merged(offers: Sequence[Plugin]) -> Plugin:
     """Returns the only plugin of a name, or one that names all who register it."""
-    packages = dict.fromkeys(package for plugin in rivals for package in plugin.offered_by)
-    return msgspec.structs.replace(rivals[0], offered_by=tuple(packages))
+    packages = dict.fromkeys(package for plugin in offers for package in plugin.offered_by)
+    return msgspec.structs.replace(offers[0], offered_by=tuple(packages))

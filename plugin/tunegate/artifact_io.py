@@ -15,7 +15,7 @@ from tunegate.digests import digest_of_document, document_of
 from tunegate.errors import ArtifactError, OutputError
 from tunegate.regular_files import read_regular, replace
 
-T = TypeVar("T", bound=msgspec.Struct)
+_Artifact = TypeVar("_Artifact", bound=msgspec.Struct)
 _DIGEST = "digest"
 
 
@@ -48,7 +48,7 @@ def write_bytes(path: Path, body: bytes) -> None:
         raise OutputError(message) from error
 
 
-def read(path: Path, kind: type[T]) -> T:
+def read(path: Path, kind: type[_Artifact]) -> _Artifact:
     """Read an artifact written by `write`. Raises ArtifactError."""
     try:
         body = read_regular(path)

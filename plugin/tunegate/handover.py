@@ -82,7 +82,7 @@ def check_changes(planned: ChangeSet, found: ChangeSet) -> None:
         raise ArtifactError(message)
 
 
-def check_config(planned: TuningPlan, out: Path, config: Config) -> None:
+def check_config_digest(planned: TuningPlan, out: Path, config: Config) -> None:
     """Raises ArtifactError where the configuration has changed since."""
     if planned.origin is not None and planned.origin.config != _digest_of_config(config):
         message = (

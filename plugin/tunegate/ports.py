@@ -223,7 +223,7 @@ class Tuner(Protocol):
 
 class ProbeThresholds(msgspec.Struct, frozen=True, kw_only=True):
     """Effects, ln(head / base) by medians and by means of blocks, from which a probe is not
-    enough: the same process is looked at for longer."""
+    enough: the same process is measured for longer."""
 
     by_median: float
     by_mean: float

@@ -71,7 +71,7 @@ def selected(config: Config, paths: Iterable[str]) -> tuple[str, ...]:
 
 class _Same:
     """Entries that equal only themselves: what is known of them is found again
-    without a look at all of them."""
+    without trying all of them."""
 
     def __init__(self, models: tuple[ModelConfig, ...]) -> None:
         self.models = models

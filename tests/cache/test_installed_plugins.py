@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.plugins.registered_plugin import install_into, register
-from tunegate_cache.installed_plugins import Plugin, PluginError, installed, load
+from tunegate_cache.installed_plugins import Plugin, PluginError, installed, load_plugin
 
 GROUP = "tunegate.stores"
 
@@ -39,7 +39,7 @@ def test_two_packages_of_one_name_are_told_apart_by_nobody(tmp_path: Path) -> No
     with pytest.raises(
         PluginError, match=r'^a-store 1\.2 and b-store 3 both register "sqlite"\. Un'
     ):
-        load(installed(GROUP, (tmp_path,))["sqlite"])
+        load_plugin(installed(GROUP, (tmp_path,))["sqlite"])
 
 
 @pytest.mark.parametrize(
@@ -85,6 +85,6 @@ def test_a_plugin_that_fails_at_import_is_one_line(
     monkeypatch.delitem(sys.modules, "failing_plugin", raising=False)
     plugin = Plugin(name="x", value="failing_plugin:KIND", offered_by=("a-store 1.2",))
     with pytest.raises(PluginError) as raised:
-        load(plugin)
+        load_plugin(plugin)
     sys.modules.pop("failing_plugin", None)
     assert str(raised.value) == f'a-store 1.2: "failing_plugin:KIND" cannot be loaded ({reason})'

@@ -119,7 +119,7 @@ def one_of(members: str) -> str:
 
 
 class CountedPath(str):
-    """A path that counts how many of its characters were looked at."""
+    """A path that counts how many of its characters were read."""
 
     looked_at = 0
 

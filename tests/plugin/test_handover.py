@@ -17,7 +17,7 @@ from tunegate.digests import digest_of
 from tunegate.errors import USAGE, ArtifactError
 from tunegate.handover import (
     check_changes,
-    check_config,
+    check_config_digest,
     check_release,
     check_revisions,
     origin_of,
@@ -48,7 +48,7 @@ def out(tmp_path: Path) -> Path:
 def test_what_belongs_together_is_taken(out: Path) -> None:
     plan = read_plan(out)
     check_revisions(plan, out, head=HEAD, base=BASE, policy="")
-    check_config(plan, out, CONFIG)
+    check_config_digest(plan, out, CONFIG)
     assert plan == PLAN
     assert read_outcomes(out, plan) == [OUTCOME]
 
@@ -100,7 +100,7 @@ def test_a_plan_of_other_revisions_is_refused(named: dict[str, str], said: str, 
 )
 def test_a_plan_of_another_configuration_is_refused(config: Config, out: Path) -> None:
     with pytest.raises(ArtifactError, match="made with another configuration"):
-        check_config(PLAN, out, config)
+        check_config_digest(PLAN, out, config)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_a_plan_of_another_configuration_is_refused(config: Config, out: Path) -
     ],
 )
 def test_each_step_may_have_options_of_its_own(config: Config, out: Path) -> None:
-    check_config(PLAN, out, config)
+    check_config_digest(PLAN, out, config)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 from tests.plugins.plugin_environment import PLUGINS, PluginEnvironment
 from tests.support.small_onnx import conv_model, save
 from tests.support.workspace import COMPILED, Workspace
-from tunegate_cache.stores.conformance import RULES
+from tunegate_cache.stores.conformance import STORE_RULES
 from tunegate_cache.stores.store_kind import StoreKind
 
 EXAMPLE = PLUGINS / "store_example"
@@ -112,5 +112,5 @@ def test_the_page_about_adding_a_store_shows_this_package() -> None:
     assert len(shown) == 3
     for block in shown:
         assert any(block in text for text in files), block
-    for name in (*StoreKind.__struct_fields__, *(rule.name for rule in RULES)):
+    for name in (*StoreKind.__struct_fields__, *(rule.name for rule in STORE_RULES)):
         assert f"`{name}`" in page or f"| {name} |" in page

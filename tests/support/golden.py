@@ -1,4 +1,4 @@
-"""Golden files: what a renderer wrote when somebody last looked at it and found it good."""
+"""Golden files: what a renderer wrote when it was last reviewed."""
 
 from __future__ import annotations
 
@@ -33,5 +33,5 @@ class Golden(msgspec.Struct, frozen=True):
             wanted.splitlines(), text.splitlines(), name, f"{name}.got", lineterm="", n=1
         )
         pytest.fail(
-            "\n".join([*lines, "Look at it; if it is right: pytest --update-golden"]), pytrace=False
+            "\n".join([*lines, "Read it; if it is right: pytest --update-golden"]), pytrace=False
         )

@@ -1,4 +1,4 @@
-"""One report for each thing a run can come to; the renderers are looked at with these."""
+"""One report for each thing a run can come to; the renderers are tested with these."""
 
 from __future__ import annotations
 

@@ -104,8 +104,9 @@ class TuningRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shrunk_ms(self) -> float:
-        """What candidates are ranked by. The fastest of many looks is the luckiest of them: it
-        comes before a confirmed measurement only if it is faster by more than luck."""
+        """What candidates are ranked by. The fastest of many quick measurements is biased: the
+        winner's curse: it comes before a confirmed measurement only if it is faster by more than
+        luck."""
         return self.median_ms if self.is_confirmed else WINNERS_CURSE * self.median_ms
 
 

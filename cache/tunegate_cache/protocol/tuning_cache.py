@@ -91,7 +91,7 @@ class TuningCache:
         self._monotonic, self._milliseconds, self._budget = monotonic, milliseconds, budget
         self._writer = secrets.token_hex(4)
         self._signer = trust.signer
-        self._offered = self._handed_in = 0
+        self._offered = self._enqueued = 0
         self._deliveries = UploadQueue(lambda pending: self._write(pending.name, pending.body))
         records = partial(
             ZoneRecords,
@@ -155,7 +155,7 @@ class TuningCache:
             return not records
         for pending in self._kept(records):
             self._deliveries.start(pending)
-        self._handed_in += len(records)
+        self._enqueued += len(records)
         return True
 
     def flush(self, seconds: float) -> int:
@@ -164,9 +164,9 @@ class TuningCache:
         started = self._monotonic()
         is_all = self._deliveries.came_through(started + seconds, self._monotonic)
         self.statistics.seconds += self._monotonic() - started
-        handed_in, self._handed_in = self._handed_in, 0
-        self._count(handed_in if is_all else 0, is_all=is_all)
-        return 0 if is_all else handed_in
+        enqueued, self._enqueued = self._enqueued, 0
+        self._count(enqueued if is_all else 0, is_all=is_all)
+        return 0 if is_all else enqueued
 
     def _takes(self, records: Sequence[TuningRecord]) -> bool:
         if self._mode == "off" or not records:

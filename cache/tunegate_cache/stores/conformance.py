@@ -15,7 +15,7 @@ from tunegate_cache.stores.pointer_rules import POINTER_RULES
 from tunegate_cache.stores.rule import Rule
 from tunegate_cache.stores.store import MaintainedStore, StoreUnavailableError
 
-RULES: tuple[Rule[MaintainedStore], ...] = (*OBJECT_RULES, *POINTER_RULES)
+STORE_RULES: tuple[Rule[MaintainedStore], ...] = (*OBJECT_RULES, *POINTER_RULES)
 
 
 class GuaranteeResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +41,7 @@ def probe(store: MaintainedStore) -> tuple[GuaranteeResult, ...]:
 
 
 def _findings(store: MaintainedStore, place: str) -> Iterator[GuaranteeResult]:
-    for number, rule in enumerate(RULES):
+    for number, rule in enumerate(STORE_RULES):
         problem = rule.problem(store, f"{place}/{number}")
         parts = (problem, rule.advice) if problem else ()
         yield GuaranteeResult(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from tunegate_cache.installed_plugins import Plugin, PluginError, installed, load
+from tunegate_cache.installed_plugins import Plugin, PluginError, installed, load_plugin
 from tunegate_cache.stores.contained import ContainedStore
 from tunegate_cache.stores.store import MaintainedStore
 from tunegate_cache.stores.store_kind import StoreAddress, StoreKind
@@ -68,7 +68,7 @@ def _with_scheme(address: StoreAddress) -> StoreAddress:
 def _loaded(plugin: Plugin) -> StoreKind:
     """Returns the kind, or one whose stores say why there is none."""
     try:
-        kind = load(plugin)
+        kind = load_plugin(plugin)
     except PluginError as error:
         return unusable_kind(str(error))
     if isinstance(kind, StoreKind):

@@ -10,7 +10,7 @@ RuntimeName = str
 """What the configuration, command lines and artifacts call a runtime."""
 
 
-class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+class CandidateBuild(msgspec.Struct, frozen=True, kw_only=True):
     """A runtime with settings that mean something to it alone. `variant` names them, and is '' for
     the usual ones; `title` is for people. `is_tuned`: its runtime has tasks to tune."""
 
@@ -26,7 +26,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
         return candidate_name(self.runtime, self.variant)
 
 
-Candidates = Mapping[str, tuple[Candidate, ...]]
+Candidates = Mapping[str, tuple[CandidateBuild, ...]]
 """The candidates of each target by its name, in the order in which they are tried."""
 
 

@@ -9,7 +9,7 @@ from typing import cast
 
 from tunegate.ci_hosts.protocol import CiHost
 from tunegate.errors import ConfigError, EnvironmentUnfitError
-from tunegate_cache.installed_plugins import Plugin, PluginError, installed, load
+from tunegate_cache.installed_plugins import Plugin, PluginError, installed, load_plugin
 
 HOST_GROUP = "tunegate.ci_hosts"
 AUTO = "auto"
@@ -48,6 +48,6 @@ def _host_here(known: Mapping[str, Plugin], environment: Mapping[str, str]) -> C
 
 def _loaded(plugin: Plugin) -> type[CiHost]:
     try:
-        return cast("type[CiHost]", load(plugin))
+        return cast("type[CiHost]", load_plugin(plugin))
     except PluginError as error:
         raise EnvironmentUnfitError(f"{error}. Install it again, or remove it.") from error

@@ -46,7 +46,7 @@ class RestApi:
 
     def ask(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 -- JSON
         """The answer. Raises HostRefusedError, with the status and without the query."""
-        request = urllib.request.Request(  # noqa: S310 -- the scheme has been looked at
+        request = urllib.request.Request(  # noqa: S310 -- the scheme has been checked
             self._address + path,
             data=None if body is None else json.dumps(body).encode(),
             method=method,

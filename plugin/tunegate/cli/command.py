@@ -28,7 +28,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
         return _sentence(self.summary)
 
 
-class Group(msgspec.Struct, frozen=True, kw_only=True):
+class CommandGroup(msgspec.Struct, frozen=True, kw_only=True):
     """Commands that share their first word."""
 
     name: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator
 
-from tunegate.cli.command import Command, Group
+from tunegate.cli.command import Command, CommandGroup
 
 _ROOM = "tunegate.cli.commands"
 _MODULES = {"cache import": "cache.import_records"}
@@ -32,7 +32,7 @@ HELP = "help"
 """Shows the help of a command. The parser answers it: it is no command of its own."""
 HELP_SUMMARY = "show the help of a command"
 
-CACHE = Group(
+CACHE_GROUP = CommandGroup(
     name="cache",
     summary="look into the cache, and maintain it",
     commands=(
@@ -54,10 +54,10 @@ CACHE = Group(
 )
 
 
-def declared(name: str) -> Command | Group:
+def declared(name: str) -> Command | CommandGroup:
     """The declaration of a command that exists."""
-    if name == CACHE.name:
-        return CACHE
+    if name == CACHE_GROUP.name:
+        return CACHE_GROUP
     module = _MODULES.get(name, name.replace("-", "_").replace(" ", "."))
     command: Command = importlib.import_module(f"{_ROOM}.{module}").COMMAND
     return command
@@ -67,6 +67,8 @@ def all_commands() -> Iterator[Command]:
     """Every command, those of a group in its place."""
     for name in COMMANDS:
         found = declared(name)
-        names = [f"{name} {each}" for each in found.commands] if isinstance(found, Group) else []
+        names = (
+            [f"{name} {each}" for each in found.commands] if isinstance(found, CommandGroup) else []
+        )
         commands = map(declared, names) if names else [found]
         yield from (each for each in commands if isinstance(each, Command))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tunegate.cli.command import Command, Group
+from tunegate.cli.command import Command, CommandGroup
 from tunegate.cli.command_tree import COMMANDS, HELP, declared
 from tunegate.cli.suggestions import suggestion
 from tunegate.errors import ConfigError
@@ -12,7 +12,7 @@ from tunegate.errors import ConfigError
 HELP_FLAGS = frozenset({"-h", "--help"})
 
 
-def named_command(words: Sequence[str]) -> tuple[Command | Group, Sequence[str]]:
+def named_command(words: Sequence[str]) -> tuple[Command | CommandGroup, Sequence[str]]:
     """The command, and the words after it: a group where no command of it is named. Raises
     ConfigError."""
     if not words:
@@ -20,7 +20,7 @@ def named_command(words: Sequence[str]) -> tuple[Command | Group, Sequence[str]]
     if words[0] not in COMMANDS:
         raise _unknown(words[0], (*COMMANDS, HELP), "tunegate")
     found, rest = declared(words[0]), words[1:]
-    if not isinstance(found, Group) or not rest or rest[0] in HELP_FLAGS:
+    if not isinstance(found, CommandGroup) or not rest or rest[0] in HELP_FLAGS:
         return found, rest
     if rest[0] not in found.commands:
         raise _unknown(rest[0], found.commands, f"tunegate {found.name}")

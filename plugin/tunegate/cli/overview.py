@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tunegate.cli.command import Group
+from tunegate.cli.command import CommandGroup
 from tunegate.cli.command_tree import COMMANDS, HELP, HELP_SUMMARY, declared
 
 _COLUMN = 14
@@ -19,7 +19,7 @@ def overview() -> str:
     )
 
 
-def group_page(group: Group) -> str:
+def group_page(group: CommandGroup) -> str:
     """The answer to `tunegate GROUP --help`."""
     listed = [(name, declared(f"{group.name} {name}").summary) for name in group.commands]
     return (

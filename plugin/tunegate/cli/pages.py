@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from tunegate import __version__
-from tunegate.cli.command import Command, Group
+from tunegate.cli.command import Command, CommandGroup
 from tunegate.cli.command_parser import command_help
 from tunegate.cli.named_command import HELP_FLAGS, named_command
 from tunegate.cli.overview import group_page, overview
@@ -39,8 +39,8 @@ def page(arguments: Sequence[str]) -> str:
             return _help_of(found) if _asks_for_help(rest) else ""
 
 
-def _help_of(found: Command | Group) -> str:
-    return group_page(found) if isinstance(found, Group) else command_help(found)
+def _help_of(found: Command | CommandGroup) -> str:
+    return group_page(found) if isinstance(found, CommandGroup) else command_help(found)
 
 
 def _asks_for_help(words: Sequence[str]) -> bool:

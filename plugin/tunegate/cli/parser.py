@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tunegate.cli.command import Command, Group
+from tunegate.cli.command import Command, CommandGroup
 from tunegate.cli.command_parser import parsed_options
 from tunegate.cli.named_command import named_command
 from tunegate.cli.shared_options import Options
@@ -23,6 +23,6 @@ class Parsed(msgspec.Struct, frozen=True):
 def parse(arguments: Sequence[str]) -> Parsed:
     """Raises ConfigError for what cannot be understood."""
     found, words = named_command(arguments)
-    if isinstance(found, Group):
+    if isinstance(found, CommandGroup):
         raise ConfigError(f"a command is missing. See: tunegate {found.name} --help")
     return Parsed(found, parsed_options(found, words))

@@ -73,7 +73,7 @@ class PlannedRevisions(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
 
 
-class Budget(msgspec.Struct, frozen=True, kw_only=True):
+class BudgetOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What tuning may cost. The later jobs do not take it: the plan has settled it."""
 
     TITLE: ClassVar[str] = "budget"
@@ -109,7 +109,7 @@ class CacheAddress(msgspec.Struct, frozen=True, kw_only=True):
     zone: Annotated[str | None, Option("the part of the cache that is written", "NAME")] = None
 
 
-class Measured(msgspec.Struct, frozen=True, kw_only=True):
+class MeasuringOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How builds are measured. The metric is no key of the configuration: a pull request would
     choose what runs on the runner."""
 

@@ -8,8 +8,8 @@ import msgspec
 
 from tunegate.artifacts.candidates import RuntimeName
 from tunegate.errors import ConfigError
-from tunegate.runtimes.registry import GROUP
-from tunegate_cache.installed_plugins import named
+from tunegate.runtimes.registry import RUNTIME_GROUP
+from tunegate_cache.installed_plugins import plugin_named
 
 
 class Model(msgspec.Struct, frozen=True):
@@ -54,7 +54,7 @@ def understood(base: str, head: str) -> Artifacts | AgainstModel:
 
 def _side(text: str) -> Model | Artifact:
     runtime, _, file = text.partition(":")
-    if file and named(GROUP, runtime.partition("-")[0]) is not None:
+    if file and plugin_named(RUNTIME_GROUP, runtime.partition("-")[0]) is not None:
         return Model(Path(file), runtime)
     path = Path(text)
     return Artifact(path) if path.is_dir() else Model(path)

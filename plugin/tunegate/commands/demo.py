@@ -13,7 +13,7 @@ from tunegate import artifact_io
 from tunegate.artifacts.verdicts import Finding, Status, Verdict
 from tunegate.cli.commands.demo import DemoOptions
 from tunegate.cli.commands.run import RunOptions
-from tunegate.cli.shared_options import Budget, Common, ComparedRevisions
+from tunegate.cli.shared_options import BudgetOptions, Common, ComparedRevisions
 from tunegate.commands import demo_repository, run
 from tunegate.commands.standard_output import write_json, write_line
 from tunegate.edges.output.directory import opened_output
@@ -87,7 +87,7 @@ def _play(letter: str, title: str, directory: Path, base: str | None, judge: Jud
         RunOptions(
             common=Common(repository=directory / "repository", out=out),
             revisions=ComparedRevisions(base=base),
-            budget=Budget(minutes=_FIRST_MINUTES if base is None else _LATER_MINUTES),
+            budget=BudgetOptions(minutes=_FIRST_MINUTES if base is None else _LATER_MINUTES),
         )
     )
     verdict = artifact_io.read(out / "verdict.json", Verdict)

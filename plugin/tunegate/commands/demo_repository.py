@@ -12,7 +12,7 @@ from onnx import helper, numpy_helper
 from tunegate.edges.git.process import GitProcess, new_repository
 from tunegate.edges.models.light_models import seeded_light
 
-MODEL = Path("models/squeezenet.onnx")
+DEMO_MODEL = Path("models/squeezenet.onnx")
 SLOWED_LAYER = "fire5/expand3x3"
 _KERNEL = 9
 _OWN_SETTINGS = {
@@ -49,7 +49,7 @@ def create(root: Path, *, cache: Path, minutes: float) -> GitProcess:
 
 
 def commit(repository: GitProcess, model: onnx.ModelProto, message: str) -> str:
-    file = repository.root / MODEL
+    file = repository.root / DEMO_MODEL
     file.parent.mkdir(parents=True, exist_ok=True)
     onnx.save(model, file)
     repository.text("add", "--all")

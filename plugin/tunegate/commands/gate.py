@@ -9,7 +9,7 @@ from tunegate.cli.commands.gate import GateOptions
 from tunegate.commands.remembering import remember
 from tunegate.commands.reporting import finish
 from tunegate.edges.output.directory import opened_output
-from tunegate.handover import check_config, read_outcomes, read_plan
+from tunegate.handover import check_config_digest, read_outcomes, read_plan
 from tunegate.project import open_project
 from tunegate.runtimes.requirements import require_installed
 from tunegate.sides.export_models import versions
@@ -26,7 +26,7 @@ def run(options: GateOptions) -> int:
         project.require_plan(planned, settings)
         outcomes = merge_outcomes(read_outcomes(out.path, planned))
         review = project.review_of(planned.changes)
-        check_config(planned, out.path, review.config)
+        check_config_digest(planned, out.path, review.config)
         out.forget(since="gate")
         changes, config = review.changes, review.config
         planned = msgspec.structs.replace(planned, changes=changes)

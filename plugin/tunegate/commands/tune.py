@@ -8,7 +8,7 @@ from tunegate.cli.commands.tune import TuneOptions
 from tunegate.commands.standard_output import write_json
 from tunegate.edges.output.directory import opened_output
 from tunegate.errors import PASS, ConfigError
-from tunegate.handover import check_config, read_plan
+from tunegate.handover import check_config_digest, read_plan
 from tunegate.project import open_project
 from tunegate.runtimes.requirements import require_installed
 from tunegate.settings import Settings
@@ -25,7 +25,7 @@ def run(options: TuneOptions) -> int:
         project.require_plan(planned, settings)
         chosen = _chosen(planned, options.shard, settings)
         review = project.review_of(planned.changes)
-        check_config(planned, out.path, review.config)
+        check_config_digest(planned, out.path, review.config)
         require_installed(review.config, "tune", {chosen.target})
         with opened_tools(settings, project.reviewed(review), out) as tools:
             outcome = pipeline.tune_shard(tools, planned, refreshed(chosen, tools.index))

@@ -34,7 +34,7 @@ class Schedule(msgspec.Struct, frozen=True):
 DEFAULT = Schedule("", ())
 
 
-class Argument(msgspec.Struct, frozen=True):
+class TensorArgument(msgspec.Struct, frozen=True):
     shape: tuple[int, ...]
     dtype: str
 
@@ -48,7 +48,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     reason: Reason = "random"
     schedule: Schedule
     module: str
-    arguments: tuple[Argument, ...]
+    arguments: tuple[TensorArgument, ...]
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):

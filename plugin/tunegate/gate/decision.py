@@ -4,7 +4,7 @@ The launch, a pair of fresh processes, is the unit of replication (Kalibera & Jo
 what differs between launches, such as the layout of memory, is not averaged out inside one.
 One-sided Student-t bounds, the error split evenly over the planned analyses: P(fail | true <=
 margin) <= 1% and P(pass | true >= margin) <= 5%, however many analyses are used. The error of a
-fail is split once more, over what may fail: the median, and what gate.inside looks at. A pass
+fail is split once more, over what may fail: the median, and what gate.inside tests. A pass
 needs all of them, and splits nothing.
 """
 

@@ -1,7 +1,7 @@
 """What must not decide: launches that something else disturbed, and
 machines that cannot hold still.
 
-Both guards look at how steady times were, never at which side was slower: leaving a launch out for
+Both guards use how steady times were, never at which side was slower: leaving a launch out for
 its noise moves no verdict to either side.
 """
 

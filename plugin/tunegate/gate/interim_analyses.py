@@ -1,4 +1,4 @@
-"""The times to look at the launches: planned before measuring, so
+"""The times of the interim analyses: planned before measuring, so
 that looking often costs no error."""
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from tunegate.render.svg import (
     HEAD,
     INK,
     MUTED,
-    REFERENCE,
+    REFERENCE_COLOUR,
     SLOWER,
     SURFACE,
     styled,
@@ -26,7 +26,7 @@ from tunegate.render.svg import (
 from tunegate.render.units import difference_ms, milliseconds, percent
 
 WIDTH_INCHES = 4.0
-SHOWN_OPERATORS = 7
+PLOTTED_OPERATORS = 7
 NAME_CHARACTERS = 34
 
 
@@ -66,7 +66,7 @@ def latencies(finding: Finding, measured: Sequence[Launch], name: str) -> str:
     bars = [
         ("base", finding.base_ms, BASE, [launch.base_ms for launch in measured]),
         ("head", finding.head_ms, HEAD, [launch.head_ms for launch in measured]),
-        ("ONNX Runtime", finding.reference_ms, REFERENCE, []),
+        ("ONNX Runtime", finding.reference_ms, REFERENCE_COLOUR, []),
     ]
     known = [(label, value, colour, dots) for label, value, colour, dots in bars if value]
     if not known:
@@ -93,7 +93,7 @@ def waterfall(finding: Finding, name: str) -> str:
     every = parts(finding.differences)
     if not every or finding.base_ms is None or finding.head_ms is None:
         return ""
-    start, shown = finding.base_ms, every[:SHOWN_OPERATORS]
+    start, shown = finding.base_ms, every[:PLOTTED_OPERATORS]
     steps = [(visible(part.name, NAME_CHARACTERS), part.difference_ms) for part in shown]
     left = finding.head_ms - start - sum(part.difference_ms for part in shown)
     steps.append(("everything else", left))

@@ -85,7 +85,7 @@ def _rule(identity: str, name: str, short: str, advice: str) -> SarifRule:
     return SarifRule(identity, name, Text(short), Text(advice))
 
 
-RULES: dict[Status, tuple[_Level, SarifRule]] = {
+SARIF_RULES: dict[Status, tuple[_Level, SarifRule]] = {
     "fail": (
         "error",
         _rule(
@@ -146,11 +146,11 @@ CONFIGURATION = "tunegate.yaml"
 def render(report: Report) -> str:
     """A log of one run: every rule, a result for every change that loosens the rules, and one for
     every finding that is not green."""
-    rules = (*(rule for _, rule in RULES.values()), POLICY_RULE)
+    rules = (*(rule for _, rule in SARIF_RULES.values()), POLICY_RULE)
     driver = Driver("tunegate", version("tunegate"), rules)
     verdict = report.verdict
     policy = (_policy_result(each, verdict) for each in verdict.policy_changes if each.weakens)
-    results = (_result(each, verdict) for each in verdict.findings if each.status in RULES)
+    results = (_result(each, verdict) for each in verdict.findings if each.status in SARIF_RULES)
     log = SarifLog((SarifRun(Tool(driver), (*policy, *results)),))
     return msgspec.json.format(msgspec.json.encode(log), indent=2).decode() + "\n"
 
@@ -159,7 +159,7 @@ def _policy_result(change: PolicyChange, verdict: Verdict) -> Result:
     file = change.key if change.key.endswith((".yaml", ".yml")) else CONFIGURATION
     return Result(
         rule_id=POLICY_RULE.id,
-        rule_index=len(RULES),
+        rule_index=len(SARIF_RULES),
         level="error" if verdict.policy_fails else "warning",
         message=Text(visible(described_change(change), 1000)),
         locations=(_location(file),),
@@ -170,11 +170,11 @@ def _policy_result(change: PolicyChange, verdict: Verdict) -> Result:
 
 
 def _result(finding: Finding, verdict: Verdict) -> Result:
-    level, rule = RULES[finding.status]
+    level, rule = SARIF_RULES[finding.status]
     said = f"{finding.model} on {finding.target}: {reason(finding, verdict)}"
     return Result(
         rule_id=rule.id,
-        rule_index=list(RULES).index(finding.status),
+        rule_index=list(SARIF_RULES).index(finding.status),
         level=level,
         message=Text(visible(said, 1000)),
         locations=(_location(finding.model),),

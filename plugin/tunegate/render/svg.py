@@ -21,7 +21,7 @@ SLOWER = "#040506"
 FASTER = "#050607"
 BASE = "#060708"
 HEAD = "#070809"
-REFERENCE = "#08090a"
+REFERENCE_COLOUR = "#08090a"
 SURFACE = "#090a0b"
 VARIABLES = {
     INK: "var(--ink)",
@@ -31,7 +31,7 @@ VARIABLES = {
     FASTER: "var(--faster)",
     BASE: "var(--base)",
     HEAD: "var(--head)",
-    REFERENCE: "var(--reference)",
+    REFERENCE_COLOUR: "var(--reference)",
     SURFACE: "var(--surface)",
 }
 STYLE = {

@@ -46,8 +46,8 @@ COLOURS: dict[Status, str] = {
     "no-baseline": "yellow",
     "waived": "blue",
 }
-SHOWN_CHECKS = 30
-SHOWN_OPERATORS = 5
+TERMINAL_CHECKS = 30
+TERMINAL_OPERATORS = 5
 
 
 def render(report: Report, *, width: int = 100, colour: bool = False) -> str:
@@ -71,7 +71,7 @@ def render(report: Report, *, width: int = 100, colour: bool = False) -> str:
     for finding in worst_first(report.verdict):
         if finding.status == "fail":
             _print_operators(console, finding)
-    for sentence in list(shipped(report, visible))[:SHOWN_CHECKS]:
+    for sentence in list(shipped(report, visible))[:TERMINAL_CHECKS]:
         console.print(_indented(sentence))
     console.print(_indented(_tuning(report)))
     uncovered = uncovered_line(report.changes.uncovered, visible)
@@ -83,7 +83,7 @@ def render(report: Report, *, width: int = 100, colour: bool = False) -> str:
 
 
 def _checks(report: Report) -> RichTable:
-    shown = worst_first(report.verdict)[:SHOWN_CHECKS]
+    shown = worst_first(report.verdict)[:TERMINAL_CHECKS]
     table = models_table(shown, report.verdict).without("Why")
     drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, expand=False)
     for column in table.columns:
@@ -93,7 +93,7 @@ def _checks(report: Report) -> RichTable:
             drawn.add_column(column.title, overflow="fold")
     for row in table.cells():
         drawn.add_row(*map(_cell, row))
-    rest = len(report.verdict.findings) - SHOWN_CHECKS
+    rest = len(report.verdict.findings) - TERMINAL_CHECKS
     if rest > 0:
         drawn.add_row("", f"… and {plural(rest, 'more check')}")
     return drawn
@@ -122,7 +122,7 @@ def _print_operators(console: Console, finding: Finding) -> None:
     name = visible(finding.model, 60)
     said = interval(finding.change_percent)
     console.print(Text(f"  What is slower in {name} on {visible(finding.target, 24)} ({said}):"))
-    for part in slower[:SHOWN_OPERATORS]:
+    for part in slower[:TERMINAL_OPERATORS]:
         console.print(
             Text(
                 f"    {share(part.share):>5}  {difference_ms(part.difference_ms):>10}  "

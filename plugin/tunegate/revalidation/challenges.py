@@ -108,9 +108,9 @@ def _result_of(
         return _revalidated(challenge, claimed, "rejected", None, outcome), None
     best = min(measured, key=lambda record: record.median_ms)
     claimed = challengers[_identity(best)]
-    rivals = [r.median_ms for r in outcome.records if _identity(r) not in challengers]
+    others = [r.median_ms for r in outcome.records if _identity(r) not in challengers]
     default = [] if outcome.before_ms is None else [outcome.before_ms * (1 - MEASUREMENT_NOISE)]
-    if any(best.median_ms >= rival for rival in (*rivals, *default)):
+    if any(best.median_ms >= other for other in (*others, *default)):
         return _revalidated(challenge, claimed, "slower", best, outcome), None
     return _revalidated(challenge, claimed, "taken", best, outcome), best
 

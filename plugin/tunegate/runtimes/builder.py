@@ -23,7 +23,7 @@ from tunegate.runtimes.runtime import Runtime
 _CHILD = "tunegate.runtimes.build_child"
 _CHECKS = 2
 """Inputs that a build must compute right."""
-MAX_SECONDS = 300.0
+MAX_BUILD_SECONDS = 300.0
 
 
 class SavingBuilder:
@@ -31,11 +31,16 @@ class SavingBuilder:
     longer than `limit_seconds` is an error."""
 
     def __init__(
-        self, runtime: Runtime, scratch: Path, *, seed: int, limit_seconds: float = MAX_SECONDS
+        self,
+        runtime: Runtime,
+        scratch: Path,
+        *,
+        seed: int,
+        limit_seconds: float = MAX_BUILD_SECONDS,
     ) -> None:
         scratch.mkdir(parents=True, exist_ok=True)
         self._runtime, self._scratch, self._seed = runtime, scratch, seed
-        self._limit_seconds = min(limit_seconds, MAX_SECONDS)
+        self._limit_seconds = min(limit_seconds, MAX_BUILD_SECONDS)
         self._count = 0
 
     def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import msgspec
 
-from tunegate.artifacts.candidates import Candidate, RuntimeName
+from tunegate.artifacts.candidates import CandidateBuild, RuntimeName
 from tunegate.config import AUTO, TargetConfig
 from tunegate.errors import ConfigError
 from tunegate.runtimes.registry import Installed, runtime_named, tunes
@@ -20,7 +20,7 @@ class Offered(msgspec.Struct, frozen=True):
     """Candidates by the names of targets, each in the order in which they are tried. A runtime that
     cannot say what it offers offers nothing, and is one of the `problems`."""
 
-    candidates: Mapping[str, tuple[Candidate, ...]]
+    candidates: Mapping[str, tuple[CandidateBuild, ...]]
     problems: tuple[str, ...] = ()
 
 
@@ -30,7 +30,7 @@ def offered(
     """Returns what all runtimes offer, or those named. Raises ConfigError where one that is named
     here or by a target cannot run there."""
     problems: dict[str, None] = {}
-    found: dict[str, tuple[Candidate, ...]] = {}
+    found: dict[str, tuple[CandidateBuild, ...]] = {}
     for target in targets:
         named = only or ((target.runtime,) if target.runtime != AUTO else ())
         candidates = [each for name in named for each in _named(name, target)]
@@ -44,7 +44,7 @@ def offered(
     return Offered(found, tuple(problems))
 
 
-def _named(name: RuntimeName, target: TargetConfig) -> Sequence[Candidate]:
+def _named(name: RuntimeName, target: TargetConfig) -> Sequence[CandidateBuild]:
     runtime = runtime_named(name)
     reason = runtime.unsupported(target)
     if reason:
@@ -53,14 +53,14 @@ def _named(name: RuntimeName, target: TargetConfig) -> Sequence[Candidate]:
     return tuple(_candidates(runtime, target))
 
 
-def _candidates(runtime: Runtime, target: TargetConfig) -> Iterator[Candidate]:
+def _candidates(runtime: Runtime, target: TargetConfig) -> Iterator[CandidateBuild]:
     if runtime.unsupported(target):
         return
     for variant, settings in runtime.variants(target).items():
         if not _VARIANT.fullmatch(variant):
             message = f"its variant {variant!r} is not of lower-case letters and digits"
             raise ValueError(message)
-        yield Candidate(
+        yield CandidateBuild(
             runtime=runtime.name,
             title=f"{runtime.title} ({variant})" if variant else runtime.title,
             variant=variant,

@@ -12,9 +12,16 @@ from typing import NamedTuple, TypeGuard, cast
 from tunegate.artifacts.candidates import RuntimeName
 from tunegate.errors import ConfigError
 from tunegate.runtimes.runtime import Runtime, SavingRuntime, TuningRuntime
-from tunegate_cache.installed_plugins import Plugin, PluginError, ignored, installed, load, named
+from tunegate_cache.installed_plugins import (
+    Plugin,
+    PluginError,
+    ignored,
+    installed,
+    load_plugin,
+    plugin_named,
+)
 
-GROUP = "tunegate.runtimes"
+RUNTIME_GROUP = "tunegate.runtimes"
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _TEXTS = ("name", "title")
 _METHODS = ("unsupported", "variants", "versions", "load")
@@ -42,10 +49,10 @@ def installed_runtimes() -> Installed:
     """Imports all of them."""
     problems = [
         f'{plugin.offered_by[0]}: the name "{plugin.name}" is taken, and it is left out'
-        for plugin in ignored(GROUP)
+        for plugin in ignored(RUNTIME_GROUP)
     ]
     runtimes: list[tuple[tuple[bool, bool, str], Runtime]] = []
-    for plugin in installed(GROUP).values():
+    for plugin in installed(RUNTIME_GROUP).values():
         try:
             runtime = _loaded(plugin)
         except PluginError as error:
@@ -59,9 +66,9 @@ def installed_runtimes() -> Installed:
 
 def runtime_named(name: RuntimeName) -> Runtime:
     """Imports this one only. Raises ConfigError where it is not installed, or cannot be used."""
-    plugin = named(GROUP, name)
+    plugin = plugin_named(RUNTIME_GROUP, name)
     if plugin is None:
-        known = ", ".join(installed(GROUP))
+        known = ", ".join(installed(RUNTIME_GROUP))
         raise ConfigError(f"runtime {name} is not installed. Installed: {known}.")
     try:
         return _loaded(plugin)
@@ -83,7 +90,7 @@ def _is_ours(plugin: Plugin) -> bool:
 
 def _loaded(plugin: Plugin) -> Runtime:
     """Raises PluginError for what is no runtime."""
-    found = load(plugin)
+    found = load_plugin(plugin)
     problem = _problem(plugin.name, found)
     if problem:
         raise PluginError(f'{plugin.offered_by[0]}: "{plugin.value}" {problem}')

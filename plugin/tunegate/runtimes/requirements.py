@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from importlib.util import find_spec
 
-from tunegate.artifacts.candidates import Candidate, Candidates, RuntimeName
+from tunegate.artifacts.candidates import CandidateBuild, Candidates, RuntimeName
 from tunegate.config import Config, TargetConfig
 from tunegate.errors import ConfigError
 from tunegate.runtimes.offered import offered
@@ -43,7 +43,7 @@ def _require_tuning(
         runtime.require(targets, step, next(others, ""))
 
 
-def _has(candidates: Sequence[Candidate], runtime: Runtime) -> bool:
+def _has(candidates: Sequence[CandidateBuild], runtime: Runtime) -> bool:
     return any(candidate.runtime == runtime.name for candidate in candidates)
 
 

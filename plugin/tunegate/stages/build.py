@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from tunegate.artifacts.builds import Build, Cell, CellCandidates
-from tunegate.artifacts.candidates import Candidate, Candidates, RuntimeName
+from tunegate.artifacts.candidates import CandidateBuild, Candidates, RuntimeName
 from tunegate.artifacts.changes import SIDES, ChangeSet, ModelPath, Side
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
@@ -60,7 +60,7 @@ def build(
 
 
 def _in_order(
-    cell: Cell, built: Mapping[tuple[Cell, Side, str], Build], candidates: Sequence[Candidate]
+    cell: Cell, built: Mapping[tuple[Cell, Side, str], Build], candidates: Sequence[CandidateBuild]
 ) -> CellCandidates:
     """The builds of each side, in the order in which candidates are tried."""
     of: dict[Side, list[Build]] = {
@@ -74,7 +74,7 @@ def _in_order(
     return CellCandidates(cell=cell, base=tuple(of["base"]), head=tuple(of["head"]))
 
 
-def _distinct(candidates: Candidates) -> list[Candidate]:
+def _distinct(candidates: Candidates) -> list[CandidateBuild]:
     """Those of all targets; one with settings of its own for a target is another."""
     every = [candidate for each in candidates.values() for candidate in each]
     return [candidate for at, candidate in enumerate(every) if candidate not in every[:at]]
@@ -133,7 +133,7 @@ def _cells(changes: ChangeSet, models: ExportedModels) -> list[Cell]:
 def _job(
     models: ExportedModels,
     best: BestRecords,
-    candidate: Candidate,
+    candidate: CandidateBuild,
     which: tuple[Cell, Side],
     out: Path,
 ) -> BuildJob:
@@ -172,7 +172,7 @@ def _target(config: Config, cell: Cell) -> TargetConfig:
     return next(target for target in config.targets if target.name == cell.target)
 
 
-def _located(build: Build, candidate: Candidate, directory: Path) -> Build:
+def _located(build: Build, candidate: CandidateBuild, directory: Path) -> Build:
     return msgspec.structs.replace(
         build,
         directory="" if build.error else str(directory),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tunegate.artifacts.candidates import Candidate, Candidates
+from tunegate.artifacts.candidates import CandidateBuild, Candidates
 from tunegate.artifacts.changes import ChangeSet, ModelPath, Side
 from tunegate.artifacts.tasks import TaskSet, TaskUse, TuningTask
 from tunegate.config import TargetConfig
@@ -20,7 +20,7 @@ from tunegate_cache.format.records import WorkloadKey
 def extract(
     changes: ChangeSet, *, source: ModelSource, compiler: Compiler, progress: Progress
 ) -> TaskSet:
-    """Both sides are always looked at: a change of weights alone rarely
+    """Both sides are always extracted: a change of weights alone rarely
     makes other tasks, but it can.
 
     Raises ModelError for a head model that cannot be compiled; it is a note, like a base model that
@@ -82,14 +82,18 @@ def merge_tasks(
     )
 
 
-def _uncompiled(error: ModelError, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+def _uncompiled(
+    error: ModelError, candidates: Sequence[CandidateBuild]
+) -> Sequence[CandidateBuild]:
     """What may run a model that cannot be compiled."""
     if not isinstance(error, UnsupportedModelError):
         return ()
     return [candidate for candidate in candidates if not candidate.is_tuned]
 
 
-def _untuned(path: ModelPath, side: Side, others: Sequence[Candidate], error: ModelError) -> str:
+def _untuned(
+    path: ModelPath, side: Side, others: Sequence[CandidateBuild], error: ModelError
+) -> str:
     if others:
         named = " or ".join(candidate.title for candidate in others)
         return f"{path} ({side}) cannot be compiled, {named} runs it: {error}"

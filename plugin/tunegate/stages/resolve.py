@@ -26,11 +26,9 @@ def resolve(task_set: TaskSet, index: TaskIndex, config: Config) -> Resolution:
     tasks = tuple(
         ResolvedTask(task, answers[task.key], claims[task.key]) for task in task_set.tasks
     )
-    taken_up_again = sum(answers[key] is not lookup for key, lookup in found.items())
+    resumed = sum(answers[key] is not lookup for key, lookup in found.items())
     claimed = sum(each is not None for each in claims.values())
-    return Resolution(
-        tasks=tasks, cache=_with_claims(_counted(index.use(), taken_up_again), claimed)
-    )
+    return Resolution(tasks=tasks, cache=_with_claims(_counted(index.use(), resumed), claimed))
 
 
 def _with_claims(use: CacheUse, claimed: int) -> CacheUse:

@@ -18,7 +18,7 @@ SHARE_THAT_MATTERS = 0.01
 """Share of the estimated model time from which a task gets a first batch."""
 EXPLORATORY_BATCH = 2
 EXPLORATORY_SHARE = 0.1
-"""The share of what the first batches leave that goes to a look at each task
+"""The share of what the first batches leave that goes to a small batch of each task
 that is believed not to matter."""
 _BISECTIONS = 100
 

@@ -140,8 +140,8 @@ def _unseen(states: Sequence[TaskState]) -> list[int]:
 def _is_cheap(
     states: Sequence[TaskState], unseen: int, left: RemainingBudget, policy: SearchPolicy
 ) -> bool:
-    """Whether a look at all that is believed to be small takes little of what is left: the belief
-    is only a guess from the operator."""
+    """Whether a small batch of all that is believed to be small takes little of what is left: the
+    belief is only a guess from the operator."""
     trials = unseen * policy.exploratory_batch
     seconds = trials * seconds_per_candidate([state.history for state in states])
     return (left.trials is None or trials <= policy.exploratory_share * left.trials) and (
@@ -185,7 +185,7 @@ def _later_batch(
 def _most_gainful(states: Sequence[TaskState], policy: SearchPolicy) -> int | None:
     """The task whose next batch promises most per second.
 
-    A plateaued task is parked, not ended: it is looked at again when no other is worth a batch.
+    A plateaued task is parked, not ended: it is resumed when no other is worth a batch.
     """
     total_ms = sum(state.model_ms for state in states)
     floor = policy.min_gain_percent_per_minute / 100 * total_ms / 60

@@ -19,7 +19,7 @@ _ANOTHER = "Confirm a verdict with one of another machine, of the same revisions
 def confirm(first: Verdict, second: Verdict) -> Verdict:
     """The first verdict, in which every fail needs the second one's. What the second
     could not decide stays undecided, never green. Raises ArtifactError where the two
-    are not two looks at the same."""
+    are not two measurements of the same."""
     problem = next(_differences(first, second), None)
     if problem is not None:
         raise ArtifactError(f"{problem}. {_ANOTHER}")
@@ -52,7 +52,7 @@ def _confirmed(finding: Finding, others: Mapping[Cell, Finding]) -> Finding:
 
 
 def _differences(first: Verdict, second: Verdict) -> Iterator[str]:
-    """Why these are not two looks at one change. The same machine twice is one look: who is slow
+    """Why these are not two measurements of one change. The same machine twice is one: who is slow
     there by accident, or fast, is so again."""
     for name, one, other in (
         ("base", first.revisions.base, second.revisions.base),

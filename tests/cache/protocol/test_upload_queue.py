@@ -90,7 +90,7 @@ class SlowStore(MemoryStore):
         super().write(name, body)
 
 
-def test_what_is_handed_in_is_safe_at_once_and_stored_when_the_store_is_ready(
+def test_what_is_enqueued_is_safe_at_once_and_stored_when_the_store_is_ready(
     tmp_path: Path,
 ) -> None:
     store = SlowStore()

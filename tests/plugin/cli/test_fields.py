@@ -7,13 +7,13 @@ import pytest
 
 from tunegate.cli.fields import fields_of, filled
 from tunegate.cli.option import Argument, Option
-from tunegate.cli.shared_options import Budget, Common, Options
+from tunegate.cli.shared_options import BudgetOptions, Common, Options
 
 
 class SomeOptions(Options, frozen=True, kw_only=True):
     """Options of a command that there is not."""
 
-    budget: Budget = Budget()
+    budget: BudgetOptions = BudgetOptions()
     place: Annotated[Path, Argument("where", "DIR", Path)]
     dry_run: Annotated[bool, Option("only count")] = False
     grace_hours: Annotated[float, Option("how long", "N", float)] = 24.0
@@ -52,7 +52,7 @@ def test_help_shows_the_default_that_the_struct_has() -> None:
 def test_what_is_not_given_has_its_default_in_every_group() -> None:
     options = filled(SomeOptions, {"place": Path("p"), "minutes": 3.0, "quiet": True})
     assert options == SomeOptions(
-        place=Path("p"), budget=Budget(minutes=3.0), common=Common(quiet=True)
+        place=Path("p"), budget=BudgetOptions(minutes=3.0), common=Common(quiet=True)
     )
 
 

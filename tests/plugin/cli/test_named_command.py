@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tunegate.cli.command_tree import CACHE
+from tunegate.cli.command_tree import CACHE_GROUP
 from tunegate.cli.named_command import named_command
 from tunegate.errors import ConfigError
 
@@ -15,7 +15,7 @@ def test_the_first_words_name_the_command_and_the_rest_is_its() -> None:
 @pytest.mark.parametrize("line", [["cache"], ["cache", "--help"]])
 def test_a_group_alone_is_itself(line: list[str]) -> None:
     found, _ = named_command(line)
-    assert found is CACHE
+    assert found is CACHE_GROUP
 
 
 @pytest.mark.parametrize(

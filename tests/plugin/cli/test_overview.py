@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tunegate.cli.command_tree import CACHE, COMMANDS
+from tunegate.cli.command_tree import CACHE_GROUP, COMMANDS
 from tunegate.cli.overview import group_page, overview
 
 
@@ -11,6 +11,6 @@ def test_every_command_has_a_line_with_its_summary() -> None:
 
 
 def test_a_group_lists_its_commands() -> None:
-    lines = [line.split() for line in group_page(CACHE).splitlines() if line.startswith("  ")]
-    assert [words[0] for words in lines] == list(CACHE.commands)
-    assert "Look into the cache, and maintain it." in group_page(CACHE)
+    lines = [line.split() for line in group_page(CACHE_GROUP).splitlines() if line.startswith("  ")]
+    assert [words[0] for words in lines] == list(CACHE_GROUP.commands)
+    assert "Look into the cache, and maintain it." in group_page(CACHE_GROUP)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tunegate.cli.commands.compare import CompareOptions
 from tunegate.cli.commands.run import RunOptions
-from tunegate.cli.shared_options import Budget, CacheAddress, Common, ComparedRevisions
+from tunegate.cli.shared_options import BudgetOptions, CacheAddress, Common, ComparedRevisions
 from tunegate.settings import Overrides, Settings
 
 
@@ -12,7 +12,7 @@ def test_the_groups_that_a_command_takes_become_its_settings() -> None:
     options = RunOptions(
         common=Common(out=Path("o"), as_json=True),
         revisions=ComparedRevisions(base="v1"),
-        budget=Budget(minutes=3.0),
+        budget=BudgetOptions(minutes=3.0),
         cache=CacheAddress(cache_mode="ro"),
     )
     assert options.settings == Settings(

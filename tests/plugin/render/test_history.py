@@ -10,7 +10,7 @@ from tunegate.render.history import render, series
 LOCATION = "s3://ml-tuning/team-vision"
 
 
-def test_the_page_says_what_it_said_when_it_was_last_looked_at(golden: Golden) -> None:
+def test_the_page_says_what_it_said_when_it_was_last_reviewed(golden: Golden) -> None:
     golden.check("history.html.txt", "\n".join(outline(render(history(), LOCATION)).lines) + "\n")
 
 

@@ -13,7 +13,7 @@ from tunegate.render.html import render
 @pytest.mark.parametrize(
     "kind", ["slowed", "identical", "wrong-numbers", "cache-down", "hostile", "loosened"]
 )
-def test_the_page_says_what_it_said_when_it_was_last_looked_at(kind: str, golden: Golden) -> None:
+def test_the_page_says_what_it_said_when_it_was_last_reviewed(kind: str, golden: Golden) -> None:
     golden.check(f"{kind}.html.txt", "\n".join(outline(render(make_report(kind))).lines) + "\n")
 
 

@@ -10,7 +10,7 @@ from tunegate.render.junit import render
 
 
 @pytest.mark.parametrize("kind", ["slowed", "many", "hostile", "loosened"])
-def test_the_document_is_as_it_was_when_it_was_last_looked_at(kind: str, golden: Golden) -> None:
+def test_the_document_is_as_it_was_when_it_was_last_reviewed(kind: str, golden: Golden) -> None:
     golden.check(f"{kind}.junit.xml", render(make_report(kind)))
 
 

@@ -18,7 +18,7 @@ OURS = {*TABLE, "h3", "h4", "p", "ul", "li", "code", "strong", "em", "details", 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_comment_reads_as_it_did_when_it_was_last_looked_at(kind: str, golden: Golden) -> None:
+def test_the_comment_reads_as_it_did_when_it_was_last_reviewed(kind: str, golden: Golden) -> None:
     golden.check(f"{kind}.md", render(make_report(kind)))
 
 

@@ -18,7 +18,7 @@ def results(kind: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("kind", ["slowed", "hostile", "loosened"])
-def test_the_log_is_as_it_was_when_it_was_last_looked_at(kind: str, golden: Golden) -> None:
+def test_the_log_is_as_it_was_when_it_was_last_reviewed(kind: str, golden: Golden) -> None:
     text = render(make_report(kind)).replace(
         f'"version": "{version("tunegate")}"', '"version": "X"'
     )

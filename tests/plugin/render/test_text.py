@@ -11,7 +11,7 @@ from tunegate.render.text import render
 @pytest.mark.parametrize(
     "kind", ["slowed", "undecided", "hostile", "nothing-changed", "budget-spent", "loosened"]
 )
-def test_the_text_reads_as_it_did_when_it_was_last_looked_at(kind: str, golden: Golden) -> None:
+def test_the_text_reads_as_it_did_when_it_was_last_reviewed(kind: str, golden: Golden) -> None:
     golden.check(f"{kind}.txt", render(make_report(kind)))
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.measured_cells import MODEL, make_changes
 from tests.support.tuning_records import make_key, make_shape
-from tunegate.artifacts.candidates import Candidate
+from tunegate.artifacts.candidates import CandidateBuild
 from tunegate.artifacts.changes import SIDES
 from tunegate.artifacts.tasks import TaskUse, TuningTask
 from tunegate.config import Config, ModelConfig, TargetConfig
@@ -21,8 +21,8 @@ CPU = TargetConfig(name="cpu")
 CONFIG = Config(models=(ModelConfig(path="**"),), targets=(CPU,))
 
 
-COMPILED = Candidate(runtime="compiled", title="Compiled", is_tuned=True)
-PLAIN = Candidate(runtime="plain", title="Plain Runtime")
+COMPILED = CandidateBuild(runtime="compiled", title="Compiled", is_tuned=True)
+PLAIN = CandidateBuild(runtime="plain", title="Plain Runtime")
 BOTH = {"cpu": (COMPILED, PLAIN)}
 
 

@@ -60,7 +60,7 @@ def test_what_an_earlier_run_only_looked_at_is_a_start_and_no_answer(tmp_path: P
     assert isinstance(done.lookup, ExactHit)
 
 
-def test_tasks_that_are_taken_up_again_are_counted_as_such(tmp_path: Path) -> None:
+def test_tasks_that_are_resumed_are_counted_as_such(tmp_path: Path) -> None:
     cache = SharedCache(CacheConfig(url="cache"), state=tmp_path / "a", root=tmp_path)
     cache.publish([make_record("begun", times=3)])
     used = resolve(make_task_set([make_task("begun")]), cache, CONFIG).cache

@@ -90,5 +90,5 @@ def test_what_the_base_uses_is_searched_whatever_is_claimed(lookup: Lookup) -> N
 
 def test_no_claims_are_none() -> None:
     assert claims_beside(Miss("absent"), None) is None
-    taken_up = TransferHit((WorkloadKey("1" * 64, "2" * 64),), 0.0, (TRUSTED,))
-    assert claims_beside(taken_up, None) is None
+    resumed = TransferHit((WorkloadKey("1" * 64, "2" * 64),), 0.0, (TRUSTED,))
+    assert claims_beside(resumed, None) is None

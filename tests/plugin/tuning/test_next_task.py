@@ -141,7 +141,7 @@ def test_a_plateaued_task_is_parked_while_another_is_worth_a_batch() -> None:
     assert index_of([plateaued, state(20, 19, 18)]) == 1
 
 
-def test_a_parked_task_is_taken_up_again_when_the_others_are_done() -> None:
+def test_a_parked_task_is_resumed_when_the_others_are_done() -> None:
     plateaued = state(100, 90, 80, 80, 80, 80)
     assert index_of([plateaued, state(10, 9, 8, exhausted=True)]) == 0
 

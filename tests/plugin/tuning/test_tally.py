@@ -70,7 +70,7 @@ shards = st.lists(st.builds(shard, st.integers(0, 5), st.sampled_from(REASONS)),
 
 
 @given(shards)
-def test_an_outcome_handed_in_twice_counts_once(outcomes: list[TuningOutcome]) -> None:
+def test_an_outcome_that_came_twice_counts_once(outcomes: list[TuningOutcome]) -> None:
     once = list({outcome.shard: outcome for outcome in outcomes}.values())
     assert tally(make_plan(), [*once, *once]) == tally(make_plan(), once)
 

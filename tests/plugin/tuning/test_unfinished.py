@@ -49,9 +49,9 @@ def test_what_takes_seconds_is_its_own_average() -> None:
 
 
 def test_its_own_records_are_where_the_search_goes_on_and_what_failed_is_not_tried_again() -> None:
-    looked_at, failed = make_record(times=3), make_record("failed")
-    found = as_resumed(KEY, ExactHit((looked_at,), (failed,)))
-    assert found == TransferHit((KEY,), 0.0, (looked_at,), (failed,))
+    quick, failed = make_record(times=3), make_record("failed")
+    found = as_resumed(KEY, ExactHit((quick,), (failed,)))
+    assert found == TransferHit((KEY,), 0.0, (quick,), (failed,))
     assert is_resumed(KEY, found)
     assert not is_resumed(KEY, transfer())
 

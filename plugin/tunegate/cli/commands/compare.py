@@ -6,17 +6,23 @@ from typing import Annotated
 
 from tunegate.cli.command import Command
 from tunegate.cli.option import Argument, Option
-from tunegate.cli.shared_options import Budget, CacheAddress, Margin, Measured, Options
+from tunegate.cli.shared_options import (
+    BudgetOptions,
+    CacheAddress,
+    Margin,
+    MeasuringOptions,
+    Options,
+)
 from tunegate.cli.values import Shape, shape
 
 
 class CompareOptions(Options, frozen=True, kw_only=True):
     """The two sides, and how they are measured and judged."""
 
-    budget: Budget = Budget()
+    budget: BudgetOptions = BudgetOptions()
     margin: Margin = Margin()
     cache: CacheAddress = CacheAddress()
-    measured: Measured = Measured()
+    measured: MeasuringOptions = MeasuringOptions()
     base: Annotated[
         str,
         Argument(

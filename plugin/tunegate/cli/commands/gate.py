@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tunegate.cli.command import Command
-from tunegate.cli.shared_options import CiJob, Margin, Measured, Options, PlannedRevisions
+from tunegate.cli.shared_options import CiJob, Margin, MeasuringOptions, Options, PlannedRevisions
 
 
 class GateOptions(Options, frozen=True, kw_only=True):
@@ -11,7 +11,7 @@ class GateOptions(Options, frozen=True, kw_only=True):
 
     revisions: PlannedRevisions = PlannedRevisions()
     margin: Margin = Margin()
-    measured: Measured = Measured()
+    measured: MeasuringOptions = MeasuringOptions()
     job: CiJob = CiJob()
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from tunegate.cli.command import Command
 from tunegate.cli.option import Option
 from tunegate.cli.shared_options import (
-    Budget,
+    BudgetOptions,
     CacheAddress,
     CiJob,
     ComparedRevisions,
@@ -21,7 +21,7 @@ class PlanOptions(Options, frozen=True, kw_only=True):
     """What the plan settles for the later jobs."""
 
     revisions: ComparedRevisions = ComparedRevisions()
-    budget: Budget = Budget()
+    budget: BudgetOptions = BudgetOptions()
     margin: Margin = Margin()
     cache: CacheAddress = CacheAddress()
     job: CiJob = CiJob()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from tunegate.cli.command import Command
 from tunegate.cli.shared_options import (
-    Budget,
+    BudgetOptions,
     CacheAddress,
     CiJob,
     ComparedRevisions,
     Margin,
-    Measured,
+    MeasuringOptions,
     Options,
 )
 
@@ -18,10 +18,10 @@ class RunOptions(Options, frozen=True, kw_only=True):
     """What one process needs for every stage."""
 
     revisions: ComparedRevisions = ComparedRevisions()
-    budget: Budget = Budget()
+    budget: BudgetOptions = BudgetOptions()
     margin: Margin = Margin()
     cache: CacheAddress = CacheAddress()
-    measured: Measured = Measured()
+    measured: MeasuringOptions = MeasuringOptions()
     job: CiJob = CiJob()
 
 

@@ -8,7 +8,14 @@ from typing import Literal
 import msgspec
 
 from tunegate.cli.command import Command
-from tunegate.cli.command_tree import CACHE, COMMANDS, HELP, HELP_SUMMARY, all_commands, declared
+from tunegate.cli.command_tree import (
+    CACHE_GROUP,
+    COMMANDS,
+    HELP,
+    HELP_SUMMARY,
+    all_commands,
+    declared,
+)
 from tunegate.cli.fields import Field, fields_of
 
 ValueKind = Literal["file", "directory", "choice", "other"]
@@ -53,8 +60,10 @@ def top_words() -> tuple[Word, ...]:
 
 def group_words() -> dict[str, tuple[Word, ...]]:
     """The second word after each group."""
-    names = {name: f"{CACHE.name} {name}" for name in CACHE.commands}
-    return {CACHE.name: tuple(Word(name, declared(full).summary) for name, full in names.items())}
+    names = {name: f"{CACHE_GROUP.name} {name}" for name in CACHE_GROUP.commands}
+    return {
+        CACHE_GROUP.name: tuple(Word(name, declared(full).summary) for name, full in names.items())
+    }
 
 
 def offers() -> Iterator[Offer]:

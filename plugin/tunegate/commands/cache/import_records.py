@@ -1,4 +1,5 @@
-"""`tunegate cache import DIR`: what a stock MetaSchedule database knows, after a second look.
+"""`tunegate cache import DIR`: what a stock MetaSchedule database knows, after it is measured
+again.
 
 Its files are data of unknown origin. What fits a template of our own tasks is measured here like a
 record of another zone; only what wins becomes a record, and that is one of ours.

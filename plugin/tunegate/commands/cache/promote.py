@@ -1,4 +1,5 @@
-"""`tunegate cache promote`: what a pull request learned, for everybody, after a second look."""
+"""`tunegate cache promote`: what a pull request learned, for everybody, after it is measured
+again."""
 
 from __future__ import annotations
 

@@ -72,8 +72,8 @@ class CommandPair:
         return _launched(times["base"], times["head"], started)
 
     def probes(self, count: int, thresholds: ProbeThresholds) -> Generator[Launch]:
-        """Every few starts of the head are held against one of the base. A command cannot be looked
-        at for longer: `thresholds` is ignored."""
+        """Every few starts of the head are held against one of the base. A command cannot be timed
+        for longer: `thresholds` is ignored."""
         base: list[float] = []
         for number in range(count):
             started = time.monotonic()

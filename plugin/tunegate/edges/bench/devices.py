@@ -18,7 +18,7 @@ from tunegate.errors import EnvironmentUnfitError, MeasurementError
 
 class LeasedDevice(NamedTuple):
     """A device for the time of a measurement: variables for the processes that measure on it, and
-    how it is now. There is nothing to look at of a CPU."""
+    how it is now. A CPU has no such state."""
 
     variables: dict[str, str]
     look: StateReader

@@ -75,7 +75,8 @@ class PairBench:
                     yield self._probe(base, device, thresholds)
 
     def _probe(self, base: Process, device: LeasedDevice, thresholds: ProbeThresholds) -> Launch:
-        """Who seems far off is looked at for longer: what ends was a burst, and no slow process."""
+        """A process that seems slow is measured for longer: what ends was a burst, and no slow
+        process."""
         started = time.monotonic()
         self._launches += 1
         order = launch_order(self._seed, self._launches, sum(_PROBE_PAIRS))
@@ -122,7 +123,7 @@ class PairBench:
         inferences: int,
         look: StateReader,
     ) -> None:
-        """The device is looked at between blocks only: asking it while it works disturbs it."""
+        """The device is read between blocks only: asking it while it works disturbs it."""
         for first in begins:
             for side in (first, other(first)):
                 times = processes.of(side).block_ms(inferences)

@@ -7,19 +7,19 @@ from typing import Generic, NamedTuple, TypeVar
 
 from tunegate.artifacts.changes import Side
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 Made = TypeVar("Made")
 
 
-class Sides(NamedTuple, Generic[T]):
-    base: T
-    head: T
+class Sides(NamedTuple, Generic[_T]):
+    base: _T
+    head: _T
 
-    def of(self, side: Side) -> T:
+    def of(self, side: Side) -> _T:
         """What this side has."""
         return self.base if side == "base" else self.head
 
-    def each(self, made: Callable[[T], Made]) -> Sides[Made]:
+    def each(self, made: Callable[[_T], Made]) -> Sides[Made]:
         """What is made of either side."""
         return Sides(made(self.base), made(self.head))
 

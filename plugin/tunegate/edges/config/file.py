@@ -13,7 +13,7 @@ from tunegate.edges.config.strict_yaml import YamlProblemError, read_yaml
 from tunegate.errors import ConfigError, ConfigKey
 from tunegate_cache.format.names import zone_problem
 from tunegate_cache.format.signing import BadKeyError, TrustedKeys
-from tunegate_cache.installed_plugins import installed, named
+from tunegate_cache.installed_plugins import installed, plugin_named
 from tunegate_cache.stores.open_store import BadAddressError, kind_of
 from tunegate_cache.stores.store_kind import StoreAddress
 
@@ -80,7 +80,7 @@ def _check_targets(config: Config, where: str) -> None:
             message = f'targets: the name "{name}" is given {count} times. Rename one.'
             raise _refused(ConfigKey(where, "targets"), message)
     for number, target in enumerate(config.targets):
-        if target.runtime != AUTO and named(_RUNTIMES, target.runtime) is None:
+        if target.runtime != AUTO and plugin_named(_RUNTIMES, target.runtime) is None:
             about = ConfigKey(where, f"targets[{number}].runtime")
             raise _refused(about, _unknown_runtime(target))
 

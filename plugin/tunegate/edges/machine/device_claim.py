@@ -9,7 +9,7 @@ import msgspec
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """A claim on the device with this identity, by a run that can be looked at under `run`. Whoever
+    """A claim on the device with this identity, by a run that can be found under `run`. Whoever
     gets a claim, in whatever process, can ask for the device with it."""
 
     uuid: str

@@ -21,7 +21,7 @@ from tunegate.ci_hosts.registry import run_address
 from tunegate.edges.machine.device_claim import Claim
 from tunegate.errors import EnvironmentUnfitError
 
-DIRECTORY = "TUNEGATE_LOCK_DIR"
+LOCK_DIRECTORY = "TUNEGATE_LOCK_DIR"
 _USUAL = Path("/run/lock")
 _MIN_POLL, _MAX_POLL = 0.001, 0.05
 _MAX_BYTES = 2000
@@ -42,7 +42,7 @@ def claim_on(uuid: str, *, wait_seconds: float, variables: Mapping[str, str] = o
     """The file lies where every job of the host finds it: for a job in a container
     `TUNEGATE_LOCK_DIR` must be a directory of the host's."""
     usual = _USUAL if os.access(_USUAL, os.W_OK) else Path(tempfile.gettempdir())
-    directory = Path(variables.get(DIRECTORY) or usual).absolute()
+    directory = Path(variables.get(LOCK_DIRECTORY) or usual).absolute()
     run = run_address(variables)
     return Claim(uuid=uuid, directory=str(directory), wait_seconds=wait_seconds, run=run)
 
@@ -83,12 +83,13 @@ def _opened(claim: Claim) -> int:
             file = os.open(claim.path, _OPENED | os.O_CREAT, _EVERYBODY)
     except OSError as error:
         message = (
-            f"{claim.path}: the device's lock cannot be opened ({error.strerror}). Set {DIRECTORY}."
+            f"{claim.path}: the device's lock cannot be opened ({error.strerror}). "
+            f"Set {LOCK_DIRECTORY}."
         )
         raise EnvironmentUnfitError(message) from error
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
-        message = f"{claim.path}: the device's lock is no file. Remove it, or set {DIRECTORY}."
+        message = f"{claim.path}: the device's lock is no file. Remove it, or set {LOCK_DIRECTORY}."
         raise EnvironmentUnfitError(message)
     with contextlib.suppress(OSError):  # of another user, who has done it
         os.fchmod(file, _EVERYBODY)

@@ -31,11 +31,11 @@ from tunegate.edges.metaschedule.transferred import (
 from tunegate.edges.metaschedule.workload import Workload
 from tunegate.engine.protocol import (
     DEFAULT,
-    Argument,
     Candidate,
     Measured,
     Proposed,
     Schedule,
+    TensorArgument,
 )
 from tunegate.tuning.candidate_filter import Pick, Reason, picks
 from tunegate.tuning.schedule_samples import SampleSpace, ScheduleSample
@@ -256,7 +256,8 @@ class TaskSearch:
             schedule=schedule,
             module=str(tvm.ir.save_json(module)),
             arguments=tuple(
-                Argument(tuple(int(n) for n in a.shape), str(a.dtype)) for a in self._arguments
+                TensorArgument(tuple(int(n) for n in a.shape), str(a.dtype))
+                for a in self._arguments
             ),
         )
 

@@ -140,7 +140,7 @@ class GitModelReader:
         return {entry.path: entry for entry in self._repository.files(revision)}
 
     def _scanned(self, version: ModelVersion) -> tuple[bytes, tuple[str, ...]]:
-        """The content and its data files. What is refused is looked at
+        """The content and its data files. What is refused is read
         once: it may be expensive."""
         key = version.content_digest
         if key in self._refused:

@@ -29,7 +29,7 @@ _MORE = 0x80
 _MAX_VARINT_BITS = 70
 
 _Fields = dict[int, Any]
-"""The fields of a message that are looked at, by number: the fields of a message inside it, or what
+"""The fields of a message that are read, by number: the fields of a message inside it, or what
 else is read. All others are stepped over."""
 _NO_ONNX = "not an ONNX file, or cut short"
 _NAME = "name"
@@ -148,7 +148,7 @@ def _require_shallow(levels: int) -> None:
 
 
 def _fields_of(message: Any, known: dict[str, _Fields]) -> _Fields:
-    """Messages hold each other, so what is known already is not looked at again."""
+    """Messages hold each other, so what is known already is not read again."""
     if message.full_name in known:
         return known[message.full_name]
     found = known[message.full_name] = {}

@@ -32,7 +32,7 @@ def state_of(uuid: str) -> GpuState | None:
 
 @contextmanager
 def watched(uuid: str) -> Iterator[StateReader]:
-    """A look at a device that can be repeated: opening the driver's
+    """A reading of a device that can be repeated: opening the driver's
     library takes longer than a look."""
     with nvml() as library:
         handle = library and asked(library, library.nvmlDeviceGetHandleByUUID, uuid.encode())

@@ -45,7 +45,7 @@ class Child(Generic[_Reply]):
     """One child that answers with `module`. It is isolated (see interpreter.py), leads a process
     group of its own, and dies with its parent. Paths in its requests are absolute.
 
-    While it is waited for it is looked at: one that takes more memory than it may, or that somebody
+    While it is waited for it is watched: one that takes more memory than it may, or that somebody
     has stopped, is killed. How long it may take is for who waits.
     """
 
@@ -59,7 +59,7 @@ class Child(Generic[_Reply]):
         log: Path,
     ) -> None:
         self._memory = memory
-        self._looked_at, self._stopped_seconds = time.monotonic(), 0.0
+        self._watched_at, self._stopped_seconds = time.monotonic(), 0.0
         self._writing: threading.Thread | None = None
         self._decoder = msgspec.msgpack.Decoder(replies)
         self._buffer = FrameBuffer()
@@ -152,10 +152,10 @@ class Child(Generic[_Reply]):
     def _look(self) -> None:
         """Raises ChildDiedError."""
         now = time.monotonic()
-        passed = now - self._looked_at
+        passed = now - self._watched_at
         if passed < _LOOK_SECONDS:
             return
-        self._looked_at = now
+        self._watched_at = now
         state = process_state(self.pid)
         if state.resident_bytes > self._memory.limit_bytes:
             self.kill()

@@ -10,7 +10,7 @@ import msgspec
 from tunegate.artifacts.measurements import Interval
 from tunegate.artifacts.verdicts import Status
 
-Row = TypeVar("Row")
+TableRow = TypeVar("TableRow")
 
 
 class Identifier(msgspec.Struct, frozen=True):
@@ -41,12 +41,12 @@ CellContent = str | Identifier | StatusWord | ChangeInterval | SignedTime
 """A text is escaped by whoever draws it, but for a number with its unit, which is ours."""
 
 
-class Column(msgspec.Struct, Generic[Row], frozen=True, kw_only=True):
+class Column(msgspec.Struct, Generic[TableRow], frozen=True, kw_only=True):
     """`under` names the column that this one stands below where a row has two lines. A `wide` one
     has a line of its own on a narrow page, a `why` is a sentence."""
 
     title: str
-    cell: Callable[[Row], CellContent]
+    cell: Callable[[TableRow], CellContent]
     is_number: bool = False
     under: str = ""
     layout: Literal["", "wide", "why"] = ""
@@ -68,11 +68,11 @@ class ReportTable(msgspec.Struct, frozen=True):
         return [[column.cell(row) for column in self.columns] for row in self.rows]
 
 
-def text_column(title: str, cell: Callable[[Row], CellContent]) -> Column[Row]:
+def text_column(title: str, cell: Callable[[TableRow], CellContent]) -> Column[TableRow]:
     """A column of words."""
     return Column(title=title, cell=cell)
 
 
-def number_column(title: str, cell: Callable[[Row], CellContent]) -> Column[Row]:
+def number_column(title: str, cell: Callable[[TableRow], CellContent]) -> Column[TableRow]:
     """A column of numbers with their units."""
     return Column(title=title, cell=cell, is_number=True)

@@ -8,7 +8,7 @@ import msgspec
 from tunegate.edges.processes.child import Child
 from tunegate.edges.processes.conversations import Conversation, converse
 from tunegate.edges.processes.memory_limit import MemoryLimit
-from tunegate.engine.protocol import Argument, Candidate, Measure, Measured, Schedule
+from tunegate.engine.protocol import Candidate, Measure, Measured, Schedule, TensorArgument
 
 PLENTY = MemoryLimit(8 * 2**30)
 
@@ -21,7 +21,7 @@ def question(number: int, does: str) -> Measure:
             origin="search",
             schedule=Schedule("", ()),
             module=does,
-            arguments=(Argument((1,), "float32"),),
+            arguments=(TensorArgument((1,), "float32"),),
         ),
         target_json="",
         reference="",

@@ -10,11 +10,11 @@ import numpy as np
 import tvm
 
 from tunegate.edges.run_seed import derived
-from tunegate.engine.protocol import Argument
+from tunegate.engine.protocol import TensorArgument
 
 
 @lru_cache(maxsize=1)
-def sample_inputs(wanted: tuple[Argument, ...], device: Any, seed: int) -> tuple[Any, ...]:
+def sample_inputs(wanted: tuple[TensorArgument, ...], device: Any, seed: int) -> tuple[Any, ...]:
     """Tensors on the device. A layer can have hundreds of megabytes of weights, and making them
     take longer than building and timing its candidate; so those of the last task are kept, until
     `sample_inputs.cache_clear()`."""
@@ -23,7 +23,7 @@ def sample_inputs(wanted: tuple[Argument, ...], device: Any, seed: int) -> tuple
     )
 
 
-def sample(argument: Argument, device: Any, seed: int) -> Any:
+def sample(argument: TensorArgument, device: Any, seed: int) -> Any:
     """Random values between -1 and 1; integers are 0, because any
     other index could be out of range."""
     if np.dtype(argument.dtype).kind != "f":

@@ -63,7 +63,7 @@ class _Packing(PyExprMutator):  # type: ignore[misc]
         arguments = [_bound(argument, self) for argument in visited.args[1].fields]
         is_constant = all(isinstance(each, tvm.ir.GenericConst) for each in arguments)
         moves = moves_of(self._module[call.args[0]]) if is_constant else None
-        # Only now: the weights of every other kernel would be copied, to be looked at.
+        # Only now: the weights of every other kernel would be copied, to be read.
         constants = [] if moves is None else [_numbers(each) for each in arguments]
         values = [constant for constant in constants if constant is not None]
         if moves is None or len(values) < len(constants):

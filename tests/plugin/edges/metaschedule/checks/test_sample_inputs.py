@@ -4,9 +4,9 @@ import numpy as np
 import tvm
 
 from tunegate.edges.metaschedule.checks.sample_inputs import sample, sample_inputs
-from tunegate.engine.protocol import Argument
+from tunegate.engine.protocol import TensorArgument
 
-IMAGE, WEIGHTS = Argument((1, 3, 8, 8), "float32"), Argument((4, 3, 3, 3), "float32")
+IMAGE, WEIGHTS = TensorArgument((1, 3, 8, 8), "float32"), TensorArgument((4, 3, 3, 3), "float32")
 
 
 def test_the_inputs_of_a_task_are_made_once_and_those_of_the_next_take_their_place() -> None:
@@ -30,7 +30,7 @@ def test_the_seed_and_the_place_decide_the_values() -> None:
 
 def test_values_are_spread_between_minus_one_and_one() -> None:
     for dtype in ("float32", "float16", "float64"):
-        values = sample(Argument((1000,), dtype), tvm.cpu(), 1).numpy()
+        values = sample(TensorArgument((1000,), dtype), tvm.cpu(), 1).numpy()
         assert values.dtype == dtype
         assert -1 <= values.min() < -0.9
         assert 0.9 < values.max() <= 1
@@ -38,5 +38,5 @@ def test_values_are_spread_between_minus_one_and_one() -> None:
 
 
 def test_integers_are_zero_because_they_may_be_indices() -> None:
-    values = sample(Argument((5,), "int64"), tvm.cpu(), 1).numpy()
+    values = sample(TensorArgument((5,), "int64"), tvm.cpu(), 1).numpy()
     assert values.tolist() == [0] * 5
