@@ -42,15 +42,12 @@ def test_a_merge_request_is_judged_and_its_one_note_is_replaced(job: GitLabJob) 
     assert "/artifacts/file/.tunegate/report.html" in job.files["ci-links.json"]
 
 
-@pytest.mark.parametrize("kind", ["merged_result", "merge_train"])
-def test_a_merged_result_is_judged_against_what_it_was_merged_onto(
-    job: GitLabJob, kind: str
-) -> None:
+def test_a_merge_train_is_judged_against_what_it_was_merged_onto(job: GitLabJob) -> None:
     at = job.job
     at.checkout(at.merge)
     variables = job.request(
         at.merge,
-        CI_MERGE_REQUEST_EVENT_TYPE=kind,
+        CI_MERGE_REQUEST_EVENT_TYPE="merge_train",
         CI_MERGE_REQUEST_TARGET_BRANCH_SHA=at.base,
         CI_MERGE_REQUEST_SOURCE_BRANCH_SHA=at.tip,
     )
@@ -69,7 +66,7 @@ def test_a_fork_reads_the_cache_and_writes_nothing_to_it(job: GitLabJob) -> None
     assert not (job.root / "cache").exists()
 
 
-@pytest.mark.parametrize("source", ["push", "schedule", "web"])
+@pytest.mark.parametrize("source", ["push", "schedule"])
 def test_a_pipeline_of_the_default_branch_is_judged_against_what_was_before(
     job: GitLabJob, source: str
 ) -> None:
