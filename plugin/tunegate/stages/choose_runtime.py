@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -80,6 +80,11 @@ class _Choosing:
             return msgspec.structs.replace(only, choice=RuntimeChoice(reason=errors))
         if like is not None and like.candidate in usable:
             return msgspec.structs.replace(usable[like.candidate], choice=like.choice)
+        return self._raced(cell, usable, default, errors)
+
+    def _raced(
+        self, cell: Cell, usable: Mapping[str, Build], default: str | None, errors: str
+    ) -> Build:
         named = " or ".join(build.title for build in usable.values())
         self._progress.step(f"choose: {named} for {cell.model} on {cell.target}")
         first = usable.get(default or "", next(iter(usable.values())))
