@@ -46,7 +46,9 @@ def build(
     cells = _cells(plan.changes, models)
     sides = [(cell, side) for cell in cells for side in SIDES if (cell.model, side) in models.files]
     if sides:
-        context.progress.step(f"build: {len(sides)} builds of {len(cells)} cells")
+        context.progress.step(
+            f"build: {_count(len(sides), 'build')} of {_count(len(cells), 'cell')}"
+        )
     best = best_records(plan, outcomes)
     built: dict[tuple[Cell, Side, str], Build] = {}
     for candidate in _distinct(source.candidates):
@@ -180,3 +182,7 @@ def _located(build: Build, candidate: CandidateBuild, directory: Path) -> Build:
         variant=candidate.variant,
         title=candidate.title,
     )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

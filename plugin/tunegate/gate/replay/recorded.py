@@ -13,7 +13,7 @@ Times = npt.NDArray[np.float64]
 
 class RecordedSeries:
     """A/A launches of one model on one machine, one after the other. A slowdown is put in by
-    multiplying the times of the second arm."""
+    multiplying the times of the head."""
 
     def __init__(self, name: str, times_ms: Times, seconds_per_launch: float) -> None:
         self.name = name
