@@ -43,7 +43,7 @@ from tunegate.verdict.rules_digest import rules_digest
 
 
 def run(tools: Tools, changes: ChangeSet, fixed: Fixed = NOTHING_FIXED) -> Report:
-    """Every stage in one process. Raises CancelledError when the tuning was cancelled."""
+    """Runs every stage in one process. Raises CancelledError when the tuning was cancelled."""
     planned = make_plan(tools, changes)
     outcomes = [tune_shard(tools, planned, shard) for shard in planned.shards]
     return gate(tools, planned, outcomes, fixed)

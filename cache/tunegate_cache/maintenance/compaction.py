@@ -28,7 +28,7 @@ from tunegate_cache.protocol.snapshot_writer import write_content, write_snapsho
 from tunegate_cache.stores.store import MaintainedStore, ObjectNotFoundError, PointerMovedError
 
 _WINDOW = 64
-"""Segments in memory at once."""
+"""The number of segments in memory at once."""
 
 
 class Compaction(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,8 +46,8 @@ class Compaction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Found(msgspec.Struct, frozen=True, kw_only=True):
-    """What there is to do: `fresh` segments that HEAD does not cover, and `orphans`, archives that
-    it should refer to."""
+    """The work that there is to do: `fresh` segments that HEAD does not cover, and `orphans`,
+    archives that it should refer to."""
 
     listing: Listing
     current: CurrentHead
@@ -211,8 +211,8 @@ class Compactor:
         return write_content(self._store, self._group, "cold", archive.pack_archive(batch))
 
     def _bodies(self, fresh: Sequence[SegmentName]) -> Iterator[tuple[SegmentName, bytes]]:
-        """What still stands, in order. Those that others have compacted and collected since are in
-        an archive."""
+        """The segments that still stand, in order. Those that others have compacted and
+        collected since are in an archive."""
         if self._at_once == 1:
             yield from (pair for pair in map(self._body, fresh) if pair is not None)
             return
@@ -264,7 +264,8 @@ class Compactor:
         return tuple(digest for digest in known if digest not in self._lost)
 
     def _unreferenced(self, found: _Found, head: Head) -> tuple[Unreferenced, ...]:
-        """What the next collections may delete; those that are known keep their date."""
+        """The objects that the next collections may delete; those that are known keep their
+        date."""
         old, listing = found.old, found.listing
         known = {gone.name: gone.since for gone in (old.unreferenced if old else ())}
         referenced, now = set(head.referenced(self._group)), self._seconds()

@@ -55,7 +55,7 @@ class Zones(msgspec.Struct, frozen=True):
 
 
 class Seconds(msgspec.Struct, frozen=True):
-    """What the cache may cost: one look-up, one publication."""
+    """The seconds that the cache may cost: one look-up, one publication."""
 
     lookup: float = 5.0
     publish: float = 10.0
@@ -123,9 +123,9 @@ class TuningCache:
         wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
         fastest: Mapping[WorkloadKey, int] | None = None,
     ) -> Mapping[WorkloadKey, ExactHit | TransferHit]:
-        """What only the zone says that this run writes and does not believe. It is asked
-        after `lookup`, and gets what is left of its time: whoever fills that zone keeps
-        nobody from what is believed."""
+        """The claims of the zone that this run writes and does not believe. It is
+        asked after `lookup`, and gets what is left of its time: whoever fills that
+        zone keeps nobody from what is believed."""
         if self._mode == "off" or not self._own.zones:
             return {}
         with self._looking_up() as deadline:
@@ -136,7 +136,7 @@ class TuningCache:
             return {key: hit for key, hit in found.items() if hit is not None}
 
     def publish(self, records: Sequence[TuningRecord]) -> bool:
-        """Store records as one segment for each target (several when they are very many); False
+        """Stores records as one segment for each target (several when they are very many); False
         when they are not stored, or only wait on this machine."""
         if not self._takes(records):
             return not records
@@ -159,7 +159,7 @@ class TuningCache:
         return True
 
     def flush(self, seconds: float) -> int:
-        """How many of the queued records are not stored after so long: they wait on
+        """The number of queued records that are not stored after so long: they wait on
         this machine for the next run."""
         started = self._monotonic()
         is_all = self._deliveries.came_through(started + seconds, self._monotonic)
@@ -209,7 +209,7 @@ class TuningCache:
 
     @property
     def _written(self) -> ZoneRecords:
-        """What the zone belongs to that this run writes."""
+        """The zone records that the zone belongs to that this run writes."""
         return self._own if self._own.zones else self._believed
 
     def _load(

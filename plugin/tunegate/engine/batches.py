@@ -33,7 +33,7 @@ class Batch:
 
     @property
     def in_flight(self) -> int:
-        """Candidates that are a trial already and no result yet; what is
+        """The number of candidates that are a trial already and no result yet; what is
         measured again alone is held back."""
         return len(self.held_back) + (len(self.out) if self.alone is None else 0)
 
@@ -72,13 +72,13 @@ class OpenBatches:
         return batch
 
     def check(self, batch: Batch, numbers: Sequence[int]) -> list[Candidate]:
-        """These go out again, to be measured alone."""
+        """The candidates that go out again, to be measured alone."""
         batch.alone = {}
         batch.out = set(numbers)
         return [batch.candidates[number] for number in numbers]
 
     def settle(self, batch: Batch, results: Sequence[Measured], now: int) -> None:
-        """What is believed of the candidates that were held back."""
+        """Takes in what is believed of the candidates that were held back."""
         batch.held_back = []
         for measured in results:
             self._book(batch, measured, now)

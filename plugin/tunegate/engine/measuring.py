@@ -1,4 +1,4 @@
-"""Candidates to requests, and results to finished batches: how often
+"""The way from candidates to requests, and from results to finished batches: how often
 and beside whom each is timed."""
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from tunegate_cache.format.records import CONFIRMED_REPEATS
 _REPEATS = 3
 _REPEAT_MS, _CONFIRMED_REPEAT_MS = 10, 30
 _LOSER_FACTOR = 1.5
-"""Slower than this many times the best: one repeat was enough. On machines that others share one of
-10 ms may be 1.3 times off, and what could have won must not be lost by that."""
+"""The factor over the best from which one repeat is enough. On machines that others share one of 10
+ms may be 1.3 times off, and what could have won must not be lost by that."""
 
 
 class ResultEffect(NamedTuple):

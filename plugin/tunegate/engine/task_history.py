@@ -70,7 +70,8 @@ class TaskHistory:
 
     @property
     def needs_default(self) -> bool:
-        """Too small to search, and not measured yet: one measurement makes it known for ever."""
+        """Whether the default schedule is to be measured: the task is too small to search, and one
+        measurement makes it known for ever."""
         return not self.planned.trials and not self.is_started
 
     @property
@@ -84,15 +85,15 @@ class TaskHistory:
 
     @property
     def patience_seconds(self) -> float | None:
-        """What building, or measuring, the next candidate may take."""
+        """The time that building, or measuring, the next candidate may take."""
         return patience_seconds(self._costs)
 
     def known(self) -> tuple[tuple[Schedule, float], ...]:
-        """What this run has measured of the task, with its milliseconds."""
+        """The schedules of the task that this run has measured, with their milliseconds."""
         return tuple((schedule, record.median_ms) for schedule, (record, _) in self._ok.items())
 
     def enter(self, candidate: Candidate, measured: Measured, now: int) -> TuningRecord:
-        """Book a result and give the record to publish. The default schedule is a candidate like
+        """Books a result and gives the record to publish. The default schedule is a candidate like
         any other, with an empty template."""
         before = self.best_ms
         self.seconds += measured.build_seconds + measured.run_seconds
@@ -111,7 +112,7 @@ class TaskHistory:
         return record
 
     def note_proposal(self, seconds: float, misfits: int) -> None:
-        """What finding candidates took, and how many seeds could not be applied."""
+        """Notes the time that finding candidates took, and how many seeds could not be applied."""
         self.search_seconds += seconds
         self._misfits += misfits
 
@@ -157,7 +158,7 @@ class TaskHistory:
         return [self._candidates[s] for s in schedules if s in self._candidates]
 
     def ties(self) -> list[Candidate]:
-        """Those of them that have been measured again, and that this has not told apart."""
+        """The finalists that have been measured again, and that this has not told apart."""
         times = {s: ms for s, ms in self._ranked().items() if s in self._confirmed}
         schedules = list(times)[: tie_count(list(times.values()))]
         return [self._candidates[s] for s in schedules if s in self._candidates]
@@ -176,8 +177,8 @@ class TaskHistory:
         return "finished" if self.exhausted else run
 
     def confirm(self, candidate: Candidate, measured: Measured, now: int) -> TuningRecord:
-        """Book a confirmed measurement; it replaces the quick one, and joins earlier
-        confirmations."""
+        """Books a confirmed measurement; it replaces the quick one,
+        and joins earlier confirmations."""
         schedule = candidate.schedule
         self._costs.append(cost_of("confirm", candidate, measured, improved=False))
         if schedule in self._confirmed and schedule in self._ok:

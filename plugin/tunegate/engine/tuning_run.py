@@ -39,15 +39,15 @@ from tunegate_cache.format.records import TuningRecord
 
 _TICK_SECONDS = 0.5
 _LOOK_AHEAD = 4
-"""Fewer candidates than this waiting, or than one for as many workers: time to search for more. A
-batch is found in less time than two of them take to measure; to look further ahead would be to
-search without their results."""
+"""The number of waiting candidates below which more are searched for; with many workers, one
+candidate for as many of them. A batch is found in less time than two of them take to measure; to
+look further ahead would be to search without their results."""
 _UNMEASURED_SHARE = 0.02
 _DEATHS_OF_A_BROKEN_MACHINE = 4
 
 
 class TuningRun:
-    """Drives the children through one shard. Iterate `outcomes`, and always `close`."""
+    """A run that drives the children through one shard. Iterate `outcomes`, and always `close`."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class TuningRun:
         seed: int,
         searcher: str,
     ) -> None:
-        """Candidates are run on inputs of `seed`."""
+        """Begins with nothing measured. Candidates are run on inputs of `seed`."""
         self._request, self._publish, self._spending = request, publish, spending
         self._executor = executor
         self._directory = Path(request.directory)
@@ -139,7 +139,8 @@ class TuningRun:
         return is_reached(model_ms(timed), self._spending.budget.target_ms)
 
     def _give_up_waiting(self) -> Iterator[TaskOutcome]:
-        """What was searched ahead must not eat the time that is kept for the last steps."""
+        """Gives up candidates that wait: what was searched ahead must not eat the time
+        that is kept for the last steps."""
         for request in self._pool.drop_waiting():
             batch = self._measuring.give_up(request, int(self._spending.clock.time()))
             if batch is not None:
@@ -229,7 +230,8 @@ class TuningRun:
             yield request, measured
 
     def _watch_for_a_broken_machine(self, measured: Measured) -> None:
-        """Workers that die before anything has run say something about this machine."""
+        """Ends the run where workers die before anything has run, because that
+        says something about this machine."""
         self._measured += measured.status == "ok"
         self._deaths += measured.has_killed_worker
         if not self._measured and self._deaths >= _DEATHS_OF_A_BROKEN_MACHINE:
@@ -242,7 +244,7 @@ class TuningRun:
             raise EnvironmentUnfitError(message)
 
     def _confirm(self, stopped: Stopped) -> Iterator[TaskOutcome]:
-        """Measure the best few again, in turn, alone on the machine and with all its threads: a
+        """Measures the best few again, in turn, alone on the machine and with all its threads: a
         winner is believed only then (no winner's curse)."""
         self._search.close()
         self._leave_one_worker_each()

@@ -146,12 +146,12 @@ def _seen(
 
 
 def _sure(effect: float) -> float:
-    """What is no number is as slow as can be: nothing is excluded by it."""
+    """The effect, or infinity where it is no number: then nothing is excluded by it."""
     return effect if math.isfinite(effect) else _ENDLESS
 
 
 def _inferences(launches: Sequence[Launch]) -> int:
-    """How many of a head's process were measured: the fewest of any launch."""
+    """The number of inferences that were measured of a head's process: the fewest of any launch."""
     times = [launch.head_times for launch in launches if launch.head_times is not None]
     return min(map(total, times), default=0)
 
@@ -185,6 +185,7 @@ def _most_slow(modes: Sequence[Seen], rare: float, usual: float) -> tuple[float,
 
 
 def _have_a_spread(launches: Sequence[Launch]) -> bool:
-    """Two numbers at least, and nothing that is none: an interval needs a spread."""
+    """Whether there are two numbers at least, and nothing that is none: an interval needs a
+    spread."""
     effects = [launch.effect for launch in launches]
     return len(effects) > 1 and all(math.isfinite(effect) for effect in effects)

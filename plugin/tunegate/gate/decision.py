@@ -78,7 +78,7 @@ def _bounds(effects: Sequence[float], fail_error: float, pass_error: float) -> B
 
 
 def decide_cell(found: Bounds, margin: float) -> CellDecision:
-    """`margin` is ln(1 + the allowed slowdown)."""
+    """The decision on one cell. `margin` is ln(1 + the allowed slowdown)."""
     if found.low > margin:
         return "fail"
     return "pass" if found.high < margin else "undecided"
@@ -87,9 +87,9 @@ def decide_cell(found: Bounds, margin: float) -> CellDecision:
 def projected_launches(
     found: Bounds, margin: float, *, analyses: int, nearer_by: float = 0.0
 ) -> int | None:
-    """How many launches would likely decide; None where the effect is on the margin itself. With
-    `nearer_by` the answer is for an effect that is so much clearer than it looks: who gives up
-    should be wrong about it by less than that."""
+    """The number of launches that would likely decide; None where the effect is on the margin
+    itself. With `nearer_by` the answer is for an effect that is so much clearer than it looks: who
+    gives up should be wrong about it by less than that."""
     distance = abs(margin - found.center) + nearer_by
     if distance < MIN_SPREAD / 10:
         return None

@@ -23,10 +23,10 @@ Stop = Literal["decided", "hopeless", "budget", "disturbed"]
 
 
 class StoppingRule(msgspec.Struct, frozen=True, kw_only=True):
-    """What was fixed before measuring. `margin_percent` is the slowdown that fails; the error is
-    split over all `analyses`, those after `paid` launches are an extension. `tail_margin_percent`
-    is that of the mean and the tail inside a launch; slow modes of the share `rare` of the
-    launches, or a larger one, are looked for after a pass, none where it is 0."""
+    """The rule that was fixed before measuring. `margin_percent` is the slowdown that fails; the
+    error is split over all `analyses`, those after `paid` launches are an extension.
+    `tail_margin_percent` is that of the mean and the tail inside a launch; slow modes of the share
+    `rare` of the launches, or a larger one, are looked for after a pass, none where it is 0."""
 
     margin_percent: float
     analyses: tuple[int, ...]
@@ -55,9 +55,9 @@ class StoppingRule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def stop_after(effects: Sequence[float], rule: StoppingRule) -> Stop | None:
-    """Why to stop after these launches, or None to go on. Between analyses it always goes on;
-    launches after the last analysis do not count. After the budget only for an answer that the
-    extension is likely to give."""
+    """The reason to stop after these launches, or None to go on. Between analyses it always goes
+    on; launches after the last analysis do not count. The budget is exceeded only for an answer
+    that the extension is likely to give."""
     is_last = len(effects) >= rule.analyses[-1]
     if not is_last and len(effects) not in rule.analyses:
         return None
@@ -117,7 +117,7 @@ def likely_end(effects: Sequence[float], rule: StoppingRule) -> int:
 
 
 def last_analysis(launches: int, analyses: tuple[int, ...]) -> int:
-    """How many of the launches count: those up to the last planned analysis that was reached."""
+    """The number of launches that count: those up to the last planned analysis that was reached."""
     reached = [size for size in analyses if size <= launches]
     return reached[-1] if reached else launches
 

@@ -28,7 +28,7 @@ POINTS_PERCENT = 2.0
 """The percentage points over the margin that the mean must be before a mode of
 launches is promised to be found."""
 MAX_SHARE = 0.6
-"""What most launches have is no rare mode: the bounds over launches see it."""
+"""The share of launches above which a mode is not rare: the bounds over launches see it."""
 _STEPS = 12
 _FINEST = 0.01
 _SCALE = 1.4826
@@ -73,7 +73,7 @@ def cut_off(share: float, usual: float, worst: float) -> float:
 
 
 def lowest_cut_off(usual: float, worst: float) -> float:
-    """What lies below it is slow in no mode that matters."""
+    """The effect below which a launch is slow in no mode that matters."""
     return cut_off(MAX_SHARE, usual, worst)
 
 
@@ -107,7 +107,7 @@ def excluded_share(seen: Seen) -> float | None:
 
 
 def slow_starts(rare: float, seen: Seen) -> int:
-    """How many starts were over the cut-off of the rarest mode that is asked about; none where the
+    """The number of starts over the cut-off of the rarest mode that is asked about; none where the
     usual start is too slow already."""
     if seen.usual >= seen.worst:
         return 0
@@ -116,13 +116,13 @@ def slow_starts(rare: float, seen: Seen) -> int:
 
 
 def starts_needed(rare: float, error: float = FIRST_ERROR) -> int:
-    """Starts of the head that exclude a share of `rare` where none is slow."""
+    """The number of starts of the head that exclude a share of `rare` where none is slow."""
     return math.ceil(math.log(error) / math.log1p(-rare))
 
 
 def second_look(rare: float, seen: Seen, most: int) -> int | None:
-    """How many starts would exclude the share with the rest of the error, if none of those to come
-    were slow; None where `most` would not do."""
+    """The number of starts that would exclude the share with the rest of the error, if none of
+    those to come were slow; None where `most` would not do."""
     usual = seen.usual
     for wanted in range(len(seen.effects) + 1, most + 1):
         quiet = (usual,) * (wanted - len(seen.effects))

@@ -25,15 +25,15 @@ from tunegate.ports import Bench, ProbeThresholds
 
 _TRIES = 2
 _WITH_CONTROL = 1 + 1 / CONTROL_EVERY
-"""What a launch costs together with its share of the launches of the base against itself."""
+"""The cost of a launch together with its share of the launches of the base against itself."""
 _MIN_PROBING_SECONDS = 60.0
 """The least time for short launches of fresh starts, however little the budget is:
 without them nothing may pass."""
 
 
 class LaunchProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a cell is: launches that count, of at most so many; the seconds until an answer is
-    likely; the interval in percent. Once that passes, `probes` of at most so many."""
+    """The progress of a cell: launches that count, of at most so many; the seconds until an answer
+    is likely; the interval in percent. Once that passes, `probes` of at most so many."""
 
     launches: int
     most: int
@@ -57,7 +57,7 @@ class PairedLaunches(msgspec.Struct, frozen=True, kw_only=True):
     starts: tuple[int, ...] = ()
 
     def assessed(self, gate: GateConfig, cells: int = 1) -> Assessment | None:
-        """What they say; None where there is no interval."""
+        """The assessment of the launches; None where there is no interval."""
         rule = rule_of(gate, self.analyses, cells)
         return assess(self.launches, self.probes, self.starts, rule)
 
@@ -80,7 +80,7 @@ def launch_until_decided(
 def rule_of(
     gate: GateConfig, analyses: tuple[int, ...], cells: int, paid: int | None = None
 ) -> StoppingRule:
-    """What the gate's configuration asks of the launches of one cell."""
+    """The rule that the gate's configuration gives the launches of one cell."""
     return StoppingRule(
         margin_percent=gate.margin_percent,
         analyses=analyses,
@@ -118,7 +118,7 @@ class _Series:
         self._run_control()
 
     def stop(self) -> Stop | None:
-        """Why it is over, or None."""
+        """The reason why it is over, or None."""
         effects = [launch.effect for launch in self._launches]
         noises = [noise_of(launch) for launch in self._launches]
         stop = guarded_stop(effects, noises, self._controls, self._rule)
@@ -194,7 +194,8 @@ def _launch(bench: Bench, pairs: int) -> Launch:
 
 
 def _numbers(launch: Launch) -> Launch:
-    """Raises MeasurementError for a launch that gave none: it would poison what is made of it."""
+    """The launch, which must have numbers: one without would poison what is made of it. Raises
+    MeasurementError for such a launch."""
     if not math.isfinite(launch.effect) or not math.isfinite(launch.noise):
         message = (
             f"a launch gave no number (base {launch.base_ms:g} ms, head {launch.head_ms:g} ms)"

@@ -41,7 +41,7 @@ def build(
     builders: Mapping[RuntimeName, Builder],
     context: RunContext,
 ) -> tuple[CellCandidates, ...]:
-    """Every cell that has work, both sides, for each candidate of its target."""
+    """Builds both sides of every cell that has work, for each candidate of its target."""
     models = export_models(plan.changes, source)
     cells = _cells(plan.changes, models)
     sides = [(cell, side) for cell in cells for side in SIDES if (cell.model, side) in models.files]
@@ -77,7 +77,7 @@ def _in_order(
 
 
 def _distinct(candidates: Candidates) -> list[CandidateBuild]:
-    """Those of all targets; one with settings of its own for a target is another."""
+    """The candidates of all targets; one with settings of its own for a target is another."""
     every = [candidate for each in candidates.values() for candidate in each]
     return [candidate for at, candidate in enumerate(every) if candidate not in every[:at]]
 

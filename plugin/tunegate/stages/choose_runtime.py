@@ -1,4 +1,4 @@
-"""What ships: of the builds of a side, the one of the fastest candidate.
+"""The choice of what ships: of the builds of a side, the one of the fastest candidate.
 
 Both sides are decided alike, so that the gate sees the change and not a coin: a candidate must be
 faster by more than the noise to displace the one that the base has.
@@ -28,7 +28,7 @@ from tunegate.stages.build import build_directory
 from tunegate.tools import RunContext
 
 CLEAR = 0.10
-"""An effect (ln of the ratio) of this size in one launch needs no second one."""
+"""The effect (ln of the ratio) of one launch that needs no second one."""
 RUNTIME_NOISE = 0.02
 """A smaller effect does not displace what is there."""
 LAUNCHES = 3
@@ -100,7 +100,7 @@ class _Choosing:
 
 
 class _Race:
-    """Each build in turn beside the one that leads."""
+    """A race: each build in turn is measured beside the one that leads."""
 
     def __init__(
         self, builds: Iterable[Build], leader: Build, out: Path, benchmarker: Benchmarker

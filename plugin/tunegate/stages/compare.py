@@ -1,4 +1,4 @@
-"""Launches to intervals, and which tasks hold the difference. Pure."""
+"""The way from launches to intervals, and to the tasks that hold the difference. Pure."""
 
 from __future__ import annotations
 
@@ -147,8 +147,8 @@ def _with_floor(
 def operator_differences(
     built: CellBuilds, measured: CellMeasurement
 ) -> tuple[TaskDifference, ...]:
-    """What each operator costs on either side, the one that adds most first: inside the model where
-    that was measured, else by the times of tuning."""
+    """The costs of each operator on either side, the one that adds most first: inside the model
+    where that was measured, else by the times of tuning."""
     if "base" in measured.task_ms and "head" in measured.task_ms:
         return differences_in_model(built, measured.task_ms["base"], measured.task_ms["head"])
     return task_differences(built)
@@ -184,7 +184,7 @@ def _is_changed(before_ms: float, after_ms: float, least_ms: float) -> bool:
 
 
 def task_differences(built: CellBuilds) -> tuple[TaskDifference, ...]:
-    """What each task costs on either side, the one that adds most first.
+    """The costs of each task on either side, the one that adds most first.
 
     Tasks are the same where their workloads are; times are those measured in tuning, times the
     calls of one inference.

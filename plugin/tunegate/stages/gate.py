@@ -57,7 +57,7 @@ def decide_verdict(
 
 
 class _Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of one cell that the changes call for."""
+    """The evidence on one cell that the changes call for."""
 
     change: ModelChange
     cell: Cell

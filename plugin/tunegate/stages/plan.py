@@ -23,7 +23,7 @@ from tunegate_cache.format.records import ExactHit, Miss
 MAX_SHARDS = 256
 """A CI run takes no more jobs than this from one matrix."""
 TRIALS_WITHOUT_LIMIT = 256
-"""Planned per task where neither time nor money nor trials are limited."""
+"""The trials that are planned per task where neither time nor money nor trials are limited."""
 
 MatrixLeg = dict[str, int | str | list[str]]
 
@@ -139,7 +139,8 @@ def _shards_of(part: TargetPart, *, first_index: int) -> list[Shard]:
 
 
 def _planned_tasks(part: TargetPart) -> tuple[PlannedTask, ...]:
-    """Biggest expected gain first, what is used at head before what only the base has."""
+    """The planned tasks, the biggest expected gain first, and what is used at head
+    before what only the base has."""
     kind = part.target.kind
     demands = [
         Demand(

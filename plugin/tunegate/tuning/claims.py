@@ -1,4 +1,4 @@
-"""What only the zone says that a run writes and that nobody vouches for: a pull request's own.
+"""The claims of a pull request's own zone: what the run writes there, and nobody vouches for.
 
 It never ranks beside what is trusted. What it proposes is measured in this run before it counts, on
 either side; and it ends the search of a task only where that can harm nobody but the pull request.
@@ -19,7 +19,7 @@ search, and slow the base down."""
 
 
 def claims_beside(trusted: Lookup, own: ExactHit | TransferHit | None) -> Claims | None:
-    """What is worth measuring of the `own` zone's answer, beside what trusted zones answer."""
+    """The claims of the `own` zone that are worth measuring, beside what trusted zones answer."""
     if own is None:
         return None
     if isinstance(own, TransferHit):
@@ -33,8 +33,8 @@ def claims_beside(trusted: Lookup, own: ExactHit | TransferHit | None) -> Claims
 
 
 def is_settled(resolved: ResolvedTask) -> bool:
-    """Nothing is to be searched: trusted zones have the answer, or the pull request's own search of
-    a task that only the head has was ended."""
+    """Whether nothing is to be searched: trusted zones have the answer, or the pull request's own
+    search of a task that only the head has was ended."""
     if isinstance(resolved.lookup, ExactHit):
         return True
     claims = resolved.claims
@@ -46,7 +46,7 @@ def is_of_base(task: TuningTask) -> bool:
 
 
 def _promises_more(claim: TuningRecord, known: tuple[TuningRecord, ...]) -> bool:
-    """Times of different devices cannot be compared."""
+    """Whether the claim promises more. Times of different devices cannot be compared."""
     if not known or known[0].device.name != claim.device.name:
         return True
     return claim.shrunk_ms < known[0].shrunk_ms

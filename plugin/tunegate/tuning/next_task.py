@@ -1,4 +1,5 @@
-"""Which task gets the next batch of candidates, and how many: asked between batches.
+"""The choice of the task that gets the next batch of candidates, and of
+its size: made between batches.
 
 First every task that matters gets a small batch, biggest share of the model first; then the batch
 goes where the expected end-to-end gain per second is highest (Trimmer's cost objective, with
@@ -23,7 +24,7 @@ from tunegate.tuning.improvement import (
 from tunegate.tuning.roofline_gap import Work, roofline_gaps
 
 MATTERS = 0.01
-"""Share of the estimated model time from which a task is served in the first round."""
+"""The share of the estimated model time from which a task is served in the first round."""
 
 
 class SearchPolicy(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,8 +157,8 @@ def _is_open(state: TaskState) -> bool:
 def _first_batch(
     states: Sequence[TaskState], waiting: int, left: RemainingBudget, policy: SearchPolicy
 ) -> int:
-    """Smaller than usual, down to one, when the time would not reach all that
-    wait for their first batch."""
+    """The size of a first batch: smaller than usual, down to one, when the time would not
+    reach all that wait for theirs."""
     affordable = float(policy.first_batch)
     if left.trials is not None:
         affordable = min(affordable, left.trials / waiting)

@@ -45,18 +45,18 @@ _POOL = 512
 fewer samples are worse by more than finding them costs (docs/benchmarks.md, "How many
 samples a batch is chosen from")."""
 _GOOD = 12
-"""Schedules that are changed and crossed."""
+"""The number of schedules that are changed and crossed."""
 _GENERATIONS = 2
-"""Pools made from the best of the pool before."""
+"""The number of pools that are made from the best of the pool before."""
 _ATTEMPTS = 24
-"""Replays for each candidate that a batch wants: on a GPU one sample in fifty may fit its limits,
-until the surrogate has learned which. A replay that fails takes a few milliseconds."""
+"""The number of replays for each candidate that a batch wants: on a GPU one sample in fifty may fit
+its limits, until the surrogate has learned which. A replay that fails takes a few milliseconds."""
 _EMPTY_BATCHES = 3
 """The number of empty batches in a row after which the search has nothing new."""
 
 
 class TaskSearch:
-    """Proposes candidates of one workload and learns from their results.
+    """A search that proposes candidates of one workload and learns from their results.
 
     The first proposal holds the default schedule and the seeds, filled up with samples that the
     prior picks, or random ones without it. From then on samples come from the best schedules too,
@@ -116,7 +116,8 @@ class TaskSearch:
         return Proposed(self._workload.digest, tuple(candidates), exhausted, misfits)
 
     def _queue(self, seeds: Sequence[tuple[Origin, Schedule]], *, all_of_them: bool) -> int:
-        """What of them is to be tried, after what waits already; and how many did not fit."""
+        """Queues what is to be tried of them, after what waits
+        already. Returns how many did not fit."""
         own = [(origin, schedule) for origin, schedule in seeds if origin != "transfer"]
         replayed = [(origin, self.space.replay(schedule)) for origin, schedule in own]
         self._seeds.extend((origin, each) for origin, each in replayed if each is not None)
@@ -147,11 +148,11 @@ class TaskSearch:
         return found
 
     def avoid(self, schedules: Sequence[Schedule]) -> None:
-        """Never propose these."""
+        """Takes care that these are never proposed."""
         self._seen.update(schedules)
 
     def remember(self, known: Sequence[tuple[Schedule, float]]) -> None:
-        """Go on from what an earlier search of this task has found."""
+        """Goes on from what an earlier search of this task has found."""
         for schedule, milliseconds in known:
             if schedule == DEFAULT:
                 self._needs_default = False
@@ -160,8 +161,8 @@ class TaskSearch:
             self._enter(schedule, milliseconds)
 
     def learn(self, results: Sequence[Measured]) -> None:
-        """Take results in: they are what samples are made from, and what
-        the surrogate is fitted to."""
+        """Takes results in: they are what samples are made from, and
+        what the surrogate is fitted to."""
         for result in results:
             schedule = self._open.pop(result.number, DEFAULT)
             if schedule == DEFAULT:
