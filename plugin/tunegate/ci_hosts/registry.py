@@ -12,7 +12,7 @@ from tunegate.errors import ConfigError, EnvironmentUnfitError
 from tunegate_cache.installed_plugins import Plugin, PluginError, installed, load_plugin
 
 HOST_GROUP = "tunegate.ci_hosts"
-AUTO = "auto"
+_AUTO = "auto"
 NO_CI = "none"
 """The host of a process that is a job of no CI."""
 
@@ -21,7 +21,7 @@ def opened_host(name: str, environment: Mapping[str, str]) -> CiHost:
     """The host of this name; for `auto` the one that this process is a job of. Raises
     ConfigError, or EnvironmentUnfitError for a package that cannot be used."""
     known = installed(HOST_GROUP)
-    if name == AUTO:
+    if name == _AUTO:
         return _host_here(known, environment)
     if name not in known:
         raise ConfigError(f'"{name}" is no CI that is known. Known are {", ".join(known)}.')
@@ -32,7 +32,7 @@ def run_address(environment: Mapping[str, str]) -> str:
     """The page where people look at the job that this is; '' where it is none, or cannot be
     told."""
     try:
-        return opened_host(AUTO, environment).links(Path()).run
+        return opened_host(_AUTO, environment).links(Path()).run
     except Exception:  # noqa: BLE001 -- whatever a host of others does, a device is not lost for it
         return ""
 
