@@ -1,4 +1,4 @@
-"""What a record must satisfy before anything else looks at it, in plain Python."""
+"""The rules that a decoded record must keep before anything uses it, in plain Python."""
 
 from __future__ import annotations
 
