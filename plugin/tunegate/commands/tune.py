@@ -12,7 +12,7 @@ from tunegate.handover import check_config_digest, read_plan
 from tunegate.project import open_project
 from tunegate.runtimes.requirements import require_installed
 from tunegate.settings import Settings
-from tunegate.stages.refresh import refreshed
+from tunegate.stages.resolve import refreshed
 from tunegate.wiring import opened_tools
 
 

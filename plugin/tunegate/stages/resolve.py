@@ -1,15 +1,17 @@
-"""Ask the cache about every task, once."""
+"""The cache is asked about every task: once for a plan, and again for a shard that begins later."""
 
 from __future__ import annotations
 
 import msgspec
 
+from tunegate.artifacts.plans import PlannedTask, Shard
 from tunegate.artifacts.tasks import CacheUse, Resolution, ResolvedTask, TaskSet
 from tunegate.config import Config
 from tunegate.ports import TaskIndex
 from tunegate.tuning.claims import claims_beside
 from tunegate.tuning.fastest_time import fastest_nanoseconds
-from tunegate.tuning.unfinished import as_resumed
+from tunegate.tuning.unfinished import as_resumed, resume_point
+from tunegate_cache.format.records import ExactHit, Lookup
 
 
 def resolve(task_set: TaskSet, index: TaskIndex, config: Config) -> Resolution:
@@ -29,6 +31,19 @@ def resolve(task_set: TaskSet, index: TaskIndex, config: Config) -> Resolution:
     resumed = sum(answers[key] is not lookup for key, lookup in found.items())
     claimed = sum(each is not None for each in claims.values())
     return Resolution(tasks=tasks, cache=_with_claims(_counted(index.use(), resumed), claimed))
+
+
+def refreshed(shard: Shard, index: TaskIndex) -> Shard:
+    """The shard as the cache knows it now. It is asked again about every task that is still to be
+    tuned: a killed attempt has published what it finished, and the next one starts from there."""
+    to_tune = [planned.resolved.task for planned in shard.tasks if planned.trials]
+    if not to_tune:
+        return shard
+    found = index.lookup([(task.key, task.shape) for task in to_tune])
+    tasks = tuple(
+        _with_answer(planned, found.get(planned.resolved.task.key)) for planned in shard.tasks
+    )
+    return msgspec.structs.replace(shard, tasks=tasks)
 
 
 def _with_claims(use: CacheUse, claimed: int) -> CacheUse:
@@ -53,3 +68,11 @@ def _counted(use: CacheUse, unfinished: int) -> CacheUse:
         transfer=use.transfer + unfinished,
         notes=(*use.notes, note),
     )
+
+
+def _with_answer(planned: PlannedTask, lookup: Lookup | None) -> PlannedTask:
+    if not planned.trials or not isinstance(lookup, ExactHit):
+        return planned
+    task = planned.resolved.task
+    resolved = msgspec.structs.replace(planned.resolved, lookup=resume_point(task.key, lookup))
+    return msgspec.structs.replace(planned, resolved=resolved)

@@ -6,15 +6,27 @@ from pathlib import Path
 
 import msgspec
 
-from tests.support.tuning_tasks import SHAPE, make_record, make_task, make_task_set
+from tests.plugin.stages.shelf import Shelf
+from tests.support.tuning_tasks import (
+    SHAPE,
+    exact,
+    key_of,
+    make_planned,
+    make_record,
+    make_task,
+    make_task_set,
+    transfer,
+)
+from tunegate.artifacts.plans import Budget, PlannedTask, Shard
 from tunegate.artifacts.tasks import Claims, Resolution
 from tunegate.config import CacheConfig, Config, ModelConfig
 from tunegate.edges.cache.shared_cache import SharedCache
-from tunegate.stages.resolve import resolve
+from tunegate.stages.resolve import refreshed, resolve
 from tunegate_cache.format.records import ExactHit, Miss, TransferHit, WorkloadShape
 
 CONFIG = Config(models=(ModelConfig(path="m.onnx"),))
 KNOWN = make_record("known")
+CONV, DENSE = make_task("conv2d"), make_task("dense")
 OTHER_KIND = WorkloadShape("6" * 64, (64, 64))
 
 
@@ -81,3 +93,37 @@ def test_what_only_the_own_zone_has_stands_beside_the_answer(tmp_path: Path) -> 
     (note,) = found.cache.notes
     assert note.startswith("cache: zone pr/o/x/1, which is not trusted, has schedules of its own")
     assert "2 tasks: measured in this run" in note
+
+
+def shard(*tasks: PlannedTask) -> Shard:
+    return Shard(
+        index=0,
+        target="cpu",
+        labels=(),
+        tasks=tasks,
+        budget=Budget(seconds=60.0, trials=None),
+        predicted_seconds=1.0,
+    )
+
+
+def test_a_task_that_a_killed_attempt_has_measured_starts_from_its_records() -> None:
+    index = Shelf({key_of("conv2d"): exact("conv2d"), key_of("dense"): transfer()})
+    found = refreshed(shard(make_planned(CONV), make_planned(DENSE)), index)
+    conv, dense = (planned.resolved.lookup for planned in found.tasks)
+    assert conv == TransferHit((key_of("conv2d"),), 0.0, exact("conv2d").records)
+    assert dense == Miss("absent")
+    assert [planned.trials for planned in found.tasks] == [8, 8]
+
+
+def test_only_what_is_still_to_be_tuned_is_asked_for() -> None:
+    index = Shelf({key_of("dense"): exact("dense")})
+    done = make_planned(DENSE, exact("dense", milliseconds=9.0), trials=0)
+    found = refreshed(shard(make_planned(CONV), done), index)
+    assert index.asked == [key_of("conv2d")]
+    assert found.tasks[1] == done
+
+
+def test_a_shard_with_nothing_to_tune_asks_nothing() -> None:
+    index, finished = Shelf(), shard(make_planned(CONV, exact(), trials=0))
+    assert refreshed(finished, index) is finished
+    assert index.asked == []
