@@ -50,14 +50,20 @@ def golden(pytestconfig: pytest.Config) -> Golden:
 @pytest.fixture(autouse=True)
 def nobodys_machine(
     monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    """An empty home, and no cloud or CI settings of the machine the tests run on."""
+) -> Iterator[None]:
+    """An empty home, and no cloud or CI settings of the machine the tests run on. What a test, or
+    what it loads (TVM's runtime), sets for its process ends with it."""
+    before = dict(os.environ)
     for name in list(os.environ):
         if name == "CI" or name.startswith(FOREIGN):
             monkeypatch.delenv(name)
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    yield
+    for name in set(os.environ) - set(before):
+        del os.environ[name]
+    os.environ.update(before)
 
 
 @pytest.fixture(scope="session")
