@@ -4,8 +4,10 @@ only the directories that this interpreter installs into, and our own."""
 from __future__ import annotations
 
 import importlib
+import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import msgspec
@@ -57,11 +59,23 @@ def load_plugin(plugin: Plugin) -> object:
         raise PluginError(message)
     module, _, attribute = plugin.value.partition(":")
     try:
-        return getattr(importlib.import_module(module), attribute)
-    except (Exception, SystemExit) as error:
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:_MAX_REASON]
-        message = f'{package}: "{plugin.value}" cannot be loaded ({reason})'
+        # Standard output is what a command answers.
+        with redirect_stdout(sys.stderr):
+            return getattr(importlib.import_module(module), attribute)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        message = f'{package}: "{plugin.value}" cannot be loaded ({_reason(error)})'
         raise PluginError(message) from error
+
+
+def _reason(error: BaseException) -> str:
+    """Returns one line; an exception whose text fails has its type alone."""
+    try:
+        said = f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 -- the text is code of the plugin's
+        said = type(error).__name__
+    return " ".join(said.split())[:_MAX_REASON]
 
 
 def _places() -> tuple[Path, ...]:

@@ -88,3 +88,31 @@ def test_a_plugin_that_fails_at_import_is_one_line(
         load_plugin(plugin)
     sys.modules.pop("failing_plugin", None)
     assert str(raised.value) == f'a-store 1.2: "failing_plugin:KIND" cannot be loaded ({reason})'
+
+
+_UNSPEAKABLE = """
+class Odd(BaseException):
+    def __str__(self):
+        raise RuntimeError
+raise Odd
+"""
+
+
+def test_whatever_a_plugin_raises_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "unspeakable_plugin.py").write_text(_UNSPEAKABLE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    plugin = Plugin(name="odd", value="unspeakable_plugin:KIND", offered_by=("odd 1",))
+    with pytest.raises(PluginError, match=r"cannot be loaded \(Odd\)$"):
+        load_plugin(plugin)
+
+
+def test_what_a_plugin_prints_is_no_answer_of_a_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "talking_plugin.py").write_text("KIND = 1\nprint('hello')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    plugin = Plugin(name="talking", value="talking_plugin:KIND", offered_by=("talking 1",))
+    assert load_plugin(plugin) == 1
+    assert capsys.readouterr() == ("", "hello\n")

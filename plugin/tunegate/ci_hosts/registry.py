@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import cast
+from typing import TypeVar, cast
 
 from tunegate.ci_hosts.protocol import CiHost
 from tunegate.errors import ConfigError, EnvironmentUnfitError
@@ -13,6 +13,7 @@ from tunegate_cache.installed_plugins import Plugin, PluginError, installed, loa
 
 HOST_GROUP = "tunegate.ci_hosts"
 _AUTO = "auto"
+_Answer = TypeVar("_Answer")
 NO_CI = "none"
 """The host of a process that is a job of no CI."""
 
@@ -25,7 +26,7 @@ def opened_host(name: str, environment: Mapping[str, str]) -> CiHost:
         return _host_here(known, environment)
     if name not in known:
         raise ConfigError(f'"{name}" is no CI that is known. Known are {", ".join(known)}.')
-    return _loaded(known[name])(environment)
+    return _asked(known[name], lambda host: host(environment))
 
 
 def run_address(environment: Mapping[str, str]) -> str:
@@ -38,16 +39,24 @@ def run_address(environment: Mapping[str, str]) -> str:
 
 
 def _host_here(known: Mapping[str, Plugin], environment: Mapping[str, str]) -> CiHost:
-    hosts = {name: _loaded(plugin) for name, plugin in known.items()}
-    here = [name for name, host in hosts.items() if host.is_here(environment)]
+    here = [
+        name
+        for name, plugin in known.items()
+        if _asked(plugin, lambda host: host.is_here(environment))
+    ]
     if len(here) > 1:
         message = f"this looks like a job of {' and of '.join(here)}. Name one of them with --ci."
         raise ConfigError(message)
-    return hosts[next(iter(here), NO_CI)](environment)
+    return _asked(known[next(iter(here), NO_CI)], lambda host: host(environment))
 
 
-def _loaded(plugin: Plugin) -> type[CiHost]:
+def _asked(plugin: Plugin, question: Callable[[type[CiHost]], _Answer]) -> _Answer:
+    """The answer of a host that may be of others. Raises EnvironmentUnfitError where it has
+    none."""
     try:
-        return cast("type[CiHost]", load_plugin(plugin))
+        return question(cast("type[CiHost]", load_plugin(plugin)))
     except PluginError as error:
         raise EnvironmentUnfitError(f"{error}. Install it again, or remove it.") from error
+    except Exception as error:
+        message = f'{plugin.offered_by[0]}: "{plugin.value}" is no CI host that can be used'
+        raise EnvironmentUnfitError(f"{message} ({type(error).__name__}). Remove it.") from error

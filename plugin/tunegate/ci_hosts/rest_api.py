@@ -41,7 +41,7 @@ class RestApi:
         self._headers = {**headers, "Content-Type": "application/json"}
         self._end = time.monotonic() + limit_seconds
         self._opener = urllib.request.build_opener(_NoRedirects)
-        if urlsplit(self._address).scheme not in {"http", "https"}:
+        if not _is_web_address(self._address):
             raise HostRefusedError(f"{name} has no address that can be asked")
 
     def ask(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 -- JSON
@@ -69,6 +69,13 @@ class RestApi:
             return json.loads(answer.body or b"null")
         except (ValueError, RecursionError):
             raise HostRefusedError(f"{self._name} answered {asked} with no JSON") from None
+
+
+def _is_web_address(address: str) -> bool:
+    try:
+        return urlsplit(address).scheme in {"http", "https"}
+    except ValueError:  # such as "http://["
+        return False
 
 
 class _Answer(threading.Thread):

@@ -14,19 +14,22 @@ from tunegate.edges.output.owned_directory import is_marked_here
 from tunegate.errors import OutputError, OutputInUseError
 
 
-def report_to_host(host: CiHost, report: JobReport, out: Path) -> None:
+def report_to_host(host: CiHost, report: JobReport, out: Path | None) -> None:
     """The files go to the directory of the results, if a command of ours has made it and no other
-    run is in it: what ended a job may be that the directory is somebody else's."""
+    run is in it: what ended a job may be that the directory is somebody else's. None for no
+    files."""
     with ExitStack() as stack:
         directory = _entered(stack, out)
         try:
             host.tell(msgspec.structs.replace(report, directory=directory))
         except OutputError as error:
             sys.stderr.write(f"tunegate: {error}\n")
+        except Exception as error:  # noqa: BLE001 -- whatever a host of others does
+            sys.stderr.write(f"tunegate: the CI was not told ({type(error).__name__})\n")
 
 
-def _entered(stack: ExitStack, out: Path) -> Path | None:
-    if not is_marked_here(out):
+def _entered(stack: ExitStack, out: Path | None) -> Path | None:
+    if out is None or not is_marked_here(out):
         return None
     try:
         return stack.enter_context(opened_output(out, "ci")).path

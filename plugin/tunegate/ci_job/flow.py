@@ -105,17 +105,24 @@ def _report(
     report_to_host(host, report, request.out)
     if not _is_commented(request, event, results):
         return
-    text = with_links(results.markdown, host.links(request.out))
+    refusal = _refusal(host, request, event, results)
+    if not refusal:
+        return
+    text = redacted(f"{refusal}: the report is in {request.out} instead", secrets_of(environment))
+    refused = Annotation(level="notice", title="tunegate: no comment", text=text)
+    report_to_host(host, JobReport(annotations=[refused]), None)
+
+
+def _refusal(host: CiHost, request: JobRequest, event: JobEvent, results: Results) -> str:
+    """Why there is no comment, or an empty string where there is one. A host may be of others."""
     try:
+        text = with_links(results.markdown, host.links(request.out))
         host.comment(event, str(request.out), text)
     except HostRefusedError as error:
-        secrets = secrets_of(environment)
-        refused = Annotation(
-            level="notice",
-            title="tunegate: no comment",
-            text=redacted(f"{error}: the report is in {request.out} instead", secrets),
-        )
-        host.tell(JobReport(annotations=[refused]))
+        return str(error)
+    except Exception as error:  # noqa: BLE001 -- it changes no verdict
+        return f"the CI host failed ({type(error).__name__})"
+    return ""
 
 
 def _is_commented(request: JobRequest, event: JobEvent, results: Results) -> bool:

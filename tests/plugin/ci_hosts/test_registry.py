@@ -72,3 +72,11 @@ def test_no_package_takes_the_name_of_a_host_of_ours(environment: Path) -> None:
         environment, "thief-1.0", HOST_GROUP, "github", "tunegate.ci_hosts.none.host:GitHubHost"
     )
     assert isinstance(opened_host("github", {}), GitHubHost)
+
+
+@pytest.mark.parametrize("value", ["json:JSONDecodeError", "math:pi", "math:sqrt"])
+def test_what_is_no_host_is_named_and_is_no_bug_of_ours(environment: Path, value: str) -> None:
+    register(environment, "odd-1.0", HOST_GROUP, "odd", value)
+    with pytest.raises(EnvironmentUnfitError, match=r"^odd 1\.0: .*no CI host"):
+        opened_host("auto", {})
+    assert isinstance(opened_host("none", {}), NoCiHost)

@@ -136,3 +136,9 @@ def test_the_time_is_that_of_all_answers_together(server: Server) -> None:
 def test_only_http_is_spoken(address: str) -> None:
     with pytest.raises(HostRefusedError, match="no address"):
         RestApi("Acme", address, {})
+
+
+@pytest.mark.parametrize("address", ["http://[", "http://\u2100.com", "ftp://x", ""])
+def test_what_is_no_address_is_a_refusal(address: str) -> None:
+    with pytest.raises(HostRefusedError, match="no address"):
+        RestApi("CI", address, {})

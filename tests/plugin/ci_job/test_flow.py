@@ -58,8 +58,12 @@ class RecordingHost:
 
     def tell(self, report: JobReport) -> None:
         self.told.append(report)
+        if self.refuses == "fails":
+            raise ZeroDivisionError
 
     def comment(self, event: JobEvent, name: str, markdown: str) -> None:
+        if self.refuses == "fails":
+            raise ZeroDivisionError
         if self.refuses == "comment":
             raise HostRefusedError(f"the CI answered 403 to {SECRET['A_TOKEN']}")
         self.comments.append(markdown)
@@ -186,3 +190,13 @@ def test_what_went_wrong_is_told_without_secrets(host: RecordingHost, request_: 
     (annotation,) = host.told[-1].annotations
     assert annotation.text == "*** is no address"
     assert SECRET["A_TOKEN"] not in host.told[-1].summary
+
+
+def test_a_host_that_fails_changes_no_verdict(
+    host: RecordingHost, request_: JobRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    host.refuses = "fails"
+    host.found = JobEvent(revisions=Usual(), pull_request=7, tip=verdict("pass", 0).revisions.head)
+    assert run_job(host, {}, request_, ending(request_.out, "pass", 0)) == 0
+    assert "the CI was not told (ZeroDivisionError)" in capsys.readouterr().err
+    assert "the CI host failed" in host.told[-1].annotations[0].text
