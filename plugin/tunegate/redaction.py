@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 _SECRET_NAME = re.compile(r"TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|_KEY", re.IGNORECASE)
 _MIN_SECRET = 6
-_IN_ADDRESS = re.compile(r"(?<=:/)(/?)[^/@\s]+@")
+_IN_ADDRESS = re.compile(r"(?<=:/)(/?)[^/\s]+@")
 """A path that was made of an address has one slash."""
 _SHOWN = "***"
 

@@ -28,3 +28,7 @@ def test_what_stands_before_a_host_is_left_out() -> None:
         redacted("s3://me:pass@host/x and https:/me@host", ())
         == "s3://***@host/x and https:/***@host"
     )
+
+
+def test_a_password_may_have_the_sign_that_ends_it() -> None:
+    assert redacted("s3://me:p@ss@host/b", ()) == "s3://***@host/b"

@@ -28,6 +28,7 @@ from tunegate.edges.output.log_file import LogFile
 from tunegate.edges.processes.signals import cancellable
 from tunegate.edges.talk import Talk, talking
 from tunegate.errors import BUG, PASS, CancelledError, ConfigError, TunegateError
+from tunegate.redaction import redacted, secrets_of
 from tunegate.render.escape import visible
 
 _MAX_PROBLEM = 4000
@@ -54,7 +55,8 @@ def _in_job(job: AskedJob) -> int:
 def _said(ended: Ending) -> int:
     if ended.problem:
         with suppress(OSError):  # the terminal may be what was lost
-            sys.stderr.write(f"tunegate: error: {visible(ended.problem, _MAX_PROBLEM)}\n")
+            problem = redacted(ended.problem, secrets_of(os.environ))
+            sys.stderr.write(f"tunegate: error: {visible(problem, _MAX_PROBLEM)}\n")
             sys.stderr.flush()
     return ended.exit_code
 
@@ -82,7 +84,7 @@ def _ending(arguments: Sequence[str], talk: Talk) -> Ending:
             return Ending(_done(asked))
     except (Exception, KeyboardInterrupt, SystemExit) as error:  # noqa: BLE001 -- one line, always
         say = talk.write if verbose else talk.note
-        say(traceback.format_exc())
+        say(redacted(traceback.format_exc(), secrets_of(os.environ)))
         return _stopped(error, asked, talk)
 
 

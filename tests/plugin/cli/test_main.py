@@ -146,3 +146,14 @@ def test_a_bug_is_reported_with_the_log_file_where_there_is_one(
     assert cli.main(["doctor", "--log-file", str(tmp_path / "log")]) == 70
     assert f"with the log {tmp_path / 'log'}." in capsys.readouterr().err
     assert "ZeroDivisionError" in (tmp_path / "log").read_text()
+
+
+def test_an_error_shows_no_password(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("A_TOKEN", "hunter2-hunter2")
+    assert cli.main(["s3://me:p@ss@host/hunter2-hunter2", "-v"]) == 2
+    shown = capsys.readouterr().err
+    assert "s3://***@host/***" in shown
+    assert "hunter2" not in shown
+    assert "p@ss" not in shown

@@ -15,6 +15,7 @@ from tunegate.edges.cache.snapshot_pins import SnapshotPins, read_pins
 from tunegate.edges.cache.user_directories import state_home
 from tunegate.errors import ConfigError
 from tunegate.ports import TaskIndex
+from tunegate.redaction import redacted
 from tunegate_cache.format.names import zone_problem
 from tunegate_cache.format.records import (
     DeviceFingerprint,
@@ -103,7 +104,7 @@ class SharedCache:
         counted = self._cache.statistics
         refused = (_refused(count, reason) for reason, count in counted.refused.items())
         return CacheUse(
-            location=self._config.url,
+            location=redacted(self._config.url, ()),
             zone=self._config.zone,
             mode=self._config.mode,
             exact=counted.exact,
