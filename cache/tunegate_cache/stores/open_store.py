@@ -51,7 +51,8 @@ def kind_of(address: StoreAddress) -> StoreKind:
 
 def store_name(address: StoreAddress) -> str:
     """Returns a folder name for what a machine keeps of this store; no two stores share one."""
-    return hashlib.sha256(f"{address.endpoint_url or ''} {address.url}".encode()).hexdigest()[:16]
+    named = f"{address.endpoint_url or ''} {address.url}"
+    return hashlib.sha256(named.encode(errors="surrogateescape")).hexdigest()[:16]
 
 
 def _with_scheme(address: StoreAddress) -> StoreAddress:
@@ -59,6 +60,8 @@ def _with_scheme(address: StoreAddress) -> StoreAddress:
     try:
         if address.parts.scheme or not address.url:
             return address
+        if "://" in address.url:
+            raise ValueError("what stands before :// is no scheme")
         directory = Path(address.url).expanduser().absolute()
     except (ValueError, RuntimeError) as error:  # such as "s3://[" and "~nobody"
         raise BadAddressError(f'"{address.url}" is no cache address: {error}') from error

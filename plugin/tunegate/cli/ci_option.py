@@ -34,7 +34,7 @@ def asked_job(arguments: Sequence[str]) -> AskedJob | None:
     except ConfigError:
         return None
     job = getattr(asked.options, "job", None)
-    if not isinstance(job, CiJob) or not job.ci:
+    if not isinstance(job, CiJob):
         return None
     return AskedJob(ci=job.ci, request=_request(asked, job, arguments))
 

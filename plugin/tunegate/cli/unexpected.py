@@ -3,9 +3,10 @@ Imports only the standard library and the exit codes."""
 
 from __future__ import annotations
 
+import errno
 from typing import NamedTuple
 
-from tunegate.errors import BUG, CANCELLED, UNFIT, ConfigKey
+from tunegate.errors import BUG, CANCELLED, UNFIT, USAGE, ConfigKey
 
 _AGAIN = "Install it again: python -m pip install --force-reinstall tunegate"
 _LONGEST = 300
@@ -21,6 +22,8 @@ def explained(error: BaseException) -> Ending:
     """The machine's troubles are the environment; what is left is a bug of ours."""
     if was_cancelled(error):
         return Ending(CANCELLED, "cancelled; what was finished is kept")
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        return Ending(USAGE, f"a name is longer than this machine takes ({named(error)})")
     trouble = _trouble(error)
     return Ending(UNFIT, trouble) if trouble else Ending(BUG, f"a bug of tunegate ({named(error)})")
 

@@ -142,3 +142,13 @@ def test_an_address_that_a_plugin_cannot_judge_is_tried(
 def test_our_three_stores_are_registered_like_anybody_elses() -> None:
     assert list(installed(STORE_GROUP)) == ["file", "memory", "s3"]
     assert kind_of(StoreAddress(url="memory:")) is MEMORY
+
+
+@pytest.mark.parametrize("url", ["s3 ://bucket/x", "1x://y", "://y"])
+def test_what_looks_like_an_address_is_no_directory(url: str) -> None:
+    with pytest.raises(BadAddressError, match="no scheme"):
+        opened(url)
+
+
+def test_a_place_whose_name_is_no_text_has_a_name_for_its_copies() -> None:
+    assert len(store_name(StoreAddress(url=os.fsdecode(b"caf\xe9")))) == 16

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tunegate.cli.ci_option import asked_job
+from tunegate.cli.commands.run import RunOptions
 from tunegate.cli.parser import parse
 
 
@@ -13,7 +14,6 @@ from tunegate.cli.parser import parse
     [
         ["run"],
         ["run", "--base", "main"],
-        ["run", "--ci="],
         ["run", "--ci", "auto", "--help"],
         ["run", "--ci"],
         ["doctor", "--ci", "auto"],
@@ -54,7 +54,15 @@ def test_what_a_job_asks_for_is_what_its_command_line_says() -> None:
 def test_the_words_that_are_carried_out_are_of_no_job() -> None:
     found = asked_job(["run", "--ci", "auto", "--minutes", "5"])
     assert found is not None
-    assert asked_job(found.request.words) is None
-    again = parse(found.request.words)
-    assert again is not None
-    assert again.options.settings.overrides.minutes == 5
+    options = parse(found.request.words).options
+    assert isinstance(options, RunOptions)
+    assert options.job.ci == ""
+    assert options.settings.overrides.minutes == 5
+
+
+@pytest.mark.parametrize("line", [["run", "--ci="], ["run", "--ci", "gitlab", "--ci", ""]])
+def test_an_empty_name_is_no_job_without_rules(line: list[str]) -> None:
+    """A variable that is not set would let a fork write to the cache."""
+    found = asked_job(line)
+    assert found is not None
+    assert found.ci == ""

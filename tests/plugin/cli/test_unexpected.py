@@ -19,6 +19,7 @@ class Unspeakable(Exception):
         (BrokenPipeError(32, "Broken pipe"), 4, "gone away"),
         (MemoryError(), 4, "out of memory"),
         (PermissionError(13, "Permission denied", "/x"), 4, "Permission denied: '/x'"),
+        (OSError(36, "File name too long", "/xx"), 2, "longer than this machine takes"),
         (RecursionError("too deep\nand more"), 70, "a bug of tunegate (RecursionError: too deep)"),
         (SystemExit("text"), 70, "a bug of tunegate (SystemExit: text)"),
         (SystemExit(0), 70, "a bug"),

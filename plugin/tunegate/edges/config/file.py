@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections import Counter
 from pathlib import Path
 
@@ -21,12 +22,13 @@ CONFIG_FILE = "tunegate.yaml"
 
 _RUNTIMES = "tunegate.runtimes"
 _RAREST = 0.02
+_MAX_BYTES = 16 * 2**20
 
 
 def load_config(path: Path) -> Config:
     """Read the file. Raises ConfigError."""
     try:
-        text = path.read_text("utf-8")
+        text = _text(path)
     except FileNotFoundError as error:
         message = f"{path}: not found. Run `tunegate init` to write one."
         raise ConfigError(message) from error
@@ -34,6 +36,15 @@ def load_config(path: Path) -> Config:
         message = f"{path}: cannot be read ({error}). Fix the file, or name another with --config."
         raise ConfigError(message) from error
     return parse_config(text, str(path))
+
+
+def _text(path: Path) -> str:
+    """A device can be read for ever."""
+    with path.open("rb") as file:
+        read = file.read(_MAX_BYTES + 1)
+    if len(read) > _MAX_BYTES:
+        raise OSError(errno.EFBIG, "more than 16 MiB")
+    return read.decode("utf-8")
 
 
 def parse_config(text: str, where: str) -> Config:

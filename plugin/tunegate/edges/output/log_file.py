@@ -15,9 +15,13 @@ from tunegate.edges.output.owned_directory import refuse_links
 from tunegate.errors import OutputError
 from tunegate.redaction import redacted, secrets_of
 
-_OPENED = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_OPENED = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 """What moves a cursor or colours a terminal. A line is told whole, however it was drawn."""
+
+
+_STAMP = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ tunegate ")
+_STAMP_BYTES = 64
 
 
 class LogFile:
@@ -29,8 +33,8 @@ class LogFile:
         variables: Mapping[str, str] = os.environ,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Replaces what the file holds. Raises OutputError where it cannot be written, or is no
-        plain file of the user's own."""
+        """Replaces the log that the file holds. Raises OutputError where it cannot be written, is
+        no plain file, or holds anything else."""
         self.path = path
         self.problem = ""
         self._secrets = secrets_of(variables)
@@ -73,11 +77,19 @@ def _opened(path: Path) -> FileIO:
     refuse_links(path.parent)
     try:
         descriptor = os.open(path, _OPENED, 0o666)
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        if why := _refusal(descriptor):
             os.close(descriptor)
-            raise OutputError(f"--log-file: {path} is no plain file. Name another.")
+            raise OutputError(f"--log-file: {path} is {why}. Name another.")
         os.ftruncate(descriptor, 0)
     except OSError as error:
         message = f"--log-file: {path} cannot be written ({error.strerror}). Name another file."
         raise OutputError(message) from error
     return FileIO(descriptor, "w")
+
+
+def _refusal(descriptor: int) -> str:
+    """What is in the way of replacing the file: a slip of a word would cost a model otherwise."""
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return "no plain file"
+    held = os.pread(descriptor, _STAMP_BYTES, 0)
+    return "no log of tunegate's, and is not empty" if held and not _STAMP.match(held) else ""

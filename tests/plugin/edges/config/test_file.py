@@ -257,3 +257,8 @@ def test_a_runtime_that_is_not_installed_is_told_with_those_that_are() -> None:
     assert refusal(text) == (
         "target a: runtime onnxruntme is not installed. Write one of auto, onnxruntime, tvm."
     )
+
+
+def test_a_configuration_without_an_end_is_refused() -> None:
+    with pytest.raises(ConfigError, match="more than 16 MiB"):
+        load_config(Path("/dev/zero"))

@@ -43,8 +43,8 @@ def test_what_draws_on_a_terminal_is_left_out(tmp_path: Path) -> None:
     assert written(tmp_path / "log", "\x1b[32m✓\x1b[0m done\r\x07\n").endswith("Z ✓ done\n")
 
 
-def test_what_the_file_held_is_replaced(tmp_path: Path) -> None:
-    (tmp_path / "log").write_text("of the last run, and long\n" * 9)
+def test_the_log_that_the_file_held_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text("2026-11-22T12:00:00Z tunegate 0.1.0: of the last run\n" * 9)
     assert written(tmp_path / "log", "new\n") == "2026-11-23T12:00:00Z new\n"
 
 
@@ -81,3 +81,11 @@ def test_a_file_that_can_be_written_no_more_ends_the_log_and_not_the_run(tmp_pat
     log.close()
     assert "has ended early (File too large)" in log.problem
     assert len((tmp_path / "log").read_text()) <= 100
+
+
+@pytest.mark.parametrize("held", [b"\x08\x07 a model", b"models: []\n", b"2026-11-22 a diary"])
+def test_a_file_that_is_no_log_is_never_replaced(tmp_path: Path, held: bytes) -> None:
+    (tmp_path / "file").write_bytes(held)
+    with pytest.raises(OutputError, match="no log of tunegate's"):
+        LogFile(tmp_path / "file", {})
+    assert (tmp_path / "file").read_bytes() == held
