@@ -38,7 +38,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     policy: str | None = None
     head: str | None = None
     since_release: bool = False
-    shards: int | None = None
     overrides: Overrides = Overrides()
     metric_command: str = ""
     metric_margin: float = 0.0

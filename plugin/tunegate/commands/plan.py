@@ -32,7 +32,7 @@ def run(options: PlanOptions) -> int:
         changes, config = review.changes, review.config
         if any(versions(change) for change in changes.models):
             require_installed(config, "plan")
-        shards = settings.shards or len(config.targets)
+        shards = options.shards or len(config.targets)
         with opened_tools(settings, project.reviewed(review), out) as tools:
             planned = pipeline.make_plan(tools, changes, shards=shards)
             artifact_io.write_text(out.path / "matrix.json", json.dumps(matrix(planned)) + "\n")

@@ -2,9 +2,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+
 from tunegate.cli.commands.compare import CompareOptions
 from tunegate.cli.commands.run import RunOptions
-from tunegate.cli.shared_options import BudgetOptions, CacheAddress, Common, ComparedRevisions
+from tunegate.cli.shared_options import (
+    BudgetOptions,
+    CacheAddress,
+    Common,
+    ComparedRevisions,
+    Margin,
+    MeasuringOptions,
+)
 from tunegate.settings import Overrides, Settings
 
 
@@ -26,3 +35,18 @@ def test_the_groups_that_a_command_takes_become_its_settings() -> None:
 def test_a_field_of_the_commands_own_is_no_setting() -> None:
     settings = CompareOptions(base="old.onnx", head="new.onnx").settings
     assert (settings.base, settings.head) == (None, None)
+
+
+def test_every_setting_is_an_option_of_a_shared_group() -> None:
+    """A setting that no group fills would ignore what the user wrote without a word."""
+    groups: tuple[type[msgspec.Struct], ...] = (
+        Common,
+        ComparedRevisions,
+        BudgetOptions,
+        Margin,
+        CacheAddress,
+        MeasuringOptions,
+    )
+    filled = {name for group in groups for name in group.__struct_fields__}
+    settings = {*Settings.__struct_fields__, *Overrides.__struct_fields__} - {"overrides"}
+    assert settings <= filled
