@@ -31,8 +31,8 @@ complete -o default -F _tunegate tunegate
 """
 
 
-_FILES = 'COMPREPLY=($(compgen -f -- "$current")); compopt -o filenames'
-_FOLDERS = 'COMPREPLY=($(compgen -d -- "$current")); compopt -o filenames'
+_FILES = 'mapfile -t COMPREPLY < <(compgen -f -- "$current"); compopt -o filenames'
+_FOLDERS = 'mapfile -t COMPREPLY < <(compgen -d -- "$current"); compopt -o filenames'
 _NOTHING = "compopt +o default"
 
 

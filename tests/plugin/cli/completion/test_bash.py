@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -19,7 +20,7 @@ def completed(line: str) -> list[str]:
         ["bash", "--norc", "-c", bash.script() + ask], capture_output=True, text=True, check=True
     )
     assert done.stderr == ""
-    return done.stdout.split()
+    return [line for line in done.stdout.splitlines() if line]
 
 
 @pytest.mark.parametrize(
@@ -43,3 +44,15 @@ def test_bash_offers_what_is_declared(line: str, offered: list[str]) -> None:
 
 def test_bash_offers_every_command_first() -> None:
     assert {"run", "cache", "help", "--version"} <= set(completed('tunegate ""'))
+
+
+def test_a_file_is_offered_whole_whatever_its_name_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ["$(touch made)", "*", "a b.onnx", "c"]
+    for name in names:
+        (tmp_path / name).write_text("")
+    monkeypatch.chdir(tmp_path)
+    offered = completed('tunegate run --log-file ""')
+    assert sorted(offered) == names
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
