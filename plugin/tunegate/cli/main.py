@@ -29,7 +29,7 @@ from tunegate.edges.processes.signals import cancellable
 from tunegate.edges.talk import Talk, talking
 from tunegate.errors import BUG, PASS, CancelledError, ConfigError, TunegateError
 from tunegate.redaction import redacted, secrets_of
-from tunegate.render.escape import visible
+from tunegate.render.escape import drawn_as_text, visible
 
 _MAX_PROBLEM = 4000
 """Characters of a message: names in it come from the checkout."""
@@ -84,8 +84,15 @@ def _ending(arguments: Sequence[str], talk: Talk) -> Ending:
             return Ending(_done(asked))
     except (Exception, KeyboardInterrupt, SystemExit) as error:  # noqa: BLE001 -- one line, always
         say = talk.write if verbose else talk.note
-        say(redacted(traceback.format_exc(), secrets_of(os.environ)))
+        say(_shown(traceback.format_exc()))
         return _stopped(error, asked, talk)
+
+
+def _shown(text: str) -> str:
+    """A traceback: what it quotes of a checkout draws nothing on a terminal, and begins no line,
+    which a CI may take for a command."""
+    lines = redacted(text, secrets_of(os.environ)).splitlines()
+    return "".join(f"| {drawn_as_text(line)}\n" for line in lines)
 
 
 def _begin(talk: Talk, asked: Common, arguments: Sequence[str]) -> None:

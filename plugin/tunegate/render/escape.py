@@ -17,13 +17,17 @@ ZERO_WIDTH = "&#8203;"
 
 def visible(text: str, limit: int = 300) -> str:
     """One line in which every character can be seen, cut in the middle beyond the limit."""
-    shown = "".join(
-        f"\\u{ord(each):04x}" if unicodedata.category(each) in INVISIBLE else each
-        for each in " ".join(text.split())
-    )
+    shown = drawn_as_text(" ".join(text.split()))
     if len(shown) <= limit:
         return shown
     return f"{shown[: limit // 2 - 1]}…{shown[-(limit // 2) :]}"
+
+
+def drawn_as_text(text: str) -> str:
+    """The text, with a code for every character that cannot be seen."""
+    return "".join(
+        f"\\u{ord(each):04x}" if unicodedata.category(each) in INVISIBLE else each for each in text
+    )
 
 
 def code(name: str, limit: int = 120) -> str:

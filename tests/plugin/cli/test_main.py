@@ -157,3 +157,14 @@ def test_an_error_shows_no_password(
     assert "s3://***@host/***" in shown
     assert "hunter2" not in shown
     assert "p@ss" not in shown
+
+
+def test_a_traceback_draws_nothing_and_begins_no_line_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["rum\x1b[31m\r\n::error::pwned", "-v"]) == 2
+    shown = capsys.readouterr().err
+    assert "Traceback" in shown
+    assert "\x1b" not in shown
+    assert not any(line.startswith("::") for line in shown.splitlines())
