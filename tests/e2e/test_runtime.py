@@ -21,6 +21,8 @@ from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 pytestmark = pytest.mark.e2e
 
 GATE = "gate:\n  pairs: 4\n  seconds: 30\n"
+FIRST_ANALYSIS = "gate:\n  pairs: 4\n  seconds: 4\n  rare-launches: 0\n"
+"""The first analysis is always paid for, and is enough for a head that is many times slower."""
 NO_COMPILER = "raise ImportError('there is no compiler on this machine')\n"
 
 
@@ -81,7 +83,11 @@ def test_what_the_compiler_lacks_ships_with_onnx_runtime(tmp_path: Path) -> None
 
 
 def test_a_team_without_a_compiler_uses_the_gate_alone(tmp_path: Path) -> None:
-    config = CONFIG + GATE + "targets:\n  - name: cpu\n    runtime: onnxruntime\n    threads: 1\n"
+    config = (
+        CONFIG
+        + FIRST_ANALYSIS
+        + "targets:\n  - name: cpu\n    runtime: onnxruntime\n    threads: 1\n"
+    )
     workspace = Workspace(tmp_path / "w", config)
     (tmp_path / "no" / "tvm").mkdir(parents=True)
     (tmp_path / "no" / "tvm" / "__init__.py").write_text(NO_COMPILER)
