@@ -54,6 +54,7 @@ class Shop:
         (self.task,) = [task for task in tasks if "conv" in task.operator]
         self.records = [r for r in self._learn(directory) if r.status == "ok" and r.template]
         self.records.sort(key=lambda record: record.median_ms)
+        self.others = self._different_builds()
 
     def _learn(self, directory: Path) -> list[TuningRecord]:
         tuner = EngineTuner(
@@ -86,7 +87,7 @@ class Shop:
         list(tuner.tune(shard, {("m.onnx", "head"): self.model}, publish))
         return found
 
-    def different_builds(self) -> list[TuningRecord]:
+    def _different_builds(self) -> list[TuningRecord]:
         """The records that build other code than the best one: not all decisions change it."""
         directory = self.model.parent / "different"
         keys = [
@@ -118,7 +119,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
 @pytest.fixture
 def stores(shop: Shop, tmp_path: Path) -> tuple[Path, Path]:
     """Two stores with main's honest record; in the second a pull request wrote as well."""
-    honest, others = shop.records[0], shop.different_builds()
+    honest, others = shop.records[0], shop.others
     clean, poisoned = tmp_path / "clean", tmp_path / "poisoned"
     assert opened(clean, tmp_path, "main").publish([honest])
     shutil.copytree(clean, poisoned)
