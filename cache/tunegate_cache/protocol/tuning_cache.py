@@ -125,7 +125,7 @@ class TuningCache:
     ) -> Mapping[WorkloadKey, ExactHit | TransferHit]:
         """The claims of the zone that this run writes and does not believe. It is
         asked after `lookup`, and gets what is left of its time: whoever fills that
-        zone keeps nobody from what is believed."""
+        zone keeps nobody from what is trusted."""
         if self._mode == "off" or not self._own.zones:
             return {}
         with self._looking_up() as deadline:

@@ -78,7 +78,7 @@ class OpenBatches:
         return [batch.candidates[number] for number in numbers]
 
     def settle(self, batch: Batch, results: Sequence[Measured], now: int) -> None:
-        """Takes in what is believed of the candidates that were held back."""
+        """Takes in what counts of the candidates that were held back."""
         batch.held_back = []
         for measured in results:
             self._book(batch, measured, now)

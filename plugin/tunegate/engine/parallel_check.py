@@ -1,5 +1,5 @@
 """One batch whose candidates were timed beside each other: what is measured again
-alone, and what is believed then."""
+alone, and what counts then."""
 
 from __future__ import annotations
 

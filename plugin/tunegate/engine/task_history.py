@@ -145,7 +145,7 @@ class TaskHistory:
         )
 
     def finalists(self) -> list[Candidate]:
-        """The best candidates so far, to be measured again before one is believed; and the default
+        """The best candidates so far, to be measured again before one is confirmed; and the default
         schedule where it is not far behind: nothing may replace it by luck."""
         times = self._ranked()
         schedules = list(times)[: finalist_count(list(times.values()), self.trials)]

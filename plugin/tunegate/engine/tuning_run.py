@@ -245,7 +245,7 @@ class TuningRun:
 
     def _confirm(self, stopped: Stopped) -> Iterator[TaskOutcome]:
         """Measures the best few again, in turn, alone on the machine and with all its threads: a
-        winner is believed only then (no winner's curse)."""
+        winner counts only then (no winner's curse)."""
         self._search.close()
         self._leave_one_worker_each()
         by_share = sorted(self._histories, key=lambda x: -x.state().model_ms)

@@ -25,7 +25,7 @@ FAIL_ERROR = 0.008
 MEAN_FAIL_ERROR, TAIL_FAIL_ERROR = 0.001, 0.0005
 PASS_ERROR = 0.05
 MIN_SPREAD = 0.0002
-"""The smallest spread that is believed: below 0.02% the spread of a few launches is luck."""
+"""The smallest spread that counts: below 0.02% the spread of a few launches is luck."""
 _POWER_QUANTILE = 0.84
 
 CellDecision = Literal["fail", "pass", "undecided"]

@@ -1,4 +1,4 @@
-"""How many of a task's candidates are measured again before one of them is believed.
+"""How many of a task's candidates are measured again before one of them is confirmed.
 
 DOPpler (IEEE TPDS 2023) ranks the best hundredth again, alone, whatever the first measurement said.
 Here it is those that the error of a quick measurement may have put behind, as many as the trials of

@@ -28,7 +28,7 @@ MATTERS = 0.01
 
 
 class SearchPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """What may be tuned about the tuning. `noise` is the relative improvement that is believed. By
+    """What may be tuned about the tuning. `noise` is the least relative gain that counts. By
     `first_round_seconds` after the start, or half of the time if that is earlier, all tasks that
     matter shall have been given their first batch. `exploratory_share` of what is left may go to a
     look, with `exploratory_batch` candidates, at each task that is believed not to matter.

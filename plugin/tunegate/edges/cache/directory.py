@@ -1,4 +1,4 @@
-"""The cache's directory where it lies in the checkout: nothing that was committed is believed."""
+"""The cache's directory where it lies in the checkout: nothing that was committed is trusted."""
 
 from __future__ import annotations
 
