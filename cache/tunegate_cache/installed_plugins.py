@@ -8,7 +8,9 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -93,15 +95,22 @@ def _own_registrations(group: str) -> Mapping[str, Plugin]:
     project = _SOURCES.parent / "pyproject.toml"
     if _SOURCES.name != "cache" or not project.is_file():
         return {p.name: p for p in _registered(group, (_SOURCES,), is_ours=True)}
-    # Processes that measure look for one of ours, and each import shows in how they start.
-    import tomllib  # noqa: PLC0415
-
-    described = tomllib.loads(project.read_text("utf-8"))["project"]
+    described = _described(project)
     package = f"{described['name']} {described['version']}"
     return {
         name: Plugin(name=name, value=value, offered_by=(package,))
         for name, value in described["entry-points"].get(group, {}).items()
     }
+
+
+@cache
+def _described(project: Path) -> Mapping[str, Any]:
+    """Returns the table `project` of our own file, which is asked for each group."""
+    # Processes that measure look for one of ours, and each import shows in how they start.
+    import tomllib  # noqa: PLC0415
+
+    described: Mapping[str, Any] = tomllib.loads(project.read_text("utf-8"))["project"]
+    return described
 
 
 def _registered(group: str, places: Sequence[Path], *, is_ours: bool = False) -> Iterator[Plugin]:

@@ -9,8 +9,20 @@ from typing import Annotated, Any, ClassVar, get_args
 import msgspec
 
 from tunegate.cli.option import Option
-from tunegate.cli.values import not_negative, positive, seed, whole
+from tunegate.cli.values import Shape, not_negative, positive, seed, shape, whole
 from tunegate.settings import CacheMode, CommentWhen, Overrides, Settings
+
+InputShapes = Annotated[
+    tuple[Shape, ...],
+    Option(
+        "the full shape of a dynamic input; may be given for each",
+        "INPUT=1,3,224,224",
+        shape,
+        flags=("--shape",),
+        is_repeated=True,
+    ),
+]
+"""The option of commands that take a model without a configuration."""
 
 
 class Common(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,8 +16,8 @@ from tunegate.runtimes.runtime import Inference, Loaded
 
 def load(directory: Path) -> Loaded:
     """Raises ArtifactError, and ConfigError where its runtime is not installed."""
-    artifact = ArtifactFile.read(directory)
-    return runtime_named(artifact.runtime).load(directory, artifact)
+    loaded, _ = _loaded(directory)
+    return loaded
 
 
 def titled_artifact(directory: Path) -> Build:
@@ -29,13 +29,16 @@ def titled_artifact(directory: Path) -> Build:
 
 def bound_inference(directory: Path, seed: int) -> Inference:
     """Returns one inference on the inputs of `seed`."""
-    artifact = ArtifactFile.read(directory)
-    loaded = runtime_named(artifact.runtime).load(directory, artifact)
+    loaded, artifact = _loaded(directory)
     return loaded.bound(seeded_inputs(artifact.inputs, seed))
 
 
 def operators_ms(directory: Path, inferences: int, seed: int) -> dict[str, float]:
     """Returns what each operator takes in one inference of the whole model: medians."""
-    artifact = ArtifactFile.read(directory)
-    loaded = runtime_named(artifact.runtime).load(directory, artifact)
+    loaded, artifact = _loaded(directory)
     return dict(loaded.operators_ms(seeded_inputs(artifact.inputs, seed), inferences))
+
+
+def _loaded(directory: Path) -> tuple[Loaded, ArtifactFile]:
+    artifact = ArtifactFile.read(directory)
+    return runtime_named(artifact.runtime).load(directory, artifact), artifact

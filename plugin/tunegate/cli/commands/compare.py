@@ -9,11 +9,11 @@ from tunegate.cli.option import Argument, Option
 from tunegate.cli.shared_options import (
     BudgetOptions,
     CacheAddress,
+    InputShapes,
     Margin,
     MeasuringOptions,
     Options,
 )
-from tunegate.cli.values import Shape, shape
 
 
 class CompareOptions(Options, frozen=True, kw_only=True):
@@ -39,16 +39,7 @@ class CompareOptions(Options, frozen=True, kw_only=True):
             flags=("--commands",),
         ),
     ] = False
-    shapes: Annotated[
-        tuple[Shape, ...],
-        Option(
-            "the full shape of a dynamic input; may be given for each",
-            "INPUT=1,3,224,224",
-            shape,
-            flags=("--shape",),
-            is_repeated=True,
-        ),
-    ] = ()
+    shapes: InputShapes = ()
 
 
 COMMAND = Command(

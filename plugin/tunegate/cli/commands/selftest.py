@@ -7,8 +7,8 @@ from typing import Annotated
 
 from tunegate.cli.command import Command
 from tunegate.cli.option import Option
-from tunegate.cli.shared_options import Options
-from tunegate.cli.values import Shape, positive, shape
+from tunegate.cli.shared_options import InputShapes, Options
+from tunegate.cli.values import positive
 
 
 class SelftestOptions(Options, frozen=True, kw_only=True):
@@ -18,16 +18,7 @@ class SelftestOptions(Options, frozen=True, kw_only=True):
         Path | None, Option("what is measured; default: a light SqueezeNet", "FILE", Path)
     ] = None
     minutes: Annotated[float, Option("how long to measure", "N", positive)] = 10.0
-    shapes: Annotated[
-        tuple[Shape, ...],
-        Option(
-            "the full shape of a dynamic input; may be given for each",
-            "INPUT=1,3,224,224",
-            shape,
-            flags=("--shape",),
-            is_repeated=True,
-        ),
-    ] = ()
+    shapes: InputShapes = ()
 
 
 COMMAND = Command(
