@@ -10,7 +10,8 @@ from tests.house.sources import OURS, Function, functions, name_of
 MAX_FILE_LINES = 300
 MAX_FUNCTION_LINES = 40
 MAX_FOLDER_MODULES = 25
-LARGER_FOLDERS = {"benchmarks": 40}
+LARGER_FOLDERS = {"benchmarks": 48}
+"""Each module of it is a command; a new kind of them deserves a folder."""
 
 
 def test_a_file_can_be_read_in_one_go() -> None:
