@@ -76,6 +76,9 @@ def test_every_setting_is_in_the_table() -> None:
     page = (ROOT / "docs" / "configuration.md").read_text()
     sections: dict[str, type[msgspec.Struct]] = {
         "models[]": config.ModelConfig,
+        "models[].profiles.<name>": config.ProfileConfig,
+        "models[].inputs.<name>": config.InputConfig,
+        "models[].inputs.<name>.values": config.ValuesConfig,
         "targets[]": config.TargetConfig,
         "cache": config.CacheConfig,
         "budget": config.BudgetConfig,

@@ -18,5 +18,6 @@ def main(environment: Mapping[str, str]) -> int:
     try:
         request = read_request(environment)
     except ConfigError as error:
-        return stopped(host, environment, Path(), (error.exit_code, str(error), error.about))
+        ended = (error.exit_code, str(error), error.about, error.others)
+        return stopped(host, environment, Path(), ended)
     return run_job(host, environment, request, carried_out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 import msgspec
@@ -32,16 +33,54 @@ class ObjectiveConfig(_Section, frozen=True, kw_only=True):
     percentile: Annotated[float, msgspec.Meta(gt=0, lt=100)] = 99.0
 
 
-class ModelConfig(_Section, frozen=True, kw_only=True):
-    """One entry of `models`: a glob, the shapes of its dynamic inputs, its targets, and the latency
-    that it must keep whatever the base does.
+InputShape = tuple[PositiveInt, ...]
+Scalar = bool | int | float | str
 
-    `inputs` maps an input name to its full shape; a model whose shapes are all static needs none.
-    No `targets` means every target of the file.
+
+class ValuesConfig(_Section, frozen=True, kw_only=True):
+    """What an input is fed with: numbers from `low` to `high`, the content of a `file`, or one of
+    the `cases`. Exactly one of the three is given."""
+
+    low: int | float | None = None
+    high: int | float | None = None
+    file: str | None = None
+    cases: tuple[Scalar, ...] = ()
+
+
+class InputConfig(_Section, frozen=True, kw_only=True):
+    """An input: its full `shape`, unless the symbols of its dimensions are given, and its
+    `values`."""
+
+    shape: InputShape | None = None
+    values: ValuesConfig | None = None
+
+
+Inputs = Mapping[str, InputShape | InputConfig]
+"""Input name -> its shape alone, or what is said of it."""
+Dims = dict[str, PositiveInt]
+"""The symbol of a dynamic dimension -> its size."""
+
+
+class ProfileConfig(_Section, frozen=True, kw_only=True):
+    """A profile of a model: what it adds to its entry, or says instead."""
+
+    dims: Dims = {}
+    inputs: Inputs = {}
+
+
+class ModelConfig(_Section, frozen=True, kw_only=True):
+    """One entry of `models`: a glob, the sizes of its dynamic dimensions, its targets, and the
+    latency that it must keep whatever the base does.
+
+    `dims` gives sizes by symbol, before those of the whole file; `inputs` the full shape of an
+    input. A model is gated once for each of its `profiles`. No `targets` means every target of the
+    file.
     """
 
     path: str
-    inputs: dict[str, tuple[PositiveInt, ...]] = {}
+    dims: Dims = {}
+    inputs: Inputs = {}
+    profiles: dict[str, ProfileConfig] = {}
     targets: tuple[str, ...] = ()
     objective: ObjectiveConfig | None = None
 
@@ -132,10 +171,11 @@ class GateConfig(_Section, frozen=True, kw_only=True):
 
 
 class Config(_Section, frozen=True, kw_only=True):
-    """`executor` is where candidates are built and measured: on this
-    machine, or on a Ray cluster."""
+    """`dims` are the sizes of dynamic dimensions by symbol, for all models. `executor` is where
+    candidates are built and measured: on this machine, or on a Ray cluster."""
 
     models: Annotated[tuple[ModelConfig, ...], msgspec.Meta(min_length=1)]
+    dims: Dims = {}
     targets: Annotated[tuple[TargetConfig, ...], msgspec.Meta(min_length=1)] = (
         TargetConfig(name="cpu"),
     )

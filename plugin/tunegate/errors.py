@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Final, NamedTuple
 
 PASS: Final = 0
@@ -30,13 +31,23 @@ class ConfigKey(NamedTuple):
 
 
 class ConfigError(TunegateError):
-    """`tunegate.yaml` or an argument cannot be used."""
+    """`tunegate.yaml` or an argument cannot be used. `others` are further problems, of one line
+    each."""
 
     exit_code = USAGE
 
-    def __init__(self, text: str, about: ConfigKey | None = None) -> None:
+    def __init__(
+        self, text: str, about: ConfigKey | None = None, others: Sequence[str] = ()
+    ) -> None:
         super().__init__(text)
         self.about = about
+        self.others = tuple(others)
+
+
+def config_error(problems: Sequence[str], about: ConfigKey | None = None) -> ConfigError:
+    """All of these problems as one error; `about` is the place of the first."""
+    first, *others = problems
+    return ConfigError(first, about, others)
 
 
 class RevisionError(TunegateError):

@@ -8,7 +8,7 @@ from functools import lru_cache
 import msgspec
 
 from tunegate.artifacts.changes import Revisions
-from tunegate.config import Config, ModelConfig
+from tunegate.config import Config, InputConfig, Inputs, ModelConfig, ValuesConfig
 from tunegate.globs import matches
 
 WILDCARDS = frozenset("*?[")
@@ -27,8 +27,27 @@ def entry_for(config: Config, path: str) -> ModelConfig | None:
 
 
 def shapes_for(config: Config, path: str) -> dict[str, tuple[int, ...]]:
+    """The shapes that are given for inputs of a model."""
     entry = entry_for(config, path)
-    return {} if entry is None else entry.inputs
+    return {} if entry is None else shapes_of(entry.inputs)
+
+
+def shapes_of(inputs: Inputs) -> dict[str, tuple[int, ...]]:
+    """The inputs that have a shape."""
+    shapes = {
+        name: given.shape if isinstance(given, InputConfig) else given
+        for name, given in inputs.items()
+    }
+    return {name: shape for name, shape in shapes.items() if shape is not None}
+
+
+def values_of(inputs: Inputs) -> dict[str, ValuesConfig]:
+    """The inputs that have values."""
+    return {
+        name: given.values
+        for name, given in inputs.items()
+        if isinstance(given, InputConfig) and given.values is not None
+    }
 
 
 def targets_for(config: Config, path: str) -> tuple[str, ...]:

@@ -25,9 +25,9 @@ from tunegate.ci_job.revisions import is_of_pull_request, job_revisions
 from tunegate.errors import BUG, FAIL, PASS, ConfigKey, TunegateError
 from tunegate.redaction import redacted, secrets_of
 
-Ended = tuple[int, str, ConfigKey | None]
-"""An exit code, what went wrong in one line that nobody has said yet, and what of the
-configuration it is about."""
+Ended = tuple[int, str, ConfigKey | None, tuple[str, ...]]
+"""An exit code, what went wrong in one line that nobody has said yet, what of the
+configuration it is about, and further lines."""
 
 
 def run_job(
@@ -41,7 +41,7 @@ def run_job(
         event = host.event(request.asked)
         revisions = job_revisions(request, event)
     except TunegateError as error:
-        return stopped(host, environment, request.out, (error.exit_code, str(error), None))
+        return stopped(host, environment, request.out, (error.exit_code, str(error), None, ()))
     if revisions is not None:
         head, base = revisions.head[:12], revisions.base
         sys.stderr.write(f"tunegate: head {head}, base {base} ({revisions.reason})\n")
@@ -52,7 +52,7 @@ def run_job(
     results = read_results(request.out, before, ended[0])
     ended = _truthful(request, ended, results)
     _report(host, environment, request, event, results)
-    exit_code, said, _ = ended
+    exit_code, said, *_ = ended
     if said:
         return stopped(host, environment, request.out, ended)
     return exit_code
@@ -65,8 +65,9 @@ def stopped(
     ended: Ended,
 ) -> int:
     """Says what went wrong where people look: beside the job, and in its summary."""
-    exit_code, text, about = ended
-    found = job_problem(text, exit_code, environment, place_of(about, Path()))
+    exit_code, text, about, others = ended
+    lines = (text, *others)
+    found = job_problem(lines, exit_code, environment, place_of(about, Path()))
     report = JobReport(
         outputs={"verdict": "error"},
         annotations=[found.annotation()],
@@ -87,7 +88,7 @@ def _truthful(request: JobRequest, ended: Ended, results: Results) -> Ended:
         return ended
     if is_judged and results.verdict is not None:
         return ended
-    return BUG, f"a bug of tunegate: exit code {exit_code} without a verdict", None
+    return BUG, f"a bug of tunegate: exit code {exit_code} without a verdict", None, ()
 
 
 def _report(

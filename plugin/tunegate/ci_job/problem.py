@@ -6,7 +6,7 @@ The text may quote a file of the pull request, and must show no secret.
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -25,21 +25,22 @@ _MEANINGS = {
 
 
 class JobProblem(msgspec.Struct, frozen=True):
-    """One line, the exit code that it ends with, and the place that it is about, if there is
-    one."""
+    """What is wrong, in lines, the exit code that it ends with, and the place that the first is
+    about, if there is one."""
 
-    text: str
+    lines: tuple[str, ...]
     exit_code: int
     place: ConfigPlace | None = None
 
     def annotation(self) -> Annotation:
         file, line = self.place or ("", 0)
-        return Annotation(level="error", title="tunegate", text=self.text, file=file, line=line)
+        text = "\n".join(self.lines)
+        return Annotation(level="error", title="tunegate", text=text, file=file, line=line)
 
     def markdown(self) -> str:
         """Nothing in it is markup: whatever is quoted stays text."""
         meaning = _MEANINGS.get(self.exit_code, "no verdict")
-        shown = html.escape(self.text).replace("\n", " ")
+        shown = "\n".join(html.escape(line).replace("\n", " ") for line in self.lines)
         return (
             "**tunegate: no verdict** (exit code "
             f"{self.exit_code}: {meaning})\n\n<pre>{shown}</pre>\n"
@@ -47,8 +48,12 @@ class JobProblem(msgspec.Struct, frozen=True):
 
 
 def job_problem(
-    text: str, exit_code: int, environment: Mapping[str, str], place: ConfigPlace | None = None
+    lines: Sequence[str],
+    exit_code: int,
+    environment: Mapping[str, str],
+    place: ConfigPlace | None = None,
 ) -> JobProblem:
     """The problem without the value of any variable that is named like a secret, and without
     what stands before the host of an address."""
-    return JobProblem(redacted(text, secrets_of(environment)), exit_code, place)
+    secrets = secrets_of(environment)
+    return JobProblem(tuple(redacted(line, secrets) for line in lines), exit_code, place)

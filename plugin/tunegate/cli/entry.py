@@ -84,7 +84,7 @@ def _explained(error: BaseException) -> tuple[int, str]:
     try:
         from tunegate.cli.unexpected import explained
 
-        code, problem, _ = explained(error)
+        code, problem, *_ = explained(error)
         return code, problem
     except BaseException:  # noqa: BLE001 -- it may be what is missing
         return _UNFIT, f"the installation is damaged ({type(error).__name__}). Install it again."

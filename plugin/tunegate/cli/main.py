@@ -53,20 +53,20 @@ def _in_job(job: AskedJob) -> int:
 
 
 def _said(ended: Ending) -> int:
-    if ended.problem:
-        with suppress(OSError):  # the terminal may be what was lost
-            problem = redacted(ended.problem, secrets_of(os.environ))
+    with suppress(OSError):  # the terminal may be what was lost
+        for each in ended.problems:
+            problem = redacted(each, secrets_of(os.environ))
             sys.stderr.write(f"tunegate: error: {visible(problem, _MAX_PROBLEM)}\n")
-            sys.stderr.flush()
+        sys.stderr.flush()
     return ended.exit_code
 
 
 def carried_out(arguments: Sequence[str]) -> Ending:
-    """How it ended, with what went wrong in one line that nobody has said yet."""
+    """How it ended, with what went wrong, which nobody has said yet."""
     with talking() as talk:
         ending = _ending(arguments, talk)
-        if ending.problem:
-            talk.note(f"tunegate: error: {ending.problem}\n")
+        for problem in ending.problems:
+            talk.note(f"tunegate: error: {problem}\n")
         talk.note(f"exit code {ending.exit_code}\n")
         return ending
 
@@ -121,8 +121,9 @@ def _stopped(error: BaseException, asked: Parsed | None, talk: Talk) -> Ending:
         error = as_full_disk(error, _written_to(asked))
     is_of_cancel = was_cancelled(error) and not isinstance(error, CancelledError)
     if isinstance(error, TunegateError) and not is_of_cancel:
-        about = error.about if isinstance(error, ConfigError) else None
-        return Ending(error.exit_code, str(error), about)
+        if isinstance(error, ConfigError):
+            return Ending(error.exit_code, str(error), error.about, error.others)
+        return Ending(error.exit_code, str(error))
     ending = explained(error)
     if ending.exit_code != BUG:
         return ending

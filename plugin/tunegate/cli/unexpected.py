@@ -16,6 +16,12 @@ class Ending(NamedTuple):
     exit_code: int
     problem: str = ""
     about: ConfigKey | None = None
+    others: tuple[str, ...] = ()
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Every line to say: most endings have one, or none."""
+        return (self.problem, *self.others) if self.problem else ()
 
 
 def explained(error: BaseException) -> Ending:

@@ -8,12 +8,13 @@ from typing import Literal, NamedTuple
 
 from tunegate.artifacts.changes import Effect, ModelPath, PolicyChange
 from tunegate.artifacts.outlines import ModelInput
-from tunegate.config import Config, ModelConfig, ObjectiveConfig
+from tunegate.config import Config, Inputs, ModelConfig, ObjectiveConfig
 from tunegate.policy.rules import OBJECTIVE
 from tunegate.policy.sections import merged_section, section_changes
 from tunegate.policy.shapes import fit
 from tunegate.policy.targets import names
 from tunegate.policy.written import written
+from tunegate.selection import shapes_of
 
 InputsOf = Callable[[ModelPath], tuple[ModelInput, ...] | None]
 """The inputs of a model of the head; None where it cannot be read."""
@@ -52,14 +53,12 @@ def _coverage(model: CoveredModel) -> Iterator[PolicyChange]:
         yield _change(model, "path", model.old.path, "no entry matches it", "loosened")
 
 
-def _shapes(
-    model: CoveredModel, inputs_of: InputsOf
-) -> tuple[dict[str, tuple[int, ...]], list[PolicyChange]]:
+def _shapes(model: CoveredModel, inputs_of: InputsOf) -> tuple[Inputs, list[PolicyChange]]:
     old = model.old.inputs
     if model.new is None or model.new.inputs == old:
         return old, []
     inputs = inputs_of(model.path)
-    fits = inputs is None or fit(old, inputs)
+    fits = inputs is None or fit(shapes_of(old), inputs)
     changed = _change(
         model,
         "inputs",

@@ -94,7 +94,7 @@ def ending(
             found = verdict(status, code, finding(status, "why"))
             artifact_io.write(out / "verdict.json", found)
             artifact_io.write_text(out / "report.md", status)
-        return code, problem, None
+        return code, problem, None, ()
 
     return carried_out
 
@@ -107,7 +107,7 @@ def test_the_command_is_told_what_the_event_says_and_prints_no_instruction(
     def carried_out(words: Sequence[str]) -> Ended:
         seen.append(words)
         assert host.spoken == ["began"]
-        return 4, "", None
+        return 4, "", None, ()
 
     assert run_job(host, {}, request_, carried_out) == 4
     (words,) = seen
@@ -142,7 +142,7 @@ def test_a_verdict_with_another_exit_code_did_not_end_this_run(
 
     def carried_out(words: Sequence[str]) -> Ended:
         written(words)
-        return 130, "cancelled", None
+        return 130, "cancelled", None, ()
 
     assert run_job(host, {}, request_, carried_out) == 130
     assert [report.outputs["verdict"] for report in host.told] == ["error", "error"]

@@ -9,9 +9,10 @@ from pathlib import Path
 import msgspec
 
 from tunegate.config import AUTO, CacheConfig, Config, TargetConfig
+from tunegate.edges.config.model_entries import entry_problems
 from tunegate.edges.config.problem import problem_of
 from tunegate.edges.config.strict_yaml import YamlProblemError, read_yaml
-from tunegate.errors import ConfigError, ConfigKey
+from tunegate.errors import ConfigError, ConfigKey, config_error
 from tunegate_cache.format.names import zone_problem
 from tunegate_cache.format.signing import BadKeyError, TrustedKeys
 from tunegate_cache.installed_plugins import installed, plugin_named
@@ -68,13 +69,7 @@ def check_config(config: Config, where: str) -> None:
     """What no type can say. Raises ConfigError."""
     _check_cache(config.cache, where)
     _check_targets(config, where)
-    names = [target.name for target in config.targets]
-    for number, entry in enumerate(config.models):
-        for name in entry.targets:
-            if name not in names:
-                known = ", ".join(names)
-                message = f'models: {entry.path}: unknown target "{name}". Known: {known}.'
-                raise _refused(ConfigKey(where, f"models[{number}].targets"), message)
+    _check_models(config, where)
     _check_prices(config, where)
     if 0 < config.gate.rare_launches < _RAREST:
         message = (
@@ -82,6 +77,13 @@ def check_config(config: Config, where: str) -> None:
             "rarest share that can be looked for. Write 0 to switch it off."
         )
         raise _refused(ConfigKey(where, "gate.rare-launches"), message)
+
+
+def _check_models(config: Config, where: str) -> None:
+    problems = list(entry_problems(config))
+    if problems:
+        lines = [_on_one_line(where, each.text) for each in problems]
+        raise config_error(lines, ConfigKey(where, problems[0].key))
 
 
 def _check_targets(config: Config, where: str) -> None:
@@ -131,4 +133,8 @@ def _check_cache(cache: CacheConfig, where: str) -> None:
 
 def _refused(about: ConfigKey, problem: str) -> ConfigError:
     """A ConfigError on one line, whatever the file's own words are."""
-    return ConfigError(f"{about.file}: {' '.join(problem.splitlines())}", about)
+    return ConfigError(_on_one_line(about.file, problem), about)
+
+
+def _on_one_line(file: str, problem: str) -> str:
+    return f"{file}: {' '.join(problem.splitlines())}"

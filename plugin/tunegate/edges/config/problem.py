@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import textwrap
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -14,9 +15,11 @@ from tunegate.config import (
     CacheConfig,
     Config,
     GateConfig,
+    InputConfig,
     ModelConfig,
-    PositiveInt,
+    ProfileConfig,
     TargetConfig,
+    ValuesConfig,
 )
 
 _SECTIONS = (Config, ModelConfig, TargetConfig, CacheConfig, BudgetConfig, GateConfig)
@@ -26,6 +29,11 @@ _SECTION_OF: dict[str, type[msgspec.Struct]] = {
     "cache": CacheConfig,
     "budget": BudgetConfig,
     "gate": GateConfig,
+}
+_INSIDE_MODEL: dict[str, type[msgspec.Struct]] = {
+    r".*\.values": ValuesConfig,
+    r".*\.inputs\..+": InputConfig,
+    r".*\.profiles\.[^.]+": ProfileConfig,
 }
 _KEYS = sorted({f.encode_name for s in _SECTIONS for f in msgspec.structs.fields(s)})
 _CHOICES = {"kind": "llvm or cuda", "mode": "off, ro or rw", "inconclusive": "fail or warn"}
@@ -38,6 +46,7 @@ _UNITS = {
     "trials": "a whole number",
 }
 _WORDS = {
+    r"`(?:array \| object|object \| array)`": "a list or a mapping",
     r", got `\w+`": "",
     r"`array` of length >= 1": "a list of at least one",
     r"`array`": "a list",
@@ -81,7 +90,7 @@ def _misfit(said: str, path: str, value: Any) -> str:
         return f'{path} must be {_UNITS[last]} without a unit, not "{value}".'
     if last in _CHOICES and said.startswith("Invalid enum value"):
         return f'{path} is {_CHOICES[last]}, not "{value}".'
-    return f"{path or 'the file'}: {_plainly(said)}, not {_shown(value)}.{_hint(said, value)}"
+    return f"{path or 'the file'}: {_plainly(said)}, not {_shown(value)}.{_hint(said, path, value)}"
 
 
 def _dotted(where: str) -> str:
@@ -90,30 +99,56 @@ def _dotted(where: str) -> str:
 
 
 def _pointed_at(content: Any, path: str) -> tuple[str, Any]:
-    """The path and its value. msgspec writes `[...]` for any key of `inputs`; we name the input."""
-    before, any_key, inside = path.partition("[...]")
-    if not any_key:
-        return path, _at(content, path)
-    for name, shape in _at(content, before).items():
-        try:
-            msgspec.convert(shape, tuple[PositiveInt, ...])
-        except msgspec.ValidationError:
-            return f"{before}.{name}{inside}", _at(shape, inside)
-    return path, None
+    """The path and its value. msgspec writes `[...]` for any key of a mapping; we name the key."""
+    keys: list[str | int] = []
+    for step in re.findall(r"\[\.\.\.\]|\[\d+\]|[^.\[\]]+", path):
+        value = _at(content, keys)
+        if step == "[...]":
+            wrong = (
+                name for name in value if _is_refused(_with(content, keys, {name: value[name]}))
+            )
+            keys.append(next(wrong, ""))
+        else:
+            keys.append(int(step[1:-1]) if step.startswith("[") else step)
+    return _path(keys), _at(content, keys)
 
 
-def _at(content: Any, path: str) -> Any:
-    for part in re.findall(r"[^.\[\]]+|\[\d+\]", path):
+def _at(content: Any, keys: Sequence[str | int]) -> Any:
+    for key in keys:
         try:
-            content = content[int(part[1:-1]) if part.startswith("[") else part]
+            content = content[key]
         except (KeyError, IndexError, TypeError):
             return None
     return content
 
 
+def _with(content: Any, keys: Sequence[str | int], value: Any) -> Any:
+    """The content with another value at one place."""
+    if not keys:
+        return value
+    key, *rest = keys
+    changed = content.copy()
+    changed[key] = _with(content[key], rest, value)
+    return changed
+
+
+def _is_refused(content: Any) -> bool:
+    try:
+        msgspec.convert(content, Config)
+    except msgspec.ValidationError:
+        return True
+    return False
+
+
+def _path(keys: Sequence[str | int]) -> str:
+    steps = (f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
+    return "".join(steps).removeprefix(".")
+
+
 def _unknown(key: str, path: str) -> str:
     """The keys of the same section come first; any other may be meant for another section."""
-    section = _SECTION_OF.get(re.sub(r"\[.*", "", path), Config)
+    inside = (section for form, section in _INSIDE_MODEL.items() if re.fullmatch(form, path))
+    section = next(inside, None) or _SECTION_OF.get(re.sub(r"\[.*", "", path), Config)
     own = [field.encode_name for field in msgspec.structs.fields(section)]
     same_word = [name for name in own if key in name.split("-")]
     near = (
@@ -149,9 +184,12 @@ def _shown(value: Any) -> str:
     return textwrap.shorten(text, 60, placeholder="…")
 
 
-def _hint(said: str, value: Any) -> str:
+def _hint(said: str, path: str, value: Any) -> str:
     is_bare = isinstance(value, int | float)
-    return " Put it in quotes." if said.startswith("Expected `str") and is_bare else ""
+    if said.startswith("Expected `str") and is_bare:
+        return " Put it in quotes."
+    is_nameless = path.endswith(".profiles") and isinstance(value, list)
+    return " Give each profile a name." if is_nameless else ""
 
 
 def _join(path: str, key: str) -> str:

@@ -171,7 +171,7 @@ def test_a_value_out_of_bounds_is_said_with_its_bounds(lines: str, message: str)
     [
         ("[1, n]", 'models[0].inputs.x.y[1]: expected a whole number, not "n".'),
         ("[1, 0]", "models[0].inputs.x.y[1]: expected a whole number >= 1, not 0."),
-        ("3", "models[0].inputs.x.y: expected a list, not 3."),
+        ("3", "models[0].inputs.x.y: expected a list or a mapping, not 3."),
     ],
 )
 def test_a_wrong_shape_names_its_input(shape: str, message: str) -> None:

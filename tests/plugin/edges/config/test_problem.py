@@ -36,6 +36,23 @@ def problem(**content: Any) -> str:
         ({"models": {"a": 1}}, "models: expected a list, not a mapping."),
         ({"gate": [1]}, "gate: expected a mapping, not a list."),
         ({"gate": {"seconds": True}}, "gate.seconds: expected a number, not true."),
+        ({"dims": {"a": 1, "b": "n"}}, 'dims.b: expected a whole number, not "n".'),
+        (
+            {"models": [{**MODEL, "profiles": {"a": {}, "b": {"dim": {}}}}]},
+            "unknown key models[0].profiles.b.dim. Did you mean dims?",
+        ),
+        (
+            {"models": [{**MODEL, "profiles": [{"dims": {}}]}]},
+            "models[0].profiles: expected a mapping, not a list. Give each profile a name.",
+        ),
+        (
+            {"models": [{**MODEL, "profiles": {"a": {"inputs": {"x": [0]}}}}]},
+            "models[0].profiles.a.inputs.x[0]: expected a whole number >= 1, not 0.",
+        ),
+        (
+            {"models": [{**MODEL, "inputs": {"x.y": {"values": {"lo": 1}}}}]},
+            "unknown key models[0].inputs.x.y.values.lo. Did you mean low?",
+        ),
         ({1: 2}, "the file: a key is a text. Put it in quotes."),
     ],
 )

@@ -58,6 +58,7 @@ def test_every_setting_is_said_once(path: Path) -> None:
     assert len(keys) == len(set(keys))
     assert {key.partition(".")[0] for key in keys} == {
         "models",
+        "dims",
         "targets",
         "cache",
         "budget",

@@ -1,0 +1,78 @@
+"""What no type can say of the entries of `models`: names of targets and profiles, forms of
+values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tunegate.config import Config, Inputs, ModelConfig, ValuesConfig
+from tunegate.selection import values_of
+
+_PROFILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_MODEL_ENDING = ".onnx"
+
+
+class EntryProblem(NamedTuple):
+    """A key of the file, and what is wrong there."""
+
+    key: str
+    text: str
+
+
+def entry_problems(config: Config) -> Iterator[EntryProblem]:
+    """Every problem of every entry, in the order of the file."""
+    known = [target.name for target in config.targets]
+    for number, entry in enumerate(config.models):
+        at = f"models[{number}]"
+        yield from _of_targets(entry, at, known)
+        yield from _of_values(entry.inputs, at, entry.path)
+        for name, profile in entry.profiles.items():
+            yield from _of_profile_name(name, at, entry.path)
+            yield from _of_values(profile.inputs, f"{at}.profiles.{name}", entry.path)
+
+
+def _of_targets(entry: ModelConfig, at: str, known: list[str]) -> Iterator[EntryProblem]:
+    for name in entry.targets:
+        if name not in known:
+            text = f'models: {entry.path}: unknown target "{name}". Known: {", ".join(known)}.'
+            yield EntryProblem(f"{at}.targets", text)
+
+
+def _of_profile_name(name: str, at: str, path: str) -> Iterator[EntryProblem]:
+    problem = _name_problem(name)
+    if problem:
+        yield EntryProblem(f"{at}.profiles", f"models: {path}: profiles: {problem}.")
+
+
+def _name_problem(name: str) -> str:
+    if not name:
+        return "a profile has no name. Write one before its colon"
+    if not _PROFILE_NAME.fullmatch(name):
+        return f'the name "{name}" may have letters, digits, dots, dashes and underscores'
+    if name.casefold().endswith(_MODEL_ENDING):
+        return f'the name "{name}" looks like that of a file. Leave out {_MODEL_ENDING}'
+    return ""
+
+
+def _of_values(inputs: Inputs, at: str, path: str) -> Iterator[EntryProblem]:
+    for name, values in values_of(inputs).items():
+        problem = _form_problem(values)
+        if problem:
+            text = f"models: {path}: inputs.{name}.values: {problem}."
+            yield EntryProblem(f"{at}.inputs.{name}.values", text)
+
+
+def _form_problem(values: ValuesConfig) -> str:
+    low, high = values.low, values.high
+    forms = (low is not None or high is not None, values.file is not None, bool(values.cases))
+    if sum(forms) != 1:
+        return "give low and high, or a file, or cases"
+    if forms[0] and (low is None or high is None):
+        return (
+            f"{'high' if high is None else 'low'} is missing beside {low if high is None else high}"
+        )
+    if low is not None and high is not None and low > high:
+        return f"low is {low}, which is more than high, {high}"
+    return ""

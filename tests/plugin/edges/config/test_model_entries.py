@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import pytest
+
+from tunegate.config import Config, InputConfig, ModelConfig, ProfileConfig, ValuesConfig
+from tunegate.edges.config.file import parse_config
+from tunegate.edges.config.model_entries import entry_problems
+from tunegate.errors import ConfigError
+
+
+def problems(entry: ModelConfig) -> list[str]:
+    return [each.text for each in entry_problems(Config(models=(entry,)))]
+
+
+def test_shapes_dims_profiles_and_values_are_read() -> None:
+    text = """
+        dims: {batch: 1}
+        models:
+          - path: m.onnx
+            dims: {seq: 8}
+            inputs:
+              a: [1, 3]
+              b: {shape: [1, 3], values: {low: 0, high: 9.5}}
+              c: {values: {cases: [16000]}}
+            profiles:
+              long: {dims: {seq: 128}, inputs: {a: [4, 3]}}
+              short: {}
+    """
+    config = parse_config(text, "x")
+    assert config.dims == {"batch": 1}
+    assert config.models == (
+        ModelConfig(
+            path="m.onnx",
+            dims={"seq": 8},
+            inputs={
+                "a": (1, 3),
+                "b": InputConfig(shape=(1, 3), values=ValuesConfig(low=0, high=9.5)),
+                "c": InputConfig(values=ValuesConfig(cases=(16000,))),
+            },
+            profiles={
+                "long": ProfileConfig(dims={"seq": 128}, inputs={"a": (4, 3)}),
+                "short": ProfileConfig(),
+            },
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("", "models: m: profiles: a profile has no name. Write one before its colon."),
+        ("a b", 'models: m: profiles: the name "a b" may have letters, digits, dots,'),
+        ("a.onnx", 'models: m: profiles: the name "a.onnx" looks like that of a file.'),
+    ],
+)
+def test_a_profile_needs_a_name(name: str, said: str) -> None:
+    (found,) = problems(ModelConfig(path="m", profiles={name: ProfileConfig()}))
+    assert found.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (ValuesConfig(), "give low and high, or a file, or cases"),
+        (ValuesConfig(low=0, high=1, file="x.npy"), "give low and high, or a file, or cases"),
+        (ValuesConfig(low=0), "high is missing beside 0"),
+        (ValuesConfig(low=2, high=1), "low is 2, which is more than high, 1"),
+    ],
+)
+def test_values_have_one_form(values: ValuesConfig, said: str) -> None:
+    (found,) = problems(ModelConfig(path="m", inputs={"x": InputConfig(values=values)}))
+    assert found == f"models: m: inputs.x.values: {said}."
+
+
+def test_all_problems_are_said_at_once() -> None:
+    text = "models: [{path: m, targets: [gpu], profiles: {'': {}}}, {path: n, targets: [tpu]}]"
+    with pytest.raises(ConfigError) as raised:
+        parse_config(text, "x")
+    assert str(raised.value) == 'x: models: m: unknown target "gpu". Known: cpu.'
+    assert [each.partition(": ")[2][:20] for each in raised.value.others] == [
+        "models: m: profiles:",
+        "models: n: unknown t",
+    ]
+    assert raised.value.about is not None
+    assert raised.value.about.key == "models[0].targets"
