@@ -11,10 +11,10 @@ from tunegate.edges.metaschedule.checks.check import check_numbers
 from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact, CheckReply
 from tunegate.edges.metaschedule.export_database import export_database
 from tunegate.edges.metaschedule.functions import ModelFunction, functions_of, layer_names
-from tunegate.edges.metaschedule.import_onnx import import_model
+from tunegate.edges.metaschedule.import_in_layout import import_in_layout
 from tunegate.edges.metaschedule.import_schedules import import_schedules
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.passes.layout import is_channels_last
+from tunegate.edges.metaschedule.passes.layout import layouts
 from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
 from tunegate.edges.models.preparation import prepare
 from tunegate.edges.processes.out_of_memory import memory_problem
@@ -111,12 +111,7 @@ def _opened(request: CompileRequest, target: ResolvedTarget) -> OpenModel:
         path=request.model.path,
         is_checked=isinstance(request, BuildModel),
     )
-    module = import_model(
-        prepared,
-        target.target,
-        request.model.path,
-        channels_last=is_channels_last(request.target),
-    )
+    module = import_in_layout(prepared, target.target, request.model.path, layouts(request.target))
     return OpenModel(prepared, module, functions_of(module, layer_names(prepared.optimized)))
 
 

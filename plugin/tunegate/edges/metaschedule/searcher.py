@@ -9,9 +9,9 @@ import msgspec
 
 from tunegate.cost_model.prior import Prior, prior_of
 from tunegate.edges.metaschedule.functions import functions_of
-from tunegate.edges.metaschedule.import_onnx import import_model
+from tunegate.edges.metaschedule.import_in_layout import import_in_layout
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.passes.layout import is_channels_last
+from tunegate.edges.metaschedule.passes.layout import layouts
 from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.metaschedule.workload import Workload
@@ -63,12 +63,7 @@ def _open(request: OpenModels) -> SearchReply:
         into = Path(request.directory) / f"model-{number}"
         try:
             prepared = prepare(Path(model.file), shapes=model.shapes, into=into, path=model.path)
-            module = import_model(
-                prepared,
-                target.target,
-                model.path,
-                channels_last=is_channels_last(request.target),
-            )
+            module = import_in_layout(prepared, target.target, model.path, layouts(request.target))
         except TunegateError as error:
             return Failed(str(error), model=True)
         for function in functions_of(module):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, Literal
 
 from tvm import relax
 
@@ -11,21 +11,27 @@ from tunegate.config import TargetConfig
 
 _logger = logging.getLogger(__name__)
 
-_CONVOLUTION = "relax.nn.conv2d"
+Layout = Literal["nhwc", "nchw"]
+"""The place of an image's channels: last or first."""
+_CONVOLUTION, _TRANSPOSED = "relax.nn.conv2d", "relax.nn.conv2d_transpose"
 _CHANNELS_LAST = ["NHWC", "HWIO", "NHWC"]
 _AS_IMPORTED = ["NCHW", "OIHW", "NCHW"]
+_TRANSPOSED_AS_IMPORTED = ["NCHW", "IOHW", "NCHW"]
 
 
-def is_channels_last(target: TargetConfig) -> bool:
-    """Whether channels come last for this target. On a CPU the innermost loop is vectorized: over
-    channels it is long, aligned and unit-stride for the weights too."""
-    return target.layout == "nhwc" or (target.layout == "auto" and target.kind == "llvm")
+def layouts(target: TargetConfig) -> tuple[Layout, ...]:
+    """The layouts to try for this target, the preferred one first. On a CPU the innermost loop is
+    vectorized: over channels it is long, aligned and unit-stride for the weights too."""
+    if target.layout != "auto":
+        return (target.layout,)
+    return ("nhwc", "nchw") if target.kind == "llvm" else ("nchw",)
 
 
 def channels_last(module: Any) -> Any:
     """A Relax module before legalization, with the layout of its plain convolutions changed and
-    that of what is between them. Grouped convolutions stay as they are, and so does a module with
-    an operator that the compiler cannot turn (a maximum over a fifth dimension is one)."""
+    that of what is between them. Grouped and transposed convolutions stay as they are: the compiler
+    has no other code for the transposed ones. A module with an operator that the compiler cannot
+    turn (a maximum over a fifth dimension is one) stays as it is."""
     try:
         return relax.transform.ConvertLayout({}, _wanted)(module)
     except Exception:
@@ -34,6 +40,8 @@ def channels_last(module: Any) -> Any:
 
 
 def _wanted(call: Any) -> dict[str, list[str]]:
+    if call.op.name == _TRANSPOSED:
+        return {_TRANSPOSED: _TRANSPOSED_AS_IMPORTED}
     if call.op.name != _CONVOLUTION:
         return {}
     return {_CONVOLUTION: _CHANNELS_LAST if int(call.attrs.groups) == 1 else _AS_IMPORTED}

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tests.support.small_onnx import save
 from tunegate.artifacts.builds import Build
 from tunegate.config import TargetConfig
-from tunegate.edges.metaschedule.passes.layout import is_channels_last
+from tunegate.edges.metaschedule.passes.layout import layouts
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 
@@ -23,6 +23,7 @@ WEIGHTS = {
     "grouped": (16, 4, 3, 3),
     "up": (16, 8, 2, 2),
     "one": (8, 24, 1, 1),
+    "up_last": (8, 2, 2, 2),
     "dense": (8 * 12 * 12, 5),
 }
 NODES = [
@@ -37,6 +38,7 @@ NODES = [
     helper.make_node("Conv", ["h", "one"], ["i"]),
     helper.make_node("MaxPool", ["a"], ["j"], kernel_shape=[2, 2], strides=[2, 2]),
     helper.make_node("Add", ["i", "j"], ["k"]),
+    helper.make_node("ConvTranspose", ["k", "up_last"], ["n"], strides=[2, 2]),
     helper.make_node("Flatten", ["k"], ["l"]),
     helper.make_node("MatMul", ["l", "dense"], ["m"]),
 ]
@@ -55,6 +57,7 @@ def all_kinds_of_convolutions() -> onnx.ModelProto:
         [
             helper.make_tensor_value_info("m", TensorProto.FLOAT, (1, 5)),
             helper.make_tensor_value_info("k", TensorProto.FLOAT, (1, 8, 12, 12)),
+            helper.make_tensor_value_info("n", TensorProto.FLOAT, (1, 2, 24, 24)),
         ],
         [numpy_helper.from_array(array, name) for name, array in tensors.items()],
     )
@@ -96,8 +99,11 @@ def test_a_model_with_an_operator_that_cannot_be_turned_stays_as_it_is(tmp_path:
     assert build.check.passed
 
 
-def test_channels_are_last_on_a_cpu_unless_told_otherwise() -> None:
-    assert is_channels_last(TargetConfig(name="a"))
-    assert is_channels_last(TargetConfig(name="a", layout="nhwc", kind="cuda"))
-    assert not is_channels_last(TargetConfig(name="a", kind="cuda"))
-    assert not is_channels_last(TargetConfig(name="a", layout="nchw"))
+def test_channels_are_last_on_a_cpu_where_that_builds() -> None:
+    assert layouts(TargetConfig(name="a")) == ("nhwc", "nchw")
+    assert layouts(TargetConfig(name="a", kind="cuda")) == ("nchw",)
+
+
+def test_a_layout_that_is_asked_for_is_the_only_one() -> None:
+    assert layouts(TargetConfig(name="a", layout="nhwc", kind="cuda")) == ("nhwc",)
+    assert layouts(TargetConfig(name="a", layout="nchw")) == ("nchw",)

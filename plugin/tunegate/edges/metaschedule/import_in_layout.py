@@ -1,0 +1,43 @@
+"""A prepared model as a module that the compiler can build, in the first layout where it can.
+
+Every process that opens a model decides alike: by the model alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tunegate.edges.metaschedule.buildable import unbuildable
+from tunegate.edges.metaschedule.import_onnx import import_model
+from tunegate.edges.metaschedule.passes.layout import Layout
+from tunegate.edges.models.prepared import PreparedModel
+from tunegate.edges.processes.out_of_memory import memory_problem
+from tunegate.errors import UnsupportedModelError
+
+
+def import_in_layout(
+    prepared: PreparedModel, target: Any, path: str, layouts: Sequence[Layout]
+) -> Any:
+    """Returns the fused module. Raises UnsupportedModelError with what the first layout lacks, and
+    at once where memory is what is missing: the other side might have had it."""
+    problems: list[UnsupportedModelError] = []
+    for layout in layouts:
+        try:
+            return _imported(prepared, target, path, layout)
+        except UnsupportedModelError as error:
+            if error.__cause__ is not None and memory_problem(error.__cause__):
+                raise
+            problems.append(error)
+    raise problems[0]
+
+
+def _imported(prepared: PreparedModel, target: Any, path: str, layout: Layout) -> Any:
+    module = import_model(prepared, target, path, channels_last=layout == "nhwc")
+    problem = unbuildable(module, target)
+    if problem:
+        message = (
+            f"{path}: {problem}. Take it out of models: in tunegate.yaml, or export it differently."
+        )
+        raise UnsupportedModelError(message)
+    return module
