@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from tunegate.artifacts.builds import NumericCheck
 from tunegate.edges.models.preparation import prepare
@@ -21,6 +20,8 @@ from tunegate.edges.models.seeded_inputs import seeded_inputs
 from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor, files_in
 from tunegate.edges.processes.out_of_memory import memory_problem
 from tunegate.edges.reference.comparison import DidNotRun, compared
+from tunegate.edges.reference.error_text import said
+from tunegate.edges.reference.output_values import kind
 from tunegate.errors import ModelError, TunegateError
 from tunegate.runtimes.build_messages import Refused, WriteArtifact, WriteReply, Written
 from tunegate.runtimes.registry import runtime_named, saves
@@ -53,10 +54,7 @@ def handle_request(request: WriteArtifact) -> WriteReply:
 
 def _cannot_run(title: str, path: str, error: Exception) -> str:
     problem = memory_problem(error)
-    if problem:
-        return f"{path}: {problem}."
-    reason = str(error).strip().splitlines() or [type(error).__name__]
-    return f"{path}: {title} cannot run the model ({reason[0][:200]}). Fix the export."
+    return f"{path}: {problem or f'{title} cannot run the model ({said(error)})'}."
 
 
 def _written(
@@ -79,7 +77,7 @@ def _written(
         toolchain=versions,
     )
     files = files_in(directory)
-    key = _key(files, versions, request)
+    key = _key(files, artifact, request)
     outputs = _outputs(runtime, prepared, artifact, request)
     artifact = msgspec.structs.replace(artifact, outputs=outputs, key=key)
     check = None
@@ -99,16 +97,32 @@ def _outputs(
     artifact: ArtifactFile,
     request: WriteArtifact,
 ) -> tuple[ArtifactTensor, ...]:
-    """One inference shows that it runs, and what comes out: a graph need not say its shapes."""
+    """One inference shows that it runs, and what comes out: a graph need not say its shapes.
+    Raises ModelError where it loads, and does not run on these inputs."""
     loaded = runtime.load(Path(request.directory), artifact)
-    found: Sequence[Any] = loaded.run(seeded_inputs(artifact.inputs, request.seeds[0]))
-    for name, value in zip(prepared.outputs, found, strict=True):
-        if not isinstance(value, np.ndarray):
-            message = f"{request.path}: output {name} is not a tensor. Export the model without it."
-            raise ModelError(message)
+    feed = seeded_inputs(artifact.inputs, request.seeds[0])
+    loaded.bound(feed)
+    try:
+        found = loaded.run(feed)
+    except Exception as error:
+        # runtimes' errors have no common base class
+        raise ModelError(_does_not_run(runtime.title, artifact, error)) from error
     return tuple(
-        ArtifactTensor(name, tuple(value.shape), str(value.dtype))
+        ArtifactTensor(name, *kind(value))
         for name, value in zip(prepared.outputs, found, strict=True)
+    )
+
+
+def _does_not_run(title: str, artifact: ArtifactFile, error: Exception) -> str:
+    """What is not a float is likely an index, a length or a category, and invented here."""
+    problem = memory_problem(error)
+    if problem:
+        return f"{artifact.model}: {problem}."
+    invented = [each.name for each in artifact.inputs if "float" not in each.dtype]
+    named = ", ".join(invented or [each.name for each in artifact.inputs])
+    return (
+        f"{artifact.model}: {title} does not run it on the inputs that were drawn "
+        f"({said(error)}). Give values for {named} under inputs: in tunegate.yaml."
     )
 
 
@@ -119,12 +133,14 @@ def _checked(
     request: WriteArtifact,
 ) -> NumericCheck | DidNotRun:
     loaded = runtime.load(Path(request.directory), artifact)
-    return compared(loaded.run, prepared.fixed, artifact, request.seeds)
+    return compared(loaded.run, prepared.original, artifact, request.seeds)
 
 
-def _key(files: Mapping[str, str], versions: Mapping[str, str], request: WriteArtifact) -> str:
+def _key(files: Mapping[str, str], artifact: ArtifactFile, request: WriteArtifact) -> str:
     """Equal keys mean the same model run in the same way: such a pair needs no measuring."""
-    parts: dict[str, Any] = {"files": files, "threads": request.threads, **versions}
+    versions, inputs = artifact.toolchain, artifact.inputs
+    parts: dict[str, Any] = {"files": files, "threads": request.threads, "inputs": inputs}
+    parts |= versions
     if request.runtime not in versions:
         parts["runtime"] = request.runtime
     if request.settings:

@@ -107,7 +107,7 @@ class SavingBuilder:
                 return reason
             case _:
                 died = f"{path}: {title} {talk.died} on this model"
-                return f"{died} (log: {self._log}). Fix the export."
+                return f"{died} (log: {self._log})."
 
 
 def reference_builder(scratch: Path, seed: int) -> Builder:

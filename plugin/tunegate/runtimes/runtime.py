@@ -30,7 +30,8 @@ class Loaded(Protocol):
     """An artifact in this process. Threads are those that the artifact says."""
 
     def run(self, feed: Feed) -> Sequence[Any]:
-        """Returns the outputs as arrays, in the order of the model's."""
+        """Returns the outputs in the order of the model's: an array for a tensor, a list for a
+        sequence, a dictionary for a map, None for an optional value that is absent."""
         ...
 
     def bound(self, feed: Feed) -> Inference:

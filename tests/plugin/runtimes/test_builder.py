@@ -9,6 +9,15 @@ import pytest
 from onnx import TensorProto
 
 from tests.support.models.external_data import lay_out
+from tests.support.models.unusual import (
+    BRANCHES,
+    LSTM_IN_BRANCH,
+    QUANTIZED,
+    SEQUENCE,
+    map_model,
+    model,
+    text_model,
+)
 from tests.support.small_onnx import conv_model, matmul_model, save
 from tunegate.artifacts.builds import Build
 from tunegate.config import TargetConfig
@@ -34,26 +43,51 @@ def built(
     return build
 
 
-def test_the_artifact_is_the_model_with_its_shapes_fixed(tmp_path: Path) -> None:
+def test_the_artifact_is_the_very_model_and_the_shapes_of_its_inputs(tmp_path: Path) -> None:
     file = save(matmul_model(rows="batch"), tmp_path / "m.onnx")
     build = built(tmp_path, file, {"x": (5, 16)})
     assert (build.error, build.runtime, build.tasks) == (None, "onnxruntime", ())
     artifact = ArtifactFile.read(tmp_path / "b")
     assert (artifact.runtime, artifact.file, artifact.threads) == ("onnxruntime", "model.onnx", 1)
+    assert (tmp_path / "b/model.onnx").read_bytes() == file.read_bytes()
     assert artifact.inputs[0].shape == (5, 16)
     assert artifact.outputs[0].shape[0] == 5
     out = cast("list[np.ndarray[Any, Any]]", bound_inference(tmp_path / "b", seed=1)())[0]
     assert out.shape == artifact.outputs[0].shape
+    assert built(tmp_path, file, {"x": (6, 16)}, name="other").key != build.key
+
+
+@pytest.mark.parametrize(
+    ("proto", "shapes", "outputs"),
+    [
+        (model(BRANCHES), {"x": (1, 8)}, [((1, 2), "float32")]),
+        (model(LSTM_IN_BRANCH), {"x": (3, 1, 2)}, [((3, 1, 1, 1), "float32")]),
+        (model(SEQUENCE), {"x": (2, 3)}, [((), "sequence(float32)")]),
+        (model(QUANTIZED), {"x": (2, 4)}, [((2, 2), "float32")]),
+        (map_model(), {"x": (2, 3)}, [((2,), "int64"), ((), "sequence(map)")]),
+        (text_model(), {"x": (2,)}, [((2,), "float32"), ((2,), "object")]),
+    ],
+)
+def test_whatever_onnx_runtime_runs_is_built(
+    tmp_path: Path,
+    proto: onnx.ModelProto,
+    shapes: Shapes,
+    outputs: list[tuple[tuple[int, ...], str]],
+) -> None:
+    build = built(tmp_path, save(proto, tmp_path / "m.onnx"), shapes)
+    assert build.error is None
+    found = ArtifactFile.read(tmp_path / "b").outputs
+    assert [(tensor.shape, tensor.dtype) for tensor in found] == outputs
 
 
 def test_weights_decide_the_key_and_nothing_else_of_the_file_does(tmp_path: Path) -> None:
-    model = conv_model()
-    first = built(tmp_path, save(model, tmp_path / "1.onnx"), name="b1")
-    again = built(tmp_path, save(model, tmp_path / "2.onnx"), name="b2", seed=2)
-    weights = onnx.numpy_helper.to_array(model.graph.initializer[0]) * 2
-    name = model.graph.initializer[0].name
-    model.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(weights, name))
-    other = built(tmp_path, save(model, tmp_path / "3.onnx"), name="b3")
+    proto = conv_model()
+    first = built(tmp_path, save(proto, tmp_path / "1.onnx"), name="b1")
+    again = built(tmp_path, save(proto, tmp_path / "2.onnx"), name="b2", seed=2)
+    weights = onnx.numpy_helper.to_array(proto.graph.initializer[0]) * 2
+    name = proto.graph.initializer[0].name
+    proto.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(weights, name))
+    other = built(tmp_path, save(proto, tmp_path / "3.onnx"), name="b3")
     assert first.key == again.key != other.key
 
 
@@ -114,8 +148,8 @@ def test_what_cannot_be_run_is_an_error_and_leaves_no_artifact(
 
 
 def test_the_model_is_tried_on_inputs_of_the_runs_seed(tmp_path: Path) -> None:
-    model = ModelJob(file=tmp_path / "m.onnx", path="m.onnx", shapes={}, target=TARGET)
-    job = BuildJob(model=model, records={}, sources={}, directory=tmp_path)
+    which = ModelJob(file=tmp_path / "m.onnx", path="m.onnx", shapes={}, target=TARGET)
+    job = BuildJob(model=which, records={}, sources={}, directory=tmp_path)
     assert (
         len({SavingBuilder(ONNX_RUNTIME, tmp_path, seed=n)._request(job).seeds for n in (1, 1, 2)})
         == 2

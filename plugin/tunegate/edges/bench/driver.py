@@ -75,7 +75,7 @@ class FreshProcesses:
             return process.operators_ms(_PROFILED_INFERENCES)
 
     def reference_ms(self, model: Path, *, shapes: Shapes, threads: int) -> float:
-        """Builds the reference for the model with its shapes fixed, and times it."""
+        """Builds the reference for the model, and times it on inputs of these shapes."""
         if self._reference is None:
             raise MeasurementError("there is no reference to measure")
         with tempfile.TemporaryDirectory(dir=self._scratch) as into:

@@ -32,8 +32,8 @@ from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import ResolvedTarget
 from tunegate.edges.metaschedule.transferred import expectation, likeliest
 from tunegate.edges.metaschedule.versions import toolchain
-from tunegate.edges.models.preparation import file_digests
 from tunegate.edges.models.prepared import PreparedModel
+from tunegate.edges.models.saved_model import file_digests
 from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.engine.protocol import BuildModel, Built, BuiltFunction, Schedule
 from tunegate_cache.format.records import TuningRecord, WorkloadKey
@@ -77,7 +77,7 @@ def build_model(request: BuildModel, opened: OpenModel, target: ResolvedTarget) 
     _write_artifact(request, (opened.prepared, module), target, built, key_text)
     return Built(
         key=key_text,
-        reference=str(opened.prepared.fixed),
+        reference=str(opened.prepared.original),
         functions=tuple(built),
         size_bytes=size,
         seconds=time.monotonic() - started,

@@ -15,7 +15,7 @@ from tvm.relax.frontend.onnx import from_onnx
 from tunegate.edges.metaschedule.passes import layout
 from tunegate.edges.metaschedule.passes.prepacking import marked
 from tunegate.edges.metaschedule.passes.weight_layout import with_moved_constants
-from tunegate.edges.models.preparation import unsupported_operators
+from tunegate.edges.models.compilable import unsupported_operators
 from tunegate.edges.models.prepared import PreparedModel
 from tunegate.edges.processes.out_of_memory import memory_problem
 from tunegate.errors import UnsupportedModelError

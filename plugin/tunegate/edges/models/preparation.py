@@ -1,25 +1,25 @@
-"""An ONNX file made ready for a compiler: checked, its shapes fixed, optimized offline.
+"""An ONNX file made ready for whatever runs it: as it is, and the inputs of one inference.
 
-ONNX Runtime's basic optimizations fold constants and merge batch norms into convolutions; without
-them TVM would tune a batch norm as a task of its own.
+ONNX Runtime gets the model as it is, dynamic dimensions and all; `compilable.py` fixes its shapes
+for compilers, once one asks.
 """
 
 from __future__ import annotations
 
-import hashlib
+from functools import partial
 from pathlib import Path
 
 import onnx
 
-from tunegate.edges.models.prepared import PreparedModel, Tensor
+from tunegate.edges.models.compilable import compilable, require_valid
+from tunegate.edges.models.prepared import Compilable, PreparedModel, Tensor
+from tunegate.edges.models.saved_model import save, weights_of
 from tunegate.edges.models.tensor_data import with_data
 from tunegate.edges.processes.out_of_memory import memory_problem
-from tunegate.edges.reference.session import write_optimized
 from tunegate.errors import ModelError, UnsupportedModelError
 from tunegate.ports import Shapes
 
 _OLDEST_IR_WITHOUT_INITIALIZERS_AS_INPUTS = 4
-_PROTOBUF_LIMIT_BYTES = 2**31
 
 
 def prepare(
@@ -28,63 +28,68 @@ def prepare(
     """Prepare the model in the file `model`, called `path` in messages. `is_checked` saves the time
     of onnx's own checker where this very file has passed it before.
 
-    Raises ModelError: unreadable, invalid, an input shape left open, or refused by ONNX Runtime.
+    Raises ModelError: missing, no ONNX model, or an input shape that is left open or is not one.
     """
-    proto, is_other = _load(model, path, is_checked=is_checked)
+    proto, has_files = _read(model, path)
+    original, weights = _in_one_place(proto, into) if has_files else (model, None)
+    is_raised = _raise_version(proto)
     _fix_shapes(proto, shapes, path)
-    is_changed = is_other or bool(shapes)
-    into.mkdir(parents=True, exist_ok=True)
-    fixed, optimized = into / "fixed.onnx" if is_changed else model, into / "optimized.onnx"
-    if is_changed:
-        save(proto, fixed)
     inputs = tuple(_tensor(value) for value in _real_inputs(proto))
-    _optimize(fixed, optimized, path)
-    _simplify(optimized, inputs={tensor.name for tensor in inputs})
-    return PreparedModel(fixed, optimized, inputs, tuple(o.name for o in proto.graph.output))
+    is_changed = is_raised or bool(shapes)
+    return PreparedModel(
+        original=original,
+        weights=weights,
+        inputs=inputs,
+        outputs=tuple(output.name for output in proto.graph.output),
+        make_compilable=partial(
+            _compilable, proto, None if is_changed else original, into, path, is_checked=is_checked
+        ),
+    )
 
 
-def _load(model: Path, path: str, *, is_checked: bool) -> tuple[onnx.ModelProto, bool]:
-    """The model with all its data, and whether it is another than the file: its version had to be
-    raised, or its data lie beside it, where the optimizer's output would not find them."""
+def _read(model: Path, path: str) -> tuple[onnx.ModelProto, bool]:
+    """The model with all its data, and whether they lie beside it."""
     try:
-        proto, has_files = with_data(model.read_bytes(), model.parent)
-        # Before version 4 every initializer had to be an input too; exporters ignored that.
-        is_raised = proto.ir_version < _OLDEST_IR_WITHOUT_INITIALIZERS_AS_INPUTS
-        if is_raised:
-            proto.ir_version = _OLDEST_IR_WITHOUT_INITIALIZERS_AS_INPUTS
-        if not is_checked and proto.ByteSize() < _PROTOBUF_LIMIT_BYTES:
-            onnx.checker.check_model(proto)
-        return proto, is_raised or has_files
+        return with_data(model.read_bytes(), model.parent)
     except FileNotFoundError as error:
         message = f"{path}: its file {model.name} is missing. Commit it, or pull it with Git LFS."
         raise ModelError(message) from error
     except Exception as error:
-        _require_memory(error, path)
-        # onnx raises DecodeError, ValidationError, ValueError and more, by version
+        problem = memory_problem(error)
+        if problem:
+            raise UnsupportedModelError(f"{path}: {problem}.") from error
+        # protobuf raises DecodeError, ValueError and more, by version
         message = f"{path}: not a valid ONNX model ({_first_line(error)}). Export it again."
         raise ModelError(message) from error
 
 
-def save(proto: onnx.ModelProto, file: Path) -> None:
-    """Saves a model in one file; what is too large for that gets one more for its weights."""
-    if proto.ByteSize() < _PROTOBUF_LIMIT_BYTES:
-        onnx.save(proto, file)
-    else:
-        onnx.save(proto, file, save_as_external_data=True, location=_data_of(file).name)
+def _in_one_place(proto: onnx.ModelProto, into: Path) -> tuple[Path, Path | None]:
+    """The model with its data. Weights that are saved in a file of their own are gone from `proto`,
+    until `_compilable` reads them again."""
+    into.mkdir(parents=True, exist_ok=True)
+    file = into / "model.onnx"
+    save(proto, file)
+    return file, weights_of(file)
 
 
-def file_digests(file: Path) -> dict[str, str]:
-    """The sha-256 of a saved model and, where it has one, of the file with its weights."""
-    digests = {}
-    for saved in (file, _data_of(file)):
-        if saved.exists():
-            with saved.open("rb") as stream:
-                digests[saved.name] = hashlib.file_digest(stream, "sha256").hexdigest()
-    return digests
+def _raise_version(proto: onnx.ModelProto) -> bool:
+    """Raises a version before 4, where every initializer had to be an input too: exporters ignored
+    that, and so does ONNX Runtime."""
+    is_old = proto.ir_version < _OLDEST_IR_WITHOUT_INITIALIZERS_AS_INPUTS
+    if is_old:
+        proto.ir_version = _OLDEST_IR_WITHOUT_INITIALIZERS_AS_INPUTS
+    return is_old
 
 
-def _data_of(file: Path) -> Path:
-    return file.with_suffix(".data")
+def _compilable(
+    proto: onnx.ModelProto, file: Path | None, into: Path, path: str, *, is_checked: bool
+) -> Compilable:
+    if file is None:
+        onnx.load_external_data_for_model(proto, str(into))
+    if not is_checked:
+        require_valid(proto, path)
+    inputs = {value.name for value in _real_inputs(proto)}
+    return compilable(proto, file, into, path, inputs=inputs)
 
 
 def _fix_shapes(proto: onnx.ModelProto, shapes: Shapes, path: str) -> None:
@@ -130,70 +135,6 @@ def _fix_dimension(
         )
         raise ModelError(message)
     dim.dim_value = wanted[axis]
-
-
-def _optimize(fixed: Path, optimized: Path, path: str) -> None:
-    try:
-        write_optimized(fixed, optimized)
-    except Exception as error:
-        # ONNX Runtime's exceptions have no common base class
-        _require_memory(error, path)
-        raise ModelError(_refused(fixed, path, error)) from error
-
-
-def _require_memory(error: Exception, path: str) -> None:
-    problem = memory_problem(error)
-    if problem:
-        raise UnsupportedModelError(f"{path}: {problem}.") from error
-
-
-def _refused(fixed: Path, path: str, error: Exception) -> str:
-    proto = onnx.load(fixed, load_external_data=False)
-    for node in proto.graph.node:
-        if node.domain in {"", "ai.onnx"} and not onnx.defs.has(node.op_type):
-            return unsupported_operators(path, node)
-    return f"{path}: ONNX Runtime refuses the model ({_first_line(error)}). Fix the export."
-
-
-def unsupported_operators(path: str, node: onnx.NodeProto) -> str:
-    """The message for an operator that cannot be compiled."""
-    where = f'node "{node.name}"' if node.name else f"the node that makes {node.output[0]}"
-    return (
-        f"{path}: operator {node.op_type} ({where}) is not supported by the compiler. "
-        f"Export the model without it, or take it out of models: in tunegate.yaml."
-    )
-
-
-def _simplify(optimized: Path, *, inputs: set[str]) -> None:
-    """What the optimizer leaves that compilers take badly, rewritten in the file."""
-    proto = onnx.load(optimized)
-    unused = [value for value in proto.graph.input if value.name not in inputs]
-    for value in unused:  # initializers that it lists as inputs; main would want them all
-        proto.graph.input.remove(value)
-    sums = [node for node in proto.graph.node if node.op_type == "Sum"]
-    if sums:
-        nodes = [new for node in proto.graph.node for new in _additions(node)]
-        del proto.graph.node[:]
-        proto.graph.node.extend(nodes)
-    if unused or sums:
-        save(proto, optimized)
-
-
-def _additions(node: onnx.NodeProto) -> list[onnx.NodeProto]:
-    """TVM makes of a Sum a stack and a reduction over it, which no layout change survives; a chain
-    of Adds is the same number for number."""
-    if node.op_type != "Sum" or node.domain not in {"", "ai.onnx"}:
-        return [node]
-    first, *others = node.input
-    if not others:
-        return [onnx.helper.make_node("Identity", [first], node.output, name=node.name)]
-    partial = [f"{node.output[0]}/{i}" for i in range(1, len(others))] + [node.output[0]]
-    return [
-        onnx.helper.make_node("Add", [left, right], [out], name=f"{node.name}/{i}")
-        for i, (left, right, out) in enumerate(
-            zip([first, *partial], others, partial, strict=False), 1
-        )
-    ]
 
 
 def _real_inputs(proto: onnx.ModelProto) -> list[onnx.ValueInfoProto]:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
+
+from tunegate.errors import UnsupportedModelError
 
 
 class Tensor(msgspec.Struct, frozen=True):
@@ -15,11 +20,52 @@ class Tensor(msgspec.Struct, frozen=True):
     dtype: str
 
 
-class PreparedModel(msgspec.Struct, frozen=True):
-    """`fixed` has static input shapes and is the reference: the model itself where it needed no
-    change. `optimized` goes to the compiler."""
+class Compilable(msgspec.Struct, frozen=True):
+    """`fixed` has static input shapes: the model itself where it needed no change. `optimized` is
+    what ONNX Runtime's basic optimizations make of it."""
 
     fixed: Path
     optimized: Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreparedModel:
+    """`original` is the user's model, byte for byte, and what other builds are held against. One
+    with data files has them inside: in one file, and `weights` where that is too small.
+
+    `inputs` are those of one inference, with the sizes that dynamic dimensions get. What compilers
+    get is made when it is first asked for: `make_compilable` raises UnsupportedModelError.
+    """
+
+    original: Path
+    weights: Path | None
     inputs: tuple[Tensor, ...]
     outputs: tuple[str, ...]
+    make_compilable: Callable[[], Compilable]
+
+    @property
+    def fixed(self) -> Path:
+        """The model with static shapes. Raises UnsupportedModelError where it has none."""
+        return self._compilable().fixed
+
+    @property
+    def optimized(self) -> Path:
+        """The same with its constants folded. Raises UnsupportedModelError."""
+        return self._compilable().optimized
+
+    @property
+    def unfixable(self) -> str:
+        """Why there is nothing for compilers; '' where there is."""
+        return self._made if isinstance(self._made, str) else ""
+
+    def _compilable(self) -> Compilable:
+        if isinstance(self._made, str):
+            raise UnsupportedModelError(self._made)
+        return self._made
+
+    @cached_property
+    def _made(self) -> Compilable | str:
+        try:
+            return self.make_compilable()
+        except UnsupportedModelError as error:
+            return str(error)

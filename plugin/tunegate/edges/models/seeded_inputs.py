@@ -20,12 +20,15 @@ class TensorLike(Protocol):
 
 
 def seeded_inputs(tensors: Iterable[TensorLike], seed: int) -> dict[str, Any]:
-    """Standard normal floats, fair booleans, and integers 0 or 1: valid indices in any table."""
+    """Standard normal floats, fair booleans, integers 0 or 1, valid indices in any table, and the
+    text "a"."""
     random = np.random.default_rng(seed)
     return {t.name: _values(random, t.shape, np.dtype(t.dtype)) for t in tensors}
 
 
 def _values(random: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    if dtype.kind == "O":
+        return np.full(shape, "a", dtype)
     if dtype.kind in "iub":
         return random.integers(0, 2, shape).astype(dtype)
     return random.standard_normal(shape).astype(dtype)

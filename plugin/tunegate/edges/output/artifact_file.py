@@ -14,7 +14,8 @@ ARTIFACT_FILE = "artifact.json"
 
 
 class ArtifactTensor(msgspec.Struct, frozen=True):
-    """An input or output; `dtype` is NumPy's name."""
+    """An input or output; `dtype` is NumPy's name. An output that is no tensor has no shape, and
+    says what it is, like `sequence(map)`."""
 
     name: str
     shape: tuple[int, ...]

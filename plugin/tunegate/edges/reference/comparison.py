@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-import numpy as np
 
 from tunegate.artifacts.builds import NumericCheck, OutputDifference
 from tunegate.edges.models.seeded_inputs import seeded_inputs
 from tunegate.edges.output.artifact_file import ArtifactFile
+from tunegate.edges.reference.error_text import said
+from tunegate.edges.reference.output_values import PlacedArray, arrays_in
 from tunegate.edges.reference.session import ReferenceSession
-from tunegate.edges.reference.tolerance import differs, errors, tolerance
+from tunegate.edges.reference.tolerance import differs, errors, is_numeric, tolerance
 
 
 class DidNotRun(NamedTuple):
@@ -22,6 +23,7 @@ class DidNotRun(NamedTuple):
     reason: str
 
 
+_WITHOUT_REFERENCE = "its numbers cannot be checked, ONNX Runtime does not run it"
 _UNCHECKED = NumericCheck(passed=True, max_absolute=0.0, max_relative=0.0, tolerance=0.0)
 
 
@@ -32,17 +34,19 @@ def compared(
     seeds: Sequence[int],
 ) -> NumericCheck | DidNotRun:
     """Runs the inputs of each seed through both; the worst error decides."""
-    session = ReferenceSession(reference)
+    feeds = [seeded_inputs(artifact.inputs, seed) for seed in seeds]
+    try:
+        session = ReferenceSession(reference)
+        expected = [session.run(feed) for feed in feeds]
+    except Exception as error:  # noqa: BLE001 -- its errors have no common base class
+        return DidNotRun(f"{_WITHOUT_REFERENCE}: {said(error)}")
+    try:
+        got = [run(feed) for feed in feeds]
+    except Exception as error:  # noqa: BLE001 -- runtimes' errors have no common base class
+        return DidNotRun(said(error))
     worst = _UNCHECKED
-    for seed in seeds:
-        feed = seeded_inputs(artifact.inputs, seed)
-        expected = session.run(feed)
-        try:
-            got = run(feed)
-        except Exception as error:  # noqa: BLE001 -- runtimes' errors have no common base class
-            lines = str(error).strip().splitlines() or [type(error).__name__]
-            return DidNotRun(lines[-1][:300])
-        worst = _worse(worst, artifact, got, expected)
+    for ours, theirs in zip(got, expected, strict=True):
+        worst = _worse(worst, artifact, ours, theirs)
     return msgspec.structs.replace(worst, passed=not worst.detail)
 
 
@@ -54,13 +58,15 @@ def _worse(
     if len(got) != len(expected):
         detail = f"{len(got)} outputs instead of {len(expected)}"
     for tensor, ours, theirs in zip(artifact.outputs, got, expected, strict=False):
-        array = np.asarray(theirs)
-        wrong = differs(np.asarray(ours), array)
-        detail = detail or (f"output {tensor.name} is {wrong}" if wrong else "")
-        if np.asarray(ours).shape == array.shape:
-            found = errors(np.asarray(ours).astype("float64"), array.astype("float64"))
+        pairs, other = _paired(ours, theirs)
+        detail = detail or (f"output {tensor.name} is {other}" if other else "")
+        for part, should_be in pairs:
+            wrong = differs(part.array, should_be.array)
+            where = f"output {tensor.name} {should_be.place}".rstrip()
+            detail = detail or (f"{where} is {wrong}" if wrong else "")
+            found = _errors(part.array, should_be.array)
             worst[tensor.name] = _worst_of(tensor.name, worst.get(tensor.name), *found)
-        allowed = max(allowed, tolerance(str(array.dtype)))
+            allowed = max(allowed, tolerance(str(should_be.array.dtype)))
     outputs = tuple(worst.values())
     return NumericCheck(
         passed=not detail,
@@ -70,6 +76,25 @@ def _worse(
         detail=detail,
         outputs=outputs,
     )
+
+
+def _paired(got: Any, expected: Any) -> tuple[list[tuple[PlacedArray, PlacedArray]], str]:
+    """The arrays that are compared, and what is said where there are other ones."""
+    ours, theirs = list(arrays_in(got)), list(arrays_in(expected))
+    places, should_be = ([part.place for part in each] for each in (ours, theirs))
+    if places != should_be:
+        return [], f"of another structure: {_named(places)} instead of {_named(should_be)}"
+    return list(zip(ours, theirs, strict=True)), ""
+
+
+def _named(places: Sequence[str]) -> str:
+    return ", ".join(place or "a tensor" for place in places[:3])[:100]
+
+
+def _errors(got: Any, expected: Any) -> tuple[float, float]:
+    if got.shape != expected.shape or not (is_numeric(got) and is_numeric(expected)):
+        return 0.0, 0.0
+    return errors(got.astype("float64"), expected.astype("float64"))
 
 
 def _worst_of(

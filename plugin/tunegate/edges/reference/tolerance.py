@@ -21,12 +21,42 @@ def differs(got: Any, expected: Any) -> str:
     """Why `got` is not the `expected` array, in words; '' when it is."""
     if got.shape != expected.shape:
         return f"shape {got.shape} instead of {expected.shape}"
+    if not is_numeric(expected) or not is_numeric(got):
+        return _other_texts(got, expected)
     wide_got, wide = got.astype("float64"), expected.astype("float64")
-    if np.any(np.isfinite(wide) & ~np.isfinite(wide_got)):
-        return "not a number where one is expected"
+    misplaced = _misplaced(wide_got, wide)
+    if misplaced:
+        return misplaced
     absolute, relative = errors(wide_got, wide)
     if relative > tolerance(str(expected.dtype)):
         return f"off by {absolute:.3g}, {relative:.2g} of the largest output"
+    return ""
+
+
+def is_numeric(array: Any) -> bool:
+    """Whether it has no texts."""
+    return array.dtype.kind not in "OUS"
+
+
+def _other_texts(got: Any, expected: Any) -> str:
+    """Texts are equal, or not."""
+    pairs = zip(got.ravel().tolist(), expected.ravel().tolist(), strict=True)
+    for ours, theirs in pairs:
+        if ours != theirs:
+            return f"{ours!r} instead of {theirs!r}"
+    return ""
+
+
+def _misplaced(got: Any, expected: Any) -> str:
+    """What is no number must be none on either side, and infinity have the same sign."""
+    is_number, should_be = np.isfinite(got), np.isfinite(expected)
+    if np.any(should_be & ~is_number):
+        return "not a number where one is expected"
+    if np.any(is_number & ~should_be):
+        return "a number where NaN or infinity is expected"
+    others = ~is_number
+    if not np.array_equal(got[others], expected[others], equal_nan=True):
+        return "another one of NaN, infinity and -infinity than is expected"
     return ""
 
 

@@ -1,7 +1,8 @@
-"""ONNX Runtime on CPUs: needs no compiler, and takes the model with its shapes fixed."""
+"""ONNX Runtime on CPUs: needs no compiler, and takes the model as it is."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -28,11 +29,9 @@ class OnnxRuntime:
         return {self.name: onnxruntime.__version__}
 
     def save(self, model: PreparedModel, directory: Path, settings: Mapping[str, str]) -> str:
-        import onnx  # noqa: PLC0415
-
-        from tunegate.edges.models.preparation import save  # noqa: PLC0415
-
-        save(onnx.load(model.fixed), directory / MODEL)
+        shutil.copyfile(model.original, directory / MODEL)
+        if model.weights is not None:
+            shutil.copyfile(model.weights, directory / model.weights.name)
         return MODEL
 
     def load(self, directory: Path, artifact: ArtifactFile) -> Loaded:

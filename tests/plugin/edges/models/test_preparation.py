@@ -7,12 +7,11 @@ import onnx
 import onnxruntime
 import pytest
 
-from tests.support.small_onnx import conv_model, matmul_model, one_node_model, save
-from tunegate.edges.models import preparation as onnx_prepare
-from tunegate.edges.models.preparation import file_digests, prepare
-from tunegate.errors import ModelError
-
-FLOAT = onnx.TensorProto.FLOAT
+from tests.support.models.unusual import BRANCHES, model
+from tests.support.small_onnx import conv_model, matmul_model, save
+from tunegate.edges.models import saved_model
+from tunegate.edges.models.preparation import prepare
+from tunegate.errors import ModelError, UnsupportedModelError
 
 
 def test_a_static_model_keeps_its_inputs_and_drops_what_the_optimizer_adds(tmp_path: Path) -> None:
@@ -53,38 +52,49 @@ def test_a_truncated_file_is_named(tmp_path: Path) -> None:
         prepare(file, shapes={}, into=tmp_path / "p", path="models/m.onnx")
 
 
-def test_an_unknown_operator_is_named_with_its_node(tmp_path: Path) -> None:
-    model = one_node_model("Frobnicate")
-    file = tmp_path / "m.onnx"
-    file.write_bytes(model.SerializeToString())
-    with pytest.raises(ModelError, match=r"m\.onnx: .*Frobnicate"):
-        prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
+def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"models/m\.onnx: its file m\.onnx is missing"):
+        prepare(tmp_path / "m.onnx", shapes={}, into=tmp_path / "p", path="models/m.onnx")
 
 
-def test_sums_become_chains_of_additions_with_the_same_result(tmp_path: Path) -> None:
-    shape = [2, 3]
-    value = onnx.helper.make_tensor_value_info
-    names = ("a", "b", "c")
-    nodes = [
-        onnx.helper.make_node("Sum", list(names), ["three"], name="s3"),
-        onnx.helper.make_node("Sum", ["three"], ["one"], name="s1"),
-        onnx.helper.make_node("Sum", ["one", "a"], ["y"], name="s2"),
+def test_the_original_is_the_file_itself_whatever_compilers_need(tmp_path: Path) -> None:
+    file = save(matmul_model(rows="batch"), tmp_path / "m.onnx")
+    prepared = prepare(file, shapes={"x": (5, 16)}, into=tmp_path / "p", path="m.onnx")
+    assert (prepared.original, prepared.weights) == (file, None)
+    assert not (tmp_path / "p").exists()
+    assert onnx.load(prepared.fixed).graph.input[0].type.tensor_type.shape.dim[0].dim_value == 5
+
+
+def test_a_model_that_static_shapes_break_has_its_inputs_and_nothing_for_compilers(
+    tmp_path: Path,
+) -> None:
+    file = save(model(BRANCHES), tmp_path / "m.onnx")
+    prepared = prepare(file, shapes={"x": (1, 8)}, into=tmp_path / "p", path="m.onnx")
+    assert [(t.name, t.shape, t.dtype) for t in prepared.inputs] == [
+        ("x", (1, 8), "float32"),
+        ("rate", (), "int64"),
     ]
-    graph = onnx.helper.make_graph(
-        nodes, "sums", [value(n, FLOAT, shape) for n in names], [value("y", FLOAT, shape)]
-    )
-    opsets = [onnx.helper.make_opsetid("", 13)]
-    model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    assert prepared.unfixable.startswith("m.onnx: it cannot be given static shapes")
+    assert "Incompatible dimensions for matrix multiplication" in prepared.unfixable
+    for made in ("fixed", "optimized"):
+        with pytest.raises(UnsupportedModelError, match="it cannot be given static shapes"):
+            getattr(prepared, made)
+
+
+@pytest.mark.parametrize(
+    ("ir_version", "said"), [(3, ""), (99, "m.onnx: onnx's checker refuses the model (Your model")]
+)
+def test_a_version_that_onnx_does_not_know_is_for_the_runtimes_to_judge(
+    tmp_path: Path, ir_version: int, said: str
+) -> None:
+    proto = conv_model()
+    proto.ir_version = ir_version
     prepared = prepare(
-        save(model, tmp_path / "m.onnx"), shapes={}, into=tmp_path / "p", path="m.onnx"
+        save(proto, tmp_path / "m.onnx"), shapes={}, into=tmp_path / "p", path="m.onnx"
     )
-    assert {n.op_type for n in onnx.load(prepared.optimized).graph.node} <= {"Add", "Identity"}
-    feed = {n: np.random.default_rng(0).random(shape, dtype=np.float32) for n in names}
-    results = [
-        onnxruntime.InferenceSession(str(file)).run(None, feed)[0]
-        for file in (prepared.fixed, prepared.optimized)
-    ]
-    np.testing.assert_array_equal(*results)
+    assert [tensor.name for tensor in prepared.inputs] == ["x"]
+    assert prepared.unfixable.startswith(said)
+    assert bool(prepared.unfixable) == bool(said)
 
 
 @pytest.mark.parametrize("limit", [2**31, 100])
@@ -92,24 +102,16 @@ def test_weights_in_files_beside_the_model_reach_the_compiler(
     tmp_path: Path, limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`limit` is what fits into one file; real models pass 2 GB."""
-    model = conv_model()
-    expected = onnx.numpy_helper.to_array(model.graph.initializer[0])
+    proto = conv_model()
+    expected = onnx.numpy_helper.to_array(proto.graph.initializer[0])
     file = tmp_path / "m" / "m.onnx"
     file.parent.mkdir()
-    onnx.save(model, file, save_as_external_data=True, location="m.data", size_threshold=0)
-    monkeypatch.setattr(onnx_prepare, "_PROTOBUF_LIMIT_BYTES", limit)
+    onnx.save(proto, file, save_as_external_data=True, location="m.data", size_threshold=0)
+    monkeypatch.setattr(saved_model, "PROTOBUF_LIMIT_BYTES", limit)
     prepared = prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
+    assert (prepared.weights is not None) == (limit == 100)
+    onnxruntime.InferenceSession(prepared.original)
     weights = {t.name: t for t in onnx.load(prepared.optimized).graph.initializer}
     np.testing.assert_array_equal(
-        onnx.numpy_helper.to_array(weights[model.graph.initializer[0].name]), expected
+        onnx.numpy_helper.to_array(weights[proto.graph.initializer[0].name]), expected
     )
-
-
-def test_the_weights_beside_a_large_model_are_in_its_digests(tmp_path: Path) -> None:
-    file = tmp_path / "optimized.onnx"
-    file.write_bytes(b"graph")
-    (tmp_path / "optimized.data").write_bytes(b"weights")
-    before = file_digests(file)
-    (tmp_path / "optimized.data").write_bytes(b"changed")
-    assert set(before) == {"optimized.onnx", "optimized.data"}
-    assert file_digests(file) != before

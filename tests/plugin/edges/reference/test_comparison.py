@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.models.unusual import map_model
 from tests.support.small_onnx import one_node_model, save
 from tunegate.artifacts.builds import NumericCheck
 from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
@@ -45,6 +46,8 @@ def test_equal_numbers_pass(found: Callable[[Run], NumericCheck]) -> None:
         (lambda feed: [np.maximum(feed["x"], 0)[:0]], "output y is shape"),
         (lambda feed: [], "0 outputs instead of 1"),
         (lambda feed: [feed["x"] * np.nan], "not a number where one is expected"),
+        (lambda feed: [[feed["x"]]], "output y is of another structure: (1 long), [0] instead of"),
+        (lambda feed: [None], "output y is of another structure: (absent) instead of a tensor"),
     ],
 )
 def test_other_numbers_do_not(found: Callable[[Run], NumericCheck], run: Run, said: str) -> None:
@@ -58,3 +61,31 @@ def test_what_does_not_run_is_told_by_its_last_line(found: Callable[[Run], DidNo
         raise RuntimeError("in a kernel\nno memory")
 
     assert found(run) == DidNotRun("no memory")
+
+
+def test_maps_and_texts_are_compared_too(tmp_path: Path) -> None:
+    file = save(map_model(), tmp_path / "m.onnx")
+    other = onnxruntime.InferenceSession(save(map_model(1.01), tmp_path / "other.onnx"))
+    outputs = (ArtifactTensor("label", (2,), "int64"), ArtifactTensor("maps", (), "sequence(map)"))
+    artifact = ArtifactFile(
+        runtime="any",
+        file="m.onnx",
+        inputs=(ArtifactTensor("x", (2, 3), "float32"),),
+        outputs=outputs,
+        threads=1,
+    )
+    same = onnxruntime.InferenceSession(file)
+    equal = compared(lambda feed: same.run(None, feed), file, artifact, (1,))
+    wrong = compared(lambda feed: other.run(None, feed), file, artifact, (1,))
+    assert isinstance(equal, NumericCheck)
+    assert isinstance(wrong, NumericCheck)
+    assert (equal.passed, wrong.passed) == (True, False)
+    assert wrong.detail.startswith("output maps (2 maps) values is off by")
+    assert [output.max_absolute > 0 for output in wrong.outputs] == [False, True]
+
+
+def test_a_reference_that_does_not_run_is_told(tmp_path: Path) -> None:
+    artifact = ArtifactFile(runtime="any", file="m.onnx", inputs=(), outputs=(), threads=1)
+    found = compared(lambda feed: [], tmp_path / "none.onnx", artifact, (1,))
+    assert isinstance(found, DidNotRun)
+    assert found.reason.startswith("its numbers cannot be checked, ONNX Runtime does not run it: ")

@@ -23,11 +23,20 @@ def test_another_shape_is_another_result() -> None:
     assert differs(EXPECTED.reshape(3, 1), EXPECTED) == "shape (3, 1) instead of (3,)"
 
 
-def test_what_is_no_number_is_wrong_only_where_one_is_expected() -> None:
-    broken = np.array([1.0, np.nan, 0.5], dtype="float32")
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
+def test_what_is_no_number_is_none_on_either_side(odd: float) -> None:
+    broken = np.array([1.0, odd, 0.5], dtype="float32")
     assert differs(broken, EXPECTED) == "not a number where one is expected"
-    assert differs(EXPECTED, broken) == ""
+    assert differs(EXPECTED, broken) == "a number where NaN or infinity is expected"
+    assert differs(-np.abs(broken), np.abs(broken)) or np.isnan(odd)
     assert differs(broken, broken) == ""
+
+
+def test_texts_are_equal_or_not() -> None:
+    texts = np.array([["a", "b"]], dtype=object)
+    assert differs(texts, texts.astype("<U1")) == ""
+    assert differs(np.array([["a", "c"]]), texts) == "'c' instead of 'b'"
+    assert differs(np.zeros((1, 2)), texts) == "0.0 instead of 'a'"
 
 
 def test_integers_must_be_equal() -> None:

@@ -1,0 +1,104 @@
+"""A model with its shapes fixed, made ready for a compiler: checked, and optimized offline.
+
+ONNX Runtime's basic optimizations fold constants and merge batch norms into convolutions; without
+them TVM would tune a batch norm as a task of its own.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+
+from tunegate.edges.models.prepared import Compilable
+from tunegate.edges.models.saved_model import fits_one_file, save
+from tunegate.edges.processes.out_of_memory import memory_problem
+from tunegate.edges.reference.error_text import said
+from tunegate.edges.reference.session import write_optimized
+from tunegate.errors import UnsupportedModelError
+
+_STANDARD_DOMAINS = ("", "ai.onnx")
+
+
+def compilable(
+    proto: onnx.ModelProto, file: Path | None, into: Path, path: str, *, inputs: set[str]
+) -> Compilable:
+    """Makes a model of static shapes ready, called `path` in messages. `file` is where it is saved
+    as it is; None: nowhere yet.
+
+    Raises UnsupportedModelError for what ONNX Runtime refuses with static shapes.
+    """
+    fixed, optimized = file or into / "fixed.onnx", into / "optimized.onnx"
+    try:
+        into.mkdir(parents=True, exist_ok=True)
+        if file is None:
+            save(proto, fixed)
+        write_optimized(fixed, optimized)
+        _simplify(optimized, inputs=inputs)
+    except Exception as error:
+        # ONNX Runtime's exceptions have no common base class
+        raise UnsupportedModelError(_refused(proto, path, error)) from error
+    return Compilable(fixed, optimized)
+
+
+def require_valid(proto: onnx.ModelProto, path: str) -> None:
+    """Asks onnx's own checker, which knows fewer versions and is stricter than ONNX Runtime: what
+    it refuses may run, and is not for compilers. Raises UnsupportedModelError."""
+    try:
+        if fits_one_file(proto):
+            onnx.checker.check_model(proto)
+    except Exception as error:
+        # onnx raises ValidationError, ValueError and more, by version
+        problem = memory_problem(error) or f"onnx's checker refuses the model ({said(error)})"
+        raise UnsupportedModelError(f"{path}: {problem}.") from error
+
+
+def unsupported_operators(path: str, node: onnx.NodeProto) -> str:
+    """The message for an operator that cannot be compiled."""
+    where = f'node "{node.name}"' if node.name else f"the node that makes {node.output[0]}"
+    return f"{path}: operator {node.op_type} ({where}) is not supported by the compiler."
+
+
+def _refused(proto: onnx.ModelProto, path: str, error: Exception) -> str:
+    problem = memory_problem(error)
+    if problem:
+        return f"{path}: {problem}."
+    for node in proto.graph.node:
+        if node.domain in _STANDARD_DOMAINS and not onnx.defs.has(node.op_type):
+            return unsupported_operators(path, node)
+    return (
+        f"{path}: it cannot be given static shapes, which compilers need: ONNX Runtime refuses it "
+        f"with them ({said(error)})."
+    )
+
+
+def _simplify(optimized: Path, *, inputs: set[str]) -> None:
+    """What the optimizer leaves that compilers take badly, rewritten in the file."""
+    proto = onnx.load(optimized)
+    unused = [value for value in proto.graph.input if value.name not in inputs]
+    for value in unused:  # initializers that it lists as inputs; main would want them all
+        proto.graph.input.remove(value)
+    sums = [node for node in proto.graph.node if node.op_type == "Sum"]
+    if sums:
+        nodes = [new for node in proto.graph.node for new in _additions(node)]
+        del proto.graph.node[:]
+        proto.graph.node.extend(nodes)
+    if unused or sums:
+        save(proto, optimized)
+
+
+def _additions(node: onnx.NodeProto) -> list[onnx.NodeProto]:
+    """TVM makes of a Sum a stack and a reduction over it, which no layout change survives; a chain
+    of Adds is the same number for number."""
+    if node.op_type != "Sum" or node.domain not in _STANDARD_DOMAINS:
+        return [node]
+    first, *others = node.input
+    if not others:
+        return [onnx.helper.make_node("Identity", [first], node.output, name=node.name)]
+    partial = [f"{node.output[0]}/{i}" for i in range(1, len(others))] + [node.output[0]]
+    return [
+        onnx.helper.make_node("Add", [left, right], [out], name=f"{node.name}/{i}")
+        for i, (left, right, out) in enumerate(
+            zip([first, *partial], others, partial, strict=False), 1
+        )
+    ]

@@ -1,0 +1,20 @@
+"""What an error of a runtime says, in one line."""
+
+from __future__ import annotations
+
+import re
+
+_MAX_CHARACTERS = 300
+_ONNX_RUNTIME = re.compile(
+    r"\[ONNXRuntimeError\] : \d+ : [A-Z_]+ : (Load model from .*? failed: ?)?(.*)", re.DOTALL
+)
+"""An error of it: a number, a word, maybe a file of ours, and lines of which the last is not all.
+"""
+
+
+def said(error: Exception) -> str:
+    """Returns the message without what is about the library itself: the last line of a traceback,
+    and all of what ONNX Runtime says, which puts the cause last."""
+    text = _ONNX_RUNTIME.sub(lambda found: " ".join(found[2].split()), str(error))
+    lines = text.strip().splitlines() or [type(error).__name__]
+    return lines[-1][:_MAX_CHARACTERS]
