@@ -10,7 +10,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 _NUMBERS = {TensorProto.FLOAT, TensorProto.INT32, TensorProto.INT64, TensorProto.FLOAT16}
-_FLOATS = {TensorProto.FLOAT, TensorProto.FLOAT16}
+_WEIGHTS = {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.INT8, TensorProto.UINT8}
 _FITTED = {"class_weights", "target_weights", "coefficients", "scale"}
 _FITTED_OF = "ai.onnx.ml"
 _LARGE, _SMALL = (256, 0.5), (64, 0.01)
@@ -40,7 +40,7 @@ def _weights(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
     attributes = [attribute for node in graph.node for attribute in node.attribute]
     tensors = [*graph.initializer, *(each.t for each in attributes if each.HasField("t"))]
     for tensor in tensors:
-        if tensor.data_type in _FLOATS and len(tensor.dims) > 1:  # scales of a Resize have one
+        if tensor.data_type in _WEIGHTS and len(tensor.dims) > 1:  # scales of a Resize have one
             yield tensor
     for each in attributes:
         if each.HasField("g"):
