@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, Protocol, assert_never
 
 import numpy as np
 
+from tunegate.artifacts.input_rules import (
+    Columns,
+    Constant,
+    Draw,
+    Files,
+    InputRule,
+    Integers,
+    Normal,
+    OneOf,
+    Uniform,
+)
+
 
 class TensorLike(Protocol):
-    """What is needed of an input's description; `dtype` is NumPy's name."""
+    """What is needed of an input's description; `dtype` is NumPy's name. Without a `rule` floats
+    are standard normal, booleans fair, integers 0 or 1, and texts "a"."""
 
     @property
     def name(self) -> str: ...
@@ -17,18 +31,72 @@ class TensorLike(Protocol):
     def shape(self) -> tuple[int, ...]: ...
     @property
     def dtype(self) -> str: ...
+    @property
+    def rule(self) -> InputRule | None: ...
 
 
-def seeded_inputs(tensors: Iterable[TensorLike], seed: int) -> dict[str, Any]:
-    """Standard normal floats, fair booleans, integers 0 or 1, valid indices in any table, and the
-    text "a"."""
+def seeded_inputs(
+    tensors: Iterable[TensorLike], seed: int, case: int | None = None
+) -> dict[str, Any]:
+    """The arrays of `seed`, as the rules of the inputs say. Of inputs that have several cases all
+    take the same one: `case`, or one that the seed chooses."""
     random = np.random.default_rng(seed)
-    return {t.name: _values(random, t.shape, np.dtype(t.dtype)) for t in tensors}
+    chosen = seed if case is None else case
+    return {tensor.name: _values(random, tensor, chosen) for tensor in tensors}
 
 
-def _values(random: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def cases_of(tensors: Iterable[TensorLike]) -> int:
+    """The number of cases that were given for the inputs, at least 1."""
+    given = [tensor.rule.values for tensor in tensors if tensor.rule is not None]
+    return max([1, *(len(each.files) for each in given if isinstance(each, Files))])
+
+
+def _values(random: Any, tensor: TensorLike, case: int) -> Any:
+    dtype, shape = np.dtype(tensor.dtype), tensor.shape
+    values = tensor.rule.values if tensor.rule is not None else None
+    match values:
+        case None:
+            return _plain(random, shape, dtype)
+        case Columns(axis=axis, parts=parts):
+            rest = shape[:axis] + shape[axis + 1 :]
+            return np.stack([_part(random, each, rest, dtype) for each in parts], axis=axis)
+        case Files(files=files):
+            given = np.load(Path(files[case % len(files)]), allow_pickle=False)
+            return given.astype(dtype, copy=False)
+        case _:
+            return _part(random, values, shape, dtype)
+
+
+def _plain(random: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     if dtype.kind == "O":
         return np.full(shape, "a", dtype)
     if dtype.kind in "iub":
         return random.integers(0, 2, shape).astype(dtype)
     return random.standard_normal(shape).astype(dtype)
+
+
+def _part(random: Any, part: Draw, shape: tuple[int, ...], dtype: Any) -> Any:
+    match part:
+        case Normal(mean=mean, deviation=deviation):
+            normal = random.standard_normal(shape)
+            is_standard = mean == 0 and deviation == 1
+            return (normal if is_standard else normal * deviation + mean).astype(dtype)
+        case Uniform(low=low, high=high):
+            return np.asarray(random.uniform(low, high, shape)).astype(dtype)
+        case Integers(low=low, high=high):
+            return np.asarray(random.integers(low, high, shape, endpoint=True)).astype(dtype)
+        case OneOf():
+            return _chosen(random, part, shape, dtype)
+        case Constant(value=value):
+            return np.full(shape, value, dtype)
+        case _:
+            assert_never(part)
+
+
+def _chosen(random: Any, choice: OneOf, shape: tuple[int, ...], dtype: Any) -> Any:
+    values = np.asarray(choice.values, dtype)
+    if choice.words == 1:
+        return np.asarray(values[random.integers(0, len(values), shape)], dtype)
+    words = random.integers(0, len(values), (*shape, choice.words)).reshape(-1, choice.words)
+    texts = [" ".join(str(values[word]) for word in each) for each in words]
+    return np.asarray(texts, dtype).reshape(shape)

@@ -9,17 +9,19 @@ from typing import Any, Literal
 import msgspec
 
 from tunegate import artifact_io
+from tunegate.artifacts.input_rules import InputRule
 
 ARTIFACT_FILE = "artifact.json"
 
 
 class ArtifactTensor(msgspec.Struct, frozen=True):
     """An input or output; `dtype` is NumPy's name. An output that is no tensor has no shape, and
-    says what it is, like `sequence(map)`."""
+    says what it is, like `sequence(map)`. Only inputs have a `rule`."""
 
     name: str
     shape: tuple[int, ...]
     dtype: str
+    rule: InputRule | None = None
 
 
 class ArtifactFile(msgspec.Struct, frozen=True, kw_only=True):

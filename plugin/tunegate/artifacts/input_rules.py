@@ -1,0 +1,72 @@
+"""What is drawn for an input of a model, and from what that was inferred."""
+
+from __future__ import annotations
+
+import msgspec
+
+Category = int | float | str
+
+
+class Normal(msgspec.Struct, frozen=True, tag="normal"):
+    """Floats around `mean`."""
+
+    mean: float = 0.0
+    deviation: float = 1.0
+
+
+class Uniform(msgspec.Struct, frozen=True, tag="uniform"):
+    """Floats from `low` to `high`."""
+
+    low: float
+    high: float
+
+
+class Integers(msgspec.Struct, frozen=True, tag="integers"):
+    """Integers from `low` to `high`, both included."""
+
+    low: int
+    high: int
+
+
+class OneOf(msgspec.Struct, frozen=True, tag="choice"):
+    """Some of `values`. A text takes `words` of them, with spaces between."""
+
+    values: tuple[Category, ...]
+    words: int = 1
+
+
+class Constant(msgspec.Struct, frozen=True, tag="constant"):
+    """The same value everywhere."""
+
+    value: Category
+
+
+Draw = Normal | Uniform | Integers | OneOf | Constant
+
+
+class Columns(msgspec.Struct, frozen=True, tag="columns"):
+    """One part for each index of an axis, as tables have a column for each kind of value."""
+
+    axis: int
+    parts: tuple[Draw, ...]
+
+
+class Files(msgspec.Struct, frozen=True, tag="files"):
+    """Arrays that the user gave, one for each case. `names` are what messages call them."""
+
+    files: tuple[str, ...]
+    names: tuple[str, ...] = ()
+
+
+Drawn = Draw | Columns | Files
+
+
+class InputRule(msgspec.Struct, frozen=True):
+    """The values of an input, and `why` these, in words for the report."""
+
+    values: Drawn
+    why: str = ""
+
+
+STANDARD = InputRule(Normal())
+"""What an input of floats has of which the graph says nothing."""

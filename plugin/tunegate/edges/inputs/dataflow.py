@@ -1,0 +1,237 @@
+"""A model as one flat list of steps, the graphs inside `If`, `Loop` and `Scan` among them, with the
+shapes and the constants that can be known without running it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import onnx
+import onnx.inliner
+
+from tunegate.edges.inputs.constants import evaluated, tensor_values
+from tunegate.edges.models.deciding_values import bodies_of
+from tunegate.edges.models.seeded_inputs import TensorLike
+
+Dimensions = tuple[int | None, ...]
+"""Dimensions; None is one that nobody knows."""
+_BIG = 4096
+"""The largest tensor, in numbers, whose values are looked at."""
+_DEEPEST = 60
+"""The longest chain of operators that a constant is computed through."""
+_ONNX = {"", "ai.onnx"}
+
+
+class Operation(NamedTuple):
+    """A node. `op` has its domain in front where that is not ONNX's own; names are unique in the
+    whole model."""
+
+    op: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    node: onnx.NodeProto
+
+
+class Use(NamedTuple):
+    """A step that reads a value, and as which of its inputs."""
+
+    step: Operation
+    position: int
+
+
+class Dataflow:
+    """What the outputs of a model are computed from. The dimensions of `tensors` are its
+    inputs'."""
+
+    def __init__(self, model: onnx.ModelProto, tensors: Iterable[TensorLike]) -> None:
+        known = _with_shapes(model, tensors)
+        self._shapes: dict[str, Dimensions] = {}
+        self._tensors: dict[str, onnx.TensorProto] = {}
+        self._makers: dict[str, Operation] = {}
+        self._constants: dict[str, Any] = {}
+        steps = self._steps_of(known.graph, {}, "")
+        self._uses: dict[str, list[Use]] = {}
+        for step in _needed(steps, [value.name for value in known.graph.output]):
+            for position, name in enumerate(step.inputs):
+                self._uses.setdefault(name, []).append(Use(step, position))
+
+    def uses(self, name: str) -> Sequence[Use]:
+        """Returns the steps that read the value, and that an output needs."""
+        return self._uses.get(name, ())
+
+    def shape(self, name: str) -> Dimensions | None:
+        return self._shapes.get(name)
+
+    def is_weight(self, name: str) -> bool:
+        return name in self._tensors
+
+    def dimension(self, name: str, axis: int) -> int | None:
+        """Returns the size of an axis, which may be counted from the end."""
+        shape = self._shapes.get(name)
+        if shape is None or not -len(shape) <= axis < len(shape):
+            return None
+        return shape[axis]
+
+    def constant(self, name: str, depth: int = 0) -> Any:
+        """Returns the array that a value always is, or None where that is not known, or large."""
+        if name not in self._constants and depth < _DEEPEST:
+            self._constants[name] = None  # of a loop, nothing is known
+            self._constants[name] = self._computed(name, depth)
+        return self._constants.get(name)
+
+    def _computed(self, name: str, depth: int) -> Any:
+        if name in self._tensors:
+            return tensor_values(self._tensors[name], _BIG)
+        step = self._makers.get(name)
+        if step is None or len(step.outputs) != 1:
+            return None
+        if step.op in {"Shape", "Size"}:
+            return evaluated(step.node, [self._shapes.get(step.inputs[0])], _BIG)
+        arrays = [self.constant(each, depth + 1) if each else None for each in step.inputs]
+        missing = [a is None for a, each in zip(arrays, step.inputs, strict=True) if each]
+        return None if any(missing) else evaluated(step.node, arrays, _BIG)
+
+    def _steps_of(
+        self, graph: onnx.GraphProto, outer: Mapping[str, str], place: str
+    ) -> list[Operation]:
+        names = dict(outer)
+        steps: list[Operation] = []
+
+        def unique(name: str) -> str:
+            names[name] = f"{place}{name}"
+            return names[name]
+
+        for tensor in graph.initializer:
+            self._tensors[unique(tensor.name)] = tensor
+            self._shapes[names[tensor.name]] = tuple(tensor.dims)
+        for value in graph.input:
+            if value.name not in {tensor.name for tensor in graph.initializer}:
+                unique(value.name)
+        for node in graph.node:
+            inputs = tuple(names.get(name, name) for name in node.input)
+            bodies = self._bodies(node, names, f"{place}{node.name or node.output[0]}/", steps)
+            step = Operation(_op_of(node), inputs, tuple(map(unique, node.output)), node)
+            steps += [step, *_bindings(step, bodies)]
+            self._makers.update(dict.fromkeys(step.outputs, step))
+        for value in (*graph.input, *graph.output, *graph.value_info):
+            self._add_shape(names.get(value.name, ""), value)
+        return steps
+
+    def _bodies(
+        self, node: onnx.NodeProto, names: Mapping[str, str], place: str, steps: list[Operation]
+    ) -> list[tuple[list[str], list[str]]]:
+        """The names of what goes into each graph inside the node, and of what comes out."""
+        found = []
+        for number, body in enumerate(bodies_of(node)):
+            inside = f"{place}{number}/"
+            steps += self._steps_of(body, names, inside)
+            ends = [
+                f"{inside}{value.name}" if _is_made_in(body, value.name) else names[value.name]
+                for value in body.output
+                if _is_made_in(body, value.name) or value.name in names
+            ]
+            found.append(([f"{inside}{value.name}" for value in body.input], ends))
+        return found
+
+    def _add_shape(self, name: str, value: onnx.ValueInfoProto) -> None:
+        tensor = value.type.tensor_type
+        if name and value.type.HasField("tensor_type") and tensor.HasField("shape"):
+            self._shapes.setdefault(
+                name, tuple(d.dim_value if d.dim_value > 0 else None for d in tensor.shape.dim)
+            )
+
+
+def _op_of(node: onnx.NodeProto) -> str:
+    return node.op_type if node.domain in _ONNX else f"{node.domain}.{node.op_type}"
+
+
+def _is_made_in(body: onnx.GraphProto, name: str) -> bool:
+    made = (
+        *(output for node in body.node for output in node.output),
+        *(value.name for value in body.input),
+        *(tensor.name for tensor in body.initializer),
+    )
+    return name in made
+
+
+def _bindings(step: Operation, bodies: list[tuple[list[str], list[str]]]) -> list[Operation]:
+    """Steps that change nothing: into the graphs inside a node, and out of them."""
+    first_in = {"Loop": 2, "Scan": 0}.get(step.op)
+    first_out = 1 if step.op == "Loop" else 0
+    pairs: list[tuple[str, str]] = []
+    for inside, ends in bodies:
+        if first_in is not None:
+            pairs += zip(step.inputs[first_in:], inside[first_in:], strict=False)
+            pairs += zip(ends[first_out:], inside[first_in:], strict=False)
+        pairs += zip(ends[first_out:], step.outputs, strict=False)
+    binding = onnx.helper.make_node("Identity", ["x"], ["y"])
+    return [Operation("Identity", (one,), (other,), binding) for one, other in pairs]
+
+
+def _needed(steps: Sequence[Operation], outputs: Sequence[str]) -> list[Operation]:
+    """The steps without which an output could not be computed."""
+    makers: dict[str, list[Operation]] = {}
+    for step in steps:
+        for name in step.outputs:
+            makers.setdefault(name, []).append(step)
+    waiting = list(outputs)
+    needed: dict[int, Operation] = {}
+    while waiting:
+        for step in makers.get(waiting.pop(), ()):
+            if id(step) not in needed:
+                needed[id(step)] = step
+                waiting += step.inputs
+    return list(needed.values())
+
+
+def _with_shapes(model: onnx.ModelProto, tensors: Iterable[TensorLike]) -> onnx.ModelProto:
+    """The model without its large weights, with the shapes of its values as far as ONNX knows."""
+    light = _inlined(_light(model))
+    given = {tensor.name: tensor.shape for tensor in tensors}
+    for value in light.graph.input:
+        if value.name in given:
+            shape = value.type.tensor_type.shape
+            del shape.dim[:]
+            for size in given[value.name]:
+                shape.dim.add().dim_value = size
+    for value in light.graph.output:
+        value.type.tensor_type.ClearField("shape")
+    del light.graph.value_info[:]
+    try:
+        return onnx.shape_inference.infer_shapes(light, data_prop=True)
+    except Exception:  # noqa: BLE001 -- onnx raises many kinds; without it less is known
+        return light
+
+
+def _light(model: onnx.ModelProto) -> onnx.ModelProto:
+    light = onnx.ModelProto()
+    light.CopyFrom(model)
+    waiting = [light.graph]
+    while waiting:
+        graph = waiting.pop()
+        for tensor in graph.initializer:
+            _lighten(tensor)
+        for node in graph.node:
+            waiting += bodies_of(node)
+            for attribute in node.attribute:
+                if attribute.HasField("t"):
+                    _lighten(attribute.t)
+    return light
+
+
+def _lighten(tensor: onnx.TensorProto) -> None:
+    size = 1
+    for dim in tensor.dims:
+        size *= dim
+    if size > _BIG or tensor.external_data:
+        kept = onnx.TensorProto(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)
+        tensor.CopyFrom(kept)
+
+
+def _inlined(model: onnx.ModelProto) -> onnx.ModelProto:
+    if not model.functions:
+        return model
+    try:
+        return onnx.inliner.inline_local_functions(model)
+    except Exception:  # noqa: BLE001 -- onnx raises many kinds; without it less is known
+        return model

@@ -1,0 +1,21 @@
+"""One thing that a graph says of the values of an input."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tunegate.artifacts.input_rules import Category
+from tunegate.edges.inputs.trace import Selected
+
+
+class Fact(NamedTuple):
+    """Bounds of an input, or the values that it may have. It `is_must` where the model does not
+    run on others. A fact is of all columns unless it says of which."""
+
+    why: str
+    low: float | None = None
+    high: float | None = None
+    values: tuple[Category, ...] = ()
+    words: int = 1
+    is_must: bool = False
+    columns: Selected | None = None
