@@ -6,10 +6,12 @@ STAMP := $(VENV)/.installed-$(shell cat requirements/*.lock pyproject.toml | cks
 
 FUZZ_MINUTES ?= 10
 
-.PHONY: demo test programs fuzz check picture docs lock format clean
+.PHONY: demo environment test programs fuzz check picture docs lock format clean
 
 demo: $(STAMP)
 	$(BIN)/tunegate demo
+
+environment: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,19 +45,42 @@ print(json.dumps({"records": len(database), "scheduled": len(scheduled)}))
 """
 
 
-@pytest.mark.parametrize("layout", ["nchw", "nhwc"])
-def test_plain_tvm_builds_with_an_exported_database(tmp_path: Path, layout: str) -> None:
-    target = f"targets:\n  - name: cpu\n    layout: {layout}\n    runtime: tvm\n    threads: 1\n"
-    workspace = Workspace(tmp_path / "w", target + CONFIG.replace("trials: 2", "trials: 6"))
-    done = workspace.tunegate("run")
+LAYOUTS = ("nchw", "nhwc")
+
+
+Exported = tuple[Workspace, dict[str, dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Exported:
+    """A workspace with a database for each layout, and what was said of each."""
+    target = "  - name: {0}\n    layout: {0}\n    runtime: tvm\n    threads: 1\n"
+    targets = "targets:\n" + "".join(map(target.format, LAYOUTS))
+    root = tmp_path_factory.mktemp("exported") / "w"
+    workspace = Workspace(root, targets + CONFIG.replace("trials: 2", "trials: 8"))
+    for line in (["plan"], ["tune"], ["tune", "--shard", "1"]):
+        done = workspace.tunegate(*line)
+        assert done.returncode == 0, done.stderr
+    done = workspace.tunegate("cache", "export", "stock", "--json")
     assert done.returncode == 0, done.stderr
-    exported = workspace.tunegate("cache", "export", "stock", "--json")
-    assert exported.returncode == 0, exported.stderr
-    (model,) = json.loads(exported.stdout)["models"]
+    models = json.loads(done.stdout)["models"]
+    return workspace, {model["target"]: model for model in models}
+
+
+def test_a_directory_with_a_database_is_not_written_again(exported: Exported) -> None:
+    again = exported[0].tunegate("cache", "export", "stock")
+    assert again.returncode == 2
+    assert "holds a database already" in again.stderr
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_plain_tvm_builds_with_an_exported_database(exported: Exported, layout: str) -> None:
+    workspace, models = exported
+    model = models[layout]
     assert model["written"] >= 1
     assert model["misfits"] == []
     plain = subprocess.run(
-        [sys.executable, "-c", PLAIN_TVM, "models/m.onnx", "stock/cpu", layout],
+        [sys.executable, "-c", PLAIN_TVM, "models/m.onnx", f"stock/{layout}", layout],
         cwd=workspace.root,
         capture_output=True,
         text=True,
@@ -67,6 +90,3 @@ def test_plain_tvm_builds_with_an_exported_database(tmp_path: Path, layout: str)
     found = json.loads(plain.stdout.splitlines()[-1])
     assert found["records"] == model["written"]
     assert found["scheduled"] >= model["written"]
-    again = workspace.tunegate("cache", "export", "stock")
-    assert again.returncode == 2
-    assert "holds a database already" in again.stderr

@@ -69,13 +69,13 @@ class Shop:
             programs=PROGRAMS,
             scratch=directory / "tuner",
         )
-        task = PlannedTask(resolved=ResolvedTask(self.task, Miss("absent")), trials=8, gain_ms=1.0)
+        task = PlannedTask(resolved=ResolvedTask(self.task, Miss("absent")), trials=6, gain_ms=1.0)
         shard = Shard(
             index=0,
             target="cpu",
             labels=(),
             tasks=(task,),
-            budget=Budget(seconds=None, trials=8),
+            budget=Budget(seconds=None, trials=6),
             predicted_seconds=1.0,
         )
         found: list[TuningRecord] = []
@@ -88,15 +88,18 @@ class Shop:
         return found
 
     def _different_builds(self) -> list[TuningRecord]:
-        """The records that build other code than the best one: not all decisions change it."""
+        """Two records that build other code than the best one: not all decisions change it."""
         directory = self.model.parent / "different"
-        keys = [
-            self.build({self.task.key: ExactHit((record,))}, directory / str(number)).key
-            for number, record in enumerate(self.records)
-        ]
-        found = [r for r, key in zip(self.records, keys, strict=True) if key != keys[0]]
+        best = self.build({self.task.key: ExactHit((self.records[0],))}, directory / "best").key
+        found: list[TuningRecord] = []
+        for number, record in enumerate(reversed(self.records[1:])):
+            hit = {self.task.key: ExactHit((record,))}
+            if self.build(hit, directory / str(number)).key != best:
+                found.append(record)
+            if len(found) == 2:
+                break
         assert found, "the short tuning found one schedule only"
-        return found
+        return found[::-1]
 
     def build(self, found: Mapping[WorkloadKey, Lookup], directory: Path) -> Build:
         records = {k: hit.records for k, hit in found.items() if isinstance(hit, ExactHit)}

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.support.workspace import CONFIG, Workspace
+from tests.support.workspace import COMPILED, Workspace
 from tunegate.config import CacheConfig
 from tunegate.edges.cache.shared_cache import SharedCache
 from tunegate_cache.format.names import parse_segment
@@ -39,9 +39,10 @@ def publish(workspace: Workspace, *lies: TuningRecord) -> None:
 
 
 def test_what_is_promoted_was_measured_here_and_lies_are_called_so(tmp_path: Path) -> None:
-    workspace = Workspace(tmp_path / "w", CONFIG.replace("trials: 2", "trials: 4"))
-    done = workspace.tunegate("run", "--zone", PULL)
-    assert done.returncode == 0, done.stderr
+    workspace = Workspace(tmp_path / "w", COMPILED.replace("trials: 2", "trials: 4"))
+    for stage in ("plan", "tune"):
+        done = workspace.tunegate(stage, "--zone", PULL)
+        assert done.returncode == 0, done.stderr
     theirs = [r for r in records(workspace, PULL) if r.template and r.status == "ok"]
     assert theirs
     assert records(workspace, "main") == []

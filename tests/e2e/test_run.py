@@ -14,11 +14,12 @@ import pytest
 
 from tests.support.servers.moto_server import BUCKET, CREDENTIALS, moto_server
 from tests.support.small_onnx import conv_model, matmul_model, save
-from tests.support.workspace import Workspace
+from tests.support.workspace import FIRST_ANALYSIS, Workspace
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
-CONFIG = """\
+CONFIG = (
+    """\
 models:
   - path: models/*.onnx
 targets:
@@ -31,11 +32,10 @@ cache:
 budget:
   minutes: 5
   trials: {trials}
-gate:
-  margin-percent: 30
-  pairs: 4
-  seconds: 20
 """
+    + FIRST_ANALYSIS
+    + "  margin-percent: 30\n"
+)
 
 
 def verdict(workspace: Workspace) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def segments(workspace: Workspace) -> list[Path]:
 def test_new_weights_need_no_trial_and_a_comment_in_the_configuration_needs_nothing(
     tmp_path: Path,
 ) -> None:
-    workspace = Workspace(tmp_path / "w", CONFIG.format(url="cache", trials=4))
+    workspace = Workspace(tmp_path / "w", CONFIG.format(url="cache", trials=2))
     first = workspace.tunegate("run")
     assert first.returncode == 0, first.stderr
     assert verdict(workspace)["status"] == "new"
@@ -70,7 +70,7 @@ def test_new_weights_need_no_trial_and_a_comment_in_the_configuration_needs_noth
     assert found == verdict(workspace)
     assert found["tuning"]["trials"] == 0
     assert found["tuning"]["exact"] == found["tuning"]["tasks"] > 0
-    workspace.write("tunegate.yaml", "# words\n" + CONFIG.format(url="cache", trials=4))
+    workspace.write("tunegate.yaml", "# words\n" + CONFIG.format(url="cache", trials=2))
     workspace.commit()
     third = workspace.tunegate("run", "--base", "HEAD~1")
     assert third.returncode == 0
@@ -103,7 +103,7 @@ def test_a_base_that_cannot_be_compiled_is_replaced_by_the_version_before(tmp_pa
 def test_a_lost_shard_costs_its_own_tasks_only(tmp_path: Path) -> None:
     """One of two runners comes back: a clone of the repository, the plan and the cache is all it
     had. Its outcome comes twice, as artifacts of CI may."""
-    config = CONFIG.format(url=tmp_path / "shared", trials=8)
+    config = CONFIG.format(url=tmp_path / "shared", trials=4)
     workspace = Workspace(tmp_path / "w", config)
     product = matmul_model(rows=32, inner=64, columns=64)
     save(product, workspace.root / "models" / "n.onnx")
@@ -127,16 +127,17 @@ def test_a_lost_shard_costs_its_own_tasks_only(tmp_path: Path) -> None:
     assert "shard 0 on cpu left no outcome-0.json: its 1 task was not tuned" in gate.stderr
     found = verdict(workspace)
     assert [each["status"] for each in found["findings"]] == ["new", "new"]
-    assert (found["tuning"]["trials"], found["tuning"]["stopped"]) == (4, "lost")
+    assert (found["tuning"]["trials"], found["tuning"]["stopped"]) == (2, "lost")
 
 
 def test_the_same_run_works_against_a_bucket(tmp_path: Path) -> None:
     with moto_server() as url:
-        config = CONFIG.format(url=f"s3://{BUCKET}/p\n  endpoint-url: {url}", trials=4)
+        config = CONFIG.format(url=f"s3://{BUCKET}/p\n  endpoint-url: {url}", trials=2)
         workspace = Workspace(tmp_path / "w", config)
         environment = {**CREDENTIALS, "AWS_DEFAULT_REGION": "us-east-1"}
-        first = workspace.tunegate("run", **environment)
-        assert first.returncode == 0, first.stderr
+        for stage in ("plan", "tune"):
+            first = workspace.tunegate(stage, **environment)
+            assert first.returncode == 0, first.stderr
         retrain(workspace)
         second = workspace.tunegate("plan", "--base", "HEAD~1", **environment)
         assert second.returncode == 0, second.stderr
@@ -154,50 +155,38 @@ def test_a_bucket_that_is_not_there_costs_lines_in_the_report_only(tmp_path: Pat
 
 
 def test_a_cap_in_dollars_ends_the_tuning_in_time(tmp_path: Path) -> None:
+    """A thousandth of a dollar is a second here; the other caps would end it after minutes."""
     config = CONFIG.format(url="cache", trials=100_000)
-    workspace = Workspace(tmp_path / "w", config.replace("minutes: 5", "minutes: 5\n  usd: 0.01"))
+    workspace = Workspace(tmp_path / "w", config.replace("minutes: 5", "minutes: 5\n  usd: 0.005"))
     assert workspace.tunegate("plan").returncode == 0
-    started = time.monotonic()
     done = workspace.tunegate("tune", "--json")
-    seconds = time.monotonic() - started
     outcome = json.loads(done.stdout)
     assert outcome["stopped"] in {"usd", "finished"}
-    assert outcome["spent"]["seconds"] < 10 + 5
-    assert seconds < 10 + 5 + 5  # the command's own start is no tuning
+    assert outcome["spent"]["seconds"] < 60
 
 
 def test_a_killed_tuning_goes_on_from_its_last_finished_batch(tmp_path: Path) -> None:
-    workspace = killed_while_tuning(tmp_path)
-    before = segments(workspace)
-    done = workspace.tunegate("tune", "--json")
-    assert done.returncode == 0, done.stderr
-    assert set(before) < set(segments(workspace))
-    sources = {task["source"] for task in json.loads(done.stdout)["tasks"]}
-    assert sources <= {"transfer", "search", "default"}
-
-
-def test_what_a_killed_tuning_began_is_no_answer_to_the_next_plan(tmp_path: Path) -> None:
-    workspace = killed_while_tuning(tmp_path)
-    assert workspace.tunegate("plan").returncode == 0
-    assert "transfer" in answers(workspace).values()
-    begun = next(
-        workload for workload, answer in answers(workspace).items() if answer == "transfer"
-    )
-    assert "measured only quickly" in workspace.tunegate("cache", "why-miss", begun).stdout
-    assert workspace.tunegate("tune").returncode == 0
-    assert workspace.tunegate("plan").returncode == 0
-    assert set(answers(workspace).values()) == {"exact"}
-
-
-def killed_while_tuning(tmp_path: Path) -> Workspace:
-    """A workspace whose run was killed after its first finished batch."""
+    """What it began is no answer to the next plan."""
     workspace = Workspace(tmp_path / "w", CONFIG.format(url="cache", trials=12))
     assert workspace.tunegate("plan").returncode == 0
     with workspace.start("tune") as process:
         wait_for_segments(workspace, process)
         process.kill()
         process.communicate()
-    return workspace
+    before = segments(workspace)
+    assert workspace.tunegate("plan").returncode == 0
+    assert "transfer" in answers(workspace).values()
+    begun = next(
+        workload for workload, answer in answers(workspace).items() if answer == "transfer"
+    )
+    assert "measured only quickly" in workspace.tunegate("cache", "why-miss", begun).stdout
+    done = workspace.tunegate("tune", "--json")
+    assert done.returncode == 0, done.stderr
+    assert set(before) < set(segments(workspace))
+    sources = {task["source"] for task in json.loads(done.stdout)["tasks"]}
+    assert sources <= {"transfer", "search", "default"}
+    assert workspace.tunegate("plan").returncode == 0
+    assert set(answers(workspace).values()) == {"exact"}
 
 
 def answers(workspace: Workspace) -> dict[str, str]:
@@ -209,26 +198,32 @@ def answers(workspace: Workspace) -> dict[str, str]:
     }
 
 
+@pytest.fixture(scope="module")
+def planned(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """A workspace with a plan that nobody waits for the end of."""
+    root = tmp_path_factory.mktemp("planned") / "w"
+    workspace = Workspace(root, CONFIG.format(url="cache", trials=100_000))
+    assert workspace.tunegate("plan").returncode == 0
+    return workspace
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_cancelled_tuning_keeps_what_is_done_and_exits_130(
-    tmp_path: Path, number: signal.Signals
+    planned: Workspace, tmp_path: Path, number: signal.Signals
 ) -> None:
-    workspace = Workspace(tmp_path / "w", CONFIG.format(url="cache", trials=100_000))
-    assert workspace.tunegate("plan").returncode == 0
+    workspace = Workspace.copied(planned.root, tmp_path / "w")
     with workspace.start("tune") as process:
         wait_for_segments(workspace, process)
         process.send_signal(number)
-        started = time.monotonic()
-        process.communicate(timeout=20)
+        process.communicate(timeout=100)  # the budget would end it after three times as long
     assert process.returncode == 130
-    assert time.monotonic() - started < 7
     outcome = json.loads((workspace.root / ".tunegate" / "outcome-0.json").read_text())
     assert outcome["stopped"] == "cancelled"
     assert any(task["records"] for task in outcome["tasks"])
 
 
 def wait_for_segments(workspace: Workspace, process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 100
     while not segments(workspace) and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.1)
     assert segments(workspace)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.small_onnx import conv_model, one_node_model, save
-from tests.support.workspace import CONFIG, Workspace
+from tests.support.workspace import CONFIG, FIRST_ANALYSIS, NOT_COMPILED, Workspace
 from tunegate.config import TargetConfig
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.ports import Builder, BuildJob, ModelJob
@@ -20,14 +20,11 @@ from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 
 pytestmark = pytest.mark.e2e
 
-GATE = "gate:\n  pairs: 4\n  seconds: 30\n"
-FIRST_ANALYSIS = "gate:\n  pairs: 4\n  seconds: 4\n  rare-launches: 0\n"
-"""The first analysis is always paid for, and is enough for a head that is many times slower."""
 NO_COMPILER = "raise ImportError('there is no compiler on this machine')\n"
 
 
 def test_the_faster_runtime_ships_and_the_report_says_by_how_much(tmp_path: Path) -> None:
-    workspace = Workspace(tmp_path / "w", CONFIG.replace("trials: 2", "trials: 0") + GATE)
+    workspace = Workspace(tmp_path / "w", CONFIG.replace("trials: 2", "trials: 0") + FIRST_ANALYSIS)
     done = workspace.tunegate("run", "--json")
     assert done.returncode == 0, done.stderr
     (built,) = json.loads((workspace.root / ".tunegate" / "measurements.json").read_text())[
@@ -74,7 +71,7 @@ def test_the_documented_loader_runs_the_artifacts_of_both_runtimes(tmp_path: Pat
 
 
 def test_what_the_compiler_lacks_ships_with_onnx_runtime(tmp_path: Path) -> None:
-    workspace = Workspace(tmp_path / "w", CONFIG + GATE)
+    workspace = Workspace(tmp_path / "w", CONFIG + FIRST_ANALYSIS)
     save(one_node_model("Det"), workspace.root / "models" / "det.onnx")
     workspace.commit()
     done = workspace.tunegate("run", "--base", "HEAD~1")
@@ -83,15 +80,10 @@ def test_what_the_compiler_lacks_ships_with_onnx_runtime(tmp_path: Path) -> None
 
 
 def test_a_team_without_a_compiler_uses_the_gate_alone(tmp_path: Path) -> None:
-    config = (
-        CONFIG
-        + FIRST_ANALYSIS
-        + "targets:\n  - name: cpu\n    runtime: onnxruntime\n    threads: 1\n"
-    )
-    workspace = Workspace(tmp_path / "w", config)
+    workspace = Workspace(tmp_path / "w", NOT_COMPILED + FIRST_ANALYSIS)
     (tmp_path / "no" / "tvm").mkdir(parents=True)
     (tmp_path / "no" / "tvm" / "__init__.py").write_text(NO_COMPILER)
-    save(conv_model(channels=16, out=32, size=112), workspace.root / "models" / "m.onnx")
+    save(conv_model(channels=16, out=32, size=42), workspace.root / "models" / "m.onnx")
     workspace.commit()
     done = workspace.tunegate("run", "--base", "HEAD~1", "--json", PYTHONPATH=str(tmp_path / "no"))
     assert done.returncode == 1, done.stderr

@@ -8,18 +8,17 @@ from pathlib import Path
 import pytest
 
 from tests.support.small_onnx import conv_model, save
-from tests.support.workspace import CONFIG, Workspace
+from tests.support.workspace import COMPILED, FIRST_ANALYSIS, Workspace
 
-COMPILED = (
-    "targets:\n  - name: cpu\n    runtime: tvm\n    threads: 1\ngate:\n  pairs: 4\n  seconds: 5\n"
-)
 pytestmark = pytest.mark.e2e
 
 
 def test_transferred_schedules_without_a_budget_are_said_to_be_unverified(tmp_path: Path) -> None:
-    workspace = Workspace(tmp_path / "w", CONFIG.replace("trials: 2", "trials: 4") + COMPILED)
-    tuned = workspace.tunegate("run")
-    assert tuned.returncode == 0, tuned.stderr
+    config = COMPILED.replace("trials: 2", "trials: 4") + FIRST_ANALYSIS
+    workspace = Workspace(tmp_path / "w", config)
+    for stage in ("plan", "tune"):
+        tuned = workspace.tunegate(stage)
+        assert tuned.returncode == 0, tuned.stderr
     wider = conv_model(channels=16, out=32, size=18)
     save(wider, workspace.root / "models" / "wider.onnx")
     workspace.commit()

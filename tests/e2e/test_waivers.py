@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.small_onnx import conv_model, save
-from tests.support.workspace import CONFIG, Workspace
+from tests.support.workspace import FIRST_ANALYSIS, NOT_COMPILED, Workspace
 
 pytestmark = pytest.mark.e2e
 
@@ -21,14 +21,13 @@ WAIVER = """waivers:
     issue: https://example.com/17
     reason: agreed
 """
-CHEAP = "targets:\n  - name: cpu\n    runtime: onnxruntime\n    threads: 1\ngate:\n  pairs: 4\n"
 
 
 def test_a_slowdown_with_a_waiver_passes_and_a_bad_waiver_stops_the_run(tmp_path: Path) -> None:
     """Judged since a release: its margin is another one, and the same waiver holds."""
-    workspace = Workspace(tmp_path / "w", CONFIG + CHEAP)
+    workspace = Workspace(tmp_path / "w", NOT_COMPILED + FIRST_ANALYSIS)
     workspace.git("tag", "v1")
-    save(conv_model(channels=16, out=32, size=112), workspace.root / "models" / "m.onnx")
+    save(conv_model(channels=16, out=32, size=42), workspace.root / "models" / "m.onnx")
     today = datetime.datetime.now(tz=datetime.UTC).date()
     later = today + datetime.timedelta(days=30)
     workspace.write("tunegate-waivers.yaml", WAIVER.format(expires=later))

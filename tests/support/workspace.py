@@ -17,6 +17,9 @@ thread, so that two tests beside each other do not wait for each other at every 
 NOT_COMPILED = CONFIG + "targets:\n  - name: cpu\n    runtime: onnxruntime\n    threads: 1\n"
 """A configuration for tests to which the compiler does not matter: its
 processes start four times as fast."""
+FIRST_ANALYSIS = "gate:\n  pairs: 4\n  seconds: 1\n  extend: false\n  rare-launches: 0\n"
+"""A gate that ends with its first analysis: that is always paid for, and is
+enough for a head that is many times slower."""
 
 
 class Workspace:

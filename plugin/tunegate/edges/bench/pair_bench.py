@@ -108,7 +108,7 @@ class PairBench:
         self.within_spread = within_spread(*taken.counted_medians())
         return _summed(taken, processes, started)
 
-    def _starts(self, seed: int, warm_up_seconds: float = WARM_UP_SECONDS) -> Sides[Start]:
+    def _starts(self, seed: int, warm_up_seconds: float) -> Sides[Start]:
         base, head = (
             start_of(artifact, seed, slowdown, warm_up_seconds)
             for artifact, slowdown in zip(self._artifacts, self._slowdowns, strict=True)
@@ -132,7 +132,7 @@ class PairBench:
     def _started(
         self, stack: ExitStack, order: LaunchOrder, variables: Mapping[str, str]
     ) -> Sides[Process]:
-        starts = self._starts(order.inputs)
+        starts = self._starts(order.inputs, WARM_UP_SECONDS)
         processes = {
             side: self._process(stack, starts.of(side), variables) for side in order.processes
         }
@@ -147,7 +147,7 @@ class PairBench:
         if self._limits.memory is None:
             # As much is free a moment later as is free now, or not: both
             # sides must have the same limit.
-            memory = memory_of(self._starts(self._seed), self._limits.processes)
+            memory = memory_of(self._starts(self._seed, WARM_UP_SECONDS), self._limits.processes)
             self._limits = self._limits._replace(memory=memory)
         process = Process(start, self._scratch / "bench.log", variables, self._limits)
         stack.callback(process.close)

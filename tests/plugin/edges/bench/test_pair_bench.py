@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from tests.support.simulated.simulated_gpus import gpu, simulated
-from tunegate.edges.bench import process
+from tunegate.edges.bench import pair_bench, process
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.bench.messages import Start
 from tunegate.edges.bench.pair_bench import PairBench, block_size
@@ -19,6 +19,11 @@ from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.ports import Bench, ProbeThresholds
 
 NEVER = ProbeThresholds(by_median=9.0, by_mean=9.0)
+
+
+@pytest.fixture(autouse=True)
+def soon_warm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pair_bench, "WARM_UP_SECONDS", 0.1)
 
 
 def test_four_times_the_work_shows_in_one_launch(tmp_path: Path, small: Path, large: Path) -> None:

@@ -22,7 +22,7 @@ def test_nothing_around_a_process_tells_the_head_from_the_base(
     monkeypatch.setattr(memory_limit, "available_bytes", lambda: next(free))
     bench = PairBench(Sides(small, small), tmp_path, 1, Devices(None))
     with ExitStack() as stack:
-        sides = [bench._process(stack, start, {}) for start in bench._starts(7)]
+        sides = [bench._process(stack, start, {}) for start in bench._starts(7, 0.1)]
         assert all(side.start() > 0 for side in sides)
         around = [Path(f"/proc/{side.pid}") for side in sides]
         for name in ("environ", "cmdline"):
@@ -32,7 +32,7 @@ def test_nothing_around_a_process_tells_the_head_from_the_base(
 
 
 def both(artifact: Path) -> tuple[Start, Start]:
-    return PairBench(Sides(artifact, artifact), Path(), 1, Devices(None))._starts(7)
+    return PairBench(Sides(artifact, artifact), Path(), 1, Devices(None))._starts(7, 0.1)
 
 
 def test_both_sides_of_a_launch_are_asked_the_same(small: Path) -> None:
