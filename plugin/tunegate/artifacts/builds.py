@@ -20,7 +20,8 @@ class OutputDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NumericCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """The build against ONNX Runtime, over all outputs and seeds, and each output by itself."""
+    """The build against ONNX Runtime, over all outputs and seeds, and each output by itself.
+    `reference_noise` is how far ONNX Runtime is from itself, None where that was not asked."""
 
     passed: bool
     max_absolute: float
@@ -28,6 +29,7 @@ class NumericCheck(msgspec.Struct, frozen=True, kw_only=True):
     tolerance: float
     detail: str = ""
     outputs: tuple[OutputDifference, ...] = ()
+    reference_noise: float | None = None
 
 
 class BuiltTask(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from tunegate.artifacts.builds import Build
 from tunegate.artifacts.changes import ChangeSet
 from tunegate.artifacts.measurements import Comparison, MeasurementRun
 from tunegate.artifacts.outcomes import TuningOutcome
@@ -13,6 +11,7 @@ from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.verdicts import Report, Verdict
 from tunegate.tuning.tally import lost_shard_warnings
 from tunegate.verdict.advice import next_steps
+from tunegate.verdict.build_notes import build_notes
 
 
 def summarize(
@@ -36,40 +35,8 @@ def summarize(
         comparisons=tuple(comparisons),
         cache=used,
         next_steps=next_steps(verdict, outcomes, run, comparisons, used),
-        warnings=_without_repeats((*changes.notes, *told, *verdict.notes, *_transferred(run))),
+        warnings=_without_repeats((*changes.notes, *told, *verdict.notes, *build_notes(run))),
     )
-
-
-def _transferred(run: MeasurementRun | None) -> Iterator[str]:
-    """Notes on the builds at head: transferred schedules that were not measured on their own, and
-    those that the model was slower with."""
-    for built in run.builds if run else ():
-        if built.head is not None:
-            for note in (*_unverified(built.head), *_left_out(built.head)):
-                yield f"{built.cell.model} on {built.cell.target}: {note}"
-
-
-def _unverified(head: Build) -> Iterator[str]:
-    unverified = Counter(task.source == "claimed" for task in head.tasks if not task.verified)
-    for is_claimed, what in (
-        (False, "a transferred schedule"),
-        (True, "a schedule of this run's own zone"),
-    ):
-        if unverified[is_claimed]:
-            yield (
-                f"{unverified[is_claimed]} of {len(head.tasks)} kernels run {what} that is "
-                "unverified: there was no time, or no device, to measure it"
-            )
-
-
-def _left_out(head: Build) -> Iterator[str]:
-    if head.without_graphs:
-        yield f"built without CUDA graphs, with them: {head.without_graphs}"
-    if head.dropped:
-        yield (
-            "slower in the model with a transferred schedule, so without: "
-            + ", ".join(head.dropped)
-        )
 
 
 def _without_repeats(lines: Sequence[str]) -> tuple[str, ...]:

@@ -7,20 +7,20 @@ import json
 import math
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
 import tvm
-from tvm.driver import build
 
 from tunegate.edges.metaschedule.checks.sample_inputs import sample, sample_inputs
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.passes.elementary_functions import vectorize_elementary_functions
-from tunegate.edges.metaschedule.passes.prepacking import MAIN, PREPACK, SplitKernel, split_kernel
+from tunegate.edges.metaschedule.passes.prepacking import MAIN, split_kernel
+from tunegate.edges.metaschedule.single_kernel import SingleKernel, built_kernel, kernel_device
 from tunegate.edges.nvidia.kernel_clock import kernel_clock
 from tunegate.edges.reference.tolerance import differs
 from tunegate.edges.run_seed import derived
@@ -37,12 +37,6 @@ _SLOW_MS = 40.0
 """A run this long is its own average; and what is this slow is hardly the best."""
 _LONG_MS = 200.0
 """The length of a run from which the extra time of a first run does not count."""
-
-
-class _Built(NamedTuple):
-    function: Any
-    device: Any
-    kernel: SplitKernel
 
 
 def handle_request(request: Measure) -> Measured:
@@ -83,11 +77,11 @@ def handle_with_library(library: bytes, request: Measure) -> Measured:
         file.write_bytes(library)
         module = tvm.ir.load_json(request.candidate.module)
         function = tvm.runtime.load_module(str(file))
-    built = _Built(function, _device(_target_of(request)), split_kernel(module))
+    built = SingleKernel(function, kernel_device(_target_of(request)), split_kernel(module))
     return _measured(request, built, time.monotonic() - started)
 
 
-def _measured(request: Measure, built: _Built, build_seconds: float) -> Measured:
+def _measured(request: Measure, built: SingleKernel, build_seconds: float) -> Measured:
     number = request.candidate.number
     started = time.monotonic()
     waited_seconds = 0.0
@@ -135,50 +129,30 @@ def _watched(request: Measure) -> Iterator[None]:
         faulthandler.cancel_dump_traceback_later()
 
 
-def _build(request: Measure) -> _Built:
+def _build(request: Measure) -> SingleKernel:
     target = _target_of(request)
     load_intrinsics(str(target.kind.name))
     vectorize_elementary_functions()
     # The module was serialized by this run's own searcher, a moment ago.
     module = tvm.ir.load_json(request.candidate.module)
-    kernel = split_kernel(module)
-    return _Built(build(kernel.module, target=target), _device(target), kernel)
+    return built_kernel(module, target)
 
 
 def _target_of(request: Measure) -> Any:
     return tvm.target.Target(json.loads(request.target_json))
 
 
-def _device(target: Any) -> Any:
-    return tvm.cuda() if str(target.kind.name) == "cuda" else tvm.cpu()
-
-
-def _arguments(request: Measure, built: _Built) -> list[Any]:
+def _arguments(request: Measure, built: SingleKernel) -> list[Any]:
     """The arguments of `main`: its constants are packed, as they are in a build."""
-    kernel, device = built.kernel, built.device
+    device = built.device
     *inputs, output = request.candidate.arguments
     # What an earlier candidate has put out must not stand in for what this one does not.
     known = sample_inputs(tuple(inputs), device, request.seed)
     given = [*known, sample(output, device, derived(request.seed, "output"))]
-    found = {"argument": given, "packed": _packed(built, [given[n] for n in kernel.packs])}
-    return [found[source.kind][source.place] for source in kernel.sources]
+    return built.arguments(given)
 
 
-def _packed(built: _Built, constants: Sequence[Any]) -> list[Any]:
-    kernel, device = built.kernel, built.device
-    if kernel.moves is not None:
-        moved = [move.of(constants[move.argument].numpy()) for move in kernel.moves]
-        return [tvm.runtime.tensor(value, device) for value in moved]
-    packed = [
-        tvm.runtime.empty([int(n) for n in kind.shape.values], str(kind.dtype.dtype), device)
-        for kind in kernel.packed
-    ]
-    if constants:
-        built.function[PREPACK](*constants, *packed)
-    return packed
-
-
-def _run(request: Measure, built: _Built, arguments: list[Any]) -> Measured:
+def _run(request: Measure, built: SingleKernel, arguments: list[Any]) -> Measured:
     number, function, device = request.candidate.number, built.function, built.device
     started = time.perf_counter_ns()
     function[MAIN](*arguments)

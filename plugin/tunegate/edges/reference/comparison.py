@@ -12,7 +12,9 @@ from tunegate.artifacts.builds import NumericCheck, OutputDifference
 from tunegate.edges.models.seeded_inputs import seeded_inputs
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.edges.reference.error_text import said
+from tunegate.edges.reference.model_precision import precision_of
 from tunegate.edges.reference.output_values import PlacedArray, arrays_in
+from tunegate.edges.reference.own_noise import own_noise
 from tunegate.edges.reference.session import ReferenceSession
 from tunegate.edges.reference.tolerance import differs, errors, is_numeric, tolerance
 
@@ -24,6 +26,8 @@ class DidNotRun(NamedTuple):
 
 
 _WITHOUT_REFERENCE = "its numbers cannot be checked, ONNX Runtime does not run it"
+_Allowed = Callable[[int, str], float]
+"""The allowed relative error of an output, by its place and its dtype."""
 _UNCHECKED = NumericCheck(passed=True, max_absolute=0.0, max_relative=0.0, tolerance=0.0)
 
 
@@ -33,7 +37,8 @@ def compared(
     artifact: ArtifactFile,
     seeds: Sequence[int],
 ) -> NumericCheck | DidNotRun:
-    """Runs the inputs of each seed through both; the worst error decides."""
+    """Runs the inputs of each seed through both; the worst error decides. Where one is too large by
+    its dtype, how far the reference is from itself is measured, and counts."""
     feeds = [seeded_inputs(artifact.inputs, seed) for seed in seeds]
     try:
         session = ReferenceSession(reference)
@@ -44,35 +49,59 @@ def compared(
         got = [run(feed) for feed in feeds]
     except Exception as error:  # noqa: BLE001 -- runtimes' errors have no common base class
         return DidNotRun(said(error))
+    worst = _worst(artifact, got, expected, _usual)
+    if worst.passed or not worst.max_relative:
+        return worst
+    noise, precision = own_noise(reference, feeds, expected), precision_of(reference)
+    again = _worst(artifact, got, expected, lambda at, dtype: precision.allowed(dtype, noise[at]))
+    return msgspec.structs.replace(again, reference_noise=max(noise))
+
+
+def _usual(_: int, dtype: str) -> float:
+    return tolerance(dtype)
+
+
+def _worst(
+    artifact: ArtifactFile,
+    got: Sequence[Sequence[Any]],
+    expected: Sequence[Sequence[Any]],
+    allowed: _Allowed,
+) -> NumericCheck:
     worst = _UNCHECKED
     for ours, theirs in zip(got, expected, strict=True):
-        worst = _worse(worst, artifact, ours, theirs)
+        worst = _worse(worst, artifact, ours, theirs, allowed)
     return msgspec.structs.replace(worst, passed=not worst.detail)
 
 
 def _worse(
-    so_far: NumericCheck, artifact: ArtifactFile, got: Sequence[Any], expected: Sequence[Any]
+    so_far: NumericCheck,
+    artifact: ArtifactFile,
+    got: Sequence[Any],
+    expected: Sequence[Any],
+    allowed: _Allowed,
 ) -> NumericCheck:
     worst = {output.name: output for output in so_far.outputs}
-    allowed, detail = so_far.tolerance, so_far.detail
+    most, detail = so_far.tolerance, so_far.detail
     if len(got) != len(expected):
         detail = f"{len(got)} outputs instead of {len(expected)}"
-    for tensor, ours, theirs in zip(artifact.outputs, got, expected, strict=False):
+    outputs_of_both = zip(artifact.outputs, got, expected, strict=False)
+    for at, (tensor, ours, theirs) in enumerate(outputs_of_both):
         pairs, other = _paired(ours, theirs)
         detail = detail or (f"output {tensor.name} is {other}" if other else "")
         for part, should_be in pairs:
-            wrong = differs(part.array, should_be.array)
+            limit = allowed(at, str(should_be.array.dtype))
+            wrong = differs(part.array, should_be.array, limit)
             where = f"output {tensor.name} {should_be.place}".rstrip()
             detail = detail or (f"{where} is {wrong}" if wrong else "")
             found = _errors(part.array, should_be.array)
             worst[tensor.name] = _worst_of(tensor.name, worst.get(tensor.name), *found)
-            allowed = max(allowed, tolerance(str(should_be.array.dtype)))
+            most = max(most, limit)
     outputs = tuple(worst.values())
     return NumericCheck(
         passed=not detail,
         max_absolute=max((output.max_absolute for output in outputs), default=0.0),
         max_relative=max((output.max_relative for output in outputs), default=0.0),
-        tolerance=allowed,
+        tolerance=most,
         detail=detail,
         outputs=outputs,
     )

@@ -11,11 +11,19 @@ from tunegate.edges.reference.onnx_runtime import onnxruntime
 _ON_CPU = ["CPUExecutionProvider"]
 
 
-class ReferenceSession:
-    """A model whose outputs others are held against."""
+_Level = onnxruntime.GraphOptimizationLevel
+LOWER_LEVELS = (_Level.ORT_DISABLE_ALL, _Level.ORT_ENABLE_BASIC, _Level.ORT_ENABLE_EXTENDED)
+"""The levels at which ONNX Runtime optimizes a model less than it does by itself."""
 
-    def __init__(self, model: Path) -> None:
-        self._session = onnxruntime.InferenceSession(str(model), providers=_ON_CPU)
+
+class ReferenceSession:
+    """A model whose outputs others are held against: a file, or its bytes."""
+
+    def __init__(self, model: Path | bytes, *, level: Any = _Level.ORT_ENABLE_ALL) -> None:
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = level
+        given = model if isinstance(model, bytes) else str(model)
+        self._session = onnxruntime.InferenceSession(given, options, providers=_ON_CPU)
 
     def run(self, feed: Mapping[str, Any]) -> Sequence[Any]:
         """Returns every output, in the order of the model's."""

@@ -17,8 +17,9 @@ def tolerance(dtype: str) -> float:
     return _RELATIVE.get(dtype, 0.0)
 
 
-def differs(got: Any, expected: Any) -> str:
-    """Why `got` is not the `expected` array, in words; '' when it is."""
+def differs(got: Any, expected: Any, allowed: float = 0.0) -> str:
+    """Why `got` is not the `expected` array, in words; '' when it is. An error up to `allowed` is
+    none, where that is more than the usual for its type."""
     if got.shape != expected.shape:
         return f"shape {got.shape} instead of {expected.shape}"
     if not is_numeric(expected) or not is_numeric(got):
@@ -28,7 +29,7 @@ def differs(got: Any, expected: Any) -> str:
     if misplaced:
         return misplaced
     absolute, relative = errors(wide_got, wide)
-    if relative > tolerance(str(expected.dtype)):
+    if relative > max(allowed, tolerance(str(expected.dtype))):
         return f"off by {absolute:.3g}, {relative:.2g} of the largest output"
     return ""
 

@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
+from tests.support.models.inexact import cancelling_model, quantized_model
 from tests.support.models.unusual import map_model
 from tests.support.small_onnx import one_node_model, save
 from tunegate.artifacts.builds import NumericCheck
@@ -89,3 +91,48 @@ def test_a_reference_that_does_not_run_is_told(tmp_path: Path) -> None:
     found = compared(lambda feed: [], tmp_path / "none.onnx", artifact, (1,))
     assert isinstance(found, DidNotRun)
     assert found.reason.startswith("its numbers cannot be checked, ONNX Runtime does not run it: ")
+
+
+def test_a_build_may_be_off_as_far_as_the_reference_is_from_itself(tmp_path: Path) -> None:
+    check = beside(cancelling_model(1500.0), 1.004, tmp_path)
+    assert check.passed
+    assert check.reference_noise is not None
+    assert 0.002 < check.tolerance <= 0.01
+
+
+@pytest.mark.parametrize("offset", [0.0, 1500.0, 1e6])
+def test_a_reference_full_of_noise_is_no_door_for_any_numbers(
+    tmp_path: Path, offset: float
+) -> None:
+    check = beside(cancelling_model(offset), 1.05, tmp_path)
+    assert not check.passed
+    assert check.tolerance <= 0.01
+
+
+def test_a_quantized_model_may_be_off_by_a_step_and_no_more(tmp_path: Path) -> None:
+    """One step of 0.4 is 2% of the largest output, and the reference is off by as much."""
+    assert beside(quantized_model(), 1.0, tmp_path, off=0.4).passed
+    assert not beside(quantized_model(), 1.0, tmp_path, off=1.6).passed
+
+
+def beside(
+    model: onnx.ModelProto, factor: float, directory: Path, off: float = 0.0
+) -> NumericCheck:
+    """What is said of the reference's own numbers times a factor."""
+    file = save(model, directory / "m.onnx")
+    session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
+    tensors = [
+        ArtifactTensor(each.name, tuple(each.shape), "float32")
+        for each in (*session.get_inputs(), *session.get_outputs())
+    ]
+    artifact = ArtifactFile(
+        runtime="any", file="m.onnx", inputs=(tensors[0],), outputs=(tensors[1],), threads=1
+    )
+    found = compared(
+        lambda feed: [each * factor + off for each in session.run(None, dict(feed))],
+        file,
+        artifact,
+        (1, 2),
+    )
+    assert isinstance(found, NumericCheck)
+    return found

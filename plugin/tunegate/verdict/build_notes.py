@@ -1,0 +1,57 @@
+"""What is worth a line of the report about the builds that ship."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from tunegate.artifacts.builds import Build
+from tunegate.artifacts.measurements import MeasurementRun
+
+
+def build_notes(run: MeasurementRun | None) -> Iterator[str]:
+    """Yields notes on the builds at head: transferred schedules that were not measured on their
+    own, those that the model was slower with, and numbers that were allowed to differ by more."""
+    for built in run.builds if run else ():
+        if built.head is not None:
+            for note in _notes(built.head):
+                yield f"{built.cell.model} on {built.cell.target}: {note}"
+
+
+def _notes(head: Build) -> Iterator[str]:
+    yield from _unverified(head)
+    yield from _left_out(head)
+    yield from _tolerated(head)
+
+
+def _unverified(head: Build) -> Iterator[str]:
+    unverified = Counter(task.source == "claimed" for task in head.tasks if not task.verified)
+    for is_claimed, what in (
+        (False, "a transferred schedule"),
+        (True, "a schedule of this run's own zone"),
+    ):
+        if unverified[is_claimed]:
+            yield (
+                f"{unverified[is_claimed]} of {len(head.tasks)} kernels run {what} that is "
+                "unverified: there was no time, or no device, to measure it"
+            )
+
+
+def _left_out(head: Build) -> Iterator[str]:
+    if head.without_graphs:
+        yield f"built without CUDA graphs, with them: {head.without_graphs}"
+    if head.dropped:
+        yield (
+            "slower in the model with a transferred schedule, so without: "
+            + ", ".join(head.dropped)
+        )
+
+
+def _tolerated(head: Build) -> Iterator[str]:
+    check = head.check
+    if check is not None and check.passed and check.reference_noise is not None:
+        yield (
+            f"off by {100 * check.max_relative:.2g}% of the largest output, where "
+            f"{100 * check.tolerance:.2g}% is allowed: ONNX Runtime is off from itself by "
+            f"{100 * check.reference_noise:.2g}%, by how it optimizes and rounds"
+        )

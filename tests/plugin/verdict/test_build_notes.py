@@ -1,0 +1,29 @@
+"""What the report says of builds that ship."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tests.support.measured_cells import make_build, make_builds, make_measurement, make_run
+from tunegate.artifacts.builds import NumericCheck
+from tunegate.verdict.build_notes import build_notes
+
+ALLOWED = (
+    "models/m.onnx on cpu: off by 1.4% of the largest output, where 5% is allowed: ONNX Runtime "
+    "is off from itself by 2.8%, by how it optimizes and rounds"
+)
+
+
+@pytest.mark.parametrize(("noise", "told"), [(None, []), (0.028, [ALLOWED])])
+def test_numbers_that_may_differ_by_more_are_told(noise: float | None, told: list[str]) -> None:
+    check = NumericCheck(
+        passed=True,
+        max_absolute=0.01,
+        max_relative=0.014,
+        tolerance=0.05,
+        reference_noise=noise,
+    )
+    head = msgspec.structs.replace(make_build("b"), check=check)
+    run = make_run(make_measurement(), make_builds(make_build("a"), head))
+    assert list(build_notes(run)) == told

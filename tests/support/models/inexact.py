@@ -1,0 +1,64 @@
+"""Models that ONNX Runtime itself computes with an error that can be seen."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+_WIDTH = 64
+
+
+def cancelling_model(offset: float) -> onnx.ModelProto:
+    """The variance of a product that lies about `offset`, as the difference of two means."""
+    weight = np.random.default_rng(0).standard_normal((_WIDTH, _WIDTH)).astype("float32")
+    bias = np.full(_WIDTH, offset, "float32")
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["p"]),
+        helper.make_node("Add", ["p", "b"], ["h"]),
+        helper.make_node("Mul", ["h", "h"], ["s"]),
+        helper.make_node("ReduceMean", ["s"], ["ms"], axes=[1]),
+        helper.make_node("ReduceMean", ["h"], ["m"], axes=[1]),
+        helper.make_node("Mul", ["m", "m"], ["sm"]),
+        helper.make_node("Sub", ["ms", "sm"], ["y"]),
+    ]
+    return _model(nodes, [4, _WIDTH], [4, 1], {"w": weight, "b": bias})
+
+
+def quantized_model() -> onnx.ModelProto:
+    """Two layers, static int8: the steps of its output are 2% of the largest one."""
+    random = np.random.default_rng(0)
+    weight = random.integers(-127, 128, (_WIDTH, _WIDTH)).astype("int8")
+    constants = {
+        "w8": weight,
+        "ws": np.array(0.01, "float32"),
+        "wz": np.array(0, "int8"),
+        "as": np.array(0.05, "float32"),
+        "az": np.array(0, "int8"),
+        "ys": np.array(0.4, "float32"),
+    }
+    nodes = [
+        helper.make_node("DequantizeLinear", ["w8", "ws", "wz"], ["w"]),
+        helper.make_node("QuantizeLinear", ["x", "as", "az"], ["xq"]),
+        helper.make_node("DequantizeLinear", ["xq", "as", "az"], ["xd"]),
+        helper.make_node("MatMul", ["xd", "w"], ["h"]),
+        helper.make_node("QuantizeLinear", ["h", "ys", "az"], ["hq"]),
+        helper.make_node("DequantizeLinear", ["hq", "ys", "az"], ["y"]),
+    ]
+    return _model(nodes, [4, _WIDTH], [4, _WIDTH], constants)
+
+
+def _model(
+    nodes: list[onnx.NodeProto],
+    inputs: list[int],
+    outputs: list[int],
+    constants: dict[str, np.ndarray],
+) -> onnx.ModelProto:
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, inputs)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, outputs)],
+        [numpy_helper.from_array(value, name) for name, value in constants.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
