@@ -198,23 +198,13 @@ def answers(workspace: Workspace) -> dict[str, str]:
     }
 
 
-@pytest.fixture(scope="module")
-def planned(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    """A workspace with a plan that nobody waits for the end of."""
-    root = tmp_path_factory.mktemp("planned") / "w"
-    workspace = Workspace(root, CONFIG.format(url="cache", trials=100_000))
+def test_a_cancelled_tuning_keeps_what_is_done_and_exits_130(tmp_path: Path) -> None:
+    """The other signals that cancel are the same to it: edges/processes/test_signals.py."""
+    workspace = Workspace(tmp_path / "w", CONFIG.format(url="cache", trials=100_000))
     assert workspace.tunegate("plan").returncode == 0
-    return workspace
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_cancelled_tuning_keeps_what_is_done_and_exits_130(
-    planned: Workspace, tmp_path: Path, number: signal.Signals
-) -> None:
-    workspace = Workspace.copied(planned.root, tmp_path / "w")
     with workspace.start("tune") as process:
         wait_for_segments(workspace, process)
-        process.send_signal(number)
+        process.send_signal(signal.SIGTERM)
         process.communicate(timeout=100)  # the budget would end it after three times as long
     assert process.returncode == 130
     outcome = json.loads((workspace.root / ".tunegate" / "outcome-0.json").read_text())

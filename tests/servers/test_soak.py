@@ -1,4 +1,4 @@
-"""Eight processes on a real server, killed at random, for twenty seconds. The ten minutes are in
+"""Eight processes on a real server, killed at random, for eight seconds. The ten minutes are in
 benchmarks/cache_soak.py."""
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from tests.support.servers.cache_soak import soak
 def test_killed_processes_lose_nothing_that_was_acknowledged(
     tmp_path: Path, endpoint: str, credentials: None
 ) -> None:
-    soaked = soak(endpoint, tmp_path, seconds=20, seed=1)
-    assert soaked.acknowledged > 30
-    assert soaked.compactions > 3
-    assert soaked.kills > 10
+    soaked = soak(endpoint, tmp_path, seconds=8, seed=1)
+    assert soaked.acknowledged > 8
+    assert soaked.compactions > 0
+    assert soaked.kills > 3
     assert soaked.visible == soaked.acknowledged
     assert soaked.gaps == 0
