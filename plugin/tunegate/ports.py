@@ -11,6 +11,7 @@ import msgspec
 from tunegate.artifacts.builds import Build
 from tunegate.artifacts.changes import ModelPath, ModelVersion, Revisions, Side
 from tunegate.artifacts.foreign_schedules import ForeignSchedule, ImportedSchedule
+from tunegate.artifacts.input_rules import NOTHING_KNOWN, KnownInputs
 from tunegate.artifacts.measurements import Histogram, Launch
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.outlines import ModelOutline
@@ -133,6 +134,7 @@ class ModelJob(msgspec.Struct, frozen=True, kw_only=True):
     path: ModelPath
     shapes: Shapes
     target: TargetConfig
+    inputs: KnownInputs = NOTHING_KNOWN
 
 
 class BuildJob(msgspec.Struct, frozen=True, kw_only=True):

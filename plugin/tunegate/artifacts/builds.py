@@ -6,6 +6,7 @@ import msgspec
 
 from tunegate.artifacts.candidates import RuntimeName, candidate_name
 from tunegate.artifacts.changes import ModelPath
+from tunegate.artifacts.input_rules import DrawnInput
 from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate_cache.format.records import WorkloadKey
 
@@ -72,7 +73,7 @@ class Build(msgspec.Struct, frozen=True, kw_only=True):
     now. `crashed`: its process died, or did not end in time, which says less of the model than a
     refusal does. `digest` is that of its `artifact.json`, which has those of its files; '' where
     there is none. `choice` is set where there was one between runtimes. `without_graphs` is what
-    went wrong with it on the device when it had CUDA graphs."""
+    went wrong with it on the device when it had CUDA graphs. `inputs` are what it is run on."""
 
     key: str
     directory: str
@@ -89,6 +90,7 @@ class Build(msgspec.Struct, frozen=True, kw_only=True):
     title: str = ""
     choice: RuntimeChoice | None = None
     crashed: bool = False
+    inputs: tuple[DrawnInput, ...] = ()
 
     @property
     def candidate(self) -> str:

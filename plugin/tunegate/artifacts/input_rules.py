@@ -70,3 +70,23 @@ class InputRule(msgspec.Struct, frozen=True):
 
 STANDARD = InputRule(Normal())
 """What an input of floats has of which the graph says nothing."""
+
+
+class KnownInputs(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a model's inputs besides the model: the rules that the user gave, and the
+    file of the base's model, whose inputs its head is given where it takes them."""
+
+    given: dict[str, InputRule] = {}
+    base: str = ""
+
+
+NOTHING_KNOWN = KnownInputs()
+
+
+class DrawnInput(msgspec.Struct, frozen=True):
+    """An input of a build, as the report shows it; without a `rule` it has fair booleans."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    rule: InputRule | None = None

@@ -7,6 +7,7 @@ import statistics
 import msgspec
 
 from tunegate.artifacts.foreign_schedules import ForeignSchedule, ImportedSchedule
+from tunegate.artifacts.input_rules import NOTHING_KNOWN, DrawnInput, KnownInputs
 from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.config import TargetConfig
@@ -183,6 +184,7 @@ class BuildModel(msgspec.Struct, frozen=True, tag="build", kw_only=True):
     scratch: str
     seed: int
     cuda_graphs: bool = False
+    inputs: KnownInputs = NOTHING_KNOWN
 
 
 class ExportDatabase(msgspec.Struct, frozen=True, tag="export", kw_only=True):
@@ -231,6 +233,7 @@ class Built(msgspec.Struct, frozen=True, tag="built", kw_only=True):
     size_bytes: int
     seconds: float
     dropped: tuple[str, ...] = ()
+    inputs: tuple[DrawnInput, ...] = ()
 
 
 class Exported(msgspec.Struct, frozen=True, tag="exported", kw_only=True):

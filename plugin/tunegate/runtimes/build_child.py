@@ -14,6 +14,8 @@ from typing import Any
 import msgspec
 
 from tunegate.artifacts.builds import NumericCheck
+from tunegate.artifacts.input_rules import DrawnInput
+from tunegate.edges.inputs.drawn_inputs import drawn_inputs
 from tunegate.edges.models.preparation import prepare
 from tunegate.edges.models.prepared import PreparedModel
 from tunegate.edges.models.seeded_inputs import seeded_inputs
@@ -70,7 +72,7 @@ def _written(
         variant=request.variant,
         settings=request.settings,
         file=file,
-        inputs=tuple(ArtifactTensor(t.name, t.shape, t.dtype) for t in prepared.inputs),
+        inputs=drawn_inputs(prepared, request.inputs, request.path),
         outputs=(),
         threads=request.threads,
         model=request.path,
@@ -88,7 +90,13 @@ def _written(
         check = found
     artifact.write(directory)
     size = sum((directory / name).stat().st_size for name in files)
-    return Written(key=key, size_bytes=size, seconds=time.monotonic() - started, check=check)
+    return Written(
+        key=key,
+        size_bytes=size,
+        seconds=time.monotonic() - started,
+        check=check,
+        inputs=tuple(DrawnInput(t.name, t.shape, t.dtype, t.rule) for t in artifact.inputs),
+    )
 
 
 def _outputs(
@@ -138,7 +146,8 @@ def _checked(
 
 def _key(files: Mapping[str, str], artifact: ArtifactFile, request: WriteArtifact) -> str:
     """Equal keys mean the same model run in the same way: such a pair needs no measuring."""
-    versions, inputs = artifact.toolchain, artifact.inputs
+    versions = artifact.toolchain
+    inputs = [{"name": t.name, "shape": t.shape, "dtype": t.dtype} for t in artifact.inputs]
     parts: dict[str, Any] = {"files": files, "threads": request.threads, "inputs": inputs}
     parts |= versions
     if request.runtime not in versions:

@@ -6,6 +6,7 @@ import msgspec
 
 from tunegate.artifacts.builds import NumericCheck
 from tunegate.artifacts.candidates import RuntimeName
+from tunegate.artifacts.input_rules import NOTHING_KNOWN, DrawnInput, KnownInputs
 
 
 class WriteArtifact(msgspec.Struct, frozen=True, tag="write", kw_only=True):
@@ -23,6 +24,7 @@ class WriteArtifact(msgspec.Struct, frozen=True, tag="write", kw_only=True):
     directory: str
     scratch: str
     seeds: tuple[int, ...]
+    inputs: KnownInputs = NOTHING_KNOWN
 
 
 class Written(msgspec.Struct, frozen=True, tag="written", kw_only=True):
@@ -33,6 +35,7 @@ class Written(msgspec.Struct, frozen=True, tag="written", kw_only=True):
     size_bytes: int
     seconds: float
     check: NumericCheck | None = None
+    inputs: tuple[DrawnInput, ...] = ()
 
 
 class Refused(msgspec.Struct, frozen=True, tag="refused"):

@@ -77,6 +77,7 @@ class SavingBuilder:
             directory=str(job.directory.resolve()),
             scratch=str((self._scratch / f"model-{self._count}").resolve()),
             seeds=tuple(derived(self._seed, "check", n) for n in range(_CHECKS)),
+            inputs=job.model.inputs,
         )
 
     def _finish(self, job: BuildJob, talk: Conversation[WriteReply]) -> Build:
@@ -95,6 +96,7 @@ class SavingBuilder:
             seconds=written.seconds if written else 0.0,
             runtime=self._runtime.name,
             crashed=talk.died is not None,
+            inputs=written.inputs if written else (),
         )
 
     def _error(self, job: BuildJob, talk: Conversation[WriteReply]) -> str | None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from tunegate.artifacts.builds import Build
 from tunegate.edges.models.seeded_inputs import seeded_inputs
-from tunegate.edges.output.artifact_file import ArtifactFile
+from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.edges.output.built_artifact import built_artifact
 from tunegate.runtimes.registry import runtime_named
 from tunegate.runtimes.runtime import Inference, Loaded
@@ -27,10 +28,10 @@ def titled_artifact(directory: Path) -> Build:
     return msgspec.structs.replace(build, title=runtime_named(build.runtime).title)
 
 
-def bound_inference(directory: Path, seed: int) -> Inference:
-    """Returns one inference on the inputs of `seed`."""
+def bound_inference(directory: Path, seed: int, inputs: Sequence[ArtifactTensor] = ()) -> Inference:
+    """Returns one inference on the inputs of `seed`, by these rules or by the artifact's own."""
     loaded, artifact = _loaded(directory)
-    return loaded.bound(seeded_inputs(artifact.inputs, seed))
+    return loaded.bound(seeded_inputs(inputs or artifact.inputs, seed))
 
 
 def operators_ms(directory: Path, inferences: int, seed: int) -> dict[str, float]:

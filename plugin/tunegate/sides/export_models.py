@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from tunegate.artifacts.changes import ChangeSet, ModelChange, ModelPath, ModelVersion, Side
+from tunegate.artifacts.input_rules import KnownInputs
 from tunegate.config import Config, TargetConfig
 from tunegate.errors import ModelError
 from tunegate.ports import ModelJob, Repository
@@ -28,8 +29,14 @@ class ExportedModels(msgspec.Struct, frozen=True, kw_only=True):
 
     def job(self, path: ModelPath, side: Side, target: TargetConfig) -> ModelJob:
         """One side of a model, for the compiler."""
-        shapes = shapes_for(self.config, path)
-        return ModelJob(file=self.files[path, side], path=path, shapes=shapes, target=target)
+        base = self.files.get((path, "base")) if side == "head" else None
+        return ModelJob(
+            file=self.files[path, side],
+            path=path,
+            shapes=shapes_for(self.config, path),
+            target=target,
+            inputs=KnownInputs(base="" if base is None else str(base.absolute())),
+        )
 
 
 def export_models(changes: ChangeSet, source: ModelSource) -> ExportedModels:

@@ -11,6 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from tunegate.artifacts.input_rules import InputRule, Integers
 from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.errors import ConfigError
 from tunegate.runtimes.loading import bound_inference, load, operators_ms, titled_artifact
@@ -55,6 +56,13 @@ def test_inputs_of_every_usual_type_are_made_up(tmp_path: Path, kind: int) -> No
     (made,) = outputs(bound_inference(identity(tmp_path, kind), seed=1))
     assert made.dtype == helper.tensor_dtype_to_np_dtype(kind)
     assert made.shape == (2, 3)
+
+
+def test_the_rules_of_both_sides_take_the_place_of_the_artifacts_own(tmp_path: Path) -> None:
+    artifact = identity(tmp_path, TensorProto.INT64)
+    inputs = (ArtifactTensor("x", (2, 3), "int64", InputRule(Integers(7, 7))),)
+    (made,) = outputs(bound_inference(artifact, 1, inputs))
+    assert {*made.ravel().tolist()} == {7}
 
 
 def test_the_seed_decides_the_inputs(tmp_path: Path) -> None:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import msgspec
 
+from tunegate.edges.output.artifact_file import ArtifactTensor
+
 
 class Start(msgspec.Struct, frozen=True, tag="start"):
-    """Load the artifact and warm up for at least this long, on the inputs of `seed`. Every
-    inference is made slower by `slowdown_percent`, busily waiting."""
+    """Load the artifact and warm up for at least this long, on the inputs of `seed`, by the
+    rules of `inputs` instead of the artifact's own where there are some. Every inference is made
+    slower by `slowdown_percent`, busily waiting."""
 
     artifact: str
     threads: int
     warm_up_seconds: float
     seed: int
     slowdown_percent: float = 0.0
+    inputs: tuple[ArtifactTensor, ...] = ()
 
 
 class Block(msgspec.Struct, frozen=True, tag="block"):

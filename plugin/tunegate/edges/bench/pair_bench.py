@@ -8,6 +8,7 @@ import statistics
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 
 from tunegate.artifacts.changes import Side
@@ -18,7 +19,9 @@ from tunegate.edges.bench.launch_order import LaunchOrder, launch_order
 from tunegate.edges.bench.messages import Start
 from tunegate.edges.bench.process import WARM_UP_SECONDS, Limits, Process, memory_of, start_of
 from tunegate.edges.bench.sides import Sides, other
+from tunegate.edges.inputs.agreement import agreed
 from tunegate.edges.nvidia.state import StateReader
+from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.gate.effect import launch_effect, launch_noise, within_spread
 from tunegate.gate.histogram import histogram
 from tunegate.ports import ProbeThresholds
@@ -110,10 +113,17 @@ class PairBench:
 
     def _starts(self, seed: int, warm_up_seconds: float) -> Sides[Start]:
         base, head = (
-            start_of(artifact, seed, slowdown, warm_up_seconds)
-            for artifact, slowdown in zip(self._artifacts, self._slowdowns, strict=True)
+            start_of(artifact, seed, slowdown, warm_up_seconds, inputs)
+            for artifact, slowdown, inputs in zip(
+                self._artifacts, self._slowdowns, self._inputs, strict=True
+            )
         )
         return Sides(base, head)
+
+    @cached_property
+    def _inputs(self) -> Sides[tuple[ArtifactTensor, ...]]:
+        """Those of either side: equal values where both can take them."""
+        return Sides(*agreed(*(ArtifactFile.read(each).inputs for each in self._artifacts)))
 
     def _add_blocks(
         self,

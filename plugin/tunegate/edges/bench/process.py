@@ -18,7 +18,7 @@ from tunegate.edges.bench.messages import (
     Start,
     Timed,
 )
-from tunegate.edges.output.artifact_file import ArtifactFile
+from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.edges.processes.child import Child, ChildDiedError
 from tunegate.edges.processes.memory_limit import MemoryLimit, memory_limit
 from tunegate.errors import MeasurementError
@@ -118,6 +118,8 @@ def start_of(
     seed: int,
     slowdown_percent: float = 0.0,
     warm_up_seconds: float = WARM_UP_SECONDS,
+    inputs: tuple[ArtifactTensor, ...] = (),
 ) -> Start:
     threads = ArtifactFile.read(artifact).threads
-    return Start(str(artifact.absolute()), threads, warm_up_seconds, seed, slowdown_percent)
+    place = str(artifact.absolute())
+    return Start(place, threads, warm_up_seconds, seed, slowdown_percent, inputs)

@@ -18,9 +18,11 @@ import msgspec
 import tvm
 from tvm import relax
 
+from tunegate.artifacts.input_rules import DrawnInput
 from tunegate.artifacts.schedule_source import ScheduleSource as Origin
 from tunegate.cost_model.prior import prior_of
 from tunegate.cost_model.sample_features import SampleFeatures
+from tunegate.edges.inputs.drawn_inputs import drawn_inputs
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.kernel_profile import slower_in_model
 from tunegate.edges.metaschedule.loader import device_exists
@@ -52,6 +54,14 @@ class OpenModel(NamedTuple):
     functions: list[ModelFunction]
 
 
+class _Finished(NamedTuple):
+    """What is linked, and the inputs that it is run on."""
+
+    prepared: PreparedModel
+    module: Any
+    inputs: tuple[ArtifactTensor, ...]
+
+
 class _Choice(NamedTuple):
     """`main` is None for the default schedule; `record` is what it came from."""
 
@@ -64,17 +74,18 @@ def build_model(request: BuildModel, opened: OpenModel, target: ResolvedTarget) 
     """Link the model into the request's directory."""
     started = time.monotonic()
     directory = Path(request.directory)
+    inputs = drawn_inputs(opened.prepared, request.inputs, request.model.path)
     choices = [_choice(f, request.records, target) for f in opened.functions]
     module = _scheduled(opened.module, choices)
     size = _export(module, target, directory, request)
-    dropped = _slower_ones(request, opened, target, choices)
+    dropped = _slower_ones(request, opened, target, choices, inputs)
     if dropped:
         choices = [_default(c.function) if c.function.name in dropped else c for c in choices]
         module = _scheduled(opened.module, choices)
         size = _export(module, target, directory, request)
     built = [_built_function(c, target, request) for c in choices]
     key_text = _build_key(opened.prepared, target, built, request)
-    _write_artifact(request, (opened.prepared, module), target, built, key_text)
+    _write_artifact(request, _Finished(opened.prepared, module, inputs), target, built, key_text)
     return Built(
         key=key_text,
         reference=str(opened.prepared.original),
@@ -82,6 +93,7 @@ def build_model(request: BuildModel, opened: OpenModel, target: ResolvedTarget) 
         size_bytes=size,
         seconds=time.monotonic() - started,
         dropped=tuple(sorted(c.function.label for c in choices if c.function.name in dropped)),
+        inputs=tuple(DrawnInput(t.name, t.shape, t.dtype, t.rule) for t in inputs),
     )
 
 
@@ -108,7 +120,11 @@ def _scheduled(module: Any, choices: Iterable[_Choice]) -> Any:
 
 
 def _slower_ones(
-    request: BuildModel, opened: OpenModel, target: ResolvedTarget, choices: Sequence[_Choice]
+    request: BuildModel,
+    opened: OpenModel,
+    target: ResolvedTarget,
+    choices: Sequence[_Choice],
+    inputs: tuple[ArtifactTensor, ...],
 ) -> frozenset[str]:
     """Names of kernels whose schedule nobody that is trusted has measured, and that is slower
     inside the model than the default one."""
@@ -126,7 +142,7 @@ def _slower_ones(
     return slower_in_model(
         Path(request.directory) / LIBRARY,
         beside / LIBRARY,
-        inputs=_tensors(opened.prepared),
+        inputs=inputs,
         kernels=transferred,
         kind=request.target.kind,
         seed=request.seed,
@@ -223,17 +239,16 @@ def _build_key(
 
 def _write_artifact(
     request: BuildModel,
-    opened: tuple[PreparedModel, Any],
+    finished: _Finished,
     target: ResolvedTarget,
     built: list[BuiltFunction],
     key: str,
 ) -> None:
-    prepared, module = opened
-    outputs = _output_tensors(module, prepared.outputs)
+    outputs = _output_tensors(finished.module, finished.prepared.outputs)
     ArtifactFile(
         runtime="tvm",
         file=LIBRARY,
-        inputs=_tensors(prepared),
+        inputs=finished.inputs,
         outputs=outputs,
         threads=int(target.attributes.get("num-cores", 1)),
         device="cuda" if target.attributes["kind"] == "cuda" else "cpu",
@@ -243,10 +258,6 @@ def _write_artifact(
         toolchain=msgspec.to_builtins(toolchain()),
         tasks=msgspec.to_builtins(built),
     ).write(Path(request.directory))
-
-
-def _tensors(prepared: PreparedModel) -> tuple[ArtifactTensor, ...]:
-    return tuple(ArtifactTensor(t.name, t.shape, t.dtype) for t in prepared.inputs)
 
 
 def _output_tensors(module: Any, names: Mapping[int, str] | tuple[str, ...]) -> tuple[Any, ...]:

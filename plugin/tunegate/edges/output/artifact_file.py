@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from tunegate import artifact_io
-from tunegate.artifacts.input_rules import InputRule
+from tunegate.artifacts.input_rules import Files, InputRule
 
 ARTIFACT_FILE = "artifact.json"
+_INPUTS = "inputs"
+"""The directory of an artifact with the arrays that the user gave."""
 
 
 class ArtifactTensor(msgspec.Struct, frozen=True):
@@ -48,12 +51,44 @@ class ArtifactFile(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def read(cls, directory: Path) -> ArtifactFile:
         """Raises ArtifactError."""
-        return artifact_io.read(directory / ARTIFACT_FILE, cls)
+        found = artifact_io.read(directory / ARTIFACT_FILE, cls)
+        inputs = tuple(_located(tensor, directory) for tensor in found.inputs)
+        return msgspec.structs.replace(found, inputs=inputs)
 
     def write(self, directory: Path) -> None:
-        """The last file of a build: it says what the others are. Raises OutputError."""
-        found = msgspec.structs.replace(self, files=files_in(directory))
+        """The last file of a build: it says what the others are, and takes in the files of given
+        inputs. Raises OutputError."""
+        inputs = tuple(_taken_in(tensor, at, directory) for at, tensor in enumerate(self.inputs))
+        found = msgspec.structs.replace(self, inputs=inputs, files=files_in(directory))
         artifact_io.write(directory / ARTIFACT_FILE, found)
+
+
+def _located(tensor: ArtifactTensor, directory: Path) -> ArtifactTensor:
+    """The input, with the paths of its files; in `artifact.json` they have none."""
+    if tensor.rule is None or not isinstance(tensor.rule.values, Files):
+        return tensor
+    files = tuple(str((directory / file).absolute()) for file in tensor.rule.values.files)
+    return _with_files(
+        tensor, tensor.rule, msgspec.structs.replace(tensor.rule.values, files=files)
+    )
+
+
+def _taken_in(tensor: ArtifactTensor, at: int, directory: Path) -> ArtifactTensor:
+    if tensor.rule is None or not isinstance(tensor.rule.values, Files):
+        return tensor
+    copies = []
+    for case, file in enumerate(tensor.rule.values.files):
+        copies.append(f"{_INPUTS}/{at}-{case}.npy")
+        copy = directory / copies[-1]
+        if copy.absolute() != Path(file).absolute():
+            copy.parent.mkdir(exist_ok=True)
+            shutil.copyfile(file, copy)
+    found = msgspec.structs.replace(tensor.rule.values, files=tuple(copies))
+    return _with_files(tensor, tensor.rule, found)
+
+
+def _with_files(tensor: ArtifactTensor, rule: InputRule, files: Files) -> ArtifactTensor:
+    return msgspec.structs.replace(tensor, rule=msgspec.structs.replace(rule, values=files))
 
 
 def files_in(directory: Path) -> dict[str, str]:

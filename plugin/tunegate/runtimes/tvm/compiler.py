@@ -196,6 +196,7 @@ class MetaScheduleCompiler:
             scratch=self._fresh(),
             cuda_graphs=cuda_graphs,
             seed=derived(self._seed, "in-model"),
+            inputs=job.model.inputs,
         )
 
     def _child(self, job: ModelJob, memory: MemoryLimit) -> Callable[[], Child[_Reply]]:

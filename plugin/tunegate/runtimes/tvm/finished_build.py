@@ -34,6 +34,7 @@ def finished(
         size_bytes=reply.size_bytes,
         seconds=reply.seconds,
         dropped=reply.dropped,
+        inputs=reply.inputs,
         crashed=crashed,
     )
 

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from tests.support.simulated.simulated_gpus import gpu, simulated
+from tunegate.artifacts.input_rules import InputRule, Integers
 from tunegate.edges.bench import pair_bench, process
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.bench.messages import Start
@@ -72,6 +73,31 @@ def test_a_start_that_seems_slow_is_looked_at_for_longer(
     (by_median,) = bench.probes(1, ProbeThresholds(by_median=0.1, by_mean=9.0))
     (by_mean,) = bench.probes(1, ProbeThresholds(by_median=9.0, by_mean=0.1))
     assert (by_median.pairs, by_mean.pairs) == (12, 12)
+
+
+def test_both_sides_get_values_that_both_take(
+    tmp_path: Path, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[Start] = []
+    original = process.Process.start
+
+    def start(self: process.Process, again: Start | None = None) -> float:
+        started.append(again or self._start)
+        return original(self, again)
+
+    monkeypatch.setattr(process.Process, "start", start)
+    places = []
+    for name, high in (("base", 9), ("head", 4)):
+        places.append(tmp_path / name)
+        shutil.copytree(small, places[-1])
+        artifact = ArtifactFile.read(places[-1])
+        rule = InputRule(Integers(0, high))
+        inputs = tuple(msgspec.structs.replace(each, rule=rule) for each in artifact.inputs)
+        msgspec.structs.replace(artifact, inputs=inputs).write(places[-1])
+    FreshProcesses(tmp_path, 1).pair(*places).launch(4)
+    one, other = started
+    assert one.inputs == other.inputs
+    assert {each.rule for each in one.inputs} == {InputRule(Integers(0, 4))}
 
 
 def test_every_short_look_has_a_head_of_its_own_and_inputs_of_its_own(

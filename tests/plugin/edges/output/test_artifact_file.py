@@ -3,8 +3,11 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+import msgspec
+import numpy as np
 import pytest
 
+from tunegate.artifacts.input_rules import Files, InputRule
 from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor, files_in
 from tunegate.errors import ArtifactError
 
@@ -52,3 +55,22 @@ def test_a_directory_without_a_readable_artifact_is_refused(
         (build / "artifact.json").write_bytes(content)
     with pytest.raises(ArtifactError, match=r"artifact\.json"):
         ArtifactFile.read(build)
+
+
+def test_arrays_that_the_user_gave_go_with_the_artifact(build: Path, tmp_path: Path) -> None:
+    given = tmp_path / "elsewhere.npy"
+    np.save(given, np.arange(8.0))
+    rule = InputRule(Files((str(given),), ("inputs/x.npy",)), "given")
+    tensor = ArtifactTensor("x", (8,), "float32", rule)
+    artifact = msgspec.structs.replace(ARTIFACT, inputs=(tensor,))
+    artifact.write(build)
+    given.unlink()
+    assert str(tmp_path) not in (build / "artifact.json").read_text()
+    (found,) = ArtifactFile.read(build).inputs
+    assert found.rule is not None
+    assert isinstance(found.rule.values, Files)
+    (file,) = found.rule.values.files
+    assert np.load(file).tolist() == list(range(8))
+    assert "inputs/0-0.npy" in ArtifactFile.read(build).files
+    ArtifactFile.read(build).write(build)
+    assert ArtifactFile.read(build).inputs == (found,)

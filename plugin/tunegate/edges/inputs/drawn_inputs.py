@@ -1,0 +1,153 @@
+"""The inputs of a prepared model with the values that they get: given by the user, those of the
+base, or inferred; and tried, where the model may refuse them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from tunegate.artifacts.input_rules import (
+    Columns,
+    Constant,
+    InputRule,
+    Integers,
+    KnownInputs,
+    Normal,
+    Uniform,
+)
+from tunegate.edges.inputs.agreement import met
+from tunegate.edges.inputs.inferred_rules import inferred_rules
+from tunegate.edges.models.prepared import PreparedModel, Tensor
+from tunegate.edges.models.seeded_inputs import cases_of, seeded_inputs
+from tunegate.edges.output.artifact_file import ArtifactTensor
+from tunegate.edges.reference.error_text import said
+from tunegate.edges.reference.session import ReferenceSession
+from tunegate.errors import ModelError
+
+_Rules = Mapping[str, InputRule | None]
+_TRIED_SEEDS = (0, 1)
+_REFUSED = "ONNX Runtime refuses others"
+
+
+def drawn_inputs(
+    prepared: PreparedModel, known: KnownInputs, path: str
+) -> tuple[ArtifactTensor, ...]:
+    """Returns the inputs with their rules. Raises ModelError, with the reason of ONNX Runtime,
+    where it runs on nothing that was invented, or not on what was given."""
+    own = inferred_rules(_parsed(prepared.original), prepared.inputs)
+    first, *others = _candidates(own, _of_base(known.base, prepared.inputs), known.given)
+    tensors = _with_rules(prepared.inputs, first)
+    if all(_is_taken_by_all(tensor) for tensor in tensors):
+        return tensors
+    problem = _problem(prepared.original, tensors)
+    if problem is None:
+        return tensors
+    for rules in others:
+        careful = _with_rules(prepared.inputs, rules)
+        if _problem(prepared.original, careful) is None:
+            return careful
+    raise ModelError(_refused(path, tensors, known.given, problem))
+
+
+def _parsed(file: Path) -> onnx.ModelProto:
+    return onnx.load(file, load_external_data=False)
+
+
+def _of_base(file: str, tensors: tuple[Tensor, ...]) -> _Rules:
+    """The rules that the base has for inputs of the same name, type and shape."""
+    if not file:
+        return {}
+    try:
+        model = _parsed(Path(file))
+    except Exception:  # noqa: BLE001 -- a base that cannot be read is told of where it is built
+        return {}
+    shared = [tensor for tensor in tensors if _has(model, tensor)]
+    return inferred_rules(model, shared)
+
+
+def _has(model: onnx.ModelProto, tensor: Tensor) -> bool:
+    for value in model.graph.input:
+        if value.name == tensor.name:
+            kind = value.type.tensor_type
+            dims = [dim.dim_value for dim in kind.shape.dim]
+            dtype = str(onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type))
+            return (dtype, len(dims)) == (tensor.dtype, len(tensor.shape)) and all(
+                dim in {size, 0, -1} for dim, size in zip(dims, tensor.shape, strict=True)
+            )
+    return False
+
+
+def _candidates(own: _Rules, base: _Rules, given: _Rules) -> Iterator[dict[str, InputRule | None]]:
+    """What the base has comes first, then what both allow, then what the model itself asks for,
+    and at last less and less."""
+    shared = {name: met(rule, own[name]) for name, rule in base.items()}
+    yield {**own, **base, **given}
+    if base:
+        yield {**own, **shared, **given}
+        yield {**own, **given}
+    for high in (1, 0):
+        yield {**{name: _careful(rule, 0, high) for name, rule in own.items()}, **given}
+    yield {**{name: _careful(rule, 1, 1) for name, rule in own.items()}, **given}
+
+
+def _careful(rule: InputRule | None, low: int, high: int) -> InputRule | None:
+    """Integers that fit nearly everywhere, instead of many."""
+    if rule is None or not isinstance(rule.values, Integers | Columns):
+        return rule
+    if isinstance(rule.values, Columns) and not all(
+        isinstance(part, Integers) for part in rule.values.parts
+    ):
+        return rule
+    values = Constant(low) if low == high else Integers(low, high)
+    return InputRule(values, _REFUSED)
+
+
+def _with_rules(tensors: tuple[Tensor, ...], rules: _Rules) -> tuple[ArtifactTensor, ...]:
+    return tuple(ArtifactTensor(t.name, t.shape, t.dtype, rules[t.name]) for t in tensors)
+
+
+def _is_taken_by_all(tensor: ArtifactTensor) -> bool:
+    """Whether no model refuses such values: floats, and booleans."""
+    values = tensor.rule.values if tensor.rule is not None else None
+    parts = values.parts if isinstance(values, Columns) else (values,)
+    is_float = np.dtype(tensor.dtype).kind not in "iuO"
+    return is_float and all(
+        part is None or isinstance(part, Normal | Uniform | Constant) for part in parts
+    )
+
+
+def _problem(model: Path, tensors: tuple[ArtifactTensor, ...]) -> str | None:
+    """Why ONNX Runtime does not run on these values, or None. What it does not even load is told
+    of where it is built."""
+    try:
+        session = ReferenceSession(model)
+    except Exception:  # noqa: BLE001 -- its errors have no common base class
+        return None
+    try:
+        for seed in _TRIED_SEEDS:
+            session.run(seeded_inputs(tensors, seed))
+        for case in range(cases_of(tensors)):
+            session.run(seeded_inputs(tensors, 0, case))
+    except Exception as error:  # noqa: BLE001 -- the same
+        return said(error)
+    return None
+
+
+def _refused(path: str, tensors: tuple[ArtifactTensor, ...], given: _Rules, problem: str) -> str:
+    invented = [
+        tensor.name
+        for tensor in tensors
+        if tensor.name not in given and not _is_taken_by_all(tensor)
+    ]
+    if invented:
+        return (
+            f"{path}: ONNX Runtime does not run on values that were invented ({problem}). "
+            f"Give values for {', '.join(invented)} under inputs: in tunegate.yaml."
+        )
+    return (
+        f"{path}: ONNX Runtime does not run on the values that are given for "
+        f"{', '.join(given)} ({problem})."
+    )

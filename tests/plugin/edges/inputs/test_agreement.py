@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from tunegate.artifacts.input_rules import Columns, Constant, InputRule, Integers, Normal, OneOf
+from tunegate.edges.inputs.agreement import agreed, met
+from tunegate.edges.output.artifact_file import ArtifactTensor
+
+
+def _tensor(name: str, high: int = 9, shape: tuple[int, ...] = (2,)) -> ArtifactTensor:
+    return ArtifactTensor(name, shape, "int64", InputRule(Integers(0, high), "w"))
+
+
+def test_the_same_inputs_stay_as_they_are() -> None:
+    inputs = (_tensor("a"), _tensor("b"))
+    assert agreed(inputs, inputs) == (inputs, inputs)
+
+
+def test_both_sides_get_what_both_allow() -> None:
+    assert agreed([_tensor("a", 9)], [_tensor("a", 4)]) == ((_tensor("a", 4),), (_tensor("a", 4),))
+
+
+def test_shared_inputs_come_first_and_in_the_order_of_the_base() -> None:
+    base, head = agreed([_tensor("a"), _tensor("b")], [_tensor("new"), _tensor("b"), _tensor("a")])
+    assert [tensor.name for tensor in base] == ["a", "b"]
+    assert [tensor.name for tensor in head] == ["a", "b", "new"]
+
+
+def test_inputs_of_another_shape_are_not_shared() -> None:
+    base, head = agreed([_tensor("a", 9)], [_tensor("a", 4, (3,))])
+    assert (base, head) == ((_tensor("a", 9),), (_tensor("a", 4, (3,)),))
+
+
+def test_values_with_nothing_in_common_stay_those_of_each_side() -> None:
+    one, other = InputRule(Constant(8000)), InputRule(Constant(16000))
+    base, head = (ArtifactTensor("rate", (), "int64", rule) for rule in (one, other))
+    assert agreed([base], [head]) == ((base,), (head,))
+
+
+def test_categories_and_columns_are_narrowed_too() -> None:
+    texts = met(InputRule(OneOf(("a", "b"))), InputRule(OneOf(("b", "c"))))
+    assert texts == InputRule(OneOf(("b",)))
+    one = InputRule(Columns(1, (Integers(0, 9), Normal())))
+    other = InputRule(Columns(1, (Integers(5, 20), Normal())))
+    assert met(one, other) == InputRule(Columns(1, (Integers(5, 9), Normal())))
+    assert met(one, InputRule(Integers(0, 1))) == InputRule(Integers(0, 1))

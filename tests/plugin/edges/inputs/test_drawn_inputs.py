@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from tests.support.graphs import GraphInput, graph_of, node
+from tunegate.artifacts.input_rules import (
+    Constant,
+    Files,
+    InputRule,
+    Integers,
+    KnownInputs,
+    Normal,
+)
+from tunegate.edges.inputs.drawn_inputs import drawn_inputs
+from tunegate.edges.models.preparation import prepare
+from tunegate.edges.models.prepared import PreparedModel
+from tunegate.errors import ModelError
+
+IDS = GraphInput("ids", (2, 5), "int64")
+
+
+def _lookup(rows: int, extra: int = 0) -> onnx.ModelProto:
+    """A table of so many rows; `extra` is the size of another one, whose product is nothing."""
+    weights = {"table": np.ones((rows, 4), np.float32)}
+    if not extra:
+        return graph_of([node("Gather", "table ids", "y")], [IDS], weights=weights)
+    nodes = [
+        node("Gather", "table ids", "row"),
+        node("Clip", "ids zero most", "small"),
+        node("Gather", "tiny small", "other"),
+        node("Mul", "other none", "nothing"),
+        node("Add", "row nothing", "y"),
+    ]
+    weights |= {"tiny": np.ones((extra, 4), np.float32), "none": np.float32(0)}  # type: ignore[dict-item]
+    weights |= {"zero": np.int64(0), "most": np.int64(extra - 1)}  # type: ignore[dict-item]
+    return graph_of(nodes, [IDS], weights=weights)
+
+
+def _prepared(model: onnx.ModelProto, at: Path, name: str = "head") -> PreparedModel:
+    file = at / f"{name}.onnx"
+    onnx.save(model, file)
+    return prepare(file, shapes={}, into=at / name, path=file.name)
+
+
+def _rules(model: onnx.ModelProto, at: Path, known: KnownInputs) -> dict[str, InputRule | None]:
+    tensors = drawn_inputs(_prepared(model, at), known, "m.onnx")
+    return {tensor.name: tensor.rule for tensor in tensors}
+
+
+def _beside(base: onnx.ModelProto, at: Path) -> KnownInputs:
+    onnx.save(base, at / "base.onnx")
+    return KnownInputs(base=str(at / "base.onnx"))
+
+
+def test_values_are_inferred_where_nothing_is_known(tmp_path: Path) -> None:
+    (rule,) = _rules(_lookup(30), tmp_path, KnownInputs()).values()
+    assert rule is not None
+    assert rule.values == Integers(0, 29)
+
+
+def test_a_head_that_asks_for_easier_values_gets_those_of_its_base(tmp_path: Path) -> None:
+    easier = _lookup(30, extra=2)
+    (own,) = _rules(easier, tmp_path, KnownInputs()).values()
+    (rule,) = _rules(easier, tmp_path, _beside(_lookup(30), tmp_path)).values()
+    assert own is not None
+    assert rule is not None
+    assert (own.values, rule.values) == (Integers(0, 1), Integers(0, 29))
+
+
+def test_a_smaller_vocabulary_gets_what_both_know(tmp_path: Path) -> None:
+    (rule,) = _rules(_lookup(20), tmp_path, _beside(_lookup(30), tmp_path)).values()
+    assert rule is not None
+    assert rule.values == Integers(0, 19)
+
+
+def test_a_larger_vocabulary_gets_what_the_base_knows(tmp_path: Path) -> None:
+    (rule,) = _rules(_lookup(300), tmp_path, _beside(_lookup(30), tmp_path)).values()
+    assert rule is not None
+    assert rule.values == Integers(0, 29)
+
+
+def test_what_the_user_gives_comes_first(tmp_path: Path) -> None:
+    given = InputRule(Constant(3), "given")
+    known = KnownInputs(given={"ids": given})
+    assert _rules(_lookup(30), tmp_path, known) == {"ids": given}
+
+
+def test_plain_floats_need_no_trial(tmp_path: Path) -> None:
+    floats = GraphInput("x", (4, 4), "float32")
+    model = graph_of([node("Relu", "x", "y")], [floats])
+    assert _rules(model, tmp_path, KnownInputs()) == {"x": InputRule(Normal())}
+
+
+def _unforeseen(size: int) -> onnx.ModelProto:
+    """A table whose rows are known by a product of two inputs only."""
+    other = GraphInput("other", (2, 5), "int64")
+    nodes = [
+        node("Mul", "ids other", "product"),
+        node("Add", "product far", "index"),
+        node("Gather", "table index", "y"),
+    ]
+    weights = {"table": np.ones((size, 2), np.float32), "far": np.int64(size - 2)}
+    return graph_of(nodes, [IDS, other], weights=weights)
+
+
+def test_refused_values_are_tried_again_with_smaller_ones(tmp_path: Path) -> None:
+    rules = _rules(_unforeseen(10), tmp_path, KnownInputs())
+    assert {rule.values for rule in rules.values() if rule} == {Integers(0, 1)}
+
+
+def test_a_model_that_takes_nothing_invented_asks_for_values(tmp_path: Path) -> None:
+    nodes = [node("Reshape", "x ids", "y")]
+    count, x = GraphInput("ids", (2,), "int64"), GraphInput("x", (7,), "float32")
+    with pytest.raises(ModelError) as raised:
+        _rules(graph_of(nodes, [x, count]), tmp_path, KnownInputs())
+    text = str(raised.value)
+    assert "Give values for ids under inputs: in tunegate.yaml" in text
+    assert "Reshape" in text
+    assert "Fix the export" not in text
+
+
+def test_refused_values_of_the_user_are_told_with_the_reason(tmp_path: Path) -> None:
+    np.save(tmp_path / "ids.npy", np.full((2, 5), 99))
+    known = KnownInputs(given={"ids": InputRule(Files((str(tmp_path / "ids.npy"),)))})
+    with pytest.raises(ModelError, match="values that are given for ids"):
+        _rules(_lookup(30), tmp_path, known)
