@@ -27,8 +27,9 @@ from kit.tables import heading, row
 from kit.turns import next_in_turn
 
 from tunegate.engine import tuning_run
-from tunegate.tuning.next_task import Choice, TaskState
+from tunegate.tuning.next_task import Choice
 from tunegate.tuning.roofline_gap import Work, roofline_gaps
+from tunegate.tuning.task_state import TaskState
 from tunegate_cache.format.records import Miss
 
 FIRST, LATER = 3, 8

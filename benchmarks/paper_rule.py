@@ -13,7 +13,8 @@ from itertools import pairwise
 
 from kit.turns import BATCH, is_closed, next_in_turn
 
-from tunegate.tuning.next_task import Choice, TaskState
+from tunegate.tuning.next_task import Choice
+from tunegate.tuning.task_state import TaskState
 
 TASK_PLATEAU, MODEL_PLATEAU, WINDOW = 2, 2, 2
 NOISE = 0.01

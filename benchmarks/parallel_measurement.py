@@ -39,7 +39,7 @@ from tunegate.edges.models.preparation import prepare
 from tunegate.engine import measuring
 from tunegate.engine.parallel_check import corrected_batch, to_check
 from tunegate.engine.protocol import Candidate, Measure, Measured
-from tunegate.tuning.parallel_degree import Degree, adjusted
+from tunegate.tuning.parallelism.degree import Degree, adjusted
 
 TASKS = 4
 BATCH = 16

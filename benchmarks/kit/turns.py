@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tunegate.tuning.next_task import Choice, TaskState
+from tunegate.tuning.next_task import Choice
+from tunegate.tuning.task_state import TaskState
 
 BATCH = 8
 

@@ -48,7 +48,7 @@ def make_task(
     flops: float = 1e8,
     bytes_moved: float = 0.0,
     weight: int = 1,
-    sides: Sequence[Side] = ("base", "head"),
+    sides: Sequence[Side] = ("head",),
 ) -> TuningTask:
     uses = tuple(TaskUse(model="m.onnx", side=side, weight=weight, name=name) for side in sides)
     return TuningTask(

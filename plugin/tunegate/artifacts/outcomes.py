@@ -19,8 +19,9 @@ Stopped = Literal[
     "failed",
     "cancelled",
     "not-started",
+    "shared",
 ]
-"""Why a task was tuned no further."""
+"""Why a task was tuned no further. "shared" was not tuned: both sides of its models have it."""
 
 
 class CandidateCost(msgspec.Struct, frozen=True, kw_only=True):

@@ -54,12 +54,18 @@ class Claims(msgspec.Struct, frozen=True):
     is_searched: bool
 
 
+Skipped = Literal["", "shared"]
+"""Why a run does not tune a task, whatever the cache has of it: both sides of every model that uses
+it have it. '' where the run tunes what is left of it."""
+
+
 class ResolvedTask(msgspec.Struct, frozen=True):
-    """`lookup` is what trusted zones answer."""
+    """`lookup` is what trusted zones answer. A task that is `skipped` has no claims."""
 
     task: TuningTask
     lookup: Lookup
     claims: Claims | None = None
+    skipped: Skipped = ""
 
 
 class CacheUse(msgspec.Struct, frozen=True, kw_only=True):

@@ -43,6 +43,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TuningSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """`exact`, `transfer` and `miss` are what the cache had. `waiting` of the last two are shared
+    by both sides, and left to `tunegate warm`."""
+
     tasks: int
     exact: int
     transfer: int
@@ -51,6 +54,7 @@ class TuningSummary(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     usd: float | None
     stopped: str
+    waiting: int = 0
 
 
 class VerdictOrigin(msgspec.Struct, frozen=True, kw_only=True):

@@ -105,16 +105,11 @@ def first_problem(verdict: Verdict) -> Problem | None:
 
 
 def second_problem(verdict: Verdict) -> Problem | None:
-    """What was not tuned in the time of the first act is tuned in this one."""
-    tuning = verdict.tuning
+    """New weights cost no trial, even where the first act left something to tune."""
     problem = _other_than(verdict, "pass")
-    if problem is not None or (tuning.trials == 0 and tuning.exact == tuning.tasks):
+    if problem is not None or verdict.tuning.trials == 0:
         return problem
-    text = (
-        f"{tuning.tasks - tuning.exact} of {tuning.tasks} tasks were left of the first act: this "
-        f"machine is too slow, or too busy, to tune them in {_FIRST_MINUTES:g} minutes. {_ALONE}"
-    )
-    return Problem(text, UNFIT) if tuning.exact < tuning.tasks else Problem("needed trials", BUG)
+    return Problem("needed trials", BUG)
 
 
 def third_problem(verdict: Verdict) -> Problem | None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from tunegate.engine.protocol import Measured
-from tunegate.tuning.parallel_precision import checked, correction, error
+from tunegate.tuning.parallelism.precision import checked, correction, error
 
 _BESIDE_OTHERS = frozenset({"runtime", "timeout", "wrong"})
 """Failures that others on the device may have caused."""

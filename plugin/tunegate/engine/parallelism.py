@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tunegate.engine.parallel_check import CheckedBatch
 from tunegate.engine.protocol import Measured
-from tunegate.tuning.parallel_degree import Degree, adjusted
+from tunegate.tuning.parallelism.degree import Degree, adjusted
 
 _WORTH_IT = 0.1
 """Share of the workers' time that goes in waiting for the device, from which on more at once would

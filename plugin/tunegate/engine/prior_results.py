@@ -30,16 +30,20 @@ class PriorResults:
         self._device, self._toolchain = device, toolchain
         self.claims = planned.resolved.claims
         self._is_settled = is_settled(planned.resolved)
+        self._skipped = planned.resolved.skipped
 
     @property
     def is_served(self) -> bool:
-        """The cache answers this task as it is: nothing is run for it."""
-        return isinstance(self._lookup, ExactHit) and not self.is_measured_only
+        """Nothing is run for this task: it stays as trusted zones have it."""
+        is_known = isinstance(self._lookup, ExactHit) and not self.is_measured_only
+        return is_known or bool(self._skipped)
 
     @property
     def is_measured_only(self) -> bool:
         """Nothing is searched, but what is known is measured here: its times are of another
         device or compiler, or claims."""
+        if self._skipped:
+            return False
         return self._is_settled and (self.claims is not None or self._is_foreign)
 
     @property
@@ -94,7 +98,7 @@ class PriorResults:
             before_ms=best_ms,
             best_ms=best_ms,
             seconds=0.0,
-            stopped="exact" if known else "not-started",
+            stopped="exact" if known else self._skipped or "not-started",
         )
 
     @property

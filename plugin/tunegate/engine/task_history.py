@@ -16,7 +16,7 @@ from tunegate.tuning.claims import MIN_SAMPLES_BESIDE
 from tunegate.tuning.expected_time import starting_state
 from tunegate.tuning.finalists import MAX_FINALISTS, finalist_count, tie_count
 from tunegate.tuning.improvement import MeasuredBatch
-from tunegate.tuning.next_task import TaskState
+from tunegate.tuning.task_state import TaskState
 from tunegate_cache.format.records import (
     DeviceFingerprint,
     Provenance,

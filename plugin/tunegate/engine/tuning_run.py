@@ -33,8 +33,9 @@ from tunegate.engine.workers.spawning import WORKERS_LOG
 from tunegate.errors import EnvironmentUnfitError
 from tunegate.ports import Publish
 from tunegate.tuning.estimate import end_to_end_ms
-from tunegate.tuning.next_task import TaskState, choose, policy_for
+from tunegate.tuning.next_task import choose, policy_for
 from tunegate.tuning.objective import is_reached, model_ms
+from tunegate.tuning.task_state import TaskState
 from tunegate_cache.format.records import TuningRecord
 
 _TICK_SECONDS = 0.5
@@ -187,14 +188,12 @@ class TuningRun:
         history.is_started = True
 
     def _searchable(self, history: TaskHistory) -> TaskState:
-        """The state of a task for the choice of the next one. It has nothing new while the search
-        is busy with another task of the same child."""
-        state = msgspec.structs.replace(
-            history.state(), in_flight=self._in_flight(history.workload)
+        """The state of a task for the choice of the next one."""
+        return msgspec.structs.replace(
+            history.state(),
+            in_flight=self._in_flight(history.workload),
+            is_searching=not self._search.is_idle(history.workload),
         )
-        if self._search.is_idle(history.workload):
-            return state
-        return msgspec.structs.replace(state, exhausted=True)
 
     def _take_proposal(self) -> None:
         for proposed in self._search.receive():

@@ -17,6 +17,7 @@ STOPPED_WORDS = {
     "failed": "failed",
     "lost": "a shard was lost",
     "not-started": "not started",
+    "shared": "left to tunegate warm",
     "decided": "decided",
     "hopeless": "too close to decide",
     "disturbed": "the machine does not hold still",
@@ -29,7 +30,7 @@ STOPPED_WORDS = {
 
 def tuning_ended(tuning: TuningSummary) -> str:
     """Why the whole of tuning ended."""
-    if tuning.exact == tuning.tasks:
+    if tuning.exact + tuning.waiting == tuning.tasks:
         return "nothing to tune"
     return stopped_words(tuning.stopped)
 

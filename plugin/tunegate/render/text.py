@@ -133,11 +133,13 @@ def _print_operators(console: Console, finding: Finding) -> None:
 
 def _tuning(report: Report) -> str:
     tuning = report.verdict.tuning
-    cost = f", {money(tuning.usd)}" if tuning.usd is not None else ""
+    spent = duration(tuning.seconds)
+    if tuning.usd is not None:
+        spent += f", {money(tuning.usd)}"
     return (
         f"Tuning: {plural(tuning.tasks, 'task')}, {tuning.exact} from the cache, "
-        f"{tuning.transfer} transferred, {tuning.miss} tuned; {plural(tuning.trials, 'trial')} in "
-        f"{duration(tuning.seconds)}{cost}; {tuning_ended(tuning)}"
+        f"{tuning.transfer} transferred, {tuning.miss} not known; "
+        f"{plural(tuning.trials, 'trial')} in {spent}; {tuning_ended(tuning)}"
     )
 
 

@@ -8,14 +8,15 @@ import msgspec
 
 from tunegate.artifacts.cost import Cost
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard, TuningPlan
-from tunegate.artifacts.tasks import Resolution, ResolvedTask, TaskSet, TaskUse
+from tunegate.artifacts.tasks import Resolution, ResolvedTask, TaskSet, TuningTask
 from tunegate.config import Config
 from tunegate.errors import ConfigError
 from tunegate.tuning.allocation import Demand, divide, share_trials
 from tunegate.tuning.budget import SECONDS_PER_HOUR, budget_of
-from tunegate.tuning.claims import is_settled
+from tunegate.tuning.claims import is_settled, is_waiting
 from tunegate.tuning.expected_time import assumed_headroom, known_ms, seconds_per_trial, weight_of
 from tunegate.tuning.objective import parts_of_target
+from tunegate.tuning.payers import is_shared
 from tunegate.tuning.sharding import balanced
 from tunegate.tuning.target_parts import TargetPart, left_to_tune, paid_trials, target_parts
 from tunegate_cache.format.records import ExactHit, Miss
@@ -69,10 +70,7 @@ def _saved(
     """The cost that exact hits save, or None where no task has one."""
     if not any(isinstance(task.lookup, ExactHit) for task in tasks):
         return None
-    unknown = [
-        ResolvedTask(task.task, Miss("absent")) if isinstance(task.lookup, ExactHit) else task
-        for task in tasks
-    ]
+    unknown = [_missed(task.task) if isinstance(task.lookup, ExactHit) else task for task in tasks]
     without = _estimate(_planned(unknown, config, shards))
     has_prices = without.usd is not None and estimate.usd is not None
     return Cost(
@@ -107,10 +105,11 @@ def _has_work(task: PlannedTask, budget: Budget) -> bool:
 def _with_misses(task_set: TaskSet, resolution: Resolution) -> tuple[ResolvedTask, ...]:
     """Every task of the set; one that the resolution does not have is a miss."""
     known = {(r.task.key, r.task.target): r for r in resolution.tasks}
-    return tuple(
-        known.get((task.key, task.target), ResolvedTask(task, Miss("absent")))
-        for task in task_set.tasks
-    )
+    return tuple(known.get((task.key, task.target)) or _missed(task) for task in task_set.tasks)
+
+
+def _missed(task: TuningTask) -> ResolvedTask:
+    return ResolvedTask(task, Miss("absent"), skipped="shared" if is_shared(task) else "")
 
 
 def _checked(shards: int | None) -> int | None:
@@ -139,30 +138,23 @@ def _shards_of(part: TargetPart, *, first_index: int) -> list[Shard]:
 
 
 def _planned_tasks(part: TargetPart) -> tuple[PlannedTask, ...]:
-    """The planned tasks, the biggest expected gain first, and what is used at head
-    before what only the base has."""
+    """The planned tasks, the biggest expected gain first, of whichever side."""
     kind = part.target.kind
     demands = [
         Demand(
             weight=weight_of(task.task),
             now_ms=known_ms(task, kind),
             headroom=assumed_headroom(task, kind),
-            at_head=_is_at_head(task.task.uses),
+            is_of_base_alone=all(use.side == "base" for use in task.task.uses),
         )
         for task in part.tasks
     ]
     trials = share_trials(demands, _trials_to_share(part))
-    order = sorted(
-        range(len(demands)), key=lambda i: (not demands[i].at_head, -demands[i].gain_ms, i)
-    )
+    order = sorted(range(len(demands)), key=lambda i: (-demands[i].gain_ms, i))
     return tuple(
         PlannedTask(resolved=part.tasks[i], trials=trials[i], gain_ms=demands[i].gain_ms)
         for i in order
     )
-
-
-def _is_at_head(uses: Sequence[TaskUse]) -> bool:
-    return any(use.side == "head" for use in uses)
 
 
 def _trials_to_share(part: TargetPart) -> int:
@@ -270,9 +262,17 @@ def _notes(shards: Sequence[Shard], config: Config, asked: int | None) -> tuple[
     )
     if unserved:
         notes.append(f"{unserved} tasks have no trials planned: too small to matter, or no budget")
+    if waiting := sum(is_waiting(t.resolved) for shard in shards for t in shard.tasks):
+        notes.append(_waiting(waiting))
     if asked is not None and asked != len(shards):
         left = sum(left_to_tune([t.resolved for t in shard.tasks]) for shard in shards)
         notes.append(f"{asked} shards asked for, {len(shards)} planned: {left} tasks left to tune")
     if config.budget.minutes is None and config.budget.usd is None and config.budget.trials is None:
         notes.append("no limit is set on tuning: budget.minutes, usd or trials would cap it")
     return tuple(notes)
+
+
+def _waiting(tasks: int) -> str:
+    """What to say of the tasks that both sides have, and that nobody has tuned."""
+    which = "1 shared task waits" if tasks == 1 else f"{tasks} shared tasks wait"
+    return f"{which} for tunegate warm: base and head have the same schedule, tuned or not"

@@ -5,32 +5,32 @@ from __future__ import annotations
 import msgspec
 
 from tunegate.artifacts.plans import PlannedTask, Shard
-from tunegate.artifacts.tasks import CacheUse, Resolution, ResolvedTask, TaskSet
+from tunegate.artifacts.tasks import CacheUse, Resolution, ResolvedTask, TaskSet, TuningTask
 from tunegate.config import Config
 from tunegate.ports import TaskIndex
 from tunegate.tuning.claims import claims_beside
 from tunegate.tuning.fastest_time import fastest_nanoseconds
+from tunegate.tuning.payers import is_shared
 from tunegate.tuning.unfinished import as_resumed, resume_point
-from tunegate_cache.format.records import ExactHit, Lookup
+from tunegate_cache.format.records import ExactHit, Lookup, TransferHit
 
 
 def resolve(task_set: TaskSet, index: TaskIndex, config: Config) -> Resolution:
     """An exact hit, a transfer from the nearest shapes, or a counted miss for each task, from
-    trusted zones; and beside it what only the run's own zone claims. Records that are faster than
-    any hardware are not believed, and what an earlier run left unfinished is no answer."""
+    trusted zones; and beside it what only the run's own zone claims of the tasks that this run
+    tunes. Records that are faster than any hardware are not believed, and what an earlier run left
+    unfinished is no answer."""
     kinds = {target.name: target.kind for target in config.targets}
-    wanted = [(task.key, task.shape) for task in task_set.tasks]
     fastest = {task.key: fastest_nanoseconds(task, kinds[task.target]) for task in task_set.tasks}
-    found = index.lookup(wanted, fastest)
-    own = index.claims(wanted, fastest)
+    found = index.lookup([(task.key, task.shape) for task in task_set.tasks], fastest)
+    paid = [task for task in task_set.tasks if not is_shared(task)]
+    own = index.claims([(task.key, task.shape) for task in paid], fastest)
     answers = {key: as_resumed(key, lookup) for key, lookup in found.items()}
-    claims = {key: claims_beside(answer, own.get(key)) for key, answer in answers.items()}
-    tasks = tuple(
-        ResolvedTask(task, answers[task.key], claims[task.key]) for task in task_set.tasks
-    )
-    resumed = sum(answers[key] is not lookup for key, lookup in found.items())
-    claimed = sum(each is not None for each in claims.values())
-    return Resolution(tasks=tasks, cache=_with_claims(_counted(index.use(), resumed), claimed))
+    tasks = tuple(_resolved(task, answers[task.key], own.get(task.key)) for task in task_set.tasks)
+    resumed = {key for key, lookup in found.items() if answers[key] is not lookup}
+    claimed = sum(task.claims is not None for task in tasks)
+    use = _counted(index.use(), len(resumed), sum(task.key in resumed for task in paid))
+    return Resolution(tasks=tasks, cache=_with_claims(use, claimed))
 
 
 def refreshed(shard: Shard, index: TaskIndex) -> Shard:
@@ -46,6 +46,12 @@ def refreshed(shard: Shard, index: TaskIndex) -> Shard:
     return msgspec.structs.replace(shard, tasks=tasks)
 
 
+def _resolved(task: TuningTask, answer: Lookup, own: ExactHit | TransferHit | None) -> ResolvedTask:
+    if is_shared(task):
+        return ResolvedTask(task, answer, skipped="shared")
+    return ResolvedTask(task, answer, claims_beside(answer, own))
+
+
 def _with_claims(use: CacheUse, claimed: int) -> CacheUse:
     if not claimed:
         return use
@@ -57,16 +63,15 @@ def _with_claims(use: CacheUse, claimed: int) -> CacheUse:
     return msgspec.structs.replace(use, claimed=claimed, notes=(*use.notes, note))
 
 
-def _counted(use: CacheUse, unfinished: int) -> CacheUse:
-    if not unfinished:
-        return use
-    tasks = "1 task" if unfinished == 1 else f"{unfinished} tasks"
+def _counted(use: CacheUse, unfinished: int, resumed: int) -> CacheUse:
+    """What is unfinished is no exact hit; `resumed` of it are tuned on in this run."""
+    tasks = "1 task" if resumed == 1 else f"{resumed} tasks"
     note = f"cache: {tasks} that an earlier run did not finish: tuned on from what it has found"
     return msgspec.structs.replace(
         use,
         exact=use.exact - unfinished,
         transfer=use.transfer + unfinished,
-        notes=(*use.notes, note),
+        notes=(*use.notes, note) if resumed else use.notes,
     )
 
 

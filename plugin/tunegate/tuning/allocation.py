@@ -25,12 +25,12 @@ _BISECTIONS = 100
 
 class Demand(msgspec.Struct, frozen=True, kw_only=True):
     """What decides a task's share. `headroom` is the share of its time
-    that can be saved, 0 to 1."""
+    that can be saved, 0 to 1; `is_of_base_alone`: no head uses it."""
 
     weight: int
     now_ms: float
     headroom: float
-    at_head: bool = True
+    is_of_base_alone: bool = False
 
     @property
     def gain_ms(self) -> float:
@@ -101,18 +101,27 @@ def _just_below(pulls: Sequence[float], total: int, floors: Sequence[int]) -> li
 
 
 def _first_batches(demands: Sequence[Demand], trials: int) -> list[int]:
-    """Equal first batches for all that matter; where they do not reach all, the most urgent."""
+    """Equal first batches for all that matter. Where they do not reach all, the biggest gains of
+    base and head come in turn, so that neither side is served before the other."""
     total_ms = sum(demand.weight * demand.now_ms for demand in demands)
     mattering = [
         index
         for index, demand in enumerate(demands)
         if demand.gain_ms > 0 and demand.weight * demand.now_ms >= SHARE_THAT_MATTERS * total_ms
     ]
-    mattering.sort(key=lambda i: (not demands[i].at_head, -demands[i].gain_ms))
     batches = [0] * len(demands)
     if not mattering:
         return batches
     each = min(FIRST_BATCH, max(MIN_FIRST_BATCH, trials // len(mattering)))
-    for index in mattering:
+    for index in _in_turn(demands, mattering):
         batches[index] = min(each, trials - sum(batches))
     return batches
+
+
+def _in_turn(demands: Sequence[Demand], indices: Sequence[int]) -> list[int]:
+    """The biggest gain of each side, then the second of each."""
+    by_gain = sorted(indices, key=lambda i: -demands[i].gain_ms)
+    of_base = [i for i in by_gain if demands[i].is_of_base_alone]
+    others = [i for i in by_gain if not demands[i].is_of_base_alone]
+    place = {i: rank for side in (of_base, others) for rank, i in enumerate(side)}
+    return sorted(by_gain, key=lambda i: place[i])

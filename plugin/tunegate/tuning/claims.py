@@ -33,12 +33,17 @@ def claims_beside(trusted: Lookup, own: ExactHit | TransferHit | None) -> Claims
 
 
 def is_settled(resolved: ResolvedTask) -> bool:
-    """Whether nothing is to be searched: trusted zones have the answer, or the pull request's own
-    search of a task that only the head has was ended."""
-    if isinstance(resolved.lookup, ExactHit):
+    """Whether nothing is to be searched: trusted zones have the answer, this run does not pay for
+    the task, or the pull request's own search of a task that only the head has was ended."""
+    if resolved.skipped or isinstance(resolved.lookup, ExactHit):
         return True
     claims = resolved.claims
     return claims is not None and claims.is_searched and not is_of_base(resolved.task)
+
+
+def is_waiting(resolved: ResolvedTask) -> bool:
+    """Whether nobody has finished the task, and this run leaves it to `tunegate warm`."""
+    return resolved.skipped == "shared" and not isinstance(resolved.lookup, ExactHit)
 
 
 def is_of_base(task: TuningTask) -> bool:

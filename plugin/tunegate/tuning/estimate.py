@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tunegate.tuning.next_task import TaskState
+from tunegate.tuning.task_state import TaskState
 
 CurvePoint = tuple[float, float]
 """(seconds spent, estimated end-to-end milliseconds)."""

@@ -17,7 +17,8 @@ from tunegate.artifacts.plans import PlannedTask
 from tunegate.artifacts.tasks import ResolvedTask, TuningTask
 from tunegate.tuning.claims import is_settled
 from tunegate.tuning.improvement import FROM_NOTHING, INFORMED, Pace
-from tunegate.tuning.next_task import TaskState
+from tunegate.tuning.payers import paying_sides
+from tunegate.tuning.task_state import TaskState
 from tunegate_cache.format.records import ExactHit, Miss, TransferHit
 
 TargetKind = Literal["llvm", "cuda"]
@@ -112,6 +113,7 @@ def starting_state(planned: PlannedTask, kind: TargetKind) -> TaskState:
         flops=planned.resolved.task.flops,
         bytes_moved=planned.resolved.task.bytes_moved,
         pace=PACES[kind],
+        sides=paying_sides(planned.resolved.task),
     )
 
 

@@ -9,7 +9,8 @@ from itertools import islice
 from tunegate.artifacts.outcomes import CandidateCost, TaskOutcome
 from tunegate.tuning.expected_time import TRANSFER_HEADROOM
 from tunegate.tuning.improvement import FROM_NOTHING, INFORMED, MeasuredBatch, Pace, expected_gain
-from tunegate.tuning.next_task import DEFAULT_POLICY, UNKNOWN_HEADROOM
+from tunegate.tuning.next_task import DEFAULT_POLICY
+from tunegate.tuning.task_state import UNKNOWN_HEADROOM
 
 
 def of_untuned(now_ms: float, tasks: Iterable[TaskOutcome]) -> float | None:

@@ -12,16 +12,15 @@ from collections.abc import Sequence
 
 import msgspec
 
+from tunegate.tuning.even_care import evenly_served
 from tunegate.tuning.improvement import (
-    FROM_NOTHING,
-    MeasuredBatch,
-    Pace,
     expected_gain,
     is_plateaued,
     seconds_of_a_default,
     seconds_per_candidate,
 )
 from tunegate.tuning.roofline_gap import Work, roofline_gaps
+from tunegate.tuning.task_state import TaskState
 
 MATTERS = 0.01
 """The share of the estimated model time from which a task is served in the first round."""
@@ -46,8 +45,6 @@ class SearchPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 DEFAULT_POLICY = SearchPolicy()
-UNKNOWN_HEADROOM = 0.9
-"""The share to assume that tuning can save of a task without measurements."""
 _IN_FLIGHT_PER_WORKER = 1.5
 
 
@@ -57,32 +54,6 @@ def policy_for(workers: int, tasks: int) -> SearchPolicy:
     wanted = -(-int(_IN_FLIGHT_PER_WORKER * workers) // max(1, tasks))
     batch = max(DEFAULT_POLICY.batch, wanted)
     return msgspec.structs.replace(DEFAULT_POLICY, batch=batch, first_batch=batch)
-
-
-class TaskState(msgspec.Struct, frozen=True, kw_only=True):
-    """All that is known of a task between batches.
-
-    `prior_ms` stands in until something is measured; `headroom` is the share of its time that
-    tuning is expected to save at best; `flops` and `bytes_moved` are of one call; `pace` is that of
-    its search; `history` holds the finished batches; `in_flight` counts candidates handed out and
-    not back yet; `exhausted` means that the search has nothing new.
-    """
-
-    weight: int
-    prior_ms: float
-    headroom: float = UNKNOWN_HEADROOM
-    flops: float = 0.0
-    bytes_moved: float = 0.0
-    pace: Pace = FROM_NOTHING
-    best_ms: float | None = None
-    history: tuple[MeasuredBatch, ...] = ()
-    in_flight: int = 0
-    exhausted: bool = False
-
-    @property
-    def model_ms(self) -> float:
-        """Its part of the end-to-end estimate."""
-        return self.weight * (self.prior_ms if self.best_ms is None else self.best_ms)
 
 
 class RemainingBudget(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,7 +84,8 @@ def choose(
         return None
     waiting = _first_round(states)
     if waiting:
-        return Choice(waiting[0], _first_batch(states, len(waiting), left, policy))
+        first = _first_batch(states, len(waiting), left, policy)
+        return Choice(_evenly(states, waiting, policy)[0], first)
     unseen = _unseen(states)
     if unseen and _is_cheap(states, len(unseen), left, policy):
         return Choice(unseen[0], policy.exploratory_batch)
@@ -121,6 +93,14 @@ def choose(
     if index is None:
         return None
     return Choice(index, _later_batch(states, index, left, policy))
+
+
+def _evenly(
+    states: Sequence[TaskState], waiting: Sequence[int], policy: SearchPolicy
+) -> Sequence[int]:
+    """The tasks that wait for their first batch, those of the side with less care first. All of
+    them get theirs."""
+    return evenly_served(states, waiting, waiting, policy.batch) or waiting
 
 
 def _first_round(states: Sequence[TaskState]) -> list[int]:
@@ -133,7 +113,7 @@ def _unseen(states: Sequence[TaskState]) -> list[int]:
     unseen = [
         index
         for index, state in enumerate(states)
-        if _is_open(state) and not state.history and not state.in_flight
+        if _is_ready(state) and not state.history and not state.in_flight
     ]
     return sorted(unseen, key=lambda index: -states[index].model_ms)
 
@@ -148,10 +128,6 @@ def _is_cheap(
     return (left.trials is None or trials <= policy.exploratory_share * left.trials) and (
         left.seconds is None or seconds <= policy.exploratory_share * left.seconds
     )
-
-
-def _is_open(state: TaskState) -> bool:
-    return not state.exhausted and state.headroom > 0
 
 
 def _first_batch(
@@ -194,12 +170,20 @@ def _most_gainful(states: Sequence[TaskState], policy: SearchPolicy) -> int | No
     ready = [
         (_gain_ms_per_second(states, index, gaps[index], policy), index)
         for index, state in enumerate(states)
-        if _is_open(state) and _has_its_results(state, policy)
+        if _is_ready(state) and _has_its_results(state, policy)
     ]
     worth = [(gain, index) for gain, index in ready if gain > 0 and gain >= floor]
+    due = {index for _, index in worth}
+    later = {index for index, state in enumerate(states) if state.is_open} - {i for _, i in ready}
+    even = set(evenly_served(states, sorted(due), due | later, policy.batch))
+    worth = [(gain, index) for gain, index in worth if index in even]
     active = [pair for pair in worth if not _is_parked(states[pair[1]], policy)]
     candidates = active or worth
     return max(candidates, key=lambda pair: (pair[0], -pair[1]))[1] if candidates else None
+
+
+def _is_ready(state: TaskState) -> bool:
+    return state.is_open and not state.is_searching
 
 
 def _has_its_results(state: TaskState, policy: SearchPolicy) -> bool:

@@ -9,6 +9,7 @@ from typing import assert_never
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import Shard, TuningPlan
 from tunegate.artifacts.verdicts import TuningSummary
+from tunegate.tuning.claims import is_waiting
 from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit
 
 _WORST_FIRST = ("cancelled", "failed", "lost", "usd", "seconds", "trials", "target-latency")
@@ -44,6 +45,7 @@ def tally(plan: TuningPlan | None, outcomes: Sequence[TuningOutcome]) -> TuningS
             {outcome.stopped for outcome in by_shard.values()}
             | {"lost" for _ in lost_shards(plan, outcomes)}
         ),
+        waiting=sum(map(is_waiting, plan.resolution.tasks)),
     )
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
+import pytest
 
 from tests.support.tuning_tasks import DEVICE, exact, make_record, make_task, transfer
 from tunegate.artifacts.changes import Side
@@ -50,7 +51,7 @@ def test_what_an_earlier_push_searched_to_its_end_needs_no_neighbours() -> None:
 
 
 def test_where_a_search_goes_on_neighbours_are_tried_as_well() -> None:
-    before = known(transfer(), sides=("base", "head"))
+    before = known(transfer(), sides=("base",))
     assert [origin for origin, _ in before.seeds()] == ["transfer", "own-zone"]
     assert not before.is_measured_only
 
@@ -66,3 +67,17 @@ def test_what_is_not_run_is_what_trusted_zones_answer() -> None:
     assert known(exact()).outcome().records == (TRUSTED,)
     assert known(exact()).outcome().source == "exact"
     assert known(Miss("absent")).outcome().records == ()
+
+
+@pytest.mark.parametrize("lookup", [exact(), transfer(), Miss("absent")])
+def test_nothing_is_run_for_what_both_sides_have(lookup: Lookup) -> None:
+    task = make_task(sides=("base", "head"))
+    planned = PlannedTask(
+        resolved=ResolvedTask(task, lookup, skipped="shared"), trials=0, gain_ms=0.0
+    )
+    elsewhere = msgspec.structs.replace(DEVICE, name="another")
+    for device in (DEVICE, elsewhere):
+        before = PriorResults(planned, device, TRUSTED.toolchain)
+        assert before.is_served
+        assert before.outcome().trials == 0
+        assert before.outcome().stopped == ("exact" if lookup == exact() else "shared")

@@ -21,7 +21,7 @@ from tests.support.tuning_tasks import (
 from tunegate import artifact_io
 from tunegate.artifacts.changes import Side
 from tunegate.artifacts.plans import TuningPlan
-from tunegate.artifacts.tasks import Claims, Resolution, TuningTask
+from tunegate.artifacts.tasks import Claims, Resolution, ResolvedTask, TuningTask
 from tunegate.config import BudgetConfig, Config, ModelConfig, TargetConfig
 from tunegate.errors import ConfigError
 from tunegate.stages.plan import matrix, plan
@@ -208,12 +208,41 @@ def test_shards_take_about_the_same_time() -> None:
     assert max(seconds) <= 1.1 * min(seconds)
 
 
-def test_what_is_used_at_head_comes_before_what_only_the_base_has() -> None:
-    at_base = make_task("old", flops=1e10, sides=("base",))
-    made = plan_of([at_base, make_task("new", flops=1e9, sides=("head",))])
-    names = [task.resolved.task.uses[0].name for task in made.shards[0].tasks]
-    assert names == ["new", "old"]
-    assert all(task.trials for task in made.shards[0].tasks)
+def test_what_only_the_base_has_is_planned_like_what_only_the_head_has() -> None:
+    sides: tuple[Side, Side] = ("base", "head")
+    made = plan_of([make_task(f"of {side}", flops=1e9, sides=(side,)) for side in sides])
+    trials = {t.resolved.task.uses[0].name: t.trials for t in made.shards[0].tasks}
+    assert abs(trials["of base"] - trials["of head"]) <= 1
+
+
+BOTH: tuple[Side, Side] = ("base", "head")
+
+
+@pytest.mark.parametrize("lookup", [MISS, transfer()], ids=["miss", "transfer or unfinished"])
+def test_what_both_sides_have_is_never_tuned_whatever_the_cache_has(lookup: Lookup) -> None:
+    task = make_task(sides=BOTH)
+    resolution = Resolution(
+        tasks=(ResolvedTask(task, lookup, skipped="shared"),), cache=make_resolution([]).cache
+    )
+    made = plan(make_task_set([task]), resolution, config_of())
+    assert [each.trials for each in made.shards[0].tasks] == [0]
+    assert (made.estimate.seconds, matrix(made)) == (0, {"include": []})
+    (note,) = made.notes
+    assert note.startswith("1 shared task waits for tunegate warm: ")
+
+
+def test_what_both_sides_have_takes_nothing_from_what_one_side_has() -> None:
+    changed = [make_task("old", sides=("base",)), make_task("new", sides=("head",))]
+    alone = plan_of(changed, budget=BudgetConfig(trials=64))
+    tasks = [*changed, *(make_task(f"shared {n}", sides=BOTH) for n in range(5))]
+    beside = plan(make_task_set(tasks), make_resolution([]), config_of(BudgetConfig(trials=64)))
+    trials = [task.trials for task in beside.shards[0].tasks if task.trials]
+    assert trials == [task.trials for task in alone.shards[0].tasks]
+    assert "5 shared tasks wait" in beside.notes[0]
+
+
+def test_what_both_sides_have_and_the_cache_knows_waits_for_nothing() -> None:
+    assert plan_of([make_task(sides=BOTH)], [exact()]).notes == ()
 
 
 def test_a_task_the_resolution_does_not_have_is_a_miss() -> None:
@@ -265,11 +294,10 @@ def plan_with_claims(lookup: Lookup, sides: tuple[Side, ...], budget: BudgetConf
     return plan(make_task_set([task]), resolution, config_of(budget))
 
 
-@pytest.mark.parametrize("sides", [("base",), ("base", "head")], ids=" and ".join)
-def test_claims_take_no_trial_from_what_the_base_uses(sides: tuple[Side, ...]) -> None:
+def test_claims_take_no_trial_from_what_the_base_uses() -> None:
     budget = BudgetConfig(trials=64)
-    claimed = plan_with_claims(MISS, sides, budget)
-    plain = plan_of([make_task(sides=sides)], budget=budget)
+    claimed = plan_with_claims(MISS, ("base",), budget)
+    plain = plan_of([make_task(sides=("base",))], budget=budget)
     assert claimed.shards[0].tasks[0].trials == plain.shards[0].tasks[0].trials > 0
     assert claimed.estimate == plain.estimate
 

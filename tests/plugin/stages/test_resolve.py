@@ -18,7 +18,7 @@ from tests.support.tuning_tasks import (
     transfer,
 )
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
-from tunegate.artifacts.tasks import Claims, Resolution
+from tunegate.artifacts.tasks import Claims, Resolution, ResolvedTask
 from tunegate.config import CacheConfig, Config, ModelConfig
 from tunegate.edges.cache.shared_cache import SharedCache
 from tunegate.stages.resolve import refreshed, resolve
@@ -93,6 +93,26 @@ def test_what_only_the_own_zone_has_stands_beside_the_answer(tmp_path: Path) -> 
     (note,) = found.cache.notes
     assert note.startswith("cache: zone pr/o/x/1, which is not trusted, has schedules of its own")
     assert "2 tasks: measured in this run" in note
+
+
+def test_what_both_sides_have_is_skipped_and_nothing_is_claimed_of_it(tmp_path: Path) -> None:
+    own = CacheConfig(url="cache", zone="pr/o/x/1")
+    SharedCache(own, state=tmp_path / "a", root=tmp_path).publish([make_record("shared")])
+    shared = make_task("shared", sides=("base", "head"))
+    cache = SharedCache(own, state=tmp_path / "a", root=tmp_path)
+    found = resolve(make_task_set([shared]), cache, CONFIG)
+    assert found.tasks == (ResolvedTask(shared, Miss("absent"), skipped="shared"),)
+    assert (found.cache.claimed, found.cache.notes) == (0, ())
+
+
+def test_an_unfinished_task_that_both_sides_have_is_counted_but_not_said_to_be_tuned_on(
+    tmp_path: Path,
+) -> None:
+    cache = SharedCache(CacheConfig(url="cache"), state=tmp_path / "a", root=tmp_path)
+    cache.publish([make_record("begun", times=3)])
+    shared = make_task("begun", sides=("base", "head"))
+    used = resolve(make_task_set([shared]), cache, CONFIG).cache
+    assert (used.exact, used.transfer, used.notes) == (0, 1, ())
 
 
 def shard(*tasks: PlannedTask) -> Shard:

@@ -15,14 +15,18 @@ demands = st.builds(
     weight=st.integers(1, 24),
     now_ms=st.floats(0.001, 1000),
     headroom=headrooms,
-    at_head=st.booleans(),
+    is_of_base_alone=st.booleans(),
 )
 many = st.lists(demands, max_size=40)
 trials = st.integers(0, 5000)
 
 
-def need(now_ms: float, *, weight: int = 1, headroom: float = 0.9, at_head: bool = True) -> Demand:
-    return Demand(weight=weight, now_ms=now_ms, headroom=headroom, at_head=at_head)
+def need(
+    now_ms: float, *, weight: int = 1, headroom: float = 0.9, is_of_base_alone: bool = False
+) -> Demand:
+    return Demand(
+        weight=weight, now_ms=now_ms, headroom=headroom, is_of_base_alone=is_of_base_alone
+    )
 
 
 @given(many, trials)
@@ -92,9 +96,11 @@ def test_a_scarce_budget_serves_all_that_matter_with_less() -> None:
     assert share_trials([need(5), need(5), need(5), need(5)], 16) == (4, 4, 4, 4)
 
 
-def test_a_budget_for_few_serves_what_is_used_at_head_first() -> None:
-    at_base = need(50, at_head=False)
-    assert share_trials([at_base, need(1), need(9)], 4) == (0, 2, 2)
+def test_a_budget_for_few_serves_base_and_head_in_turn() -> None:
+    of_base = [need(ms, is_of_base_alone=True) for ms in (50, 40)]
+    assert share_trials([*of_base, need(1), need(9)], 4) == (2, 0, 0, 2)
+    of_head = [need(ms) for ms in (50, 40)]
+    assert share_trials([*of_head, need(9, is_of_base_alone=True)], 4) == (2, 0, 2)
 
 
 def test_a_task_that_hardly_matters_gets_a_look_when_there_is_plenty() -> None:

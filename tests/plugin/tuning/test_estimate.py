@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tunegate.tuning.estimate import end_to_end_ms, extended
-from tunegate.tuning.next_task import TaskState
+from tunegate.tuning.task_state import TaskState
 
 
 def test_all_tasks_count_measured_exhausted_or_never_started() -> None:

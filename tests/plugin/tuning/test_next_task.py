@@ -14,10 +14,10 @@ from tunegate.tuning.next_task import (
     DEFAULT_POLICY,
     Choice,
     RemainingBudget,
-    TaskState,
     choose,
     policy_for,
 )
+from tunegate.tuning.task_state import TaskState
 
 
 def state(

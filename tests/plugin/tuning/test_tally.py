@@ -105,3 +105,11 @@ def test_a_shard_that_left_no_outcome_is_told_and_one_with_nothing_to_do_is_not(
     (line,) = lost_shard_warnings(plan, [shard(1)])
     assert line.startswith("shard 0 on cpu left no outcome-0.json: its 2 tasks were not tuned")
     assert tally(plan, [shard(0), shard(1)]).stopped == "finished"
+
+
+def test_what_both_sides_share_and_nobody_has_finished_waits() -> None:
+    plan = make_plan()
+    skipped = [msgspec.structs.replace(each, skipped="shared") for each in plan.resolution.tasks]
+    resolution = msgspec.structs.replace(plan.resolution, tasks=tuple(skipped))
+    assert tally(plan, ()).waiting == 0
+    assert tally(msgspec.structs.replace(plan, resolution=resolution), ()).waiting == 2

@@ -146,7 +146,7 @@ def tuning_table(tuning: TuningSummary) -> ReportTable:
         number_column("Tasks", lambda row: f"{row.tasks:,}"),
         number_column("From cache", lambda row: f"{row.exact:,}"),
         number_column("Transferred", lambda row: f"{row.transfer:,}"),
-        number_column("Tuned", lambda row: f"{row.miss:,}"),
+        number_column("Not known", lambda row: f"{row.miss:,}"),
         number_column("Trials", lambda row: f"{row.trials:,}"),
         number_column("Time", lambda row: duration(row.seconds)),
         number_column("Cost", lambda row: money(row.usd)),

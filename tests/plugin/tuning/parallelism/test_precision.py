@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunegate.tuning.parallel_precision import checked, correction, error, outliers
+from tunegate.tuning.parallelism.precision import checked, correction, error, outliers
 
 shares = st.lists(st.floats(0.001, 1), max_size=64)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunegate.tuning.parallel_degree import FIRST_CEILING, PUBLISHED, Degree, adjusted
+from tunegate.tuning.parallelism.degree import FIRST_CEILING, PUBLISHED, Degree, adjusted
 
 degrees = st.builds(Degree, now=st.integers(1, 128), ceiling=st.integers(1, FIRST_CEILING))
 errors = st.floats(0, 2)

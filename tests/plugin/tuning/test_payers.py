@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tests.support.tuning_tasks import make_task
+from tunegate.artifacts.changes import Side
+from tunegate.artifacts.tasks import TaskUse, TuningTask
+from tunegate.tuning.payers import is_shared, paying_sides
+
+
+def used_by(*uses: tuple[str, Side]) -> TuningTask:
+    made = [TaskUse(model=model, side=side, weight=1, name="conv") for model, side in uses]
+    return msgspec.structs.replace(make_task(), uses=tuple(made))
+
+
+@pytest.mark.parametrize("side", ["base", "head"])
+def test_the_side_that_alone_has_a_task_pays_for_it(side: Side) -> None:
+    assert paying_sides(used_by(("m", side))) == (("m", side),)
+
+
+def test_what_both_sides_of_a_model_have_is_shared() -> None:
+    assert is_shared(used_by(("m", "base"), ("m", "head")))
+
+
+def test_a_base_of_one_model_and_a_head_of_another_share_nothing() -> None:
+    task = used_by(("m", "base"), ("n", "head"))
+    assert paying_sides(task) == (("m", "base"), ("n", "head"))
+    assert not is_shared(task)
+
+
+def test_a_new_model_pays_for_what_another_one_shares() -> None:
+    assert paying_sides(used_by(("m", "base"), ("m", "head"), ("n", "head"))) == (("n", "head"),)
