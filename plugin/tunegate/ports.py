@@ -140,7 +140,8 @@ class ModelJob(msgspec.Struct, frozen=True, kw_only=True):
 class BuildJob(msgspec.Struct, frozen=True, kw_only=True):
     """A model to build with the best of these records that replays, into `directory`. `sources`
     says where a task's records came from, for the report. `variant` and `settings` are those of a
-    candidate."""
+    candidate. Whether a schedule that nobody measured is worth its place is tried in the model, but
+    for tasks that are `settled`: the build of the other side has tried them."""
 
     model: ModelJob
     records: Mapping[WorkloadKey, Sequence[TuningRecord]]
@@ -148,6 +149,7 @@ class BuildJob(msgspec.Struct, frozen=True, kw_only=True):
     directory: Path
     variant: str = ""
     settings: Mapping[str, str] = {}
+    settled: frozenset[WorkloadKey] = frozenset()
 
 
 class Export(msgspec.Struct, frozen=True, kw_only=True):

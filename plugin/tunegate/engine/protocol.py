@@ -174,7 +174,8 @@ class ListTasks(msgspec.Struct, frozen=True, tag="tasks", kw_only=True):
 
 class BuildModel(msgspec.Struct, frozen=True, tag="build", kw_only=True):
     """A request to build a model. With `cuda_graphs` the kernels between input and output of a GPU
-    are launched as one. Transferred schedules are tried in the model on the inputs of `seed`."""
+    are launched as one. Transferred schedules are tried in the model on the inputs of `seed`, those
+    of `settled` workloads are kept as they are."""
 
     model: ModelFile
     target: TargetConfig
@@ -185,6 +186,7 @@ class BuildModel(msgspec.Struct, frozen=True, tag="build", kw_only=True):
     seed: int
     cuda_graphs: bool = False
     inputs: KnownInputs = NOTHING_KNOWN
+    settled: tuple[str, ...] = ()
 
 
 class ExportDatabase(msgspec.Struct, frozen=True, tag="export", kw_only=True):

@@ -22,6 +22,7 @@ from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate.config import Config, TargetConfig
 from tunegate.ports import Builder, BuildJob
 from tunegate.sides.export_models import ExportedModels, export_models
+from tunegate.sides.shared_schedules import as_in_base, decided_by_base
 from tunegate.tools import ModelSource, RunContext
 from tunegate_cache.format.records import ExactHit, Miss, TransferHit, TuningRecord, WorkloadKey
 
@@ -53,12 +54,35 @@ def build(
     built: dict[tuple[Cell, Side, str], Build] = {}
     for candidate in _distinct(source.candidates):
         wanted = [(c, s) for c, s in sides if candidate in source.candidates[c.target]]
-        jobs = [_job(models, best, candidate, which, context.out) for which in wanted]
-        builds = builders[candidate.runtime].build(jobs)
-        for (cell, side), build in zip(wanted, builds, strict=True):
+        jobs = {which: _job(models, best, candidate, which, context.out) for which in wanted}
+        builds = _built(jobs, builders[candidate.runtime], decided_by_base(plan, best.sources))
+        for (cell, side), build in builds.items():
             place = candidate_directory(cell, side, candidate.name)
             built[cell, side, candidate.name] = _located(build, candidate, place)
     return tuple(_in_order(cell, built, source.candidates[cell.target]) for cell in cells)
+
+
+def _built(
+    jobs: Mapping[tuple[Cell, Side], BuildJob],
+    builder: Builder,
+    decided: Mapping[ModelPath, frozenset[WorkloadKey]],
+) -> dict[tuple[Cell, Side], Build]:
+    """The builds. A head waits for its base where that decides about schedules of both."""
+    later = {
+        (cell, side)
+        for cell, side in jobs
+        if side == "head" and cell.model in decided and (cell, "base") in jobs
+    }
+    first = [which for which in jobs if which not in later]
+    builds = dict(zip(first, builder.build([jobs[which] for which in first]), strict=True))
+    waiting = [which for which in jobs if which in later]
+    heads = [
+        as_in_base(jobs[cell, side], builds[cell, "base"], decided[cell.model])
+        for cell, side in waiting
+    ]
+    if heads:
+        builds |= zip(waiting, builder.build(heads), strict=True)
+    return builds
 
 
 def _in_order(

@@ -133,6 +133,7 @@ def _slower_ones(
         for choice in choices
         if choice.main is not None
         and request.sources.get(choice.function.workload.digest) in _UNMEASURED
+        and choice.function.workload.digest not in request.settled
     }
     if not transferred or not device_exists(request.target.kind):
         return frozenset()

@@ -197,6 +197,7 @@ class MetaScheduleCompiler:
             cuda_graphs=cuda_graphs,
             seed=derived(self._seed, "in-model"),
             inputs=job.model.inputs,
+            settled=tuple(sorted(key.workload for key in job.settled)),
         )
 
     def _child(self, job: ModelJob, memory: MemoryLimit) -> Callable[[], Child[_Reply]]:
