@@ -9,6 +9,7 @@ import msgspec
 
 ModelPath = str
 Side = Literal["base", "head"]
+ModelSide = tuple[ModelPath, Side]
 SIDES: tuple[Side, Side] = ("base", "head")
 Effect = Literal["loosened", "tightened", "changed"]
 

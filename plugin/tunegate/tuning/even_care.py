@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from tunegate.artifacts.changes import Side
-from tunegate.tuning.payers import ModelSide
+from tunegate.artifacts.changes import ModelSide, Side
 from tunegate.tuning.task_state import TaskState
 
 _ROUNDING = 1e-6

@@ -6,10 +6,8 @@ gains nothing from tuning it. `tunegate warm` tunes it, where nothing is compare
 
 from __future__ import annotations
 
-from tunegate.artifacts.changes import ModelPath, Side
+from tunegate.artifacts.changes import ModelPath, ModelSide, Side
 from tunegate.artifacts.tasks import TuningTask
-
-ModelSide = tuple[ModelPath, Side]
 
 
 def paying_sides(task: TuningTask) -> tuple[ModelSide, ...]:

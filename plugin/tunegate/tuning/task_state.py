@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from tunegate.artifacts.changes import ModelSide
 from tunegate.tuning.improvement import FROM_NOTHING, MeasuredBatch, Pace
-from tunegate.tuning.payers import ModelSide
 
 UNKNOWN_HEADROOM = 0.9
 """The share to assume that tuning can save of a task without measurements."""

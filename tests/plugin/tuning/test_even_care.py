@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tunegate.artifacts.changes import ModelSide
 from tunegate.tuning.even_care import evenly_served
 from tunegate.tuning.improvement import MeasuredBatch
 from tunegate.tuning.next_task import RemainingBudget, choose
-from tunegate.tuning.payers import ModelSide
 from tunegate.tuning.task_state import TaskState
 
 BASE: ModelSide = ("m", "base")
