@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.plans import MISS, config_of, plan_of
 from tests.support.tuning_tasks import (
     exact,
     make_record,
@@ -22,34 +23,10 @@ from tunegate import artifact_io
 from tunegate.artifacts.changes import Side
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.tasks import Claims, Resolution, ResolvedTask, TuningTask
-from tunegate.config import BudgetConfig, Config, ModelConfig, TargetConfig
+from tunegate.config import BudgetConfig, TargetConfig
 from tunegate.errors import ConfigError
 from tunegate.stages.plan import matrix, plan
-from tunegate_cache.format.records import ExactHit, Lookup, Miss
-
-CPU = TargetConfig(name="cpu", runner=("self-hosted", "linux"), usd_per_hour=1.0)
-GPU = TargetConfig(name="gpu", kind="cuda", runner=("self-hosted", "gpu"), usd_per_hour=4.0)
-MISS = Miss("absent")
-
-
-def config_of(budget: BudgetConfig | None = None, *targets: TargetConfig) -> Config:
-    return Config(
-        models=(ModelConfig(path="*.onnx"),),
-        targets=targets or (CPU, GPU),
-        budget=budget or BudgetConfig(),
-    )
-
-
-def plan_of(
-    tasks: list[TuningTask],
-    lookups: list[Lookup] | None = None,
-    *,
-    budget: BudgetConfig | None = None,
-    shards: int | None = None,
-) -> TuningPlan:
-    resolution = make_resolution(tasks, lookups)
-    return plan(make_task_set(tasks), resolution, config_of(budget), shards=shards)
-
+from tunegate_cache.format.records import ExactHit, Lookup
 
 kinds = st.tuples(
     st.sampled_from(["cpu", "gpu"]),
