@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from tunegate.artifacts.changes import ChangeSet, ModelPath, PolicyChange, Revisions
+from tunegate.artifacts.input_rules import DrawnInput
 from tunegate.artifacts.measurements import (
     Comparison,
     Excluded,
@@ -26,7 +27,8 @@ Status = Literal[
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """`inside` are the mean and the tail beside the median, `excluded` the slow launches that there
-    are not: what was not resolvable, or not shown, is told there."""
+    are not: what was not resolvable, or not shown, is told there. `inputs` are what the head was
+    run on."""
 
     model: ModelPath
     target: str
@@ -40,6 +42,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     differences: tuple[TaskDifference, ...] = ()
     inside: tuple[Inside, ...] = ()
     excluded: Excluded | None = None
+    inputs: tuple[DrawnInput, ...] = ()
 
 
 class TuningSummary(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,6 +22,7 @@ from tunegate.render.shipped import shipped
 from tunegate.render.stopped import stopped_words, tuning_ended
 from tunegate.render.tables.report_tables import (
     builds_table,
+    inputs_table,
     inside_table,
     models_table,
     operators_table,
@@ -45,6 +46,7 @@ class CellSection(msgspec.Struct, frozen=True, kw_only=True):
     operators: ReportTable
     builds: ReportTable
     outputs: tuple[ReportTable, ...]
+    inputs: ReportTable
     launches: Markup
     latencies: Markup
     waterfall: Markup
@@ -114,6 +116,7 @@ def _check(report: Report, finding: Finding, number: int) -> CellSection:
             for label, build in builds
             if build.check and build.check.outputs
         ),
+        inputs=inputs_table([finding]).without("Model"),
         launches=_drawn(launches),
         latencies=_drawn(plots.latencies(finding, pairs, name)),
         waterfall=_drawn(plots.waterfall(finding, name)),

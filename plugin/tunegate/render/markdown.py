@@ -17,6 +17,7 @@ from tunegate.render.policy import policy_lines, uncovered_line
 from tunegate.render.shipped import shipped
 from tunegate.render.tables.report_tables import (
     facts_table,
+    inputs_table,
     models_table,
     operators_table,
     spending_table,
@@ -51,6 +52,7 @@ def render(report: Report, *, limit_chars: int = 60_000) -> str:
         _tuning(report),
         _warnings(report),
         _tasks(report),
+        _inputs(report),
         _spending(report),
         _more_checks(report),
         _about(report),
@@ -151,6 +153,17 @@ def _tasks(report: Report) -> str:
     return fold(
         f"Tasks ({len(rows)})", markdown_table(tasks_table(shown).without("Target", "Calls")) + more
     )
+
+
+def _inputs(report: Report) -> str:
+    """Those of one model are the same on every target."""
+    once = {finding.model: finding for finding in report.verdict.findings if finding.inputs}
+    shown, count = [*once.values()][:SHOWN_CHECKS], len(once)
+    if not shown:
+        return ""
+    rest = count - len(shown)
+    more = f"\n\n… and those of {plural(rest, 'more model')}." if rest > 0 else ""
+    return fold("Inputs", markdown_table(inputs_table(shown)) + more)
 
 
 def _spending(report: Report) -> str:

@@ -133,4 +133,5 @@ def _judge(known: _Evidence, rules: GateRules) -> Finding:
         differences=comparison.differences if comparison else (),
         inside=comparison.inside if comparison else (),
         excluded=comparison.excluded if comparison else None,
+        inputs=built.head.inputs if built is not None and built.head is not None else (),
     )

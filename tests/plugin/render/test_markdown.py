@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,6 +10,8 @@ from markdown_it import MarkdownIt
 
 from tests.support.golden import Golden
 from tests.support.reports import KINDS, make_report
+from tunegate.artifacts.input_rules import DrawnInput, InputRule, Integers, OneOf
+from tunegate.artifacts.verdicts import Report
 from tunegate.render.headline import STATUS_WORDS
 from tunegate.render.markdown import render
 
@@ -67,3 +70,28 @@ def test_a_report_of_many_models_shows_the_worst_first() -> None:
     statuses = [row.split("|")[1].split()[-1] for row in rows]
     assert statuses[:4] == ["Error", "Error", "Fail", "Fail"]
     assert set(statuses[10:]) == {"Pass"}
+
+
+def _with_inputs(report: Report, *inputs: DrawnInput) -> Report:
+    first, *others = report.verdict.findings
+    told = (msgspec.structs.replace(first, inputs=inputs), *others)
+    verdict = msgspec.structs.replace(report.verdict, findings=told)
+    return msgspec.structs.replace(report, verdict=verdict)
+
+
+def test_the_values_of_inputs_stand_in_a_fold_with_what_they_follow_from() -> None:
+    tokens = DrawnInput(
+        "ids", (1, 128), "int64", InputRule(Integers(0, 30521), "indices of the table words")
+    )
+    text = render(_with_inputs(make_report("slowed"), tokens))
+    fold = text[text.index("<summary>Inputs</summary>") :]
+    assert "| `ids`" in fold
+    assert "0 to 30521 | indices of the table words |" in fold
+
+
+def test_categories_of_a_hostile_model_add_no_element_to_the_page() -> None:
+    evil = "<img src=x> | [a](http://b) @all\n# c"
+    rule = InputRule(OneOf((evil,)), evil)
+    report = _with_inputs(make_report("hostile"), DrawnInput(evil, (1,), "object", rule))
+    page = MarkdownIt("commonmark").enable("table").render(render(report))
+    assert {*re.findall(r"</?([a-zA-Z][\w-]*)", page)} <= OURS

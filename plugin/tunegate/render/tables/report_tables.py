@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from tunegate.artifacts.builds import Build, OutputDifference
 from tunegate.artifacts.history import HistoryEntry
+from tunegate.artifacts.input_rules import DrawnInput
 from tunegate.artifacts.measurements import Inside
 from tunegate.artifacts.verdicts import Finding, TuningSummary, Verdict
 from tunegate.render.cost_table import SpendingRow
 from tunegate.render.headline import reason
+from tunegate.render.input_words import values_in_words
 from tunegate.render.operators import Part, TunedRow
 from tunegate.render.stopped import stopped_words, tuning_ended
 from tunegate.render.tables.table import (
@@ -121,6 +123,23 @@ def outputs_table(label: str, outputs: Sequence[OutputDifference]) -> ReportTabl
         number_column("Relative error", lambda row: _two_digits(row.max_relative)),
     )
     return ReportTable(columns, outputs)
+
+
+def inputs_table(findings: Sequence[Finding]) -> ReportTable:
+    """What the models were run on, and from what that follows."""
+    rows = [(finding, given) for finding in findings for given in finding.inputs]
+    columns: tuple[Column[tuple[Finding, DrawnInput]], ...] = (
+        text_column("Input", lambda row: Identifier(row[1].name)),
+        Column(title="Model", cell=lambda row: Identifier(row[0].model), under="Input"),
+        text_column("Shape", lambda row: f"{list(row[1].shape)} {row[1].dtype}"),
+        text_column("Values", lambda row: values_in_words(row[1])),
+        Column(title="From", cell=lambda row: _why(row[1]), layout="why"),
+    )
+    return ReportTable(columns, rows)
+
+
+def _why(given: DrawnInput) -> str:
+    return (given.rule.why if given.rule is not None else "") or NONE
 
 
 def tasks_table(rows: Sequence[TunedRow]) -> ReportTable:
