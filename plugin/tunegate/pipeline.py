@@ -222,4 +222,5 @@ def _references(
             tools.threads,
         )
         for built in builds
+        if (built.cell.model, "head") in files
     }

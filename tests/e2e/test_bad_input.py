@@ -3,12 +3,13 @@ code 2, and nothing is lost."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from tests.support.small_onnx import matmul_model, one_node_model, save
-from tests.support.workspace import CONFIG, Workspace
+from tests.support.workspace import CONFIG, NOT_COMPILED, Workspace
 
 pytestmark = pytest.mark.e2e
 
@@ -26,6 +27,17 @@ def refusal(repository: Workspace, *arguments: str) -> str:
     assert len(errors) == 1
     assert "Traceback" not in done.stderr
     return errors[0]
+
+
+def unusable(repository: Workspace) -> str:
+    """The reason of the one finding of a run, whose model cannot be used."""
+    done = repository.tunegate("run")
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    verdict = json.loads((repository.root / ".tunegate" / "verdict.json").read_bytes())
+    (finding,) = verdict["findings"]
+    assert (verdict["exit_code"], finding["status"]) == (2, "error")
+    return str(finding["reason"])
 
 
 def test_no_configuration(repository: Workspace) -> None:
@@ -56,29 +68,57 @@ def test_a_truncated_model(repository: Workspace) -> None:
     model = repository.root / "models" / "m.onnx"
     model.write_bytes(model.read_bytes()[:300])
     repository.commit()
-    assert "models/m.onnx: not an ONNX file, or cut short" in refusal(repository)
+    assert unusable(repository).startswith("not an ONNX file, or cut short")
 
 
 def test_an_operator_nobody_knows_is_named_with_its_node(repository: Workspace) -> None:
     body = one_node_model("Frobnicate").SerializeToString()
     (repository.root / "models" / "m.onnx").write_bytes(body)
     repository.commit()
-    line = refusal(repository)
-    assert "models/m.onnx" in line
-    assert "Frobnicate" in line
+    reason = unusable(repository)
+    assert reason.startswith('operator Frobnicate (node "odd") is not supported')
 
 
 def test_an_operator_the_compiler_lacks_is_named_with_its_node(repository: Workspace) -> None:
     save(one_node_model("Det"), repository.root / "models" / "m.onnx")
     repository.write("tunegate.yaml", CONFIG + "targets:\n  - name: cpu\n    runtime: tvm\n")
     repository.commit()
-    assert 'operator Det (node "odd") is not supported by the compiler' in refusal(repository)
+    assert 'operator Det (node "odd") is not supported by the compiler' in unusable(repository)
 
 
 def test_an_open_dimension_is_named(repository: Workspace) -> None:
     save(matmul_model(rows="batch"), repository.root / "models" / "m.onnx")
     repository.commit()
-    assert 'dimension "batch" (axis 0) of input x is dynamic' in refusal(repository)
+    assert 'dimension "batch" (axis 0) of input x is dynamic' in unusable(repository)
+
+
+def test_one_unusable_model_is_one_finding_and_the_others_are_gated(
+    repository: Workspace,
+) -> None:
+    models = repository.root / "models"
+    models.joinpath("absent.onnx").write_text(
+        f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 3\n"
+    )
+    models.joinpath("cut.onnx").write_bytes(models.joinpath("m.onnx").read_bytes()[:300])
+    save(matmul_model(rows="batch"), models / "open.onnx")
+    save(matmul_model(), models / "fine.onnx")
+    repository.write("tunegate.yaml", NOT_COMPILED)
+    repository.commit()
+    done = repository.tunegate("run")
+    verdict = json.loads((repository.root / ".tunegate" / "verdict.json").read_bytes())
+    found = {each["model"]: (each["status"], each["reason"]) for each in verdict["findings"]}
+    assert {model: status for model, (status, _) in found.items()} == {
+        "models/absent.onnx": "error",
+        "models/cut.onnx": "error",
+        "models/fine.onnx": "new",
+        "models/open.onnx": "error",
+    }, done.stderr
+    assert done.returncode == 2
+    assert "Git LFS" in found["models/absent.onnx"][1]
+    assert "is dynamic" in found["models/open.onnx"][1]
+    printed = " ".join(done.stderr.split())
+    assert "cut short" in printed
+    assert "is dynamic" in printed
 
 
 def test_a_base_that_does_not_exist(repository: Workspace) -> None:
@@ -131,7 +171,7 @@ def test_a_verdict_of_an_earlier_run_does_not_outlive_one_that_began(
     assert (results / "verdict.json").exists()
     refusal(repository, "compare", "models/m.onnx", "models/none.onnx")
     assert (results / "verdict.json").exists()
-    repository.write("text.onnx", "no model")
-    refusal(repository, "compare", "models/m.onnx", "text.onnx")
+    repository.write("tunegate.yaml", CONFIG + "targets:\n  - name: t\n    cpu: z80\n")
+    refusal(repository, "compare", "models/m.onnx", "models/m.onnx")
     assert not (results / "verdict.json").exists()
     assert not (results / "report.md").exists()

@@ -55,11 +55,20 @@ class CandidateTime(msgspec.Struct, frozen=True, kw_only=True):
     ms: float
 
 
+class RefusedCandidate(msgspec.Struct, frozen=True, kw_only=True):
+    """A candidate that a side cannot ship with; `reason` says why."""
+
+    candidate: str
+    title: str
+    reason: str
+
+
 class RuntimeChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a build is for the runtime it is for: what was measured, and what is wrong with the
-    candidates that were not."""
+    """Why a build is for the runtime it is for: what was measured, the candidates that do not run
+    it, and in `reason` why those that do were not measured."""
 
     times: tuple[CandidateTime, ...] = ()
+    refused: tuple[RefusedCandidate, ...] = ()
     reason: str = ""
 
     def ms_of(self, candidate: str) -> float | None:
@@ -96,6 +105,20 @@ class Build(msgspec.Struct, frozen=True, kw_only=True):
     def candidate(self) -> str:
         """Tells it from the other builds of its side."""
         return candidate_name(self.runtime, self.variant)
+
+
+def unbuilt(reason: str, *, crashed: bool = False) -> Build:
+    """A side of which nothing was built."""
+    return Build(
+        key="",
+        directory="",
+        tasks=(),
+        check=None,
+        error=reason,
+        size_bytes=0,
+        seconds=0.0,
+        crashed=crashed,
+    )
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):

@@ -25,10 +25,21 @@ Status = Literal[
 ]
 
 
+class CandidateOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one candidate for the head. `ms` is set where several were measured; `reason`
+    says why it does not run the model, or why the one that ships was not measured."""
+
+    candidate: str
+    title: str
+    ships: bool
+    ms: float | None = None
+    reason: str = ""
+
+
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """`inside` are the mean and the tail beside the median, `excluded` the slow launches that there
     are not: what was not resolvable, or not shown, is told there. `inputs` are what the head was
-    run on."""
+    run on; `runtimes` are all its candidates, and what is wrong with those that do not ship."""
 
     model: ModelPath
     target: str
@@ -43,6 +54,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     inside: tuple[Inside, ...] = ()
     excluded: Excluded | None = None
     inputs: tuple[DrawnInput, ...] = ()
+    runtimes: tuple[CandidateOutcome, ...] = ()
 
 
 class TuningSummary(msgspec.Struct, frozen=True, kw_only=True):

@@ -119,11 +119,12 @@ class Proposed(msgspec.Struct, frozen=True, tag="proposed"):
 
 class Failed(msgspec.Struct, frozen=True, tag="failed"):
     """`model` is set when the model, not the machine, is at fault; `compiler` when the model is a
-    valid one."""
+    valid one; `configuration` when it asks for what is not there."""
 
     reason: str
     model: bool
     compiler: bool = False
+    configuration: bool = False
 
 
 SearchRequest = OpenModels | Propose

@@ -12,7 +12,7 @@ from tunegate.render.units import milliseconds
 def shipped(report: Report, code: Callable[[str], str]) -> Iterator[str]:
     """One sentence for each model whose head had a choice; `code` marks a model's name."""
     for built in report.run.builds if report.run else ():
-        if built.head is not None and built.head.choice is not None:
+        if built.head is not None and built.head.choice is not None and not built.head.error:
             before = built.base if built.base and not built.base.error else None
             where = f"{code(built.cell.model)} on {code(built.cell.target)}"
             yield f"{where} ships with {_choice(built.head)}{_changed(before, built.head)}."
@@ -25,8 +25,16 @@ def _choice(build: Build) -> str:
         (time for time in choice.times if time.candidate != build.candidate), key=lambda t: t.ms
     )
     if ours is None or not others:
-        return f"{build.title} ({_first_sentence(choice.reason)})"
-    return f"{build.title}: {milliseconds(ours)}, " + ", ".join(_beside(ours, o) for o in others)
+        return build.title + _why_not(choice)
+    measured = ", ".join(_beside(ours, other) for other in others)
+    return f"{build.title}: {milliseconds(ours)}, {measured}{_why_not(choice)}"
+
+
+def _why_not(choice: RuntimeChoice) -> str:
+    """What is wrong with the candidates that were not measured."""
+    refused = [f"{each.title}: {_first_sentence(each.reason)}" for each in choice.refused]
+    told = [*([_first_sentence(choice.reason)] if choice.reason else []), *refused]
+    return f" ({'; '.join(told)})" if told else ""
 
 
 def _beside(ours: float, other: CandidateTime) -> str:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from tunegate.artifacts.verdicts import Finding, Report, Status
 from tunegate.render.escape import visible
-from tunegate.render.headline import STATUS_WORDS, headline, worst_first
+from tunegate.render.headline import STATUS_WORDS, headline, reason, worst_first
 from tunegate.render.operators import parts
 from tunegate.render.policy import policy_lines, uncovered_line
 from tunegate.render.shipped import shipped
@@ -46,6 +46,8 @@ COLOURS: dict[Status, str] = {
     "no-baseline": "yellow",
     "waived": "blue",
 }
+UNDECIDABLE: frozenset[Status] = frozenset({"error", "no-baseline"})
+"""What somebody has to repair, whichever model it is."""
 TERMINAL_CHECKS = 30
 TERMINAL_OPERATORS = 5
 
@@ -68,9 +70,8 @@ def render(report: Report, *, width: int = 100, colour: bool = False) -> str:
         console.print(_indented(f"→ {line}"))
     if report.verdict.findings:
         console.print(_checks(report))
-    for finding in worst_first(report.verdict):
-        if finding.status == "fail":
-            _print_operators(console, finding)
+    for finding in worst_first(report.verdict)[:TERMINAL_CHECKS]:
+        _print_more(console, finding, report)
     for sentence in list(shipped(report, visible))[:TERMINAL_CHECKS]:
         console.print(_indented(sentence))
     console.print(_indented(_tuning(report)))
@@ -80,6 +81,15 @@ def render(report: Report, *, width: int = 100, colour: bool = False) -> str:
     for line in (*report.warnings, *report.next_steps):
         console.print(_indented(f"→ {visible(line, 600)}"))
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+def _print_more(console: Console, finding: Finding, report: Report) -> None:
+    """Prints what the table has no room for."""
+    if finding.status == "fail":
+        _print_operators(console, finding)
+    if finding.status in UNDECIDABLE:
+        where = f"{visible(finding.model, 60)} on {visible(finding.target, 24)}"
+        console.print(_indented(f"{where}: {visible(reason(finding, report.verdict), 600)}"))
 
 
 def _checks(report: Report) -> RichTable:

@@ -20,15 +20,16 @@ ModelFiles = Mapping[tuple[ModelPath, Side], Path]
 
 
 class ExportedModels(msgspec.Struct, frozen=True, kw_only=True):
-    """`broken_bases` are models whose base is no model, and why: they
-    have no file for that side."""
+    """`unreadable` are sides that are no model, and why: they have no file."""
 
     config: Config
     files: ModelFiles
-    broken_bases: Mapping[ModelPath, str]
+    unreadable: Mapping[tuple[ModelPath, Side], str] = {}
 
     def job(self, path: ModelPath, side: Side, target: TargetConfig) -> ModelJob:
-        """One side of a model, for the compiler."""
+        """One side of a model, for the compiler. Raises ModelError for one that is no model."""
+        if (path, side) in self.unreadable:
+            raise ModelError(self.unreadable[path, side])
         base = self.files.get((path, "base")) if side == "head" else None
         return ModelJob(
             file=self.files[path, side],
@@ -41,19 +42,16 @@ class ExportedModels(msgspec.Struct, frozen=True, kw_only=True):
 
 def export_models(changes: ChangeSet, source: ModelSource) -> ExportedModels:
     """One directory for each version that has work to do; equal contents share one. What an
-    earlier stage of the run has written to the `workdir` is not written again. Raises ModelError
-    for a head that is no model."""
+    earlier stage of the run has written to the `workdir` is not written again."""
     files: dict[tuple[ModelPath, Side], Path] = {}
-    broken: dict[ModelPath, str] = {}
+    unreadable: dict[tuple[ModelPath, Side], str] = {}
     for change in changes.models:
         for side, version in versions(change).items():
             try:
                 files[change.path, side] = _file(version, source.repository, source.workdir)
             except ModelError as error:
-                if side == "head":
-                    raise
-                broken[change.path] = str(error)
-    return ExportedModels(config=source.config, files=files, broken_bases=broken)
+                unreadable[change.path, side] = str(error)
+    return ExportedModels(config=source.config, files=files, unreadable=unreadable)
 
 
 def _file(version: ModelVersion, repository: Repository, workdir: Path) -> Path:

@@ -22,7 +22,7 @@ NOTHING_FIXED = Fixed()
 
 
 def restricted(candidates: Sequence[CellCandidates], fixed: Fixed) -> tuple[CellCandidates, ...]:
-    """The candidates that may still be chosen."""
+    """The candidates that may still be chosen; a side that is no model stays one."""
     return tuple(
         msgspec.structs.replace(
             each, base=_of(each.base, "base", fixed), head=_of(each.head, "head", fixed)
@@ -46,5 +46,7 @@ def replaced(chosen: Sequence[CellBuilds], fixed: Fixed) -> tuple[CellBuilds, ..
 def _of(builds: tuple[Build, ...], side: Side, fixed: Fixed) -> tuple[Build, ...]:
     wanted = fixed.runtimes.get(side)
     return (
-        builds if wanted is None else tuple(b for b in builds if wanted in {b.runtime, b.candidate})
+        builds
+        if wanted is None
+        else tuple(b for b in builds if b.runtime in {"", wanted} or b.candidate == wanted)
     )

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tunegate.artifacts.builds import Build, Cell, CellCandidates
+from tunegate.artifacts.builds import Build, Cell, CellCandidates, unbuilt
 from tunegate.artifacts.candidates import CandidateBuild, Candidates, RuntimeName
 from tunegate.artifacts.changes import SIDES, ChangeSet, ModelPath, Side
 from tunegate.artifacts.outcomes import TuningOutcome
@@ -59,7 +59,22 @@ def build(
         for (cell, side), build in builds.items():
             place = candidate_directory(cell, side, candidate.name)
             built[cell, side, candidate.name] = _located(build, candidate, place)
-    return tuple(_in_order(cell, built, source.candidates[cell.target]) for cell in cells)
+    ordered = (_in_order(cell, built, source.candidates[cell.target]) for cell in cells)
+    return tuple(_with_unreadable(each, models.unreadable) for each in ordered)
+
+
+def _with_unreadable(
+    cell: CellCandidates, unreadable: Mapping[tuple[ModelPath, Side], str]
+) -> CellCandidates:
+    """A side that is no model is a build that says so."""
+    model = cell.cell.model
+    base, head = (
+        (unbuilt(unreadable[model, side].removeprefix(f"{model}: ")),)
+        if (model, side) in unreadable
+        else builds
+        for side, builds in zip(SIDES, (cell.base, cell.head), strict=True)
+    )
+    return msgspec.structs.replace(cell, base=base, head=head)
 
 
 def _built(
@@ -152,7 +167,8 @@ def _cells(changes: ChangeSet, models: ExportedModels) -> list[Cell]:
         Cell(model=change.path, target=name)
         for change in changes.models
         for name in change.targets
-        if name in names and (change.path, "head") in models.files
+        if name in names
+        if (change.path, "head") in {**models.files, **models.unreadable}
     ]
 
 

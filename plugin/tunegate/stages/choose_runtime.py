@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -19,6 +19,7 @@ from tunegate.artifacts.builds import (
     Cell,
     CellBuilds,
     CellCandidates,
+    RefusedCandidate,
     RuntimeChoice,
 )
 from tunegate.artifacts.changes import Side
@@ -72,30 +73,34 @@ class _Choosing:
         it is given. Without either, builds that cannot be measured are an error: nobody knows which
         one ships."""
         usable = {build.candidate: build for build in builds if build.error is None}
-        if len(builds) <= 1 or not usable:
-            return builds[0] if builds else None
-        errors = "; ".join(build.error for build in builds if build.error is not None)
+        choice = RuntimeChoice(refused=tuple(_refused(cell, builds)))
+        if not usable:
+            return _unusable(cell, builds, choice)
+        if len(builds) == 1:
+            return builds[0]
         if len(usable) == 1:
             (only,) = usable.values()
-            return msgspec.structs.replace(only, choice=RuntimeChoice(reason=errors))
+            return msgspec.structs.replace(only, choice=choice)
         if like is not None and like.candidate in usable:
-            return msgspec.structs.replace(usable[like.candidate], choice=like.choice)
-        return self._raced(cell, usable, default, errors)
+            times = like.choice.times if like.choice else ()
+            choice = msgspec.structs.replace(choice, times=times)
+            return msgspec.structs.replace(usable[like.candidate], choice=choice)
+        return self._raced(cell, usable, default, choice)
 
     def _raced(
-        self, cell: Cell, usable: Mapping[str, Build], default: str | None, errors: str
+        self, cell: Cell, usable: Mapping[str, Build], default: str | None, choice: RuntimeChoice
     ) -> Build:
         named = " or ".join(build.title for build in usable.values())
         self._progress.step(f"choose: {named} for {cell.model} on {cell.target}")
         first = usable.get(default or "", next(iter(usable.values())))
         race = _Race(usable.values(), first, self._out, self._benchmarker)
         try:
-            return race.won(errors)
+            return race.won(choice)
         except MeasurementError as error:
             if default is None:
                 unknown = f"which runtime the base ships with could not be measured: {error}"
                 return msgspec.structs.replace(first, error=unknown, directory="")
-            choice = RuntimeChoice(reason=f"not measured: {error}")
+            choice = msgspec.structs.replace(choice, reason=f"not measured: {error}")
             return msgspec.structs.replace(first, choice=choice)
 
 
@@ -109,9 +114,8 @@ class _Race:
         self._out, self._benchmarker = out, benchmarker
         self._milliseconds: dict[str, list[float]] = defaultdict(list)
 
-    def won(self, errors: str) -> Build:
-        """The winner, with what was measured; `errors` are of builds that do not run. Raises
-        MeasurementError."""
+    def won(self, choice: RuntimeChoice) -> Build:
+        """The winner; its choice is this one with what was measured. Raises MeasurementError."""
         challengers = [build for build in self._builds if build is not self._leader]
         for build in challengers:
             if displaces(self._effect(build)):
@@ -124,8 +128,9 @@ class _Race:
             )
             for build in self._builds
         )
-        choice = RuntimeChoice(times=times, reason=errors)
-        return msgspec.structs.replace(self._leader, choice=choice)
+        return msgspec.structs.replace(
+            self._leader, choice=msgspec.structs.replace(choice, times=times)
+        )
 
     def _effect(self, build: Build) -> float:
         """The effect of a build against the one that leads: ln(build / leader)."""
@@ -138,6 +143,33 @@ class _Race:
         self._milliseconds[head.candidate] += [launch.head_ms for launch in launches]
         effect = statistics.median(launch.effect for launch in launches)
         return effect if build is head else -effect
+
+
+def _refused(cell: Cell, builds: Sequence[Build]) -> Iterator[RefusedCandidate]:
+    for build in builds:
+        if build.error is not None:
+            reason = _told(cell, build).removeprefix(f"{build.title} ")
+            yield RefusedCandidate(candidate=build.candidate, title=build.title, reason=reason)
+
+
+def _unusable(cell: Cell, builds: Sequence[Build], choice: RuntimeChoice) -> Build | None:
+    """A build whose error has the reasons of all candidates; one that computed other numbers says
+    by how much."""
+    if not builds:
+        return None
+    errors = list(dict.fromkeys(_told(cell, build) for build in builds))
+    told = " ".join(f"{each.title}: {_sentence(each.reason)}" for each in choice.refused)
+    told = errors[0] if len(errors) == 1 else told
+    checked = next((build for build in builds if build.check is not None), builds[0])
+    return msgspec.structs.replace(checked, error=told, choice=choice)
+
+
+def _told(cell: Cell, build: Build) -> str:
+    return (build.error or "").removeprefix(f"{cell.model}: ")
+
+
+def _sentence(text: str) -> str:
+    return f"{text.rstrip('.')}."
 
 
 def displaces(effect: float) -> bool:

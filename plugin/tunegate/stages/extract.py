@@ -23,8 +23,8 @@ def extract(
     """Both sides are always extracted: a change of weights alone rarely
     makes other tasks, but it can.
 
-    Raises ModelError for a head model that cannot be compiled; it is a note, like a base model that
-    cannot be, where it is a valid model and its target has a candidate that needs no compiler.
+    What cannot be read or compiled has no tasks, and is a note: whether it ships under another
+    runtime, or is an error, is known once it is built.
     """
     models = export_models(changes, source)
     wanted = _wanted(changes, models, source.candidates)
@@ -32,11 +32,13 @@ def extract(
         progress.step(f"extract: {_count(len({path for path, _, _ in wanted}))}")
     answers = compiler.tasks([models.job(*which) for which in wanted])
     found = merge_tasks(changes, wanted, answers, source.candidates)
-    notes = [f"no baseline for {path}: {reason}" for path, reason in models.broken_bases.items()]
+    unreadable = models.unreadable.items()
+    notes = [*found.notes, *(_untuned(path, side, why) for (path, side), why in unreadable)]
+    for note in notes:
+        progress.warn(note)
+    bases = {path: why for (path, side), why in unreadable if side == "base"}
     return msgspec.structs.replace(
-        found,
-        notes=(*found.notes, *notes),
-        broken_bases={**models.broken_bases, **found.broken_bases},
+        found, notes=tuple(notes), broken_bases={**bases, **found.broken_bases}
     )
 
 
@@ -69,9 +71,8 @@ def merge_tasks(
     broken: dict[ModelPath, str] = {}
     for (path, side, target), answer in zip(wanted, answers, strict=True):
         if isinstance(answer, ModelError):
-            others = _uncompiled(answer, candidates[target.name])
-            notes.append(_untuned(path, side, others, answer))
-            if side == "base" and not others:
+            notes.append(_untuned(path, side, str(answer)))
+            if side == "base" and not _may_run(answer, candidates[target.name]):
                 broken[path] = str(answer)
             continue
         for task in answer:
@@ -82,24 +83,14 @@ def merge_tasks(
     )
 
 
-def _uncompiled(
-    error: ModelError, candidates: Sequence[CandidateBuild]
-) -> Sequence[CandidateBuild]:
-    """What may run a model that cannot be compiled."""
-    if not isinstance(error, UnsupportedModelError):
-        return ()
-    return [candidate for candidate in candidates if not candidate.is_tuned]
+def _may_run(error: ModelError, candidates: Sequence[CandidateBuild]) -> bool:
+    """Whether something may run a model that cannot be compiled."""
+    is_valid = isinstance(error, UnsupportedModelError)
+    return is_valid and not all(candidate.is_tuned for candidate in candidates)
 
 
-def _untuned(
-    path: ModelPath, side: Side, others: Sequence[CandidateBuild], error: ModelError
-) -> str:
-    if others:
-        named = " or ".join(candidate.title for candidate in others)
-        return f"{path} ({side}) cannot be compiled, {named} runs it: {error}"
-    if side == "head":
-        raise error
-    return f"no baseline for {path}: the base does not compile ({error})"
+def _untuned(path: ModelPath, side: Side, said: str) -> str:
+    return f"{path} ({side}) is not tuned: {said.removeprefix(f'{path}: ')}"
 
 
 def _add(tasks: dict[tuple[WorkloadKey, str], TuningTask], task: TuningTask, use: TaskUse) -> None:

@@ -14,6 +14,7 @@ from tunegate.artifacts.verdicts import Finding, Status, TuningSummary, Verdict
 from tunegate.config import GateConfig
 from tunegate.gate.waiving import notes
 from tunegate.policy.gate_rules import GateRules
+from tunegate.verdict.candidate_outcomes import candidate_outcomes
 from tunegate.verdict.checks import (
     CheckResult,
     apply_waiver,
@@ -134,4 +135,5 @@ def _judge(known: _Evidence, rules: GateRules) -> Finding:
         inside=comparison.inside if comparison else (),
         excluded=comparison.excluded if comparison else None,
         inputs=built.head.inputs if built is not None and built.head is not None else (),
+        runtimes=candidate_outcomes(built.head if built else None),
     )

@@ -153,7 +153,7 @@ def _for_error(finding: Finding, run: MeasurementRun | None) -> str:
                 f"(relative error {build.check.max_relative:.2g}, allowed "
                 f"{build.check.tolerance:.2g}): it was not measured and must not be shipped."
             )
-    return f"{_where(finding)} was not checked: repair the error above, then run again."
+    return "What is in error was not checked: repair it, then run again."
 
 
 def _builds_of(finding: Finding, run: MeasurementRun | None) -> CellBuilds | None:

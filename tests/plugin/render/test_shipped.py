@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from tests.support.reports import make_report
-from tunegate.artifacts.builds import CandidateTime, RuntimeChoice
+from tunegate.artifacts.builds import CandidateTime, RefusedCandidate, RuntimeChoice
 from tunegate.artifacts.verdicts import Report
 from tunegate.render.shipped import shipped
 
@@ -37,6 +37,7 @@ def report(runtime: str, choice: RuntimeChoice | None, base: str) -> Report:
     return msgspec.structs.replace(made, run=run)
 
 
+ODD = RefusedCandidate(candidate="tvm", title="TVM", reason="operator Odd is not supported.")
 BOTH = times(tvm=8.0, onnxruntime=6.0)
 
 
@@ -67,9 +68,21 @@ BOTH = times(tvm=8.0, onnxruntime=6.0)
         ),
         (
             "onnxruntime",
-            RuntimeChoice(reason="operator Odd is not supported."),
+            RuntimeChoice(refused=(ODD,)),
             "onnxruntime",
-            "ONNX Runtime (operator Odd is not supported).",
+            "ONNX Runtime (TVM: operator Odd is not supported).",
+        ),
+        (
+            "onnxruntime",
+            RuntimeChoice(reason="not measured: no answer in 120 s", refused=(ODD,)),
+            "onnxruntime",
+            "(not measured: no answer in 120 s; TVM: operator Odd is not supported).",
+        ),
+        (
+            "third",
+            msgspec.structs.replace(times(onnxruntime=6.0, third=3.0), refused=(ODD,)),
+            "third",
+            "ONNX Runtime (6.000 ms) (TVM: operator Odd is not supported).",
         ),
     ],
 )

@@ -66,7 +66,7 @@ def test_each_side_gets_a_file_of_its_own_content(tmp_path: Path) -> None:
     found = exported(make_changes(), Versions(), tmp_path)
     content = {side: file.read_text() for (_, side), file in found.files.items()}
     assert content == {"base": "b", "head": "h"}
-    assert found.broken_bases == {}
+    assert found.unreadable == {}
 
 
 def test_a_job_for_the_compiler_has_the_shapes_that_the_configuration_asks_for(
@@ -96,13 +96,16 @@ def test_models_that_differ_in_their_data_files_alone_share_none(tmp_path: Path)
 def test_a_base_that_is_no_model_has_no_file_and_is_told(tmp_path: Path) -> None:
     found = exported(make_changes(), Versions(broken="b"), tmp_path)
     assert [side for _, side in found.files] == ["head"]
-    assert list(found.broken_bases) == [CHANGE.path]
-    assert "not a valid ONNX model" in found.broken_bases[CHANGE.path]
+    assert list(found.unreadable) == [(CHANGE.path, "base")]
+    assert "not a valid ONNX model" in found.unreadable[CHANGE.path, "base"]
 
 
-def test_a_head_that_is_no_model_is_an_error(tmp_path: Path) -> None:
+def test_a_head_that_is_no_model_is_told_and_no_job_for_a_compiler(tmp_path: Path) -> None:
+    found = exported(make_changes(), Versions(broken="h"), tmp_path)
+    assert list(found.unreadable) == [(CHANGE.path, "head")]
+    assert found.job(CHANGE.path, "base", CONFIG.targets[0]).file.read_text() == "b"
     with pytest.raises(ModelError, match="not a valid ONNX model"):
-        exported(make_changes(), Versions(broken="h"), tmp_path)
+        found.job(CHANGE.path, "head", CONFIG.targets[0])
 
 
 @pytest.mark.parametrize("kind", ["deleted", "renamed", "unreadable"])

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.measured_cells import CELL, make_build, make_context, make_launches, make_task
-from tunegate.artifacts.builds import Build, CellBuilds, CellCandidates
+from tunegate.artifacts.builds import Build, CellBuilds, CellCandidates, RefusedCandidate
 from tunegate.artifacts.measurements import Histogram, Launch
 from tunegate.edges.terminal import PlainLog
 from tunegate.errors import MeasurementError
@@ -139,7 +139,9 @@ def test_what_cannot_be_compiled_ships_with_the_other_runtime_and_says_why(tmp_p
     assert cell.head is not None
     assert cell.head.choice is not None
     assert (cell.head.runtime, pairs.asked) == ("onnxruntime", 0)
-    assert "operator Odd" in cell.head.choice.reason
+    assert cell.head.choice.refused == (
+        RefusedCandidate(candidate="tvm", title="TVM", reason="operator Odd is not supported."),
+    )
 
 
 def test_a_base_that_lost_a_build_which_the_head_has_is_no_baseline(tmp_path: Path) -> None:
@@ -171,16 +173,6 @@ def test_a_head_whose_runtime_cannot_be_measured_has_that_of_the_base(tmp_path: 
     assert cell.head.choice is not None
     assert cell.head.runtime == "onnxruntime"
     assert cell.head.choice.reason.startswith("not measured: no answer")
-
-
-def test_what_no_runtime_takes_is_an_error(tmp_path: Path) -> None:
-    tvm, onnx = failed("head", "no")
-    cell, _, moves = chosen(
-        tmp_path, [], head=(tvm, msgspec.structs.replace(onnx, error="neither"))
-    )
-    assert cell.head is not None
-    assert cell.head.error == "no"
-    assert moves.kept == []
 
 
 def test_a_race_that_breaks_leaves_the_default_and_says_so(tmp_path: Path) -> None:
@@ -243,4 +235,26 @@ def test_what_a_third_candidate_lacks_is_told_beside_the_times(tmp_path: Path) -
     assert cell.head is not None
     assert cell.head.choice is not None
     assert (cell.head.runtime, pairs.asked) == ("onnxruntime", 1)
-    assert cell.head.choice.reason == "no kernel for Odd"
+    assert [each.reason for each in cell.head.choice.refused] == ["no kernel for Odd"]
+
+
+def refusals(*reasons: str) -> tuple[Build, ...]:
+    return tuple(
+        msgspec.structs.replace(build, error=f"{CELL.model}: {reason}", directory="")
+        for build, reason in zip(both("head"), reasons, strict=True)
+    )
+
+
+def test_what_no_candidate_runs_has_the_reasons_of_all(tmp_path: Path) -> None:
+    cell, pairs, moves = chosen(tmp_path, [], head=refusals("no LSTM", "Invalid indices."))
+    assert cell.head is not None
+    assert cell.head.error == "TVM: no LSTM. ONNX Runtime: Invalid indices."
+    assert cell.head.choice is not None
+    assert [each.reason for each in cell.head.choice.refused] == ["no LSTM", "Invalid indices."]
+    assert (pairs.asked, moves.kept) == (0, [])
+
+
+def test_one_reason_for_all_candidates_is_told_once(tmp_path: Path) -> None:
+    cell, _, _ = chosen(tmp_path, [], head=refusals("its file is missing.", "its file is missing."))
+    assert cell.head is not None
+    assert cell.head.error == "its file is missing."

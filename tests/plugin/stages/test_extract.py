@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.measured_cells import MODEL, make_changes
 from tests.support.tuning_records import make_key, make_shape
-from tunegate.artifacts.candidates import CandidateBuild
+from tunegate.artifacts.candidates import CandidateBuild, Candidates
 from tunegate.artifacts.changes import SIDES
 from tunegate.artifacts.tasks import TaskUse, TuningTask
 from tunegate.config import Config, ModelConfig, TargetConfig
@@ -62,7 +62,7 @@ def test_both_sides_are_looked_at_also_where_only_weights_differ() -> None:
     retrained = msgspec.structs.replace(changes.models[0], change="weights-only")
     changes = msgspec.structs.replace(changes, models=(retrained,))
     files = {(MODEL, side): Path(side) for side in SIDES}
-    models = ExportedModels(config=CONFIG, files=files, broken_bases={})
+    models = ExportedModels(config=CONFIG, files=files)
     wanted = extract_module._wanted(changes, models, BOTH)
     assert [side for _, side, _ in wanted] == ["head", "base"]
     assert extract_module._wanted(changes, models, {"cpu": (PLAIN,)}) == []
@@ -76,23 +76,33 @@ def test_weights_are_trusted_to_leave_no_task_as_it_was() -> None:
     assert [(t.uses[0].side, t.uses[0].weight) for t in found] == [("head", 2), ("base", 1)]
 
 
-def test_a_head_that_does_not_compile_ends_the_run() -> None:
-    with pytest.raises(ModelError, match="operator Odd"):
-        merged(ModelError("m.onnx: operator Odd"), [task("old")])
+@pytest.mark.parametrize("kind", [ModelError, UnsupportedModelError])
+@pytest.mark.parametrize("candidates", [BOTH, {"cpu": (COMPILED,)}])
+def test_a_head_that_does_not_compile_is_a_note_and_the_others_go_on(
+    kind: type[ModelError], candidates: Candidates
+) -> None:
+    answers: list[Sequence[TuningTask] | ModelError] = [
+        kind(f"{MODEL}: operator Odd"),
+        [task("old")],
+    ]
+    result = merge_tasks(make_changes(), [HEAD, BASE], answers, candidates)
+    assert [t.uses[0].side for t in result.tasks] == ["base"]
+    assert result.notes == (f"{MODEL} (head) is not tuned: operator Odd",)
+    assert result.broken_bases == {}
 
 
-def test_a_head_that_does_not_compile_is_a_note_where_another_runtime_may_take_it() -> None:
-    refused = UnsupportedModelError("m.onnx: operator Odd")
-    result = merge_tasks(make_changes(), [HEAD], [refused], BOTH)
-    assert result.tasks == ()
-    assert "Plain Runtime runs it: m.onnx: operator Odd" in result.notes[0]
-    with pytest.raises(ModelError, match="operator Odd"):
-        merge_tasks(make_changes(), [HEAD], [refused], {"cpu": (COMPILED,)})
-
-
-def test_a_base_that_does_not_compile_is_a_note() -> None:
-    result = merge_tasks(
-        make_changes(), [HEAD, BASE], [[task("a")], ModelError("operator Odd")], BOTH
-    )
+@pytest.mark.parametrize(
+    ("error", "candidates", "is_broken"),
+    [
+        (ModelError("no model"), BOTH, True),
+        (UnsupportedModelError("operator Odd"), BOTH, False),
+        (UnsupportedModelError("operator Odd"), {"cpu": (COMPILED,)}, True),
+    ],
+)
+def test_a_base_that_nothing_may_run_is_broken(
+    error: ModelError, candidates: Candidates, is_broken: bool
+) -> None:
+    result = merge_tasks(make_changes(), [HEAD, BASE], [[task("a")], error], candidates)
     assert [t.uses[0].side for t in result.tasks] == ["head"]
-    assert "no baseline" in result.notes[0]
+    assert result.notes == (f"{MODEL} (base) is not tuned: {error}",)
+    assert result.broken_bases == ({MODEL: str(error)} if is_broken else {})

@@ -32,7 +32,7 @@ from tunegate.engine.protocol import (
     ModelFile,
     Tasks,
 )
-from tunegate.errors import TunegateError, UnsupportedModelError
+from tunegate.errors import ConfigError, TunegateError, UnsupportedModelError
 from tunegate_cache.format.records import WorkloadKey
 
 Request = CompileRequest | CheckArtifact
@@ -45,6 +45,8 @@ def handle_request(request: CompileRequest | CheckArtifact) -> CompileReply | Ch
     """Serve one request; a model that cannot be compiled is a reply, not a crash."""
     try:
         return _answered(request)
+    except ConfigError as error:
+        return Failed(str(error), model=False, configuration=True)
     except TunegateError as error:
         is_valid = isinstance(error, UnsupportedModelError)
         return Failed(str(error), model=True, compiler=is_valid)
@@ -109,7 +111,6 @@ def _opened(request: CompileRequest, target: ResolvedTarget) -> OpenModel:
         shapes=request.model.shapes,
         into=Path(request.scratch),
         path=request.model.path,
-        is_checked=isinstance(request, BuildModel),
     )
     module = import_in_layout(prepared, target.target, request.model.path, layouts(request.target))
     return OpenModel(prepared, module, functions_of(module, layer_names(prepared.optimized)))

@@ -1,4 +1,4 @@
-"""A model with its shapes fixed, made ready for a compiler: checked, and optimized offline.
+"""A model with its shapes fixed, made ready for a compiler: optimized offline.
 
 ONNX Runtime's basic optimizations fold constants and merge batch norms into convolutions; without
 them TVM would tune a batch norm as a task of its own.
@@ -11,7 +11,7 @@ from pathlib import Path
 import onnx
 
 from tunegate.edges.models.prepared import Compilable
-from tunegate.edges.models.saved_model import fits_one_file, save
+from tunegate.edges.models.saved_model import save
 from tunegate.edges.processes.out_of_memory import memory_problem
 from tunegate.edges.reference.error_text import said
 from tunegate.edges.reference.session import write_optimized
@@ -39,18 +39,6 @@ def compilable(
         # ONNX Runtime's exceptions have no common base class
         raise UnsupportedModelError(_refused(proto, path, error)) from error
     return Compilable(fixed, optimized)
-
-
-def require_valid(proto: onnx.ModelProto, path: str) -> None:
-    """Asks onnx's own checker, which knows fewer versions and is stricter than ONNX Runtime: what
-    it refuses may run, and is not for compilers. Raises UnsupportedModelError."""
-    try:
-        if fits_one_file(proto):
-            onnx.checker.check_model(proto)
-    except Exception as error:
-        # onnx raises ValidationError, ValueError and more, by version
-        problem = memory_problem(error) or f"onnx's checker refuses the model ({said(error)})"
-        raise UnsupportedModelError(f"{path}: {problem}.") from error
 
 
 def unsupported_operators(path: str, node: onnx.NodeProto) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import onnx
 
-from tunegate.edges.models.compilable import compilable, require_valid
+from tunegate.edges.models.compilable import compilable
 from tunegate.edges.models.prepared import Compilable, PreparedModel, Tensor
 from tunegate.edges.models.saved_model import save, weights_of
 from tunegate.edges.models.tensor_data import with_data
@@ -22,11 +22,9 @@ from tunegate.ports import Shapes
 _OLDEST_IR_WITHOUT_INITIALIZERS_AS_INPUTS = 4
 
 
-def prepare(
-    model: Path, *, shapes: Shapes, into: Path, path: str, is_checked: bool = False
-) -> PreparedModel:
-    """Prepare the model in the file `model`, called `path` in messages. `is_checked` saves the time
-    of onnx's own checker where this very file has passed it before.
+def prepare(model: Path, *, shapes: Shapes, into: Path, path: str) -> PreparedModel:
+    """Prepare the model in the file `model`, called `path` in messages. onnx's own checker is
+    not asked: it knows fewer versions and is stricter than ONNX Runtime, which checks it again.
 
     Raises ModelError: missing, no ONNX model, or an input shape that is left open or is not one.
     """
@@ -41,9 +39,7 @@ def prepare(
         weights=weights,
         inputs=inputs,
         outputs=tuple(output.name for output in proto.graph.output),
-        make_compilable=partial(
-            _compilable, proto, None if is_changed else original, into, path, is_checked=is_checked
-        ),
+        make_compilable=partial(_compilable, proto, None if is_changed else original, into, path),
     )
 
 
@@ -81,13 +77,9 @@ def _raise_version(proto: onnx.ModelProto) -> bool:
     return is_old
 
 
-def _compilable(
-    proto: onnx.ModelProto, file: Path | None, into: Path, path: str, *, is_checked: bool
-) -> Compilable:
+def _compilable(proto: onnx.ModelProto, file: Path | None, into: Path, path: str) -> Compilable:
     if file is None:
         onnx.load_external_data_for_model(proto, str(into))
-    if not is_checked:
-        require_valid(proto, path)
     inputs = {value.name for value in _real_inputs(proto)}
     return compilable(proto, file, into, path, inputs=inputs)
 

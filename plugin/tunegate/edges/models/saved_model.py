@@ -12,13 +12,13 @@ PROTOBUF_LIMIT_BYTES = 2**31
 
 def save(proto: onnx.ModelProto, file: Path) -> None:
     """Saves a model in one file; what is too large for that gets one more for its weights."""
-    if fits_one_file(proto):
+    if _fits_one_file(proto):
         onnx.save(proto, file)
     else:
         onnx.save(proto, file, save_as_external_data=True, location=_weights_of(file).name)
 
 
-def fits_one_file(proto: onnx.ModelProto) -> bool:
+def _fits_one_file(proto: onnx.ModelProto) -> bool:
     """Whether protobuf can write it, and onnx's checker read it."""
     return int(proto.ByteSize()) < PROTOBUF_LIMIT_BYTES
 

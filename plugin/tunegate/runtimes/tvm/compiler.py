@@ -14,7 +14,7 @@ from typing import TypeVar, cast
 
 import msgspec
 
-from tunegate.artifacts.builds import Build
+from tunegate.artifacts.builds import Build, unbuilt
 from tunegate.artifacts.foreign_schedules import ForeignSchedule, ImportedSchedule
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.config import TargetConfig
@@ -39,10 +39,10 @@ from tunegate.engine.protocol import (
     ModelFile,
     Tasks,
 )
-from tunegate.errors import EnvironmentUnfitError, ModelError, UnsupportedModelError
+from tunegate.errors import ConfigError, EnvironmentUnfitError, ModelError, UnsupportedModelError
 from tunegate.ports import BuildJob, Compiler, Export, ModelJob
 from tunegate.runtimes.tvm.compiler_self_test import compiler_failure
-from tunegate.runtimes.tvm.finished_build import finished, refused
+from tunegate.runtimes.tvm.finished_build import finished
 from tunegate_cache.format.records import WorkloadKey
 
 _CHILD = "tunegate.edges.metaschedule.compile"
@@ -226,7 +226,7 @@ class MetaScheduleCompiler:
         reply = talk.replies[0] if talk.replies else None
         crashed = talk.died is not None
         if not isinstance(reply, Built):
-            return refused(str(self._model_error(job.model.path, talk)), crashed=crashed)
+            return unbuilt(str(self._model_error(job.model.path, talk)), crashed=crashed)
         build = finished(job, reply, talk.died or talk.replies[1], crashed=crashed)
         if build.error is not None:
             shutil.rmtree(job.directory, ignore_errors=True)  # a wrong build is never shipped
@@ -237,11 +237,10 @@ class MetaScheduleCompiler:
         if isinstance(reply, Failed) and reply.model:
             return (UnsupportedModelError if reply.compiler else ModelError)(reply.reason)
         if isinstance(reply, Failed):
-            raise EnvironmentUnfitError(reply.reason)
+            raise (ConfigError if reply.configuration else EnvironmentUnfitError)(reply.reason)
         self._require_working_compiler()
         return UnsupportedModelError(
-            f"{path}: the compiler {reply} on this model (log: {self._log}). "
-            f"Run again; if it comes again, take the model out of models: in tunegate.yaml."
+            f"{path}: the compiler {reply} on this model (log: {self._log})."
         )
 
     def _require_working_compiler(self) -> None:

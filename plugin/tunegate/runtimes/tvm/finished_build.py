@@ -39,20 +39,6 @@ def finished(
     )
 
 
-def refused(reason: str, *, crashed: bool) -> Build:
-    """Nothing was built."""
-    return Build(
-        key="",
-        directory="",
-        tasks=(),
-        check=None,
-        error=reason,
-        size_bytes=0,
-        seconds=0.0,
-        crashed=crashed,
-    )
-
-
 def _judged(
     path: str, checked: CompileReply | Checked | ChildDiedError
 ) -> tuple[NumericCheck | None, str | None]:

@@ -16,7 +16,7 @@ def test_an_unknown_operator_is_named_with_its_node(tmp_path: Path) -> None:
     proto = one_node_model("Frobnicate")
     file = tmp_path / "m.onnx"
     file.write_bytes(proto.SerializeToString())
-    prepared = prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx", is_checked=True)
+    prepared = prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
     assert prepared.unfixable == (
         'm.onnx: operator Frobnicate (node "odd") is not supported by the compiler.'
     )

@@ -12,7 +12,7 @@ from tunegate.edges.metaschedule.checks.check_messages import Checked
 from tunegate.edges.processes.child import ChildDiedError
 from tunegate.engine.protocol import Built, BuiltFunction, CompileReply, Failed
 from tunegate.ports import BuildJob, ModelJob
-from tunegate.runtimes.tvm.finished_build import finished, refused
+from tunegate.runtimes.tvm.finished_build import finished
 
 JOB = BuildJob(
     model=ModelJob(file=Path("/m.onnx"), path="m.onnx", shapes={}, target=TargetConfig(name="cpu")),
@@ -79,9 +79,3 @@ def test_a_build_that_does_not_run_is_an_error(
     assert build.error is not None
     assert said in build.error
     assert build.crashed
-
-
-def test_what_was_refused_has_nothing_but_its_reason() -> None:
-    build = refused("cannot be imported", crashed=False)
-    assert (build.key, build.tasks, build.size_bytes) == ("", (), 0)
-    assert (build.error, build.crashed) == ("cannot be imported", False)

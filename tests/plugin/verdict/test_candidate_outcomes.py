@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tests.support.measured_cells import make_build
+from tunegate.artifacts.builds import (
+    Build,
+    CandidateTime,
+    RefusedCandidate,
+    RuntimeChoice,
+    unbuilt,
+)
+from tunegate.verdict.candidate_outcomes import candidate_outcomes
+
+MEASURED = RuntimeChoice(
+    times=(
+        CandidateTime(candidate="onnxruntime", title="ONNX Runtime", ms=3.0),
+        CandidateTime(candidate="tvm", title="TVM", ms=2.0),
+    ),
+    refused=(RefusedCandidate(candidate="third", title="Third", reason="no LSTM"),),
+)
+
+
+def outcomes(build: Build | None) -> list[tuple[str, bool, float | None, str]]:
+    return [(each.title, each.ships, each.ms, each.reason) for each in candidate_outcomes(build)]
+
+
+def test_every_candidate_is_told_the_one_that_ships_first() -> None:
+    assert outcomes(msgspec.structs.replace(make_build(), choice=MEASURED)) == [
+        ("TVM", True, 2.0, ""),
+        ("ONNX Runtime", False, 3.0, ""),
+        ("Third", False, None, "no LSTM"),
+    ]
+
+
+def test_of_a_model_that_nothing_runs_none_ships() -> None:
+    refused = msgspec.structs.replace(MEASURED, times=())
+    broken = msgspec.structs.replace(make_build(error="no LSTM"), choice=refused)
+    assert outcomes(broken) == [("Third", False, None, "no LSTM")]
+
+
+def test_the_only_candidate_ships() -> None:
+    assert outcomes(make_build()) == [("TVM", True, None, "")]
+
+
+def test_why_nothing_was_measured_stands_with_what_ships() -> None:
+    choice = RuntimeChoice(reason="not measured: no answer")
+    assert outcomes(msgspec.structs.replace(make_build(), choice=choice)) == [
+        ("TVM", True, None, "not measured: no answer")
+    ]
+
+
+@pytest.mark.parametrize("head", [None, unbuilt("its file is missing")])
+def test_without_a_candidate_there_is_nothing_to_tell(head: Build | None) -> None:
+    assert outcomes(head) == []
