@@ -24,11 +24,12 @@ class Text(msgspec.Struct, frozen=True):
 
 
 class SarifRule(msgspec.Struct, frozen=True, rename="camel"):
-    """What a kind of finding means; `level` is of its results."""
+    """The meaning of a kind of finding. Code scanning asks for the full description, too."""
 
     id: str
     name: str
     short_description: Text
+    full_description: Text
     help: Text
 
 
@@ -82,7 +83,7 @@ class SarifLog(msgspec.Struct, frozen=True):
 
 
 def _rule(identity: str, name: str, short: str, advice: str) -> SarifRule:
-    return SarifRule(identity, name, Text(short), Text(advice))
+    return SarifRule(identity, name, Text(short), Text(f"{short} {advice}"), Text(advice))
 
 
 SARIF_RULES: dict[Status, tuple[_Level, SarifRule]] = {

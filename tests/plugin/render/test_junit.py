@@ -32,6 +32,14 @@ def test_every_status_has_its_element(kind: str, tag: str, attribute: str | None
     assert outcome.get("message")
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_jenkins_schema_knows_the_counts_of_a_document(kind: str) -> None:
+    """The junit-10.xsd of its xunit plugin counts what was skipped in a suite alone."""
+    suites = ET.fromstring(render(make_report(kind)))
+    assert set(suites.attrib) == {"name", "tests", "failures", "errors", "time"}
+    assert set(suites[0].attrib) == {*suites.attrib, "skipped"}
+
+
 @pytest.mark.parametrize("kind", ["identical", "measured"])
 def test_a_passing_model_is_a_plain_test_case(kind: str) -> None:
     (case,) = ET.fromstring(render(make_report(kind))).iter("testcase")

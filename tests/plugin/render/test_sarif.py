@@ -52,6 +52,17 @@ def test_every_result_points_at_its_rule(kind: str) -> None:
     assert all(rules[each["ruleIndex"]]["id"] == each["ruleId"] for each in run["results"])
 
 
+def test_github_gets_the_full_description_that_it_requires_of_a_rule() -> None:
+    (run,) = json.loads(render(make_report("slowed")))["runs"]
+    rules = run["tool"]["driver"]["rules"]
+    described = [each["fullDescription"]["text"] for each in rules]
+    assert all(
+        text.startswith(each["shortDescription"]["text"])
+        for each, text in zip(rules, described, strict=True)
+    )
+    assert len(set(described)) == len(rules)
+
+
 def test_loosened_rules_come_first_and_stricter_ones_are_no_result() -> None:
     found = results("loosened")
     assert [(each["ruleId"], each["level"]) for each in found] == [("policy-change", "error")] * 3
