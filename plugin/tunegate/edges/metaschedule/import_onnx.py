@@ -10,8 +10,9 @@ from typing import Any
 
 import onnx
 from tvm import relax
-from tvm.relax.frontend.onnx import from_onnx
 
+from tunegate.edges.metaschedule.importers.onnx_importer import imported
+from tunegate.edges.metaschedule.importers.rewriting import importable
 from tunegate.edges.metaschedule.passes import layout
 from tunegate.edges.metaschedule.passes.prepacking import marked
 from tunegate.edges.metaschedule.passes.weight_layout import with_moved_constants
@@ -35,7 +36,7 @@ def import_model(
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
-            module = from_onnx(proto)
+            module = imported(importable(proto))
             if channels_last:
                 module = layout.channels_last(module)
             module = with_moved_constants(module)

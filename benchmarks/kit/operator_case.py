@@ -1,0 +1,130 @@
+"""One operator case of the `onnx` package, in a process of its own: under ONNX Runtime, then built
+by us with default schedules, then both beside each other."""
+
+from __future__ import annotations
+
+import pickle
+import time
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import onnx
+
+from kit.models import TARGET
+from tunegate.edges.metaschedule import compile as compiler
+from tunegate.edges.metaschedule.loader import TvmArtifact
+from tunegate.edges.output.artifact_file import ArtifactFile
+from tunegate.edges.reference.session import ReferenceSession
+from tunegate.engine.protocol import BuildModel, Failed, ModelFile
+
+_RELATIVE = {"float16": 1e-2, "bfloat16": 4e-2}
+_ABSOLUTE = {"float16": 1e-2, "bfloat16": 4e-2}
+
+
+class Outcome(msgspec.Struct, kw_only=True):
+    """`stage` is the last one that began; `reason` says why it did not end well."""
+
+    name: str
+    stage: str = "reference"
+    is_static: bool = False
+    reason: str = ""
+    seconds: float = 0.0
+
+
+def try_case(folder: Path) -> None:
+    """Leaves an outcome in the folder, renewed at each stage: what a crash leaves is true too."""
+    warnings.simplefilter("ignore")
+    name, feed = pickle.loads((folder / "case.pickle").read_bytes())
+    outcome = Outcome(name=name, is_static=_is_static(onnx.load(folder / "model.onnx")))
+    started = time.monotonic()
+    try:
+        _try_stages(folder, feed, outcome)
+    except Exception as error:  # noqa: BLE001 -- a case ends however its compiler ends
+        outcome.reason = outcome.reason or _said(error)
+    outcome.seconds = time.monotonic() - started
+    _tell(folder, outcome)
+
+
+def _try_stages(folder: Path, feed: dict[str, Any], outcome: Outcome) -> None:
+    _tell(folder, outcome)
+    expected = ReferenceSession(folder / "model.onnx").run(feed)
+    outcome.stage = "import and build"
+    _tell(folder, outcome)
+    shapes = {name: np.shape(value) for name, value in feed.items()}
+    reply = compiler.handle_request(_request(folder, shapes))
+    if isinstance(reply, Failed):
+        outcome.reason = reply.reason
+        return
+    outcome.stage = "run"
+    _tell(folder, outcome)
+    artifact = ArtifactFile.read(folder / "build")
+    got = TvmArtifact(folder / "build", artifact).run(feed)
+    outcome.stage = "compare"
+    outcome.reason = _difference(got, expected)
+    outcome.stage = "compare" if outcome.reason else "agreed"
+
+
+def _tell(folder: Path, outcome: Outcome) -> None:
+    (folder / "outcome.json").write_bytes(msgspec.json.encode(outcome))
+
+
+def _request(folder: Path, shapes: dict[str, tuple[int, ...]]) -> BuildModel:
+    model = ModelFile(file=str(folder / "model.onnx"), path="model.onnx", shapes=shapes)
+    return BuildModel(
+        model=model,
+        target=TARGET,
+        records={},
+        sources={},
+        directory=str(folder / "build"),
+        scratch=str(folder / "scratch"),
+        seed=1,
+    )
+
+
+def _difference(got: Sequence[Any], expected: Sequence[Any]) -> str:
+    if len(got) != len(expected):
+        return f"{len(got)} outputs instead of {len(expected)}"
+    for place, (ours, theirs) in enumerate(zip(got, expected, strict=True)):
+        found = _of_one(np.asarray(ours), np.asarray(theirs))
+        if found:
+            return f"output {place}: {found}"
+    return ""
+
+
+def _of_one(ours: np.ndarray, theirs: np.ndarray) -> str:
+    if ours.shape != theirs.shape:
+        return f"shape {ours.shape} instead of {theirs.shape}"
+    if ours.dtype != theirs.dtype:
+        return f"{ours.dtype} instead of {theirs.dtype}"
+    kind = str(theirs.dtype)
+    if theirs.dtype.kind in "biu":
+        return "" if np.array_equal(ours, theirs) else "other numbers"
+    left, right = ours.astype("float64"), theirs.astype("float64")
+    is_close = np.allclose(
+        left, right, _RELATIVE.get(kind, 1e-3), _ABSOLUTE.get(kind, 1e-5), equal_nan=True
+    )
+    return "" if is_close else "other numbers"
+
+
+def _is_static(model: onnx.ModelProto) -> bool:
+    """Whether all inputs and outputs are tensors of numbers with known extents."""
+    return all(_is_static_tensor(v) for v in (*model.graph.input, *model.graph.output))
+
+
+def _is_static_tensor(value: onnx.ValueInfoProto) -> bool:
+    kind = value.type.tensor_type
+    is_numbers = value.type.HasField("tensor_type") and kind.elem_type != onnx.TensorProto.STRING
+    return (
+        is_numbers
+        and kind.HasField("shape")
+        and all(dim.HasField("dim_value") for dim in kind.shape.dim)
+    )
+
+
+def _said(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[-1][:300] if lines else ''}"

@@ -1,0 +1,117 @@
+"""The operator cases of the installed `onnx` package, with their own data: what ONNX Runtime runs,
+what is built with default schedules, and whether the numbers agree.
+
+    python benchmarks/operator_cases.py [--count 300] [--seed 0] [--only TEXT ...] [--json FILE]
+
+`--count 0` takes all of them. Each case has a process and `--limit` seconds, so a crash of the
+compiler is counted, not suffered. Prints a table of counts by what happened, then what was
+refused, by the reason. Prints the table of docs/benchmarks.md.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+import random
+import re
+import signal
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import onnx
+from kit.command import command_line, scratch_folder
+from kit.operator_case import Outcome, try_case
+from kit.tables import heading, row
+from onnx.backend.test.case.node import collect_testcases
+
+_STAGES = {
+    "reference": "ONNX Runtime does not run it",
+    "import and build": "refused",
+    "run": "built, does not run",
+    "compare": "other numbers",
+    "agreed": "built and agrees",
+    "crash": "crash of the child",
+    "limit": "ran past its limit",
+}
+
+
+def main() -> None:
+    options = command_line(__doc__, count=300, seed=0, only=[""], limit=120.0, json=str, reasons=40)
+    cases = drawn(options.count, options.seed, options.only)
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["kit.operator_case"])
+    outcomes = []
+    with scratch_folder() as scratch:
+        for number, case in enumerate(cases):
+            outcomes.append(outcome_of(case, scratch / str(number), context, options.limit))
+            print(f"\r{number + 1} of {len(cases)} {case.name[:60]:60}", end="", flush=True)
+    print()
+    if options.json:
+        Path(options.json).write_bytes(msgspec.json.format(msgspec.json.encode(outcomes)))
+    show(outcomes, options.reasons)
+
+
+def drawn(count: int, seed: int, only: Sequence[str]) -> list[Any]:
+    """The cases whose names have one of these texts, or so many of them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        every = sorted(collect_testcases(None), key=lambda case: str(case.name))
+    wanted = [case for case in every if any(text in case.name for text in only)]
+    chosen = random.Random(seed).sample(wanted, count) if 0 < count < len(wanted) else wanted
+    return sorted(chosen, key=lambda case: str(case.name))
+
+
+def outcome_of(case: Any, folder: Path, context: Any, limit: float) -> Outcome:
+    folder.mkdir()
+    onnx.save(case.model, folder / "model.onnx")
+    names = [value.name for value in case.model.graph.input]
+    inputs, _ = case.data_sets[0]
+    feed = dict(zip(names, inputs, strict=False))
+    (folder / "case.pickle").write_bytes(pickle.dumps((case.name, feed)))
+    child = context.Process(target=try_case, args=(folder,))
+    child.start()
+    child.join(limit)
+    if child.is_alive():
+        child.kill()
+        child.join()
+        return _ended(folder, "limit", f"{limit:g} s")
+    if child.exitcode:
+        return _ended(folder, "crash", signal.Signals(-child.exitcode).name)
+    return msgspec.json.decode((folder / "outcome.json").read_bytes(), type=Outcome)
+
+
+def _ended(folder: Path, how: str, reason: str) -> Outcome:
+    outcome = msgspec.json.decode((folder / "outcome.json").read_bytes(), type=Outcome)
+    outcome.reason, outcome.stage = f"{reason} in {outcome.stage}", how
+    return outcome
+
+
+def show(outcomes: Sequence[Outcome], most: int) -> None:
+    heading("what happened | cases | of these with static shapes")
+    by_stage = Counter(outcome.stage for outcome in outcomes)
+    static = Counter(outcome.stage for outcome in outcomes if outcome.is_static)
+    for stage, told in _STAGES.items():
+        row(told, by_stage[stage], static[stage])
+    row("all", len(outcomes), static.total())
+    print()
+    heading("why | cases | for instance", (0, 2))
+    failed = [o for o in outcomes if o.stage not in {"reference", "agreed"}]
+    for reason, names in sorted(_by_reason(failed), key=lambda pair: -len(pair[1]))[:most]:
+        row(reason, len(names), ", ".join(names[:3]))
+
+
+def _by_reason(outcomes: Sequence[Outcome]) -> Iterator[tuple[str, list[str]]]:
+    """The names of the cases by what was said of them, without names and numbers."""
+    kinds: dict[str, list[str]] = {}
+    for outcome in outcomes:
+        text = re.sub(r"^model.onnx: |\(the node [^)]*\)|\d+", "", outcome.reason)[:120]
+        kinds.setdefault(text, []).append(outcome.name)
+    yield from kinds.items()
+
+
+if __name__ == "__main__":
+    main()

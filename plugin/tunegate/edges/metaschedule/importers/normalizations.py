@@ -1,0 +1,54 @@
+"""Normalizations that TVM lacks, or does not take over all axes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import onnx
+
+from tunegate.edges.metaschedule.importers.graph_view import GraphView, attribute
+from tunegate.edges.metaschedule.importers.replacement import Replacement
+
+_AXES_ARE_INPUTS = 13
+
+
+def over_everything(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """LayerNormalization and RMSNormalization over all axes, with one output: as of one row."""
+    types = [view.type_of(name) for name in node.input if name]
+    data = types[0]
+    if data is None or data.rank <= 1 or any(node.output[1:]):
+        return None
+    if attribute(node, "axis", -1) % data.rank:
+        return None
+    size = math.prod(data.shape)
+    if any(kind is None or math.prod(kind.shape) != size for kind in types):
+        return None
+    new = Replacement(node)
+    rows = [
+        new.reshaped(name, [size] if place else [1, size])
+        for place, name in enumerate(name for name in node.input if name)
+    ]
+    options = {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
+    row = new.add(node.op_type, rows, **{**options, "axis": 1})
+    new.reshaped(row, data.shape, to=node.output[0])
+    return new.nodes
+
+
+def by_length(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """LpNormalization. What has no length stays zero."""
+    data = view.type_of(node.input[0])
+    if data is None or view.opset < _AXES_ARE_INPUTS:
+        return None
+    axis, power = attribute(node, "axis", -1) % data.rank, attribute(node, "p", 2)
+    new = Replacement(node)
+    zero, one = new.constant(0, data.dtype), new.constant(1, data.dtype)
+    sizes = new.add("Abs" if power == 1 else "Mul", [node.input[0]] * (1 if power == 1 else 2))
+    operand = new.constant([axis], np.int64)
+    length = new.add("ReduceSum", [sizes, operand], keepdims=1)
+    if power != 1:
+        length = new.add("Sqrt", [length])
+    is_nothing = new.add("Equal", [length, zero])
+    divisor = new.add("Where", [is_nothing, one, length])
+    new.add("Div", [node.input[0], divisor], to=node.output[0])
+    return new.nodes

@@ -1,0 +1,127 @@
+"""Reductions over axes that are an input of the model, or over nothing."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import onnx
+
+from tunegate.edges.metaschedule.importers.graph_view import GraphView, TensorType, attribute
+from tunegate.edges.metaschedule.importers.replacement import Replacement
+
+_PLAIN = ("Max", "Min", "Sum", "Mean", "Prod")
+_BY_FORMULA = ("LogSumExp", "LogSum", "SumSquare", "L1", "L2")
+REDUCTIONS = frozenset(f"Reduce{name}" for name in (*_PLAIN, *_BY_FORMULA))
+_OF_NOTHING = {
+    "ReduceProd": 1.0,
+    "ReduceMean": np.nan,
+    "ReduceLogSum": -np.inf,
+    "ReduceLogSumExp": -np.inf,
+}
+
+
+def reduced(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """The reduction over the axes that its result has no more; where several sets of axes leave
+    the same extents, the one that the input names is chosen when the model runs."""
+    data, result = view.type_of(node.input[0]), view.type_of(node.output[0])
+    if data is None or result is None:
+        return None
+    if 0 in data.shape:
+        return _of_nothing(node, result)
+    axes = node.input[1] if len(node.input) > 1 else ""
+    given = view.type_of(axes) if axes else None
+    if given is None or view.constant(axes) is not None:
+        return None
+    (count,) = given.shape
+    if not count and attribute(node, "noop_with_empty_axes", 0):
+        return _unchanged(node)
+    sets = _possible(data, result, count, is_kept=bool(attribute(node, "keepdims", 1)))
+    if not sets:
+        return None
+    new = Replacement(node)
+    value = _over(new, node, sets[0])
+    for other in sets[1:]:
+        chosen = _is_chosen(new, axes, data.rank, other)
+        value = new.add("Where", [chosen, _over(new, node, other), value])
+    new.add("Identity", [value], to=node.output[0])
+    return new.nodes
+
+
+def cumulative_sum(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """CumSum along an axis that is an input: along each, and the one that it names is chosen."""
+    data = view.type_of(node.input[0])
+    if data is None or view.constant(node.input[1]) is not None or not data.rank:
+        return None
+    new = Replacement(node)
+    options = {name: attribute(node, name, 0) for name in ("exclusive", "reverse")}
+    axis = new.reshaped(new.cast(node.input[1], onnx.TensorProto.INT64), [1])
+    value = node.input[0]
+    for number in range(data.rank):
+        along = new.add("CumSum", [node.input[0], new.constant(number, np.int64)], **options)
+        chosen = _is_chosen(new, axis, data.rank, (number,))
+        value = new.add("Where", [chosen, along, value])
+    new.add("Identity", [value], to=node.output[0])
+    return new.nodes
+
+
+def _possible(
+    data: TensorType, result: TensorType, count: int, *, is_kept: bool
+) -> list[tuple[int, ...]]:
+    """The sets of axes that leave the extents of the result."""
+    every = tuple(range(data.rank))
+    wanted = [every] if not count else list(combinations(every, count))
+    return [axes for axes in wanted if _left(data.shape, axes, is_kept) == result.shape]
+
+
+def _left(shape: tuple[int, ...], axes: tuple[int, ...], is_kept: bool) -> tuple[int, ...]:
+    if is_kept:
+        return tuple(1 if axis in axes else extent for axis, extent in enumerate(shape))
+    return tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
+
+
+def _unchanged(node: onnx.NodeProto) -> list[onnx.NodeProto] | None:
+    """The sum over no axes is its only summand; what others make of one number, they say."""
+    if node.op_type != "ReduceSum":
+        return None
+    return [onnx.helper.make_node("Identity", node.input[:1], node.output, name=node.name)]
+
+
+def _over(new: Replacement, node: onnx.NodeProto, axes: tuple[int, ...]) -> str:
+    operand = new.constant(axes, np.int64)
+    keepdims = attribute(node, "keepdims", 1)
+    return new.add(node.op_type, [node.input[0], operand], keepdims=keepdims)
+
+
+def _is_chosen(new: Replacement, axes: str, rank: int, chosen: tuple[int, ...]) -> str:
+    """Whether the input names these axes, in any order, from either end."""
+    ranked = new.constant(rank, np.int64)
+    place = new.add("Mod", [new.add("Add", [axes, ranked]), ranked])
+    powers = new.constant([2**axis for axis in range(rank)], np.int64)
+    zeroth = new.constant([0], np.int64)
+    sums = new.add("ReduceSum", [new.add("Gather", [powers, place]), zeroth], keepdims=0)
+    return new.add("Equal", [sums, new.constant(sum(2**axis for axis in chosen), np.int64)])
+
+
+def _of_nothing(node: onnx.NodeProto, result: TensorType) -> list[onnx.NodeProto]:
+    """What is left of a tensor without elements."""
+    value = _OF_NOTHING.get(node.op_type, 0.0)
+    if node.op_type in {"ReduceMin", "ReduceMax"}:
+        value = _farthest(result.dtype, is_largest=node.op_type == "ReduceMin")
+    new = Replacement(node)
+    new.add(
+        "Constant",
+        [],
+        to=node.output[0],
+        value=onnx.numpy_helper.from_array(np.full(result.shape, value, result.dtype)),
+    )
+    return new.nodes
+
+
+def _farthest(dtype: np.dtype, *, is_largest: bool) -> float:
+    if dtype.kind == "f":
+        return np.inf if is_largest else -np.inf
+    if dtype.kind == "b":
+        return float(is_largest)
+    limits = np.iinfo(dtype)
+    return limits.max if is_largest else limits.min

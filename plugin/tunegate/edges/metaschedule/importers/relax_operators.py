@@ -1,0 +1,81 @@
+"""Operators that have no other words in ONNX, in TVM's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import onnx
+import tvm
+from tvm import relax, topi
+
+Operands = Sequence[Any]
+Attributes = Mapping[str, Any]
+_LAYOUTS = {3: ("NCW", "OIW"), 4: ("NCHW", "OIHW"), 5: ("NCDHW", "OIDHW")}
+_CONVOLUTIONS = {3: relax.op.nn.conv1d, 4: relax.op.nn.conv2d, 5: relax.op.nn.conv3d}
+
+
+def integer_convolution(builder: Any, operands: Operands, attributes: Attributes) -> Any:
+    """ConvInteger: in int32, with the zero points taken away first, so that padding is zero."""
+    x, weights, x_zero, weights_zero = [*operands, None, None][:4]
+    rank = len(x.ty.shape)
+    x, weights = _shifted(builder, x, x_zero, rank), _shifted(builder, weights, weights_zero, rank)
+    data_layout, kernel_layout = _LAYOUTS[rank]
+    return _CONVOLUTIONS[rank](
+        x,
+        weights,
+        strides=list(attributes.get("strides", [1] * (rank - 2))),
+        padding=list(_pads(x, weights, attributes, rank)),
+        dilation=list(attributes.get("dilations", [1] * (rank - 2))),
+        groups=attributes.get("group", 1),
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+        out_dtype="int32",
+    )
+
+
+def product_so_far(builder: Any, operands: Operands, attributes: Attributes) -> Any:
+    """CumProd along a constant axis."""
+    x, axis = operands
+    if not isinstance(axis, tvm.ir.GenericConst):
+        raise tvm.error.OpNotImplemented("CumProd is not supported along an axis that is an input")
+    place = int(axis.value.numpy().item()) % len(x.ty.shape)
+    if attributes.get("reverse", 0):
+        x = relax.op.flip(x, place)
+    result = relax.op.cumprod(x, place, exclusive=bool(attributes.get("exclusive", 0)))
+    return relax.op.flip(result, place) if attributes.get("reverse", 0) else result
+
+
+def same_bits(builder: Any, operands: Operands, attributes: Attributes) -> Any:
+    """BitCast between types of one size."""
+    (x,) = operands
+    dtype = str(onnx.helper.tensor_dtype_to_np_dtype(attributes["to"]))
+    if tvm.DataType(dtype).bits != tvm.DataType(str(x.ty.dtype)).bits:
+        raise tvm.error.OpNotImplemented("BitCast is not supported between types of two sizes")
+    return builder.emit_te(topi.reinterpret, x, dtype)
+
+
+def _shifted(builder: Any, value: Any, zero: Any, rank: int) -> Any:
+    wide = builder.normalize(relax.op.astype(value, "int32"))
+    if zero is None:
+        return wide
+    zero = builder.normalize(relax.op.astype(zero, "int32"))
+    if len(zero.ty.shape):  # of each channel of the result
+        zero = relax.op.reshape(zero, [-1] + [1] * (rank - 1))
+    return builder.normalize(relax.op.subtract(wide, zero))
+
+
+def _pads(x: Any, weights: Any, attributes: Attributes, rank: int) -> Sequence[int]:
+    way = attributes.get("auto_pad", b"NOTSET").decode()
+    if way == "NOTSET":
+        return list(attributes.get("pads", [0] * 2 * (rank - 2)))
+    if way == "VALID":
+        return [0] * 2 * (rank - 2)
+    raise tvm.error.OpNotImplemented(f"ConvInteger is not supported with auto_pad {way}")
+
+
+OPERATORS: Mapping[str, Callable[[Any, Operands, Attributes], Any]] = {
+    "ConvInteger": integer_convolution,
+    "CumProd": product_so_far,
+    "BitCast": same_bits,
+}

@@ -1,0 +1,48 @@
+"""Which rule rewrites which operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import onnx
+
+from tunegate.edges.metaschedule.importers import (
+    declared_shapes,
+    elementwise,
+    normalizations,
+    quantized,
+    recurrent,
+    reductions,
+    selections,
+    windows,
+)
+from tunegate.edges.metaschedule.importers.graph_view import GraphView
+
+RewritingRule = Callable[[onnx.NodeProto, GraphView], list[onnx.NodeProto] | None]
+"""Returns the nodes that take the place of one, or None where it stays."""
+
+RULES: Mapping[str, RewritingRule] = {
+    **dict.fromkeys(("LSTM", "GRU", "RNN"), recurrent.unrolled),
+    **dict.fromkeys(("Reshape", "Squeeze", "Unsqueeze"), declared_shapes.with_declared_shape),
+    "Expand": declared_shapes.expanded_to,
+    "Tile": declared_shapes.tiled,
+    "ConstantOfShape": declared_shapes.constant_of_shape,
+    "Split": declared_shapes.split,
+    "TopK": declared_shapes.top_k,
+    "AffineGrid": declared_shapes.affine_grid,
+    "Slice": windows.sliced,
+    "Pad": windows.padded,
+    **dict.fromkeys(reductions.REDUCTIONS, reductions.reduced),
+    "CumSum": reductions.cumulative_sum,
+    "OneHot": selections.one_hot,
+    "Trilu": selections.triangle,
+    "ai.onnx.ml.ArrayFeatureExtractor": selections.picked_features,
+    "IsInf": elementwise.infinite,
+    "Pow": elementwise.power,
+    "LayerNormalization": normalizations.over_everything,
+    "RMSNormalization": normalizations.over_everything,
+    "LpNormalization": normalizations.by_length,
+    "QLinearMatMul": quantized.matrix_product,
+    "QLinearConv": quantized.convolution,
+    "DynamicQuantizeLinear": quantized.dynamically,
+}

@@ -1,0 +1,50 @@
+"""Reductions and sums so far along axes that are inputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from onnx import helper
+
+from tests.support.operator_models import operator_model, rewritten
+from tunegate.edges.metaschedule.importers.reductions import REDUCTIONS
+
+DATA = np.random.default_rng(0).uniform(0.5, 2, (3, 2, 2)).astype(np.float32)
+AXES = [[0], [1], [-1], [0, 2], [2, 1], [-3, 1], []]
+
+
+@given(st.sampled_from(sorted(REDUCTIONS)), st.sampled_from(AXES), st.sampled_from([0, 1]))
+@settings(max_examples=20, deadline=None)
+def test_they_run_over_the_axes_that_the_input_names(
+    operator: str, axes: list[int], keepdims: int
+) -> None:
+    feed = {"x": DATA, "a": np.array(axes, np.int64)}
+    node = helper.make_node(operator, ["x", "a"], ["y"], keepdims=keepdims)
+    rewritten(operator_model(node, feed), feed)
+
+
+def test_no_axes_may_mean_nothing_is_reduced() -> None:
+    feed = {"x": DATA, "a": np.zeros(0, np.int64)}
+    node = helper.make_node("ReduceSum", ["x", "a"], ["y"], noop_with_empty_axes=1)
+    assert rewritten(operator_model(node, feed), feed) == ["Identity"]
+
+
+@pytest.mark.parametrize("operator", sorted(REDUCTIONS - {"ReduceMean"}))
+def test_of_nothing_they_give_what_onnx_runtime_gives(operator: str) -> None:
+    feed = {"x": np.zeros((2, 0, 3), np.float32)}
+    node = helper.make_node(operator, ["x", "a"], ["y"])
+    assert not rewritten(operator_model(node, feed, {"a": np.array([1])}), feed)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("options", [{}, {"reverse": 1, "exclusive": 1}])
+def test_sums_so_far_run_along_the_axis_that_the_input_names(
+    axis: int, options: dict[str, Any]
+) -> None:
+    feed = {"x": DATA, "a": np.array(axis, np.int32)}
+    node = helper.make_node("CumSum", ["x", "a"], ["y"], **options)
+    rewritten(operator_model(node, feed), feed)

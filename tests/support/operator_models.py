@@ -1,0 +1,72 @@
+"""Models of one operator on given numbers, and whether rewriting changes what they give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import helper, numpy_helper
+
+from tunegate.edges.metaschedule.importers.rewriting import importable
+
+OPSET = 21
+Arrays = Mapping[str, Any]
+"""Numbers by the name of their value."""
+
+
+def operator_model(
+    node: onnx.NodeProto, feed: Arrays, constants: Arrays | None = None, *, opset: int = OPSET
+) -> onnx.ModelProto:
+    """A model of the node whose outputs are declared with the shapes that they have for `feed`."""
+    every = {**feed, **(constants or {})}
+    open_outputs = [onnx.ValueInfoProto(name=name) for name in node.output if name]
+    model = _model(node, feed, constants or {}, open_outputs, opset)
+    found = outputs_of(model, feed)
+    assert all(name in every for name in node.input if name)
+    outputs = [
+        _declared(output.name, value) for output, value in zip(open_outputs, found, strict=True)
+    ]
+    return _model(node, feed, constants or {}, outputs, opset)
+
+
+def outputs_of(model: onnx.ModelProto, feed: Arrays) -> Sequence[Any]:
+    """What ONNX Runtime gives."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    outputs: Sequence[Any] = session.run(None, dict(feed))
+    return outputs
+
+
+def rewritten(model: onnx.ModelProto, feed: Arrays) -> list[str]:
+    """The operators of the rewritten model, which gives the same numbers."""
+    after = importable(model)
+    for ours, theirs in zip(outputs_of(after, feed), outputs_of(model, feed), strict=True):
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
+    return [node.op_type for node in after.graph.node]
+
+
+def _model(
+    node: onnx.NodeProto,
+    feed: Arrays,
+    constants: Arrays,
+    outputs: Sequence[onnx.ValueInfoProto],
+    opset: int,
+) -> onnx.ModelProto:
+    inputs = [_declared(name, value) for name, value in feed.items()]
+    weights = [numpy_helper.from_array(value, name) for name, value in constants.items()]
+    graph = helper.make_graph([node], "g", inputs, outputs, weights)
+    versions = [helper.make_opsetid("", opset), helper.make_opsetid("ai.onnx.ml", 3)]
+    return helper.make_model(graph, opset_imports=versions, ir_version=10)
+
+
+def _declared(name: str, value: np.ndarray) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(
+        name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape
+    )
