@@ -128,13 +128,15 @@ class TaskIndex(Protocol):
 
 
 class ModelJob(msgspec.Struct, frozen=True, kw_only=True):
-    """One model file for the compiler; `path` is what messages call it."""
+    """One model file for the compiler; `path` is what messages call it. `in_parts`: where it cannot
+    be compiled whole, the parts that can are wanted."""
 
     file: Path
     path: ModelPath
     shapes: Shapes
     target: TargetConfig
     inputs: KnownInputs = NOTHING_KNOWN
+    in_parts: bool = False
 
 
 class BuildJob(msgspec.Struct, frozen=True, kw_only=True):

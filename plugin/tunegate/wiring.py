@@ -29,7 +29,14 @@ from tunegate.project import Subject
 from tunegate.runtimes.builder import SavingBuilder, reference_builder
 from tunegate.runtimes.offered import offered
 from tunegate.runtimes.reference import REFERENCE
-from tunegate.runtimes.registry import Installed, installed_runtimes, runtime_named, saves, tunes
+from tunegate.runtimes.registry import (
+    Installed,
+    installed_runtimes,
+    runtime_named,
+    saves,
+    splits,
+    tunes,
+)
 from tunegate.runtimes.runtime import OpenCompiler, TuningRuntime
 from tunegate.settings import Settings
 from tunegate.time_limits import answer_seconds, build_seconds
@@ -62,6 +69,7 @@ def opened_tools(
             builders={
                 **_saving_builders(installed, out.workdir, config, context.seed),
                 **compilers,
+                **_parts_builders(installed, compilers[installed.tuning.name]),
             },
             gate=GateTools(
                 context=context,
@@ -155,6 +163,10 @@ def _saving_builders(
         )
         for runtime in filter(saves, installed.runtimes)
     }
+
+
+def _parts_builders(installed: Installed, compiler: OpenCompiler) -> dict[RuntimeName, Builder]:
+    return {r.name: r.builder(compiler) for r in filter(splits, installed.runtimes)}
 
 
 def _benchmarker(workdir: Path, config: Config, seed: int) -> FreshProcesses:

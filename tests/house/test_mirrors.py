@@ -18,6 +18,8 @@ STARTED_BY_OTHERS = {
     "tunegate_action/main.py": "tests/e2e/test_action.py starts it",
     "edges/processes/run_child.py": "every child begins with it: test_child.py",
     "edges/metaschedule/compile.py": "a child: runtimes/tvm/test_compiler.py starts it",
+    "edges/metaschedule/parts/build_parts.py": "in a child: runtimes/hybrid/test_builder.py",
+    "edges/metaschedule/parts/profile.py": "runtimes/hybrid/test_builder.py times operators",
     "edges/metaschedule/searcher.py": "a child: engine/test_searchers.py starts it",
     "edges/metaschedule/self_test.py": "a child: commands/test_doctor.py starts it",
     "engine/workers/ray_cluster/actors.py": "actors of Ray: ray_cluster/test_cluster.py",

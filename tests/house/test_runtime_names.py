@@ -24,6 +24,8 @@ OTHER_MEANINGS = {
     # ONNX Runtime is also the reference, which decides what numbers are right.
     "plugin/tunegate/edges/reference": {"onnxruntime"},
     "plugin/tunegate/runtimes/reference.py": {"onnxruntime"},
+    # It is made of the two.
+    "plugin/tunegate/runtimes/hybrid": {"tvm", "onnxruntime"},
     # An example of a command line.
     "plugin/tunegate/cli/commands/compare.py": {"tvm", "onnxruntime"},
 }

@@ -81,8 +81,9 @@ class Build(msgspec.Struct, frozen=True, kw_only=True):
     whose transferred schedule was slower inside the model than the default one, which they have
     now. `crashed`: its process died, or did not end in time, which says less of the model than a
     refusal does. `digest` is that of its `artifact.json`, which has those of its files; '' where
-    there is none. `choice` is set where there was one between runtimes. `without_graphs` is what
-    went wrong with it on the device when it had CUDA graphs. `inputs` are what it is run on."""
+    there is none. `is_needless`: its runtime has nothing to add to the others here, which `error`
+    says. `choice` is set where there was one between runtimes. `without_graphs` is what went wrong
+    with it on the device when it had CUDA graphs. `inputs` are what it is run on."""
 
     key: str
     directory: str
@@ -100,6 +101,7 @@ class Build(msgspec.Struct, frozen=True, kw_only=True):
     choice: RuntimeChoice | None = None
     crashed: bool = False
     inputs: tuple[DrawnInput, ...] = ()
+    is_needless: bool = False
 
     @property
     def candidate(self) -> str:

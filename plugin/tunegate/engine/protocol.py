@@ -6,6 +6,7 @@ import statistics
 
 import msgspec
 
+from tunegate.artifacts.candidates import RuntimeName
 from tunegate.artifacts.foreign_schedules import ForeignSchedule, ImportedSchedule
 from tunegate.artifacts.input_rules import NOTHING_KNOWN, DrawnInput, KnownInputs
 from tunegate.artifacts.schedule_source import ScheduleSource
@@ -168,15 +169,28 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListTasks(msgspec.Struct, frozen=True, tag="tasks", kw_only=True):
+    """`in_parts`: of a model that cannot be compiled whole, those of the parts that can."""
+
     model: ModelFile
     target: TargetConfig
     scratch: str
+    in_parts: bool = False
+
+
+class InParts(msgspec.Struct, frozen=True, kw_only=True):
+    """How a model is built in parts: for which runtime, run with so many threads. Which parts pay
+    is measured, and kept in the directory `decided` for what has the same kernels."""
+
+    runtime: RuntimeName
+    threads: int
+    decided: str
 
 
 class BuildModel(msgspec.Struct, frozen=True, tag="build", kw_only=True):
     """A request to build a model. With `cuda_graphs` the kernels between input and output of a GPU
     are launched as one. Transferred schedules are tried in the model on the inputs of `seed`, those
-    of `settled` workloads are kept as they are."""
+    of `settled` workloads are kept as they are. With `in_parts` set only what cannot be compiled
+    whole is built."""
 
     model: ModelFile
     target: TargetConfig
@@ -188,6 +202,7 @@ class BuildModel(msgspec.Struct, frozen=True, tag="build", kw_only=True):
     cuda_graphs: bool = False
     inputs: KnownInputs = NOTHING_KNOWN
     settled: tuple[str, ...] = ()
+    in_parts: InParts | None = None
 
 
 class ExportDatabase(msgspec.Struct, frozen=True, tag="export", kw_only=True):
@@ -210,7 +225,15 @@ class ImportSchedules(msgspec.Struct, frozen=True, tag="import", kw_only=True):
 
 
 class Tasks(msgspec.Struct, frozen=True, tag="tasks"):
+    """`not_whole` is why they are those of parts; '' where the model is compiled whole."""
+
     tasks: tuple[TuningTask, ...]
+    not_whole: str = ""
+
+
+class NoParts(msgspec.Struct, frozen=True, tag="no-parts"):
+    """There is nothing to build in parts: the compiler takes the model whole, or nothing of it that
+    is worth compiling."""
 
 
 class BuiltFunction(msgspec.Struct, frozen=True, kw_only=True):
@@ -251,4 +274,4 @@ class Imported(msgspec.Struct, frozen=True, tag="imported"):
 
 
 CompileRequest = ListTasks | BuildModel | ExportDatabase | ImportSchedules
-CompileReply = Tasks | Built | Exported | Imported | Failed
+CompileReply = Tasks | Built | NoParts | Exported | Imported | Failed

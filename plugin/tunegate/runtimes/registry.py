@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeGuard, cast
 
 from tunegate.artifacts.candidates import RuntimeName
 from tunegate.errors import ConfigError
-from tunegate.runtimes.runtime import Runtime, SavingRuntime, TuningRuntime
+from tunegate.runtimes.runtime import PartsRuntime, Runtime, SavingRuntime, TuningRuntime
 from tunegate_cache.installed_plugins import (
     Plugin,
     PluginError,
@@ -26,6 +26,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _TEXTS = ("name", "title")
 _METHODS = ("unsupported", "variants", "versions", "load")
 _SAVES = ("save",)
+_SPLITS = ("builder",)
 _TUNES = ("toolchain", "compiler", "require", "checks")
 
 
@@ -84,6 +85,10 @@ def saves(runtime: Runtime) -> TypeGuard[SavingRuntime]:
     return not _absent(runtime, _SAVES)
 
 
+def splits(runtime: Runtime) -> TypeGuard[PartsRuntime]:
+    return not _absent(runtime, _SPLITS)
+
+
 def _is_ours(plugin: Plugin) -> bool:
     return plugin.offered_by[0].partition(" ")[0] == "tunegate"
 
@@ -107,7 +112,8 @@ def _problem(name: str, found: object) -> str:
     runtime = cast("Runtime", found)
     if runtime.name != name:
         return f"calls itself {runtime.name!r}, and is registered as {name!r}"
-    return "" if saves(runtime) or tunes(runtime) else f"has no {_SAVES[0]}"
+    is_built = saves(runtime) or tunes(runtime) or splits(runtime)
+    return "" if is_built else f"has no {_SAVES[0]}"
 
 
 def _absent(found: object, names: Iterable[str]) -> list[str]:

@@ -44,7 +44,7 @@ def _require_tuning(
 
 
 def _has(candidates: Sequence[CandidateBuild], runtime: Runtime) -> bool:
-    return any(candidate.runtime == runtime.name for candidate in candidates)
+    return any(each.runtime == runtime.name or each.in_parts for each in candidates)
 
 
 def _require_ray() -> None:

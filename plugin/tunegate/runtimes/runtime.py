@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from tunegate.artifacts.builds import Build
 from tunegate.artifacts.candidates import RuntimeName
 from tunegate.config import TargetConfig
 from tunegate.edges.machine.health_check import HealthCheck
 from tunegate.edges.models.prepared import PreparedModel
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.engine.programs import Programs
-from tunegate.ports import Compiler
+from tunegate.ports import Builder, BuildJob, Compiler
 from tunegate_cache.format.records import Toolchain
 
 Feed = Mapping[str, Any]
@@ -77,7 +78,20 @@ class SavingRuntime(Runtime, Protocol):
 class OpenCompiler(Compiler, Protocol):
     """A compiler with processes of its own."""
 
+    def build_in_parts(self, jobs: Sequence[BuildJob], runtime: RuntimeName) -> Sequence[Build]:
+        """Returns builds of models that it cannot take whole, with the parts that it can, for a
+        runtime that runs both kinds."""
+        ...
+
     def close(self) -> None: ...
+
+
+class PartsRuntime(Runtime, Protocol):
+    """One that runs a model in parts: those that the runtime that tunes can compile, and others."""
+
+    def builder(self, compiler: OpenCompiler) -> Builder:
+        """Returns what builds with that runtime's compiler, from the same records."""
+        ...
 
 
 class TuningRuntime(Runtime, Protocol):

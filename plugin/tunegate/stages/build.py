@@ -112,7 +112,12 @@ def _in_order(
         ]
         for side in SIDES
     }
-    return CellCandidates(cell=cell, base=tuple(of["base"]), head=tuple(of["head"]))
+    return CellCandidates(cell=cell, base=_needed(of["base"]), head=_needed(of["head"]))
+
+
+def _needed(builds: Sequence[Build]) -> tuple[Build, ...]:
+    """The builds without those that add nothing to the others, where there are others."""
+    return tuple(build for build in builds if not build.is_needless) or tuple(builds)
 
 
 def _distinct(candidates: Candidates) -> list[CandidateBuild]:

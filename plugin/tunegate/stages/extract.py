@@ -11,7 +11,7 @@ from tunegate.artifacts.changes import ChangeSet, ModelPath, Side
 from tunegate.artifacts.tasks import TaskSet, TaskUse, TuningTask
 from tunegate.config import TargetConfig
 from tunegate.errors import ModelError, UnsupportedModelError
-from tunegate.ports import Compiler, Progress
+from tunegate.ports import Compiler, ModelJob, Progress
 from tunegate.sides.export_models import ExportedModels, export_models
 from tunegate.tools import ModelSource
 from tunegate_cache.format.records import WorkloadKey
@@ -30,7 +30,7 @@ def extract(
     wanted = _wanted(changes, models, source.candidates)
     if wanted:
         progress.step(f"extract: {_count(len({path for path, _, _ in wanted}))}")
-    answers = compiler.tasks([models.job(*which) for which in wanted])
+    answers = compiler.tasks([_job(models, which, source.candidates) for which in wanted])
     found = merge_tasks(changes, wanted, answers, source.candidates)
     unreadable = models.unreadable.items()
     notes = [*found.notes, *(_untuned(path, side, why) for (path, side), why in unreadable)]
@@ -57,6 +57,11 @@ def _wanted(changes: ChangeSet, models: ExportedModels, candidates: Candidates) 
         for side in _SIDES
         if (change.path, side) in models.files
     ]
+
+
+def _job(models: ExportedModels, which: ExtractKey, candidates: Candidates) -> ModelJob:
+    in_parts = any(candidate.in_parts for candidate in candidates[which[2].name])
+    return msgspec.structs.replace(models.job(*which), in_parts=in_parts)
 
 
 def merge_tasks(

@@ -53,24 +53,25 @@ def named(target: TargetConfig, installed: Installed) -> list[str]:
 
 
 def test_auto_is_all_that_run_on_the_target() -> None:
-    assert named(CPU, installed_runtimes()) == ["tvm", "onnxruntime"]
+    assert named(CPU, installed_runtimes()) == ["tvm", "hybrid", "onnxruntime"]
     assert named(GPU, installed_runtimes()) == ["tvm"]
 
 
 def test_each_variant_is_a_candidate_with_settings_and_a_title() -> None:
     found = offered([CPU], with_another(Precisions())).candidates["cpu"]
     assert [each.name for each in found] == [
-        *("tvm", "onnxruntime"),
+        *("tvm", "hybrid", "onnxruntime"),
         *("precisions", "precisions-half"),
     ]
-    assert (found[3].title, found[3].settings) == ("Precisions (half)", {"precision": "float16"})
-    assert [each.is_tuned for each in found] == [True, False, False, False]
+    assert (found[4].title, found[4].settings) == ("Precisions (half)", {"precision": "float16"})
+    assert [each.is_tuned for each in found] == [True, True, False, False, False]
+    assert [each.in_parts for each in found] == [False, True, False, False, False]
 
 
 @pytest.mark.parametrize("variant", ["a b", "../x", "Half", "-"])
 def test_one_that_fails_at_this_is_left_out_and_told(variant: str) -> None:
     found = offered([CPU, CPU], with_another(Precisions(variant)))
-    assert [each.name for each in found.candidates["cpu"]] == ["tvm", "onnxruntime"]
+    assert [each.name for each in found.candidates["cpu"]] == ["tvm", "hybrid", "onnxruntime"]
     (problem,) = found.problems
     assert problem.startswith("precisions is left out (ValueError: its variant ")
 

@@ -26,6 +26,7 @@ from tunegate.edges.inputs.drawn_inputs import drawn_inputs
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.kernel_profile import slower_in_model
 from tunegate.edges.metaschedule.loader import device_exists
+from tunegate.edges.metaschedule.open_model import OpenModel
 from tunegate.edges.metaschedule.passes.default_schedule import with_default_schedule
 from tunegate.edges.metaschedule.passes.elementary_functions import vectorize_elementary_functions
 from tunegate.edges.metaschedule.passes.prepacking import folded
@@ -44,14 +45,6 @@ LIBRARY = "model.so"
 _UNMEASURED = ("transfer", "claimed")
 """Sources of schedules that were not measured for their kernel, or not
 by anybody who is trusted."""
-
-
-class OpenModel(NamedTuple):
-    """What listing the tasks and building have in common."""
-
-    prepared: PreparedModel
-    module: Any
-    functions: list[ModelFunction]
 
 
 class _Finished(NamedTuple):

@@ -6,17 +6,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from tunegate.artifacts.tasks import TaskUse, TuningTask
-from tunegate.edges.metaschedule.build_model import OpenModel, build_model
+from tunegate.edges.metaschedule.build_model import build_model
 from tunegate.edges.metaschedule.checks.check import check_numbers
 from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact, CheckReply
 from tunegate.edges.metaschedule.export_database import export_database
-from tunegate.edges.metaschedule.functions import ModelFunction, functions_of, layer_names
-from tunegate.edges.metaschedule.import_in_layout import import_in_layout
+from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.import_schedules import import_schedules
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.passes.layout import layouts
+from tunegate.edges.metaschedule.parts.build_parts import build_parts
+from tunegate.edges.metaschedule.parts.open_parts import SplitModel
+from tunegate.edges.metaschedule.parts.opening import OpenedModel, opened_model
 from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
-from tunegate.edges.models.preparation import prepare
 from tunegate.edges.processes.out_of_memory import memory_problem
 from tunegate.engine.protocol import (
     BuildModel,
@@ -28,8 +28,10 @@ from tunegate.engine.protocol import (
     Failed,
     Imported,
     ImportSchedules,
+    InParts,
     ListTasks,
     ModelFile,
+    NoParts,
     Tasks,
 )
 from tunegate.errors import ConfigError, TunegateError, UnsupportedModelError
@@ -37,7 +39,7 @@ from tunegate_cache.format.records import WorkloadKey
 
 Request = CompileRequest | CheckArtifact
 
-_open_model: tuple[ModelFile, OpenModel] | None = None
+_open_model: tuple[ModelFile, OpenedModel] | None = None
 """The model that was asked about last: the next question is about the same one."""
 
 
@@ -78,42 +80,39 @@ def _path(request: CompileRequest | CheckArtifact) -> str:
 
 
 def _list_tasks(request: ListTasks) -> Tasks:
-    target = tvm_target(request.target)
-    functions = _open(request, target).functions
-    return Tasks(tuple(_merge(functions, request, target)))
+    opened = _open(request, in_parts=request.in_parts)
+    tasks = _merge(opened.functions, request, tvm_target(request.target))
+    return Tasks(tuple(tasks), opened.reason if isinstance(opened, SplitModel) else "")
 
 
 def _export_database(request: ExportDatabase) -> Exported:
     target = tvm_target(request.target)
-    functions = _open(request, target).functions
+    functions = _open(request).functions
     return export_database(functions, request.records, target.target, Path(request.directory))
 
 
 def _import_schedules(request: ImportSchedules) -> Imported:
     target = tvm_target(request.target)
-    return Imported(
-        tuple(import_schedules(_open(request, target).functions, request.foreign, target))
-    )
+    functions = _open(request).functions
+    return Imported(tuple(import_schedules(functions, request.foreign, target)))
 
 
-def _open(request: CompileRequest, target: ResolvedTarget) -> OpenModel:
+def _open(request: CompileRequest, *, in_parts: bool = True) -> OpenedModel:
     """A child serves one target only."""
     global _open_model  # noqa: PLW0603 -- the state of this process
     if _open_model is None or _open_model[0] != request.model:
-        _open_model = request.model, _opened(request, target)
+        _open_model = request.model, _opened(request, in_parts)
     return _open_model[1]
 
 
-def _opened(request: CompileRequest, target: ResolvedTarget) -> OpenModel:
+def _opened(request: CompileRequest, in_parts: bool) -> OpenedModel:
     load_intrinsics(request.target.kind)
-    prepared = prepare(
-        Path(request.model.file),
-        shapes=request.model.shapes,
-        into=Path(request.scratch),
-        path=request.model.path,
+    return opened_model(
+        request.model,
+        request.target,
+        Path(request.scratch),
+        in_parts=in_parts,
     )
-    module = import_in_layout(prepared, target.target, request.model.path, layouts(request.target))
-    return OpenModel(prepared, module, functions_of(module, layer_names(prepared.optimized)))
 
 
 def _merge(
@@ -145,6 +144,21 @@ def _merge(
     ]
 
 
-def _build(request: BuildModel) -> Built:
+def _build(request: BuildModel) -> Built | NoParts:
     target = tvm_target(request.target)
-    return build_model(request, _open(request, target), target)
+    if request.in_parts is not None:
+        return _build_in_parts(request, request.in_parts, target)
+    opened = _open(request, in_parts=False)
+    if isinstance(opened, SplitModel):
+        raise UnsupportedModelError(opened.reason)
+    return build_model(request, opened, target)
+
+
+def _build_in_parts(request: BuildModel, how: InParts, target: ResolvedTarget) -> Built | NoParts:
+    try:
+        opened = _open(request)
+    except UnsupportedModelError:
+        return NoParts()
+    if isinstance(opened, SplitModel):
+        return build_parts(request, how, opened, target)
+    return NoParts()

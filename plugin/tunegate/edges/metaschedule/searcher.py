@@ -8,14 +8,11 @@ from pathlib import Path
 import msgspec
 
 from tunegate.cost_model.prior import Prior, prior_of
-from tunegate.edges.metaschedule.functions import functions_of
-from tunegate.edges.metaschedule.import_in_layout import import_in_layout
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.passes.layout import layouts
+from tunegate.edges.metaschedule.parts.opening import opened_model
 from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.metaschedule.workload import Workload
-from tunegate.edges.models.preparation import prepare
 from tunegate.engine.protocol import (
     Failed,
     Opened,
@@ -62,11 +59,10 @@ def _open(request: OpenModels) -> SearchReply:
     for number, model in enumerate(request.models):
         into = Path(request.directory) / f"model-{number}"
         try:
-            prepared = prepare(Path(model.file), shapes=model.shapes, into=into, path=model.path)
-            module = import_in_layout(prepared, target.target, model.path, layouts(request.target))
+            opened = opened_model(model, request.target, into, in_parts=True)
         except TunegateError as error:
             return Failed(str(error), model=True)
-        for function in functions_of(module):
+        for function in opened.functions:
             _state.workloads.setdefault(function.workload.digest, function.workload)
     return Opened(tuple(_state.workloads), target.export_json())
 

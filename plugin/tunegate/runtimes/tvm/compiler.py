@@ -15,9 +15,9 @@ from typing import TypeVar, cast
 import msgspec
 
 from tunegate.artifacts.builds import Build, unbuilt
+from tunegate.artifacts.candidates import RuntimeName
 from tunegate.artifacts.foreign_schedules import ForeignSchedule, ImportedSchedule
 from tunegate.artifacts.tasks import TuningTask
-from tunegate.config import TargetConfig
 from tunegate.edges.machine.cores import usable_cores
 from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact, Checked
 from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
@@ -30,19 +30,18 @@ from tunegate.engine.protocol import (
     Built,
     CompileReply,
     CompileRequest,
-    ExportDatabase,
     Exported,
     Failed,
     Imported,
-    ImportSchedules,
-    ListTasks,
-    ModelFile,
+    InParts,
+    NoParts,
     Tasks,
 )
 from tunegate.errors import ConfigError, EnvironmentUnfitError, ModelError, UnsupportedModelError
 from tunegate.ports import BuildJob, Compiler, Export, ModelJob
+from tunegate.runtimes.tvm.compile_requests import CompileRequests, OpenedKey, opened_key
 from tunegate.runtimes.tvm.compiler_self_test import compiler_failure
-from tunegate.runtimes.tvm.finished_build import finished
+from tunegate.runtimes.tvm.finished_build import finished, needless
 from tunegate_cache.format.records import WorkloadKey
 
 _CHILD = "tunegate.edges.metaschedule.compile"
@@ -57,8 +56,6 @@ _BYTES_OF_ONE = 2**30
 
 _Wanted = TypeVar("_Wanted", Exported, Imported)
 _Reply = CompileReply | Checked
-_OpenedKey = tuple[str, tuple[tuple[str, tuple[int, ...]], ...], TargetConfig]
-"""What a child has open: the file, the shapes and the target."""
 
 
 class MetaScheduleCompiler:
@@ -70,9 +67,11 @@ class MetaScheduleCompiler:
         scratch.mkdir(parents=True, exist_ok=True)
         self._scratch, self._seed = scratch, seed
         self._limit_seconds = limit_seconds
-        self._count = 0
-        self._kept: dict[_OpenedKey, Child[_Reply]] = {}
+        self._requests = CompileRequests(scratch, seed)
+        self._kept: dict[OpenedKey, Child[_Reply]] = {}
         self._kept_bytes = 0
+        self._not_whole: dict[OpenedKey, str] = {}
+        self._without_parts: set[OpenedKey] = set()
         self._is_known_to_work = False
 
     def close(self) -> None:
@@ -82,7 +81,7 @@ class MetaScheduleCompiler:
 
     def tasks(self, jobs: Sequence[ModelJob]) -> Sequence[Sequence[TuningTask] | ModelError]:
         shares = _shares(jobs)
-        talks = [Conversation(self._child(j, shares.memory), self._list_tasks(j)) for j in jobs]
+        talks = [Conversation(self._child(j, shares.memory), self._requests.tasks(j)) for j in jobs]
         places = {id(talk): job for talk, job in zip(talks, jobs, strict=True)}
         most_kept = memory_limit().limit_bytes // _BYTES_OF_ONE // 2
         converse(
@@ -91,16 +90,29 @@ class MetaScheduleCompiler:
             limit_seconds=self._limit_seconds,
             ended=lambda talk: self._keep(places[id(talk)], talk, most_kept),
         )
-        return [
-            talk.replies[0].tasks
-            if talk.replies and isinstance(talk.replies[0], Tasks)
-            else self._model_error(job.path, talk)
-            for job, talk in zip(jobs, talks, strict=True)
-        ]
+        return [self._listed(job, talk) for job, talk in zip(jobs, talks, strict=True)]
 
     def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]:
-        """Builds with CUDA graphs where the target has them, and again without
-        where such a build does not run."""
+        """Builds whole models; those that are known not to be taken are not tried again."""
+        wanted = [job for job in jobs if opened_key(job.model) not in self._not_whole]
+        built = iter(self._built_whole(wanted))
+        known = (self._not_whole.get(opened_key(job.model), "") for job in jobs)
+        return [unbuilt(reason) if reason else next(built) for reason in known]
+
+    def build_in_parts(self, jobs: Sequence[BuildJob], runtime: RuntimeName) -> Sequence[Build]:
+        """One model after the other: their parts are timed, and what else runs would be measured,
+        too."""
+        return [self._built_in_parts(job, runtime) for job in jobs]
+
+    def _built_in_parts(self, job: BuildJob, runtime: RuntimeName) -> Build:
+        if opened_key(job.model) in self._without_parts:
+            return needless(job)
+        (build,) = self._built([(job, False)], self._requests.in_parts(job, runtime))
+        return build
+
+    def _built_whole(self, jobs: Sequence[BuildJob]) -> Sequence[Build]:
+        """Builds with CUDA graphs where the target has them, and again without where such a build
+        does not run."""
         graphs = [job.model.target.kind == "cuda" and job.model.target.cuda_graphs for job in jobs]
         builds = self._built(list(zip(jobs, graphs, strict=True)))
         refused = [n for n, build in enumerate(builds) if graphs[n] and build.key and build.error]
@@ -109,9 +121,14 @@ class MetaScheduleCompiler:
             builds[n] = msgspec.structs.replace(build, without_graphs=builds[n].error or "")
         return builds
 
-    def _built(self, jobs: Sequence[tuple[BuildJob, bool]]) -> list[Build]:
+    def _built(
+        self, jobs: Sequence[tuple[BuildJob, bool]], in_parts: InParts | None = None
+    ) -> list[Build]:
         shares = _shares([job.model for job, _ in jobs])
-        talks = [self._building(job, cuda_graphs, shares.memory) for job, cuda_graphs in jobs]
+        talks = [
+            self._building(job, self._requests.build(job, cuda_graphs, in_parts), shares.memory)
+            for job, cuda_graphs in jobs
+        ]
         converse(
             talks,
             at_once=shares.at_once,
@@ -131,26 +148,14 @@ class MetaScheduleCompiler:
         """What fits a task of one of the models. Raises ModelError."""
         found: dict[WorkloadKey, list[ImportedSchedule]] = {}
         for job in jobs:
-            request = ImportSchedules(
-                model=_file(job),
-                target=job.target,
-                foreign=tuple(foreign),
-                scratch=self._fresh(),
-            )
+            request = self._requests.import_schedules(job, foreign)
             reply = self._asked(job, request, Imported)
             for key in {schedule.key for schedule in reply.schedules}:
                 found[key] = [s for s in reply.schedules if s.key == key]
         return [schedule for schedules in found.values() for schedule in schedules]
 
     def _exported(self, job: BuildJob) -> Export:
-        request = ExportDatabase(
-            model=_file(job.model),
-            target=job.model.target,
-            records={key.workload: tuple(found) for key, found in job.records.items()},
-            directory=str(job.directory.resolve()),
-            scratch=self._fresh(),
-        )
-        reply = self._asked(job.model, request, Exported)
+        reply = self._asked(job.model, self._requests.export(job), Exported)
         return Export(written=reply.written, misfits=reply.misfits)
 
     def _asked(self, job: ModelJob, request: CompileRequest, wanted: type[_Wanted]) -> _Wanted:
@@ -167,10 +172,8 @@ class MetaScheduleCompiler:
         return reply
 
     def _building(
-        self, job: BuildJob, cuda_graphs: bool, memory: MemoryLimit
+        self, job: BuildJob, request: BuildModel, memory: MemoryLimit
     ) -> Conversation[_Reply]:
-        request = self._build_model(job, cuda_graphs)
-
         def check(reply: _Reply) -> CheckArtifact | None:
             if not isinstance(reply, Built):
                 return None
@@ -183,26 +186,9 @@ class MetaScheduleCompiler:
 
         return Conversation(self._child(job.model, memory), request, check)
 
-    def _list_tasks(self, job: ModelJob) -> ListTasks:
-        return ListTasks(model=_file(job), target=job.target, scratch=self._fresh())
-
-    def _build_model(self, job: BuildJob, cuda_graphs: bool) -> BuildModel:
-        return BuildModel(
-            model=_file(job.model),
-            target=job.model.target,
-            records={key.workload: tuple(found) for key, found in job.records.items()},
-            sources={key.workload: source for key, source in job.sources.items()},
-            directory=str(job.directory.resolve()),
-            scratch=self._fresh(),
-            cuda_graphs=cuda_graphs,
-            seed=derived(self._seed, "in-model"),
-            inputs=job.model.inputs,
-            settled=tuple(sorted(key.workload for key in job.settled)),
-        )
-
     def _child(self, job: ModelJob, memory: MemoryLimit) -> Callable[[], Child[_Reply]]:
         def begin() -> Child[_Reply]:
-            kept = self._kept.pop(_opened(job), None)
+            kept = self._kept.pop(opened_key(job), None)
             if kept is not None and kept.is_running:
                 return kept
             variables = cuda_variables() if job.target.kind == "cuda" else {}
@@ -220,11 +206,24 @@ class MetaScheduleCompiler:
             talk.dismiss()
             return
         self._kept_bytes += size
-        self._kept[_opened(job)] = talk.child
+        self._kept[opened_key(job)] = talk.child
+
+    def _listed(
+        self, job: ModelJob, talk: Conversation[_Reply]
+    ) -> Sequence[TuningTask] | ModelError:
+        """The answer, and what it says of parts, remembered."""
+        reply = talk.replies[0] if talk.replies else None
+        if isinstance(reply, Tasks) and reply.not_whole:
+            self._not_whole[opened_key(job)] = reply.not_whole
+        elif isinstance(reply, Tasks) or (isinstance(reply, Failed) and job.in_parts):
+            self._without_parts.add(opened_key(job))
+        return reply.tasks if isinstance(reply, Tasks) else self._model_error(job.path, talk)
 
     def _finish(self, job: BuildJob, talk: Conversation[_Reply]) -> Build:
         reply = talk.replies[0] if talk.replies else None
         crashed = talk.died is not None
+        if isinstance(reply, NoParts):
+            return needless(job)
         if not isinstance(reply, Built):
             return unbuilt(str(self._model_error(job.model.path, talk)), crashed=crashed)
         build = finished(job, reply, talk.died or talk.replies[1], crashed=crashed)
@@ -253,29 +252,15 @@ class MetaScheduleCompiler:
             raise EnvironmentUnfitError(message)
         self._is_known_to_work = True
 
-    def _fresh(self) -> str:
-        self._count += 1
-        directory = self._scratch / f"compile-{self._count}"
-        directory.mkdir(parents=True, exist_ok=True)
-        return str(directory.resolve())
-
     @property
     def _log(self) -> Path:
         return self._scratch / "compiler.log"
-
-
-def _file(job: ModelJob) -> ModelFile:
-    return ModelFile(file=str(job.file.resolve()), path=job.path, shapes=dict(job.shapes))
 
 
 def _shares(jobs: Sequence[ModelJob]) -> Shares:
     kinds = {job.target.kind for job in jobs}
     files = [job.file for job in jobs]
     return memory_shares(files, usable_cores(), "cuda" if "cuda" in kinds else "llvm")
-
-
-def _opened(job: ModelJob) -> _OpenedKey:
-    return str(job.file.resolve()), tuple(sorted(job.shapes.items())), job.target
 
 
 _: type[Compiler] = MetaScheduleCompiler

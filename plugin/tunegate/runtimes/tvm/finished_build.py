@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tunegate.artifacts.builds import Build, BuiltTask, NumericCheck
+import msgspec
+
+from tunegate.artifacts.builds import Build, BuiltTask, NumericCheck, unbuilt
 from tunegate.edges.metaschedule.checks.check_messages import Checked
 from tunegate.edges.processes.child import ChildDiedError
 from tunegate.engine.protocol import Built, CompileReply, Failed
@@ -37,6 +39,12 @@ def finished(
         inputs=reply.inputs,
         crashed=crashed,
     )
+
+
+def needless(job: BuildJob) -> Build:
+    """There is nothing to build in parts."""
+    reason = f"{job.model.path}: the compiler takes all or nothing of it, not parts."
+    return msgspec.structs.replace(unbuilt(reason), is_needless=True)
 
 
 def _judged(

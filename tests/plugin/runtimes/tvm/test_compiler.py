@@ -11,18 +11,28 @@ import pytest
 from tests.support.small_onnx import chain_model, conv_model, save
 from tunegate.artifacts.builds import Build
 from tunegate.config import TargetConfig
-from tunegate.edges.metaschedule.build_model import LIBRARY, OpenModel, build_model
+from tunegate.edges.metaschedule.build_model import LIBRARY, build_model
 from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact
 from tunegate.edges.metaschedule.functions import functions_of
 from tunegate.edges.metaschedule.import_onnx import import_model
+from tunegate.edges.metaschedule.open_model import OpenModel
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.models.preparation import prepare
 from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
 from tunegate.edges.processes.child import Child
 from tunegate.edges.processes.conversations import Conversation
 from tunegate.edges.processes.memory_limit import MemoryLimit
-from tunegate.engine.protocol import BuildModel, Built, ListTasks, Measured, ModelFile, Tasks
+from tunegate.engine.protocol import (
+    BuildModel,
+    Built,
+    InParts,
+    ListTasks,
+    Measured,
+    ModelFile,
+    Tasks,
+)
 from tunegate.ports import BuildJob, ModelJob
+from tunegate.runtimes.tvm.compile_requests import CompileRequests
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 
 GPU = TargetConfig(name="gpu", kind="cuda", arch="sm_80")
@@ -67,7 +77,9 @@ class Device(MetaScheduleCompiler):
 
     is_broken = False
 
-    def _built(self, jobs: Sequence[tuple[BuildJob, bool]]) -> list[Build]:
+    def _built(
+        self, jobs: Sequence[tuple[BuildJob, bool]], in_parts: InParts | None = None
+    ) -> list[Build]:
         return [
             build("capture failed" if graphs else "broken" if self.is_broken else None)
             for _, graphs in jobs
@@ -127,9 +139,9 @@ def test_a_build_is_run_on_inputs_of_the_runs_seed(tmp_path: Path) -> None:
     built = Built(key="k", reference="r", functions=(), size_bytes=1, seconds=1.0)
     memory, seeds = MemoryLimit(1 << 30), set[int]()
     for seed in (1, 2):
-        talk = MetaScheduleCompiler(tmp_path, seed=seed)._building(
-            job(tmp_path, CPU), False, memory
-        )
+        compiler, asking = MetaScheduleCompiler(tmp_path, seed=seed), job(tmp_path, CPU)
+        request = CompileRequests(tmp_path, seed).build(asking, cuda_graphs=False, in_parts=None)
+        talk = compiler._building(asking, request, memory)
         asked, check = talk._first, talk._then(built)
         assert isinstance(asked, BuildModel)
         assert isinstance(check, CheckArtifact)

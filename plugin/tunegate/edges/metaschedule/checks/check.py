@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact, Checked, CheckReply
 from tunegate.edges.metaschedule.loader import TvmArtifact, device_exists
+from tunegate.edges.metaschedule.parts.plan_file import PLAN_FILE, PartsPlan
+from tunegate.edges.metaschedule.parts.program import PartsProgram
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.edges.reference.comparison import DidNotRun, compared
 from tunegate.engine.protocol import Failed
+
+_Run = Callable[[Mapping[str, Any]], Sequence[Any]]
 
 
 def check_numbers(request: CheckArtifact) -> CheckReply:
@@ -17,8 +23,14 @@ def check_numbers(request: CheckArtifact) -> CheckReply:
         return Checked()
     directory = Path(request.directory)
     artifact = ArtifactFile.read(directory)
-    run = TvmArtifact(directory, artifact).run
+    run = _run_of(directory, artifact)
     found = compared(run, Path(request.reference), artifact, request.seeds)
     if isinstance(found, DidNotRun):
         return Failed(found.reason, model=True)
     return Checked(found)
+
+
+def _run_of(directory: Path, artifact: ArtifactFile) -> _Run:
+    if artifact.file == PLAN_FILE:
+        return PartsProgram(directory, PartsPlan.read(directory), artifact.threads).run
+    return TvmArtifact(directory, artifact).run

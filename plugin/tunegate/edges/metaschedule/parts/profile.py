@@ -1,0 +1,21 @@
+"""What the kernels of a compiled part take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import tvm
+
+from tunegate.edges.metaschedule.kernel_profile import kernels_ms
+from tunegate.edges.metaschedule.parts.plan_file import PlannedPart
+
+
+def part_kernels_ms(
+    library: Path, part: PlannedPart, feed: Mapping[str, Any], inferences: int
+) -> dict[str, float]:
+    """Returns the medians by the names of layers."""
+    device = tvm.cpu()
+    arguments = [tvm.runtime.tensor(feed[tensor.name], device) for tensor in part.inputs]
+    return kernels_ms(library, part.tasks, device, arguments, inferences)

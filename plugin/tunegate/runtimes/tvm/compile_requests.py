@@ -1,0 +1,93 @@
+"""What the compiler's children are asked, each request with a private directory of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tunegate.artifacts.candidates import RuntimeName
+from tunegate.artifacts.foreign_schedules import ForeignSchedule
+from tunegate.config import TargetConfig
+from tunegate.edges.machine.cores import default_threads
+from tunegate.edges.run_seed import derived
+from tunegate.engine.protocol import (
+    BuildModel,
+    ExportDatabase,
+    ImportSchedules,
+    InParts,
+    ListTasks,
+    ModelFile,
+)
+from tunegate.ports import BuildJob, ModelJob
+from tunegate_cache.format.records import TuningRecord
+
+OpenedKey = tuple[str, tuple[tuple[str, tuple[int, ...]], ...], TargetConfig]
+"""What a child has open: the file, the shapes and the target."""
+
+
+def opened_key(job: ModelJob) -> OpenedKey:
+    return str(job.file.resolve()), tuple(sorted(job.shapes.items())), job.target
+
+
+class CompileRequests:
+    """`scratch` holds the directories; builds are run on inputs of `seed`."""
+
+    def __init__(self, scratch: Path, seed: int) -> None:
+        self._scratch, self._seed = scratch, seed
+        self._count = 0
+
+    def tasks(self, job: ModelJob) -> ListTasks:
+        return ListTasks(
+            model=_file(job), target=job.target, scratch=self._fresh(), in_parts=job.in_parts
+        )
+
+    def build(self, job: BuildJob, cuda_graphs: bool, in_parts: InParts | None) -> BuildModel:
+        return BuildModel(
+            model=_file(job.model),
+            target=job.model.target,
+            records=_records(job),
+            sources={key.workload: source for key, source in job.sources.items()},
+            directory=str(job.directory.resolve()),
+            scratch=self._fresh(),
+            cuda_graphs=cuda_graphs,
+            seed=derived(self._seed, "in-model"),
+            inputs=job.model.inputs,
+            settled=tuple(sorted(key.workload for key in job.settled)),
+            in_parts=in_parts,
+        )
+
+    def in_parts(self, job: BuildJob, runtime: RuntimeName) -> InParts:
+        """Returns how this model is built in parts; what is decided of it holds for the run."""
+        threads = job.model.target.threads or default_threads()
+        decided = str((self._scratch / "decided").resolve())
+        return InParts(runtime=runtime, threads=threads, decided=decided)
+
+    def export(self, job: BuildJob) -> ExportDatabase:
+        return ExportDatabase(
+            model=_file(job.model),
+            target=job.model.target,
+            records=_records(job),
+            directory=str(job.directory.resolve()),
+            scratch=self._fresh(),
+        )
+
+    def import_schedules(
+        self, job: ModelJob, foreign: Sequence[ForeignSchedule]
+    ) -> ImportSchedules:
+        return ImportSchedules(
+            model=_file(job), target=job.target, foreign=tuple(foreign), scratch=self._fresh()
+        )
+
+    def _fresh(self) -> str:
+        self._count += 1
+        directory = self._scratch / f"compile-{self._count}"
+        directory.mkdir(parents=True, exist_ok=True)
+        return str(directory.resolve())
+
+
+def _file(job: ModelJob) -> ModelFile:
+    return ModelFile(file=str(job.file.resolve()), path=job.path, shapes=dict(job.shapes))
+
+
+def _records(job: BuildJob) -> dict[str, tuple[TuningRecord, ...]]:
+    return {key.workload: tuple(found) for key, found in job.records.items()}

@@ -1,0 +1,82 @@
+"""What the compiler takes is found out by asking it: alone, together, and by halves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import pytest
+
+from tests.support.small_onnx import chain_model, parts_model, save
+from tunegate.edges.metaschedule.open_model import OpenModel
+from tunegate.edges.metaschedule.parts.open_parts import SplitModel, split_model
+from tunegate.edges.models.preparation import prepare
+from tunegate.edges.models.prepared import PreparedModel
+from tunegate.errors import UnsupportedModelError
+
+
+class Compiler:
+    """Takes models of up to `most` nodes without these operators or nodes, and remembers them."""
+
+    def __init__(self, *refused: str, most: int = 1000) -> None:
+        self.refused, self.most = set(refused), most
+        self.asked: list[int] = []
+
+    def __call__(self, prepared: PreparedModel) -> OpenModel:
+        nodes = onnx.load(prepared.optimized).graph.node
+        self.asked.append(len(nodes))
+        names = {name for node in nodes for name in (node.op_type, node.name)}
+        if names & self.refused or len(nodes) > self.most:
+            raise UnsupportedModelError("no")
+        return OpenModel(prepared, None, [])
+
+
+def split(model: onnx.ModelProto, compiler: Compiler, into: Path) -> SplitModel:
+    file = save(model, into / "m.onnx")
+    prepared = prepare(file, shapes={}, into=into / "prepared", path="m.onnx")
+    return split_model(prepared, compiler, into / "parts", "cannot be compiled")
+
+
+def shape(found: SplitModel) -> list[tuple[bool, int]]:
+    return [(part.is_compiled, len(part.nodes)) for part in found.parts]
+
+
+def test_what_is_refused_alone_is_asked_about_once(tmp_path: Path) -> None:
+    compiler = Compiler("Binarizer")
+    found = split(parts_model(maps=4), compiler, tmp_path)
+    assert shape(found) == [(True, 8), (False, 1), (True, 8)]
+    assert compiler.asked == [1, 1, 8, 8]
+    assert found.reason == "cannot be compiled"
+    assert [part for part in found.parts if part.is_compiled] == list(found.opened)
+    before, after = found.opened.values()
+    assert [(tensor.shape, tensor.dtype) for tensor in after.prepared.inputs] == [
+        ((1, 400_000), "float32")
+    ]
+    assert before.prepared.optimized != after.prepared.optimized
+
+
+def test_a_node_that_is_refused_with_its_neighbours_only_is_found_by_halves(
+    tmp_path: Path,
+) -> None:
+    class Odd(Compiler):
+        def __call__(self, prepared: PreparedModel) -> OpenModel:
+            nodes = onnx.load(prepared.optimized).graph.node
+            self.refused = {"product5"} if len(nodes) > 1 else set()
+            return super().__call__(prepared)
+
+    found = split(chain_model(layers=16, width=128), Odd(), tmp_path)
+    inside = [part.nodes for part in found.parts if part.is_compiled]
+    assert not any(5 in nodes for nodes in inside)
+    assert {0, 15} <= {place for nodes in inside for place in nodes}
+
+
+def test_what_is_too_much_together_is_cut_in_the_middle(tmp_path: Path) -> None:
+    found = split(chain_model(layers=16, width=128), Compiler(most=8), tmp_path)
+    assert shape(found) == [(True, 8), (False, 1), (True, 7)]
+
+
+def test_where_nothing_is_worth_it_the_reason_is_that_of_the_whole(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedModelError, match="cannot be compiled"):
+        split(parts_model(maps=4, size=10), Compiler("Binarizer"), tmp_path)
+    with pytest.raises(UnsupportedModelError, match="cannot be compiled"):
+        split(parts_model(maps=4), Compiler("Mul", "Relu", "Binarizer"), tmp_path / "none")

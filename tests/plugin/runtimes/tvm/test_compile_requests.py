@@ -1,0 +1,31 @@
+"""What the compiler's children are asked: each request has a directory of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tunegate.config import TargetConfig
+from tunegate.ports import BuildJob, ModelJob
+from tunegate.runtimes.tvm.compile_requests import CompileRequests, opened_key
+
+
+def test_requests_share_no_directory_but_that_of_what_is_decided(tmp_path: Path) -> None:
+    model = ModelJob(
+        file=tmp_path / "m.onnx", path="m.onnx", shapes={}, target=TargetConfig(name="a", threads=3)
+    )
+    job = BuildJob(model=model, records={}, sources={}, directory=tmp_path / "out")
+    requests = CompileRequests(tmp_path, seed=1)
+    how = requests.in_parts(job, "r")
+    asked = (requests.tasks(model), requests.build(job, cuda_graphs=False, in_parts=how))
+    assert asked[0].scratch != asked[1].scratch
+    assert (how.runtime, how.threads) == ("r", 3)
+    assert requests.in_parts(job, "r") == how
+
+
+def test_a_model_is_open_for_one_target_and_one_set_of_shapes(tmp_path: Path) -> None:
+    jobs = [
+        ModelJob(file=tmp_path / "m.onnx", path="m", shapes=shapes, target=TargetConfig(name=name))
+        for shapes in ({}, {"x": (1, 2)})
+        for name in ("a", "b")
+    ]
+    assert len({opened_key(job) for job in jobs}) == 4
