@@ -153,6 +153,11 @@ def _for_error(finding: Finding, run: MeasurementRun | None) -> str:
                 f"(relative error {build.check.max_relative:.2g}, allowed "
                 f"{build.check.tolerance:.2g}): it was not measured and must not be shipped."
             )
+    if finding.runtimes and not any(each.ships for each in finding.runtimes):
+        return (
+            f"No runtime runs {_where(finding)}: do what its reasons ask for, export it "
+            "differently, or take it out of models: in tunegate.yaml."
+        )
     return "What is in error was not checked: repair it, then run again."
 
 

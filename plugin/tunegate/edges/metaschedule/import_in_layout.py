@@ -36,8 +36,5 @@ def _imported(prepared: PreparedModel, target: Any, path: str, layout: Layout) -
     module = import_model(prepared, target, path, channels_last=layout == "nhwc")
     problem = unbuildable(module, target)
     if problem:
-        message = (
-            f"{path}: {problem}. Take it out of models: in tunegate.yaml, or export it differently."
-        )
-        raise UnsupportedModelError(message)
+        raise UnsupportedModelError(f"{path}: {problem}.")
     return module

@@ -58,10 +58,7 @@ def _reason(proto: onnx.ModelProto, path: str, error: Exception) -> str:
             return unsupported_operators(path, node)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     said = lines[-1][:300] if lines else type(error).__name__
-    return (
-        f"{path}: the compiler cannot import the model ({said}). Take it out of models: in "
-        "tunegate.yaml, or export it differently."
-    )
+    return f"{path}: the compiler cannot import the model ({said})."
 
 
 def _names(text: str, op_type: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import tempfile
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,8 @@ class _Event(msgspec.Struct):
     cat: str
     name: str
     dur: int
+    ts: int = 0
+    tid: int = 0
     args: _Details = msgspec.field(default_factory=_Details)
 
 
@@ -42,10 +44,30 @@ def profiled_ms(
         events = msgspec.json.decode(Path(session.end_profiling()).read_bytes(), type=list[_Event])
     layers = _Layers(onnx.load(model, load_external_data=False))
     found: dict[str, list[int]] = defaultdict(list)
-    for event in events:
-        if event.cat == "Node" and event.name.endswith(_KERNEL):
-            found[layers.named(event)].append(event.dur)
-    return {name: _each_ms(microseconds, inferences + 1) for name, microseconds in found.items()}
+    kernels = [each for each in events if each.cat == "Node" and each.name.endswith(_KERNEL)]
+    for event, microseconds in _own_times(kernels):
+        found[layers.named(event)].append(microseconds)
+    return {name: _each_ms(times, inferences + 1) for name, times in found.items()}
+
+
+def _own_times(events: Iterable[_Event]) -> list[tuple[_Event, int]]:
+    """The microseconds of each event without those inside of it: a loop lasts as long as its body,
+    and the body's operators are told by themselves."""
+    own: list[tuple[_Event, int]] = []
+    around: list[int] = []
+    for event in sorted(events, key=lambda each: (each.tid, each.ts, -each.dur)):
+        while around and not _is_inside(event, own[around[-1]][0]):
+            around.pop()
+        if around:
+            outer, microseconds = own[around[-1]]
+            own[around[-1]] = outer, max(0, microseconds - event.dur)
+        around.append(len(own))
+        own.append((event, event.dur))
+    return own
+
+
+def _is_inside(event: _Event, outer: _Event) -> bool:
+    return event.tid == outer.tid and event.ts + event.dur <= outer.ts + outer.dur
 
 
 def _each_ms(microseconds: list[int], inferences: int) -> float:
@@ -55,12 +77,22 @@ def _each_ms(microseconds: list[int], inferences: int) -> float:
     return statistics.median(sums[1:] or sums) / 1e3
 
 
+def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    """Yields the nodes of the branches and bodies, too."""
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from _nodes(attribute.g)
+
+
 class _Layers:
     """The model's own names for what the optimizer made of it."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
-        self._named = {node.name: node for node in model.graph.node if node.name}
-        self._makers = {out: node for node in model.graph.node for out in node.output}
+        nodes = list(_nodes(model.graph))
+        self._named = {node.name: node for node in nodes if node.name}
+        self._makers = {out: node for node in nodes for out in node.output}
 
     def named(self, event: _Event) -> str:
         """A fused node is called like its last operator; people know it by its

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from tests.support.models.unusual import LOOP, model
+from tests.support.small_onnx import save
+from tunegate.runtimes.onnxruntime.operator_profile import _Event, _own_times, profiled_ms
+
+
+def event(name: str, ts: int, dur: int, tid: int = 1) -> _Event:
+    return _Event(cat="Node", name=name, dur=dur, ts=ts, tid=tid)
+
+
+def test_a_loop_has_the_time_that_its_body_leaves() -> None:
+    events = [
+        event("body", 10, 30),
+        event("inner", 12, 8),
+        event("body", 50, 40),
+        event("loop", 0, 100),
+        event("next", 100, 5),
+        event("elsewhere", 20, 7, tid=2),
+    ]
+    assert [(each.name, own) for each, own in _own_times(events)] == [
+        ("loop", 30),
+        ("body", 22),
+        ("inner", 8),
+        ("body", 40),
+        ("next", 5),
+        ("elsewhere", 7),
+    ]
+
+
+def test_the_parts_of_an_inference_add_up_to_no_more_than_the_whole(tmp_path: Path) -> None:
+    proto = model(LOOP)
+    proto.graph.node[2].name = "loop"
+    (body,) = proto.graph.node[2].attribute
+    for node in body.g.node:
+        node.name = f"body_{node.op_type}"
+    file = save(proto, tmp_path / "m.onnx")
+    found = profiled_ms(file, {"x": np.ones(4, np.float32)}, 1, 3)
+    assert set(found) == {"loop", "body_Sin", "body_Identity"}
