@@ -17,6 +17,7 @@ from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import Shard, TuningPlan
 from tunegate.artifacts.tasks import TaskSet
 from tunegate.artifacts.verdicts import Report, VerdictOrigin
+from tunegate.artifacts.warmed import Warmed
 from tunegate.config import Config
 from tunegate.digests import digest_of
 from tunegate.errors import CancelledError
@@ -39,6 +40,7 @@ from tunegate.stages.summarize import summarize
 from tunegate.stages.tune import tune
 from tunegate.tools import GateTools, Tools
 from tunegate.tuning.tally import tally
+from tunegate.tuning.warmed import known_after, warmed_models
 from tunegate.verdict.rules_digest import rules_digest
 
 
@@ -79,6 +81,28 @@ def extracted(tools: Tools, changes: ChangeSet) -> TaskSet:
     """The tasks of these changes, with the bases that they name."""
     progress = tools.context.progress
     return extract(changes, source=tools.source, compiler=tools.compiler, progress=progress)
+
+
+def warm(tools: Tools, changes: ChangeSet) -> Warmed:
+    """Tunes all of these models for the cache, where nothing is compared. Writes each outcome, and
+    warm.json. Raises CancelledError: what was finished is in the cache."""
+    tasks = extracted(tools, changes)
+    planned = plan(tasks, resolve(tasks, tools.index, tools.config), tools.config)
+    outcomes = [tune_shard(tools, planned, shard) for shard in planned.shards]
+    resolved = planned.resolution.tasks
+    known = known_after(resolved, outcomes)
+    told = [note for outcome in outcomes for note in outcome.notes]
+    use = tools.index.use()
+    warmed = Warmed(
+        zone=use.zone,
+        models=warmed_models(resolved, known),
+        left=sum(task.task.key not in known for task in resolved),
+        is_published=not any(outcome.unpublished for outcome in outcomes),
+        tuning=tally(planned, outcomes),
+        notes=tuple(dict.fromkeys((*tasks.notes, *planned.notes, *told, *use.notes))),
+    )
+    artifact_io.write(tools.context.out / "warm.json", warmed)
+    return warmed
 
 
 def tune_shard(tools: Tools, planned: TuningPlan, shard: Shard) -> TuningOutcome:

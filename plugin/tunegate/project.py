@@ -21,11 +21,14 @@ from tunegate.handover import check_changes, check_release, check_revisions
 from tunegate.policy.effective import in_report_order
 from tunegate.policy.waivers import NO_WAIVERS, Waivers
 from tunegate.ports import Repository
-from tunegate.selection import judged_as
+from tunegate.selection import judged_as, selected
 from tunegate.settings import Overrides, Settings, overridden
 from tunegate.stages.detect import detect
 from tunegate.verdict.judging_config import judging_config
 from tunegate.waivers import read_waivers
+
+_BESIDE_A_MODEL = ("", ".data", ".dvc")
+"""What the files of a model are usually called after its own name."""
 
 
 class Review(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,6 +129,19 @@ class Project:
             repository=self.repository,
             root=self.repository.root,
             commit=self.repository.head(),
+        )
+
+    def uncommitted_models(self, review: Review) -> tuple[str, ...]:
+        """A line for each gated model with a change that is not committed, where the checkout is
+        what is checked."""
+        if self.repository.head() != review.changes.revisions.head:
+            return ()
+        changed = self.repository.uncommitted()
+        beside = {path.removesuffix(suffix) for path in changed for suffix in _BESIDE_A_MODEL}
+        return tuple(
+            f"{model} has changes that are not committed; run compares commits"
+            for model in selected(review.config, beside)
+            if model.endswith(".onnx")
         )
 
     def require_plan(self, planned: TuningPlan, settings: Settings) -> None:

@@ -230,3 +230,18 @@ def test_a_plan_that_names_other_commits_is_refused(name: str, checkout: Checkou
     settings = Settings(repository=checkout.path, base="main")
     with pytest.raises(ArtifactError, match=f"made for {name} cccccccccccc"):
         open_project(settings).require_plan(planned(checkout, **{name: "c" * 40}), settings)
+
+
+def test_a_model_with_uncommitted_changes_is_named(checkout: Checkout) -> None:
+    review = reviewed(checkout)
+    project = open_project(Settings(repository=checkout.path))
+    assert project.uncommitted_models(review) == ()
+    for name in ("models/m.onnx", "models/new.onnx", "models/notes.txt", "other.onnx"):
+        (checkout.path / name).write_bytes(b"changed")
+    told = " has changes that are not committed; run compares commits"
+    assert project.uncommitted_models(review) == (
+        f"models/m.onnx{told}",
+        f"models/new.onnx{told}",
+    )
+    earlier = reviewed(checkout, head="HEAD~1")
+    assert project.uncommitted_models(earlier) == ()

@@ -69,7 +69,8 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 class TuningOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """The content of `outcome-<shard>.json`. `plan` is the digest of the plan that the shard is of.
-    `curve` is (seconds spent, estimated end-to-end ms) over time."""
+    `curve` is (seconds spent, estimated end-to-end ms) over time; `unpublished` counts the records
+    that the cache did not take in time."""
 
     schema: Literal[2] = 2
     shard: int
@@ -83,3 +84,4 @@ class TuningOutcome(msgspec.Struct, frozen=True, kw_only=True):
     curve: tuple[tuple[float, float], ...] = ()
     plan: str = ""
     notes: tuple[str, ...] = ()
+    unpublished: int = 0

@@ -16,6 +16,7 @@ COMMANDS = (
     "doctor",
     "demo",
     "run",
+    "warm",
     "detect",
     "plan",
     "tune",

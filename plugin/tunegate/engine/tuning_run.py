@@ -89,7 +89,7 @@ class TuningRun:
         yield from (history.before.outcome() for history in self._served)
         stopped: Stopped = yield from self._search_until_done()
         yield from self._give_up_waiting()
-        yield from self._measure_defaults()
+        yield from self._measure_defaults(of_all=stopped == "converged")
         yield from self._confirm(stopped)
 
     def rechecks(self) -> Iterator[TaskOutcome]:
@@ -147,10 +147,11 @@ class TuningRun:
             if batch is not None:
                 yield self._finish_batch(batch)
 
-    def _measure_defaults(self, *, with_seeds: bool = False) -> Iterator[TaskOutcome]:
-        """Measures the defaults of the tasks that are too small to search, so that the
-        next run finds them in the cache."""
-        waiting = [history for history in self._histories if history.needs_default]
+    def _measure_defaults(
+        self, *, with_seeds: bool = False, of_all: bool = False
+    ) -> Iterator[TaskOutcome]:
+        """Measures defaults for the next run: of tasks too small to search, `of_all` not begun."""
+        waiting = self._without_default(of_all=of_all)
         while not self._spending.is_out():
             history = next((x for x in waiting if self._search.is_idle(x.workload)), None)
             if history is not None:
@@ -166,6 +167,9 @@ class TuningRun:
             self._wait([*self._search.children, *self._pool.children])
             self._take_proposal()
             yield from self._take_results()
+
+    def _without_default(self, *, of_all: bool) -> list[TaskHistory]:
+        return [h for h in self._histories if h.needs_default or (of_all and not h.is_started)]
 
     def _ask_for_candidates(self, reserve: float) -> None:
         states = [self._searchable(history) for history in self._histories]

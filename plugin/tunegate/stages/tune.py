@@ -43,7 +43,8 @@ def tune(
         is_cancelled = True
     finally:
         _close(batches)
-    notes = publisher.flush()
+    missing = publisher.flush()
+    unpublished = (f"records not published to the cache: {missing}",) if missing else ()
     spending = run.spending()
     tasks = final_outcomes(shard.tasks, run.latest, is_cancelled=is_cancelled)
     return TuningOutcome(
@@ -54,7 +55,8 @@ def tune(
         device=fingerprint,
         stopped="cancelled" if is_cancelled else why_ended(tasks, spending),
         curve=run.curve,
-        notes=(*notes, *tuner.notes),
+        notes=(*unpublished, *tuner.notes),
+        unpublished=missing,
     )
 
 
@@ -107,14 +109,13 @@ class _Publisher:
             self._refused.update(records)
         return is_published
 
-    def flush(self) -> tuple[str, ...]:
-        """What to say of records that the cache has not got, after a last
+    def flush(self) -> int:
+        """The number of records that the cache has not got, after a last
         wait for those on their way."""
         waiting = 0
         with suppress(KeyboardInterrupt, CancelledError):
             waiting = self._index.flush(_FLUSH_SECONDS)
-        missing = len(self._refused) + waiting
-        return (f"records not published to the cache: {missing}",) if missing else ()
+        return len(self._refused) + waiting
 
 
 def _line(outcome: TaskOutcome, spending: Spending, estimate_ms: float) -> str:

@@ -19,6 +19,7 @@ from tunegate.tuning.claims import is_settled
 from tunegate.tuning.improvement import FROM_NOTHING, INFORMED, Pace
 from tunegate.tuning.payers import paying_sides
 from tunegate.tuning.task_state import TaskState
+from tunegate.tuning.unfinished import is_resumed
 from tunegate_cache.format.records import ExactHit, Miss, TransferHit
 
 TargetKind = Literal["llvm", "cuda"]
@@ -66,8 +67,10 @@ def prior_ms(task: TuningTask, kind: TargetKind = "llvm") -> float:
 
 def known_ms(resolved: ResolvedTask, kind: TargetKind) -> float:
     """The time of one call as it stands: measured where there are records of this very task."""
-    if isinstance(resolved.lookup, ExactHit):
-        measured = min((r.shrunk_ms for r in resolved.lookup.records), default=math.inf)
+    lookup = resolved.lookup
+    if isinstance(lookup, ExactHit) or is_resumed(resolved.task.key, lookup):
+        records = () if isinstance(lookup, Miss) else lookup.records
+        measured = min((record.shrunk_ms for record in records), default=math.inf)
         if math.isfinite(measured):
             return measured
     return prior_ms(resolved.task, kind)

@@ -49,8 +49,13 @@ class GitHistory:
         """The commit that is checked out. Raises RevisionError."""
         return self._commit("HEAD", "--head")
 
-    def _status(self) -> str:
-        line = ("status", "--porcelain", "--ignore-submodules=all")
+    def uncommitted(self) -> tuple[str, ...]:
+        """The paths that are changed, new or gone in the working tree, and not committed."""
+        lines = self._status("-z", "--no-renames", "--untracked-files=all").split("\0")
+        return tuple(line[3:] for line in lines if line)
+
+    def _status(self, *options: str) -> str:
+        line = ("status", "--porcelain", "--ignore-submodules=all", *options)
         return self._git.text(*line, settings=self._git.without_filters()) or ""
 
     def before_last_change(self, revision: str, *paths: str) -> tuple[str, int] | None:

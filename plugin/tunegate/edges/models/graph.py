@@ -13,6 +13,7 @@ from onnx import TensorProto, numpy_helper
 
 from tunegate.edges.models.deciding_values import bodies_of, deciding_values, nodes_of
 from tunegate.edges.models.scan import data_files
+from tunegate.edges.models.tree_ensemble import forget_leaf_values, is_tree_ensemble
 from tunegate.errors import ModelError
 
 _INTEGERS = {TensorProto.INT64, TensorProto.INT32, TensorProto.BOOL}
@@ -37,6 +38,8 @@ def graph_digest(model: bytes, data: Digests = _NO_DATA) -> str:
     try:
         for tensor, name in _tensors(proto):
             _forget_weights(tensor, data, is_deciding=name in deciding)
+        for node in filter(is_tree_ensemble, nodes_of(proto)):
+            forget_leaf_values(node)
         for documented in (*_graphs(proto), *nodes_of(proto), *proto.functions):
             documented.ClearField("doc_string")
         return hashlib.sha256(proto.SerializeToString(deterministic=True)).hexdigest()
@@ -89,6 +92,8 @@ def _tensors(model: onnx.ModelProto) -> Iterator[tuple[TensorProto, str]]:
             yield sparse.values, sparse.values.name
             yield sparse.indices, sparse.values.name
     for node in nodes_of(model):
+        if is_tree_ensemble(node):
+            continue
         name = node.output[0] if node.output else ""
         for attribute in node.attribute:
             if attribute.HasField("t"):

@@ -27,7 +27,10 @@ from tunegate.regular_files import read_regular, replace
 BUILDS = "builds"
 _PLANNED = r"changes\.json|tasks\.json|plan\.json|matrix\.json|outcome-.*\.json"
 _DERIVED = r"tasks\.json|plan\.json|matrix\.json|outcome-.*\.json"
-_GATED = r"measurements\.json|verdict\.json|report\.md|report\.html|junit\.xml|sarif\.json|ci-.*"
+_GATED = (
+    r"warm\.json|measurements\.json|verdict\.json|report\.md|report\.html|junit\.xml|sarif\.json|"
+    r"ci-.*"
+)
 _OURS = re.compile(rf"{_PLANNED}|{_GATED}|history\.html|\.gitignore")
 _HANDED_OVER = re.compile(_PLANNED)
 _FORGOTTEN = {"plan": re.compile(rf"{_DERIVED}|{_GATED}"), "gate": re.compile(_GATED)}

@@ -182,3 +182,11 @@ def test_the_change_before_the_last_one_is_counted_along_first_parents(origin: C
     found = history.before_last_change(commit_of(origin, "main"), "a.onnx", "a.onnx.dvc")
     assert found == (commit_of(origin, "main~3"), 3)
     assert history.before_last_change(commit_of(origin, "main"), "*.onnx") is None
+
+
+def test_what_is_not_committed_is_named_whatever_it_is_called(origin: Checkout) -> None:
+    history = GitHistory(origin.path)
+    assert history.uncommitted() == ()
+    (origin.path / "a.onnx").write_bytes(b"changed")
+    (origin.path / "a b.onnx").write_bytes(b"new")
+    assert sorted(history.uncommitted()) == ["a b.onnx", "a.onnx"]

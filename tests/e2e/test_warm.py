@@ -1,0 +1,44 @@
+"""`tunegate warm` in a real repository, and what the runs after it pay."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.small_onnx import conv_model, matmul_model, save
+from tests.support.workspace import COMPILED, Workspace
+
+pytestmark = pytest.mark.e2e
+
+
+def test_warm_tunes_what_is_configured_once_and_new_weights_never(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "w", COMPILED)
+    save(conv_model(channels=16, out=32, size=14, seed=5), workspace.root / "models" / "m.onnx")
+    workspace.commit()
+    cold = json.loads(workspace.tunegate("plan", "--base", "HEAD~1", "--json").stdout)
+    assert [task["trials"] for shard in cold["shards"] for task in shard["tasks"]] == [0]
+    assert "1 shared task waits for tunegate warm" in cold["notes"][0]
+    first = json.loads(workspace.tunegate("warm", "--json").stdout)
+    assert first["tuning"]["trials"] == 2
+    assert (first["left"], first["is_published"]) == (0, True)
+    second = json.loads(workspace.tunegate("warm", "--json").stdout)
+    assert second["tuning"]["trials"] == 0
+    assert all(each["known_before"] == each["tasks"] for each in second["models"])
+    planned = workspace.tunegate("plan", "--base", "HEAD~1", "--json")
+    assert json.loads(planned.stdout)["notes"] == []
+
+
+def test_warm_takes_the_models_that_a_glob_names(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "w", COMPILED)
+    save(matmul_model(rows=32, inner=64, columns=64), workspace.root / "models" / "n.onnx")
+    workspace.commit()
+    unknown = workspace.tunegate("warm", "--model", "models/other*")
+    assert unknown.returncode == 2
+    assert "matches no configured model" in unknown.stderr
+    unwritten = workspace.tunegate("warm", "--cache-mode", "ro")
+    assert unwritten.returncode == 2
+    assert "keeps nothing of what warm learns" in unwritten.stderr
+    done = workspace.tunegate("warm", "--model", "models/n*", "--json")
+    assert [each["model"] for each in json.loads(done.stdout)["models"]] == ["models/n.onnx"]

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import msgspec
+
+from tests.support.tuning_tasks import (
+    DEVICE,
+    exact,
+    key_of,
+    make_outcome,
+    make_record,
+    make_task,
+    transfer,
+)
+from tunegate.artifacts.cost import Cost
+from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
+from tunegate.artifacts.tasks import ResolvedTask, TaskUse
+from tunegate.artifacts.warmed import WarmedModel
+from tunegate.tuning.warmed import known_after, warmed_models
+from tunegate_cache.format.records import Miss
+
+
+def outcome_of(*tasks: TaskOutcome) -> TuningOutcome:
+    return TuningOutcome(
+        shard=0,
+        target="cpu",
+        tasks=tasks,
+        spent=Cost(seconds=1.0),
+        device=DEVICE,
+        stopped="seconds",
+    )
+
+
+RESOLVED = (
+    ResolvedTask(make_task("known"), exact("known")),
+    ResolvedTask(make_task("tuned"), Miss("absent")),
+    ResolvedTask(make_task("begun"), transfer()),
+    ResolvedTask(make_task("small"), Miss("absent")),
+    ResolvedTask(make_task("left"), Miss("absent")),
+)
+DEFAULT = msgspec.structs.replace(make_record("small", times=3), template="", decisions=())
+OUTCOME = outcome_of(
+    make_outcome("tuned", records=(make_record("tuned"),)),
+    make_outcome("begun", records=(make_record("begun", times=3),)),
+    make_outcome("small", records=(DEFAULT,)),
+    make_outcome("left", records=transfer().records),
+)
+
+
+def test_what_is_confirmed_or_has_only_a_default_schedule_is_known() -> None:
+    known = known_after(RESOLVED, [OUTCOME])
+    assert known == {key_of(name) for name in ("known", "tuned", "small")}
+
+
+def test_every_model_counts_its_own_tasks() -> None:
+    other = TaskUse(model="n.onnx", side="head", weight=2, name="conv")
+    shared = msgspec.structs.replace(RESOLVED[1].task, uses=(*RESOLVED[1].task.uses, other))
+    resolved = (RESOLVED[0], ResolvedTask(shared, Miss("absent")), *RESOLVED[2:])
+    assert warmed_models(resolved, known_after(resolved, [OUTCOME])) == (
+        WarmedModel(model="m.onnx", target="cpu", tasks=5, known_before=1, known=3),
+        WarmedModel(model="n.onnx", target="cpu", tasks=1, known_before=0, known=1),
+    )
