@@ -8,6 +8,8 @@ from typing import Any, Literal
 from tvm import relax
 
 from tunegate.config import TargetConfig
+from tunegate.edges.metaschedule.passes.clips import with_plain_clips
+from tunegate.edges.metaschedule.passes.transposes import without_inverse_transposes
 
 _logger = logging.getLogger(__name__)
 
@@ -28,12 +30,13 @@ def layouts(target: TargetConfig) -> tuple[Layout, ...]:
 
 
 def channels_last(module: Any) -> Any:
-    """A Relax module before legalization, with the layout of its plain convolutions changed and
-    that of what is between them. Grouped and transposed convolutions stay as they are: the compiler
-    has no other code for the transposed ones. A module with an operator that the compiler cannot
-    turn (a maximum over a fifth dimension is one) stays as it is."""
+    """A Relax module before legalization, with the layout of its convolutions changed and that of
+    what is between them. Transposed convolutions stay as they are: the compiler has no other code
+    for them. A module with an operator that the compiler cannot turn (a maximum over a fifth
+    dimension is one) stays as it is."""
     try:
-        return relax.transform.ConvertLayout({}, _wanted)(module)
+        turned = relax.transform.ConvertLayout({}, _wanted)(with_plain_clips(module))
+        return without_inverse_transposes(turned)
     except Exception:
         _logger.info("the layout of convolutions stays as it is", exc_info=True)
         return module
@@ -44,4 +47,4 @@ def _wanted(call: Any) -> dict[str, list[str]]:
         return {_TRANSPOSED: _TRANSPOSED_AS_IMPORTED}
     if call.op.name != _CONVOLUTION:
         return {}
-    return {_CONVOLUTION: _CHANNELS_LAST if int(call.attrs.groups) == 1 else _AS_IMPORTED}
+    return {_CONVOLUTION: _CHANNELS_LAST}

@@ -12,7 +12,10 @@ from onnx import TensorProto, helper, numpy_helper
 from tests.support.small_onnx import save
 from tunegate.artifacts.builds import Build
 from tunegate.config import TargetConfig
+from tunegate.edges.metaschedule.import_onnx import import_model
 from tunegate.edges.metaschedule.passes.layout import layouts
+from tunegate.edges.metaschedule.targets import tvm_target
+from tunegate.edges.models.preparation import prepare
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 
@@ -31,7 +34,8 @@ NODES = [
     helper.make_node("Relu", ["a"], ["b"]),
     helper.make_node("Conv", ["b", "strided"], ["c"], strides=[2, 2], pads=[0, 0, 1, 1]),
     helper.make_node("Conv", ["c", "depthwise"], ["d"], group=16, pads=[1, 1, 1, 1]),
-    helper.make_node("Conv", ["d", "grouped"], ["e"], group=4, pads=[1, 1, 1, 1]),
+    helper.make_node("Clip", ["d", "zero", "six"], ["o"]),
+    helper.make_node("Conv", ["o", "grouped"], ["e"], group=4, pads=[1, 1, 1, 1]),
     helper.make_node("ConvTranspose", ["e", "up"], ["f"], strides=[2, 2]),
     helper.make_node("MaxPool", ["f"], ["g"], kernel_shape=[2, 2], strides=[2, 2]),
     helper.make_node("Concat", ["g", "e"], ["h"], axis=1),
@@ -61,6 +65,8 @@ def all_kinds_of_convolutions() -> onnx.ModelProto:
         ],
         [numpy_helper.from_array(array, name) for name, array in tensors.items()],
     )
+    for name, bound in {"zero": 0.0, "six": 6.0}.items():
+        graph.initializer.append(numpy_helper.from_array(np.array(bound, "float32"), name))
     opset = [helper.make_opsetid("", 17)]
     return helper.make_model(graph, opset_imports=opset, ir_version=8)
 
@@ -86,6 +92,37 @@ def test_every_kind_of_convolution_computes_what_it_did(tmp_path: Path, layout: 
     assert build.check is not None
     assert build.check.passed
     assert {"a", "c", "i"} <= {task.name for task in build.tasks}
+
+
+def test_between_convolutions_no_image_is_turned(tmp_path: Path) -> None:
+    """A block as MobileNetV3 has it: a window for each channel, and an activation with bounds."""
+    names = {"zero": 0.0, "six": 6.0, "three": 3.0}
+    nodes = [
+        helper.make_node("Conv", ["x", "plain"], ["a"], pads=[1, 1, 1, 1]),
+        helper.make_node("Conv", ["a", "window"], ["b"], group=8, pads=[1, 1, 1, 1]),
+        helper.make_node("Add", ["b", "three"], ["c"]),
+        helper.make_node("Clip", ["c", "zero", "six"], ["d"]),
+        helper.make_node("Mul", ["b", "d"], ["e"]),
+        helper.make_node("Conv", ["e", "last"], ["y"]),
+    ]
+    weights = {"plain": (8, 3, 3, 3), "window": (8, 1, 3, 3), "last": (4, 8, 1, 1)}
+    tensors = {name: np.ones(shape, "float32") for name, shape in weights.items()}
+    tensors |= {name: np.array(value, "float32") for name, value in names.items()}
+    graph = helper.make_graph(
+        nodes,
+        "block",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, 3, 24, 24))],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, (1, 4, 24, 24))],
+        [numpy_helper.from_array(array, name) for name, array in tensors.items()],
+    )
+    opset = [helper.make_opsetid("", 17)]
+    file = save(helper.make_model(graph, opset_imports=opset, ir_version=8), tmp_path / "m.onnx")
+    prepared = prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
+    target = tvm_target(TargetConfig(name="cpu", threads=1)).target
+    module = import_model(prepared, target, "m.onnx", channels_last=True)
+    turned = [name for name in map(str, module.get_global_vars()) if "transpose" in name]
+    assert len(turned) <= 2, turned  # the model's own input and output
+    assert len(module.functions) <= 6, list(module.functions)  # three convolutions, with all else
 
 
 def test_a_model_with_an_operator_that_cannot_be_turned_stays_as_it_is(tmp_path: Path) -> None:
