@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tunegate import artifact_io
-from tunegate.artifacts.builds import CellBuilds
+from tunegate.artifacts.builds import CellBuilds, CellCandidates
 from tunegate.artifacts.changes import ChangeSet, ModelPath
 from tunegate.artifacts.measurements import MeasurementRun
 from tunegate.artifacts.outcomes import TuningOutcome
@@ -28,6 +28,7 @@ from tunegate.selection import entry_for, shapes_for
 from tunegate.sides.earlier_bases import MAX_EARLIER_BASES, with_earlier_bases
 from tunegate.sides.export_models import export_models
 from tunegate.sides.fixed_sides import NOTHING_FIXED, Fixed, replaced, restricted
+from tunegate.sides.wrong_marks import wrong_marks
 from tunegate.stages.build import build
 from tunegate.stages.choose_runtime import choose_runtime
 from tunegate.stages.compare import compare
@@ -203,6 +204,7 @@ def _built(
     candidates = build(
         planned, outcomes, source=tools.source, builders=tools.builders, context=context
     )
+    _mark_wrong(tools, candidates)
     chosen = choose_runtime(
         restricted(candidates, fixed),
         benchmarker=tools.gate.benchmarker,
@@ -210,6 +212,15 @@ def _built(
         context=context,
     )
     return replaced(chosen, fixed)
+
+
+def _mark_wrong(tools: Tools, candidates: Sequence[CellCandidates]) -> None:
+    """Tells the cache of schedules that compute other numbers."""
+    builds = [build for each in candidates for build in (*each.base, *each.head)]
+    context = tools.context
+    marks = wrong_marks(builds, context.device.fingerprint(), int(context.clock.time()))
+    if marks:
+        tools.index.publish(marks)
 
 
 def nothing_to_do(config: Config, changes: ChangeSet, out: Path) -> Report:

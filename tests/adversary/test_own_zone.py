@@ -28,7 +28,7 @@ from tunegate.config import CacheConfig, TargetConfig
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.cache.shared_cache import SharedCache
 from tunegate.edges.machine.device import ThisMachine
-from tunegate.edges.metaschedule.build_model import record_id
+from tunegate.edges.metaschedule.schedule_choice import record_id
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 from tunegate_cache.format.records import CONFIRMED_REPEATS, ExactHit, TuningRecord

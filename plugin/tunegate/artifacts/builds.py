@@ -8,7 +8,7 @@ from tunegate.artifacts.candidates import RuntimeName, candidate_name
 from tunegate.artifacts.changes import ModelPath
 from tunegate.artifacts.input_rules import DrawnInput
 from tunegate.artifacts.schedule_source import ScheduleSource
-from tunegate_cache.format.records import WorkloadKey
+from tunegate_cache.format.records import Decision, Toolchain, WorkloadKey, WorkloadShape
 
 
 class OutputDifference(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +31,20 @@ class NumericCheck(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""
     outputs: tuple[OutputDifference, ...] = ()
     reference_noise: float | None = None
+
+
+class WrongKernel(msgspec.Struct, frozen=True, kw_only=True):
+    """A kernel whose schedule computes other numbers than its default one on what the model gives
+    it: the largest error, absolute and relative to its largest output."""
+
+    key: WorkloadKey
+    shape: WorkloadShape
+    toolchain: Toolchain
+    name: str
+    template: str
+    decisions: tuple[Decision, ...]
+    max_absolute: float
+    max_relative: float
 
 
 class BuiltTask(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,11 +93,12 @@ class Build(msgspec.Struct, frozen=True, kw_only=True):
     """One side of a cell, compiled. `key` is the digest of all that decides the code and weights;
     `directory` is relative to `--out`. With `error` set nothing was shipped. `dropped` are kernels
     whose transferred schedule was slower inside the model than the default one, which they have
-    now. `crashed`: its process died, or did not end in time, which says less of the model than a
-    refusal does. `digest` is that of its `artifact.json`, which has those of its files; '' where
-    there is none. `is_needless`: its runtime has nothing to add to the others here, which `error`
-    says. `choice` is set where there was one between runtimes. `without_graphs` is what went wrong
-    with it on the device when it had CUDA graphs. `inputs` are what it is run on."""
+    now; `wrong_kernels` have it because theirs computes other numbers. `crashed`: its process died,
+    or did not end in time, which says less of the model than a refusal does. `digest` is that of
+    its `artifact.json`, which has those of its files; '' where there is none. `is_needless`: its
+    runtime has nothing to add to the others here, which `error` says. `choice` is set where there
+    was one between runtimes. `without_graphs` is what went wrong with it on the device when it had
+    CUDA graphs. `inputs` are what it is run on."""
 
     key: str
     directory: str
@@ -95,6 +110,7 @@ class Build(msgspec.Struct, frozen=True, kw_only=True):
     digest: str = ""
     dropped: tuple[str, ...] = ()
     without_graphs: str = ""
+    wrong_kernels: tuple[WrongKernel, ...] = ()
     runtime: RuntimeName = ""
     variant: str = ""
     title: str = ""

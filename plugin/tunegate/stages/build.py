@@ -21,6 +21,7 @@ from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate.config import Config, TargetConfig
 from tunegate.ports import Builder, BuildJob
+from tunegate.sides.built_alike import built_alike
 from tunegate.sides.export_models import ExportedModels, export_models
 from tunegate.sides.shared_schedules import as_in_base, decided_by_base
 from tunegate.tools import ModelSource, RunContext
@@ -89,15 +90,17 @@ def _built(
         if side == "head" and cell.model in decided and (cell, "base") in jobs
     }
     first = [which for which in jobs if which not in later]
-    builds = dict(zip(first, builder.build([jobs[which] for which in first]), strict=True))
+    given = {which: jobs[which] for which in first}
+    builds = dict(zip(first, builder.build(list(given.values())), strict=True))
     waiting = [which for which in jobs if which in later]
     heads = [
         as_in_base(jobs[cell, side], builds[cell, "base"], decided[cell.model])
         for cell, side in waiting
     ]
     if heads:
+        given |= zip(waiting, heads, strict=True)
         builds |= zip(waiting, builder.build(heads), strict=True)
-    return builds
+    return built_alike(builder, given, builds)
 
 
 def _in_order(

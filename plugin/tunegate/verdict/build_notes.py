@@ -11,11 +11,15 @@ from tunegate.artifacts.measurements import MeasurementRun
 
 def build_notes(run: MeasurementRun | None) -> Iterator[str]:
     """Yields notes on the builds at head: transferred schedules that were not measured on their
-    own, those that the model was slower with, and numbers that were allowed to differ by more."""
+    own, those that the model was slower with, and numbers that were allowed to differ by more; and
+    on both sides, kernels whose schedule computes other numbers."""
     for built in run.builds if run else ():
         if built.head is not None:
             for note in _notes(built.head):
                 yield f"{built.cell.model} on {built.cell.target}: {note}"
+        for side, build in (("base", built.base), ("head", built.head)):
+            for note in _mended(build) if build is not None else ():
+                yield f"{built.cell.model} on {built.cell.target} ({side}): {note}"
 
 
 def _notes(head: Build) -> Iterator[str]:
@@ -44,6 +48,15 @@ def _left_out(head: Build) -> Iterator[str]:
         yield (
             "slower in the model with a transferred schedule, so without: "
             + ", ".join(head.dropped)
+        )
+
+
+def _mended(build: Build) -> Iterator[str]:
+    for kernel in build.wrong_kernels:
+        yield (
+            f"kernel {kernel.name} computes {kernel.max_absolute:.2g} other with its schedule "
+            f"({100 * kernel.max_relative:.2g}% of its largest output); built with its default "
+            "schedule, and not with that one again"
         )
 
 

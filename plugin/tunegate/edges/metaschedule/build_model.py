@@ -20,26 +20,26 @@ from tvm import relax
 
 from tunegate.artifacts.input_rules import DrawnInput
 from tunegate.artifacts.schedule_source import ScheduleSource as Origin
-from tunegate.cost_model.prior import prior_of
-from tunegate.cost_model.sample_features import SampleFeatures
 from tunegate.edges.inputs.drawn_inputs import drawn_inputs
-from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.kernel_profile import slower_in_model
 from tunegate.edges.metaschedule.loader import device_exists
 from tunegate.edges.metaschedule.open_model import OpenModel
 from tunegate.edges.metaschedule.passes.default_schedule import with_default_schedule
 from tunegate.edges.metaschedule.passes.elementary_functions import vectorize_elementary_functions
 from tunegate.edges.metaschedule.passes.prepacking import folded
-from tunegate.edges.metaschedule.passes.split_concatenations import IS_SCHEDULED
-from tunegate.edges.metaschedule.space import DesignSpace
+from tunegate.edges.metaschedule.schedule_choice import (
+    ScheduleChoice,
+    chosen_schedule,
+    record_id,
+    without_schedules,
+)
 from tunegate.edges.metaschedule.targets import ResolvedTarget
-from tunegate.edges.metaschedule.transferred import expectation, likeliest
 from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.models.prepared import PreparedModel
 from tunegate.edges.models.saved_model import file_digests
 from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
-from tunegate.engine.protocol import BuildModel, Built, BuiltFunction, Schedule
-from tunegate_cache.format.records import TuningRecord, WorkloadKey
+from tunegate.engine.protocol import BuildModel, Built, BuiltFunction
+from tunegate_cache.format.records import WorkloadKey
 
 LIBRARY = "model.so"
 _UNMEASURED = ("transfer", "claimed")
@@ -55,55 +55,55 @@ class _Finished(NamedTuple):
     inputs: tuple[ArtifactTensor, ...]
 
 
-class _Choice(NamedTuple):
-    """`main` is None for the default schedule; `record` is what it came from."""
+class ModelBuild(NamedTuple):
+    """A model that was built, and the schedules that its kernels have."""
 
-    function: ModelFunction
-    main: Any | None
-    record: TuningRecord | None
+    built: Built
+    choices: list[ScheduleChoice]
 
 
-def build_model(request: BuildModel, opened: OpenModel, target: ResolvedTarget) -> Built:
+def build_model(request: BuildModel, opened: OpenModel, target: ResolvedTarget) -> ModelBuild:
     """Link the model into the request's directory."""
     started = time.monotonic()
-    directory = Path(request.directory)
     inputs = drawn_inputs(opened.prepared, request.inputs, request.model.path)
-    choices = [_choice(f, request.records, target) for f in opened.functions]
-    module = _scheduled(opened.module, choices)
-    size = _export(module, target, directory, request)
+    choices = [chosen_schedule(f, request.records, target) for f in opened.functions]
+    built = link_model(request, opened, target, choices, inputs)
     dropped = _slower_ones(request, opened, target, choices, inputs)
     if dropped:
-        choices = [_default(c.function) if c.function.name in dropped else c for c in choices]
-        module = _scheduled(opened.module, choices)
-        size = _export(module, target, directory, request)
-    built = [_built_function(c, target, request) for c in choices]
-    key_text = _build_key(opened.prepared, target, built, request)
-    _write_artifact(request, _Finished(opened.prepared, module, inputs), target, built, key_text)
+        choices = without_schedules(choices, dropped)
+        built = link_model(request, opened, target, choices, inputs)
+    labels = sorted(c.function.label for c in choices if c.function.name in dropped)
+    seconds = time.monotonic() - started
+    return ModelBuild(
+        msgspec.structs.replace(built, seconds=seconds, dropped=tuple(labels)), choices
+    )
+
+
+def link_model(
+    request: BuildModel,
+    opened: OpenModel,
+    target: ResolvedTarget,
+    choices: Sequence[ScheduleChoice],
+    inputs: tuple[ArtifactTensor, ...],
+) -> Built:
+    """The model with these schedules and no other, in the request's directory."""
+    started = time.monotonic()
+    module = _scheduled(opened.module, choices)
+    size = _export(module, target, Path(request.directory), request)
+    functions = [_built_function(choice, target, request) for choice in choices]
+    key = _build_key(opened.prepared, target, functions, request)
+    _write_artifact(request, _Finished(opened.prepared, module, inputs), target, functions, key)
     return Built(
-        key=key_text,
+        key=key,
         reference=str(opened.prepared.original),
-        functions=tuple(built),
+        functions=tuple(functions),
         size_bytes=size,
         seconds=time.monotonic() - started,
-        dropped=tuple(sorted(c.function.label for c in choices if c.function.name in dropped)),
         inputs=tuple(DrawnInput(t.name, t.shape, t.dtype, t.rule) for t in inputs),
     )
 
 
-def _choice(
-    function: ModelFunction,
-    records: Mapping[str, tuple[TuningRecord, ...]],
-    target: ResolvedTarget,
-) -> _Choice:
-    found = records.get(function.workload.digest, ())
-    return _Choice(function, *_best_that_replays(function, found, target.target))
-
-
-def _default(function: ModelFunction) -> _Choice:
-    return _Choice(function, None, None)
-
-
-def _scheduled(module: Any, choices: Iterable[_Choice]) -> Any:
+def _scheduled(module: Any, choices: Iterable[ScheduleChoice]) -> Any:
     scheduled = module.clone()
     for choice in choices:
         if choice.main is not None:
@@ -116,7 +116,7 @@ def _slower_ones(
     request: BuildModel,
     opened: OpenModel,
     target: ResolvedTarget,
-    choices: Sequence[_Choice],
+    choices: Sequence[ScheduleChoice],
     inputs: tuple[ArtifactTensor, ...],
 ) -> frozenset[str]:
     """Names of kernels whose schedule nobody that is trusted has measured, and that is slower
@@ -130,7 +130,7 @@ def _slower_ones(
     }
     if not transferred or not device_exists(request.target.kind):
         return frozenset()
-    without = [_default(c.function) if c.function.name in transferred else c for c in choices]
+    without = without_schedules(choices, transferred)
     beside = Path(request.scratch) / "without-transferred"
     _export(_scheduled(opened.module, without), target, beside, request)
     return slower_in_model(
@@ -143,41 +143,9 @@ def _slower_ones(
     )
 
 
-def _best_that_replays(
-    function: ModelFunction, records: tuple[TuningRecord, ...], target: Any
-) -> tuple[Any | None, TuningRecord | None]:
-    usable = [record for record in records if record.status == "ok"]
-    if not usable:
-        return None, None
-    space = DesignSpace(function.workload, target)
-    for record, wanted in _in_order(usable, space, function.workload.digest, target):
-        if not record.template:
-            return None, record  # the default schedule was measured, and nothing was faster
-        schedule = space.replay(wanted)
-        if schedule is not None:
-            main = schedule.mod["main"].without_attr("global_symbol")
-            used = msgspec.structs.replace(record, decisions=wanted.decisions)
-            return main.with_attr(IS_SCHEDULED, True), used
-    return None, None
-
-
-def _in_order(
-    records: Sequence[TuningRecord], space: DesignSpace, workload: str, target: Any
-) -> list[tuple[TuningRecord, Schedule]]:
-    """The best first: by their times, or, of neighbours, whose times say nothing here, by what is
-    expected of them. A neighbour's schedule is moved to the extents here: TVM's own repair may make
-    a tile that takes minutes to compile, and nobody has tried."""
-    schedules = [Schedule(record.template, record.decisions) for record in records]
-    if records[0].key.workload == workload:
-        return list(zip(records, schedules, strict=True))
-    refits = [space.refit(schedule) for schedule in schedules]
-    fitting = [(r, refit) for r, refit in zip(records, refits, strict=True) if refit is not None]
-    features = SampleFeatures(space.sampling(), space.sketches())
-    expect = expectation(features, prior_of(str(target.kind.name)))
-    return [fitting[place] for place in likeliest([refit for _, refit in fitting], expect)]
-
-
-def _built_function(choice: _Choice, target: ResolvedTarget, request: BuildModel) -> BuiltFunction:
+def _built_function(
+    choice: ScheduleChoice, target: ResolvedTarget, request: BuildModel
+) -> BuiltFunction:
     function, _, record = choice
     key = WorkloadKey(function.workload.digest, target.key)
     source = cast("Origin", request.sources.get(function.workload.digest, "exact"))
@@ -192,12 +160,6 @@ def _built_function(choice: _Choice, target: ResolvedTarget, request: BuildModel
         ms=record.median_ms if record is not None and is_own else None,
         verified=record is None or is_own,
     )
-
-
-def record_id(key: WorkloadKey, record: TuningRecord) -> str:
-    """Identity of the candidate, however often it was measured."""
-    text = msgspec.json.encode([key.workload, key.target, record.template, record.decisions])
-    return hashlib.sha256(text).hexdigest()
 
 
 def _export(module: Any, target: ResolvedTarget, directory: Path, request: BuildModel) -> int:

@@ -6,13 +6,20 @@ from __future__ import annotations
 from pathlib import Path
 
 from tunegate.artifacts.tasks import TaskUse, TuningTask
-from tunegate.edges.metaschedule.build_model import build_model
+from tunegate.edges.metaschedule.build_model import ModelBuild, build_model
 from tunegate.edges.metaschedule.checks.check import check_numbers
-from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact, CheckReply
+from tunegate.edges.metaschedule.checks.check_messages import (
+    CheckArtifact,
+    CheckReply,
+    MendBuild,
+    Mended,
+)
+from tunegate.edges.metaschedule.checks.mended_build import mended_build
 from tunegate.edges.metaschedule.export_database import export_database
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.import_schedules import import_schedules
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
+from tunegate.edges.metaschedule.open_model import OpenModel
 from tunegate.edges.metaschedule.parts.build_parts import build_parts
 from tunegate.edges.metaschedule.parts.open_parts import SplitModel
 from tunegate.edges.metaschedule.parts.opening import OpenedModel, opened_model
@@ -37,13 +44,15 @@ from tunegate.engine.protocol import (
 from tunegate.errors import ConfigError, TunegateError, UnsupportedModelError
 from tunegate_cache.format.records import WorkloadKey
 
-Request = CompileRequest | CheckArtifact
+Request = CompileRequest | CheckArtifact | MendBuild
+_Request = CompileRequest | CheckArtifact | MendBuild
 
 _open_model: tuple[ModelFile, OpenedModel] | None = None
 """The model that was asked about last: the next question is about the same one."""
+_last_build: ModelBuild | None = None
 
 
-def handle_request(request: CompileRequest | CheckArtifact) -> CompileReply | CheckReply:
+def handle_request(request: _Request) -> CompileReply | CheckReply:
     """Serve one request; a model that cannot be compiled is a reply, not a crash."""
     try:
         return _answered(request)
@@ -59,7 +68,7 @@ def handle_request(request: CompileRequest | CheckArtifact) -> CompileReply | Ch
         return Failed(f"{_path(request)}: {problem}.", model=True, compiler=True)
 
 
-def _answered(request: CompileRequest | CheckArtifact) -> CompileReply | CheckReply:
+def _answered(request: _Request) -> CompileReply | CheckReply:
     match request:
         case ListTasks():
             return _list_tasks(request)
@@ -67,16 +76,22 @@ def _answered(request: CompileRequest | CheckArtifact) -> CompileReply | CheckRe
             return _build(request)
         case CheckArtifact():
             return check_numbers(request)
+        case MendBuild():
+            return _mend(request)
         case ExportDatabase():
             return _export_database(request)
         case ImportSchedules():
             return _import_schedules(request)
 
 
-def _path(request: CompileRequest | CheckArtifact) -> str:
-    if isinstance(request, CheckArtifact):
-        return Path(request.directory).name
-    return request.model.path
+def _path(request: _Request) -> str:
+    match request:
+        case CheckArtifact(directory=directory):
+            return Path(directory).name
+        case MendBuild(build=build):
+            return build.model.path
+        case _:
+            return request.model.path
 
 
 def _list_tasks(request: ListTasks) -> Tasks:
@@ -145,13 +160,26 @@ def _merge(
 
 
 def _build(request: BuildModel) -> Built | NoParts:
+    global _last_build  # noqa: PLW0603 -- the state of this process
     target = tvm_target(request.target)
     if request.in_parts is not None:
         return _build_in_parts(request, request.in_parts, target)
+    _last_build = build_model(request, _open_whole(request), target)
+    return _last_build.built
+
+
+def _open_whole(request: BuildModel) -> OpenModel:
     opened = _open(request, in_parts=False)
     if isinstance(opened, SplitModel):
         raise UnsupportedModelError(opened.reason)
-    return build_model(request, opened, target)
+    return opened
+
+
+def _mend(request: MendBuild) -> Mended:
+    if _last_build is None or request.build.in_parts is not None:
+        return Mended()
+    target = tvm_target(request.build.target)
+    return mended_build(request, _last_build, _open_whole(request.build), target)
 
 
 def _build_in_parts(request: BuildModel, how: InParts, target: ResolvedTarget) -> Built | NoParts:

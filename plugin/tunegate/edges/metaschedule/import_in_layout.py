@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tunegate.edges.metaschedule.buildable import unbuildable
 from tunegate.edges.metaschedule.import_onnx import import_model
+from tunegate.edges.metaschedule.importers.buildable import unbuildable
 from tunegate.edges.metaschedule.passes.layout import Layout
 from tunegate.edges.models.prepared import PreparedModel
 from tunegate.edges.processes.out_of_memory import memory_problem

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Protocol, assert_never
 
@@ -43,6 +44,16 @@ def seeded_inputs(
     random = np.random.default_rng(seed)
     chosen = seed if case is None else case
     return {tensor.name: _values(random, tensor, chosen) for tensor in tensors}
+
+
+def checked_feeds(tensors: Sequence[TensorLike], seeds: Sequence[int]) -> list[dict[str, Any]]:
+    """The inputs that a build must compute right: those of each seed, and each case that the user
+    gave."""
+    number = max(len(seeds), cases_of(tensors))
+    return [
+        seeded_inputs(tensors, seed, case)
+        for case, seed in zip(range(number), itertools.cycle(seeds), strict=False)
+    ]
 
 
 def cases_of(tensors: Iterable[TensorLike]) -> int:

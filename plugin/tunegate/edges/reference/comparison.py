@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tunegate.artifacts.builds import NumericCheck, OutputDifference
-from tunegate.edges.models.seeded_inputs import cases_of, seeded_inputs
+from tunegate.edges.models.seeded_inputs import checked_feeds
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.edges.reference.error_text import said
 from tunegate.edges.reference.model_precision import precision_of
@@ -41,11 +40,7 @@ def compared(
     """Runs the inputs of each seed through both, and each case that the user gave; the worst error
     decides. Where one is too large by its dtype, how far the reference is from itself is measured,
     and counts."""
-    number = max(len(seeds), cases_of(artifact.inputs))
-    feeds = [
-        seeded_inputs(artifact.inputs, seed, case)
-        for case, seed in zip(range(number), itertools.cycle(seeds), strict=False)
-    ]
+    feeds = checked_feeds(artifact.inputs, seeds)
     try:
         session = ReferenceSession(reference)
         expected = [session.run(feed) for feed in feeds]

@@ -19,7 +19,7 @@ from tunegate.artifacts.candidates import RuntimeName
 from tunegate.artifacts.foreign_schedules import ForeignSchedule, ImportedSchedule
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.edges.machine.cores import usable_cores
-from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact, Checked
+from tunegate.edges.metaschedule.checks.check_messages import Checked, Mended
 from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
 from tunegate.edges.processes.child import Child
 from tunegate.edges.processes.conversations import Conversation, converse
@@ -39,6 +39,7 @@ from tunegate.engine.protocol import (
 )
 from tunegate.errors import ConfigError, EnvironmentUnfitError, ModelError, UnsupportedModelError
 from tunegate.ports import BuildJob, Compiler, Export, ModelJob
+from tunegate.runtimes.tvm.build_questions import questions_after_build
 from tunegate.runtimes.tvm.compile_requests import CompileRequests, OpenedKey, opened_key
 from tunegate.runtimes.tvm.compiler_self_test import compiler_failure
 from tunegate.runtimes.tvm.finished_build import finished, needless
@@ -55,7 +56,7 @@ _BYTES_OF_ONE = 2**30
 """What such a child may take by itself."""
 
 _Wanted = TypeVar("_Wanted", Exported, Imported)
-_Reply = CompileReply | Checked
+_Reply = CompileReply | Checked | Mended
 
 
 class MetaScheduleCompiler:
@@ -174,17 +175,12 @@ class MetaScheduleCompiler:
     def _building(
         self, job: BuildJob, request: BuildModel, memory: MemoryLimit
     ) -> Conversation[_Reply]:
-        def check(reply: _Reply) -> CheckArtifact | None:
-            if not isinstance(reply, Built):
-                return None
-            return CheckArtifact(
-                directory=request.directory,
-                reference=reply.reference,
-                kind=job.model.target.kind,
-                seeds=tuple(derived(self._seed, "check", n) for n in range(_CHECKS)),
-            )
-
-        return Conversation(self._child(job.model, memory), request, check)
+        checking = questions_after_build(
+            request,
+            seeds=tuple(derived(self._seed, "check", n) for n in range(_CHECKS)),
+            limit_seconds=self._limit_seconds,
+        )
+        return Conversation(self._child(job.model, memory), request, checking)
 
     def _child(self, job: ModelJob, memory: MemoryLimit) -> Callable[[], Child[_Reply]]:
         def begin() -> Child[_Reply]:
@@ -226,7 +222,7 @@ class MetaScheduleCompiler:
             return needless(job)
         if not isinstance(reply, Built):
             return unbuilt(str(self._model_error(job.model.path, talk)), crashed=crashed)
-        build = finished(job, reply, talk.died or talk.replies[1], crashed=crashed)
+        build = finished(job, reply, (*talk.replies[1:], *([talk.died] if talk.died else [])))
         if build.error is not None:
             shutil.rmtree(job.directory, ignore_errors=True)  # a wrong build is never shipped
         return build

@@ -2,20 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
-from tunegate.artifacts.builds import Build, BuiltTask, NumericCheck, unbuilt
-from tunegate.edges.metaschedule.checks.check_messages import Checked
+from tunegate.artifacts.builds import Build, BuiltTask, NumericCheck, WrongKernel, unbuilt
+from tunegate.edges.metaschedule.checks.check_messages import Checked, Mended
 from tunegate.edges.processes.child import ChildDiedError
 from tunegate.engine.protocol import Built, CompileReply, Failed
 from tunegate.ports import BuildJob
 
+_Reply = CompileReply | Checked | Mended | ChildDiedError
 
-def finished(
-    job: BuildJob, reply: Built, checked: CompileReply | Checked | ChildDiedError, *, crashed: bool
-) -> Build:
-    """The finished build, with an error where the check found one."""
+
+def finished(job: BuildJob, reply: Built, later: Sequence[_Reply]) -> Build:
+    """The finished build, with an error where the check found one that could not be mended."""
+    checked, *mended = later
+    match mended:
+        case [Mended(built=Built() as built, check=check, wrong=wrong)]:
+            return _build(job, built, check=check, wrong_kernels=wrong)
+        case [Mended(reason=reason, is_late=is_late)]:
+            return _wrong(job, reply, checked, reason, crashed=is_late)
+        case [ChildDiedError() as died]:
+            reason = f"the search for the kernel that does {died}"
+            return _wrong(job, reply, checked, reason, crashed=True)
+        case [Failed(reason=reason)]:
+            return _wrong(job, reply, checked, reason, crashed=False)
+        case _:
+            return _wrong(job, reply, checked, "", crashed=isinstance(checked, ChildDiedError))
+
+
+def _wrong(job: BuildJob, reply: Built, checked: _Reply, reason: str, *, crashed: bool) -> Build:
     check, error = _judged(job.model.path, checked)
+    error = f"{error} {reason[0].upper()}{reason[1:]}." if error and reason else error
+    return _build(job, reply, check=check, error=error, crashed=crashed)
+
+
+def _build(
+    job: BuildJob,
+    reply: Built,
+    *,
+    check: NumericCheck | None,
+    error: str | None = None,
+    wrong_kernels: tuple[WrongKernel, ...] = (),
+    crashed: bool = False,
+) -> Build:
     return Build(
         key=reply.key,
         directory=job.directory.name,
@@ -37,6 +68,7 @@ def finished(
         seconds=reply.seconds,
         dropped=reply.dropped,
         inputs=reply.inputs,
+        wrong_kernels=wrong_kernels,
         crashed=crashed,
     )
 
@@ -47,9 +79,7 @@ def needless(job: BuildJob) -> Build:
     return msgspec.structs.replace(unbuilt(reason), is_needless=True)
 
 
-def _judged(
-    path: str, checked: CompileReply | Checked | ChildDiedError
-) -> tuple[NumericCheck | None, str | None]:
+def _judged(path: str, checked: _Reply) -> tuple[NumericCheck | None, str | None]:
     match checked:
         case Checked(check=check):
             wrong = check.detail if check is not None else ""

@@ -11,12 +11,12 @@ from tests.support.small_onnx import conv_model, save
 from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule import build_model
-from tunegate.edges.metaschedule.build_model import record_id
 from tunegate.edges.metaschedule.compile import handle_request
 from tunegate.edges.metaschedule.functions import ModelFunction, functions_of
 from tunegate.edges.metaschedule.import_onnx import import_model
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.kernel_profile import slower_in_model
+from tunegate.edges.metaschedule.schedule_choice import record_id
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
 from tunegate.edges.metaschedule.versions import toolchain

@@ -57,7 +57,7 @@ def built(directory: Path, *, cuda_graphs: bool) -> tuple[Built, bytes]:
         cuda_graphs=cuda_graphs,
     )
     found = build_model(request, OpenModel(prepared, module, functions_of(module)), target)
-    return found, (directory / "out" / LIBRARY).read_bytes()
+    return found.built, (directory / "out" / LIBRARY).read_bytes()
 
 
 def test_kernels_between_input_and_output_are_captured(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from tunegate.artifacts.builds import NumericCheck
-from tunegate.engine.protocol import Failed
+from tunegate.artifacts.builds import NumericCheck, WrongKernel
+from tunegate.engine.protocol import BuildModel, Built, Failed
 
 
 class CheckArtifact(msgspec.Struct, frozen=True, tag="check", kw_only=True):
@@ -24,4 +24,24 @@ class Checked(msgspec.Struct, frozen=True, tag="checked"):
     check: NumericCheck | None = None
 
 
-CheckReply = Checked | Failed
+class MendBuild(msgspec.Struct, frozen=True, tag="mend", kw_only=True):
+    """A request to find the kernels that make the build that was made last fail its check, and to
+    build it again without their schedules, within the time."""
+
+    build: BuildModel
+    check: CheckArtifact
+    limit_seconds: float
+
+
+class Mended(msgspec.Struct, frozen=True, tag="mended", kw_only=True):
+    """`built` is the build with default schedules for the `wrong` kernels, and `check` what it
+    passed. Without them `reason` says why there is none; `is_late` that time was the reason."""
+
+    built: Built | None = None
+    check: NumericCheck | None = None
+    wrong: tuple[WrongKernel, ...] = ()
+    reason: str = ""
+    is_late: bool = False
+
+
+CheckReply = Checked | Mended | Failed

@@ -71,7 +71,7 @@ def _compiled(
         inputs=NOTHING_KNOWN,
         in_parts=None,
     )
-    built = build_model(alone, split.opened[part], target)
+    built = build_model(alone, split.opened[part], target).built
     return _Compiled(part, place / LIBRARY, built)
 
 

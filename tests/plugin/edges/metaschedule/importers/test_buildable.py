@@ -11,8 +11,8 @@ from tvm import relax
 
 from tests.support.small_onnx import conv_model, save
 from tunegate.config import TargetConfig
-from tunegate.edges.metaschedule.buildable import unbuildable
 from tunegate.edges.metaschedule.import_onnx import import_model
+from tunegate.edges.metaschedule.importers.buildable import unbuildable
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.models.preparation import prepare
 

@@ -1,0 +1,162 @@
+"""A build that computes other numbers, mended: the kernels that do get their default schedule.
+
+Each scheduled kernel is run beside its default schedule on what the model itself gives it. The ones
+that are off by most lose their schedule, until the whole model computes what it should: more and
+more of them, so that few builds are needed. All others keep theirs.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import tvm
+
+from tunegate.artifacts.builds import NumericCheck, WrongKernel
+from tunegate.edges.metaschedule.build_model import (
+    LIBRARY,
+    ModelBuild,
+    link_model,
+)
+from tunegate.edges.metaschedule.checks.check import check_numbers
+from tunegate.edges.metaschedule.checks.check_messages import (
+    CheckArtifact,
+    Checked,
+    MendBuild,
+    Mended,
+)
+from tunegate.edges.metaschedule.checks.kernel_errors import KernelError, kernel_errors
+from tunegate.edges.metaschedule.open_model import OpenModel
+from tunegate.edges.metaschedule.passes.prepacking import MAIN
+from tunegate.edges.metaschedule.schedule_choice import ScheduleChoice, without_schedules
+from tunegate.edges.metaschedule.single_kernel import SingleKernel, built_kernel, kernel_device
+from tunegate.edges.metaschedule.targets import ResolvedTarget
+from tunegate.edges.metaschedule.versions import toolchain
+from tunegate.edges.models.seeded_inputs import checked_feeds
+from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
+from tunegate_cache.format.records import WorkloadKey
+
+_CLEAR = 1e-3
+"""The relative error from which a kernel of float32 is surely another one."""
+
+
+def mended_build(
+    request: MendBuild, last: ModelBuild, opened: OpenModel, target: ResolvedTarget
+) -> Mended:
+    """Answers with the mended build, or why there is none."""
+    clock = _Clock(time.monotonic(), request.limit_seconds)
+    scheduled = {c.function.name: c for c in last.choices if c.main is not None}
+    if not scheduled:
+        return Mended()
+    directory = Path(request.build.scratch) / "default"
+    plain = msgspec.structs.replace(request.build, directory=str(directory), cuda_graphs=False)
+    inputs = ArtifactFile.read(Path(request.build.directory)).inputs
+    built = link_model(plain, opened, target, without_schedules(last.choices, scheduled), inputs)
+    check = msgspec.structs.replace(request.check, directory=str(directory))
+    if _check_of(check) is None:
+        return Mended(reason="so does its build with default schedules")
+    if clock.is_over(2 * built.seconds):
+        return clock.late()
+    found = kernel_errors(
+        directory / LIBRARY,
+        _kernels(scheduled.values(), target),
+        _feeds(inputs, request.check.seeds, target),
+        kernel_device(target.target),
+    )
+    return _rebuilt(request, last.choices, found, (opened, target, clock))
+
+
+class _Clock(NamedTuple):
+    started: float
+    limit_seconds: float
+
+    def is_over(self, needed_seconds: float) -> bool:
+        return time.monotonic() - self.started + needed_seconds > self.limit_seconds
+
+    def late(self) -> Mended:
+        reason = f"which kernel does was not found within {self.limit_seconds:.0f} s"
+        return Mended(reason=reason, is_late=True)
+
+
+def _rebuilt(
+    request: MendBuild,
+    choices: Sequence[ScheduleChoice],
+    found: Sequence[KernelError],
+    tools: tuple[OpenModel, ResolvedTarget, _Clock],
+) -> Mended:
+    """Tries the clearly wrong kernels first, then twice as many each time."""
+    opened, target, clock = tools
+    count = max(1, sum(error.relative > _CLEAR for error in found))
+    seconds = 0.0
+    while found:
+        if clock.is_over(seconds):
+            return clock.late()
+        wrong = found[:count]
+        left = without_schedules(choices, {error.name for error in wrong})
+        # A library that was loaded from a path once is what that path gives from then on.
+        directory = Path(request.build.scratch) / f"without-{count}"
+        build = msgspec.structs.replace(request.build, directory=str(directory))
+        inputs = ArtifactFile.read(Path(request.build.directory)).inputs
+        built = link_model(build, opened, target, left, inputs)
+        check = _check_of(msgspec.structs.replace(request.check, directory=str(directory)))
+        if check is not None:
+            shutil.rmtree(request.build.directory)
+            shutil.move(directory, request.build.directory)
+            kernels = _wrong_kernels(wrong, choices, target)
+            return Mended(built=built, check=check, wrong=kernels)
+        if count >= len(found):
+            break
+        count, seconds = 2 * count, built.seconds
+    return Mended(reason="no kernel by itself does")
+
+
+def _check_of(request: CheckArtifact) -> NumericCheck | None:
+    """The check of a build that passes it, else None."""
+    reply = check_numbers(request)
+    if not isinstance(reply, Checked) or reply.check is None or not reply.check.passed:
+        return None
+    return reply.check
+
+
+def _kernels(
+    choices: Iterable[ScheduleChoice], target: ResolvedTarget
+) -> Mapping[str, SingleKernel]:
+    return {
+        choice.function.name: built_kernel(
+            tvm.IRModule({MAIN: choice.main.with_attr("global_symbol", MAIN)}), target.target
+        )
+        for choice in choices
+        if choice.main is not None
+    }
+
+
+def _feeds(
+    inputs: Sequence[ArtifactTensor], seeds: Sequence[int], target: ResolvedTarget
+) -> list[list[Any]]:
+    device = kernel_device(target.target)
+    feeds = checked_feeds(inputs, seeds)
+    return [[tvm.runtime.tensor(feed[each.name], device) for each in inputs] for feed in feeds]
+
+
+def _wrong_kernels(
+    errors: Iterable[KernelError], choices: Iterable[ScheduleChoice], target: ResolvedTarget
+) -> tuple[WrongKernel, ...]:
+    by_name = {choice.function.name: choice for choice in choices}
+    return tuple(
+        WrongKernel(
+            key=WorkloadKey(choice.function.workload.digest, target.key),
+            shape=choice.function.workload.shape,
+            toolchain=toolchain(),
+            name=choice.function.label,
+            template=choice.record.template,
+            decisions=choice.record.decisions,
+            max_absolute=error.absolute,
+            max_relative=error.relative,
+        )
+        for error in errors
+        if (choice := by_name[error.name]).record is not None
+    )

@@ -1,0 +1,35 @@
+"""Records that say of a schedule: it computes other numbers, do not build with it again.
+
+A mark is a record of a candidate that failed, as the search writes them. The cache gives the latest
+word on a candidate, so a mark takes it out of the answers, for base and head alike. A mark that
+lies costs speed and nothing else: every build is checked, whatever the cache says of its schedules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tunegate.artifacts.builds import Build
+from tunegate_cache.format.records import DeviceFingerprint, TuningRecord
+
+
+def wrong_marks(
+    builds: Iterable[Build], device: DeviceFingerprint, measured_at: int
+) -> tuple[TuningRecord, ...]:
+    """Returns a mark for each schedule that made a build compute other numbers, each once."""
+    marks = [
+        TuningRecord(
+            key=kernel.key,
+            shape=kernel.shape,
+            template=kernel.template,
+            decisions=kernel.decisions,
+            run_nanoseconds=(),
+            status="wrong",
+            device=device,
+            toolchain=kernel.toolchain,
+            measured_at=measured_at,
+        )
+        for build in builds
+        for kernel in build.wrong_kernels
+    ]
+    return tuple(dict.fromkeys(marks))

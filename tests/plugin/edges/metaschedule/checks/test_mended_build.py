@@ -1,0 +1,156 @@
+"""A kernel that computes other numbers gets its default schedule, and the others keep theirs."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from tvm import te
+
+from tests.support.small_onnx import save
+from tunegate.config import TargetConfig
+from tunegate.edges.metaschedule import schedule_choice
+from tunegate.edges.metaschedule.checks.check_messages import (
+    CheckArtifact,
+    Checked,
+    MendBuild,
+    Mended,
+)
+from tunegate.edges.metaschedule.compile import handle_request
+from tunegate.edges.metaschedule.functions import ModelFunction, functions_of
+from tunegate.edges.metaschedule.import_onnx import import_model
+from tunegate.edges.metaschedule.intrinsics import load_intrinsics
+from tunegate.edges.metaschedule.passes.split_concatenations import IS_SCHEDULED
+from tunegate.edges.metaschedule.space import DesignSpace
+from tunegate.edges.metaschedule.targets import tvm_target
+from tunegate.edges.metaschedule.versions import toolchain
+from tunegate.edges.models.preparation import prepare
+from tunegate.engine.protocol import BuildModel, Built, ModelFile
+from tunegate_cache.format.records import DeviceFingerprint, TuningRecord, WorkloadKey
+
+CPU = TargetConfig(name="cpu", threads=1)
+TARGET = tvm_target(CPU)
+DEVICE = DeviceFingerprint(name="here", kind="cpu", units=1, memory_bytes=1)
+WIDTHS = (16, 32, 8)
+
+
+def two_products() -> onnx.ModelProto:
+    draw = np.random.default_rng(0)
+    weights = [draw.standard_normal(shape).astype("float32") for shape in ((16, 32), (32, 8))]
+    graph = helper.make_graph(
+        [
+            helper.make_node("MatMul", ["x", "w0"], ["h"], name="first"),
+            helper.make_node("MatMul", ["h", "w1"], ["y"], name="second"),
+        ],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 16])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4, 8])],
+        [numpy_helper.from_array(weight, f"w{n}") for n, weight in enumerate(weights)],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+class Bench:
+    """The model, a schedule for each kernel, and what a child answers."""
+
+    def __init__(self, directory: Path) -> None:
+        load_intrinsics("llvm")
+        self.file = save(two_products(), directory / "m.onnx")
+        prepared = prepare(self.file, shapes={}, into=directory / "p", path="m.onnx")
+        self.functions = functions_of(import_model(prepared, TARGET.target, "m.onnx"))
+        self.request = BuildModel(
+            model=ModelFile(file=str(self.file), path="m.onnx", shapes={}),
+            target=CPU,
+            records={f.workload.digest: (record_of(f),) for f in self.functions},
+            sources={},
+            directory=str(directory / "out"),
+            scratch=str(directory),
+            seed=1,
+        )
+
+    def mended(self, limit_seconds: float = 60.0) -> Mended:
+        built = handle_request(self.request)
+        assert isinstance(built, Built)
+        check = CheckArtifact(
+            directory=self.request.directory, reference=built.reference, kind="llvm", seeds=(1, 2)
+        )
+        checked = handle_request(check)
+        assert isinstance(checked, Checked)
+        assert checked.check is not None
+        assert not checked.check.passed
+        mended = handle_request(
+            MendBuild(build=self.request, check=check, limit_seconds=limit_seconds)
+        )
+        assert isinstance(mended, Mended)
+        return mended
+
+
+def record_of(function: ModelFunction) -> TuningRecord:
+    space = DesignSpace(function.workload, TARGET.target)
+    (sampled,) = space.sample(1, random.Random(1))
+    schedule = space.describe(sampled.trace)
+    assert schedule is not None
+    return TuningRecord(
+        key=WorkloadKey(function.workload.digest, TARGET.key),
+        shape=function.workload.shape,
+        template=schedule.template,
+        decisions=schedule.decisions,
+        run_nanoseconds=(1000,),
+        status="ok",
+        device=DEVICE,
+        toolchain=toolchain(),
+        measured_at=1,
+    )
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    """The schedule of the first product makes another function of it."""
+    replayed = schedule_choice.best_that_replays
+
+    def replaying(function: ModelFunction, *rest: Any) -> tuple[Any, Any]:
+        main, record = replayed(function, *rest)
+        is_first = function.label == "first"
+        return (twice(function) if is_first else main), record
+
+    monkeypatch.setattr(schedule_choice, "best_that_replays", replaying)
+    return Bench(tmp_path)
+
+
+def twice(function: ModelFunction) -> Any:
+    """A function of the same arguments that computes twice the product."""
+    first, second, _ = (
+        te.placeholder([int(n) for n in each.ty.shape], name=f"p{n}")
+        for n, each in enumerate(function.workload.module["main"].params)
+    )
+    k = te.reduce_axis((0, first.shape[1]), "k")
+    product = te.compute(
+        (first.shape[0], second.shape[1]),
+        lambda i, j: te.sum(first[i, k] * second[k, j] * 2.0, axis=k),
+    )
+    main = te.create_prim_func([first, second, product]).without_attr("global_symbol")
+    return main.with_attr("tirx.noalias", True).with_attr(IS_SCHEDULED, True)
+
+
+def test_the_kernel_that_computes_other_numbers_is_found_and_the_others_stay(
+    bench: Bench,
+) -> None:
+    mended = bench.mended()
+    assert mended.built is not None
+    assert mended.check is not None
+    assert mended.check.passed
+    (wrong,) = mended.wrong
+    assert wrong.name == "first"
+    assert wrong.max_relative == pytest.approx(1.0, rel=1e-3)
+    assert {f.name: bool(f.rid) for f in mended.built.functions} == {"first": False, "second": True}
+
+
+def test_no_more_time_is_spent_than_there_is(bench: Bench) -> None:
+    mended = bench.mended(limit_seconds=0.0)
+    assert (mended.built, mended.is_late) == (None, True)
+    assert "within 0 s" in mended.reason
