@@ -22,6 +22,7 @@ from kit.tables import heading
 
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget
+from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.edges.models.light_models import seeded_light
 
 
@@ -44,7 +45,7 @@ def tuned(model: Path, scratch: Path, trials: int, seed: int, filters: bool) -> 
         budget = Budget(seconds=None, trials=trials, min_gain_percent_per_minute=0.0)
         tuner = tuner_of(TARGET, scratch, seed=seed, filters=filters)
         shard = shard_of([task], TARGET, budget)
-        *_, last = tuner.tune(shard, {(MODEL, "head"): model}, lambda _: True)
+        *_, last = tuner.tune(shard, {(MODEL, "head"): ShapedModel(model, {})}, lambda _: True)
         found.append(last)
     best = ", ".join(f"{outcome.best_ms:.3f}" for outcome in found)
     print(f"seed {seed}, filter {'on' if filters else 'off'}: {best} ms", flush=True)

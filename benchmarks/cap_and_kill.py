@@ -27,6 +27,7 @@ from kit.tables import heading, row
 from tests.support.small_onnx import conv_model, save
 from tests.support.workspace import CONFIG, Workspace
 
+from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.config import TargetConfig
 from tunegate.tuning.budget import budget_of
 from tunegate_cache.format.names import parse_segment
@@ -74,7 +75,7 @@ def cap(scratch: Path, runs: int, rng: random.Random) -> None:
         shard = shard_of(tasks, TARGET, budget)
         tuner = tuner_of(TARGET, scratch / str(number))
         started = time.monotonic()
-        list(tuner.tune(shard, {("m.onnx", "head"): model}, lambda _: True))
+        list(tuner.tune(shard, {("m.onnx", "head"): ShapedModel(model, {})}, lambda _: True))
         over.append(time.monotonic() - started - seconds)
     over.sort()
     heading("runs | budgets | over the cap, median | p90 | worst | worst in USD", words=(1,))

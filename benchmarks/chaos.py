@@ -34,6 +34,7 @@ from tests.support.small_onnx import conv_model, save
 from tests.support.workspace import CONFIG, Workspace
 
 from tunegate.artifacts.plans import Budget
+from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate_cache.format.records import TuningRecord
 
 CAP_SECONDS = 180.0
@@ -89,7 +90,7 @@ def tuned(kind: str, model: Path, trials: int, scratch: Path, rng: random.Random
     with harm.get(kind, doing_nothing)(rng) as kills:
         tuner = tuner_of(TARGET, scratch, on_ray=kind == "node")
         started = time.monotonic()
-        outcomes = list(tuner.tune(shard, {("m.onnx", "head"): model}, publish))
+        outcomes = list(tuner.tune(shard, {("m.onnx", "head"): ShapedModel(model, {})}, publish))
         seconds = time.monotonic() - started
         killed = kills()
     last = {outcome.key: outcome for outcome in outcomes}

@@ -31,6 +31,7 @@ from tvm.driver import build
 from tvm.s_tir import meta_schedule as ms
 
 from tunegate.artifacts.plans import Budget
+from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.functions import ModelFunction, functions_of
 from tunegate.edges.metaschedule.import_onnx import import_model
@@ -126,7 +127,8 @@ def tune_ours(
     tuner = tuner_of(TARGET, scratch)
     started = time.monotonic()
     outcomes = {
-        o.key.workload: o for o in tuner.tune(shard, {(MODEL, "head"): model}, lambda _: True)
+        o.key.workload: o
+        for o in tuner.tune(shard, {(MODEL, "head"): ShapedModel(model, {})}, lambda _: True)
     }
     spent = time.monotonic() - started
     functions, target = opened(model, scratch)

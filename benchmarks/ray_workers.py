@@ -23,6 +23,7 @@ from ray.cluster_utils import Cluster
 from scaling import ENDLESS
 
 from tunegate.artifacts.changes import Side
+from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.artifacts.tasks import TuningTask
 from tunegate_cache.format.records import TuningRecord
 
@@ -66,7 +67,7 @@ def rate(
         marks.append((done, time.monotonic()))
         return True
 
-    files: dict[tuple[str, Side], Path] = {("m.onnx", "head"): model}
+    files: dict[tuple[str, Side], ShapedModel] = {("m.onnx", "head"): ShapedModel(model, {})}
     outcomes = tuner_of(TARGET, scratch, on_ray=on_ray).tune(
         shard_of(tasks, TARGET, ENDLESS), files, publish
     )

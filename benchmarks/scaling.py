@@ -26,6 +26,7 @@ from kit.our_model import shard_of, tasks_of, tuner_of
 from kit.tables import heading
 
 from tunegate.artifacts.plans import Budget
+from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.edges.machine.device_claim import Claim
 from tunegate.edges.processes.child import Child
@@ -146,7 +147,7 @@ def measured(
     watch = Watch()
     with patch.object(tuner_module, "LocalExecutor", on_sleeping_devices):
         outcomes = tuner_of(TARGET, scratch).tune(
-            shard_of(tasks, TARGET, ENDLESS), {("m.onnx", "head"): model}, watch
+            shard_of(tasks, TARGET, ENDLESS), {("m.onnx", "head"): ShapedModel(model, {})}, watch
         )
         with closing(outcomes):
             while watch.trials < trials:

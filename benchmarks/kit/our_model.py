@@ -13,6 +13,7 @@ from kit.models import saved
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
 from tunegate.artifacts.schedule_source import ScheduleSource
+from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.artifacts.tasks import ResolvedTask, TuningTask
 from tunegate.config import CacheConfig, Config, ModelConfig, TargetConfig
 from tunegate.edges.cache.shared_cache import SharedCache
@@ -217,7 +218,9 @@ def tuned(
     budget = Budget(seconds=seconds, trials=None, min_gain_percent_per_minute=0.0)
     shard = shard_of(tasks, target, budget, found)
     tuner = tuner_of(target, scratch, filters=filters, seed=seed)
-    return {o.key: o for o in tuner.tune(shard, {("m.onnx", "head"): model}, publish)}
+    return {
+        o.key: o for o in tuner.tune(shard, {("m.onnx", "head"): ShapedModel(model, {})}, publish)
+    }
 
 
 def shard_of(

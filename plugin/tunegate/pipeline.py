@@ -24,7 +24,7 @@ from tunegate.errors import CancelledError
 from tunegate.handover import origin_of
 from tunegate.measuring.score import scored
 from tunegate.policy.gate_rules import GateRules
-from tunegate.selection import entry_for, shapes_for
+from tunegate.selection import entry_for
 from tunegate.sides.earlier_bases import MAX_EARLIER_BASES, with_earlier_bases
 from tunegate.sides.export_models import export_models
 from tunegate.sides.fixed_sides import NOTHING_FIXED, Fixed, replaced, restricted
@@ -252,8 +252,8 @@ def _references(
     return {
         built.cell.model: Reference(
             *tools.reference,
-            files[built.cell.model, "head"],
-            shapes_for(tools.config, built.cell.model),
+            files[built.cell.model, "head"].file,
+            files[built.cell.model, "head"].shapes,
             tools.threads,
         )
         for built in builds

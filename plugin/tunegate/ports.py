@@ -17,6 +17,7 @@ from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.outlines import ModelOutline
 from tunegate.artifacts.plans import Shard
 from tunegate.artifacts.schedule_source import ScheduleSource
+from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.artifacts.tasks import CacheUse, TuningTask
 from tunegate.config import TargetConfig
 from tunegate.errors import ModelError
@@ -110,8 +111,7 @@ class TaskIndex(Protocol):
         wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
         fastest: Mapping[WorkloadKey, int] | None = None,
     ) -> Mapping[WorkloadKey, ExactHit | TransferHit]:
-        """What only the zone says that this run writes, where it is not
-        trusted. Ask after `lookup`."""
+        """What only the run's own zone says, where it is not trusted. Ask after `lookup`."""
         ...
 
     def publish(self, records: Sequence[TuningRecord]) -> bool: ...
@@ -188,8 +188,7 @@ class Compiler(Protocol):
 
 
 class Builder(Protocol):
-    """Artifacts for a runtime that compiles nothing beforehand. Order
-    and faults as a Compiler's."""
+    """Artifacts for a runtime that compiles nothing before. Order and faults as a Compiler's."""
 
     def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]: ...
 
@@ -216,11 +215,11 @@ class Tuner(Protocol):
     def notes(self) -> Sequence[str]: ...
 
     def tune(
-        self, shard: Shard, models: Mapping[tuple[ModelPath, Side], Path], publish: Publish
+        self, shard: Shard, models: Mapping[tuple[ModelPath, Side], ShapedModel], publish: Publish
     ) -> Iterator[TaskOutcome]: ...
 
     def recheck(
-        self, shard: Shard, models: Mapping[tuple[ModelPath, Side], Path]
+        self, shard: Shard, models: Mapping[tuple[ModelPath, Side], ShapedModel]
     ) -> Iterator[TaskOutcome]:
         """Measures the schedules that the look-up of each task brought, beside the
         default one. Searches nothing."""

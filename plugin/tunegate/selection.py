@@ -2,34 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 import msgspec
 
-from tunegate.artifacts.changes import Revisions
+from tunegate.artifacts.changes import ModelPath, Revisions
+from tunegate.artifacts.model_names import gated_name, path_of, profile_of
+from tunegate.artifacts.outlines import ModelInput
 from tunegate.config import Config, InputConfig, Inputs, ModelConfig, ValuesConfig
 from tunegate.globs import matches
+from tunegate.input_shapes import ResolvedShapes, ShapeLevel, resolve_shapes
 
 WILDCARDS = frozenset("*?[")
 
 
 class Needs(msgspec.Struct, frozen=True):
-    """What the configuration asks of one model: when this changes, the model is checked again."""
+    """What the configuration asks of one model: when this changes, the model is checked again.
+    `said` is what it says of shapes, in whatever words."""
 
-    shapes: tuple[tuple[str, tuple[int, ...]], ...]
+    said: tuple[ShapeLevel, ...]
+    values: dict[str, ValuesConfig]
     targets: tuple[tuple[str | int, ...], ...]
 
 
 def entry_for(config: Config, path: str) -> ModelConfig | None:
-    """The first entry of `models` whose glob matches."""
-    return _entries(_Same(config.models)).first(path)
+    """The first entry of `models` whose glob matches the path, which may have a profile."""
+    return _entries(_Same(config.models)).first(path_of(path))
 
 
-def shapes_for(config: Config, path: str) -> dict[str, tuple[int, ...]]:
-    """The shapes that are given for inputs of a model."""
+def profiles_for(config: Config, path: ModelPath) -> tuple[ModelPath, ...]:
+    """The names under which a model is gated: one for each of its profiles."""
     entry = entry_for(config, path)
-    return {} if entry is None else shapes_of(entry.inputs)
+    profiles = entry.profiles if entry is not None and entry.profiles else ("",)
+    return tuple(gated_name(path, profile) for profile in profiles)
+
+
+def shape_levels(config: Config, name: ModelPath) -> tuple[ShapeLevel, ...]:
+    """What is said of a model's shapes, by the whole file, its entry and its profile: the last one
+    counts first."""
+    entry = entry_for(config, name)
+    return () if entry is None else entry_levels(config, entry, profile_of(name))
+
+
+def entry_levels(config: Config, entry: ModelConfig, profile: str) -> tuple[ShapeLevel, ...]:
+    """What an entry says of one of its profiles, above what the whole file says."""
+    levels = (
+        ShapeLevel(dims=config.dims),
+        ShapeLevel(where=entry.path, dims=entry.dims, shapes=shapes_of(entry.inputs)),
+    )
+    own = entry.profiles.get(profile)
+    if own is None:
+        return levels
+    where = f"{entry.path}.profiles.{profile}"
+    return (*levels, ShapeLevel(where=where, dims=own.dims, shapes=shapes_of(own.inputs)))
+
+
+def shapes_for(
+    config: Config, name: ModelPath, inputs: Sequence[ModelInput] | None
+) -> ResolvedShapes:
+    """The shapes of a model with these inputs."""
+    return entry_shapes(shape_levels(config, name), inputs)
+
+
+def entry_shapes(
+    levels: Sequence[ShapeLevel], inputs: Sequence[ModelInput] | None
+) -> ResolvedShapes:
+    """The shapes by these levels; of a model that nobody could look into, those that are given."""
+    if inputs is not None:
+        return resolve_shapes(inputs, levels)
+    shapes = {name: shape for level in levels for name, shape in level.shapes.items()}
+    return ResolvedShapes(shapes=shapes)
+
+
+def values_for(config: Config, name: ModelPath) -> dict[str, ValuesConfig]:
+    """The values that are given for inputs of a model."""
+    entry = entry_for(config, name)
+    return {} if entry is None else entry_values(entry, profile_of(name))
+
+
+def entry_values(entry: ModelConfig, profile: str) -> dict[str, ValuesConfig]:
+    """The values that an entry gives in one of its profiles, which counts first."""
+    own = entry.profiles.get(profile)
+    return values_of(entry.inputs) | (values_of(own.inputs) if own is not None else {})
 
 
 def shapes_of(inputs: Inputs) -> dict[str, tuple[int, ...]]:
@@ -64,7 +119,10 @@ def needs_of(config: Config, path: str) -> Needs | None:
         return None
     wanted = set(targets_for(config, path))
     return Needs(
-        shapes=tuple(sorted(shapes_for(config, path).items())),
+        said=tuple(
+            msgspec.structs.replace(level, where="") for level in shape_levels(config, path)
+        ),
+        values=values_for(config, path),
         targets=tuple(
             (t.name, t.kind, t.cpu, t.arch, t.threads, t.layout, t.runtime, t.cuda_graphs)
             for t in config.targets

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from tunegate.artifacts.candidates import Candidates, RuntimeName
+from tunegate.artifacts.outlines import ModelInput
 from tunegate.config import Config
 from tunegate.policy.gate_rules import GateRules
 from tunegate.ports import (
@@ -25,6 +26,9 @@ from tunegate.ports import (
     Tuner,
 )
 
+ReadInputs = Callable[[Path], Sequence[ModelInput] | None]
+"""The inputs of a model in a file, or None where it cannot be read."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunContext:
@@ -41,13 +45,14 @@ class RunContext:
 @dataclass(frozen=True, kw_only=True)
 class ModelSource:
     """The source of the models of base and head. `config` says what is wanted of each, and
-    `candidates` what may run it; `workdir` holds their files for as long as the run lasts. Without
-    a `reader` there are no earlier bases."""
+    `candidates` what may run it; `workdir` holds their files for as long as the run lasts.
+    `read_inputs` looks into these files. Without a `reader` there are no earlier bases."""
 
     config: Config
     repository: Repository
     candidates: Candidates
     workdir: Path
+    read_inputs: ReadInputs
     reader: ModelReader | None = None
 
 

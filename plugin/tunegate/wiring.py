@@ -16,6 +16,7 @@ from tunegate.edges.clock import SystemClock, today
 from tunegate.edges.git.repository import GitRepository
 from tunegate.edges.machine.cores import default_threads
 from tunegate.edges.machine.device import ThisMachine
+from tunegate.edges.models.model_inputs import inputs_of_file
 from tunegate.edges.models.reader import GitModelReader
 from tunegate.edges.output.directory import OutputDirectory
 from tunegate.edges.output.shipping import BuildDirectories
@@ -130,6 +131,7 @@ def _source(subject: Subject, candidates: Candidates, workdir: Path) -> ModelSou
         repository=repository,
         candidates=candidates,
         workdir=workdir,
+        read_inputs=inputs_of_file,
         reader=GitModelReader(repository) if isinstance(repository, GitRepository) else None,
     )
 

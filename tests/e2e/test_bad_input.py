@@ -89,7 +89,7 @@ def test_an_operator_the_compiler_lacks_is_named_with_its_node(repository: Works
 def test_an_open_dimension_is_named(repository: Workspace) -> None:
     save(matmul_model(rows="batch"), repository.root / "models" / "m.onnx")
     repository.commit()
-    assert 'dimension "batch" (axis 0) of input x is dynamic' in unusable(repository)
+    assert 'dimension "batch" (axis 0 of x) is dynamic' in unusable(repository)
 
 
 def test_one_unusable_model_is_one_finding_and_the_others_are_gated(

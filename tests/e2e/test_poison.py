@@ -13,6 +13,7 @@ import pytest
 from tests.support.small_onnx import conv_model, save
 from tunegate.artifacts.builds import Build
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
+from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.artifacts.tasks import ResolvedTask, TuningTask
 from tunegate.config import CacheConfig, Config, ModelConfig, TargetConfig
 from tunegate.edges.cache.shared_cache import SharedCache
@@ -84,7 +85,7 @@ class Shop:
             found.extend(records)
             return True
 
-        list(tuner.tune(shard, {("m.onnx", "head"): self.model}, publish))
+        list(tuner.tune(shard, {("m.onnx", "head"): ShapedModel(self.model, {})}, publish))
         return found
 
     def _different_builds(self) -> list[TuningRecord]:

@@ -16,6 +16,7 @@ from tests.support.models.transformer import transformer
 from tests.support.small_onnx import chain_model, save
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
+from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.artifacts.tasks import ResolvedTask
 from tunegate.config import Config, ModelConfig, TargetConfig
 from tunegate.edges.bench.driver import FreshProcesses
@@ -79,7 +80,7 @@ class Workshop:
             budget=budget,
             predicted_seconds=1.0,
         )
-        found = tuner.tune(shard, {(NAME, "head"): self.file}, self._publish)
+        found = tuner.tune(shard, {(NAME, "head"): ShapedModel(self.file, {})}, self._publish)
         return list({outcome.key: outcome for outcome in found}.values())
 
     def build(self, outcomes: Sequence[TaskOutcome], name: str) -> Path:

@@ -62,9 +62,9 @@ def test_a_model_has_its_own_targets_or_all_of_them() -> None:
 
 
 def test_shapes_come_from_the_entry() -> None:
-    assert shapes_for(CONFIG, "models/a1.onnx") == {"x": (1, 3)}
-    assert shapes_for(CONFIG, "models/b.onnx") == {}
-    assert shapes_for(CONFIG, "elsewhere.onnx") == {}
+    assert shapes_for(CONFIG, "models/a1.onnx", None).shapes == {"x": (1, 3)}
+    assert shapes_for(CONFIG, "models/b.onnx", None).shapes == {}
+    assert shapes_for(CONFIG, "elsewhere.onnx", None).shapes == {}
 
 
 def test_a_model_that_is_not_configured_needs_nothing() -> None:

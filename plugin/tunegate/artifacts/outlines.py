@@ -6,10 +6,18 @@ import msgspec
 
 
 class ModelInput(msgspec.Struct, frozen=True):
-    """An input of a model; a dimension that the model leaves open is None."""
+    """An input of a model; a dimension that the model leaves open is None. `symbols` are the names
+    of its dimensions, '' for one without; an input that is not `is_ranked` leaves open how many
+    dimensions it has."""
 
     name: str
     dimensions: tuple[int | None, ...]
+    symbols: tuple[str, ...] = ()
+    is_ranked: bool = True
+
+    def symbol(self, axis: int) -> str:
+        """The name of an open dimension, or ''."""
+        return self.symbols[axis] if axis < len(self.symbols) else ""
 
 
 class ModelOutline(msgspec.Struct, frozen=True, kw_only=True):

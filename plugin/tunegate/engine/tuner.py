@@ -12,6 +12,7 @@ import msgspec
 from tunegate.artifacts.changes import ModelPath, Side
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Shard
+from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.config import Config, TargetConfig
 from tunegate.edges.nvidia.session import gpus_of, held_together, prepared
 from tunegate.edges.run_seed import derived
@@ -25,7 +26,6 @@ from tunegate.engine.workers.executor import Executor, LocalExecutor
 from tunegate.engine.workers.ray_cluster.cluster import RayCluster
 from tunegate.engine.workers.ray_cluster.door import Ray
 from tunegate.ports import Clock, Publish, Tuner
-from tunegate.selection import shapes_for
 
 
 class SearchOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,7 +60,7 @@ class EngineTuner:
         self.notes: tuple[str, ...] = ()
 
     def tune(
-        self, shard: Shard, models: Mapping[tuple[ModelPath, Side], Path], publish: Publish
+        self, shard: Shard, models: Mapping[tuple[ModelPath, Side], ShapedModel], publish: Publish
     ) -> Generator[TaskOutcome, None, None]:
         """Outcomes as they come. Raises ModelError and EnvironmentUnfitError."""
         histories = self._histories(shard, self._origin)
@@ -77,7 +77,7 @@ class EngineTuner:
             yield from run.outcomes()
 
     def recheck(
-        self, shard: Shard, models: Mapping[tuple[ModelPath, Side], Path]
+        self, shard: Shard, models: Mapping[tuple[ModelPath, Side], ShapedModel]
     ) -> Iterator[TaskOutcome]:
         """Measures the schedules that the cache has for each task, and searches nothing. Raises
         ModelError and EnvironmentUnfitError."""
@@ -88,7 +88,7 @@ class EngineTuner:
     def _run(
         self,
         shard: Shard,
-        models: Mapping[tuple[ModelPath, Side], Path],
+        models: Mapping[tuple[ModelPath, Side], ShapedModel],
         publish: Publish,
     ) -> Iterator[TuningRun]:
         self._scratch.mkdir(parents=True, exist_ok=True)
@@ -148,7 +148,7 @@ class EngineTuner:
         ]
 
     def _files(
-        self, tasks: Sequence[TaskHistory], models: Mapping[tuple[ModelPath, Side], Path]
+        self, tasks: Sequence[TaskHistory], models: Mapping[tuple[ModelPath, Side], ShapedModel]
     ) -> tuple[ModelFile, ...]:
         """The models the open tasks occur in; those that only the cache serves stay shut."""
         used = {
@@ -159,9 +159,9 @@ class EngineTuner:
         }
         return tuple(
             ModelFile(
-                file=str(models[key].resolve()),
+                file=str(models[key].file.resolve()),
                 path=key[0],
-                shapes=dict(shapes_for(self._config, key[0])),
+                shapes=dict(models[key].shapes),
             )
             for key in sorted(used)
         )

@@ -6,15 +6,16 @@ import glob
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
+import msgspec
+
 from tunegate.artifacts.changes import Effect, ModelPath, PolicyChange
 from tunegate.artifacts.outlines import ModelInput
-from tunegate.config import Config, Inputs, ModelConfig, ObjectiveConfig
+from tunegate.config import Config, ModelConfig, ObjectiveConfig
+from tunegate.policy.judging_shapes import EntryOf, JudgingShapes, judging_shapes
 from tunegate.policy.rules import OBJECTIVE
 from tunegate.policy.sections import merged_section, section_changes
-from tunegate.policy.shapes import fit
 from tunegate.policy.targets import names
 from tunegate.policy.written import written
-from tunegate.selection import shapes_of
 
 InputsOf = Callable[[ModelPath], tuple[ModelInput, ...] | None]
 """The inputs of a model of the head; None where it cannot be read."""
@@ -38,36 +39,40 @@ class Asked(NamedTuple):
 def asked_of(model: CoveredModel, base: Config, head: Config, inputs_of: InputsOf) -> Asked:
     """The base's shapes where they still fit, its objective or a
     stricter one, its targets and more."""
-    shapes, shape_changes = _shapes(model, inputs_of)
+    shapes = _shapes(model, base, head, inputs_of)
     objective, objective_changes = _objective(model)
     targets, target_changes = _targets(model, base, head)
     entry = ModelConfig(
-        path=glob.escape(model.path), inputs=shapes, targets=targets, objective=objective
+        path=glob.escape(model.path),
+        dims=shapes.dims,
+        inputs=shapes.inputs,
+        profiles=shapes.profiles,
+        targets=targets,
+        objective=objective,
     )
-    changes = (*_coverage(model), *shape_changes, *objective_changes, *target_changes)
+    told = (msgspec.structs.replace(each, model=model.path) for each in shapes.changes)
+    changes = (*_coverage(model), *told, *objective_changes, *target_changes)
     return Asked(entry, changes)
+
+
+def _shapes(model: CoveredModel, base: Config, head: Config, inputs_of: InputsOf) -> JudgingShapes:
+    """Nobody looks into a model that the same is asked of."""
+    old = EntryOf(base, model.old)
+    if model.new is None:
+        return judging_shapes(old, None, None)
+    new = EntryOf(head, model.new)
+    is_same = _said(old) == _said(new)
+    return judging_shapes(old, new, None if is_same else inputs_of(model.path))
+
+
+def _said(side: EntryOf) -> tuple[object, ...]:
+    entry = side.entry
+    return side.config.dims, entry.dims, entry.inputs, entry.profiles
 
 
 def _coverage(model: CoveredModel) -> Iterator[PolicyChange]:
     if model.new is None:
         yield _change(model, "path", model.old.path, "no entry matches it", "loosened")
-
-
-def _shapes(model: CoveredModel, inputs_of: InputsOf) -> tuple[Inputs, list[PolicyChange]]:
-    old = model.old.inputs
-    if model.new is None or model.new.inputs == old:
-        return old, []
-    inputs = inputs_of(model.path)
-    fits = inputs is None or fit(shapes_of(old), inputs)
-    changed = _change(
-        model,
-        "inputs",
-        written(old),
-        written(model.new.inputs),
-        "changed",
-        counts="once merged" if fits else "now",
-    )
-    return (old if fits else model.new.inputs), [changed]
 
 
 def _objective(model: CoveredModel) -> tuple[ObjectiveConfig | None, list[PolicyChange]]:

@@ -34,6 +34,7 @@ def effective(
     that is new. The head's rules hold for those that the base does not cover."""
     merged_config = msgspec.structs.replace(
         base,
+        dims=head.dims,
         targets=merged_targets(base, head),
         cache=merged_section(base.cache, head.cache, CACHE),
         budget=merged_section(base.budget, head.budget, BUDGET),
@@ -67,7 +68,9 @@ def _is_head_s(model: CoveredModel, found: Asked, config: Config) -> bool:
     asked = set(model.new.targets or names(config))
     return (
         asked == set(found.entry.targets)
+        and model.new.dims == found.entry.dims
         and model.new.inputs == found.entry.inputs
+        and model.new.profiles == found.entry.profiles
         and model.new.objective == found.entry.objective
     )
 

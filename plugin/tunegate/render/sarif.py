@@ -10,6 +10,7 @@ from urllib.parse import quote
 import msgspec
 
 from tunegate.artifacts.changes import PolicyChange
+from tunegate.artifacts.model_names import path_of
 from tunegate.artifacts.verdicts import Finding, Report, Status, Verdict
 from tunegate.render.escape import visible
 from tunegate.render.headline import reason
@@ -178,7 +179,7 @@ def _result(finding: Finding, verdict: Verdict) -> Result:
         rule_index=list(SARIF_RULES).index(finding.status),
         level=level,
         message=Text(visible(said, 1000)),
-        locations=(_location(finding.model),),
+        locations=(_location(path_of(finding.model)),),
         partial_fingerprints={
             "modelAndTarget/v1": _fingerprint(rule, finding.model, finding.target)
         },

@@ -10,17 +10,19 @@ import msgspec
 
 from tunegate.artifacts.changes import ChangeSet, ModelChange, ModelPath, ModelVersion, Side
 from tunegate.artifacts.input_rules import KnownInputs
+from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.config import Config, TargetConfig
 from tunegate.errors import ModelError
 from tunegate.ports import ModelJob, Repository
 from tunegate.selection import shapes_for
 from tunegate.tools import ModelSource
 
-ModelFiles = Mapping[tuple[ModelPath, Side], Path]
+ModelFiles = Mapping[tuple[ModelPath, Side], ShapedModel]
 
 
 class ExportedModels(msgspec.Struct, frozen=True, kw_only=True):
-    """`unreadable` are sides that are no model, and why: they have no file."""
+    """`unreadable` are sides that are no model, or do not take their shapes, and why: they have no
+    file."""
 
     config: Config
     files: ModelFiles
@@ -30,28 +32,38 @@ class ExportedModels(msgspec.Struct, frozen=True, kw_only=True):
         """One side of a model, for the compiler. Raises ModelError for one that is no model."""
         if (path, side) in self.unreadable:
             raise ModelError(self.unreadable[path, side])
+        model = self.files[path, side]
         base = self.files.get((path, "base")) if side == "head" else None
         return ModelJob(
-            file=self.files[path, side],
+            file=model.file,
             path=path,
-            shapes=shapes_for(self.config, path),
+            shapes=model.shapes,
             target=target,
-            inputs=KnownInputs(base="" if base is None else str(base.absolute())),
+            inputs=KnownInputs(base="" if base is None else str(base.file.absolute())),
         )
 
 
 def export_models(changes: ChangeSet, source: ModelSource) -> ExportedModels:
     """One directory for each version that has work to do; equal contents share one. What an
     earlier stage of the run has written to the `workdir` is not written again."""
-    files: dict[tuple[ModelPath, Side], Path] = {}
+    files: dict[tuple[ModelPath, Side], ShapedModel] = {}
     unreadable: dict[tuple[ModelPath, Side], str] = {}
     for change in changes.models:
         for side, version in versions(change).items():
             try:
-                files[change.path, side] = _file(version, source.repository, source.workdir)
+                files[change.path, side] = _shaped(change.path, version, source)
             except ModelError as error:
                 unreadable[change.path, side] = str(error)
     return ExportedModels(config=source.config, files=files, unreadable=unreadable)
+
+
+def _shaped(name: ModelPath, version: ModelVersion, source: ModelSource) -> ShapedModel:
+    """Raises ModelError for what is no model, and with all that is wrong with its shapes."""
+    file = _file(version, source.repository, source.workdir)
+    found = shapes_for(source.config, name, source.read_inputs(file))
+    if found.problems:
+        raise ModelError(f"{name}: {' '.join(found.problems)}")
+    return ShapedModel(file, found.shapes)
 
 
 def _file(version: ModelVersion, repository: Repository, workdir: Path) -> Path:

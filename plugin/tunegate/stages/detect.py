@@ -15,14 +15,17 @@ from tunegate.artifacts.changes import (
     PolicyChange,
     Revisions,
 )
+from tunegate.artifacts.model_names import path_of
 from tunegate.config import Config
-from tunegate.errors import ConfigError
+from tunegate.errors import ConfigError, ConfigKey, config_error
 from tunegate.globs import matches
 from tunegate.policy.comparable_work import reshaped, seeded
 from tunegate.policy.effective import in_report_order
 from tunegate.ports import ModelReader
-from tunegate.selection import needs_of, selected, targets_for
-from tunegate.sides.pair_models import pair_models
+from tunegate.selection import profiles_for, selected, targets_for
+from tunegate.sides.asked_work import AskedWork
+from tunegate.sides.pair_models import Pairs, pair_models
+from tunegate.sides.shape_problems import shape_problems
 from tunegate.verdict.judging_config import judged_by
 
 Change = Literal["weights-only", "structural", "config", "unknown"]
@@ -45,25 +48,27 @@ def detect(
 
     `config` is the head's; `base_config` None: there is none. What is asked of a model that the
     base covers is the base's to say. Raises ConfigError, naming the configuration, for a glob that
-    matches nothing on either side.
+    matches nothing on either side, and for all that is wrong with the sizes that it gives.
     """
     head = reader.models(revisions.head)
     base = {} if revisions.base is None else reader.models(revisions.base)
     _check_globs(config, config_name, [*head, *base])
+    if problems := shape_problems(reader, config, base_config, head):
+        raise config_error([f"{config_name}: {each}" for each in problems], ConfigKey(config_name))
     old = base_config or config
     pairs = pair_models(reader, base, head, {*selected(old, base)}, revisions.head)
     judging = judged_by(base_config, config, head, pairs.before, reader)
     covered = selected(judging.config, head)
+    asked = AskedWork(reader, judging.config, old)
     found = {
-        path: _change(reader, judging.config, old, head[path], pairs.before.get(path))
+        name: _as_moved(
+            _change(asked, name, head[path], pairs.before.get(path)), pairs.moved.get(path)
+        )
         for path in covered
+        for name in profiles_for(judging.config, path)
     }
-    changes = [_as_moved(change, pairs.moved.get(path)) for path, change in found.items() if change]
-    changes += [_unreadable(path, base[path], old, what) for path, what in pairs.blocked.items()]
-    changes += [
-        _told("deleted", path, (base[path], None), targets_for(old, path), "not in the head")
-        for path in pairs.lost
-    ]
+    changes = [change for change in found.values() if change is not None]
+    changes += _gone(pairs, base, old)
     lost = pairs.lost if base_config is not None else ()
     return ChangeSet(
         revisions=revisions,
@@ -77,39 +82,56 @@ def detect(
     )
 
 
+def _gone(pairs: Pairs, base: _Found, config: Config) -> Iterator[ModelChange]:
+    """The models of the base that are none in the head."""
+    for path, what in pairs.blocked.items():
+        yield _unreadable(path, base[path], config, what)
+    for path in pairs.lost:
+        targets = targets_for(config, path)
+        yield _told("deleted", path, (base[path], None), targets, "not in the head")
+
+
 def _change(
-    reader: ModelReader,
-    config: Config,
-    old_config: Config,
-    after: ModelVersion,
-    before: ModelVersion | None,
+    asked: AskedWork, name: ModelPath, after: ModelVersion, before: ModelVersion | None
 ) -> ModelChange | None:
-    path, targets = after.path, targets_for(config, after.path)
+    """The change of a model in one of its profiles, which its `name` tells."""
     if after.storage == "link" and (before is None or _identity(before) != _identity(after)):
-        return _unreadable(path, before, config, f"{path} is a symbolic link")
+        return _unreadable(name, before, asked.config, f"{after.path} is a symbolic link")
     if before is None:
-        return _added(reader, config, after)
-    old, new, problem = _looked_into(reader, before, after)
+        return _added(asked, name, after, "new in the head")
+    former = asked.former_name(name, after, before)
+    if former is None:
+        return _added(asked, name, after, "a new profile of the model")
+    return _between(asked, name, former, (before, after))
+
+
+def _between(
+    asked: AskedWork,
+    name: ModelPath,
+    former: ModelPath,
+    versions: tuple[ModelVersion, ModelVersion],
+) -> ModelChange | None:
+    before, after = versions
+    targets = targets_for(asked.config, name)
+    old, new, problem = _looked_into(asked.reader, before, after)
     if _identity(old) != _identity(new):
         if what := _no_file(new):
-            return _unreadable(path, before, config, what)
+            return _unreadable(name, before, asked.config, what)
         change, reason = _compare(old, new, problem)
-        return _told("modified", path, (old, new), targets, reason, change=change)
-    if needs_of(config, path) != needs_of(old_config, before.path):
+        return _told("modified", name, (old, new), targets, reason, change=change)
+    if asked.is_changed(name, former, after):
         reason = "its inputs or targets changed in the configuration"
-        return _told("modified", path, (old, new), targets, reason, change="config")
+        return _told("modified", name, (old, new), targets, reason, change="config")
     renamed = f"renamed from {before.path}, same content"
-    same = before.path == path
-    return None if same else _told("renamed", path, (old, new), targets, renamed)
+    same = before.path == after.path
+    return None if same else _told("renamed", name, (old, new), targets, renamed)
 
 
-def _added(reader: ModelReader, config: Config, after: ModelVersion) -> ModelChange:
-    head, _ = reader.opened(after)
+def _added(asked: AskedWork, name: ModelPath, after: ModelVersion, reason: str) -> ModelChange:
+    head, _ = asked.reader.opened(after)
     if what := _no_file(head):
-        return _unreadable(after.path, None, config, what)
-    return _told(
-        "added", after.path, (None, head), targets_for(config, after.path), "new in the head"
-    )
+        return _unreadable(name, None, asked.config, what)
+    return _told("added", name, (None, head), targets_for(asked.config, name), reason)
 
 
 def _no_file(version: ModelVersion) -> str:
@@ -177,22 +199,23 @@ def _told(
 
 def _of_other_work(reader: ModelReader, changes: Sequence[ModelChange]) -> Iterator[PolicyChange]:
     """A model of another batch is faster, and does less; one that
-    counts its inferences hides them."""
-    for change in changes:
-        if change.change != "structural" or change.base is None or change.head is None:
+    counts its inferences hides them. Profiles of a model share that."""
+    other = {path_of(each.path): each for each in changes if each.change == "structural"}
+    for change in other.values():
+        if change.base is None or change.head is None:
             continue
         before, after = reader.outline(change.base), reader.outline(change.head)
         if before is None or after is None:
             continue
         told = (
-            reshaped(change.path, before.inputs, after.inputs),
-            seeded(change.path, before.seeded, after.seeded),
+            reshaped(path_of(change.path), before.inputs, after.inputs),
+            seeded(path_of(change.path), before.seeded, after.seeded),
         )
         yield from (each for each in told if each is not None)
 
 
-def _as_moved(change: ModelChange, was: ModelPath | None) -> ModelChange:
-    if was is None or change.kind == "unreadable":
+def _as_moved(change: ModelChange | None, was: ModelPath | None) -> ModelChange | None:
+    if change is None or was is None or change.kind == "unreadable":
         return change
     reason = f"{change.reason}; compared with {was}, which it replaces"
     return msgspec.structs.replace(change, reason=reason)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 
 from tunegate.artifacts.changes import ModelPath, Side
 from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
 from tunegate.artifacts.plans import PlannedTask, Shard
+from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.errors import CancelledError
 from tunegate.ports import TaskIndex, Tuner
 from tunegate.tools import RunContext
@@ -24,7 +24,7 @@ _FLUSH_SECONDS = 3.0
 
 def tune(
     shard: Shard,
-    models: Mapping[tuple[ModelPath, Side], Path],
+    models: Mapping[tuple[ModelPath, Side], ShapedModel],
     *,
     tuner: Tuner,
     index: TaskIndex,

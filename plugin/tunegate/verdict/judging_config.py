@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tunegate.artifacts.changes import ChangeSet, ModelPath, ModelVersion
+from tunegate.artifacts.model_names import path_of
 from tunegate.artifacts.outlines import ModelInput
 from tunegate.config import Config
 from tunegate.policy.effective import Effective, effective
@@ -16,8 +17,8 @@ def judging_config(
 ) -> Config:
     """The configuration that judges the models of these changes: a later job finds it
     again, whatever it was handed."""
-    found = {change.path: change.head for change in changes.models if change.head is not None}
-    before = {change.path: change.base for change in changes.models if change.base is not None}
+    found = {each.head.path: each.head for each in changes.models if each.head is not None}
+    before = {path_of(each.path): each.base for each in changes.models if each.base is not None}
     return judged_by(base, head, found, before, reader).config
 
 

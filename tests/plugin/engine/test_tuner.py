@@ -12,6 +12,7 @@ import pytest
 from tests.support.small_onnx import conv_model, save
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
+from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.artifacts.tasks import ResolvedTask, TuningTask
 from tunegate.config import Config, ModelConfig, TargetConfig
 from tunegate.edges.metaschedule.versions import toolchain
@@ -81,7 +82,9 @@ class Workshop:
         shard = Shard(
             index=0, target="cpu", labels=(), tasks=planned, budget=budget, predicted_seconds=1.0
         )
-        return self.tuner.tune(shard, {("m.onnx", "head"): self.model}, self._publish)
+        return self.tuner.tune(
+            shard, {("m.onnx", "head"): ShapedModel(self.model, {})}, self._publish
+        )
 
     def _publish(self, records: Sequence[TuningRecord]) -> bool:
         self.published.extend(records)
@@ -240,7 +243,9 @@ def test_no_child_outlives_an_interrupted_run(workshop: Workshop) -> None:
         predicted_seconds=1.0,
     )
     before = len(workshop.published)
-    run = workshop.tuner.tune(shard, {("m.onnx", "head"): workshop.model}, workshop._publish)
+    run = workshop.tuner.tune(
+        shard, {("m.onnx", "head"): ShapedModel(workshop.model, {})}, workshop._publish
+    )
     next(run)
     run.close()
     assert len(workshop.published) > before

@@ -1,20 +1,21 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from tests.support.tuning_tasks import make_outcome, make_record, make_task
-from tunegate.artifacts.changes import ModelPath, Side
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Shard
+from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.ports import Publish
 from tunegate.revalidation.challenges import Challenge
 from tunegate.revalidation.revalidate import revalidate
+from tunegate.sides.export_models import ModelFiles
 
-MODELS: Mapping[tuple[ModelPath, Side], Path] = {("m.onnx", "head"): Path("/m.onnx")}
+MODELS: ModelFiles = {("m.onnx", "head"): ShapedModel(Path("/m.onnx"), {})}
 
 
 class Rechecking:
@@ -25,14 +26,10 @@ class Rechecking:
     def __init__(self) -> None:
         self.shards: list[Shard] = []
 
-    def tune(
-        self, shard: Shard, models: Mapping[tuple[ModelPath, Side], Path], publish: Publish
-    ) -> Iterator[TaskOutcome]:
+    def tune(self, shard: Shard, models: ModelFiles, publish: Publish) -> Iterator[TaskOutcome]:
         raise NotImplementedError
 
-    def recheck(
-        self, shard: Shard, models: Mapping[tuple[ModelPath, Side], Path]
-    ) -> Iterator[TaskOutcome]:
+    def recheck(self, shard: Shard, models: ModelFiles) -> Iterator[TaskOutcome]:
         assert models == MODELS
         self.shards.append(shard)
         for planned in shard.tasks:

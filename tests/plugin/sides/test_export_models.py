@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.measured_cells import make_changes, make_version
 from tunegate.artifacts.changes import ChangeSet, ExternalFile, ModelVersion, Revisions
+from tunegate.artifacts.outlines import ModelInput
 from tunegate.config import Config, ModelConfig, TargetConfig
 from tunegate.errors import ModelError
 from tunegate.ports import Trailer, TreeEntry
@@ -57,14 +58,27 @@ def changes(*, base: ModelVersion, head: ModelVersion) -> ChangeSet:
     return msgspec.structs.replace(make_changes(), models=(change,))
 
 
-def exported(changes: ChangeSet, repository: Versions, workdir: Path) -> ExportedModels:
-    source = ModelSource(config=CONFIG, repository=repository, candidates={}, workdir=workdir)
+def exported(
+    changes: ChangeSet,
+    repository: Versions,
+    workdir: Path,
+    *,
+    inputs: tuple[ModelInput, ...] | None = None,
+    config: Config = CONFIG,
+) -> ExportedModels:
+    source = ModelSource(
+        config=config,
+        repository=repository,
+        candidates={},
+        workdir=workdir,
+        read_inputs=lambda _: inputs,
+    )
     return export_models(changes, source)
 
 
 def test_each_side_gets_a_file_of_its_own_content(tmp_path: Path) -> None:
     found = exported(make_changes(), Versions(), tmp_path)
-    content = {side: file.read_text() for (_, side), file in found.files.items()}
+    content = {side: model.file.read_text() for (_, side), model in found.files.items()}
     assert content == {"base": "b", "head": "h"}
     assert found.unreadable == {}
 
@@ -82,7 +96,7 @@ def test_equal_contents_share_a_file_and_are_written_once(tmp_path: Path) -> Non
     repository = Versions()
     same = changes(base=make_version("x"), head=make_version("x"))
     files = exported(same, repository, tmp_path).files
-    assert len(set(files.values())) == 1
+    assert len({model.file for model in files.values()}) == 1
     assert exported(same, repository, tmp_path).files == files
     assert repository.written == ["x"]
 
@@ -90,7 +104,7 @@ def test_equal_contents_share_a_file_and_are_written_once(tmp_path: Path) -> Non
 def test_models_that_differ_in_their_data_files_alone_share_none(tmp_path: Path) -> None:
     other = msgspec.structs.replace(make_version("x"), external=(ExternalFile("w", "digest"),))
     files = exported(changes(base=make_version("x"), head=other), Versions(), tmp_path).files
-    assert len(set(files.values())) == 2
+    assert len({model.file for model in files.values()}) == 2
 
 
 def test_a_base_that_is_no_model_has_no_file_and_is_told(tmp_path: Path) -> None:
@@ -106,6 +120,42 @@ def test_a_head_that_is_no_model_is_told_and_no_job_for_a_compiler(tmp_path: Pat
     assert found.job(CHANGE.path, "base", CONFIG.targets[0]).file.read_text() == "b"
     with pytest.raises(ModelError, match="not a valid ONNX model"):
         found.job(CHANGE.path, "head", CONFIG.targets[0])
+
+
+OPEN = (ModelInput("x", (None, 8), ("batch", "")), ModelInput("y", (None,), ("batch",)))
+
+
+def test_sizes_by_symbol_become_the_shapes_of_inputs(tmp_path: Path) -> None:
+    config = msgspec.structs.replace(CONFIG, models=(ModelConfig(path=CHANGE.path),))
+    config = msgspec.structs.replace(config, dims={"batch": 4})
+    found = exported(make_changes(), Versions(), tmp_path, inputs=OPEN, config=config)
+    assert found.files[CHANGE.path, "head"].shapes == {"x": (4, 8), "y": (4,)}
+
+
+def test_the_gaps_of_every_model_are_told_and_the_others_have_their_files(tmp_path: Path) -> None:
+    static = msgspec.structs.replace(CHANGE, path="other.onnx")
+    both = msgspec.structs.replace(make_changes(), models=(CHANGE, static))
+    entry = ModelConfig(path="other.onnx", dims={"batch": 1})
+    config = msgspec.structs.replace(CONFIG, models=(entry, ModelConfig(path="**")))
+    found = exported(both, Versions(), tmp_path, inputs=OPEN, config=config)
+    assert {path for path, _ in found.files} == {"other.onnx"}
+    assert found.unreadable[CHANGE.path, "head"] == (
+        f'{CHANGE.path}: dimension "batch" (axis 0 of x, axis 0 of y) is dynamic. '
+        "Give its size under dims: batch: ... in tunegate.yaml."
+    )
+
+
+def test_a_base_that_does_not_take_the_shapes_has_no_file(tmp_path: Path) -> None:
+    source = ModelSource(
+        config=CONFIG,
+        repository=Versions(),
+        candidates={},
+        workdir=tmp_path,
+        read_inputs=lambda file: (ModelInput("x", (2 if file.read_text() == "b" else 1, 8)),),
+    )
+    found = export_models(make_changes(), source)
+    assert [side for _, side in found.files] == ["head"]
+    assert "axis 0 is 2 in the model, not 1" in found.unreadable[CHANGE.path, "base"]
 
 
 @pytest.mark.parametrize("kind", ["deleted", "renamed", "unreadable"])

@@ -2,55 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
-import onnx
 import pytest
 
-from tests.support.git_repository import Checkout, new_repository
+from tests.support.git_repository import Checkout
+from tests.support.models.detected_changes import (
+    CONFIG,
+    after,
+    content,
+    digests,
+    kinds,
+    project_of,
+    reader_of,
+)
 from tests.support.models.external_data import model_with_data
-from tests.support.small_onnx import conv_model, matmul_model
+from tests.support.small_onnx import conv_model
 from tunegate.artifacts.changes import (
-    ChangeSet,
-    ModelChange,
-    ModelVersion,
     Revisions,
 )
 from tunegate.config import Config, ModelConfig, TargetConfig
 from tunegate.edges.config.file import parse_config
-from tunegate.edges.git.repository import GitRepository
-from tunegate.edges.models.reader import GitModelReader
 from tunegate.errors import ConfigError
 from tunegate.stages.detect import detect
-
-CONFIG = Config(models=(ModelConfig(path="models/**/*.onnx"),))
-
-
-class CountingReader(GitModelReader):
-    """Remembers which models were opened."""
-
-    def __init__(self, repository: GitRepository) -> None:
-        super().__init__(repository)
-        self.opened_paths: list[str] = []
-
-    def opened(self, version: ModelVersion) -> tuple[ModelVersion, str]:
-        self.opened_paths.append(version.path)
-        return super().opened(version)
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Checkout:
-    checkout = new_repository(tmp_path / "project")
-    checkout.commit(
-        {
-            "models/conv.onnx": content(conv_model()),
-            "models/product.onnx": content(matmul_model()),
-            "elsewhere.onnx": content(matmul_model(seed=5)),
-        }
-    )
-    return checkout
+    return project_of(tmp_path)
 
 
 def test_a_change_elsewhere_changes_no_model(project: Checkout) -> None:
@@ -200,14 +180,6 @@ def test_a_model_that_moves_to_other_data_is_modified(project: Checkout) -> None
 # the configuration ---------------------------------------------------------------
 
 
-def test_other_shapes_have_no_effect_while_those_of_the_base_fit(project: Checkout) -> None:
-    entry = ModelConfig(path="models/**/*.onnx", inputs={"x": (1, 8)})
-    changes, opened = after(project, {}, Config(models=(entry,)))
-    assert (changes.models, opened) == ((), [])
-    (told,) = changes.policy_changes
-    assert (told.key, told.counts) == ("models[].inputs", "once merged")
-
-
 def test_a_new_target_concerns_every_model_that_uses_it(project: Checkout) -> None:
     targets = (TargetConfig(name="cpu"), TargetConfig(name="many", threads=8))
     changes, _ = after(project, {}, msgspec.structs.replace(CONFIG, targets=targets))
@@ -261,39 +233,3 @@ def test_a_glob_whose_last_model_is_deleted_is_right(project: Checkout) -> None:
     assert kinds(after(project, {"models/conv.onnx": None}, only)[0]) == {
         "models/conv.onnx": "deleted"
     }
-
-
-# ---------------------------------------------------------------------------------
-
-
-def after(
-    project: Checkout,
-    files: Mapping[str, bytes | None],
-    config: Config = CONFIG,
-    base_config: Config = CONFIG,
-) -> tuple[ChangeSet, list[str]]:
-    """What a commit of these files changes, and which models were opened to find out."""
-    base = project.git("rev-parse", "HEAD")
-    revisions = Revisions(base=base, head=project.commit(files))
-    reader = reader_of(project)
-    changes = detect(reader, revisions, config, base_config)
-    assert msgspec.json.decode(msgspec.json.encode(changes), type=ChangeSet) == changes
-    return changes, reader.opened_paths
-
-
-def reader_of(project: Checkout) -> CountingReader:
-    return CountingReader(GitRepository(project.path))
-
-
-def kinds(changes: ChangeSet) -> dict[str, str]:
-    return {change.path: change.kind for change in changes.models}
-
-
-def digests(change: ModelChange) -> tuple[str | None, str | None]:
-    base, head = change.base, change.head
-    return (base.graph_digest if base else None, head.graph_digest if head else None)
-
-
-def content(model: onnx.ModelProto) -> bytes:
-    serialized: bytes = model.SerializeToString()
-    return serialized

@@ -10,6 +10,7 @@ from tests.support.measured_cells import MODEL, make_changes
 from tests.support.tuning_records import make_key, make_shape
 from tunegate.artifacts.candidates import CandidateBuild, Candidates
 from tunegate.artifacts.changes import SIDES
+from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.artifacts.tasks import TaskUse, TuningTask
 from tunegate.config import Config, ModelConfig, TargetConfig
 from tunegate.errors import ModelError, UnsupportedModelError
@@ -61,7 +62,7 @@ def test_both_sides_are_looked_at_also_where_only_weights_differ() -> None:
     changes = make_changes()
     retrained = msgspec.structs.replace(changes.models[0], change="weights-only")
     changes = msgspec.structs.replace(changes, models=(retrained,))
-    files = {(MODEL, side): Path(side) for side in SIDES}
+    files = {(MODEL, side): ShapedModel(Path(side), {}) for side in SIDES}
     models = ExportedModels(config=CONFIG, files=files)
     wanted = extract_module._wanted(changes, models, BOTH)
     assert [side for _, side, _ in wanted] == ["head", "base"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -17,11 +17,11 @@ from tests.support.tuning_tasks import (
     make_record,
     make_task,
 )
-from tunegate.artifacts.changes import ModelPath, Side
 from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
 from tunegate.errors import CancelledError, EnvironmentUnfitError
 from tunegate.ports import Publish
+from tunegate.sides.export_models import ModelFiles
 from tunegate.stages.tune import tune
 
 Step = TaskOutcome | BaseException
@@ -35,9 +35,7 @@ class ScriptedTuner:
         self.is_closed = False
         self.notes = ("the clocks float",)
 
-    def tune(
-        self, shard: Shard, models: Mapping[tuple[ModelPath, Side], Path], publish: Publish
-    ) -> Iterator[TaskOutcome]:
+    def tune(self, shard: Shard, models: ModelFiles, publish: Publish) -> Iterator[TaskOutcome]:
         try:
             for number, step in enumerate(self._steps):
                 self._clock.now += 10
@@ -48,9 +46,7 @@ class ScriptedTuner:
         finally:
             self.is_closed = True
 
-    def recheck(
-        self, shard: Shard, models: Mapping[tuple[ModelPath, Side], Path]
-    ) -> Iterator[TaskOutcome]:
+    def recheck(self, shard: Shard, models: ModelFiles) -> Iterator[TaskOutcome]:
         """Tuning never asks for it."""
         raise NotImplementedError
 

@@ -12,13 +12,16 @@ from pathlib import Path
 import onnx
 
 from tunegate.edges.models.compilable import compilable
+from tunegate.edges.models.model_inputs import model_input, real_inputs
 from tunegate.edges.models.prepared import Compilable, PreparedModel, Tensor
 from tunegate.edges.models.saved_model import save, weights_of
 from tunegate.edges.models.tensor_data import with_data
 from tunegate.edges.processes.out_of_memory import memory_problem
 from tunegate.errors import ModelError, UnsupportedModelError
+from tunegate.input_shapes import ShapeLevel, resolve_shapes
 from tunegate.ports import Shapes
 
+Dimension = onnx.TensorShapeProto.Dimension
 _OLDEST_IR_WITHOUT_INITIALIZERS_AS_INPUTS = 4
 
 
@@ -32,7 +35,7 @@ def prepare(model: Path, *, shapes: Shapes, into: Path, path: str) -> PreparedMo
     original, weights = _in_one_place(proto, into) if has_files else (model, None)
     is_raised = _raise_version(proto)
     _fix_shapes(proto, shapes, path)
-    inputs = tuple(_tensor(value) for value in _real_inputs(proto))
+    inputs = tuple(_tensor(value) for value in real_inputs(proto.graph))
     is_changed = is_raised or bool(shapes)
     return PreparedModel(
         original=original,
@@ -80,58 +83,20 @@ def _raise_version(proto: onnx.ModelProto) -> bool:
 def _compilable(proto: onnx.ModelProto, file: Path | None, into: Path, path: str) -> Compilable:
     if file is None:
         onnx.load_external_data_for_model(proto, str(into))
-    inputs = {value.name for value in _real_inputs(proto)}
+    inputs = {value.name for value in real_inputs(proto.graph)}
     return compilable(proto, file, into, path, inputs=inputs)
 
 
 def _fix_shapes(proto: onnx.ModelProto, shapes: Shapes, path: str) -> None:
-    known = {value.name for value in _real_inputs(proto)}
-    for name in shapes:
-        if name not in known:
-            inputs = ", ".join(sorted(known))
-            message = f"{path}: inputs.{name}: the model has no such input; it has {inputs}."
-            raise ModelError(message)
-    for value in _real_inputs(proto):
-        dims = value.type.tensor_type.shape.dim
-        wanted = shapes.get(value.name)
-        if wanted is not None and len(wanted) != len(dims):
-            message = (
-                f"{path}: inputs.{value.name} has {len(wanted)} numbers, the "
-                f"model's has {len(dims)} dimensions."
-            )
-            raise ModelError(message)
-        for axis, dim in enumerate(dims):
-            _fix_dimension(value.name, axis, dim, wanted, path)
-
-
-def _fix_dimension(
-    name: str,
-    axis: int,
-    dim: onnx.TensorShapeProto.Dimension,
-    wanted: tuple[int, ...] | None,
-    path: str,
-) -> None:
-    static = dim.dim_value if dim.HasField("dim_value") and dim.dim_value > 0 else None
-    if wanted is None and static is None:
-        called = f'"{dim.dim_param}"' if dim.dim_param else f"number {axis}"
-        message = (
-            f"{path}: dimension {called} (axis {axis}) of input {name} is dynamic. "
-            f"Give the whole shape under inputs: {name}: [...] in tunegate.yaml."
-        )
-        raise ModelError(message)
-    if wanted is None:
-        return
-    if static is not None and wanted[axis] != static:
-        message = (
-            f"{path}: inputs.{name}: axis {axis} is {static} in the model, not {wanted[axis]}."
-        )
-        raise ModelError(message)
-    dim.dim_value = wanted[axis]
-
-
-def _real_inputs(proto: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
-    initialized = {tensor.name for tensor in proto.graph.initializer}
-    return [value for value in proto.graph.input if value.name not in initialized]
+    inputs = real_inputs(proto.graph)
+    found = resolve_shapes([*map(model_input, inputs)], [ShapeLevel(shapes=shapes)])
+    if found.problems:
+        raise ModelError(f"{path}: {' '.join(found.problems)}")
+    for value in inputs:
+        shape = value.type.tensor_type.shape
+        if value.name in found.shapes:
+            del shape.dim[:]
+            shape.dim.extend(Dimension(dim_value=size) for size in found.shapes[value.name])
 
 
 def _tensor(value: onnx.ValueInfoProto) -> Tensor:

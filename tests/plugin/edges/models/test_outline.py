@@ -20,7 +20,7 @@ def test_an_outline_counts_operators_and_weights_and_names_the_inputs() -> None:
 
 def test_an_open_dimension_is_none() -> None:
     found = outline_of(matmul_model(rows="batch").SerializeToString())
-    assert found.inputs == (ModelInput("x", (None, 16)),)
+    assert found.inputs == (ModelInput("x", (None, 16), ("batch", "")),)
 
 
 def test_random_operators_with_a_seed_are_found_inside_a_branch_too() -> None:

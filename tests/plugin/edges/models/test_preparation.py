@@ -30,7 +30,7 @@ def test_a_dynamic_dimension_takes_its_size_from_the_config(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("shapes", "message"),
     [
-        ({}, 'm.onnx: dimension "batch" (axis 0) of input x is dynamic. Give the whole shape'),
+        ({}, 'm.onnx: dimension "batch" (axis 0 of x) is dynamic. Give its size under dims'),
         ({"x": (5,)}, "m.onnx: inputs.x has 1 numbers, the model's has 2 dimensions"),
         ({"x": (5, 17)}, "m.onnx: inputs.x: axis 1 is 16 in the model, not 17"),
         ({"z": (5, 16)}, "m.onnx: inputs.z: the model has no such input; it has x"),

@@ -1,0 +1,56 @@
+"""The inputs of an ONNX graph, with the dimensions that it leaves open."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+import onnx
+from google.protobuf.message import DecodeError
+
+from tunegate.artifacts.outlines import ModelInput
+from tunegate.edges.models.scan import data_files
+from tunegate.errors import ModelError
+
+
+def inputs_of_file(file: Path) -> tuple[ModelInput, ...] | None:
+    """The inputs of a model in a file, or None where it cannot be read."""
+    status = file.stat()
+    return _of_file(file, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=256)
+def _of_file(file: Path, _modified: int, _size_bytes: int) -> tuple[ModelInput, ...] | None:
+    """The stages of a run ask for the same files."""
+    body = file.read_bytes()
+    try:
+        data_files(body)
+        return graph_inputs(onnx.ModelProto.FromString(body).graph)
+    except (DecodeError, ModelError):
+        return None
+
+
+def graph_inputs(graph: onnx.GraphProto) -> tuple[ModelInput, ...]:
+    """The inputs that a caller gives: no weights, which old exporters list too."""
+    return tuple(map(model_input, real_inputs(graph)))
+
+
+def real_inputs(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
+    """The graph's inputs without its weights."""
+    weights = {tensor.name for tensor in graph.initializer}
+    weights |= {tensor.values.name for tensor in graph.sparse_initializer}
+    return [value for value in graph.input if value.name not in weights]
+
+
+def model_input(value: onnx.ValueInfoProto) -> ModelInput:
+    """An input that is no tensor, such as a sequence, has no dimensions."""
+    kind = value.type.tensor_type
+    is_tensor = value.type.WhichOneof("value") == "tensor_type"
+    dims = kind.shape.dim
+    symbols = tuple(d.dim_param for d in dims)
+    return ModelInput(
+        value.name,
+        tuple(int(d.dim_value) if d.dim_value > 0 else None for d in dims),
+        symbols if any(symbols) else (),
+        is_ranked=not is_tensor or kind.HasField("shape"),
+    )

@@ -1,0 +1,225 @@
+"""The sizes of a model's open dimensions, out of what the configuration says at several levels.
+
+A later level counts before an earlier one. Inside a level an input's own shape counts first, then
+what another input's shape says of the same symbol, then `dims`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from tunegate.artifacts.outlines import ModelInput
+
+_NO_NAMES = frozenset({"", "?", "*", "-1", "None", "none", "null"})
+"""What exporters write where a dimension has no name: two of these are not the same dimension."""
+
+
+class ShapeLevel(msgspec.Struct, frozen=True, kw_only=True):
+    """What one part of the configuration says; `where` is that part, '' for the whole file."""
+
+    where: str = ""
+    dims: Mapping[str, int] = {}
+    shapes: Mapping[str, tuple[int, ...]] = {}
+
+
+class OpenDimension(msgspec.Struct, frozen=True, kw_only=True):
+    """A dimension that the model leaves open, and its size; None where nothing says it. `source`
+    is the key that says it."""
+
+    input: str
+    axis: int
+    symbol: str
+    size: int | None
+    source: str
+
+
+class ResolvedShapes(msgspec.Struct, frozen=True, kw_only=True):
+    """`shapes` are those of inputs with open dimensions, and of inputs whose shape was given.
+    `mistakes` are of who gave them, `gaps` what nobody gave: one line each, without the model's
+    name."""
+
+    shapes: dict[str, tuple[int, ...]]
+    dimensions: tuple[OpenDimension, ...] = ()
+    mistakes: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """All that is wrong."""
+        return (*self.mistakes, *self.gaps)
+
+
+def resolve_shapes(inputs: Sequence[ModelInput], levels: Sequence[ShapeLevel]) -> ResolvedShapes:
+    """The levels begin with the one that counts least."""
+    misfits = [*_misfits(inputs, levels)]
+    fitting = [_fitting(level, inputs) for level in levels]
+    known = [_Level(level, inputs) for level in fitting]
+    dimensions = [
+        _sized(value, axis, known)
+        for value in inputs
+        for axis, size in enumerate(value.dimensions)
+        if size is None
+    ]
+    sizes = {(each.input, each.axis): each.size for each in dimensions}
+    shapes = {
+        value.name: shape
+        for value in inputs
+        if (shape := _shape(value, sizes, fitting)) is not None
+    }
+    given = {name: shapes[name] for level in levels for name in level.shapes if name in shapes}
+    contradictions = [problem for level in known for problem in level.contradictions()]
+    return ResolvedShapes(
+        shapes=given | shapes,
+        dimensions=tuple(dimensions),
+        mistakes=(*misfits, *contradictions),
+        gaps=(*_gaps(inputs, dimensions, levels),),
+    )
+
+
+def symbols_of(inputs: Sequence[ModelInput]) -> frozenset[str]:
+    """The names that `dims` may use."""
+    return frozenset(symbol for value in inputs for symbol in _symbols(value) if symbol)
+
+
+def _symbols(value: ModelInput) -> Iterator[str]:
+    for axis, size in enumerate(value.dimensions):
+        if size is None:
+            yield value.symbol(axis)
+
+
+class _Level:
+    """A level with what its shapes say of the symbols."""
+
+    def __init__(self, level: ShapeLevel, inputs: Sequence[ModelInput]) -> None:
+        self._level = level
+        self._said: dict[str, dict[str, int]] = {}
+        for value in inputs:
+            for axis, size in enumerate(level.shapes.get(value.name, ())):
+                symbol = value.symbol(axis) if value.is_ranked else ""
+                if symbol not in _NO_NAMES and value.dimensions[axis] is None:
+                    key = self._key(f"inputs.{value.name}")
+                    self._said.setdefault(symbol, {}).setdefault(key, size)
+
+    def size(self, value: ModelInput, axis: int) -> tuple[int, str] | None:
+        """The size and the key that says it."""
+        shape, symbol = self._level.shapes.get(value.name), value.symbol(axis)
+        if shape is not None:
+            return shape[axis], self._key(f"inputs.{value.name}")
+        for key, size in self._said.get(symbol, {}).items():
+            return size, key
+        if symbol in self._level.dims:
+            return self._level.dims[symbol], self._key("dims")
+        return None
+
+    def contradictions(self) -> Iterator[str]:
+        for symbol, said in self._said.items():
+            if symbol in self._level.dims:
+                said = {**said, self._key("dims"): self._level.dims[symbol]}  # noqa: PLW2901
+            if len({*said.values()}) > 1:
+                sizes = ", ".join(f"{size} in {key}" for key, size in said.items())
+                yield f'"{symbol}" has two sizes: {sizes}. Give it one.'
+
+    def _key(self, key: str) -> str:
+        return f"{self._level.where}.{key}" if self._level.where else key
+
+
+def _sized(value: ModelInput, axis: int, levels: Sequence[_Level]) -> OpenDimension:
+    found = next((said for level in reversed(levels) if (said := level.size(value, axis))), None)
+    size, source = found or (None, "")
+    return OpenDimension(
+        input=value.name, axis=axis, symbol=value.symbol(axis), size=size, source=source
+    )
+
+
+def _shape(
+    value: ModelInput,
+    sizes: Mapping[tuple[str, int], int | None],
+    levels: Sequence[ShapeLevel],
+) -> tuple[int, ...] | None:
+    """The full shape; None where it is static and nobody gave one, or is not known."""
+    given = [level.shapes[value.name] for level in levels if value.name in level.shapes]
+    if not value.is_ranked:
+        return given[-1] if given else None
+    if None not in value.dimensions:
+        return given[-1] if given else None
+    shape = [
+        sizes[value.name, axis] if size is None else size
+        for axis, size in enumerate(value.dimensions)
+    ]
+    return None if None in shape else tuple(size for size in shape if size is not None)
+
+
+def _fitting(level: ShapeLevel, inputs: Sequence[ModelInput]) -> ShapeLevel:
+    """The level without shapes that cannot be."""
+    known = {value.name: value for value in inputs}
+    shapes = {
+        name: shape
+        for name, shape in level.shapes.items()
+        if name in known and not _misfit(known[name], shape)
+    }
+    return msgspec.structs.replace(level, shapes=shapes)
+
+
+def _misfits(inputs: Sequence[ModelInput], levels: Sequence[ShapeLevel]) -> Iterator[str]:
+    known = {value.name: value for value in inputs}
+    for level in levels:
+        for name, shape in level.shapes.items():
+            if name not in known:
+                has = ", ".join(sorted(known))
+                yield f"inputs.{name}: the model has no such input; it has {has}."
+            elif problem := _misfit(known[name], shape):
+                yield problem
+
+
+def _misfit(value: ModelInput, shape: tuple[int, ...]) -> str:
+    if not value.is_ranked:
+        return ""
+    if len(shape) != len(value.dimensions):
+        return (
+            f"inputs.{value.name} has {len(shape)} numbers, the model's has "
+            f"{len(value.dimensions)} dimensions."
+        )
+    for axis, (given, size) in enumerate(zip(shape, value.dimensions, strict=True)):
+        if size not in {None, given}:
+            return f"inputs.{value.name}: axis {axis} is {size} in the model, not {given}."
+    return ""
+
+
+def _gaps(
+    inputs: Sequence[ModelInput],
+    dimensions: Sequence[OpenDimension],
+    levels: Sequence[ShapeLevel],
+) -> Iterator[str]:
+    """One line for each symbol, and one for each input with dimensions that have no name."""
+    given = {name for level in levels for name in level.shapes}
+    still_open = [each for each in dimensions if each.size is None and each.input not in given]
+    yield from _named_gaps([each for each in still_open if each.symbol not in _NO_NAMES])
+    unnamed = [each for each in still_open if each.symbol in _NO_NAMES]
+    for value in inputs:
+        yield from _without_names(value.name, [e.axis for e in unnamed if e.input == value.name])
+        if not value.is_ranked and value.name not in given:
+            yield f"input {value.name} has no shape in the model. {_whole_shape(value.name)}"
+
+
+def _named_gaps(named: Sequence[OpenDimension]) -> Iterator[str]:
+    for symbol in dict.fromkeys(each.symbol for each in named):
+        places = (f"axis {each.axis} of {each.input}" for each in named if each.symbol == symbol)
+        yield (
+            f'dimension "{symbol}" ({", ".join(places)}) is dynamic. '
+            f"Give its size under dims: {symbol}: ... in tunegate.yaml."
+        )
+
+
+def _without_names(name: str, axes: Sequence[int]) -> Iterator[str]:
+    if not axes:
+        return
+    numbers = ", ".join(map(str, axes))
+    what = f"axis {numbers}" if len(axes) == 1 else f"axes {numbers}"
+    are = "is" if len(axes) == 1 else "are"
+    yield f"{what} of input {name} {are} dynamic without a name. {_whole_shape(name)}"
+
+
+def _whole_shape(name: str) -> str:
+    return f"Give the whole shape under inputs: {name}: [...] in tunegate.yaml."

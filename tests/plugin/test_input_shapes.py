@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import pytest
+
+from tunegate.artifacts.outlines import ModelInput
+from tunegate.input_shapes import ResolvedShapes, ShapeLevel, resolve_shapes
+
+IDS = ModelInput("ids", (None, None), ("batch", "seq"))
+MASK = ModelInput("mask", (None, None), ("batch", "seq"))
+IMAGE = ModelInput("image", (None, 3, None), ("", "", "?"))
+STATIC = ModelInput("x", (1, 4))
+
+
+def resolved(*levels: ShapeLevel, inputs: tuple[ModelInput, ...] = (IDS, MASK)) -> ResolvedShapes:
+    return resolve_shapes(inputs, levels)
+
+
+def test_a_size_by_symbol_is_that_of_every_input() -> None:
+    found = resolved(ShapeLevel(dims={"batch": 2, "seq": 8, "other": 1}))
+    assert found.shapes == {"ids": (2, 8), "mask": (2, 8)}
+    assert found.problems == ()
+    assert {each.source for each in found.dimensions} == {"dims"}
+
+
+def test_a_later_level_counts_first() -> None:
+    top = ShapeLevel(dims={"batch": 1, "seq": 8})
+    entry = ShapeLevel(where="m.onnx", shapes={"ids": (2, 16)})
+    profile = ShapeLevel(where="m.onnx.profiles.long", dims={"seq": 512})
+    assert resolved(top, entry).shapes == {"ids": (2, 16), "mask": (2, 16)}
+    found = resolved(top, entry, profile)
+    assert found.shapes == {"ids": (2, 512), "mask": (2, 512)}
+    assert [each.source for each in found.dimensions[:2]] == [
+        "m.onnx.inputs.ids",
+        "m.onnx.profiles.long.dims",
+    ]
+
+
+def test_the_shape_of_one_input_is_enough_for_the_symbols_that_it_has() -> None:
+    assert resolved(ShapeLevel(shapes={"ids": (2, 16)})).shapes["mask"] == (2, 16)
+
+
+def test_dimensions_without_a_name_are_not_the_same() -> None:
+    other = ModelInput("other", (None,), ("?",))
+    found = resolved(ShapeLevel(shapes={"image": (2, 3, 4)}), inputs=(IMAGE, other))
+    assert found.shapes == {"image": (2, 3, 4)}
+    assert found.problems == (
+        (
+            "axis 0 of input other is dynamic without a name. "
+            "Give the whole shape under inputs: other: [...] in tunegate.yaml."
+        ),
+    )
+
+
+def test_a_static_model_needs_nothing() -> None:
+    assert resolved(inputs=(STATIC,)) == ResolvedShapes(shapes={})
+    assert resolved(ShapeLevel(shapes={"x": (1, 4)}), inputs=(STATIC,)).shapes == {"x": (1, 4)}
+
+
+def test_an_input_without_a_rank_takes_any_shape_and_needs_one() -> None:
+    free = ModelInput("x", (), is_ranked=False)
+    assert resolved(ShapeLevel(shapes={"x": (2, 3)}), inputs=(free,)).shapes == {"x": (2, 3)}
+    (problem,) = resolved(inputs=(free,)).problems
+    assert problem.startswith("input x has no shape in the model.")
+
+
+@pytest.mark.parametrize(
+    ("level", "problem"),
+    [
+        (ShapeLevel(shapes={"z": (1,)}), "inputs.z: the model has no such input; it has x"),
+        (ShapeLevel(shapes={"x": (1,)}), "inputs.x has 1 numbers, the model's has 2 dimensions"),
+        (ShapeLevel(shapes={"x": (1, 5)}), "inputs.x: axis 1 is 4 in the model, not 5"),
+    ],
+)
+def test_a_shape_that_cannot_be_is_named(level: ShapeLevel, problem: str) -> None:
+    assert resolved(level, inputs=(STATIC,)).problems == (f"{problem}.",)
+
+
+def test_gaps_are_one_line_for_each_symbol() -> None:
+    problems = resolved(ShapeLevel(dims={"batch": 1}), inputs=(IDS, MASK, IMAGE)).problems
+    assert problems == (
+        (
+            'dimension "seq" (axis 1 of ids, axis 1 of mask) is dynamic. '
+            "Give its size under dims: seq: ... in tunegate.yaml."
+        ),
+        (
+            "axes 0, 2 of input image are dynamic without a name. "
+            "Give the whole shape under inputs: image: [...] in tunegate.yaml."
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    "level",
+    [
+        ShapeLevel(shapes={"ids": (1, 8), "mask": (2, 8)}),
+        ShapeLevel(shapes={"ids": (1, 8)}, dims={"batch": 2}),
+    ],
+)
+def test_two_sizes_for_one_symbol_at_one_level_are_a_contradiction(level: ShapeLevel) -> None:
+    (problem,) = resolved(level).problems
+    assert problem.startswith('"batch" has two sizes: 1 in inputs.ids, 2 in ')
+
+
+def test_another_level_may_say_otherwise() -> None:
+    levels = (ShapeLevel(dims={"batch": 9}), ShapeLevel(shapes={"ids": (1, 8), "mask": (1, 8)}))
+    assert resolved(*levels).problems == ()

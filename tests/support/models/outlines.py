@@ -1,0 +1,36 @@
+"""A reader that knows of models what can be seen without running them, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tunegate.artifacts.changes import ModelPath, ModelVersion
+from tunegate.artifacts.outlines import ModelInput, ModelOutline
+
+
+class Outlines:
+    """Models with one input `x` of these dimensions; none can be read where there are none."""
+
+    def __init__(self, *dimensions: int | None, symbols: tuple[str, ...] = ()) -> None:
+        self.dimensions, self.symbols = dimensions, symbols
+
+    def outline(self, version: ModelVersion) -> ModelOutline | None:
+        if not self.dimensions:
+            return None
+        inputs = (ModelInput("x", self.dimensions, self.symbols),)
+        return ModelOutline(graph_digest=version.content_digest, inputs=inputs, parts={})
+
+    def models(self, revision: str) -> Mapping[ModelPath, ModelVersion]:
+        raise NotImplementedError
+
+    def earlier(self, version: ModelVersion) -> tuple[ModelVersion, int] | None:
+        raise NotImplementedError
+
+    def with_data_files(self, version: ModelVersion) -> tuple[ModelVersion, str]:
+        raise NotImplementedError
+
+    def opened(self, version: ModelVersion) -> tuple[ModelVersion, str]:
+        raise NotImplementedError
+
+    def obstacle(self, revision: str, path: ModelPath) -> str:
+        raise NotImplementedError
