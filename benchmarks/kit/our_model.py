@@ -18,7 +18,7 @@ from tunegate.artifacts.tasks import ResolvedTask, TuningTask
 from tunegate.config import CacheConfig, Config, ModelConfig, TargetConfig
 from tunegate.edges.cache.shared_cache import SharedCache
 from tunegate.edges.metaschedule.versions import toolchain
-from tunegate.engine.record_origin import RecordOrigin
+from tunegate.artifacts.record_origin import RecordOrigin
 from tunegate.engine.tuner import EngineTuner, SearchOptions
 from tunegate.errors import ModelError
 from tunegate.ports import BuildJob, ModelJob, Publish

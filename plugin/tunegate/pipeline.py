@@ -17,7 +17,6 @@ from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import Shard, TuningPlan
 from tunegate.artifacts.tasks import TaskSet
 from tunegate.artifacts.verdicts import Report, VerdictOrigin
-from tunegate.artifacts.warmed import Warmed
 from tunegate.config import Config
 from tunegate.digests import digest_of
 from tunegate.errors import CancelledError
@@ -27,6 +26,7 @@ from tunegate.policy.gate_rules import GateRules
 from tunegate.selection import entry_for
 from tunegate.sides.earlier_bases import MAX_EARLIER_BASES, with_earlier_bases
 from tunegate.sides.export_models import export_models
+from tunegate.sides.far_behind import KnownStandings, new_standings
 from tunegate.sides.fixed_sides import NOTHING_FIXED, Fixed, replaced, restricted
 from tunegate.sides.wrong_marks import wrong_marks
 from tunegate.stages.build import build
@@ -41,8 +41,8 @@ from tunegate.stages.summarize import summarize
 from tunegate.stages.tune import tune
 from tunegate.tools import GateTools, Tools
 from tunegate.tuning.tally import tally
-from tunegate.tuning.warmed import known_after, warmed_models
 from tunegate.verdict.rules_digest import rules_digest
+from tunegate_cache.format.model_standing import standing_records
 
 
 def run(tools: Tools, changes: ChangeSet, fixed: Fixed = NOTHING_FIXED) -> Report:
@@ -58,7 +58,8 @@ def make_plan(tools: Tools, changes: ChangeSet, *, shards: int | None = None) ->
     artifact_io.write(out / "changes.json", changes)
     tasks = _extracted(tools, changes)
     artifact_io.write(out / "tasks.json", tasks)
-    planned = plan(tasks, resolve(tasks, tools.index, config), config, shards=shards)
+    resolution = resolve(tasks, tools.index, config, KnownStandings(tools.index, tools.origin))
+    planned = plan(tasks, resolution, config, shards=shards)
     planned = msgspec.structs.replace(planned, origin=origin_of(changes, tasks, config))
     artifact_io.write(out / "plan.json", planned)
     return planned
@@ -84,26 +85,29 @@ def extracted(tools: Tools, changes: ChangeSet) -> TaskSet:
     return extract(changes, source=tools.source, compiler=tools.compiler, progress=progress)
 
 
-def warm(tools: Tools, changes: ChangeSet) -> Warmed:
-    """Tunes all of these models for the cache, where nothing is compared. Writes each outcome, and
-    warm.json. Raises CancelledError: what was finished is in the cache."""
-    tasks = extracted(tools, changes)
-    planned = plan(tasks, resolve(tasks, tools.index, tools.config), tools.config)
-    outcomes = [tune_shard(tools, planned, shard) for shard in planned.shards]
-    resolved = planned.resolution.tasks
-    known = known_after(resolved, outcomes)
-    told = [note for outcome in outcomes for note in outcome.notes]
-    use = tools.index.use()
-    warmed = Warmed(
-        zone=use.zone,
-        models=warmed_models(resolved, known),
-        left=sum(task.task.key not in known for task in resolved),
-        is_published=not any(outcome.unpublished for outcome in outcomes),
-        tuning=tally(planned, outcomes),
-        notes=tuple(dict.fromkeys((*tasks.notes, *planned.notes, *told, *use.notes))),
+def publish_standings(
+    tools: Tools,
+    planned: TuningPlan,
+    outcomes: Sequence[TuningOutcome],
+    builds: Sequence[CellBuilds],
+) -> None:
+    """Says in the cache which models stay far behind another runtime."""
+    now = int(tools.context.clock.time())
+    found = new_standings(planned, outcomes, builds, tools.source.candidates)
+    origin = tools.origin
+    tools.index.publish(
+        [
+            record
+            for standing in found
+            for record in standing_records(
+                standing,
+                device=origin.device,
+                toolchain=origin.toolchain,
+                measured_at=now,
+                source=origin.source,
+            )
+        ]
     )
-    artifact_io.write(tools.context.out / "warm.json", warmed)
-    return warmed
 
 
 def tune_shard(tools: Tools, planned: TuningPlan, shard: Shard) -> TuningOutcome:
@@ -128,7 +132,8 @@ def gate(
     fixed: Fixed = NOTHING_FIXED,
 ) -> Report:
     """Builds, measures and decides. Writes measurements.json and verdict.json."""
-    builds = _built(tools, planned, outcomes, fixed)
+    builds = built(tools, planned, outcomes, fixed)
+    publish_standings(tools, planned, outcomes, builds)
     references = _references(tools, planned.changes, builds)
     judging = _with_objectives(tools, planned.changes)
     return judge(judging, planned.changes, builds, references, planned=planned, outcomes=outcomes)
@@ -196,8 +201,11 @@ def _measured(
     return scored(measured, out=context.out, scorer=tools.scorer, progress=context.progress)
 
 
-def _built(
-    tools: Tools, planned: TuningPlan, outcomes: Sequence[TuningOutcome], fixed: Fixed
+def built(
+    tools: Tools,
+    planned: TuningPlan,
+    outcomes: Sequence[TuningOutcome],
+    fixed: Fixed = NOTHING_FIXED,
 ) -> tuple[CellBuilds, ...]:
     """One build a side: for each candidate of its target, then the one that ships."""
     context = tools.context

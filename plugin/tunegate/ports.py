@@ -114,6 +114,10 @@ class TaskIndex(Protocol):
         """What only the run's own zone says, where it is not trusted. Ask after `lookup`."""
         ...
 
+    def standings(self, keys: Sequence[WorkloadKey]) -> Mapping[WorkloadKey, Lookup]:
+        """What trusted zones have of whole models, without counting it. Ask after `lookup`."""
+        ...
+
     def publish(self, records: Sequence[TuningRecord]) -> bool: ...
     def enqueue(self, records: Sequence[TuningRecord]) -> bool:
         """Takes records as `publish` does, without waiting for the store: when it returns, they are

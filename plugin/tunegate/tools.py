@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from tunegate.artifacts.candidates import Candidates, RuntimeName
 from tunegate.artifacts.outlines import ModelInput
+from tunegate.artifacts.record_origin import RecordOrigin
 from tunegate.config import Config
 from tunegate.policy.gate_rules import GateRules
 from tunegate.ports import (
@@ -85,6 +86,7 @@ class Tools:
     tuner: Tuner
     builders: Mapping[RuntimeName, Builder]
     reference: ReferenceRuntime
+    origin: RecordOrigin
     gate: GateTools
     threads: int
 

@@ -7,6 +7,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from tunegate.artifacts.candidates import Candidates, RuntimeName
+from tunegate.artifacts.record_origin import RecordOrigin
 from tunegate.config import Config, TargetConfig
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.bench.scoring_command import ScoringCommand
@@ -22,7 +23,6 @@ from tunegate.edges.output.directory import OutputDirectory
 from tunegate.edges.output.shipping import BuildDirectories
 from tunegate.edges.run_seed import new_seed
 from tunegate.edges.terminal import progress
-from tunegate.engine.record_origin import RecordOrigin
 from tunegate.engine.tuner import EngineTuner
 from tunegate.policy.gate_rules import GateRules, Policies
 from tunegate.ports import Benchmarker, Builder, Device, Scorer
@@ -62,11 +62,13 @@ def opened_tools(
     ):
         for problem in (*installed.problems, *found.problems):
             context.progress.warn(f"runtimes: {problem}.")
+        origin = _origin(installed.tuning, subject, context)
         yield Tools(
+            origin=origin,
             source=_source(subject, found.candidates, out.workdir),
             compiler=compilers[installed.tuning.name],
             index=_index(subject, context.device),
-            tuner=_tuner(installed.tuning, subject, context, out.workdir),
+            tuner=_tuner(installed.tuning, origin, config, context, out.workdir),
             builders={
                 **_saving_builders(installed, out.workdir, config, context.seed),
                 **compilers,
@@ -212,16 +214,24 @@ def _policies(subject: Subject, context: RunContext, settings: Settings) -> Poli
     )
 
 
+def _origin(tuning: TuningRuntime, subject: Subject, context: RunContext) -> RecordOrigin:
+    return RecordOrigin(
+        device=context.device.fingerprint(),
+        toolchain=tuning.toolchain(),
+        source=Provenance(repository=subject.root.name, commit=subject.commit),
+    )
+
+
 def _tuner(
-    tuning: TuningRuntime, subject: Subject, context: RunContext, workdir: Path
+    tuning: TuningRuntime,
+    origin: RecordOrigin,
+    config: Config,
+    context: RunContext,
+    workdir: Path,
 ) -> EngineTuner:
     return EngineTuner(
-        config=subject.config,
-        origin=RecordOrigin(
-            device=context.device.fingerprint(),
-            toolchain=tuning.toolchain(),
-            source=Provenance(repository=subject.root.name, commit=subject.commit),
-        ),
+        config=config,
+        origin=origin,
         clock=context.clock,
         seed=context.seed,
         programs=tuning.programs,

@@ -17,6 +17,7 @@ from tests.support.small_onnx import chain_model, save
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
 from tunegate.artifacts.shaped_model import ShapedModel
+from tunegate.artifacts.record_origin import RecordOrigin
 from tunegate.artifacts.tasks import ResolvedTask
 from tunegate.config import Config, ModelConfig, TargetConfig
 from tunegate.edges.bench.driver import FreshProcesses
@@ -33,7 +34,6 @@ from tunegate.edges.nvidia.kernel_clock import kernel_clock
 from tunegate.edges.nvidia.state import state_of
 from tunegate.engine.placement import Placement
 from tunegate.engine.protocol import Measure
-from tunegate.engine.record_origin import RecordOrigin
 from tunegate.engine.tuner import EngineTuner
 from tunegate.errors import ModelError
 from tunegate.ports import BuildJob, ModelJob

@@ -17,6 +17,7 @@ import msgspec
 
 from tunegate_cache.format import names, segment
 from tunegate_cache.format.cache_statistics import CacheStatistics
+from tunegate_cache.format.model_standing import shape_of
 from tunegate_cache.format.names import SegmentName
 from tunegate_cache.format.records import (
     DeviceFingerprint,
@@ -134,6 +135,16 @@ class TuningCache:
             index = self._own.index
             found = {k: index.exact(k) or index.transfer(k, s) for k, s in dict(wanted).items()}
             return {key: hit for key, hit in found.items() if hit is not None}
+
+    def standings(self, keys: Sequence[WorkloadKey]) -> Mapping[WorkloadKey, Lookup]:
+        """What the zones that are believed have of whole models. It is asked after `lookup`, and
+        gets what is left of its time; nothing is counted as a hit or a miss."""
+        if self._mode == "off" or not keys:
+            return {}
+        with self._looking_up() as deadline:
+            self._load(self._believed, [(key, shape_of(key)) for key in keys], deadline)
+        found = {key: self._believed.index.exact(key) for key in keys}
+        return {key: hit for key, hit in found.items() if hit is not None}
 
     def publish(self, records: Sequence[TuningRecord]) -> bool:
         """Stores records as one segment for each target (several when they are very many); False

@@ -20,8 +20,10 @@ Stopped = Literal[
     "cancelled",
     "not-started",
     "shared",
+    "behind",
 ]
-"""Why a task was tuned no further. "shared" was not tuned: both sides of its models have it."""
+"""Why a task was tuned no further. "shared" was not tuned: both sides of its models have it; nor
+was "behind": its models stay far behind another runtime."""
 
 
 class CandidateCost(msgspec.Struct, frozen=True, kw_only=True):

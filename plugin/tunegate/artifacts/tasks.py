@@ -54,9 +54,10 @@ class Claims(msgspec.Struct, frozen=True):
     is_searched: bool
 
 
-Skipped = Literal["", "shared"]
+Skipped = Literal["", "shared", "behind"]
 """Why a run does not tune a task, whatever the cache has of it: both sides of every model that uses
-it have it. '' where the run tunes what is left of it."""
+it have it, or all models that would pay for it stay far behind another runtime. '' where the run
+tunes what is left of it."""
 
 
 class ResolvedTask(msgspec.Struct, frozen=True):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 
-from tunegate import pipeline
+from tunegate import artifact_io, pipeline
 from tunegate.artifacts.changes import ChangeSet
+from tunegate.artifacts.outcomes import TuningOutcome
+from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.warmed import Warmed
 from tunegate.cli.commands.warm import WarmOptions
 from tunegate.commands.standard_output import write_json
@@ -20,7 +22,15 @@ from tunegate.project import open_project
 from tunegate.render.stopped import tuning_ended
 from tunegate.render.units import duration, money, plural
 from tunegate.runtimes.requirements import require_installed
+from tunegate.sides.far_behind import KnownStandings
+from tunegate.stages.plan import plan
+from tunegate.stages.resolve import resolve
+from tunegate.tools import Tools
+from tunegate.tuning.standing.skipped_tasks import nobody
+from tunegate.tuning.tally import tally
+from tunegate.tuning.warmed import known_after, warmed_models
 from tunegate.wiring import opened_tools
+from tunegate_cache.format.records import WorkloadKey
 
 
 def run(options: WarmOptions) -> int:
@@ -34,12 +44,54 @@ def run(options: WarmOptions) -> int:
         out.forget(since="plan")
         require_installed(project.config, "tune")
         with opened_tools(settings, project.checkout(), out) as tools:
-            warmed = pipeline.warm(tools, changes)
+            warmed = _warmed(tools, changes, again=options.again)
     if settings.as_json:
         write_json(warmed)
     else:
         _show(warmed)
     return PASS if warmed.is_published else UNFIT
+
+
+def _warmed(tools: Tools, changes: ChangeSet, *, again: bool) -> Warmed:
+    """Tunes all of these models; `again` also those that stay far behind another runtime. Raises
+    CancelledError: what was finished is in the cache."""
+    tasks = pipeline.extracted(tools, changes)
+    behind = nobody if again else KnownStandings(tools.index, tools.origin)
+    planned = plan(tasks, resolve(tasks, tools.index, tools.config, behind), tools.config)
+    outcomes = [pipeline.tune_shard(tools, planned, shard) for shard in planned.shards]
+    resolved = planned.resolution.tasks
+    known = known_after(resolved, outcomes)
+    _look_at_unfinished(tools, planned, outcomes, known)
+    told = [note for outcome in outcomes for note in outcome.notes]
+    use = tools.index.use()
+    warmed = Warmed(
+        zone=use.zone,
+        models=warmed_models(resolved, known),
+        left=sum(task.task.key not in known and not task.skipped for task in resolved),
+        is_published=not any(outcome.unpublished for outcome in outcomes),
+        tuning=tally(planned, outcomes),
+        notes=tuple(dict.fromkeys((*tasks.notes, *planned.notes, *told, *use.notes))),
+    )
+    artifact_io.write(tools.context.out / "warm.json", warmed)
+    return warmed
+
+
+def _look_at_unfinished(
+    tools: Tools,
+    planned: TuningPlan,
+    outcomes: Sequence[TuningOutcome],
+    known: Collection[WorkloadKey],
+) -> None:
+    """Builds and times the models that were tuned and not finished: whether more tuning pays."""
+    left = [task.task for task in planned.resolution.tasks if task.task.key not in known]
+    paths = {use.model for task in left for use in task.uses}
+    models = tuple(change for change in planned.changes.models if change.path in paths)
+    if not models or not any(task.trials for outcome in outcomes for task in outcome.tasks):
+        return
+    changes = msgspec.structs.replace(planned.changes, models=models)
+    unfinished = msgspec.structs.replace(planned, changes=changes)
+    builds = pipeline.built(tools, unfinished, outcomes)
+    pipeline.publish_standings(tools, planned, outcomes, builds)
 
 
 def _require_writing(cache: CacheConfig) -> None:

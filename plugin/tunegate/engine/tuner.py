@@ -13,12 +13,12 @@ from tunegate.artifacts.changes import ModelPath, Side
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Shard
 from tunegate.artifacts.shaped_model import ShapedModel
+from tunegate.artifacts.record_origin import RecordOrigin
 from tunegate.config import Config, TargetConfig
 from tunegate.edges.nvidia.session import gpus_of, held_together, prepared
 from tunegate.edges.run_seed import derived
 from tunegate.engine.programs import Programs
 from tunegate.engine.protocol import ModelFile, OpenModels
-from tunegate.engine.record_origin import RecordOrigin
 from tunegate.engine.spending import BudgetMeter
 from tunegate.engine.task_history import TaskHistory
 from tunegate.engine.tuning_run import TuningRun

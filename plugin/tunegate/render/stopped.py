@@ -18,6 +18,7 @@ STOPPED_WORDS = {
     "lost": "a shard was lost",
     "not-started": "not started",
     "shared": "left to tunegate warm",
+    "behind": "too far behind another runtime",
     "decided": "decided",
     "hopeless": "too close to decide",
     "disturbed": "the machine does not hold still",

@@ -264,6 +264,8 @@ def _notes(shards: Sequence[Shard], config: Config, asked: int | None) -> tuple[
         notes.append(f"{unserved} tasks have no trials planned: too small to matter, or no budget")
     if waiting := sum(is_waiting(t.resolved) for shard in shards for t in shard.tasks):
         notes.append(_waiting(waiting))
+    if behind := sum(t.resolved.skipped == "behind" for shard in shards for t in shard.tasks):
+        notes.append(_far_behind(behind))
     if asked is not None and asked != len(shards):
         left = sum(left_to_tune([t.resolved for t in shard.tasks]) for shard in shards)
         notes.append(f"{asked} shards asked for, {len(shards)} planned: {left} tasks left to tune")
@@ -276,3 +278,11 @@ def _waiting(tasks: int) -> str:
     """What to say of the tasks that both sides have, and that nobody has tuned."""
     which = "1 shared task waits" if tasks == 1 else f"{tasks} shared tasks wait"
     return f"{which} for tunegate warm: base and head have the same schedule, tuned or not"
+
+
+def _far_behind(tasks: int) -> str:
+    which = "1 task is" if tasks == 1 else f"{tasks} tasks are"
+    return (
+        f"{which} not tuned: their models stay far behind the runtime that ships, as an earlier "
+        "run found. tunegate warm --again tunes them"
+    )

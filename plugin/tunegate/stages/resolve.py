@@ -5,28 +5,41 @@ from __future__ import annotations
 import msgspec
 
 from tunegate.artifacts.plans import PlannedTask, Shard
-from tunegate.artifacts.tasks import CacheUse, Resolution, ResolvedTask, TaskSet, TuningTask
+from tunegate.artifacts.tasks import (
+    CacheUse,
+    Resolution,
+    ResolvedTask,
+    Skipped,
+    TaskSet,
+    TuningTask,
+)
 from tunegate.config import Config
 from tunegate.ports import TaskIndex
 from tunegate.tuning.claims import claims_beside
 from tunegate.tuning.fastest_time import fastest_nanoseconds
-from tunegate.tuning.payers import is_shared
+from tunegate.tuning.standing.skipped_tasks import IsFarBehind, nobody, skipped_tasks
 from tunegate.tuning.unfinished import as_resumed, resume_point
 from tunegate_cache.format.records import ExactHit, Lookup, TransferHit
 
 
-def resolve(task_set: TaskSet, index: TaskIndex, config: Config) -> Resolution:
+def resolve(
+    task_set: TaskSet, index: TaskIndex, config: Config, behind: IsFarBehind = nobody
+) -> Resolution:
     """An exact hit, a transfer from the nearest shapes, or a counted miss for each task, from
     trusted zones; and beside it what only the run's own zone claims of the tasks that this run
     tunes. Records that are faster than any hardware are not believed, and what an earlier run left
-    unfinished is no answer."""
+    unfinished is no answer. `behind` says which models stay far behind another runtime."""
     kinds = {target.name: target.kind for target in config.targets}
     fastest = {task.key: fastest_nanoseconds(task, kinds[task.target]) for task in task_set.tasks}
     found = index.lookup([(task.key, task.shape) for task in task_set.tasks], fastest)
-    paid = [task for task in task_set.tasks if not is_shared(task)]
+    skipped = skipped_tasks(task_set.tasks, behind(task_set.tasks))
+    paid = [task for task in task_set.tasks if not skipped[task.key, task.target]]
     own = index.claims([(task.key, task.shape) for task in paid], fastest)
     answers = {key: as_resumed(key, lookup) for key, lookup in found.items()}
-    tasks = tuple(_resolved(task, answers[task.key], own.get(task.key)) for task in task_set.tasks)
+    tasks = tuple(
+        _resolved(task, answers[task.key], own.get(task.key), skipped[task.key, task.target])
+        for task in task_set.tasks
+    )
     resumed = {key for key, lookup in found.items() if answers[key] is not lookup}
     claimed = sum(task.claims is not None for task in tasks)
     use = _counted(index.use(), len(resumed), sum(task.key in resumed for task in paid))
@@ -46,9 +59,11 @@ def refreshed(shard: Shard, index: TaskIndex) -> Shard:
     return msgspec.structs.replace(shard, tasks=tasks)
 
 
-def _resolved(task: TuningTask, answer: Lookup, own: ExactHit | TransferHit | None) -> ResolvedTask:
-    if is_shared(task):
-        return ResolvedTask(task, answer, skipped="shared")
+def _resolved(
+    task: TuningTask, answer: Lookup, own: ExactHit | TransferHit | None, skipped: Skipped
+) -> ResolvedTask:
+    if skipped:
+        return ResolvedTask(task, answer, skipped=skipped)
     return ResolvedTask(task, answer, claims_beside(answer, own))
 
 

@@ -14,7 +14,7 @@ from tunegate_cache.format.records import ExactHit, WorkloadKey
 
 RunEnd = Literal["finished", "target-latency", "seconds", "usd", "trials", "failed"]
 
-_UNTOUCHED = frozenset({"exact", "not-started", "shared"})
+_UNTOUCHED = frozenset({"exact", "not-started", "shared", "behind"})
 
 
 def final_outcomes(

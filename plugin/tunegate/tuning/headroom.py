@@ -24,14 +24,15 @@ def of_untuned(now_ms: float, tasks: Iterable[TaskOutcome]) -> float | None:
     return now_ms * statistics.median(gains) if gains else None
 
 
-def of_unfinished(now_ms: float, task: TaskOutcome) -> float:
-    """Milliseconds, of as many trials again, by the improvement curve of the task."""
+def of_unfinished(now_ms: float, task: TaskOutcome, *, more: int = 1) -> float:
+    """Milliseconds, of as many trials again (or `more` times as many), by the improvement curve of
+    the task."""
     history = tuple(_history(task.costs)) or (
         MeasuredBatch(trials=task.trials, seconds=task.seconds, best_ms=task.best_ms),
     )
     return now_ms * expected_gain(
         history,
-        task.trials,
+        more * task.trials,
         headroom=UNKNOWN_HEADROOM,
         noise=DEFAULT_POLICY.noise,
         pace=_pace(task.costs),

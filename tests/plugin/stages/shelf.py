@@ -45,6 +45,9 @@ class Shelf:
     ) -> Mapping[WorkloadKey, ExactHit | TransferHit]:
         return {}
 
+    def standings(self, keys: Sequence[WorkloadKey]) -> Mapping[WorkloadKey, Lookup]:
+        return {key: self.known[key] for key in keys if key in self.known}
+
     def publish(self, records: Sequence[TuningRecord]) -> bool:
         self._calls += 1
         if not self._is_open(self._calls):

@@ -23,6 +23,9 @@ class WarmOptions(Options, frozen=True, kw_only=True):
             is_repeated=True,
         ),
     ] = ()
+    again: Annotated[
+        bool, Option("tune also models that an earlier run found far behind another runtime")
+    ] = False
 
 
 COMMAND = Command(

@@ -91,6 +91,9 @@ class SharedCache:
     ) -> Mapping[WorkloadKey, ExactHit | TransferHit]:
         return self._cache.claims(wanted, fastest)
 
+    def standings(self, keys: Sequence[WorkloadKey]) -> Mapping[WorkloadKey, Lookup]:
+        return self._cache.standings(keys)
+
     def publish(self, records: Sequence[TuningRecord]) -> bool:
         return self._cache.publish(records)
 

@@ -1,0 +1,112 @@
+"""Models whose compiled build stays far behind the runtime that ships, by records of the cache.
+
+Such a record says only that tuning does not pay. It is believed from trusted zones, for this kind
+of device and this compiler, and for a change only where both sides have one: whoever forges it can
+keep a model untuned, and lean no comparison to one side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from tunegate import __version__
+from tunegate.artifacts.builds import Build, CellBuilds
+from tunegate.artifacts.candidates import CandidateBuild, Candidates
+from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
+from tunegate.artifacts.plans import TuningPlan
+from tunegate.artifacts.record_origin import RecordOrigin
+from tunegate.artifacts.tasks import ResolvedTask, TuningTask
+from tunegate.ports import TaskIndex
+from tunegate.tuning.expected_time import TargetKind
+from tunegate.tuning.standing.far_behind import is_far_behind, kept_share
+from tunegate.tuning.standing.model_keys import ModelOnTarget, model_keys
+from tunegate.tuning.warmed import known_after
+from tunegate_cache.format.model_standing import ModelStanding, standing_of
+from tunegate_cache.format.records import Miss, WorkloadKey
+
+_NANOSECONDS_PER_MS = 1_000_000
+
+
+class KnownStandings:
+    """Asks the cache which models stay far behind."""
+
+    def __init__(self, index: TaskIndex, origin: RecordOrigin) -> None:
+        self._index, self._origin = index, origin
+
+    def __call__(self, tasks: Sequence[TuningTask]) -> frozenset[ModelOnTarget]:
+        keys = model_keys(tasks, __version__)
+        found = self._index.standings([key for sides in keys.values() for key in sides.values()])
+
+        def is_behind(key: WorkloadKey) -> bool:
+            records = getattr(found.get(key, Miss("absent")), "records", ())
+            standing = standing_of(
+                key, records, device=self._origin.device, toolchain=self._origin.toolchain
+            )
+            return standing is not None and is_far_behind(
+                standing.compiled_nanoseconds, standing.other_nanoseconds, kept=1.0
+            )
+
+        return frozenset(
+            model for model, sides in keys.items() if all(map(is_behind, sides.values()))
+        )
+
+
+def new_standings(
+    plan: TuningPlan,
+    outcomes: Sequence[TuningOutcome],
+    builds: Sequence[CellBuilds],
+    candidates: Candidates,
+) -> tuple[ModelStanding, ...]:
+    """Those of the heads that this run has tuned, has not finished, and found to stay far behind
+    what ships."""
+    resolved = plan.resolution.tasks
+    keys = model_keys([task.task for task in resolved], __version__)
+    known = known_after(resolved, outcomes)
+    tuned = {outcome.key: outcome for each in outcomes for outcome in each.tasks}
+    found = []
+    for built in builds:
+        where = (built.cell.model, built.cell.target)
+        times = _times(built.head, candidates.get(built.cell.target, ()))
+        tasks = [task for task in resolved if _is_at_head(task.task, where)]
+        if times is None or not _goes_on(tasks, tuned, known):
+            continue
+        kind: TargetKind = "cuda" if outcomes[0].device.kind == "cuda" else "llvm"
+        kept = kept_share(built.cell.model, tasks, tuned, known, kind)
+        if is_far_behind(*times, kept=kept):
+            found.append(_standing(keys[where]["head"], *times))
+    return tuple(found)
+
+
+def _goes_on(
+    tasks: Sequence[ResolvedTask],
+    tuned: Mapping[WorkloadKey, TaskOutcome],
+    known: Collection[WorkloadKey],
+) -> bool:
+    """Whether this run has spent trials on them, and a later one would spend more."""
+    outcomes = [tuned[task.task.key] for task in tasks if task.task.key in tuned]
+    is_tuned = any(outcome.trials for outcome in outcomes)
+    return is_tuned and any(task.task.key not in known for task in tasks)
+
+
+def _is_at_head(task: TuningTask, where: ModelOnTarget) -> bool:
+    uses = {(use.model, task.target) for use in task.uses if use.side == "head"}
+    return where in uses
+
+
+def _times(head: Build | None, candidates: Sequence[CandidateBuild]) -> tuple[float, float] | None:
+    """The milliseconds of the fastest candidate that is tuned, and of the fastest that is not."""
+    if head is None or head.choice is None:
+        return None
+    tuned = {candidate.name for candidate in candidates if candidate.is_tuned}
+    times = [(time.candidate in tuned, time.ms) for time in head.choice.times]
+    compiled = [ms for is_tuned, ms in times if is_tuned]
+    others = [ms for is_tuned, ms in times if not is_tuned]
+    return (min(compiled), min(others)) if compiled and others else None
+
+
+def _standing(key: WorkloadKey, compiled_ms: float, other_ms: float) -> ModelStanding:
+    return ModelStanding(
+        key=key,
+        compiled_nanoseconds=round(compiled_ms * _NANOSECONDS_PER_MS),
+        other_nanoseconds=round(other_ms * _NANOSECONDS_PER_MS),
+    )
