@@ -56,8 +56,8 @@ class Claims(msgspec.Struct, frozen=True):
 
 Skipped = Literal["", "shared", "behind"]
 """Why a run does not tune a task, whatever the cache has of it: both sides of every model that uses
-it have it, or all models that would pay for it stay far behind another runtime. '' where the run
-tunes what is left of it."""
+it have it (or no head of them is compiled), or all models that would pay for it stay far behind
+another runtime. '' where the run tunes what is left of it."""
 
 
 class ResolvedTask(msgspec.Struct, frozen=True):

@@ -22,12 +22,17 @@ def skipped_tasks(
     tasks: Sequence[TuningTask], behind: Collection[ModelOnTarget]
 ) -> dict[tuple[WorkloadKey, str], Skipped]:
     """The reason for each task, '' for those that the run tunes."""
-    return {(task.key, task.target): _skipped(task, behind) for task in tasks}
+    at_head = {(u.model, task.target) for task in tasks for u in task.uses if u.side == "head"}
+    return {(task.key, task.target): _skipped(task, behind, at_head) for task in tasks}
 
 
-def _skipped(task: TuningTask, behind: Collection[ModelOnTarget]) -> Skipped:
-    """The reason. A shared task of models that are all far behind waits for nothing."""
-    paying = {model for model, _ in paying_sides(task)}
+def _skipped(
+    task: TuningTask, behind: Collection[ModelOnTarget], at_head: Collection[ModelOnTarget]
+) -> Skipped:
+    """The reason. A base pays for nothing where its head is not compiled: it is built from what is
+    known. A shared task of models that are all far behind waits for nothing."""
+    sides = paying_sides(task)
+    paying = {model for model, _ in sides if (model, task.target) in at_head}
     concerned = paying or {use.model for use in task.uses}
     if all((model, task.target) in behind for model in concerned):
         return "behind"

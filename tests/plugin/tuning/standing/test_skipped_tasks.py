@@ -33,7 +33,14 @@ def test_why_a_task_is_left_as_it_is(
 ) -> None:
     made = tuple(use_of(text) for text in uses)
     task = msgspec.structs.replace(make_task(), uses=made)
-    assert skipped_tasks([task], behind) == {(task.key, "cpu"): reason}
+    heads = make_task("of every head")
+    compiled = msgspec.structs.replace(heads, uses=(use_of("m head"), use_of("n head")))
+    assert skipped_tasks([task, compiled], behind)[task.key, "cpu"] == reason
+
+
+def test_a_base_pays_for_nothing_where_its_head_is_not_compiled() -> None:
+    task = make_task(sides=("base",))
+    assert skipped_tasks([task], ()) == {(task.key, "cpu"): "shared"}
 
 
 def use_of(text: str) -> TaskUse:
