@@ -12,13 +12,13 @@ import msgspec
 from kit.models import saved
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
+from tunegate.artifacts.record_origin import RecordOrigin
 from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.artifacts.tasks import ResolvedTask, TuningTask
 from tunegate.config import CacheConfig, Config, ModelConfig, TargetConfig
 from tunegate.edges.cache.shared_cache import SharedCache
 from tunegate.edges.metaschedule.versions import toolchain
-from tunegate.artifacts.record_origin import RecordOrigin
 from tunegate.engine.tuner import EngineTuner, SearchOptions
 from tunegate.errors import ModelError
 from tunegate.ports import BuildJob, ModelJob, Publish

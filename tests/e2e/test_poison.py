@@ -13,8 +13,8 @@ import pytest
 from tests.support.small_onnx import conv_model, save
 from tunegate.artifacts.builds import Build
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
-from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.artifacts.record_origin import RecordOrigin
+from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.artifacts.tasks import ResolvedTask, TuningTask
 from tunegate.config import CacheConfig, Config, ModelConfig, TargetConfig
 from tunegate.edges.cache.shared_cache import SharedCache

@@ -16,8 +16,8 @@ from tests.support.models.transformer import transformer
 from tests.support.small_onnx import chain_model, save
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
-from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.artifacts.record_origin import RecordOrigin
+from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.artifacts.tasks import ResolvedTask
 from tunegate.config import Config, ModelConfig, TargetConfig
 from tunegate.edges.bench.driver import FreshProcesses

@@ -12,8 +12,8 @@ import msgspec
 from tunegate.artifacts.changes import ModelPath, Side
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Shard
-from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.artifacts.record_origin import RecordOrigin
+from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.config import Config, TargetConfig
 from tunegate.edges.nvidia.session import gpus_of, held_together, prepared
 from tunegate.edges.run_seed import derived

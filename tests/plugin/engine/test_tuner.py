@@ -12,8 +12,8 @@ import pytest
 from tests.support.small_onnx import conv_model, save
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
-from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.artifacts.record_origin import RecordOrigin
+from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.artifacts.tasks import ResolvedTask, TuningTask
 from tunegate.config import Config, ModelConfig, TargetConfig
 from tunegate.edges.metaschedule.versions import toolchain
