@@ -8,6 +8,7 @@ import msgspec
 
 from tunegate import artifact_io, pipeline
 from tunegate.artifacts.changes import ChangeSet
+from tunegate.artifacts.model_names import path_of
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.warmed import Warmed
@@ -101,13 +102,13 @@ def _require_writing(cache: CacheConfig) -> None:
 
 
 def _chosen(changes: ChangeSet, globs: Sequence[str]) -> ChangeSet:
-    paths = [change.path for change in changes.models]
+    paths = [path_of(change.path) for change in changes.models]
     for glob in globs:
         if not any(matches(glob, path) for path in paths):
             raise ConfigError(f"--model: {glob} matches no configured model.")
     if not globs:
         return changes
-    chosen = [c for c in changes.models if any(matches(glob, c.path) for glob in globs)]
+    chosen = [c for c in changes.models if any(matches(g, path_of(c.path)) for g in globs)]
     return msgspec.structs.replace(changes, models=tuple(chosen))
 
 
