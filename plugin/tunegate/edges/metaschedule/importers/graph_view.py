@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +10,7 @@ import onnx
 from onnx import numpy_helper
 
 _NO_DOMAIN = {"", "ai.onnx"}
+_OF_SINGLE_NUMBERS = frozenset({"Abs", "Cast", "CastLike", "Exp", "Log", "Neg", "Sqrt"})
 
 
 class TensorType(NamedTuple):
@@ -34,7 +35,13 @@ class GraphView:
     def __init__(self, model: onnx.ModelProto) -> None:
         inferred = _inferred(model).graph
         self.opset = self.opset_of(model)
-        self._types = dict(_types((*inferred.value_info, *inferred.output, *inferred.input)))
+        values = (*inferred.value_info, *inferred.output, *inferred.input)
+        self._types = dict(_types(values))
+        self._types |= _types_backwards(model.graph, self._types, values)
+        self._users: dict[str, set[str]] = {}
+        for node in model.graph.node:
+            for name in node.input:
+                self._users.setdefault(name, set()).add(operator_of(node))
         self._constants = {tensor.name: tensor for tensor in model.graph.initializer}
         for node in model.graph.node:
             self._constants.update(_constant_of(node))
@@ -55,6 +62,10 @@ class GraphView:
         """Returns None where the value is known only when the model runs, or is left out."""
         tensor = self._constants.get(name)
         return None if tensor is None else numpy_helper.to_array(tensor)
+
+    def users_of(self, name: str) -> frozenset[str]:
+        """The operators that read a value."""
+        return frozenset(self._users.get(name, ()))
 
 
 def operator_of(node: onnx.NodeProto) -> str:
@@ -90,6 +101,23 @@ def _types(values: Iterable[onnx.ValueInfoProto]) -> Iterable[tuple[str, TensorT
         if all(dim.HasField("dim_value") for dim in kind.shape.dim):
             shape = tuple(int(dim.dim_value) for dim in kind.shape.dim)
             yield value.name, TensorType(shape, kind.elem_type)
+
+
+def _types_backwards(
+    graph: onnx.GraphProto,
+    types: Mapping[str, TensorType],
+    values: Iterable[onnx.ValueInfoProto],
+) -> dict[str, TensorType]:
+    """Types of what an operator on single numbers reads, where only what it gives is declared."""
+    elements = {value.name: value.type.tensor_type.elem_type for value in values}
+    found: dict[str, TensorType] = {}
+    for node in reversed(graph.node):
+        if operator_of(node) not in _OF_SINGLE_NUMBERS or node.input[0] in types:
+            continue
+        after = types.get(node.output[0]) or found.get(node.output[0])
+        if after is not None and elements.get(node.input[0]):
+            found[node.input[0]] = TensorType(after.shape, elements[node.input[0]])
+    return found
 
 
 def _constant_of(node: onnx.NodeProto) -> dict[str, onnx.TensorProto]:

@@ -24,6 +24,7 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]
         super()._check_for_unsupported_ops(SimpleNamespace(node=others))
 
     def _convert_operator(self, op_name: str, inputs: Any, attrs: Any, opset: int) -> Any:
-        if op_name not in OPERATORS:
+        ours = OPERATORS[op_name](self.bb, inputs, attrs) if op_name in OPERATORS else None
+        if ours is None:
             return super()._convert_operator(op_name, inputs, attrs, opset)
-        return self.bb.normalize(OPERATORS[op_name](self.bb, inputs, attrs))
+        return self.bb.normalize(ours)

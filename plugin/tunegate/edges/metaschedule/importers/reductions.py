@@ -48,8 +48,29 @@ def reduced(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | Non
     return new.nodes
 
 
-def cumulative_sum(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """CumSum along an axis that is an input: along each, and the one that it names is chosen."""
+def extreme(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """ReduceMax and ReduceMin. TVM begins with the largest finite number; where the result is
+    compared, that of infinities alone must be infinite."""
+    instead = reduced(node, view)
+    data = view.type_of(node.input[0])
+    if instead is not None or data is None or data.dtype.kind != "f":
+        return instead
+    if not view.users_of(node.output[0]) & {"Equal", "IsInf"}:
+        return None
+    new = Replacement(node)
+    options = {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
+    limit = new.constant(-np.inf if node.op_type == "ReduceMax" else np.inf, data.dtype)
+    is_limit = new.cast(new.add("Equal", [node.input[0], limit]), onnx.TensorProto.INT32)
+    are_all = new.add("ReduceMin", [is_limit, *node.input[1:]], **options)
+    finite = new.add(node.op_type, node.input, **options)
+    chosen = new.cast(are_all, onnx.TensorProto.BOOL)
+    new.add("Where", [chosen, limit, finite], to=node.output[0])
+    return new.nodes
+
+
+def cumulative(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """CumSum and CumProd along an axis that is an input: along each, and the one that it names is
+    chosen."""
     data = view.type_of(node.input[0])
     if data is None or view.constant(node.input[1]) is not None or not data.rank:
         return None
@@ -58,7 +79,7 @@ def cumulative_sum(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto
     axis = new.reshaped(new.cast(node.input[1], onnx.TensorProto.INT64), [1])
     value = node.input[0]
     for number in range(data.rank):
-        along = new.add("CumSum", [node.input[0], new.constant(number, np.int64)], **options)
+        along = new.add(node.op_type, [node.input[0], new.constant(number, np.int64)], **options)
         chosen = _is_chosen(new, axis, data.rank, (number,))
         value = new.add("Where", [chosen, along, value])
     new.add("Identity", [value], to=node.output[0])

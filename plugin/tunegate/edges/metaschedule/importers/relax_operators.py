@@ -11,6 +11,8 @@ from tvm import relax, topi
 
 Operands = Sequence[Any]
 Attributes = Mapping[str, Any]
+Operator = Callable[[Any, Operands, Attributes], Any]
+"""Returns the expression, or None where TVM's own converter does it."""
 _LAYOUTS = {3: ("NCW", "OIW"), 4: ("NCHW", "OIHW"), 5: ("NCDHW", "OIDHW")}
 _CONVOLUTIONS = {3: relax.op.nn.conv1d, 4: relax.op.nn.conv2d, 5: relax.op.nn.conv3d}
 
@@ -55,6 +57,21 @@ def same_bits(builder: Any, operands: Operands, attributes: Attributes) -> Any:
     return builder.emit_te(topi.reinterpret, x, dtype)
 
 
+def extreme_of_scalars(take: Callable[[Any, Any], Any]) -> Operator:
+    """Min and Max of scalars. TVM stacks its operands, and crashes where it changes the layout of a
+    stack of scalars."""
+
+    def extreme(builder: Any, operands: Operands, attributes: Attributes) -> Any:
+        if any(len(operand.ty.shape) for operand in operands):
+            return None
+        first, *others = operands
+        for other in others:
+            first = builder.normalize(take(first, other))
+        return first
+
+    return extreme
+
+
 def _shifted(builder: Any, value: Any, zero: Any, rank: int) -> Any:
     wide = builder.normalize(relax.op.astype(value, "int32"))
     if zero is None:
@@ -74,8 +91,10 @@ def _pads(x: Any, weights: Any, attributes: Attributes, rank: int) -> Sequence[i
     raise tvm.error.OpNotImplemented(f"ConvInteger is not supported with auto_pad {way}")
 
 
-OPERATORS: Mapping[str, Callable[[Any, Operands, Attributes], Any]] = {
+OPERATORS: Mapping[str, Operator] = {
     "ConvInteger": integer_convolution,
     "CumProd": product_so_far,
     "BitCast": same_bits,
+    "Min": extreme_of_scalars(relax.op.minimum),
+    "Max": extreme_of_scalars(relax.op.maximum),
 }

@@ -13,6 +13,7 @@ from tunegate.edges.metaschedule.importers import (
     quantized,
     recurrent,
     reductions,
+    resizing,
     selections,
     windows,
 )
@@ -33,7 +34,9 @@ RULES: Mapping[str, RewritingRule] = {
     "Slice": windows.sliced,
     "Pad": windows.padded,
     **dict.fromkeys(reductions.REDUCTIONS, reductions.reduced),
-    "CumSum": reductions.cumulative_sum,
+    "Resize": resizing.resized,
+    **dict.fromkeys(("ReduceMax", "ReduceMin"), reductions.extreme),
+    **dict.fromkeys(("CumSum", "CumProd"), reductions.cumulative),
     "OneHot": selections.one_hot,
     "Trilu": selections.triangle,
     "ai.onnx.ml.ArrayFeatureExtractor": selections.picked_features,

@@ -33,13 +33,22 @@ def channels_last(module: Any) -> Any:
     """A Relax module before legalization, with the layout of its convolutions changed and that of
     what is between them. Transposed convolutions stay as they are: the compiler has no other code
     for them. A module with an operator that the compiler cannot turn (a maximum over a fifth
-    dimension is one) stays as it is."""
+    dimension is one) stays as it is. One without convolutions is not turned: the compiler divides
+    by zero where it turns scalars."""
     try:
-        turned = relax.transform.ConvertLayout({}, _wanted)(with_plain_clips(module))
-        return without_inverse_transposes(turned)
+        plain = with_plain_clips(module)
+        if _has_convolution(module):
+            plain = relax.transform.ConvertLayout({}, _wanted)(plain)
+        return without_inverse_transposes(plain)
     except Exception:
         _logger.info("the layout of convolutions stays as it is", exc_info=True)
         return module
+
+
+def _has_convolution(module: Any) -> bool:
+    values = (binding.value for block in module["main"].body.blocks for binding in block.bindings)
+    names = {getattr(getattr(value, "op", None), "name", "") for value in values}
+    return _CONVOLUTION in names
 
 
 def _wanted(call: Any) -> dict[str, list[str]]:

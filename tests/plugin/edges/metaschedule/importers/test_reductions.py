@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from onnx import helper
+from onnx import TensorProto, helper
 
 from tests.support.operator_models import operator_model, rewritten
+from tunegate.edges.metaschedule.importers.graph_view import GraphView
 from tunegate.edges.metaschedule.importers.reductions import REDUCTIONS
+from tunegate.edges.metaschedule.importers.rewriting import importable
 
 DATA = np.random.default_rng(0).uniform(0.5, 2, (3, 2, 2)).astype(np.float32)
 AXES = [[0], [1], [-1], [0, 2], [2, 1], [-3, 1], []]
@@ -40,6 +42,19 @@ def test_of_nothing_they_give_what_onnx_runtime_gives(operator: str) -> None:
     assert not rewritten(operator_model(node, feed, {"a": np.array([1])}), feed)
 
 
+@pytest.mark.parametrize("operator", ["ReduceMax", "ReduceMin"])
+def test_of_infinities_alone_they_are_infinite_where_that_is_asked(operator: str) -> None:
+    sign = -1 if operator == "ReduceMax" else 1
+    feed = {"x": np.where([[0, 1], [1, 1]], sign * np.inf, DATA[0]).astype(np.float32)}
+    node = helper.make_node(operator, ["x"], ["m"], keepdims=0)
+    model = operator_model(node, feed)
+    assert rewritten(model, feed) == [operator]
+    model.graph.node.append(helper.make_node("IsInf", ["m"], ["y"]))
+    del model.graph.output[:]
+    model.graph.output.append(helper.make_tensor_value_info("y", TensorProto.BOOL, []))
+    assert "Where" in rewritten(model, feed)
+
+
 @pytest.mark.parametrize("axis", [0, 1, -1])
 @pytest.mark.parametrize("options", [{}, {"reverse": 1, "exclusive": 1}])
 def test_sums_so_far_run_along_the_axis_that_the_input_names(
@@ -48,3 +63,18 @@ def test_sums_so_far_run_along_the_axis_that_the_input_names(
     feed = {"x": DATA, "a": np.array(axis, np.int32)}
     node = helper.make_node("CumSum", ["x", "a"], ["y"], **options)
     rewritten(operator_model(node, feed), feed)
+    node = helper.make_node("CumProd", ["x", "a"], ["y"], **options)
+    rewritten(operator_model(node, feed, opset=26), feed)
+
+
+def test_axes_are_known_from_what_is_computed_of_the_result() -> None:
+    feed = {"x": DATA, "a": np.array([1], np.int64)}
+    model = operator_model(helper.make_node("ReduceSum", ["x", "a"], ["y"], keepdims=1), feed)
+    model.graph.node[0].output[0] = "squares"
+    model.graph.node.append(helper.make_node("Sqrt", ["squares"], ["y"]))
+    assert "Sqrt" in rewritten(model, feed)
+    assert all(
+        node.op_type != "ReduceSum" or GraphView(after).constant(node.input[1]) is not None
+        for after in [importable(model)]
+        for node in after.graph.node
+    )

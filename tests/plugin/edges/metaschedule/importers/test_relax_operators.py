@@ -35,7 +35,8 @@ def test_a_model_of_them_gives_the_same_numbers(tmp_path: Path) -> None:
 
 
 def everything() -> onnx.ModelProto:
-    """A quantized convolution with padding, a running sum, and a GRU in both directions."""
+    """A quantized convolution with padding, a running sum, and a GRU in both directions, and
+    extremes of scalars, which crashed the compiler beside a convolution."""
     weights: dict[str, np.ndarray] = {
         "k": WEIGHTS,
         "scale": np.array(0.02, np.float32),
@@ -49,6 +50,7 @@ def everything() -> onnx.ModelProto:
     names = ["q", "scale", "zero", "k", "kscale", "kzero", "scale", "zero"]
     nodes = [
         helper.make_node("QLinearConv", names, ["a"], pads=[1, 1, 1, 1]),
+        helper.make_node("DynamicQuantizeLinear", ["x"], ["d", "ds", "dz"]),
         helper.make_node("CumSum", ["x", "axis"], ["b"], reverse=1),
         helper.make_node("GRU", ["w", "gw", "gr"], ["c"], hidden_size=3, direction="bidirectional"),
     ]
@@ -62,6 +64,7 @@ def everything() -> onnx.ModelProto:
         ],
         [
             helper.make_tensor_value_info("a", TensorProto.UINT8, [1, 4, 5, 5]),
+            helper.make_tensor_value_info("d", TensorProto.UINT8, [3, 4]),
             helper.make_tensor_value_info("b", TensorProto.FLOAT, [3, 4]),
             helper.make_tensor_value_info("c", TensorProto.FLOAT, [5, 2, 1, 3]),
         ],

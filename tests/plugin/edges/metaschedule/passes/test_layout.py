@@ -13,7 +13,8 @@ from tests.support.small_onnx import save
 from tunegate.artifacts.builds import Build
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.import_onnx import import_model
-from tunegate.edges.metaschedule.passes.layout import layouts
+from tunegate.edges.metaschedule.importers.onnx_importer import imported
+from tunegate.edges.metaschedule.passes.layout import channels_last, layouts
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.models.preparation import prepare
 from tunegate.ports import BuildJob, ModelJob
@@ -144,3 +145,12 @@ def test_channels_are_last_on_a_cpu_where_that_builds() -> None:
 def test_a_layout_that_is_asked_for_is_the_only_one() -> None:
     assert layouts(TargetConfig(name="a", layout="nhwc", kind="cuda")) == ("nhwc",)
     assert layouts(TargetConfig(name="a", layout="nchw")) == ("nchw",)
+
+
+def test_scalars_of_a_model_without_convolutions_are_not_turned() -> None:
+    scalar = helper.make_tensor_value_info("x", TensorProto.FLOAT, [])
+    total = helper.make_tensor_value_info("y", TensorProto.FLOAT, [])
+    graph = helper.make_graph([helper.make_node("Mean", ["x", "x"], ["y"])], "g", [scalar], [total])
+    versions = [helper.make_opsetid("", 17)]
+    module = imported(helper.make_model(graph, opset_imports=versions, ir_version=8))
+    assert "main" in {variable.name_hint for variable in channels_last(module).get_global_vars()}
