@@ -15,6 +15,7 @@ import numpy as np
 import onnx
 
 from kit.models import TARGET
+from tunegate.artifacts.input_rules import Files, InputRule, KnownInputs
 from tunegate.edges.metaschedule import compile as compiler
 from tunegate.edges.metaschedule.loader import TvmArtifact
 from tunegate.edges.output.artifact_file import ArtifactFile
@@ -54,8 +55,7 @@ def _try_stages(folder: Path, feed: dict[str, Any], outcome: Outcome) -> None:
     expected = ReferenceSession(folder / "model.onnx").run(feed)
     outcome.stage = "import and build"
     _tell(folder, outcome)
-    shapes = {name: np.shape(value) for name, value in feed.items()}
-    reply = compiler.handle_request(_request(folder, shapes))
+    reply = compiler.handle_request(_request(folder, feed))
     if isinstance(reply, Failed):
         outcome.reason = reply.reason
         return
@@ -72,7 +72,8 @@ def _tell(folder: Path, outcome: Outcome) -> None:
     (folder / "outcome.json").write_bytes(msgspec.json.encode(outcome))
 
 
-def _request(folder: Path, shapes: dict[str, tuple[int, ...]]) -> BuildModel:
+def _request(folder: Path, feed: dict[str, Any]) -> BuildModel:
+    shapes = {name: np.shape(value) for name, value in feed.items()}
     model = ModelFile(file=str(folder / "model.onnx"), path="model.onnx", shapes=shapes)
     return BuildModel(
         model=model,
@@ -82,7 +83,18 @@ def _request(folder: Path, shapes: dict[str, tuple[int, ...]]) -> BuildModel:
         directory=str(folder / "build"),
         scratch=str(folder / "scratch"),
         seed=1,
+        inputs=KnownInputs(given=_given(folder, feed)),
     )
+
+
+def _given(folder: Path, feed: dict[str, Any]) -> dict[str, InputRule]:
+    """The case's own numbers, as a user would give them; other values are drawn."""
+    rules = {}
+    for place, (name, value) in enumerate(feed.items()):
+        if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
+            np.save(folder / f"{place}.npy", value)
+            rules[name] = InputRule(Files((str(folder / f"{place}.npy"),)))
+    return rules
 
 
 def _difference(got: Sequence[Any], expected: Sequence[Any]) -> str:

@@ -75,7 +75,7 @@ class _Resizing:
         return new.add("Add", [common, new.constant([0] * len(before), np.float32)])
 
     def places(self, scale: str, before: int, after: int, place: int) -> str:
-        """Where in the axis each new element lies."""
+        """Returns the places of the new elements in the axis."""
         new, number = self.new, self._number
         count = new.constant(range(after), np.float32)
         match self._way:

@@ -66,6 +66,6 @@ def test_one_that_smooths_stays() -> None:
 
 
 def region(way: str) -> np.ndarray:
-    """Of the last two axes a part that reaches beyond their ends."""
+    """A part of the last two axes that reaches beyond their ends."""
     whole = [0, 0, 0.1, -0.2, 1, 1, 0.7, 1.3] if way == "tf_crop_and_resize" else []
     return np.array(whole, np.float32)
