@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
 from tunegate.artifacts.changes import PolicyChange
@@ -93,7 +94,14 @@ def _figures(finding: Finding, message: str) -> str:
         f"{message}\n"
         f"base {base_ms}, head {head_ms}, ONNX Runtime {milliseconds(finding.reference_ms)}\n"
         f"change {_change(finding)} in {finding.launches} launches"
+        f"{''.join(_candidates(finding))}"
     )
+
+
+def _candidates(finding: Finding) -> Iterator[str]:
+    for each in finding.runtimes:
+        if each.reason:
+            yield f"\n{visible(f'{each.title}: {each.reason}', 600)}"
 
 
 def _change(finding: Finding) -> str:

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
+import msgspec
 import pytest
 
 from tests.support.golden import Golden
 from tests.support.reports import KINDS, make_report
+from tunegate.artifacts.verdicts import CandidateOutcome
 from tunegate.render.junit import render
 
 
@@ -65,3 +67,17 @@ def test_rules_that_may_be_loosened_are_skipped_before_the_models() -> None:
     assert [child.tag for child in first] == ["skipped", "system-out"]
     assert first.get("classname") == "tunegate.policy-change"
     assert len(models) == 1
+
+
+def test_a_case_says_why_a_runtime_does_not_run_the_model() -> None:
+    report = make_report("identical")
+    candidates = (
+        CandidateOutcome(candidate="onnxruntime", title="ONNX Runtime", ships=True),
+        CandidateOutcome(candidate="tvm", title="TVM", ships=False, reason="no LSTM"),
+    )
+    finding = msgspec.structs.replace(report.verdict.findings[0], runtimes=candidates)
+    verdict = msgspec.structs.replace(report.verdict, findings=(finding,))
+    (said,) = ET.fromstring(render(msgspec.structs.replace(report, verdict=verdict))).iter(
+        "system-out"
+    )
+    assert str(said.text).splitlines()[3:] == ["TVM: no LSTM"]

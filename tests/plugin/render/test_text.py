@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import msgspec
 import pytest
 from rich.cells import cell_len
 
@@ -29,3 +30,17 @@ def test_a_terminal_gets_colours_and_only_ours() -> None:
     text = render(make_report("hostile"), colour=True)
     assert "\x1b[1;31mFail" in text
     assert "\\u001b[31m" in text
+
+
+def test_every_error_says_its_reason_not_only_the_first() -> None:
+    report = make_report("slowed")
+    findings = tuple(
+        msgspec.structs.replace(
+            report.verdict.findings[0], model=f"models/{name}.onnx", status="error", reason=reason
+        )
+        for name, reason in (("cut", "not an ONNX file"), ("open", "dimension 0 is dynamic"))
+    )
+    verdict = msgspec.structs.replace(report.verdict, status="error", findings=findings)
+    text = render(msgspec.structs.replace(report, verdict=verdict))
+    assert "  models/cut.onnx on cpu: not an ONNX file\n" in text
+    assert "  models/open.onnx on cpu: dimension 0 is dynamic\n" in text

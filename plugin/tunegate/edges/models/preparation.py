@@ -35,7 +35,7 @@ def prepare(model: Path, *, shapes: Shapes, into: Path, path: str) -> PreparedMo
     original, weights = _in_one_place(proto, into) if has_files else (model, None)
     is_raised = _raise_version(proto)
     _fix_shapes(proto, shapes, path)
-    inputs = tuple(_tensor(value) for value in real_inputs(proto.graph))
+    inputs = tuple(_tensor(value, path) for value in real_inputs(proto.graph))
     is_changed = is_raised or bool(shapes)
     return PreparedModel(
         original=original,
@@ -99,7 +99,14 @@ def _fix_shapes(proto: onnx.ModelProto, shapes: Shapes, path: str) -> None:
             shape.dim.extend(Dimension(dim_value=size) for size in found.shapes[value.name])
 
 
-def _tensor(value: onnx.ValueInfoProto) -> Tensor:
+def _tensor(value: onnx.ValueInfoProto, path: str) -> Tensor:
+    if not value.type.HasField("tensor_type"):
+        kind = value.type.WhichOneof("value")
+        what = str(kind).removesuffix("_type").replace("_", " ")
+        message = (
+            f"{path}: input {value.name} is of the kind {what}, and only tensors can be given."
+        )
+        raise ModelError(message)
     kind = value.type.tensor_type
     dtype = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)
     return Tensor(value.name, tuple(int(d.dim_value) for d in kind.shape.dim), str(dtype))

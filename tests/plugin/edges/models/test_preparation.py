@@ -116,3 +116,14 @@ def test_weights_in_files_beside_the_model_reach_the_compiler(
     np.testing.assert_array_equal(
         onnx.numpy_helper.to_array(weights[proto.graph.initializer[0].name]), expected
     )
+
+
+def test_an_input_that_is_no_tensor_is_named(tmp_path: Path) -> None:
+    tensor = onnx.helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, [2])
+    given = onnx.helper.make_value_info("parts", onnx.helper.make_sequence_type_proto(tensor))
+    made = onnx.helper.make_tensor_value_info("n", onnx.TensorProto.INT64, [])
+    node = onnx.helper.make_node("SequenceLength", ["parts"], ["n"])
+    graph = onnx.helper.make_graph([node], "g", [given], [made])
+    file = save(onnx.helper.make_model(graph), tmp_path / "m.onnx")
+    with pytest.raises(ModelError, match=r"^m\.onnx: input parts is of the kind sequence"):
+        prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
