@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from tunegate.artifacts.changes import ChangeSet, ModelChange, ModelPath, ModelVersion, Side
 from tunegate.artifacts.input_rules import KnownInputs
+from tunegate.artifacts.outlines import ModelInput
 from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.config import Config, TargetConfig
 from tunegate.errors import ModelError
-from tunegate.ports import ModelJob, Repository
-from tunegate.selection import shapes_for
+from tunegate.input_shapes import ShapeLevel
+from tunegate.ports import ModelJob, Repository, Shapes
+from tunegate.selection import entry_shapes, shape_levels
+from tunegate.sides.comparable_sizes import sizes_of_base
 from tunegate.tools import ModelSource
 
 ModelFiles = Mapping[tuple[ModelPath, Side], ShapedModel]
@@ -22,11 +25,12 @@ ModelFiles = Mapping[tuple[ModelPath, Side], ShapedModel]
 
 class ExportedModels(msgspec.Struct, frozen=True, kw_only=True):
     """`unreadable` are sides that are no model, or do not take their shapes, and why: they have no
-    file."""
+    file. `resized` are heads that are run at the sizes of their base, with these sizes."""
 
     config: Config
     files: ModelFiles
     unreadable: Mapping[tuple[ModelPath, Side], str] = {}
+    resized: Mapping[ModelPath, Shapes] = {}
 
     def job(self, path: ModelPath, side: Side, target: TargetConfig) -> ModelJob:
         """One side of a model, for the compiler. Raises ModelError for one that is no model."""
@@ -46,24 +50,64 @@ class ExportedModels(msgspec.Struct, frozen=True, kw_only=True):
 def export_models(changes: ChangeSet, source: ModelSource) -> ExportedModels:
     """One directory for each version that has work to do; equal contents share one. What an
     earlier stage of the run has written to the `workdir` is not written again."""
-    files: dict[tuple[ModelPath, Side], ShapedModel] = {}
-    unreadable: dict[tuple[ModelPath, Side], str] = {}
+    exporting = _Exporting(source)
     for change in changes.models:
+        exporting.add(change)
+    return ExportedModels(
+        config=source.config,
+        files=exporting.files,
+        unreadable=exporting.unreadable,
+        resized=exporting.resized,
+    )
+
+
+class _Exporting:
+    """What has been exported so far."""
+
+    def __init__(self, source: ModelSource) -> None:
+        self._source = source
+        self.files: dict[tuple[ModelPath, Side], ShapedModel] = {}
+        self.unreadable: dict[tuple[ModelPath, Side], str] = {}
+        self.resized: dict[ModelPath, Shapes] = {}
+
+    def add(self, change: ModelChange) -> None:
+        files: dict[Side, Path] = {}
         for side, version in versions(change).items():
             try:
-                files[change.path, side] = _shaped(change.path, version, source)
+                files[side] = _file(version, self._source.repository, self._source.workdir)
             except ModelError as error:
-                unreadable[change.path, side] = str(error)
-    return ExportedModels(config=source.config, files=files, unreadable=unreadable)
+                self.unreadable[change.path, side] = str(error)
+        inputs = {side: self._source.read_inputs(file) for side, file in files.items()}
+        same = sizes_of_base(inputs.get("base") or (), inputs.get("head") or ())
+        for side, file in files.items():
+            try:
+                shapes = self._shapes(change.path, side, inputs[side], same)
+                self.files[change.path, side] = ShapedModel(file, shapes)
+            except ModelError as error:
+                self.unreadable[change.path, side] = str(error)
+
+    def _shapes(
+        self, name: ModelPath, side: Side, inputs: Sequence[ModelInput] | None, same: Shapes
+    ) -> Shapes:
+        """`same` are static in the base, and open in the head. Raises ModelError with all that is
+        wrong with what the configuration says."""
+        levels = shape_levels(self._source.config, name)
+        if side == "base":
+            levels = tuple(_without(level, same) for level in levels)
+        found = entry_shapes(levels, inputs)
+        if found.problems:
+            raise ModelError(f"{name}: {' '.join(found.problems)}")
+        if side == "base" or not same:
+            return found.shapes
+        shapes = entry_shapes((*levels, ShapeLevel(where="base", shapes=same)), inputs).shapes
+        if shapes != found.shapes:
+            self.resized[name] = same
+        return shapes
 
 
-def _shaped(name: ModelPath, version: ModelVersion, source: ModelSource) -> ShapedModel:
-    """Raises ModelError for what is no model, and with all that is wrong with its shapes."""
-    file = _file(version, source.repository, source.workdir)
-    found = shapes_for(source.config, name, source.read_inputs(file))
-    if found.problems:
-        raise ModelError(f"{name}: {' '.join(found.problems)}")
-    return ShapedModel(file, found.shapes)
+def _without(level: ShapeLevel, names: Collection[str]) -> ShapeLevel:
+    shapes = {name: shape for name, shape in level.shapes.items() if name not in names}
+    return msgspec.structs.replace(level, shapes=shapes)
 
 
 def _file(version: ModelVersion, repository: Repository, workdir: Path) -> Path:

@@ -11,7 +11,7 @@ from tunegate.artifacts.changes import ChangeSet, ModelPath, Side
 from tunegate.artifacts.tasks import TaskSet, TaskUse, TuningTask
 from tunegate.config import TargetConfig
 from tunegate.errors import ModelError, UnsupportedModelError
-from tunegate.ports import Compiler, ModelJob, Progress
+from tunegate.ports import Compiler, ModelJob, Progress, Shapes
 from tunegate.sides.export_models import ExportedModels, export_models
 from tunegate.tools import ModelSource
 from tunegate_cache.format.records import WorkloadKey
@@ -34,6 +34,7 @@ def extract(
     found = merge_tasks(changes, wanted, answers, source.candidates)
     unreadable = models.unreadable.items()
     notes = [*found.notes, *(_untuned(path, side, why) for (path, side), why in unreadable)]
+    notes += [_resized(path, shapes) for path, shapes in models.resized.items()]
     for note in notes:
         progress.warn(note)
     bases = {path: why for (path, side), why in unreadable if side == "base"}
@@ -96,6 +97,11 @@ def _may_run(error: ModelError, candidates: Sequence[CandidateBuild]) -> bool:
 
 def _untuned(path: ModelPath, side: Side, said: str) -> str:
     return f"{path} ({side}) is not tuned: {said.removeprefix(f'{path}: ')}"
+
+
+def _resized(path: ModelPath, shapes: Shapes) -> str:
+    sizes = ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items())
+    return f"{path} is run at the sizes of the base, which are static there: {sizes}"
 
 
 def _add(tasks: dict[tuple[WorkloadKey, str], TuningTask], task: TuningTask, use: TaskUse) -> None:

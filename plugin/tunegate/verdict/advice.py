@@ -54,8 +54,8 @@ def _for_finding(
             )
         case "no-baseline":
             yield (
-                f"{_where(finding)} has nothing to be compared with: fetch more history "
-                "or name a revision with --base."
+                f"{_where(finding)} has no base that can be run: its reason says why. Name another "
+                "revision with --base, or fetch more history for an older version of it."
             )
         case "pass" | "new" | "waived":
             return

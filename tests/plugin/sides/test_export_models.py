@@ -167,3 +167,37 @@ def test_a_new_model_has_no_base() -> None:
     (added,) = make_changes(is_new=True).models
     assert versions(added) == {"head": added.head}
     assert versions(CHANGE) == {"base": CHANGE.base, "head": CHANGE.head}
+
+
+def sizes(tmp_path: Path, base: ModelInput, head: ModelInput) -> ExportedModels:
+    """What is exported where the configuration asks for [1, 8]."""
+    inputs = {"b": (base,), "h": (head,)}
+    source = ModelSource(
+        config=CONFIG,
+        repository=Versions(),
+        candidates={},
+        workdir=tmp_path,
+        read_inputs=lambda file: inputs[file.read_text()],
+    )
+    return export_models(make_changes(), source)
+
+
+def test_a_head_that_became_dynamic_is_run_at_the_sizes_of_its_base(tmp_path: Path) -> None:
+    found = sizes(tmp_path, ModelInput("x", (2, 8)), ModelInput("x", (None, 8), ("batch", "")))
+    assert found.unreadable == {}
+    assert found.files[CHANGE.path, "head"].shapes == {"x": (2, 8)}
+    assert found.resized == {CHANGE.path: {"x": (2, 8)}}
+
+
+def test_a_base_of_the_sizes_that_are_asked_for_resizes_nothing(tmp_path: Path) -> None:
+    found = sizes(tmp_path, ModelInput("x", (1, 8)), ModelInput("x", (None, 8), ("batch", "")))
+    assert found.files[CHANGE.path, "head"].shapes == {"x": (1, 8)}
+    assert found.resized == {}
+
+
+def test_a_head_that_became_static_is_compared_where_it_takes_what_is_asked(
+    tmp_path: Path,
+) -> None:
+    found = sizes(tmp_path, ModelInput("x", (None, 8), ("batch", "")), ModelInput("x", (1, 8)))
+    assert (found.unreadable, found.resized) == ({}, {})
+    assert found.files[CHANGE.path, "base"].shapes == {"x": (1, 8)}

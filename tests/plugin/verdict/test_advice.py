@@ -131,7 +131,7 @@ def test_a_wrong_build_names_its_side_and_error() -> None:
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
-        ("no-baseline", "name a revision with --base"),
+        ("no-baseline", "Name another revision with --base"),
         ("unfit", "a runner with nothing else on it"),
         ("budget-spent", "2 of 10 tasks unfinished"),
         ("cache-down", "s3://acme-ml-cache/tunegate was not reachable: 10 tasks counted as misses"),

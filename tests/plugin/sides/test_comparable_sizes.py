@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import pytest
+
+from tunegate.artifacts.outlines import ModelInput
+from tunegate.sides.comparable_sizes import sizes_of_base
+
+STATIC = ModelInput("x", (2, 8))
+OPEN = ModelInput("x", (None, 8), ("batch", ""))
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "sizes"),
+    [
+        (STATIC, OPEN, {"x": (2, 8)}),
+        (STATIC, ModelInput("x", (), is_ranked=False), {"x": (2, 8)}),
+        (STATIC, STATIC, {}),
+        (OPEN, OPEN, {}),
+        (OPEN, STATIC, {}),
+        (STATIC, ModelInput("z", (None, 8)), {}),
+        (STATIC, ModelInput("x", (None, 9)), {}),
+        (STATIC, ModelInput("x", (None, None, 8)), {}),
+        (ModelInput("x", (), is_ranked=False), OPEN, {}),
+    ],
+)
+def test_the_base_says_the_sizes_where_it_is_static_and_the_head_is_not(
+    base: ModelInput, head: ModelInput, sizes: dict[str, tuple[int, ...]]
+) -> None:
+    assert sizes_of_base((base,), (head,)) == sizes
