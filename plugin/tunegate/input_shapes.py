@@ -78,6 +78,11 @@ def resolve_shapes(inputs: Sequence[ModelInput], levels: Sequence[ShapeLevel]) -
     )
 
 
+def is_symbol(name: str) -> bool:
+    """Whether a dimension's name is one: two with this name are the same."""
+    return name not in _NO_NAMES
+
+
 def symbols_of(inputs: Sequence[ModelInput]) -> frozenset[str]:
     """The names that `dims` may use."""
     return frozenset(symbol for value in inputs for symbol in _symbols(value) if symbol)

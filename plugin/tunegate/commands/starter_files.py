@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 
-from tunegate.edges.models.finder import FoundModel, OpenInput
+from tunegate.commands.starter_sizes import entry_lines, quoted, shared_sizes, shared_text
+from tunegate.edges.models.finder import FoundModel
+from tunegate.edges.models.sizes.guessed_sizes import GuessedSize
 
 _HEAD = """\
 # What tunegate watches, where it runs, and what it may spend.
 # Every setting: docs/configuration.md. What is in effect and why: tunegate doctor
+"""
+
+_MODELS = """\
 models:
 """
 
@@ -42,29 +46,19 @@ gate:
 
 
 def starter_config(models: Sequence[FoundModel]) -> str:
-    return _HEAD + "".join(_entry(model) for model in models) + _TAIL
+    shared = shared_sizes(models)
+    sizes = shared_text(shared)
+    entries = "".join(_entry(model, shared) for model in models)
+    return _HEAD + (f"{sizes}\n" if sizes else "") + _MODELS + entries + _TAIL
 
 
 def starter_workflow() -> str:
     return (resources.files("tunegate.commands") / "workflow.yml").read_text(encoding="utf-8")
 
 
-def _entry(model: FoundModel) -> str:
-    lines = [f"  - path: {_quoted(model.path)}"]
+def _entry(model: FoundModel, shared: Mapping[str, GuessedSize]) -> str:
+    lines = [f"  - path: {quoted(model.path)}"]
     if model.note:
         lines.append(f"    # {model.note}")
-    if model.open_inputs:
-        lines.append("    # Put the sizes you deploy with where a name stands, and uncomment:")
-        lines.append("    # inputs:")
-        lines.extend(f"    #   {_shape(opened)}" for opened in model.open_inputs)
+    lines.extend(entry_lines(model, shared))
     return "\n".join(lines) + "\n"
-
-
-def _shape(opened: OpenInput) -> str:
-    sizes = ", ".join(str(size).replace("\n", " ") for size in opened.dimensions)
-    return f"{_quoted(opened.name)}: [{sizes}]"
-
-
-def _quoted(text: str) -> str:
-    """YAML takes JSON strings; a path may hold anything."""
-    return json.dumps(text, ensure_ascii=False)

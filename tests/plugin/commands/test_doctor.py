@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.small_onnx import matmul_model, save
 from tests.support.workspace import Workspace
 from tunegate.cli.commands.doctor import DoctorOptions
 from tunegate.cli.shared_options import CacheAddress, Common
@@ -28,6 +29,22 @@ def test_a_healthy_machine_is_shown_with_the_source_of_each_setting(
     assert sources["cache.mode"] == "argument"
     assert sources["budget.trials"] == "file"
     assert sources["gate.margin-percent"] == "default"
+
+
+def test_each_dynamic_dimension_is_shown_with_what_says_its_size(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace = Workspace(tmp_path / "w")
+    for name in ("m", "n"):
+        save(matmul_model(rows=name), workspace.root / "models" / f"{name}.onnx")
+    workspace.write("tunegate.yaml", "dims: {m: 3}\nmodels: [{path: models/*.onnx}]\n")
+    common = Common(repository=workspace.root, as_json=True)
+    assert doctor.run(DoctorOptions(common=common)) == 4
+    diagnosis = json.loads(capsys.readouterr().out)
+    sizes = [(each["symbol"], each["size"], each["source"]) for each in diagnosis["sizes"]]
+    assert sizes == [("m", 3, "dims"), ("n", None, "")]
+    (wrong,) = [check["detail"] for check in diagnosis["checks"] if check["name"] == "shapes"]
+    assert wrong.startswith('models/n.onnx: dimension "n" (axis 0 of x) is dynamic.')
 
 
 def test_trouble_is_shown_beside_what_is_fine_and_exits_4(

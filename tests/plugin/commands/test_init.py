@@ -31,7 +31,8 @@ def test_it_writes_a_configuration_that_loads_and_a_workflow(workspace: Workspac
     text = (workspace.root / "tunegate.yaml").read_text()
     config = config_file.parse_config(text, "tunegate.yaml")
     assert [m.path for m in config.models] == ["models/dynamic é.onnx", "models/m.onnx"]
-    assert '"x": [batch, 16]' in text
+    assert config.dims == {"batch": 1}
+    assert '  "batch": 1  # guessed: a batch\n' in text
     assert (workspace.root / ".github" / "workflows" / "tunegate.yml").exists()
 
 
@@ -46,8 +47,21 @@ def test_it_never_overwrites_unless_told_to(workspace: Workspace) -> None:
 
 def test_a_repository_without_models_says_what_to_do(workspace: Workspace) -> None:
     workspace.git("rm", "-q", "-r", "models")
-    with pytest.raises(ConfigError, match=r"tracks no \.onnx file"):
+    with pytest.raises(ConfigError, match=r"no \.onnx file that git tracks or would add"):
         init.run(asked(workspace))
+
+
+def test_it_says_what_it_found_what_it_guessed_and_what_to_do_next(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save(matmul_model(rows="?"), workspace.root / "models" / "NEW.ONNX")
+    assert init.run(asked(workspace)) == 0
+    shown = capsys.readouterr().out
+    assert "tunegate.yaml: 3 models" in shown
+    assert "models/NEW.ONNX: guessed x[0] 1; not committed yet" in shown
+    assert "models/m.onnx: every size is in the model\n" in shown
+    assert "git add tunegate.yaml .github/workflows/tunegate.yml models/NEW.ONNX && " in shown
+    assert shown.endswith("  tunegate run\n")
 
 
 @pytest.mark.parametrize("name", ["tunegate.yaml", ".github"])

@@ -1,4 +1,4 @@
-"""The ONNX files that git tracks here, and which of their inputs have open dimensions."""
+"""The ONNX files of a working tree, their inputs, and likely sizes of what these leave open."""
 
 from __future__ import annotations
 
@@ -9,66 +9,74 @@ import msgspec
 import onnx
 from google.protobuf.message import DecodeError
 
+from tunegate.artifacts.outlines import ModelInput
 from tunegate.edges.git.process import GitProcess
+from tunegate.edges.models.model_inputs import graph_inputs
 from tunegate.edges.models.scan import MAX_MODEL_BYTES, data_files
+from tunegate.edges.models.sizes.guessed_sizes import GuessedSize, guessed_sizes
 from tunegate.errors import ModelError
 from tunegate.regular_files import opened_inside
 
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+_ENDING = ".onnx"
 
 
-class OpenInput(msgspec.Struct, frozen=True):
-    """An input with at least one open dimension; those are given by their name, or `?`."""
-
-    name: str
-    dimensions: tuple[int | str, ...]
-
-
-class FoundModel(msgspec.Struct, frozen=True):
-    """`note` says why the inputs are not known, where they are not."""
+class FoundModel(msgspec.Struct, frozen=True, kw_only=True):
+    """`note` says why the inputs are not known, where they are None. `guesses` are made for `init`
+    alone."""
 
     path: str
-    open_inputs: tuple[OpenInput, ...] = ()
+    inputs: tuple[ModelInput, ...] | None = None
+    guesses: tuple[GuessedSize, ...] = ()
+    is_committed: bool = True
     note: str = ""
 
 
-def find_models(repository: Path) -> tuple[FoundModel, ...]:
-    """Every `.onnx` file in the index of the repository, by path. Raises RevisionError."""
+def find_models(repository: Path, *, with_guesses: bool = False) -> tuple[FoundModel, ...]:
+    """Every `.onnx` file that git tracks, and every one that it would add, by path. Raises
+    RevisionError."""
     git = GitProcess(repository)
-    listed = (git.text("ls-files", "-z") or "").split("\0")
-    return tuple(_found(git.root, path) for path in sorted(listed) if path.endswith(".onnx"))
+    listed = _listed(git, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    committed = {*_listed(git, "ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD")}
+    return tuple(
+        _found(git.root, path, is_committed=path in committed, with_guesses=with_guesses)
+        for path in sorted({*listed})
+        if path.casefold().endswith(_ENDING)
+    )
 
 
-def _found(root: Path, path: str) -> FoundModel:
+def _listed(git: GitProcess, *arguments: str) -> list[str]:
+    return (git.text(*arguments) or "").split("\0")
+
+
+def _found(root: Path, path: str, *, is_committed: bool, with_guesses: bool) -> FoundModel:
+    body, note = _body(root, path)
+    if note:
+        return FoundModel(path=path, note=note, is_committed=is_committed)
+    try:
+        data_files(body)
+        model = onnx.load_model_from_string(body)
+    except (DecodeError, ModelError):
+        note = "not a readable ONNX file"
+        return FoundModel(path=path, note=note, is_committed=is_committed)
+    return FoundModel(
+        path=path,
+        inputs=graph_inputs(model.graph),
+        guesses=guessed_sizes(model) if with_guesses else (),
+        is_committed=is_committed,
+    )
+
+
+def _body(root: Path, path: str) -> tuple[bytes, str]:
+    """The content, or why nobody looked into it."""
     file = opened_inside(root, path)
     if file is None:
         is_there = os.path.lexists(root / path)
-        return FoundModel(path, note=f"not {'a file ' if is_there else ''}in the working tree")
+        return b"", f"not {'a file ' if is_there else ''}in the working tree"
     with file:
         if os.fstat(file.fileno()).st_size > MAX_MODEL_BYTES:
-            return FoundModel(path, note="too large to look into here")
+            return b"", "too large to look into here"
         body = file.read()
     if body.startswith(_LFS_POINTER):
-        return FoundModel(path, note="a Git LFS pointer; git lfs pull shows its inputs")
-    try:
-        data_files(body)
-        graph = onnx.load_model_from_string(body).graph
-    except (DecodeError, ModelError):
-        return FoundModel(path, note="not a readable ONNX file")
-    return FoundModel(path, _open_inputs(graph))
-
-
-def _open_inputs(graph: onnx.GraphProto) -> tuple[OpenInput, ...]:
-    weights = {tensor.name for tensor in graph.initializer}
-    inputs = [
-        OpenInput(value.name, tuple(_dimension(d) for d in value.type.tensor_type.shape.dim))
-        for value in graph.input
-        if value.name not in weights
-    ]
-    return tuple(i for i in inputs if any(isinstance(d, str) for d in i.dimensions))
-
-
-def _dimension(dimension: onnx.TensorShapeProto.Dimension) -> int | str:
-    if dimension.HasField("dim_value") and dimension.dim_value > 0:
-        return int(dimension.dim_value)
-    return str(dimension.dim_param) or "?"
+        return b"", "a Git LFS pointer; git lfs pull shows its inputs"
+    return body, ""

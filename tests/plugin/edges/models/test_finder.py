@@ -6,7 +6,8 @@ import pytest
 
 from tests.support.small_onnx import matmul_model, save
 from tests.support.workspace import Workspace
-from tunegate.edges.models.finder import FoundModel, OpenInput, find_models
+from tunegate.artifacts.outlines import ModelInput
+from tunegate.edges.models.finder import find_models
 from tunegate.errors import RevisionError
 
 POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 9\n"
@@ -17,18 +18,27 @@ def workspace(tmp_path: Path) -> Workspace:
     return Workspace(tmp_path / "w")
 
 
-def test_open_dimensions_are_named(workspace: Workspace) -> None:
+def test_inputs_are_read_and_sizes_guessed_where_they_are_asked_for(workspace: Workspace) -> None:
     save(matmul_model(rows="batch"), workspace.root / "models" / "open.onnx")
     workspace.commit()
-    assert find_models(workspace.root) == (
-        FoundModel("models/m.onnx"),
-        FoundModel("models/open.onnx", (OpenInput("x", ("batch", 16)),)),
+    static, opened = find_models(workspace.root, with_guesses=True)
+    assert (static.path, static.inputs, static.guesses) == (
+        "models/m.onnx",
+        (ModelInput("x", (1, 16, 14, 14)),),
+        (),
     )
+    assert [(guess.symbol, guess.size) for guess in opened.guesses] == [("batch", 1)]
+    assert not find_models(workspace.root)[1].guesses
 
 
-def test_what_git_does_not_track_is_not_found(workspace: Workspace) -> None:
-    save(matmul_model(), workspace.root / "scratch.onnx")
-    assert [model.path for model in find_models(workspace.root)] == ["models/m.onnx"]
+def test_what_git_would_add_is_found_and_marked_and_what_it_ignores_is_not(
+    workspace: Workspace,
+) -> None:
+    save(matmul_model(), workspace.root / "scratch.ONNX")
+    save(matmul_model(), workspace.root / "ignored.onnx")
+    workspace.write(".gitignore", "ignored.onnx\n")
+    found = {model.path: model.is_committed for model in find_models(workspace.root)}
+    assert found == {"models/m.onnx": True, "scratch.ONNX": False}
 
 
 @pytest.mark.parametrize("name", ["with space.onnx", "ünï.onnx", 'quo"te.onnx', "new\nline.onnx"])

@@ -1,0 +1,71 @@
+"""The sizes of each configured model of the working tree, and what is left open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tunegate.config import Config
+from tunegate.edges.machine.health_check import HealthCheck
+from tunegate.edges.models.finder import FoundModel, find_models
+from tunegate.input_shapes import ResolvedShapes
+from tunegate.selection import profiles_for, selected, shapes_for
+from tunegate.sides.shape_problems import stray_symbols
+
+
+class ModelSize(msgspec.Struct, frozen=True, kw_only=True):
+    """An open dimension of a model, in one of its profiles. `size` is None where it is left open,
+    `source` the key of the configuration that says it."""
+
+    model: str
+    input: str
+    axis: int
+    symbol: str
+    size: int | None
+    source: str
+
+
+class ShapeReport(msgspec.Struct, frozen=True):
+    """Every dynamic dimension, and whether all is well with them."""
+
+    sizes: tuple[ModelSize, ...]
+    checks: tuple[HealthCheck, ...]
+
+
+def shape_report(repository: Path, config: Config) -> ShapeReport:
+    """Looks into the models of the working tree. Raises RevisionError."""
+    models = {model.path: model for model in find_models(repository)}
+    wanted = [models[path] for path in selected(config, models)]
+    resolved = {
+        name: shapes_for(config, name, model.inputs)
+        for model in wanted
+        for name in profiles_for(config, model.path)
+    }
+    strays = stray_symbols(config, {model.path: model.inputs for model in wanted})
+    problems = [f"{name}: {each}" for name, found in resolved.items() for each in found.problems]
+    return ShapeReport(_sizes(resolved), _checks([*strays, *problems], wanted))
+
+
+def _sizes(resolved: Mapping[str, ResolvedShapes]) -> tuple[ModelSize, ...]:
+    return tuple(
+        ModelSize(
+            model=name,
+            input=each.input,
+            axis=each.axis,
+            symbol=each.symbol,
+            size=each.size,
+            source=each.source,
+        )
+        for name, found in resolved.items()
+        for each in found.dimensions
+    )
+
+
+def _checks(problems: Sequence[str], models: Sequence[FoundModel]) -> tuple[HealthCheck, ...]:
+    if problems:
+        return tuple(HealthCheck("shapes", ok=False, detail=problem) for problem in problems)
+    unread = [f"{model.path}: {model.note}" for model in models if model.note]
+    detail = "; ".join(unread) or "every dynamic dimension has a size"
+    return (HealthCheck("shapes", ok=True, detail=detail),)
