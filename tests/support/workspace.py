@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import onnx
+
 from tests.support.small_onnx import conv_model, save
 
 CONFIG = "models:\n  - path: models/*.onnx\ncache:\n  url: cache\nbudget:\n  trials: 2\n"
@@ -51,6 +53,12 @@ class Workspace:
     def commit(self) -> None:
         self.git("add", "--all")
         self.git("commit", "-q", "--allow-empty", "-m", "x")
+
+    def begin_with(self, model: onnx.ModelProto) -> None:
+        """The first commit has this model instead of the usual one."""
+        save(model, self.root / "models" / "m.onnx")
+        self.git("add", "--all")
+        self.git("commit", "-q", "--amend", "--no-edit")
 
     def start(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
         return self.started(sys.executable, "-m", "tunegate", *arguments, **variables)

@@ -24,7 +24,10 @@ from tunegate.edges.inputs.drawn_inputs import drawn_inputs
 from tunegate.edges.metaschedule.kernel_profile import slower_in_model
 from tunegate.edges.metaschedule.loader import device_exists
 from tunegate.edges.metaschedule.open_model import OpenModel
-from tunegate.edges.metaschedule.passes.default_schedule import with_default_schedule
+from tunegate.edges.metaschedule.passes.default_schedule import (
+    DEFAULTS_VERSION,
+    with_default_schedule,
+)
 from tunegate.edges.metaschedule.passes.elementary_functions import vectorize_elementary_functions
 from tunegate.edges.metaschedule.passes.prepacking import folded
 from tunegate.edges.metaschedule.schedule_choice import (
@@ -187,6 +190,7 @@ def _build_key(
         "model": file_digests(prepared.optimized),
         "target": target.attributes,
         "toolchain": toolchain(),
+        "defaults": DEFAULTS_VERSION,
         "schedules": sorted({(f.key.workload, f.rid) for f in built}),
         **({"cuda-graphs": True} if request.cuda_graphs else {}),
     }

@@ -87,12 +87,18 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
     return Workshop(tmp_path_factory.mktemp("build"))
 
 
+@pytest.fixture
+def naive(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loops as they are written take tens of times as long as any schedule."""
+    monkeypatch.setattr(build_model, "with_default_schedule", lambda module, _: module)
+
+
 def source_of(built: Built) -> str:
     return next(f.source for f in built.functions if "conv" in f.name)
 
 
+@pytest.mark.usefixtures("naive")
 def test_the_kernel_that_is_slower_inside_the_model_is_named(workshop: Workshop) -> None:
-    """Naive loops take tens of times as long as any schedule."""
     workshop.build("plain")
     workshop.build("scheduled", workshop.record())
     libraries = [workshop.directory / name / "model.so" for name in ("plain", "scheduled")]
@@ -106,12 +112,14 @@ def test_the_kernel_that_is_slower_inside_the_model_is_named(workshop: Workshop)
     assert slower(*reversed(libraries)) == frozenset()
 
 
+@pytest.mark.usefixtures("naive")
 def test_a_transferred_schedule_that_is_faster_stays(workshop: Workshop) -> None:
     built = workshop.build("transferred", workshop.record(), source="transfer")
     assert built.dropped == ()
     assert source_of(built) == "transfer"
 
 
+@pytest.mark.usefixtures("naive")
 def test_of_several_neighbours_the_likeliest_is_built_with_and_not_the_nearest(
     workshop: Workshop,
 ) -> None:
@@ -130,6 +138,7 @@ def lanes(record: TuningRecord) -> int:
     return channels[-1]
 
 
+@pytest.mark.usefixtures("naive")
 def test_a_claim_that_nothing_has_measured_is_not_verified_and_has_no_time(
     workshop: Workshop,
 ) -> None:

@@ -7,14 +7,18 @@ from typing import Any
 from tvm.s_tir import dlight
 
 from tunegate.edges.metaschedule.passes.split_concatenations import with_split_choices
+from tunegate.edges.metaschedule.passes.vector_accumulators import with_vector_accumulators
+
+DEFAULTS_VERSION = 2
+"""Goes up with every change of these schedules: builds with other ones are other builds."""
 
 
 def with_default_schedule(module: Any, target: Any) -> Any:
     """The module with a schedule for every kernel that has none. On CPUs the loops stay as they are
-    written, but for choices along the innermost one. On a GPU they would not run at all: TVM's own
-    rules for any kernel (DLight) bind the loops to its threads."""
+    written, but for choices and sums along the innermost one. On a GPU they would not run at all:
+    TVM's own rules for any kernel (DLight) bind the loops to its threads."""
     if str(target.kind.name) != "cuda":
-        return with_split_choices(module)
+        return with_vector_accumulators(with_split_choices(module))
     with target:
         return dlight.ApplyDefaultSchedule(
             dlight.gpu.Matmul(),

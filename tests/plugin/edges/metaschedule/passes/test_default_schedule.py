@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tvm import te, topi
 
 from tests.plugin.edges.metaschedule.test_workload import product
 from tunegate.config import TargetConfig
@@ -18,9 +19,12 @@ def module() -> Any:
     return canonical_workload(product(64, 64, 64)).module
 
 
-def test_on_a_cpu_loops_stay_as_they_are_written(module: Any) -> None:
+def test_on_a_cpu_sums_are_made_together_and_other_loops_stay_as_they_are(module: Any) -> None:
     target = tvm_target(TargetConfig(name="cpu")).target
-    assert with_default_schedule(module, target) is module
+    assert "vectorized" in str(with_default_schedule(module, target))
+    x = te.placeholder((8, 64), "float32", "x")
+    other = canonical_workload(te.create_prim_func([x, topi.nn.relu(x)])).module
+    assert with_default_schedule(other, target) is other
 
 
 def test_on_a_gpu_every_loop_nest_is_bound_to_threads(module: Any) -> None:
