@@ -9,6 +9,7 @@ import onnx
 
 from tunegate.edges.metaschedule.importers.graph_view import GraphView, TensorType, attribute
 from tunegate.edges.metaschedule.importers.replacement import Replacement
+from tunegate.errors import UnsupportedModelError
 
 _PLAIN = ("Max", "Min", "Sum", "Mean", "Prod")
 _BY_FORMULA = ("LogSumExp", "LogSum", "SumSquare", "L1", "L2")
@@ -51,8 +52,10 @@ def reduced(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | Non
 def extreme(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
     """ReduceMax and ReduceMin. TVM begins with the largest finite number; where the result is
     compared, that of infinities alone must be infinite."""
-    instead = reduced(node, view)
     data = view.type_of(node.input[0])
+    if data is not None and data.dtype.kind == "b":
+        return _as_integers(node)
+    instead = reduced(node, view)
     if instead is not None or data is None or data.dtype.kind != "f":
         return instead
     if not view.users_of(node.output[0]) & {"Equal", "IsInf"}:
@@ -124,8 +127,21 @@ def _is_chosen(new: Replacement, axes: str, rank: int, chosen: tuple[int, ...]) 
     return new.add("Equal", [sums, new.constant(sum(2**axis for axis in chosen), np.int64)])
 
 
+def _as_integers(node: onnx.NodeProto) -> list[onnx.NodeProto]:
+    """The least or the greatest of truth values, which TVM does not compare."""
+    new = Replacement(node)
+    options = {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
+    whole = new.cast(node.input[0], onnx.TensorProto.INT32)
+    found = new.add(node.op_type, [whole, *node.input[1:]], **options)
+    new.cast(found, onnx.TensorProto.BOOL, to=node.output[0])
+    return new.nodes
+
+
 def _of_nothing(node: onnx.NodeProto, result: TensorType) -> list[onnx.NodeProto]:
-    """What is left of a tensor without elements."""
+    """What is left of a tensor without elements. Raises UnsupportedModelError where that is none
+    either: the compiler cannot load such a constant."""
+    if 0 in result.shape:
+        raise UnsupportedModelError(f"{node.op_type} to no elements is not supported")
     value = _OF_NOTHING.get(node.op_type, 0.0)
     if node.op_type in {"ReduceMin", "ReduceMax"}:
         value = _farthest(result.dtype, is_largest=node.op_type == "ReduceMin")

@@ -10,6 +10,7 @@ import onnx
 
 from tunegate.edges.metaschedule.importers.composite import with_definitions
 from tunegate.edges.metaschedule.importers.graph_view import GraphView, operator_of
+from tunegate.edges.metaschedule.importers.refusals import require_tensors
 from tunegate.edges.metaschedule.importers.rules import RULES
 from tunegate.edges.reference.session import write_optimized
 
@@ -19,7 +20,9 @@ _ROUNDS = 8
 
 def importable(model: onnx.ModelProto) -> onnx.ModelProto:
     """The same numbers, in operators that TVM imports as far as rules know how. A model without
-    any that need it is returned as it is."""
+    any that need it is returned as it is. Raises UnsupportedModelError for what would be built
+    wrong."""
+    require_tensors(model)
     for _ in range(_ROUNDS):
         changed = _rewritten(model) or with_definitions(model)
         if changed is None:

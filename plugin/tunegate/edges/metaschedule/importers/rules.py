@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping
 import onnx
 
 from tunegate.edges.metaschedule.importers import (
+    convolutions,
     declared_shapes,
     elementwise,
     normalizations,
     quantized,
     recurrent,
     reductions,
+    refusals,
     resizing,
     selections,
     windows,
@@ -25,6 +27,9 @@ RewritingRule = Callable[[onnx.NodeProto, GraphView], list[onnx.NodeProto] | Non
 RULES: Mapping[str, RewritingRule] = {
     **dict.fromkeys(("LSTM", "GRU", "RNN"), recurrent.unrolled),
     **dict.fromkeys(("Reshape", "Squeeze", "Unsqueeze"), declared_shapes.with_declared_shape),
+    "ConvTranspose": convolutions.transposed,
+    "MaxUnpool": refusals.refused,
+    "Dropout": selections.kept_everything,
     "Expand": declared_shapes.expanded_to,
     "Tile": declared_shapes.tiled,
     "ConstantOfShape": declared_shapes.constant_of_shape,

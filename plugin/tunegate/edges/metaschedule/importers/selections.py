@@ -8,6 +8,9 @@ import onnx
 from tunegate.edges.metaschedule.importers.graph_view import GraphView, attribute
 from tunegate.edges.metaschedule.importers.replacement import Replacement
 
+_TRAINING = 2
+_MASK_IS_BOOL = 12
+
 
 def one_hot(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
     """OneHot whose depth or values are inputs, or whose indices are no int64."""
@@ -47,6 +50,23 @@ def triangle(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | No
         is_outside = new.add("Less", [least, new.constant(offsets, np.int64)])
     zero = new.constant(0, data.dtype)
     new.add("Where", [is_outside, zero, node.input[0]], to=node.output[0])
+    return new.nodes
+
+
+def kept_everything(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """Dropout that is not training and shows its mask, which is of truth values."""
+    data = view.type_of(node.input[0])
+    if data is None or not any(node.output[1:]) or view.opset < _MASK_IS_BOOL:
+        return None
+    training = node.input[_TRAINING] if len(node.input) > _TRAINING else ""
+    known = view.constant(training) if training else np.zeros(1)
+    if known is None or known.any():
+        return None
+    new = Replacement(node)
+    if node.output[0]:
+        new.add("Identity", node.input[:1], to=node.output[0])
+    mask = onnx.numpy_helper.from_array(np.ones(data.shape, np.bool_))
+    new.add("Constant", [], to=node.output[1], value=mask)
     return new.nodes
 
 

@@ -14,6 +14,7 @@ from tests.support.operator_models import operator_model, rewritten
 from tunegate.edges.metaschedule.importers.graph_view import GraphView
 from tunegate.edges.metaschedule.importers.reductions import REDUCTIONS
 from tunegate.edges.metaschedule.importers.rewriting import importable
+from tunegate.errors import UnsupportedModelError
 
 DATA = np.random.default_rng(0).uniform(0.5, 2, (3, 2, 2)).astype(np.float32)
 AXES = [[0], [1], [-1], [0, 2], [2, 1], [-3, 1], []]
@@ -78,3 +79,18 @@ def test_axes_are_known_from_what_is_computed_of_the_result() -> None:
         for after in [importable(model)]
         for node in after.graph.node
     )
+
+
+@pytest.mark.parametrize("operator", ["ReduceMax", "ReduceMin"])
+def test_truth_values_are_compared_as_integers(operator: str) -> None:
+    feed = {"x": DATA > 1}
+    node = helper.make_node(operator, ["x", "a"], ["y"])
+    model = operator_model(node, feed, {"a": np.array([1])})
+    assert "Cast" in rewritten(model, feed)
+
+
+def test_what_stays_without_elements_is_refused() -> None:
+    feed = {"x": np.zeros((2, 0, 3), np.float32)}
+    node = helper.make_node("ReduceSum", ["x", "a"], ["y"])
+    with pytest.raises(UnsupportedModelError, match="ReduceSum"):
+        importable(operator_model(node, feed, {"a": np.array([2])}))

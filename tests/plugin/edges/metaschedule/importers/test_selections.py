@@ -35,3 +35,9 @@ def test_features_are_picked_from_the_last_axis() -> None:
     feed = {"x": DATA[0], "i": np.array([[3, 0]], np.int64)}
     node = helper.make_node("ArrayFeatureExtractor", ["x", "i"], ["y"], domain="ai.onnx.ml")
     assert "ArrayFeatureExtractor" not in rewritten(operator_model(node, feed), feed)
+
+
+def test_a_dropout_that_drops_nothing_shows_so() -> None:
+    feed = {"x": DATA}
+    node = helper.make_node("Dropout", ["x"], ["y", "m"])
+    assert "Dropout" not in rewritten(operator_model(node, feed), feed)
