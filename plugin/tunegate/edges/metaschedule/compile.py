@@ -22,7 +22,8 @@ from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.open_model import OpenModel
 from tunegate.edges.metaschedule.parts.build_parts import build_parts
 from tunegate.edges.metaschedule.parts.open_parts import SplitModel
-from tunegate.edges.metaschedule.parts.opening import OpenedModel, opened_model
+from tunegate.edges.metaschedule.parts.opening import OpenedModel, cut_open, opened_model
+from tunegate.edges.metaschedule.parts.whole import is_slower
 from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
 from tunegate.edges.processes.out_of_memory import memory_problem
 from tunegate.engine.protocol import (
@@ -183,8 +184,12 @@ def _mend(request: MendBuild) -> Mended:
 
 
 def _build_in_parts(request: BuildModel, how: InParts, target: ResolvedTarget) -> Built | NoParts:
+    if how.whole and not is_slower(request, how):
+        return NoParts()
     try:
         opened = _open(request)
+        if isinstance(opened, OpenModel) and how.whole:
+            opened = cut_open(opened, request.model, request.target, Path(request.scratch))
     except UnsupportedModelError:
         return NoParts()
     if isinstance(opened, SplitModel):

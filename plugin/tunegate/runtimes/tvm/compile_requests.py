@@ -56,11 +56,12 @@ class CompileRequests:
             in_parts=in_parts,
         )
 
-    def in_parts(self, job: BuildJob, runtime: RuntimeName) -> InParts:
+    def in_parts(self, job: BuildJob, runtime: RuntimeName, whole: Path | None) -> InParts:
         """Returns how this model is built in parts; what is decided of it holds for the run."""
         threads = job.model.target.threads or default_threads()
         decided = str((self._scratch / "decided").resolve())
-        return InParts(runtime=runtime, threads=threads, decided=decided)
+        at = str(whole.resolve()) if whole is not None else ""
+        return InParts(runtime=runtime, threads=threads, decided=decided, whole=at)
 
     def export(self, job: BuildJob) -> ExportDatabase:
         return ExportDatabase(

@@ -73,6 +73,7 @@ class MetaScheduleCompiler:
         self._kept_bytes = 0
         self._not_whole: dict[OpenedKey, str] = {}
         self._without_parts: set[OpenedKey] = set()
+        self._whole_at: dict[OpenedKey, Path] = {}
         self._is_known_to_work = False
 
     def close(self) -> None:
@@ -106,9 +107,12 @@ class MetaScheduleCompiler:
         return [self._built_in_parts(job, runtime) for job in jobs]
 
     def _built_in_parts(self, job: BuildJob, runtime: RuntimeName) -> Build:
-        if opened_key(job.model) in self._without_parts:
+        """What is compiled whole and tuned may have parts that are slower than the others."""
+        key = opened_key(job.model)
+        whole = self._whole_at.get(key) if job.records else None
+        if key in self._without_parts and whole is None:
             return needless(job)
-        (build,) = self._built([(job, False)], self._requests.in_parts(job, runtime))
+        (build,) = self._built([(job, False)], self._requests.in_parts(job, runtime, whole))
         return build
 
     def _built_whole(self, jobs: Sequence[BuildJob]) -> Sequence[Build]:
@@ -225,6 +229,8 @@ class MetaScheduleCompiler:
         build = finished(job, reply, (*talk.replies[1:], *([talk.died] if talk.died else [])))
         if build.error is not None:
             shutil.rmtree(job.directory, ignore_errors=True)  # a wrong build is never shipped
+        else:
+            self._whole_at.setdefault(opened_key(job.model), job.directory)
         return build
 
     def _model_error(self, path: str, talk: Conversation[_Reply]) -> ModelError:

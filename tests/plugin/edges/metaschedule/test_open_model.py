@@ -1,4 +1,4 @@
-"""What is opened has its kernels; shapes that depend on data are the model's fault, not a crash."""
+"""A model that is opened whole has its kernels; shapes that depend on data are refused."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from onnx import TensorProto, helper
 
 from tests.support.small_onnx import one_node_model, save
 from tunegate.config import TargetConfig
-from tunegate.edges.metaschedule.open_model import OpenModel, open_model
+from tunegate.edges.metaschedule.open_model import OpenModel
+from tunegate.edges.metaschedule.parts.opening import open_model
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.models.preparation import prepare
 from tunegate.errors import UnsupportedModelError

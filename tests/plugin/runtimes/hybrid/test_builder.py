@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from onnx import helper
+from onnx import helper, numpy_helper
 
 from tests.support.small_onnx import chain_model, one_node_model, parts_model, save
+from tests.support.tuning_records import make_record
 from tunegate.artifacts.builds import Build
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.config import TargetConfig
@@ -126,3 +128,43 @@ def test_where_no_part_is_faster_that_is_said(compiler: OpenCompiler, tmp_path: 
     (build,) = RUNTIME.builder(compiler).build([build_job(model, tmp_path)])
     assert build.error == "m.onnx: no part of it is faster compiled."
     assert not build.is_needless
+
+
+def test_of_what_is_slower_compiled_whole_the_pieces_that_are_faster_stay(
+    compiler: OpenCompiler, tmp_path: Path
+) -> None:
+    job = build_job(slow_end_model(), tmp_path)
+    (tasks,) = compiler.tasks([job.model])
+    assert not isinstance(tasks, ModelError)
+    records = {task.key: (make_record(key=task.key, template="", decisions=()),) for task in tasks}
+    job = msgspec.structs.replace(job, records=records, directory=tmp_path / "whole")
+    (whole,) = compiler.build([job])
+    assert whole.error is None
+    (build,) = RUNTIME.builder(compiler).build(
+        [msgspec.structs.replace(job, directory=tmp_path / "parts")]
+    )
+    assert build.error is None
+    plan = PartsPlan.read(tmp_path / "parts")
+    assert [part.is_compiled for part in plan.parts] == [True, False]
+    assert {task.key for task in build.tasks} < {task.key for task in tasks}
+
+
+def slow_end_model() -> onnx.ModelProto:
+    """A model of many maps, which are faster compiled, and a product, which is not untuned."""
+    model = parts_model(maps=12, size=200_000)
+    kept = [node for node in model.graph.node if node.name != "bits"][:24]
+    kept.append(helper.make_node("Reshape", [kept[-1].output[0], "shape"], ["square"]))
+    kept.append(helper.make_node("MatMul", ["square", "w"], ["product"]))
+    del model.graph.node[:], model.graph.output[:]
+    model.graph.node.extend(kept)
+    weight = np.random.default_rng(0).standard_normal((500, 512)).astype(np.float32)
+    model.graph.initializer.extend(
+        [
+            numpy_helper.from_array(weight, "w"),
+            numpy_helper.from_array(np.array([400, 500]), "shape"),
+        ]
+    )
+    model.graph.output.append(
+        helper.make_tensor_value_info("product", onnx.TensorProto.FLOAT, [400, 512])
+    )
+    return model

@@ -15,11 +15,12 @@ def test_requests_share_no_directory_but_that_of_what_is_decided(tmp_path: Path)
     )
     job = BuildJob(model=model, records={}, sources={}, directory=tmp_path / "out")
     requests = CompileRequests(tmp_path, seed=1)
-    how = requests.in_parts(job, "r")
+    how = requests.in_parts(job, "r", tmp_path / "whole")
     asked = (requests.tasks(model), requests.build(job, cuda_graphs=False, in_parts=how))
     assert asked[0].scratch != asked[1].scratch
     assert (how.runtime, how.threads) == ("r", 3)
-    assert requests.in_parts(job, "r") == how
+    assert requests.in_parts(job, "r", tmp_path / "whole") == how
+    assert (how.whole, requests.in_parts(job, "r", None).whole) == (str(tmp_path / "whole"), "")
 
 
 def test_a_model_is_open_for_one_target_and_one_set_of_shapes(tmp_path: Path) -> None:

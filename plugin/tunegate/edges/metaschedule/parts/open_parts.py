@@ -1,8 +1,9 @@
-"""A model that the compiler cannot take whole: the parts that it can, each opened as a model."""
+"""A model that the compiler cannot take whole, or that is slower so: the parts that it can take,
+each opened as a model."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,8 +11,8 @@ import onnx
 
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.open_model import OpenModel
-from tunegate.edges.models.prepared import Compilable, PreparedModel, Tensor
-from tunegate.edges.models.saved_model import save
+from tunegate.edges.metaschedule.parts.part_opener import OpenPart, PartOpener
+from tunegate.edges.models.prepared import PreparedModel
 from tunegate.edges.models.split.model_graph import ModelGraph
 from tunegate.edges.models.split.partition import ModelPart, part_of, partition
 from tunegate.edges.reference.value_types import value_types
@@ -24,22 +25,22 @@ _FEW = 4
 _MOST_PARTS = 32
 """The number of parts that are tried until what is left is taken as refused."""
 
-OpenPart = Callable[[PreparedModel], OpenModel]
-
 
 class SplitModel(NamedTuple):
-    """The parts in the order in which they run, and those that are compiled, opened; `reason` is
-    why the model is not compiled whole."""
+    """The parts in the order in which they run, and those that can be compiled, opened; `reason` is
+    why the model is not compiled whole. With `is_slower` the one part is the whole model, and is
+    known to be slower compiled."""
 
     prepared: PreparedModel
-    graph: ModelGraph
+    opener: PartOpener
     parts: tuple[ModelPart, ...]
     opened: dict[ModelPart, OpenModel]
     reason: str
+    is_slower: bool = False
 
     @property
-    def outputs(self) -> tuple[str, ...]:
-        return self.graph.outputs
+    def graph(self) -> ModelGraph:
+        return self.opener.graph
 
     @property
     def functions(self) -> list[ModelFunction]:
@@ -51,94 +52,75 @@ def split_model(
 ) -> SplitModel:
     """Raises UnsupportedModelError with the reason where no part is worth compiling."""
     try:
-        proto = onnx.load(prepared.optimized)
-        splitting = _Splitting(ModelGraph(proto, value_types(proto)), open_part, into)
-        parts = splitting.parts()
+        opener = PartOpener(_graph_of(prepared), open_part, into)
+        parts = _parts(opener)
     except Exception as error:
         # ONNX Runtime's exceptions have no common base class.
         raise UnsupportedModelError(reason) from error
-    opened = {part: found for part in parts if (found := splitting.opened(part)) is not None}
+    compiled = (part for part in parts if part.is_compiled)
+    opened = {part: found for part in compiled if (found := opener.opened(part.nodes)) is not None}
     if not opened:
         raise UnsupportedModelError(reason)
-    return SplitModel(prepared, splitting.graph, parts, opened, reason)
+    return SplitModel(prepared, opener, parts, opened, reason)
 
 
-class _Splitting:
-    """What the compiler takes is found out by asking it, and asked once."""
+def slower_whole(whole: OpenModel, open_part: OpenPart, into: Path) -> SplitModel:
+    """Returns a model that is compiled whole as one part, to be cut. Raises UnsupportedModelError
+    where it cannot be."""
+    reason = "it is slower compiled whole"
+    try:
+        opener = PartOpener(_graph_of(whole.prepared), open_part, into)
+    except Exception as error:
+        # ONNX Runtime's exceptions have no common base class.
+        raise UnsupportedModelError(reason) from error
+    graph = opener.graph
+    part = part_of(graph.nodes, range(len(graph.nodes)), graph.outputs)
+    return SplitModel(whole.prepared, opener, (part,), {part: whole}, reason, is_slower=True)
 
-    def __init__(self, graph: ModelGraph, open_part: OpenPart, into: Path) -> None:
-        self.graph = graph
-        self._open_part, self._into = open_part, into
-        self._found: dict[tuple[int, ...], OpenModel | None] = {}
-        self._count = 0
 
-    def parts(self) -> tuple[ModelPart, ...]:
-        """The parts when every compiled one has been opened."""
-        candidates = self.graph.of_static_shapes()
-        compilable = candidates - set(self._refused_alone(candidates))
-        while True:
-            parts = partition(self.graph.nodes, compilable, self.graph.outputs, LEAST_WORK)
-            wanted = [part for part in parts if part.is_compiled]
-            refused = {place for part in wanted for place in self._refused(part.nodes)}
-            if not refused:
-                return parts
-            compilable -= refused
+def _graph_of(prepared: PreparedModel) -> ModelGraph:
+    proto = onnx.load(prepared.optimized)
+    return ModelGraph(proto, value_types(proto))
 
-    def opened(self, part: ModelPart) -> OpenModel | None:
-        """Returns the part, opened; None where it is not to be compiled."""
-        return self._opened(part.nodes) if part.is_compiled else None
 
-    def _refused_alone(self, places: Iterable[int]) -> Iterator[int]:
-        """The nodes that are refused by themselves; nodes of a kind are asked about once."""
-        answers: dict[tuple[object, ...], bool] = {}
-        for place in sorted(places):
-            kind = self.graph.kind_of(place)
-            if kind not in answers:
-                answers[kind] = self._open((place,)) is None
-            if answers[kind]:
-                yield place
+def _parts(opener: PartOpener) -> tuple[ModelPart, ...]:
+    """The parts when every compiled one has been opened: what the compiler takes is found out by
+    asking it."""
+    graph = opener.graph
+    candidates = graph.of_static_shapes()
+    compilable = candidates - set(_refused_alone(opener, candidates))
+    while True:
+        parts = partition(graph.nodes, compilable, graph.outputs, LEAST_WORK)
+        wanted = [part for part in parts if part.is_compiled]
+        refused = {place for part in wanted for place in _refused(opener, part.nodes)}
+        if not refused:
+            return parts
+        compilable -= refused
 
-    def _refused(self, nodes: tuple[int, ...]) -> Iterator[int]:
-        """The nodes without which the compiler takes the rest, by halves; more than those, where
-        only together they are too much for it."""
-        if self._opened(nodes) is not None:
-            return
-        if len(nodes) <= _FEW or len(self._found) >= _MOST_PARTS:
-            yield from nodes
-            return
-        middle = len(nodes) // 2
-        halves = nodes[:middle], nodes[middle:]
-        if all(self._opened(half) is not None for half in halves):
-            yield nodes[middle]
-            return
-        for half in halves:
-            yield from self._refused(half)
 
-    def _opened(self, nodes: tuple[int, ...]) -> OpenModel | None:
-        if nodes not in self._found:
-            self._found[nodes] = self._open(nodes)
-        return self._found[nodes]
+def _refused_alone(opener: PartOpener, places: Iterable[int]) -> Iterator[int]:
+    """The nodes that are refused by themselves; nodes of a kind are asked about once."""
+    answers: dict[tuple[object, ...], bool] = {}
+    for place in sorted(places):
+        kind = opener.graph.kind_of(place)
+        if kind not in answers:
+            answers[kind] = opener.opened((place,)) is None
+        if answers[kind]:
+            yield place
 
-    def _open(self, nodes: tuple[int, ...]) -> OpenModel | None:
-        part = part_of(self.graph.nodes, nodes, self.graph.outputs)
-        try:
-            return self._open_part(self._saved(part))
-        except (UnsupportedModelError, ValueError):
-            return None
 
-    def _saved(self, part: ModelPart) -> PreparedModel:
-        self._count += 1
-        file = self._into / f"{self._count}.onnx"
-        self._into.mkdir(parents=True, exist_ok=True)
-        save(self.graph.cut(part), file)
-        return PreparedModel(
-            original=file,
-            weights=None,
-            inputs=tuple(self._tensor(name) for name in part.inputs),
-            outputs=part.outputs,
-            make_compilable=lambda: Compilable(file, file),
-        )
-
-    def _tensor(self, name: str) -> Tensor:
-        found = self.graph.type_of(name)
-        return Tensor(name, found.shape or (), found.dtype)
+def _refused(opener: PartOpener, nodes: tuple[int, ...]) -> Iterator[int]:
+    """The nodes without which the compiler takes the rest, by halves; more than those, where only
+    together they are too much for it."""
+    if opener.opened(nodes) is not None:
+        return
+    if len(nodes) <= _FEW or opener.tried >= _MOST_PARTS:
+        yield from nodes
+        return
+    middle = len(nodes) // 2
+    halves = nodes[:middle], nodes[middle:]
+    if all(opener.opened(half) is not None for half in halves):
+        yield nodes[middle]
+        return
+    for half in halves:
+        yield from _refused(opener, half)

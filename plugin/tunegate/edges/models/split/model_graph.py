@@ -16,6 +16,7 @@ from tunegate.edges.reference.value_types import ValueType
 _STANDARD = {"", "ai.onnx"}
 _PRODUCTS = {"MatMul", "Gemm"}
 _CONVOLUTION, _TRANSPOSED = "Conv", "ConvTranspose"
+_RECURRENT = {"LSTM", "GRU", "RNN"}
 
 
 class ModelGraph:
@@ -46,6 +47,10 @@ class ModelGraph:
             tuple(self._kind_of(name) for name in node.input),
             len(node.output),
         )
+
+    def families(self) -> list[str]:
+        """What each node with much to do is alike with; '' for all others."""
+        return [_family(node.op_type) for node in self._proto.graph.node]
 
     def of_static_shapes(self) -> set[int]:
         """Returns the nodes whose tensors all are numbers in a shape that is known, without a graph
@@ -94,6 +99,9 @@ class ModelGraph:
             return 2 * size * _inner(node, self._shape(node.input[0]))
         if node.op_type == _CONVOLUTION:
             return 2 * size * math.prod(self._shape(node.input[1])[1:])
+        if node.op_type in _RECURRENT:
+            steps = math.prod(self._shape(node.input[0])[:2])
+            return 2.0 * steps * sum(math.prod(self._shape(name)) for name in node.input[1:3])
         if node.op_type == _TRANSPOSED:
             return (
                 2.0
@@ -128,6 +136,14 @@ class ModelGraph:
             raise ValueError(message)
         dtype = helper.np_dtype_to_tensor_dtype(np.dtype(found.dtype))
         return helper.make_tensor_value_info(name, dtype, found.shape)
+
+
+def _family(op_type: str) -> str:
+    if op_type in _PRODUCTS:
+        return "product"
+    if op_type in _RECURRENT:
+        return "recurrence"
+    return "convolution" if op_type in {_CONVOLUTION, _TRANSPOSED} else ""
 
 
 def _inner(node: onnx.NodeProto, first: tuple[int, ...]) -> int:

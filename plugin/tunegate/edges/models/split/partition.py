@@ -52,31 +52,6 @@ def partition(
     return _parts(nodes, [(levels[g[0]], g) for g in groups], _others(levels, compiled), outputs)
 
 
-def merged(
-    nodes: Sequence[Node],
-    parts: Sequence[ModelPart],
-    kept: Collection[ModelPart],
-    outputs: Collection[str],
-) -> tuple[ModelPart, ...]:
-    """Returns the parts where only the `kept` ones stay compiled, each as it is: whatever else is
-    connected runs together under ONNX Runtime."""
-    units = [unit for part in parts for unit in _units(part, is_kept=part in kept)]
-    whole = [_as_node(nodes, unit) for unit in units]
-    kept_nodes = {part.nodes for part in parts if part in kept}
-    compiled = {n for n, unit in enumerate(units) if unit in kept_nodes}
-    levels = _levels(whole, compiled)
-    groups = [(levels[n], units[n]) for n in sorted(compiled)]
-    others = {
-        level: [place for n in which for place in units[n]]
-        for level, which in _others(levels, compiled).items()
-    }
-    return _parts(nodes, groups, others, outputs)
-
-
-def _units(part: ModelPart, *, is_kept: bool) -> list[tuple[int, ...]]:
-    return [part.nodes] if is_kept else [(place,) for place in part.nodes]
-
-
 def part_of(nodes: Sequence[Node], places: Sequence[int], outputs: Collection[str]) -> ModelPart:
     """Returns these nodes as a compiled part by themselves."""
     return ModelPart(True, tuple(places), *_crossing(nodes, places, _readers(nodes), outputs))
@@ -171,12 +146,6 @@ def _crossing(
         if name in outputs or any(place not in inside for place in readers.get(name, ()))
     )
     return into, tuple(out)
-
-
-def _as_node(nodes: Sequence[Node], unit: Sequence[int]) -> Node:
-    made = tuple(name for place in unit for name in nodes[place].outputs)
-    read = _each_once(name for place in unit for name in nodes[place].inputs)
-    return Node(tuple(name for name in read if name not in set(made)), made)
 
 
 def _each_once(names: Iterable[str]) -> Iterator[str]:

@@ -1,24 +1,40 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import msgspec
 
+from tests.support.tuning_records import make_record
+from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.parts.decision import PartsDecision
-from tunegate.engine.protocol import BuiltFunction
-from tunegate_cache.format.records import WorkloadKey
 
-FUNCTION = BuiltFunction(
-    key=WorkloadKey("w", "t"), name="n", function="f", weight=1, source="exact", rid="r", ms=None
-)
+
+class Kernel(msgspec.Struct):
+    digest: str
+
+
+def function(digest: str, label: str = "") -> ModelFunction:
+    """A function of which only the kernel matters."""
+    return ModelFunction(
+        name="f",
+        workload=cast("ModelFunction", Kernel(digest)),  # type: ignore[arg-type]
+        weight=1,
+        label=label,
+        operator="o",
+        dtype="float32",
+        flops=1.0,
+        bytes_moved=1.0,
+    )
 
 
 def test_what_was_decided_holds_for_the_same_kernels_schedules_and_threads(tmp_path: Path) -> None:
-    first = PartsDecision.of(tmp_path / "decided", [[FUNCTION], [FUNCTION]], 1)
+    at, kernels = tmp_path / "decided", [function("a"), function("b")]
+    first = PartsDecision.of(at, kernels, {}, 1)
     assert first.read() is None
-    first.write((1,))
-    renamed = msgspec.structs.replace(FUNCTION, name="another", ms=2.0)
-    assert PartsDecision.of(tmp_path / "decided", [[renamed], [FUNCTION]], 1).read() == (1,)
-    tuned = msgspec.structs.replace(FUNCTION, rid="better")
-    assert PartsDecision.of(tmp_path / "decided", [[tuned], [FUNCTION]], 1).read() is None
-    assert PartsDecision.of(tmp_path / "decided", [[FUNCTION], [FUNCTION]], 2).read() is None
+    first.write({3, 1})
+    renamed = [function("a", "another"), function("b")]
+    assert PartsDecision.of(at, renamed, {}, 1).read() == {1, 3}
+    assert PartsDecision.of(at, kernels, {"a": (make_record(),)}, 1).read() is None
+    assert PartsDecision.of(at, kernels, {}, 2).read() is None
+    assert PartsDecision.of(at, kernels[:1], {}, 1).read() is None

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunegate.edges.models.split.partition import ModelPart, Node, merged, partition
+from tunegate.edges.models.split.partition import ModelPart, Node, partition
 
 OUTPUTS = {"out"}
 
@@ -68,21 +68,6 @@ def test_neighbours_of_one_kind_are_apart_only_where_another_part_lies_between(
         assert len(parts) == 1
     if compilable == set(range(len(nodes))):
         assert all(part.is_compiled for part in parts)
-
-
-@given(graphs(), st.data())
-def test_parts_that_stay_compiled_stay_as_they_are_and_all_runs(
-    graph: tuple[list[Node], set[int]], data: st.DataObject
-) -> None:
-    nodes, compilable = graph
-    parts = partition(nodes, compilable, OUTPUTS)
-    compiled = [part for part in parts if part.is_compiled]
-    kept = [part for part in compiled if data.draw(st.booleans())]
-    found = merged(nodes, parts, kept, OUTPUTS)
-    assert can_run(nodes, found)
-    assert places(found) == list(range(len(nodes)))
-    assert sorted(p.nodes for p in found if p.is_compiled) == sorted(p.nodes for p in kept)
-    assert len(found) <= len(parts)
 
 
 def chain(kinds: str, works: Sequence[float] = ()) -> tuple[ModelPart, ...]:

@@ -1,0 +1,23 @@
+"""A model that is compiled whole beside ONNX Runtime: where it is slower, its parts may not be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tunegate.edges.metaschedule.loader import TvmArtifact
+from tunegate.edges.metaschedule.parts.race import pays
+from tunegate.edges.metaschedule.parts.steps import use_threads
+from tunegate.edges.models.seeded_inputs import seeded_inputs
+from tunegate.edges.output.artifact_file import ArtifactFile
+from tunegate.edges.reference.part_session import opened_part
+from tunegate.engine.protocol import BuildModel, InParts
+
+
+def is_slower(request: BuildModel, how: InParts) -> bool:
+    """Whether the whole build is slower than the model as ONNX Runtime runs it."""
+    use_threads(how.threads)
+    artifact = ArtifactFile.read(Path(how.whole))
+    feed = seeded_inputs(artifact.inputs, request.seed)
+    session = opened_part(Path(request.model.file), how.threads)
+    compiled = TvmArtifact(Path(how.whole), artifact).bound(feed)
+    return pays(lambda: session.run(None, feed), compiled, how.threads)
