@@ -18,10 +18,10 @@ def test_warm_tunes_what_is_configured_once_and_new_weights_never(tmp_path: Path
     save(conv_model(channels=16, out=32, size=14, seed=5), workspace.root / "models" / "m.onnx")
     workspace.commit()
     cold = json.loads(workspace.tunegate("plan", "--base", "HEAD~1", "--json").stdout)
-    assert [task["trials"] for shard in cold["shards"] for task in shard["tasks"]] == [0]
-    assert "1 shared task waits for tunegate warm" in cold["notes"][0]
-    first = json.loads(workspace.tunegate("warm", "--json").stdout)
-    assert first["tuning"]["trials"] == 2
+    assert not any(task["trials"] for shard in cold["shards"] for task in shard["tasks"])
+    assert "for tunegate warm" in cold["notes"][0]
+    first = json.loads(workspace.tunegate("warm", "--trials", "24", "--json").stdout)
+    assert 0 < first["tuning"]["trials"] <= 24
     assert (first["left"], first["is_published"]) == (0, True)
     second = json.loads(workspace.tunegate("warm", "--json").stdout)
     assert second["tuning"]["trials"] == 0

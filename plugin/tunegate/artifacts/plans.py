@@ -26,11 +26,13 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
 
 class PlannedTask(msgspec.Struct, frozen=True, kw_only=True):
     """`trials` is the share of the budget; 0 with an exact hit. `gain_ms` is the expected
-    end-to-end saving that ordered the shares."""
+    end-to-end saving that ordered the shares. A task that `is_unpaid` matters, and the budget has
+    no trials for it."""
 
     resolved: ResolvedTask
     trials: int
     gain_ms: float
+    is_unpaid: bool = False
 
 
 class Shard(msgspec.Struct, frozen=True, kw_only=True):

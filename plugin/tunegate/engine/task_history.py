@@ -71,8 +71,9 @@ class TaskHistory:
     @property
     def needs_default(self) -> bool:
         """Whether the default schedule is to be measured: the task is too small to search, and one
-        measurement makes it known for ever."""
-        return not self.planned.trials and not self.is_started
+        measurement makes it known for ever. Not so a task that only the budget kept from it."""
+        is_small = not self.planned.trials and not self.planned.is_unpaid
+        return is_small and not self.is_started
 
     @property
     def workload(self) -> str:

@@ -95,7 +95,7 @@ class TuningRun:
     def rechecks(self) -> Iterator[TaskOutcome]:
         """Measures what the cache knows of each task beside the default schedule, searches
         nothing, and confirms the best."""
-        yield from self._measure_defaults(with_seeds=True)
+        yield from self._measure_defaults(of_all=True, seeded=True)
         yield from self._confirm("finished")
 
     @property
@@ -147,9 +147,7 @@ class TuningRun:
             if batch is not None:
                 yield self._finish_batch(batch)
 
-    def _measure_defaults(
-        self, *, with_seeds: bool = False, of_all: bool = False
-    ) -> Iterator[TaskOutcome]:
+    def _measure_defaults(self, *, of_all: bool, seeded: bool = False) -> Iterator[TaskOutcome]:
         """Measures defaults for the next run: of tasks too small to search, `of_all` not begun."""
         waiting = self._without_default(of_all=of_all)
         while not self._spending.is_out():
@@ -157,9 +155,7 @@ class TuningRun:
             if history is not None:
                 waiting.remove(history)
                 history.is_started = True
-                seeds = (
-                    history.before.seeds() if with_seeds or history.before.is_measured_only else ()
-                )
+                seeds = history.before.seeds() if seeded or history.before.is_measured_only else ()
                 self._search.propose(Propose(workload=history.workload, count=0, seeds=seeds))
             if self._search.are_idle and not self._pool.pending:
                 return

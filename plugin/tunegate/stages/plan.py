@@ -11,7 +11,7 @@ from tunegate.artifacts.plans import Budget, PlannedTask, Shard, TuningPlan
 from tunegate.artifacts.tasks import Resolution, ResolvedTask, TaskSet, TuningTask
 from tunegate.config import Config
 from tunegate.errors import ConfigError
-from tunegate.tuning.allocation import Demand, divide, share_trials
+from tunegate.tuning.allocation import Demand, divide, mattering, share_trials
 from tunegate.tuning.budget import SECONDS_PER_HOUR, budget_of
 from tunegate.tuning.claims import is_settled, is_waiting
 from tunegate.tuning.expected_time import assumed_headroom, known_ms, seconds_per_trial, weight_of
@@ -150,9 +150,15 @@ def _planned_tasks(part: TargetPart) -> tuple[PlannedTask, ...]:
         for task in part.tasks
     ]
     trials = share_trials(demands, _trials_to_share(part))
+    urgent = set(mattering(demands))
     order = sorted(range(len(demands)), key=lambda i: (-demands[i].gain_ms, i))
     return tuple(
-        PlannedTask(resolved=part.tasks[i], trials=trials[i], gain_ms=demands[i].gain_ms)
+        PlannedTask(
+            resolved=part.tasks[i],
+            trials=trials[i],
+            gain_ms=demands[i].gain_ms,
+            is_unpaid=i in urgent and not trials[i],
+        )
         for i in order
     )
 

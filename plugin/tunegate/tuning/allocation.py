@@ -38,6 +38,16 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
         return self.weight * self.now_ms * self.headroom
 
 
+def mattering(demands: Sequence[Demand]) -> list[int]:
+    """Those that are to be searched before anything else."""
+    total_ms = sum(demand.weight * demand.now_ms for demand in demands)
+    return [
+        index
+        for index, demand in enumerate(demands)
+        if demand.gain_ms > 0 and demand.weight * demand.now_ms >= SHARE_THAT_MATTERS * total_ms
+    ]
+
+
 def share_trials(demands: Sequence[Demand], trials: int) -> tuple[int, ...]:
     """Trials for each, in the order given; never more than `trials` in total.
 
@@ -103,17 +113,12 @@ def _just_below(pulls: Sequence[float], total: int, floors: Sequence[int]) -> li
 def _first_batches(demands: Sequence[Demand], trials: int) -> list[int]:
     """Equal first batches for all that matter. Where they do not reach all, the biggest gains of
     base and head come in turn, so that neither side is served before the other."""
-    total_ms = sum(demand.weight * demand.now_ms for demand in demands)
-    mattering = [
-        index
-        for index, demand in enumerate(demands)
-        if demand.gain_ms > 0 and demand.weight * demand.now_ms >= SHARE_THAT_MATTERS * total_ms
-    ]
     batches = [0] * len(demands)
-    if not mattering:
+    served = _in_turn(demands, mattering(demands))
+    if not served:
         return batches
-    each = min(FIRST_BATCH, max(MIN_FIRST_BATCH, trials // len(mattering)))
-    for index in _in_turn(demands, mattering):
+    each = min(FIRST_BATCH, max(MIN_FIRST_BATCH, trials // len(served)))
+    for index in served:
         batches[index] = min(each, trials - sum(batches))
     return batches
 

@@ -206,3 +206,11 @@ def test_a_claim_that_samples_beat_ends_nothing() -> None:
     task.enter(one(task, 2, schedule_of(CLAIM), "own-zone"), timed_ms(2, 3.0), 5)
     searched(task, 4 * MIN_SAMPLES_BESIDE, 1.0)
     assert not task.exhausted
+
+
+def test_a_default_schedule_is_no_answer_for_what_only_the_budget_left_out() -> None:
+    task = history()
+    assert not task.needs_default
+    for is_unpaid in (False, True):
+        task.planned = msgspec.structs.replace(task.planned, trials=0, is_unpaid=is_unpaid)
+        assert task.needs_default == (not is_unpaid)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from tunegate.tuning import allocation
 from tunegate.tuning.allocation import FIRST_BATCH, SHARE_THAT_MATTERS, Demand, divide, share_trials
 
 headrooms = st.sampled_from([0.0, 0.05, 0.3, 0.9])
@@ -132,3 +133,8 @@ def test_dividing_gives_each_the_floor_of_its_quota_at_least(
 
 def test_the_smallest_pull_there_is_gets_all_where_nothing_else_pulls() -> None:
     assert divide([0.0, 5e-324], 3) == (0, 3)
+
+
+def test_what_matters_takes_a_share_of_the_time_and_can_gain() -> None:
+    demands = [need(10.0), need(0.01), need(5.0, headroom=0.0), need(0.01, weight=100)]
+    assert allocation.mattering(demands) == [0, 3]
