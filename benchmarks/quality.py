@@ -25,6 +25,7 @@ from kit.tables import heading, row
 from stock_model import build
 from stock_model import tune as tune_stock
 
+from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.models.preparation import prepare
 from tunegate.runtimes.builder import reference_builder
@@ -107,7 +108,7 @@ def show(name: str, model: Path, builds: dict[str, list[Path]], scratch: Path) -
         for label, directories in builds.items():
             for found, directory in zip(times[label], directories, strict=True):
                 found.append(bench.single_ms(directory))
-        references.append(bench.reference_ms(model, shapes={}, threads=TARGET.threads))
+        references.append(bench.reference_ms(ShapedModel(model, {}), threads=TARGET.threads))
     heading(f"{name}, {TARGET.threads} thread | ms | of each run, median of {ROUNDS}", words=(0, 2))
     for label, runs in {**times, "ONNX Runtime": [references]}.items():
         medians = [statistics.median(found) for found in runs]

@@ -260,8 +260,7 @@ def _references(
     return {
         built.cell.model: Reference(
             *tools.reference,
-            files[built.cell.model, "head"].file,
-            files[built.cell.model, "head"].shapes,
+            files[built.cell.model, "head"],
             tools.threads,
         )
         for built in builds

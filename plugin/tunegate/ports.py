@@ -61,9 +61,8 @@ class Trailer(msgspec.Struct, frozen=True):
 class Repository(Protocol):
     """A git repository.
 
-    **Revisions.** `resolve` turns any revision text into a full commit id or raises
-    `RevisionError` naming it. **Reading** never needs a second checkout and never changes the
-    working tree; blobs that are missing locally (a shallow or blobless clone) are fetched.
+    **Revisions.** `resolve` gives a full commit id or raises `RevisionError`. **Reading** never
+    changes the working tree; blobs that are missing locally are fetched. `data` goes through LFS.
     `trailers` are of the commits that `head` has and `base` has not, the newest first.
     """
 
@@ -71,6 +70,7 @@ class Repository(Protocol):
     def files(self, revision: str) -> Sequence[TreeEntry]: ...
     def read(self, revision: str, path: str) -> bytes: ...
     def trailers(self, base: str, head: str, key: str) -> Sequence[Trailer]: ...
+    def data(self, revision: str, path: str, most_bytes: int) -> bytes: ...
     def export_model(self, version: ModelVersion, into: Path) -> Path: ...
 
 
@@ -82,8 +82,8 @@ class ModelReader(Protocol):
     the data files that it names, `opened` with its graph digest too, or both without them and the
     reason, never an exception. `earlier` is the version before the last change of its file, and how
     many commits back that is from its revision. `outline` is None where the bytes cannot be read.
-    `obstacle` says what stands at a path where no file is: a submodule, a link or a directory; an
-    empty string is nothing.
+    `obstacle` says what stands where no file is: a submodule, a link or a directory. `blob` is
+    git's id of any file's content. '' is nothing.
     """
 
     def models(self, revision: str) -> Mapping[ModelPath, ModelVersion]: ...
@@ -92,6 +92,7 @@ class ModelReader(Protocol):
     def opened(self, version: ModelVersion) -> tuple[ModelVersion, str]: ...
     def outline(self, version: ModelVersion) -> ModelOutline | None: ...
     def obstacle(self, revision: str, path: ModelPath) -> str: ...
+    def blob(self, revision: str, path: str) -> str: ...
 
 
 class TaskIndex(Protocol):
@@ -273,7 +274,7 @@ class Benchmarker(Protocol):
         """What each operator takes in one inference of the whole model, all its calls together."""
         ...
 
-    def reference_ms(self, model: Path, *, shapes: Shapes, threads: int) -> float: ...
+    def reference_ms(self, model: ShapedModel, *, threads: int) -> float: ...
 
 
 class Scorer(Protocol):

@@ -11,6 +11,7 @@ from tunegate.artifacts.candidates import Candidates, RuntimeName
 from tunegate.artifacts.outlines import ModelInput
 from tunegate.artifacts.record_origin import RecordOrigin
 from tunegate.config import Config
+from tunegate.given_rules import GivenFor, GivenRules
 from tunegate.policy.gate_rules import GateRules
 from tunegate.ports import (
     Benchmarker,
@@ -30,6 +31,9 @@ from tunegate.ports import (
 ReadInputs = Callable[[Path], Sequence[ModelInput] | None]
 """The inputs of a model in a file, or None where it cannot be read."""
 
+ReadValues = Callable[[Path, GivenFor], GivenRules]
+"""What is given for the inputs of a model in a file, as rules."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunContext:
@@ -47,13 +51,15 @@ class RunContext:
 class ModelSource:
     """The source of the models of base and head. `config` says what is wanted of each, and
     `candidates` what may run it; `workdir` holds their files for as long as the run lasts.
-    `read_inputs` looks into these files. Without a `reader` there are no earlier bases."""
+    `read_inputs` looks into these files, and `read_values` into those that are given for inputs.
+    Without a `reader` there are no earlier bases."""
 
     config: Config
     repository: Repository
     candidates: Candidates
     workdir: Path
     read_inputs: ReadInputs
+    read_values: ReadValues
     reader: ModelReader | None = None
 
 

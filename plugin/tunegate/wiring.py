@@ -15,6 +15,7 @@ from tunegate.edges.cache.shared_cache import SharedCache
 from tunegate.edges.cache.user_directories import cache_home, state_home
 from tunegate.edges.clock import SystemClock, today
 from tunegate.edges.git.repository import GitRepository
+from tunegate.edges.inputs.given_values import GivenValues
 from tunegate.edges.machine.cores import default_threads
 from tunegate.edges.machine.device import ThisMachine
 from tunegate.edges.models.model_inputs import inputs_of_file
@@ -134,6 +135,7 @@ def _source(subject: Subject, candidates: Candidates, workdir: Path) -> ModelSou
         candidates=candidates,
         workdir=workdir,
         read_inputs=inputs_of_file,
+        read_values=GivenValues(repository, workdir / "inputs").rules,
         reader=GitModelReader(repository) if isinstance(repository, GitRepository) else None,
     )
 

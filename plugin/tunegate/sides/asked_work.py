@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from tunegate.artifacts.changes import ModelPath, ModelVersion
+from tunegate.artifacts.changes import ModelPath, ModelVersion, PolicyChange, Revisions
 from tunegate.artifacts.model_names import gated_name, profile_of
 from tunegate.artifacts.outlines import ModelInput
 from tunegate.config import Config
 from tunegate.ports import ModelReader
 from tunegate.selection import entry_for, needs_of, profiles_for, shapes_for
+from tunegate.sides.value_files import replaced_values
 
 
 class AskedWork(NamedTuple):
@@ -20,6 +21,12 @@ class AskedWork(NamedTuple):
     reader: ModelReader
     config: Config
     old_config: Config
+
+    def replaced_values(
+        self, revisions: Revisions, names: Iterable[ModelPath]
+    ) -> Iterator[PolicyChange]:
+        """Yields the files of values that the change replaces."""
+        return replaced_values(self.reader, revisions, self.config, names)
 
     def former_name(
         self, name: ModelPath, after: ModelVersion, before: ModelVersion

@@ -8,15 +8,23 @@ from pathlib import Path
 
 import msgspec
 
-from tunegate.artifacts.changes import ChangeSet, ModelChange, ModelPath, ModelVersion, Side
-from tunegate.artifacts.input_rules import KnownInputs
+from tunegate.artifacts.changes import (
+    ChangeSet,
+    ModelChange,
+    ModelPath,
+    ModelVersion,
+    Revisions,
+    Side,
+)
+from tunegate.artifacts.input_rules import InputRule, KnownInputs
 from tunegate.artifacts.outlines import ModelInput
 from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.config import Config, TargetConfig
 from tunegate.errors import ModelError
+from tunegate.given_rules import GivenFor
 from tunegate.input_shapes import ShapeLevel
 from tunegate.ports import ModelJob, Repository, Shapes
-from tunegate.selection import entry_shapes, shape_levels
+from tunegate.selection import entry_shapes, shape_levels, values_for
 from tunegate.sides.comparable_sizes import sizes_of_base
 from tunegate.tools import ModelSource
 
@@ -43,14 +51,16 @@ class ExportedModels(msgspec.Struct, frozen=True, kw_only=True):
             path=path,
             shapes=model.shapes,
             target=target,
-            inputs=KnownInputs(base="" if base is None else str(base.file.absolute())),
+            inputs=KnownInputs(
+                given=dict(model.given), base="" if base is None else str(base.file.absolute())
+            ),
         )
 
 
 def export_models(changes: ChangeSet, source: ModelSource) -> ExportedModels:
     """One directory for each version that has work to do; equal contents share one. What an
     earlier stage of the run has written to the `workdir` is not written again."""
-    exporting = _Exporting(source)
+    exporting = _Exporting(source, changes.revisions)
     for change in changes.models:
         exporting.add(change)
     return ExportedModels(
@@ -64,8 +74,9 @@ def export_models(changes: ChangeSet, source: ModelSource) -> ExportedModels:
 class _Exporting:
     """What has been exported so far."""
 
-    def __init__(self, source: ModelSource) -> None:
+    def __init__(self, source: ModelSource, revisions: Revisions) -> None:
         self._source = source
+        self._revisions = _of_values(revisions)
         self.files: dict[tuple[ModelPath, Side], ShapedModel] = {}
         self.unreadable: dict[tuple[ModelPath, Side], str] = {}
         self.resized: dict[ModelPath, Shapes] = {}
@@ -82,9 +93,22 @@ class _Exporting:
         for side, file in files.items():
             try:
                 shapes = self._shapes(change.path, side, inputs[side], same)
-                self.files[change.path, side] = ShapedModel(file, shapes)
+                given = self._given(change.path, side, file, shapes)
+                self.files[change.path, side] = ShapedModel(file, shapes, given)
             except ModelError as error:
                 self.unreadable[change.path, side] = str(error)
+
+    def _given(
+        self, name: ModelPath, side: Side, file: Path, shapes: Shapes
+    ) -> Mapping[str, InputRule]:
+        """Raises ModelError with all that is wrong with the values that are given. A base that
+        does not take them is run on what it does take."""
+        values = values_for(self._source.config, name)
+        wanted = GivenFor(values=values, shapes=shapes, revisions=self._revisions)
+        found = self._source.read_values(file, wanted)
+        if found.problems and side == "head":
+            raise ModelError(f"{name}: {' '.join(found.problems)}")
+        return found.rules
 
     def _shapes(
         self, name: ModelPath, side: Side, inputs: Sequence[ModelInput] | None, same: Shapes
@@ -103,6 +127,11 @@ class _Exporting:
         if shapes != found.shapes:
             self.resized[name] = same
         return shapes
+
+
+def _of_values(revisions: Revisions) -> tuple[str, ...]:
+    """The base's files of values count where they fit, as its configuration does."""
+    return tuple(filter(None, (revisions.judged_by, revisions.base, revisions.head)))
 
 
 def _without(level: ShapeLevel, names: Collection[str]) -> ShapeLevel:

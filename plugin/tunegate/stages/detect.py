@@ -70,13 +70,14 @@ def detect(
     changes = [change for change in found.values() if change is not None]
     changes += _gone(pairs, base, old)
     lost = pairs.lost if base_config is not None else ()
+    other_work = (*_of_other_work(reader, changes), *asked.replaced_values(revisions, found))
     return ChangeSet(
         revisions=revisions,
         models=tuple(changes),
         unchanged=tuple(path for path, change in found.items() if change is None),
         notes=_notes(revisions, base_config),
         policy_changes=in_report_order(
-            [*map(_no_longer_covered, lost), *_of_other_work(reader, changes), *judging.changes]
+            [*map(_no_longer_covered, lost), *other_work, *judging.changes]
         ),
         uncovered=tuple(sorted(set(head) - set(covered))),
     )

@@ -15,12 +15,13 @@ from tunegate.artifacts.builds import Build, CellBuilds
 from tunegate.artifacts.candidates import RuntimeName
 from tunegate.artifacts.changes import ModelPath
 from tunegate.artifacts.measurements import CellMeasurement, MeasurementRun
+from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.errors import MeasurementError
 from tunegate.gate.objective import inferences_needed
 from tunegate.measuring.operator_times import operator_times
 from tunegate.measuring.paired_launches import LaunchProgress, launch_until_decided
 from tunegate.policy.gate_rules import GateRules
-from tunegate.ports import Benchmarker, Shapes
+from tunegate.ports import Benchmarker
 from tunegate.tools import RunContext
 
 EXPLAINED = 0.5
@@ -32,8 +33,7 @@ class Reference(msgspec.Struct, frozen=True):
 
     runtime: RuntimeName
     title: str
-    file: Path
-    shapes: Shapes
+    model: ShapedModel
     threads: int
 
 
@@ -166,9 +166,7 @@ def _with_reference(
     if known is not None:
         return msgspec.structs.replace(measured, reference_ms=known)
     try:
-        milliseconds = benchmarker.reference_ms(
-            reference.file, shapes=reference.shapes, threads=reference.threads
-        )
+        milliseconds = benchmarker.reference_ms(reference.model, threads=reference.threads)
     except MeasurementError as error:
         notes = (*measured.notes, f"no {reference.title} reference: {error}")
         return msgspec.structs.replace(measured, notes=notes)

@@ -8,7 +8,9 @@ from tunegate.artifacts.changes import ChangeSet, ModelPath, ModelVersion
 from tunegate.artifacts.model_names import path_of
 from tunegate.artifacts.outlines import ModelInput
 from tunegate.config import Config
+from tunegate.errors import config_error
 from tunegate.policy.effective import Effective, effective
+from tunegate.policy.outside_files import newly_outside
 from tunegate.ports import ModelReader
 
 
@@ -30,7 +32,8 @@ def judged_by(
     reader: ModelReader,
 ) -> Effective:
     """`found` are models of the head, `before` what they were at the base. Without a configuration
-    of the base it is the head's."""
+    of the base it is the head's. Raises ConfigError for files on the runner that only the head
+    names."""
     if base is None:
         return Effective(head, ())
 
@@ -39,4 +42,7 @@ def judged_by(
         return None if outline is None else outline.inputs
 
     paths = {path: before[path].path if path in before else path for path in found}
-    return effective(base, head, paths, inputs_of)
+    found_rules = effective(base, head, paths, inputs_of)
+    if problems := newly_outside(base, found_rules.config):
+        raise config_error(problems)
+    return found_rules

@@ -10,9 +10,10 @@ import pytest
 from tests.support.measured_cells import make_context
 from tests.support.simulated.hand_clock import HandClock
 from tunegate.artifacts.measurements import Histogram, Launch
+from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.config import GateConfig
 from tunegate.edges.terminal import PlainLog
-from tunegate.ports import ProbeThresholds, Shapes
+from tunegate.ports import ProbeThresholds
 from tunegate.selftest.gate_trials import INJECTED_PERCENT, Qualification, qualify
 
 
@@ -57,7 +58,7 @@ class MadeUpMachine:
     def operators_ms(self, artifact: Path) -> Mapping[str, float]:
         raise AssertionError
 
-    def reference_ms(self, model: Path, *, shapes: Shapes, threads: int) -> float:
+    def reference_ms(self, model: ShapedModel, *, threads: int) -> float:
         raise AssertionError
 
 

@@ -22,6 +22,9 @@ class History:
     def outline(self, version: ModelVersion) -> ModelOutline | None:
         return None
 
+    def blob(self, revision: str, path: str) -> str:
+        raise NotImplementedError
+
     def obstacle(self, revision: str, path: str) -> str:
         return ""
 

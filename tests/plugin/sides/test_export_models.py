@@ -10,8 +10,9 @@ import pytest
 from tests.support.measured_cells import make_changes, make_version
 from tunegate.artifacts.changes import ChangeSet, ExternalFile, ModelVersion, Revisions
 from tunegate.artifacts.outlines import ModelInput
-from tunegate.config import Config, ModelConfig, TargetConfig
+from tunegate.config import Config, InputConfig, ModelConfig, TargetConfig, ValuesConfig
 from tunegate.errors import ModelError
+from tunegate.given_rules import GivenFor, GivenRules
 from tunegate.ports import Trailer, TreeEntry
 from tunegate.sides.export_models import ExportedModels, export_models, versions
 from tunegate.tools import ModelSource
@@ -49,8 +50,23 @@ class Versions:
     def read(self, revision: str, path: str) -> bytes:
         raise NotImplementedError
 
+    def data(self, revision: str, path: str, most_bytes: int) -> bytes:
+        raise NotImplementedError
+
     def trailers(self, base: str, head: str, key: str) -> Sequence[Trailer]:
         raise NotImplementedError
+
+
+class NoValues:
+    """Gives no values, and keeps what it was asked for; `problem` is told of each model."""
+
+    def __init__(self, problem: str = "") -> None:
+        self.wanted: list[GivenFor] = []
+        self._problems = (problem,) if problem else ()
+
+    def rules(self, model: Path, wanted: GivenFor) -> GivenRules:
+        self.wanted.append(wanted)
+        return GivenRules({}, self._problems)
 
 
 def changes(*, base: ModelVersion, head: ModelVersion) -> ChangeSet:
@@ -65,6 +81,7 @@ def exported(
     *,
     inputs: tuple[ModelInput, ...] | None = None,
     config: Config = CONFIG,
+    values: NoValues | None = None,
 ) -> ExportedModels:
     source = ModelSource(
         config=config,
@@ -72,6 +89,7 @@ def exported(
         candidates={},
         workdir=workdir,
         read_inputs=lambda _: inputs,
+        read_values=(values or NoValues()).rules,
     )
     return export_models(changes, source)
 
@@ -152,10 +170,40 @@ def test_a_base_that_does_not_take_the_shapes_has_no_file(tmp_path: Path) -> Non
         candidates={},
         workdir=tmp_path,
         read_inputs=lambda file: (ModelInput("x", (2 if file.read_text() == "b" else 1, 8)),),
+        read_values=NoValues().rules,
     )
     found = export_models(make_changes(), source)
     assert [side for _, side in found.files] == ["head"]
     assert "axis 0 is 2 in the model, not 1" in found.unreadable[CHANGE.path, "base"]
+
+
+def test_files_of_values_are_those_of_the_base_where_they_fit(tmp_path: Path) -> None:
+    given = ValuesConfig(file="inputs/x.npy")
+    entry = ModelConfig(path=CHANGE.path, inputs={"x": InputConfig(shape=(1, 8), values=given)})
+    config = msgspec.structs.replace(CONFIG, models=(entry,))
+    values = NoValues()
+    exported(make_changes(), Versions(), tmp_path, config=config, values=values)
+    revisions = make_changes().revisions
+    wanted = GivenFor(
+        values={"x": given},
+        shapes={"x": (1, 8)},
+        revisions=(str(revisions.base), str(revisions.base), revisions.head),
+    )
+    assert values.wanted == [wanted, wanted]
+
+
+def test_values_that_do_not_fit_a_head_are_its_problem_and_a_base_is_run_without(
+    tmp_path: Path,
+) -> None:
+    found = exported(make_changes(), Versions(), tmp_path, values=NoValues("odd"))
+    assert found.unreadable == {(CHANGE.path, "head"): f"{CHANGE.path}: odd"}
+    assert [side for _, side in found.files] == ["base"]
+
+
+def test_the_head_is_given_the_inputs_of_its_base(tmp_path: Path) -> None:
+    found = exported(make_changes(), Versions(), tmp_path)
+    base, head = (found.job(CHANGE.path, side, CONFIG.targets[0]) for side in ("base", "head"))
+    assert (base.inputs.base, head.inputs.base) == ("", str(base.file.absolute()))
 
 
 @pytest.mark.parametrize("kind", ["deleted", "renamed", "unreadable"])
@@ -178,6 +226,7 @@ def sizes(tmp_path: Path, base: ModelInput, head: ModelInput) -> ExportedModels:
         candidates={},
         workdir=tmp_path,
         read_inputs=lambda file: inputs[file.read_text()],
+        read_values=NoValues().rules,
     )
     return export_models(make_changes(), source)
 

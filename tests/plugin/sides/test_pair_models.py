@@ -34,6 +34,9 @@ class Tree:
         made_of = version.content_digest.partition("/")[0]
         return None if made_of == "broken" else outline(made_of)
 
+    def blob(self, revision: str, path: str) -> str:
+        raise NotImplementedError
+
     def obstacle(self, revision: str, path: ModelPath) -> str:
         return self.obstacles.get(path, "")
 

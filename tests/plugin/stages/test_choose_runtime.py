@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from tests.support.measured_cells import CELL, make_build, make_context, make_launches, make_task
 from tunegate.artifacts.builds import Build, CellBuilds, CellCandidates, RefusedCandidate
 from tunegate.artifacts.measurements import Histogram, Launch
+from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.edges.terminal import PlainLog
 from tunegate.errors import MeasurementError
-from tunegate.ports import ProbeThresholds, Shapes
+from tunegate.ports import ProbeThresholds
 from tunegate.stages.choose_runtime import RUNTIME_NOISE, choose_runtime, displaces
 
 TASKS = (make_task("conv", 1.0),)
@@ -44,7 +45,7 @@ class ScriptedPairs:
     def single_ms(self, artifact: Path) -> float:
         raise AssertionError
 
-    def reference_ms(self, model: Path, *, shapes: Shapes, threads: int) -> float:
+    def reference_ms(self, model: ShapedModel, *, threads: int) -> float:
         raise AssertionError
 
     def times(self, artifact: Path, inferences: int) -> Histogram:

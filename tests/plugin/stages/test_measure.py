@@ -8,12 +8,13 @@ import msgspec
 from tests.support.measured_cells import CELL, make_build, make_builds, make_context, make_launches
 from tunegate.artifacts.builds import CandidateTime, CellBuilds, RuntimeChoice
 from tunegate.artifacts.measurements import CellMeasurement, Histogram, Launch
+from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.config import GateConfig, ObjectiveConfig
 from tunegate.edges.terminal import PlainLog
 from tunegate.errors import MeasurementError
 from tunegate.gate.histogram import histogram, total
 from tunegate.policy.gate_rules import NO_POLICIES, GateRules, Policies
-from tunegate.ports import ProbeThresholds, Shapes
+from tunegate.ports import ProbeThresholds
 from tunegate.stages.measure import Reference, measure
 
 
@@ -62,7 +63,7 @@ class ScriptedBenchmarker:
     def operators_ms(self, artifact: Path) -> Mapping[str, float]:
         return {"conv": 1.0 if artifact.name == "a" else 1.1}
 
-    def reference_ms(self, model: Path, *, shapes: Shapes, threads: int) -> float:
+    def reference_ms(self, model: ShapedModel, *, threads: int) -> float:
         return 2.5
 
 
@@ -80,7 +81,9 @@ def measured(
             rules=GateRules(gate=GateConfig(seconds=100.0), policies=policies),
             context=make_context(tmp_path, PlainLog(log)),
             references={
-                CELL.model: Reference("plain", "Plain Runtime", tmp_path / "m.onnx", {}, 1)
+                CELL.model: Reference(
+                    "plain", "Plain Runtime", ShapedModel(tmp_path / "m.onnx", {}), 1
+                )
             },
         )
     return run.cells[0], benchmarker

@@ -32,5 +32,8 @@ class Outlines:
     def opened(self, version: ModelVersion) -> tuple[ModelVersion, str]:
         raise NotImplementedError
 
+    def blob(self, revision: str, path: str) -> str:
+        raise NotImplementedError
+
     def obstacle(self, revision: str, path: ModelPath) -> str:
         raise NotImplementedError

@@ -13,11 +13,12 @@ from pathlib import Path
 
 from tunegate.artifacts.changes import SIDES
 from tunegate.artifacts.measurements import Histogram, Launch
+from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.edges.bench.command_output import output_of
 from tunegate.edges.bench.sides import Sides
 from tunegate.errors import MeasurementError
 from tunegate.gate.histogram import histogram
-from tunegate.ports import Bench, Benchmarker, ProbeThresholds, Shapes
+from tunegate.ports import Bench, Benchmarker, ProbeThresholds
 
 _PROBES_OF_BASE = 4
 _LIKE_A_NUMBER = re.compile(r"[+-]?(\d|\.\d|inf|nan)", re.IGNORECASE)
@@ -50,7 +51,7 @@ class Commands:
         """Nothing is known of what a command runs."""
         return {}
 
-    def reference_ms(self, model: Path, *, shapes: Shapes, threads: int) -> float:
+    def reference_ms(self, model: ShapedModel, *, threads: int) -> float:
         message = f"{model}: a command has no reference"
         raise MeasurementError(message)
 

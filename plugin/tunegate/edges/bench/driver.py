@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from tunegate.artifacts.input_rules import KnownInputs
 from tunegate.artifacts.measurements import Histogram
+from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.config import TargetConfig
 from tunegate.edges.bench.devices import Devices
 from tunegate.edges.bench.pair_bench import PairBench, block_size
@@ -18,7 +20,7 @@ from tunegate.edges.bench.sides import Sides
 from tunegate.edges.run_seed import derived
 from tunegate.errors import MeasurementError
 from tunegate.gate.histogram import histogram
-from tunegate.ports import Bench, Benchmarker, Builder, BuildJob, ModelJob, Shapes
+from tunegate.ports import Bench, Benchmarker, Builder, BuildJob, ModelJob
 
 ReferenceBuilder = Callable[[Path, int], Builder]
 """A builder for the reference, of a private directory and a seed."""
@@ -74,17 +76,18 @@ class FreshProcesses:
         with self._process(artifact) as process:
             return process.operators_ms(_PROFILED_INFERENCES)
 
-    def reference_ms(self, model: Path, *, shapes: Shapes, threads: int) -> float:
-        """Builds the reference for the model, and times it on inputs of these shapes."""
+    def reference_ms(self, model: ShapedModel, *, threads: int) -> float:
+        """Builds the reference for the model, and times it on inputs as they are given."""
         if self._reference is None:
             raise MeasurementError("there is no reference to measure")
         with tempfile.TemporaryDirectory(dir=self._scratch) as into:
             job = BuildJob(
                 model=ModelJob(
-                    file=model,
-                    path=model.name,
-                    shapes=shapes,
+                    file=model.file,
+                    path=model.file.name,
+                    shapes=model.shapes,
                     target=TargetConfig(name="reference", threads=threads),
+                    inputs=KnownInputs(given=dict(model.given)),
                 ),
                 records={},
                 sources={},

@@ -86,6 +86,28 @@ class GitRepository(GitEvents):
             raise RevisionError(message)
         return bytes(short.content)
 
+    def data(self, revision: str, path: str, most_bytes: int) -> bytes:
+        """A file of numbers, through LFS. Raises RevisionError where there is none, and ModelError
+        for one that is a link, too large, or not hydrated."""
+        entry = self.entry(revision, path)
+        if entry is None:
+            raise RevisionError(f"{path}: not in {revision[:12]}.")
+        if entry.kind != "file":
+            raise ModelError(f"{path} is a {entry.kind}: commit the file itself")
+        version = ModelVersion(
+            revision=revision,
+            path=path,
+            content_digest=entry.blob,
+            graph_digest=None,
+            storage="git",
+            size_bytes=self.sizes([entry.blob]).get(entry.blob, 0),
+        )
+        if version.size_bytes > most_bytes:
+            raise ModelError(f"{path} has over {most_bytes >> 20} MiB")
+        content = BytesIO()
+        copy_content(self._git, version, content)
+        return content.getvalue()
+
     def trailers(self, base: str, head: str, key: str) -> Sequence[Trailer]:
         return trailers_between(self._git, base, head, key)
 

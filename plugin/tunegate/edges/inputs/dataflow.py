@@ -104,12 +104,14 @@ class Dataflow:
         for tensor in graph.initializer:
             self._tensors[unique(tensor.name)] = tensor
             self._shapes[names[tensor.name]] = tuple(tensor.dims)
+        weights = {tensor.name for tensor in graph.initializer}
         for value in graph.input:
-            if value.name not in {tensor.name for tensor in graph.initializer}:
+            if value.name not in weights:
                 unique(value.name)
         for node in graph.node:
             inputs = tuple(names.get(name, name) for name in node.input)
-            bodies = self._bodies(node, names, f"{place}{node.name or node.output[0]}/", steps)
+            called = node.name or next(iter(node.output), "")
+            bodies = self._bodies(node, names, f"{place}{called}/", steps)
             step = Operation(_op_of(node), inputs, tuple(map(unique, node.output)), node)
             steps += [step, *_bindings(step, bodies)]
             self._makers.update(dict.fromkeys(step.outputs, step))

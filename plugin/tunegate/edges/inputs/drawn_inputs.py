@@ -3,7 +3,7 @@ base, or inferred; and tried, where the model may refuse them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,7 @@ import onnx
 from tunegate.artifacts.input_rules import (
     Columns,
     Constant,
+    Files,
     InputRule,
     Integers,
     KnownInputs,
@@ -37,9 +38,10 @@ def drawn_inputs(
 ) -> tuple[ArtifactTensor, ...]:
     """Returns the inputs with their rules. Raises ModelError, with the reason of ONNX Runtime,
     where it runs on nothing that was invented, or not on what was given."""
-    own = inferred_rules(_parsed(prepared.original), prepared.inputs)
+    own = _inferred(_parsed(prepared.original), prepared.inputs)
     first, *others = _candidates(own, _of_base(known.base, prepared.inputs), known.given)
     tensors = _with_rules(prepared.inputs, first)
+    _require_shapes(tensors, path)
     if all(_is_taken_by_all(tensor) for tensor in tensors):
         return tensors
     problem = _problem(prepared.original, tensors)
@@ -56,6 +58,14 @@ def _parsed(file: Path) -> onnx.ModelProto:
     return onnx.load(file, load_external_data=False)
 
 
+def _inferred(model: onnx.ModelProto, tensors: Sequence[Tensor]) -> _Rules:
+    """What no shape of a graph may break: of one that is odd, nothing is inferred."""
+    try:
+        return inferred_rules(model, tensors)
+    except Exception:  # noqa: BLE001 -- graphs are others' work, and ONNX Runtime judges them
+        return dict.fromkeys(tensor.name for tensor in tensors)
+
+
 def _of_base(file: str, tensors: tuple[Tensor, ...]) -> _Rules:
     """The rules that the base has for inputs of the same name, type and shape."""
     if not file:
@@ -65,7 +75,7 @@ def _of_base(file: str, tensors: tuple[Tensor, ...]) -> _Rules:
     except Exception:  # noqa: BLE001 -- a base that cannot be read is told of where it is built
         return {}
     shared = [tensor for tensor in tensors if _has(model, tensor)]
-    return inferred_rules(model, shared)
+    return _inferred(model, shared)
 
 
 def _has(model: onnx.ModelProto, tensor: Tensor) -> bool:
@@ -119,6 +129,18 @@ def _is_taken_by_all(tensor: ArtifactTensor) -> bool:
     )
 
 
+def _require_shapes(tensors: tuple[ArtifactTensor, ...], path: str) -> None:
+    for tensor in tensors:
+        given = tensor.rule.values if tensor.rule is not None else None
+        for file in given.files if isinstance(given, Files) else ():
+            shape = np.load(file, mmap_mode="r", allow_pickle=False).shape
+            if shape != tensor.shape:
+                raise ModelError(
+                    f"{path}: inputs.{tensor.name}.values has shape {list(shape)} "
+                    f"instead of {list(tensor.shape)}."
+                )
+
+
 def _problem(model: Path, tensors: tuple[ArtifactTensor, ...]) -> str | None:
     """Why ONNX Runtime does not run on these values, or None. What it does not even load is told
     of where it is built."""
@@ -142,12 +164,14 @@ def _refused(path: str, tensors: tuple[ArtifactTensor, ...], given: _Rules, prob
         for tensor in tensors
         if tensor.name not in given and not _is_taken_by_all(tensor)
     ]
-    if invented:
+    names = ", ".join(invented)
+    if not given:
         return (
             f"{path}: ONNX Runtime does not run on values that were invented ({problem}). "
-            f"Give values for {', '.join(invented)} under inputs: in tunegate.yaml."
+            f"Give values for {names} under inputs: in tunegate.yaml."
         )
+    others = f" Or give values for {names} too, which were invented." if invented else ""
     return (
         f"{path}: ONNX Runtime does not run on the values that are given for "
-        f"{', '.join(given)} ({problem})."
+        f"{', '.join(given)} ({problem}). Change them under inputs: in tunegate.yaml.{others}"
     )

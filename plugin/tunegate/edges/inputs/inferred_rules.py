@@ -136,7 +136,7 @@ class _Allowed:
             low = min(usual.low, high) if high is not None else usual.low
         if high is None:
             high = max(usual.high, low)
-        return Integers(low, high)
+        return Integers(low, high) if low < high else Constant(low)
 
 
 def _higher(one: int | None, other: float | None) -> int | None:

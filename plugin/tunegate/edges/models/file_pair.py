@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tunegate.artifacts.changes import ModelVersion, Revisions
 from tunegate.edges.models.scan import MAX_MODEL_BYTES, data_files, too_large
-from tunegate.errors import ModelError
+from tunegate.errors import ModelError, RevisionError
 from tunegate.ports import Repository, Trailer, TreeEntry
 
 
@@ -35,6 +35,14 @@ class FilePair:
 
     def read(self, revision: str, path: str) -> bytes:
         return (self._files[revision].parent / path).read_bytes()
+
+    def data(self, revision: str, path: str, most_bytes: int) -> bytes:
+        file = self._files[revision].parent / path
+        if not file.is_file():
+            raise RevisionError(f"{file}: no such file.")
+        if file.stat().st_size > most_bytes:
+            raise ModelError(f"{file} has over {most_bytes >> 20} MiB")
+        return file.read_bytes()
 
     def trailers(self, base: str, head: str, key: str) -> Sequence[Trailer]:
         """Files have no messages."""

@@ -35,7 +35,7 @@ def prepare(model: Path, *, shapes: Shapes, into: Path, path: str) -> PreparedMo
     original, weights = _in_one_place(proto, into) if has_files else (model, None)
     is_raised = _raise_version(proto)
     _fix_shapes(proto, shapes, path)
-    inputs = tuple(_tensor(value, path) for value in real_inputs(proto.graph))
+    inputs = tuple(tensor_of(value, path) for value in real_inputs(proto.graph))
     is_changed = is_raised or bool(shapes)
     return PreparedModel(
         original=original,
@@ -99,7 +99,8 @@ def _fix_shapes(proto: onnx.ModelProto, shapes: Shapes, path: str) -> None:
             shape.dim.extend(Dimension(dim_value=size) for size in found.shapes[value.name])
 
 
-def _tensor(value: onnx.ValueInfoProto, path: str) -> Tensor:
+def tensor_of(value: onnx.ValueInfoProto, path: str) -> Tensor:
+    """The input; a dimension that is left open is 0. Raises ModelError for what is no tensor."""
     if not value.type.HasField("tensor_type"):
         kind = value.type.WhichOneof("value")
         what = str(kind).removesuffix("_type").replace("_", " ")

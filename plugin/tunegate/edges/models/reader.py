@@ -84,6 +84,10 @@ class GitModelReader:
         except (ModelError, RevisionError):
             return None
 
+    def blob(self, revision: str, path: str) -> str:
+        entry = self._files(revision).get(path)
+        return "" if entry is None else entry.blob
+
     def obstacle(self, revision: str, path: ModelPath) -> str:
         entries = self._files(revision).values()
         odd = {entry.path: entry.kind for entry in entries if entry.kind != "file"}

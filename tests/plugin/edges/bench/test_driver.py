@@ -8,6 +8,7 @@ import pytest
 
 from tests.plugin.edges.bench.onnx_artifact import artifact
 from tests.support.small_onnx import matmul_model
+from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.edges.bench import process
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.models.light_models import seeded_light
@@ -56,5 +57,5 @@ def test_the_reference_is_measured_from_the_onnx_file(
     """The process that measures works in another directory than this one."""
     monkeypatch.chdir(tmp_path)
     bench = FreshProcesses(Path("scratch"), 1, reference=reference_builder)
-    milliseconds = bench.reference_ms(small / "model.onnx", shapes={}, threads=1)
+    milliseconds = bench.reference_ms(ShapedModel(small / "model.onnx", {}), threads=1)
     assert 0 < milliseconds < 1000

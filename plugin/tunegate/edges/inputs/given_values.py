@@ -1,0 +1,178 @@
+"""The values that a user gives for inputs, as rules: checked beside the model that they are for."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+import onnx
+from google.protobuf.message import DecodeError
+
+from tunegate.artifacts.input_rules import Files, InputRule, Integers, Uniform
+from tunegate.config import Scalar, ValuesConfig
+from tunegate.edges.inputs.array_files import MAX_ARRAY_BYTES, read_array, save_array
+from tunegate.edges.models.model_inputs import real_inputs
+from tunegate.edges.models.preparation import tensor_of
+from tunegate.edges.models.prepared import Tensor
+from tunegate.errors import ModelError, RevisionError
+from tunegate.given_rules import GivenFor, GivenRules
+from tunegate.ports import Repository
+
+_OUTSIDE = "lies outside of the repository. Commit it, or give an absolute path on the runner"
+
+
+class GivenValues:
+    """Reads files at revisions of the repository, where they are checked in; others of absolute
+    paths on this machine. Arrays are kept in `into`."""
+
+    def __init__(self, repository: Repository, into: Path) -> None:
+        self._repository, self._into = repository, into
+
+    def rules(self, model: Path, wanted: GivenFor) -> GivenRules:
+        """The first revision that has a file that fits counts."""
+        if not wanted.values:
+            return GivenRules({}, ())
+        tensors = _tensors(model, wanted.shapes)
+        if tensors is None:
+            return GivenRules({}, ())
+        rules: dict[str, InputRule] = {}
+        problems: list[str] = []
+        for name, values in wanted.values.items():
+            where = f"inputs.{name}.values"
+            tensor = tensors.get(name)
+            if tensor is None:
+                problems.append(f"{where}: the model has no such input; it has {_listed(tensors)}.")
+                continue
+            try:
+                rules[name] = self._rule(tensor, values, wanted.revisions)
+            except ModelError as error:
+                problems.append(f"{where}: {error}.")
+        return GivenRules(rules, (*problems, *_uneven(rules)))
+
+    def _rule(self, tensor: Tensor, values: ValuesConfig, revisions: Sequence[str]) -> InputRule:
+        if values.low is not None and values.high is not None:
+            return _range(tensor, values.low, values.high)
+        cases: Sequence[Scalar] = values.cases or (values.file or "",)
+        files = tuple(str(self._case(tensor, case, revisions)) for case in cases)
+        names = tuple(str(case) for case in cases)
+        return InputRule(Files(files, names), f"given: {', '.join(names[:3])}")
+
+    def _case(self, tensor: Tensor, case: Scalar, revisions: Sequence[str]) -> Path:
+        if not isinstance(case, str):
+            return self._kept(np.full(_shape(tensor), case, np.dtype(tensor.dtype)))
+        problem = ""
+        for content in self._contents(case, revisions):
+            try:
+                array = read_array(content, case, tensor.name)
+            except ModelError as error:
+                problem = problem or f"{case}: {error}"
+                continue
+            misfit = _misfit(array, tensor)
+            if not misfit:
+                return self._kept(array)
+            problem = problem or f"{case} has {misfit}"
+        where = "" if Path(case).is_absolute() else " in this revision: commit it"
+        raise ModelError(problem or f"{case}: no such file{where}")
+
+    def _contents(self, file: str, revisions: Sequence[str]) -> Sequence[bytes]:
+        if Path(file).is_absolute():
+            return _outside(Path(file))
+        path = PurePosixPath(file.removeprefix("./"))
+        if ".." in path.parts or not path.parts:
+            raise ModelError(f"{file} {_OUTSIDE}")
+        found = []
+        for revision in dict.fromkeys(revisions):
+            try:
+                found.append(self._repository.data(revision, str(path), MAX_ARRAY_BYTES))
+            except RevisionError:
+                continue
+        return found
+
+    def _kept(self, array: Any) -> Path:
+        """Equal arrays share one file."""
+        self._into.mkdir(parents=True, exist_ok=True)
+        shown = repr((array.shape, str(array.dtype))).encode()
+        body = array.astype(str).tobytes() if array.dtype.kind == "O" else array.tobytes()
+        file = self._into / f"{hashlib.sha256(shown + body).hexdigest()[:16]}.npy"
+        if not file.exists():
+            save_array(array, file)
+        return file.absolute()
+
+
+def _outside(file: Path) -> Sequence[bytes]:
+    if not file.is_file():
+        return ()
+    if file.stat().st_size > MAX_ARRAY_BYTES:
+        raise ModelError(f"{file}: it has over {MAX_ARRAY_BYTES >> 20} MiB")
+    try:
+        return (file.read_bytes(),)
+    except OSError as error:
+        raise ModelError(f"{file}: it cannot be read ({error.strerror})") from error
+
+
+def _tensors(model: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Tensor] | None:
+    """The inputs as they are fed; a dimension that nothing says is 0. None for what is no model,
+    which is told of where it is built."""
+    try:
+        graph = onnx.load(model, load_external_data=False).graph
+        tensors = {value.name: tensor_of(value, model.name) for value in real_inputs(graph)}
+    except (DecodeError, ModelError):
+        return None
+    return {
+        name: Tensor(name, tuple(shapes.get(name, tensor.shape)), tensor.dtype)
+        for name, tensor in tensors.items()
+    }
+
+
+def _shape(tensor: Tensor) -> tuple[int, ...]:
+    if 0 in tensor.shape:
+        raise ModelError("the shape of the input is open: give it too")
+    return tensor.shape
+
+
+def _range(tensor: Tensor, low: float, high: float) -> InputRule:
+    dtype, why = np.dtype(tensor.dtype), f"given: {low} to {high}"
+    if dtype.kind == "O":
+        raise ModelError("texts have no range: give a file")
+    if dtype.kind not in "iub":
+        return InputRule(Uniform(float(low), float(high)), why)
+    limits = np.iinfo(dtype) if dtype.kind != "b" else np.iinfo(np.uint8)
+    if int(low) != low or int(high) != high:
+        raise ModelError(f"{low} to {high} are no integers, and the input is {dtype}")
+    if low < limits.min or high > limits.max:
+        raise ModelError(f"{low} to {high} does not fit {dtype}")
+    return InputRule(Integers(int(low), int(high)), why)
+
+
+def _misfit(array: Any, tensor: Tensor) -> str:
+    wanted = np.dtype(tensor.dtype)
+    if not (array.dtype == wanted or (wanted.kind == "O" and array.dtype.kind in "OU")):
+        called = "texts" if wanted.kind == "O" else str(wanted)
+        return f"type {array.dtype} instead of {called}"
+    fits = len(array.shape) == len(tensor.shape) and all(
+        size in {0, has} for size, has in zip(tensor.shape, array.shape, strict=True)
+    )
+    if fits:
+        return ""
+    shown = ", ".join("?" if size == 0 else str(size) for size in tensor.shape)
+    return f"shape {list(array.shape)} instead of [{shown}]"
+
+
+def _uneven(rules: Mapping[str, InputRule]) -> Sequence[str]:
+    """All inputs take the same case, so each must have as many."""
+    counts = {
+        name: len(rule.values.files)
+        for name, rule in rules.items()
+        if isinstance(rule.values, Files) and len(rule.values.files) > 1
+    }
+    if len({*counts.values()}) < 2:  # noqa: PLR2004
+        return ()
+    shown = ", ".join(f"{name} has {count}" for name, count in counts.items())
+    return (f"inputs: all need the same number of cases; {shown}.",)
+
+
+def _listed(tensors: Mapping[str, Tensor]) -> str:
+    return ", ".join(sorted(tensors)) or "none"

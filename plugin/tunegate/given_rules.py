@@ -1,0 +1,26 @@
+"""What the configuration gives for the inputs of a model, and what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from tunegate.artifacts.input_rules import InputRule
+from tunegate.config import ValuesConfig
+
+
+class GivenFor(msgspec.Struct, frozen=True, kw_only=True):
+    """What is given for the inputs of one side. Files are looked for at `revisions`, the one that
+    counts first."""
+
+    values: Mapping[str, ValuesConfig]
+    shapes: Mapping[str, tuple[int, ...]]
+    revisions: tuple[str, ...]
+
+
+class GivenRules(msgspec.Struct, frozen=True):
+    """The rules that follow, and what is wrong, a line each without the model's name."""
+
+    rules: Mapping[str, InputRule]
+    problems: tuple[str, ...]

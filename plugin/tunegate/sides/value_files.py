@@ -1,0 +1,43 @@
+"""Files of values that a change replaces: a policy change, since the base's count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tunegate.artifacts.changes import ModelPath, PolicyChange, Revisions
+from tunegate.artifacts.model_names import path_of
+from tunegate.config import Config
+from tunegate.ports import ModelReader
+from tunegate.selection import values_for
+
+
+def replaced_values(
+    reader: ModelReader, revisions: Revisions, config: Config, names: Iterable[ModelPath]
+) -> Iterator[PolicyChange]:
+    """Yields what the change does to the values of these models. Files that the base does not have
+    are new, and change nothing."""
+    base = revisions.judged_by
+    if base is None:
+        return
+    for name, given, file in _files(config, names):
+        old, new = reader.blob(base, file), reader.blob(revisions.head, file)
+        if old and old != new:
+            yield PolicyChange(
+                key=f"models[].inputs.{given}.values",
+                old=f"{file} {old[:12]}",
+                new=f"{file} {new[:12]}" if new else "deleted",
+                effect="changed",
+                counts="once merged",
+                model=path_of(name),
+            )
+
+
+def _files(config: Config, names: Iterable[ModelPath]) -> Iterator[tuple[ModelPath, str, str]]:
+    """Each file of each model once, whatever profiles share it."""
+    seen: set[tuple[ModelPath, str, str]] = set()
+    for name in names:
+        for given, values in values_for(config, name).items():
+            for file in (values.file, *values.cases):
+                if isinstance(file, str):
+                    seen.add((path_of(name), given, file.removeprefix("./")))
+    yield from sorted(seen)
