@@ -76,7 +76,7 @@ def test_what_the_compiler_lacks_ships_with_onnx_runtime(tmp_path: Path) -> None
     workspace.commit()
     done = workspace.tunegate("run", "--base", "HEAD~1")
     assert done.returncode == 0, done.stderr
-    assert 'ships with ONNX Runtime (models/det.onnx: operator Det (node "odd")' in done.stderr
+    assert 'ships with ONNX Runtime (TVM: operator Det (node "odd")' in done.stderr
 
 
 def test_a_team_without_a_compiler_uses_the_gate_alone(tmp_path: Path) -> None:
