@@ -18,7 +18,7 @@ from tunegate.policy.targets import names
 from tunegate.policy.written import written
 
 InputsOf = Callable[[ModelPath], tuple[ModelInput, ...] | None]
-"""The inputs of a model of the head; None where it cannot be read."""
+"""The inputs of a model, by its path in the head; None where it cannot be read."""
 
 
 class CoveredModel(NamedTuple):
@@ -36,10 +36,16 @@ class Asked(NamedTuple):
     changes: tuple[PolicyChange, ...]
 
 
-def asked_of(model: CoveredModel, base: Config, head: Config, inputs_of: InputsOf) -> Asked:
+def asked_of(
+    model: CoveredModel,
+    base: Config,
+    head: Config,
+    inputs_of: InputsOf,
+    inputs_before: InputsOf = lambda _: None,
+) -> Asked:
     """The base's shapes where they still fit, its objective or a
     stricter one, its targets and more."""
-    shapes = _shapes(model, base, head, inputs_of)
+    shapes = _shapes(model, EntryOf(base, model.old), head, (inputs_of, inputs_before))
     objective, objective_changes = _objective(model)
     targets, target_changes = _targets(model, base, head)
     entry = ModelConfig(
@@ -55,14 +61,17 @@ def asked_of(model: CoveredModel, base: Config, head: Config, inputs_of: InputsO
     return Asked(entry, changes)
 
 
-def _shapes(model: CoveredModel, base: Config, head: Config, inputs_of: InputsOf) -> JudgingShapes:
+def _shapes(
+    model: CoveredModel, old: EntryOf, head: Config, inputs_of: tuple[InputsOf, InputsOf]
+) -> JudgingShapes:
     """Nobody looks into a model that the same is asked of."""
-    old = EntryOf(base, model.old)
     if model.new is None:
         return judging_shapes(old, None, None)
     new = EntryOf(head, model.new)
-    is_same = _said(old) == _said(new)
-    return judging_shapes(old, new, None if is_same else inputs_of(model.path))
+    if _said(old) == _said(new):
+        return judging_shapes(old, new, None)
+    after, before = inputs_of
+    return judging_shapes(old, new, after(model.path), before(model.path))
 
 
 def _said(side: EntryOf) -> tuple[object, ...]:

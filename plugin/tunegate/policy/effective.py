@@ -28,10 +28,15 @@ class Effective(NamedTuple):
 
 
 def effective(
-    base: Config, head: Config, models: Mapping[ModelPath, ModelPath], inputs_of: InputsOf
+    base: Config,
+    head: Config,
+    models: Mapping[ModelPath, ModelPath],
+    inputs_of: InputsOf,
+    inputs_before: InputsOf = lambda _: None,
 ) -> Effective:
     """`models` are the models of the head, each with its path at the base, which is its own for one
-    that is new. The head's rules hold for those that the base does not cover."""
+    that is new; `inputs_before` are those at the base. The head's rules hold for models that the
+    base does not cover."""
     merged_config = msgspec.structs.replace(
         base,
         dims=head.dims,
@@ -45,7 +50,7 @@ def effective(
         for path, before in sorted(models.items())
         if (old := entry_for(base, before)) is not None
     ]
-    asked = [(model, asked_of(model, base, head, inputs_of)) for model in covered]
+    asked = [(model, asked_of(model, base, head, inputs_of, inputs_before)) for model in covered]
     own = [found.entry for model, found in asked if not _is_head_s(model, found, merged_config)]
     config = msgspec.structs.replace(merged_config, models=(*own, *head.models))
     changes = (*_of_sections(base, head), *target_changes(base, head), *_of_models(asked))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tunegate.artifacts.changes import Effect, PolicyChange
 from tunegate.artifacts.outlines import ModelInput
 from tunegate.config import Config, InputConfig, Inputs, ModelConfig, ProfileConfig, ValuesConfig
-from tunegate.input_shapes import ResolvedShapes
+from tunegate.input_shapes import ResolvedShapes, ShapeLevel, resolve_shapes
 from tunegate.policy.written import written
 from tunegate.selection import entry_levels, entry_shapes, entry_values
 
@@ -51,11 +51,14 @@ class _Profile(NamedTuple):
 
 
 def judging_shapes(
-    old: EntryOf, new: EntryOf | None, inputs: Sequence[ModelInput] | None
+    old: EntryOf,
+    new: EntryOf | None,
+    inputs: Sequence[ModelInput] | None,
+    inputs_before: Sequence[ModelInput] | None = None,
 ) -> JudgingShapes:
-    """`inputs` are those of the head's model, None where it cannot be read. Without a new entry
-    everything is the base's."""
-    before = _profiles(old, inputs)
+    """`inputs` are those of the head's model, None where it cannot be read, `inputs_before` the
+    base's. Without a new entry everything is the base's."""
+    before = _profiles(old, inputs, inputs_before)
     if new is None:
         return _as_entry(before, ())
     after = _profiles(new, inputs)
@@ -69,18 +72,37 @@ def judging_shapes(
     return _as_entry({**after, **kept}, tuple(changes))
 
 
-def _profiles(side: EntryOf, inputs: Sequence[ModelInput] | None) -> dict[str, _Profile]:
+def _profiles(
+    side: EntryOf,
+    inputs: Sequence[ModelInput] | None,
+    inputs_before: Sequence[ModelInput] | None = None,
+) -> dict[str, _Profile]:
     found = {}
     for name in side.entry.profiles or ("",):
         levels = entry_levels(side.config, side.entry, name)
         dims = {symbol: size for level in levels for symbol, size in level.dims.items()}
         found[name] = _Profile(
-            found=entry_shapes(levels, inputs),
+            found=_shapes(levels, inputs, inputs_before),
             values=entry_values(side.entry, name),
             dims=dims if inputs is None else {},
             given=entry_shapes(levels, None).shapes,
         )
     return found
+
+
+def _shapes(
+    levels: Sequence[ShapeLevel],
+    inputs: Sequence[ModelInput] | None,
+    inputs_before: Sequence[ModelInput] | None,
+) -> ResolvedShapes:
+    """The shapes for these inputs. Where symbols have other names now, those that the model had
+    before, by the names of its inputs: a new name makes no model smaller."""
+    found = entry_shapes(levels, inputs)
+    if not found.problems or inputs is None or inputs_before is None:
+        return found
+    before = entry_shapes(levels, inputs_before)
+    again = resolve_shapes(inputs, [ShapeLevel(shapes=before.shapes)])
+    return found if before.problems or again.problems else again
 
 
 def _renamed(before: Mapping[str, _Profile], after: Mapping[str, _Profile]) -> frozenset[str]:

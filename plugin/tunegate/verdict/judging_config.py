@@ -37,12 +37,18 @@ def judged_by(
     if base is None:
         return Effective(head, ())
 
-    def inputs_of(path: ModelPath) -> tuple[ModelInput, ...] | None:
-        outline = reader.outline(found[path])
+    def inputs_of(version: ModelVersion | None) -> tuple[ModelInput, ...] | None:
+        outline = None if version is None else reader.outline(version)
         return None if outline is None else outline.inputs
 
     paths = {path: before[path].path if path in before else path for path in found}
-    found_rules = effective(base, head, paths, inputs_of)
-    if problems := newly_outside(base, found_rules.config):
+    rules = effective(
+        base,
+        head,
+        paths,
+        lambda path: inputs_of(found[path]),
+        lambda path: inputs_of(before.get(path)),
+    )
+    if problems := newly_outside(base, rules.config):
         raise config_error(problems)
-    return found_rules
+    return rules
