@@ -35,9 +35,9 @@ from tunegate.stages.compare import compare
 from tunegate.stages.extract import extract
 from tunegate.stages.gate import decide_verdict
 from tunegate.stages.measure import Reference, measure
-from tunegate.stages.plan import plan
 from tunegate.stages.resolve import resolve
 from tunegate.stages.summarize import summarize
+from tunegate.stages.try_builds import plan_of_built
 from tunegate.stages.tune import tune
 from tunegate.tools import GateTools, Tools
 from tunegate.tuning.tally import tally
@@ -57,9 +57,9 @@ def make_plan(tools: Tools, changes: ChangeSet, *, shards: int | None = None) ->
     out, config = tools.context.out, tools.config
     artifact_io.write(out / "changes.json", changes)
     tasks = _extracted(tools, changes)
-    artifact_io.write(out / "tasks.json", tasks)
     resolution = resolve(tasks, tools.index, config, KnownStandings(tools.index, tools.origin))
-    planned = plan(tasks, resolution, config, shards=shards)
+    tasks, planned = plan_of_built(tools, tasks, resolution, shards=shards)
+    artifact_io.write(out / "tasks.json", tasks)
     planned = msgspec.structs.replace(planned, origin=origin_of(changes, tasks, config))
     artifact_io.write(out / "plan.json", planned)
     return planned
@@ -225,8 +225,8 @@ def built(
 def _mark_wrong(tools: Tools, candidates: Sequence[CellCandidates]) -> None:
     """Tells the cache of schedules that compute other numbers."""
     builds = [build for each in candidates for build in (*each.base, *each.head)]
-    context = tools.context
-    marks = wrong_marks(builds, context.device.fingerprint(), int(context.clock.time()))
+    origin, now = tools.origin, int(tools.context.clock.time())
+    marks = wrong_marks(builds, origin.device, now, origin.source)
     if marks:
         tools.index.publish(marks)
 

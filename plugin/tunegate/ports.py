@@ -179,17 +179,17 @@ class Compiler(Protocol):
         """`uses` of each task has one entry, side 'head'."""
         ...
 
-    def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]: ...
+    def refused(self, jobs: Sequence[ModelJob]) -> Sequence[str]:
+        """Why a whole model cannot be built, or computes other numbers untuned, else ''."""
 
+    def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]: ...
     def export(self, jobs: Sequence[BuildJob]) -> Sequence[Export]:
         """The best records of each model into a stock MetaSchedule database in its directory."""
-        ...
 
     def import_schedules(
         self, jobs: Sequence[ModelJob], foreign: Sequence[ForeignSchedule]
     ) -> Sequence[ImportedSchedule]:
         """The fastest few, by their claims, of those that fit a task of these models exactly."""
-        ...
 
 
 class Builder(Protocol):

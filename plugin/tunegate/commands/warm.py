@@ -24,8 +24,8 @@ from tunegate.render.stopped import tuning_ended
 from tunegate.render.units import duration, money, plural
 from tunegate.runtimes.requirements import require_installed
 from tunegate.sides.far_behind import KnownStandings
-from tunegate.stages.plan import plan
 from tunegate.stages.resolve import resolve
+from tunegate.stages.try_builds import plan_of_built
 from tunegate.tools import Tools
 from tunegate.tuning.standing.skipped_tasks import nobody
 from tunegate.tuning.tally import tally
@@ -58,7 +58,8 @@ def _warmed(tools: Tools, changes: ChangeSet, *, again: bool) -> Warmed:
     CancelledError: what was finished is in the cache."""
     tasks = pipeline.extracted(tools, changes)
     behind = nobody if again else KnownStandings(tools.index, tools.origin)
-    planned = plan(tasks, resolve(tasks, tools.index, tools.config, behind), tools.config)
+    resolution = resolve(tasks, tools.index, tools.config, behind)
+    tasks, planned = plan_of_built(tools, tasks, resolution)
     outcomes = [pipeline.tune_shard(tools, planned, shard) for shard in planned.shards]
     resolved = planned.resolution.tasks
     known = known_after(resolved, outcomes)

@@ -10,11 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tunegate.artifacts.builds import Build
-from tunegate_cache.format.records import DeviceFingerprint, TuningRecord
+from tunegate_cache.format.records import DeviceFingerprint, Provenance, TuningRecord
+
+_NOBODY = Provenance()
 
 
 def wrong_marks(
-    builds: Iterable[Build], device: DeviceFingerprint, measured_at: int
+    builds: Iterable[Build],
+    device: DeviceFingerprint,
+    measured_at: int,
+    source: Provenance = _NOBODY,
 ) -> tuple[TuningRecord, ...]:
     """Returns a mark for each schedule that made a build compute other numbers, each once."""
     marks = [
@@ -28,6 +33,7 @@ def wrong_marks(
             device=device,
             toolchain=kernel.toolchain,
             measured_at=measured_at,
+            source=source,
         )
         for build in builds
         for kernel in build.wrong_kernels

@@ -41,6 +41,11 @@ class CompileRequests:
             model=_file(job), target=job.target, scratch=self._fresh(), in_parts=job.in_parts
         )
 
+    def untuned(self, job: ModelJob) -> BuildJob:
+        """Returns the job of a build that is only tried."""
+        directory = Path(self._fresh()) / "tried"
+        return BuildJob(model=job, records={}, sources={}, directory=directory)
+
     def build(self, job: BuildJob, cuda_graphs: bool, in_parts: InParts | None) -> BuildModel:
         return BuildModel(
             model=_file(job.model),

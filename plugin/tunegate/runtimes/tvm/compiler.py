@@ -42,7 +42,7 @@ from tunegate.ports import BuildJob, Compiler, Export, ModelJob
 from tunegate.runtimes.tvm.build_questions import questions_after_build
 from tunegate.runtimes.tvm.compile_requests import CompileRequests, OpenedKey, opened_key
 from tunegate.runtimes.tvm.compiler_self_test import compiler_failure
-from tunegate.runtimes.tvm.finished_build import finished, needless
+from tunegate.runtimes.tvm.finished_build import finished, needless, refusal_of_build
 from tunegate_cache.format.records import WorkloadKey
 
 _CHILD = "tunegate.edges.metaschedule.compile"
@@ -84,15 +84,19 @@ class MetaScheduleCompiler:
     def tasks(self, jobs: Sequence[ModelJob]) -> Sequence[Sequence[TuningTask] | ModelError]:
         shares = _shares(jobs)
         talks = [Conversation(self._child(j, shares.memory), self._requests.tasks(j)) for j in jobs]
-        places = {id(talk): job for talk, job in zip(talks, jobs, strict=True)}
-        most_kept = memory_limit().limit_bytes // _BYTES_OF_ONE // 2
-        converse(
-            talks,
-            at_once=shares.at_once,
-            limit_seconds=self._limit_seconds,
-            ended=lambda talk: self._keep(places[id(talk)], talk, most_kept),
-        )
+        self._converse(jobs, talks, shares, is_last=False)
         return [self._listed(job, talk) for job, talk in zip(jobs, talks, strict=True)]
+
+    def refused(self, jobs: Sequence[ModelJob]) -> Sequence[str]:
+        """Builds each with default schedules, and remembers what cannot be. Models that are built
+        in parts are not tried: their parts are, when they are timed."""
+        wanted = [job for job in jobs if opened_key(job) not in self._not_whole]
+        tried = [self._requests.untuned(job) for job in wanted]
+        builds = self._built([(job, False) for job in tried], is_last=False)
+        found = zip(wanted, map(refusal_of_build, builds), strict=True)
+        reasons = {opened_key(job): reason for job, reason in found}
+        self._not_whole |= {key: reason for key, reason in reasons.items() if reason}
+        return [reasons.get(opened_key(job), "") for job in jobs]
 
     def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]:
         """Builds whole models; those that are known not to be taken are not tried again."""
@@ -127,20 +131,40 @@ class MetaScheduleCompiler:
         return builds
 
     def _built(
-        self, jobs: Sequence[tuple[BuildJob, bool]], in_parts: InParts | None = None
+        self,
+        jobs: Sequence[tuple[BuildJob, bool]],
+        in_parts: InParts | None = None,
+        *,
+        is_last: bool = True,
     ) -> list[Build]:
         shares = _shares([job.model for job, _ in jobs])
         talks = [
             self._building(job, self._requests.build(job, cuda_graphs, in_parts), shares.memory)
             for job, cuda_graphs in jobs
         ]
-        converse(
-            talks,
-            at_once=shares.at_once,
-            limit_seconds=self._limit_seconds,
-            ended=lambda talk: talk.dismiss(),
-        )
+        self._converse([job.model for job, _ in jobs], talks, shares, is_last=is_last)
         return [self._finish(job, talk) for (job, _), talk in zip(jobs, talks, strict=True)]
+
+    def _converse(
+        self,
+        jobs: Sequence[ModelJob],
+        talks: Sequence[Conversation[_Reply]],
+        shares: Shares,
+        *,
+        is_last: bool,
+    ) -> None:
+        """Holds a conversation about each job. The children stay for the next, as far as there is
+        room, unless this one is the last."""
+        places = {id(talk): job for talk, job in zip(talks, jobs, strict=True)}
+        most_kept = memory_limit().limit_bytes // _BYTES_OF_ONE // 2
+
+        def ended(talk: Conversation[_Reply]) -> None:
+            if is_last:
+                talk.dismiss()
+            else:
+                self._keep(places[id(talk)], talk, most_kept)
+
+        converse(talks, at_once=shares.at_once, limit_seconds=self._limit_seconds, ended=ended)
 
     def export(self, jobs: Sequence[BuildJob]) -> Sequence[Export]:
         """Each job into the database in its directory, one after the other: several may share one.
@@ -189,6 +213,8 @@ class MetaScheduleCompiler:
     def _child(self, job: ModelJob, memory: MemoryLimit) -> Callable[[], Child[_Reply]]:
         def begin() -> Child[_Reply]:
             kept = self._kept.pop(opened_key(job), None)
+            if kept is not None:
+                self._kept_bytes -= job.file.stat().st_size
             if kept is not None and kept.is_running:
                 return kept
             variables = cuda_variables() if job.target.kind == "cuda" else {}
@@ -202,7 +228,7 @@ class MetaScheduleCompiler:
             return
         size = job.file.stat().st_size
         is_room = len(self._kept) < most and self._kept_bytes + size <= _KEPT_BYTES
-        if not is_room or not isinstance(talk.replies[0], Tasks):
+        if not is_room or not isinstance(talk.replies[0], Tasks | Built):
             talk.dismiss()
             return
         self._kept_bytes += size

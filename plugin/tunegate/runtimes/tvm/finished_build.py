@@ -79,6 +79,13 @@ def needless(job: BuildJob) -> Build:
     return msgspec.structs.replace(unbuilt(reason), is_needless=True)
 
 
+def refusal_of_build(build: Build) -> str:
+    """Why a model is not built; '' where it is, or where only running it failed: the machine that
+    tunes it may be another."""
+    has_only_not_run = build.crashed and build.key
+    return "" if build.error is None or has_only_not_run else build.error
+
+
 def _judged(path: str, checked: _Reply) -> tuple[NumericCheck | None, str | None]:
     match checked:
         case Checked(check=check):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,11 @@ class Device(MetaScheduleCompiler):
     is_broken = False
 
     def _built(
-        self, jobs: Sequence[tuple[BuildJob, bool]], in_parts: InParts | None = None
+        self,
+        jobs: Sequence[tuple[BuildJob, bool]],
+        in_parts: InParts | None = None,
+        *,
+        is_last: bool = True,
     ) -> list[Build]:
         return [
             build("capture failed" if graphs else "broken" if self.is_broken else None)
@@ -108,6 +113,28 @@ def test_a_build_that_runs_in_no_way_says_why_without_graphs(tmp_path: Path) -> 
     device.is_broken = True
     (found,) = device.build([job(tmp_path, GPU)])
     assert found.error == "broken"
+
+
+def test_what_cannot_be_built_untuned_is_not_built_again(tmp_path: Path) -> None:
+    device = Device(tmp_path, seed=1)
+    assert device.refused([job(tmp_path, CPU).model]) == [""]
+    device.is_broken = True
+    assert device.refused([job(tmp_path, CPU).model]) == ["broken"]
+    device.is_broken = False
+    (found,) = device.build([job(tmp_path, CPU)])
+    assert found.error == "broken"
+
+
+def test_a_model_that_builds_untuned_is_built_by_the_same_child(tmp_path: Path) -> None:
+    model = ModelJob(file=save(conv_model(), tmp_path / "m.onnx"), path="m", shapes={}, target=CPU)
+    with closing(MetaScheduleCompiler(tmp_path / "compiler", seed=1)) as compiler:
+        assert compiler.refused([model]) == [""]
+        assert len(compiler._kept) == 1
+        (found,) = compiler.build(
+            [BuildJob(model=model, records={}, sources={}, directory=tmp_path / "out")]
+        )
+        assert found.error is None
+        assert len(compiler._kept) == 0
 
 
 @pytest.mark.parametrize("most", [0, 1])

@@ -6,13 +6,13 @@ import msgspec
 import pytest
 
 from tests.support.tuning_records import make_key, make_shape
-from tunegate.artifacts.builds import NumericCheck, WrongKernel
+from tunegate.artifacts.builds import NumericCheck, WrongKernel, unbuilt
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.checks.check_messages import Checked, Mended
 from tunegate.edges.processes.child import ChildDiedError
 from tunegate.engine.protocol import Built, BuiltFunction, Failed
 from tunegate.ports import BuildJob, ModelJob
-from tunegate.runtimes.tvm.finished_build import finished
+from tunegate.runtimes.tvm.finished_build import finished, refusal_of_build
 from tunegate_cache.format.records import Toolchain
 
 JOB = BuildJob(
@@ -117,3 +117,15 @@ def test_a_build_that_cannot_be_mended_says_why(
     assert build.error is not None
     assert build.error.endswith(said)
     assert (build.crashed, build.check) == (crashed, WRONG)
+
+
+def test_only_what_was_not_built_or_computes_other_numbers_is_a_refusal() -> None:
+    """A build that only does not run here may run on another machine."""
+    died = ChildDiedError("was killed")
+    assert refusal_of_build(finished(JOB, REPLY, [Checked(RIGHT)])) == ""
+    assert refusal_of_build(finished(JOB, REPLY, [Checked(WRONG), Mended()])).endswith("off by 3.")
+    assert refusal_of_build(finished(JOB, REPLY, [died])) == ""
+    assert (
+        refusal_of_build(unbuilt("the compiler was killed", crashed=True))
+        == "the compiler was killed"
+    )
