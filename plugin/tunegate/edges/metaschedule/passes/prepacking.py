@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 import tvm
 from tvm import relax
+from tvm.s_tir import SBlock, SBlockRealize
 from tvm.s_tir import meta_schedule as ms
 
 from tunegate.edges.metaschedule.passes.packing import Move, moves_of
@@ -20,6 +21,7 @@ from tunegate.edges.metaschedule.workload import Workload, canonical_workload
 
 ATTRIBUTE = "layout_free_buffers"
 MAIN, PREPACK = "main", "prepack"
+_ROOT = "root"
 
 
 def marked(module: Any) -> Any:
@@ -39,8 +41,21 @@ def unmarked(workload: Workload) -> Workload:
 
 def folded(module: Any) -> Any:
     """A Relax module of scheduled functions with the packing of its constants done."""
-    split = with_packed_constants(relax.transform.SplitLayoutRewritePreproc()(module))
+    rooted = _with_roots(module)
+    split = with_packed_constants(relax.transform.SplitLayoutRewritePreproc()(rooted))
     return relax.transform.DeadCodeElimination()(relax.transform.FoldConstant()(split))
+
+
+def _with_roots(module: Any) -> Any:
+    """The module, in which a kernel that is a single block, as a scatter is, stands below a root as
+    all others do: the compiler's split fails without (split_layout_rewrite_preproc.cc)."""
+    rooted = tvm.IRModule(module.functions, attrs=module.attrs)
+    for variable, function in module.functions.items():
+        body = getattr(function, "body", None)
+        if isinstance(body, SBlockRealize) and body.block.name_hint != _ROOT:
+            root = SBlock([], [], [], _ROOT, body)
+            rooted.update_func(variable, function.with_body(SBlockRealize([], True, root)))
+    return rooted
 
 
 class ArgumentSource(NamedTuple):

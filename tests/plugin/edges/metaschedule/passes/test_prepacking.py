@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 import tvm
+from onnx import helper, numpy_helper
 from tvm.driver import build
 from tvm.s_tir import meta_schedule as ms
 
@@ -133,6 +135,27 @@ def test_a_build_packs_nothing_at_run_time(module: Any) -> None:
     assert not any("prepack" in name and "prepacked" not in name for name in names)
     assert any("prepacked" in name for name in names)
     assert len(built["main"].params) == len(module["main"].params)
+
+
+def test_a_kernel_of_one_block_packs_nothing(tmp_path: Path) -> None:
+    """A scatter into a constant: the compiler's split fails on it."""
+    model = save(scatter_model(), tmp_path / "m.onnx")
+    prepared = prepare(model, shapes={}, into=tmp_path / "p", path="m.onnx")
+    imported = import_model(prepared, TARGET, "m.onnx", channels_last=True)
+    built = folded(imported)
+    assert not any("prepack" in variable.name_hint for variable in built.functions)
+
+
+def scatter_model() -> onnx.ModelProto:
+    table = numpy_helper.from_array(np.zeros((24, 8), "f"), "table")
+    node = helper.make_node("ScatterElements", ["table", "at", "x"], ["y"], axis=0, reduction="add")
+    inputs = [
+        helper.make_tensor_value_info("at", onnx.TensorProto.INT64, [52, 8]),
+        helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [52, 8]),
+    ]
+    output = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [24, 8])
+    graph = helper.make_graph([node], "scatter", inputs, [output], [table])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
 
 
 def test_an_image_keeps_its_layout_outside(tmp_path: Path) -> None:
