@@ -23,6 +23,22 @@ def test_what_both_sides_of_a_model_have_is_shared() -> None:
     assert is_shared(used_by(("m", "base"), ("m", "head")))
 
 
+@pytest.mark.parametrize(("base", "head", "paying"), [(3, 2, "base"), (2, 3, "head")])
+def test_the_side_that_runs_a_layer_more_often_pays(base: int, head: int, paying: Side) -> None:
+    """One of three equal layers was changed: its new form is tuned, so the old one must be."""
+    uses = [
+        TaskUse(model="m", side="base", weight=base, name="conv"),
+        TaskUse(model="m", side="head", weight=head, name="conv"),
+    ]
+    task = msgspec.structs.replace(make_task(), uses=tuple(uses))
+    assert paying_sides(task) == (("m", paying),)
+
+
+def test_functions_of_one_side_that_are_the_same_task_are_counted_together() -> None:
+    assert is_shared(used_by(("m", "base"), ("m", "base"), ("m", "head"), ("m", "head")))
+    assert paying_sides(used_by(("m", "base"), ("m", "base"), ("m", "head"))) == (("m", "base"),)
+
+
 def test_a_base_of_one_model_and_a_head_of_another_share_nothing() -> None:
     task = used_by(("m", "base"), ("n", "head"))
     assert paying_sides(task) == (("m", "base"), ("n", "head"))
