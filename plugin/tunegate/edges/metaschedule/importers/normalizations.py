@@ -11,6 +11,9 @@ from tunegate.edges.metaschedule.importers.graph_view import GraphView, attribut
 from tunegate.edges.metaschedule.importers.replacement import Replacement
 
 _AXES_ARE_INPUTS = 13
+_MEAN_AXES_ARE_INPUTS = 18
+_LEAST_DEVIATION = 1e-9
+"""ONNX's own definition adds it, so that what is equal everywhere becomes zero."""
 
 
 def over_everything(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
@@ -51,4 +54,24 @@ def by_length(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | N
     is_nothing = new.add("Equal", [length, zero])
     divisor = new.add("Where", [is_nothing, one, length])
     new.add("Div", [node.input[0], divisor], to=node.output[0])
+    return new.nodes
+
+
+def by_distance(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """MeanVarianceNormalization, with the variance as the mean of squared distances. As the
+    difference of two means it would cancel wherever values lie far from zero."""
+    data = view.type_of(node.input[0])
+    if data is None:
+        return None
+    new, axes = Replacement(node), attribute(node, "axes", [0, 2, 3])
+
+    def mean(value: str) -> str:
+        if view.opset < _MEAN_AXES_ARE_INPUTS:
+            return new.add("ReduceMean", [value], axes=axes, keepdims=1)
+        return new.add("ReduceMean", [value, new.constant(axes, np.int64)], keepdims=1)
+
+    distance = new.add("Sub", [node.input[0], mean(node.input[0])])
+    deviation = new.add("Sqrt", [mean(new.add("Mul", [distance, distance]))])
+    divisor = new.add("Add", [deviation, new.constant(_LEAST_DEVIATION, data.dtype)])
+    new.add("Div", [distance, divisor], to=node.output[0])
     return new.nodes

@@ -50,6 +50,7 @@ RULES: Mapping[str, RewritingRule] = {
     "LayerNormalization": normalizations.over_everything,
     "RMSNormalization": normalizations.over_everything,
     "LpNormalization": normalizations.by_length,
+    "MeanVarianceNormalization": normalizations.by_distance,
     "QLinearMatMul": quantized.matrix_product,
     "QLinearConv": quantized.convolution,
     "DynamicQuantizeLinear": quantized.dynamically,

@@ -30,3 +30,12 @@ def test_what_has_no_length_stays_zero(power: int, axis: int) -> None:
     feed = {"x": DATA * (DATA[0, 0] > 0)}
     node = helper.make_node("LpNormalization", ["x"], ["y"], p=power, axis=axis)
     assert "LpNormalization" not in rewritten(operator_model(node, feed), feed)
+
+
+@pytest.mark.parametrize("opset", [13, 18])
+@pytest.mark.parametrize("offset", [0, 30])
+def test_values_far_from_zero_keep_their_variance(opset: int, offset: int) -> None:
+    feed = {"x": np.random.default_rng(0).standard_normal((2, 3, 8, 8)).astype("float32") + offset}
+    node = helper.make_node("MeanVarianceNormalization", ["x"], ["y"])
+    operators = rewritten(operator_model(node, feed, opset=opset), feed)
+    assert "MeanVarianceNormalization" not in operators
