@@ -16,7 +16,7 @@ from tunegate.edges.models.seeded_inputs import TensorLike
 Dimensions = tuple[int | None, ...]
 """Dimensions; None is one that nobody knows."""
 _BIG = 4096
-"""The largest tensor, in numbers, whose values are looked at."""
+"""The largest tensor, in numbers, whose values are computed."""
 _DEEPEST = 60
 """The longest chain of operators that a constant is computed through."""
 _ONNX = {"", "ai.onnx"}

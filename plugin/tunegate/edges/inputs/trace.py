@@ -13,7 +13,7 @@ from tunegate.edges.inputs.dataflow import Dataflow, Use
 from tunegate.edges.models.seeded_inputs import TensorLike
 
 _MAX_FOLLOWED = 20_000
-"""The number of values that are looked at for one input."""
+"""The number of values that are followed for one input."""
 _ONNX_MOVES = (
     "Identity Cast Reshape Flatten Squeeze Unsqueeze Transpose Expand Tile Slice Concat Dropout "
     "Gather GatherElements GatherND Split Pad Abs Floor Ceil Round Relu Where Compress StringSplit"

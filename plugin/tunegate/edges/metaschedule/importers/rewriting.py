@@ -15,7 +15,7 @@ from tunegate.edges.metaschedule.importers.rules import RULES
 from tunegate.edges.reference.session import write_optimized
 
 _ROUNDS = 8
-"""The most times that what a rule wrote is looked at again."""
+"""The most times that what a rule wrote is rewritten again."""
 
 
 def importable(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -21,7 +21,7 @@ from tunegate.errors import UnsupportedModelError
 LEAST_WORK = 2e5
 """The operations that are worth a crossing: some 10 microseconds of a slow core."""
 _FEW = 4
-"""The number of nodes that are not looked at more closely where they fail together only."""
+"""The number of nodes that are not divided further where they fail together only."""
 _MOST_PARTS = 32
 """The number of parts that are tried until what is left is taken as refused."""
 
