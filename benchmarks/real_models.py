@@ -8,7 +8,8 @@ its owner would, in a repository of its own with a cache of its own: adds it, `t
 commits, `tunegate run`; then two pull requests, one with new weights, and one that makes it half as
 slow again. With several `--minutes` the first run is repeated, so that tuning goes on from the
 cache, and each runtime's time stands after each of them. Prints the tables of docs/benchmarks.md.
-What is done stays in DIRECTORY/<name>/<threads>.json and is not done again without `--again`.
+What is done stays in DIRECTORY/<name>/<threads>.json and is not done again without `--again`. A
+pull request may tune what it changes for the first of the `--minutes`.
 """
 
 from __future__ import annotations
@@ -89,9 +90,9 @@ def story_of(name: str, model: Path, options: argparse.Namespace) -> Story:
         spent = minutes
     repository.merge()
     before = onnx.load(model)
-    weights = repository.pull_request("weights", new_weights(before))
+    weights = repository.pull_request("weights", new_weights(before), options.minutes[0])
     half = SLOWER_SHARE * (first[f"{spent:g}"].head_ms or 1.0)
-    more_work = repository.pull_request("more-work", slower(before, half))
+    more_work = repository.pull_request("more-work", slower(before, half), options.minutes[0])
     story = Story(name, first, weights, more_work)
     kept.write_bytes(msgspec.json.encode(story))
     print(story, file=sys.stderr, flush=True)
@@ -122,17 +123,16 @@ class Repository:
         self._git("switch", "-q", "main")
         self._git("merge", "-q", "--ff-only", "model")
 
-    def pull_request(self, branch: str, model: onnx.ModelProto) -> Run:
+    def pull_request(self, branch: str, model: onnx.ModelProto, minutes: float) -> Run:
         self._git("switch", "-q", "-c", branch, "main")
         onnx.save(model, self._root / "model.onnx")
         self._commit()
-        return self.run("main")
+        return self.run("main", minutes)
 
-    def run(self, base: str, minutes: float | None = None) -> Run:
-        budget = [] if minutes is None else ["--minutes", f"{minutes:g}"]
+    def run(self, base: str, minutes: float) -> Run:
         started = time.monotonic()
         shutil.rmtree(self._root / ".tunegate", ignore_errors=True)
-        done = self._tunegate("run", "--base", base, *budget)
+        done = self._tunegate("run", "--base", base, "--minutes", f"{minutes:g}")
         seconds = time.monotonic() - started
         verdict = self._written("verdict")
         if not verdict or not verdict["findings"]:

@@ -127,7 +127,7 @@ def test_other_bytes_than_the_lfs_pointer_says_are_an_error(tmp_path: Path) -> N
     judged = pull_request.judge()
     assert judged.exit_code == 2
     oid = hashlib.sha256(harmless).hexdigest()[:12]
-    assert f"{MODEL}: the Git LFS store has other bytes than the pointer says" in judged.err
+    assert f"{MODEL} on cpu: the Git LFS store has other bytes than the pointer says" in judged.err
     assert f"not {oid}" in judged.err
 
 
@@ -149,7 +149,7 @@ def test_a_dvc_file_beside_a_model_in_git_is_an_error(tmp_path: Path) -> None:
     pull_request.write(f"{MODEL}.dvc", dvc_file_of(MODEL, slow).decode())
     judged = pull_request.judge()
     assert judged.exit_code == 2
-    assert f"{MODEL}: in git, and in {MODEL}.dvc too" in judged.err
+    assert f"{MODEL} on cpu: in git, and in {MODEL}.dvc too" in judged.err
 
 
 def test_what_only_git_lfs_takes_for_a_pointer_is_an_error(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_what_only_git_lfs_takes_for_a_pointer_is_an_error(tmp_path: Path) -> No
     (pull_request.root / MODEL).write_bytes(lfs_pointer_to(slow).rstrip())
     judged = pull_request.judge()
     assert judged.exit_code == 2
-    assert f"{MODEL}: nearly a Git LFS pointer" in judged.err
+    assert f"{MODEL} on cpu: nearly a Git LFS pointer" in judged.err
 
 
 def test_other_bytes_than_the_dvc_file_says_are_an_error(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_other_bytes_than_the_dvc_file_says_are_an_error(tmp_path: Path) -> None
     keep_in_dvc(Checkout(pull_request.root), harmless).write_bytes(b"slow")
     judged = pull_request.judge()
     assert judged.exit_code == 2
-    assert f"{MODEL}: the DVC cache has 4 bytes, where the pointer says" in judged.err
+    assert f"{MODEL} on cpu: the DVC cache has 4 bytes, where the pointer says" in judged.err
 
 
 def test_aliases_in_a_dvc_file_that_stand_for_billions_of_values_are_refused(

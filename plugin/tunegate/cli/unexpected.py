@@ -4,6 +4,7 @@ Imports only the standard library and the exit codes."""
 from __future__ import annotations
 
 import errno
+import opcode
 from typing import NamedTuple
 
 from tunegate.errors import BUG, CANCELLED, UNFIT, USAGE, ConfigKey
@@ -55,10 +56,23 @@ def _trouble(error: BaseException) -> str:
             return "whoever reads the output has gone away"
         case MemoryError():
             return "out of memory. Use a machine with more, or a smaller model."
+        case ValueError() if _came_of_an_import(error):
+            return f"the installation is damaged ({named(error)}). {_AGAIN}"
         case OSError():
             return f"this machine refuses: {named(error)}"
         case _:
             return ""
+
+
+def _came_of_an_import(error: BaseException) -> bool:
+    """Whether an import statement itself raised it, and no code of what it imports: before Python
+    3.11.4 a source file with null bytes is a ValueError."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return False
+    return trace.tb_frame.f_code.co_code[trace.tb_lasti] == opcode.opmap["IMPORT_NAME"]
 
 
 def named(error: BaseException) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
@@ -143,6 +144,7 @@ def _file(version: ModelVersion, repository: Repository, workdir: Path) -> Path:
     into = workdir / "models" / _identity(version)
     link = into.with_suffix(".path")
     if not link.exists():
+        shutil.rmtree(into, ignore_errors=True)  # of an export that ended in an error
         link.parent.mkdir(parents=True, exist_ok=True)
         link.write_text(str(repository.export_model(version, into)))
     return Path(link.read_text())

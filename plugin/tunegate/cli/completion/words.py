@@ -19,7 +19,7 @@ from tunegate.cli.command_tree import (
 from tunegate.cli.fields import Field, fields_of
 
 ValueKind = Literal["file", "directory", "choice", "other"]
-_FILES = frozenset({"FILE", "BASE", "HEAD", "VERDICT"})
+_FILES = frozenset({"FILE", "GLOB", "BASE", "HEAD", "VERDICT"})
 
 
 class Word(msgspec.Struct, frozen=True):

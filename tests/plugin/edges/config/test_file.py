@@ -255,7 +255,8 @@ def test_a_share_that_nobody_can_look_for_is_refused() -> None:
 def test_a_runtime_that_is_not_installed_is_told_with_those_that_are() -> None:
     text = MODELS + "targets: [{name: a, runtime: onnxruntme}]"
     assert refusal(text) == (
-        "target a: runtime onnxruntme is not installed. Write one of auto, onnxruntime, tvm."
+        "target a: runtime onnxruntme is not installed. "
+        "Write one of auto, hybrid, onnxruntime, tvm."
     )
 
 
