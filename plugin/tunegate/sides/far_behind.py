@@ -1,6 +1,6 @@
 """Models whose compiled build stays far behind the runtime that ships, by records of the cache.
 
-Such a record says only that tuning does not pay. It is believed from trusted zones, for this kind
+Such a record says only that tuning does not pay. Those of trusted zones count, for this kind
 of device and this compiler, and for a change only where both sides have one: whoever forges it can
 keep a model untuned, and lean no comparison to one side.
 """

@@ -41,9 +41,13 @@ def unmarked(workload: Workload) -> Workload:
 
 def folded(module: Any) -> Any:
     """A Relax module of scheduled functions with the packing of its constants done."""
-    rooted = _with_roots(module)
-    split = with_packed_constants(relax.transform.SplitLayoutRewritePreproc()(rooted))
+    split = with_packed_constants(_split(module))
     return relax.transform.DeadCodeElimination()(relax.transform.FoldConstant()(split))
+
+
+def _split(module: Any) -> Any:
+    """Takes the packing of constants out of each kernel, into a function of its own."""
+    return relax.transform.SplitLayoutRewritePreproc()(_with_roots(module))
 
 
 def _with_roots(module: Any) -> Any:
@@ -84,7 +88,7 @@ def split_kernel(module: Any) -> SplitKernel:
     as_it_is = tuple(ArgumentSource("argument", index) for index in range(len(types)))
     if not main.attrs or ATTRIBUTE not in main.attrs:
         return SplitKernel(module, (), (), as_it_is)
-    split = relax.transform.SplitLayoutRewritePreproc()(_called(main, types))
+    split = _split(_called(main, types))
     calls, names = _wiring(split["run"])
     if len(calls) == 1:
         return SplitKernel(module, (), (), as_it_is)
