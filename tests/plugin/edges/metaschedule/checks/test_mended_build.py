@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import onnx
 import pytest
@@ -14,7 +15,7 @@ from tvm import te
 
 from tests.support.small_onnx import save
 from tunegate.config import TargetConfig
-from tunegate.edges.metaschedule import schedule_choice
+from tunegate.edges.metaschedule import build_model, schedule_choice
 from tunegate.edges.metaschedule.checks.check_messages import (
     CheckArtifact,
     Checked,
@@ -25,6 +26,7 @@ from tunegate.edges.metaschedule.compile import handle_request
 from tunegate.edges.metaschedule.functions import ModelFunction, functions_of
 from tunegate.edges.metaschedule.import_onnx import import_model
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
+from tunegate.edges.metaschedule.kernel_profile import slower_in_model
 from tunegate.edges.metaschedule.passes.split_concatenations import IS_SCHEDULED
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import tvm_target
@@ -148,6 +150,28 @@ def test_the_kernel_that_computes_other_numbers_is_found_and_the_others_stay(
     assert wrong.name == "first"
     assert wrong.max_relative == pytest.approx(1.0, rel=1e-3)
     assert {f.name: bool(f.rid) for f in mended.built.functions} == {"first": False, "second": True}
+
+
+def test_a_schedule_that_was_too_slow_in_the_model_is_not_in_what_is_checked(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slower(*libraries: Path, kernels: frozenset[str], **how: Any) -> frozenset[str]:
+        slower_in_model(*libraries, kernels=kernels, **how)
+        return kernels
+
+    monkeypatch.setattr(build_model, "slower_in_model", slower)
+    transferred = {f.workload.digest: "transfer" for f in bench.functions}
+    bench.request = msgspec.structs.replace(bench.request, sources=transferred)
+    built = handle_request(bench.request)
+    assert isinstance(built, Built)
+    assert built.dropped == ("first", "second")
+    check = CheckArtifact(
+        directory=bench.request.directory, reference=built.reference, kind="llvm", seeds=(1, 2)
+    )
+    checked = handle_request(check)
+    assert isinstance(checked, Checked)
+    assert checked.check is not None
+    assert checked.check.passed
 
 
 def test_no_more_time_is_spent_than_there_is(bench: Bench) -> None:
