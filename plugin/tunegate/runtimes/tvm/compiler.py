@@ -73,7 +73,7 @@ class MetaScheduleCompiler:
         self._kept_bytes = 0
         self._not_whole: dict[OpenedKey, str] = {}
         self._without_parts: set[OpenedKey] = set()
-        self._whole_at: dict[OpenedKey, Path] = {}
+        self._whole_at: dict[OpenedKey, Path | None] = {}
         self._is_known_to_work = False
 
     def close(self) -> None:
@@ -101,7 +101,10 @@ class MetaScheduleCompiler:
     def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]:
         """Builds whole models; those that are known not to be taken are not tried again."""
         wanted = [job for job in jobs if opened_key(job.model) not in self._not_whole]
-        built = iter(self._built_whole(wanted))
+        builds = self._built_whole(wanted)
+        for job, build in zip(wanted, builds, strict=True):
+            self._whole_at[opened_key(job.model)] = None if build.error else job.directory
+        built = iter(builds)
         known = (self._not_whole.get(opened_key(job.model), "") for job in jobs)
         return [unbuilt(reason) if reason else next(built) for reason in known]
 
@@ -255,8 +258,6 @@ class MetaScheduleCompiler:
         build = finished(job, reply, (*talk.replies[1:], *([talk.died] if talk.died else [])))
         if build.error is not None:
             shutil.rmtree(job.directory, ignore_errors=True)  # a wrong build is never shipped
-        else:
-            self._whole_at.setdefault(opened_key(job.model), job.directory)
         return build
 
     def _model_error(self, path: str, talk: Conversation[_Reply]) -> ModelError:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.small_onnx import chain_model, conv_model, save
+from tests.support.tuning_records import make_record
 from tunegate.artifacts.builds import Build
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.build_model import LIBRARY, build_model
@@ -123,6 +124,40 @@ def test_what_cannot_be_built_untuned_is_not_built_again(tmp_path: Path) -> None
     device.is_broken = False
     (found,) = device.build([job(tmp_path, CPU)])
     assert found.error == "broken"
+
+
+class AskedForParts(MetaScheduleCompiler):
+    """Remembers what it is asked to build in parts."""
+
+    asked: InParts | None = None
+
+    def _built(
+        self,
+        jobs: Sequence[tuple[BuildJob, bool]],
+        in_parts: InParts | None = None,
+        *,
+        is_last: bool = True,
+    ) -> list[Build]:
+        if in_parts is None:
+            return super()._built(jobs, is_last=is_last)
+        self.asked = in_parts
+        return [build(None)]
+
+
+def test_what_is_held_against_its_parts_is_the_tuned_build_and_not_the_one_that_was_tried(
+    tmp_path: Path,
+) -> None:
+    model = ModelJob(file=save(conv_model(), tmp_path / "m.onnx"), path="m", shapes={}, target=CPU)
+    record = make_record()
+    tuned = BuildJob(
+        model=model, records={record.key: (record,)}, sources={}, directory=tmp_path / "out"
+    )
+    with closing(AskedForParts(tmp_path / "compiler", seed=1)) as compiler:
+        assert compiler.refused([model]) == [""]
+        assert compiler.build([tuned])[0].error is None
+        compiler.build_in_parts([tuned], "hybrid")
+    assert compiler.asked is not None
+    assert compiler.asked.whole == str((tmp_path / "out").resolve())
 
 
 def test_a_model_that_builds_untuned_is_built_by_the_same_child(tmp_path: Path) -> None:
