@@ -5,7 +5,6 @@ Runtimes parse what a pull request brings; what breaks one breaks this process o
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +14,7 @@ import msgspec
 
 from tunegate.artifacts.builds import NumericCheck
 from tunegate.artifacts.input_rules import DrawnInput
+from tunegate.digests import digest_of_document
 from tunegate.edges.inputs.drawn_inputs import drawn_inputs
 from tunegate.edges.models.preparation import prepare
 from tunegate.edges.models.prepared import PreparedModel
@@ -154,4 +154,4 @@ def _key(files: Mapping[str, str], artifact: ArtifactFile, request: WriteArtifac
         parts["runtime"] = request.runtime
     if request.settings:
         parts["settings"] = request.settings
-    return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()
+    return digest_of_document(parts)

@@ -8,7 +8,6 @@ slower than untuned.)
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,6 +20,7 @@ from tvm import relax
 
 from tunegate.artifacts.input_rules import DrawnInput
 from tunegate.artifacts.schedule_source import ScheduleSource as Origin
+from tunegate.digests import digest_of_document
 from tunegate.edges.inputs.drawn_inputs import drawn_inputs
 from tunegate.edges.metaschedule.kernel_profile import slower_in_model
 from tunegate.edges.metaschedule.loader import device_exists
@@ -199,7 +199,7 @@ def _build_key(
         "schedules": sorted({(f.key.workload, f.rid) for f in built}),
         **({"cuda-graphs": True} if request.cuda_graphs else {}),
     }
-    return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()
+    return digest_of_document(parts)
 
 
 def _write_artifact(

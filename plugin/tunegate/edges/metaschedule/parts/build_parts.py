@@ -3,7 +3,6 @@ goes into it in the model; what is not faster is left to that, and the rest is p
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import msgspec
 
 from tunegate.artifacts.input_rules import NOTHING_KNOWN, DrawnInput
+from tunegate.digests import digest_of_document
 from tunegate.edges.inputs.drawn_inputs import drawn_inputs
 from tunegate.edges.metaschedule.build_model import LIBRARY, build_model
 from tunegate.edges.metaschedule.open_model import OpenModel
@@ -110,7 +110,7 @@ class _Building:
             "threads": self._how.threads,
             **reference_version(),
         }
-        return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()
+        return digest_of_document(parts)
 
     def _write_artifact(
         self, directory: Path, key: str, outputs: Sequence[Any], functions: Sequence[BuiltFunction]
