@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 
 from tunegate.artifacts.builds import NumericCheck
-from tunegate.artifacts.input_rules import DrawnInput
 from tunegate.digests import digest_of_document
 from tunegate.edges.inputs.drawn_inputs import drawn_inputs
 from tunegate.edges.models.preparation import prepare
@@ -95,7 +94,7 @@ def _written(
         size_bytes=size,
         seconds=time.monotonic() - started,
         check=check,
-        inputs=tuple(DrawnInput(t.name, t.shape, t.dtype, t.rule) for t in artifact.inputs),
+        inputs=tuple(each.drawn() for each in artifact.inputs),
     )
 
 

@@ -18,7 +18,6 @@ import msgspec
 import tvm
 from tvm import relax
 
-from tunegate.artifacts.input_rules import DrawnInput
 from tunegate.artifacts.schedule_source import ScheduleSource as Origin
 from tunegate.digests import digest_of_document
 from tunegate.edges.inputs.drawn_inputs import drawn_inputs
@@ -103,7 +102,7 @@ def link_model(
         functions=tuple(functions),
         size_bytes=size,
         seconds=time.monotonic() - started,
-        inputs=tuple(DrawnInput(t.name, t.shape, t.dtype, t.rule) for t in inputs),
+        inputs=tuple(each.drawn() for each in inputs),
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from tunegate import artifact_io
-from tunegate.artifacts.input_rules import Files, InputRule
+from tunegate.artifacts.input_rules import DrawnInput, Files, InputRule
 
 ARTIFACT_FILE = "artifact.json"
 _INPUTS = "inputs"
@@ -25,6 +25,10 @@ class ArtifactTensor(msgspec.Struct, frozen=True):
     shape: tuple[int, ...]
     dtype: str
     rule: InputRule | None = None
+
+    def drawn(self) -> DrawnInput:
+        """Returns the input as the report shows it."""
+        return DrawnInput(self.name, self.shape, self.dtype, self.rule)
 
 
 class ArtifactFile(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from tunegate.artifacts.input_rules import NOTHING_KNOWN, DrawnInput
+from tunegate.artifacts.input_rules import NOTHING_KNOWN
 from tunegate.digests import digest_of_document
 from tunegate.edges.inputs.drawn_inputs import drawn_inputs
 from tunegate.edges.metaschedule.build_model import LIBRARY, build_model
@@ -88,7 +88,7 @@ class _Building:
             size_bytes=sum((directory / name).stat().st_size for name in files),
             seconds=time.monotonic() - started,
             dropped=tuple(sorted(label for each in compiled for label in each.dropped)),
-            inputs=tuple(DrawnInput(t.name, t.shape, t.dtype, t.rule) for t in self._inputs),
+            inputs=tuple(each.drawn() for each in self._inputs),
         )
 
     def _linked(self, opened: OpenModel, place: Path) -> CompiledPart:
