@@ -56,7 +56,7 @@ class Assembly:
         return self._scratch / name
 
     def _built(self, part: ModelPart) -> CompiledPart:
-        opened = self._split.opened.get(part) or self._split.opener.opened(part.nodes)
+        opened = self._split.opener.opened(part.nodes)
         if opened is None:
             raise UnsupportedModelError(self._split.reason)
         return self._link(opened, self.scratch(f"compiled-{len(self._compiled)}"))

@@ -27,20 +27,25 @@ _MOST_PARTS = 32
 
 
 class SplitModel(NamedTuple):
-    """The parts in the order in which they run, and those that can be compiled, opened; `reason` is
-    why the model is not compiled whole. With `is_slower` the one part is the whole model, and is
-    known to be slower compiled."""
+    """The parts in the order in which they run; `reason` is why the model is not compiled whole.
+    With `is_slower` the one part is the whole model, and is known to be slower compiled."""
 
     prepared: PreparedModel
     opener: PartOpener
     parts: tuple[ModelPart, ...]
-    opened: dict[ModelPart, OpenModel]
     reason: str
     is_slower: bool = False
 
     @property
     def graph(self) -> ModelGraph:
         return self.opener.graph
+
+    @property
+    def opened(self) -> dict[ModelPart, OpenModel]:
+        """The parts that can be compiled."""
+        compiled = (part for part in self.parts if part.is_compiled)
+        found = ((part, self.opener.opened(part.nodes)) for part in compiled)
+        return {part: each for part, each in found if each is not None}
 
     @property
     def functions(self) -> list[ModelFunction]:
@@ -57,11 +62,10 @@ def split_model(
     except Exception as error:
         # ONNX Runtime's exceptions have no common base class.
         raise UnsupportedModelError(reason) from error
-    compiled = (part for part in parts if part.is_compiled)
-    opened = {part: found for part in compiled if (found := opener.opened(part.nodes)) is not None}
-    if not opened:
+    split = SplitModel(prepared, opener, parts, reason)
+    if not split.opened:
         raise UnsupportedModelError(reason)
-    return SplitModel(prepared, opener, parts, opened, reason)
+    return split
 
 
 def slower_whole(whole: OpenModel, open_part: OpenPart, into: Path) -> SplitModel:
@@ -75,7 +79,8 @@ def slower_whole(whole: OpenModel, open_part: OpenPart, into: Path) -> SplitMode
         raise UnsupportedModelError(reason) from error
     graph = opener.graph
     part = part_of(graph.nodes, range(len(graph.nodes)), graph.outputs)
-    return SplitModel(whole.prepared, opener, (part,), {part: whole}, reason, is_slower=True)
+    opener.take(part.nodes, whole)
+    return SplitModel(whole.prepared, opener, (part,), reason, is_slower=True)
 
 
 def _graph_of(prepared: PreparedModel) -> ModelGraph:

@@ -28,6 +28,10 @@ class PartOpener:
         """The number of parts of several nodes that were asked for."""
         return sum(len(nodes) > 1 for nodes in self._found)
 
+    def take(self, nodes: tuple[int, ...], opened: OpenModel) -> None:
+        """Takes in a part that is open already."""
+        self._found[nodes] = opened
+
     def opened(self, nodes: tuple[int, ...]) -> OpenModel | None:
         """Returns None where the compiler does not take them."""
         if nodes not in self._found:
