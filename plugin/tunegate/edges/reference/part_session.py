@@ -5,16 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tunegate.edges.reference.onnx_runtime import onnxruntime
+from tunegate.edges.reference.onnx_runtime import onnxruntime, timed_options
 
 
 def opened_part(file: Path, threads: int) -> Any:
     """Returns a session for a part. Between its inferences its threads rest: others need the
     cores."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 4
+    options = timed_options(threads)
     options.add_session_config_entry("session.force_spinning_stop", "1")
     return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tunegate.edges.output.artifact_file import ArtifactFile
-from tunegate.edges.reference.onnx_runtime import onnxruntime
+from tunegate.edges.reference.onnx_runtime import onnxruntime, timed_options
 
 
 class OnnxArtifact:
@@ -39,10 +39,7 @@ class OnnxArtifact:
 def opened(model: Path, threads: int, profile: Path | None = None) -> Any:
     """Opens a session with all optimizations, one inference at a time; its operators' times go to
     files that begin with `profile`."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 4
+    options = timed_options(threads)
     if profile is not None:
         options.enable_profiling = True
         options.profile_file_prefix = str(profile)
