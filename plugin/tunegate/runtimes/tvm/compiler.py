@@ -191,13 +191,9 @@ class MetaScheduleCompiler:
         return Export(written=reply.written, misfits=reply.misfits)
 
     def _asked(self, job: ModelJob, request: CompileRequest, wanted: type[_Wanted]) -> _Wanted:
-        talk = Conversation(self._child(job, _shares([job]).memory), request)
-        converse(
-            [talk],
-            at_once=1,
-            limit_seconds=self._limit_seconds,
-            ended=lambda talk: talk.dismiss(),
-        )
+        shares = _shares([job])
+        talk = Conversation(self._child(job, shares.memory), request)
+        self._converse([job], [talk], shares, is_last=True)
         reply = talk.replies[0] if talk.replies else None
         if not isinstance(reply, wanted):
             raise self._model_error(job.path, talk)
