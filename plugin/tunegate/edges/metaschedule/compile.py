@@ -46,14 +46,13 @@ from tunegate.errors import ConfigError, TunegateError, UnsupportedModelError
 from tunegate_cache.format.records import WorkloadKey
 
 Request = CompileRequest | CheckArtifact | MendBuild
-_Request = CompileRequest | CheckArtifact | MendBuild
 
 _open_model: tuple[ModelFile, OpenedModel] | None = None
 """The model that was asked about last: the next question is about the same one."""
 _last_build: ModelBuild | None = None
 
 
-def handle_request(request: _Request) -> CompileReply | CheckReply:
+def handle_request(request: Request) -> CompileReply | CheckReply:
     """Serve one request; a model that cannot be compiled is a reply, not a crash."""
     try:
         return _answered(request)
@@ -69,7 +68,7 @@ def handle_request(request: _Request) -> CompileReply | CheckReply:
         return Failed(f"{_path(request)}: {problem}.", model=True, compiler=True)
 
 
-def _answered(request: _Request) -> CompileReply | CheckReply:
+def _answered(request: Request) -> CompileReply | CheckReply:
     match request:
         case ListTasks():
             return _list_tasks(request)
@@ -85,7 +84,7 @@ def _answered(request: _Request) -> CompileReply | CheckReply:
             return _import_schedules(request)
 
 
-def _path(request: _Request) -> str:
+def _path(request: Request) -> str:
     match request:
         case CheckArtifact(directory=directory):
             return Path(directory).name

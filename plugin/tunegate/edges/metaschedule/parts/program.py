@@ -7,15 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tvm
 
 from tunegate.edges.metaschedule.parts.plan_file import PartsPlan, PlannedPart
-from tunegate.edges.metaschedule.parts.steps import (
-    PartStep,
-    compiled_step,
-    machine_of_part,
-    onnx_step,
-)
+from tunegate.edges.metaschedule.parts.steps import PartStep, compiled_step, onnx_step
 from tunegate.edges.metaschedule.parts.tensors import Tensors
+from tunegate.edges.metaschedule.runtime import machine_of
 from tunegate.edges.reference.part_session import opened_part
 
 
@@ -24,8 +21,9 @@ class PartsProgram:
 
     def __init__(self, directory: Path, plan: PartsPlan, threads: int) -> None:
         self._plan = plan
+        device = tvm.cpu()
         self._opened = [
-            machine_of_part(directory / part.file)
+            machine_of(directory / part.file, device)
             if part.is_compiled
             else opened_part(directory / part.file, threads)
             for part in plan.parts
@@ -60,7 +58,7 @@ class PartsProgram:
         ]
 
     def _bound(self, feed: Mapping[str, Any]) -> tuple[Tensors, list[PartStep]]:
-        tensors = Tensors({})
+        tensors = Tensors()
         for name, array in feed.items():
             tensors.put(name, np.asarray(array))
         return tensors, [

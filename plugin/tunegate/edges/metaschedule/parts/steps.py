@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import tvm
 
 from tunegate.edges.metaschedule.parts.plan_file import PartTensor, PlannedPart
 from tunegate.edges.metaschedule.parts.tensors import Tensors
-from tunegate.edges.metaschedule.runtime import machine_of
 
 _FAST_CORES = 1
 """Cores of the faster kind, where there are two."""
@@ -38,10 +36,6 @@ def compiled_step(part: PlannedPart, machine: Any, tensors: Tensors) -> PartStep
 def use_threads(threads: int) -> None:
     """Gives the kernels of this process so many threads: those that it has begun with are gone."""
     tvm.get_global_func("runtime.config_threadpool")(_FAST_CORES, threads)
-
-
-def machine_of_part(file: Path) -> Any:
-    return machine_of(file, tvm.cpu())
 
 
 def onnx_step(part: PlannedPart, session: Any, tensors: Tensors) -> PartStep:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,8 @@ class Tensors:
     """What has been computed so far, by name: `arrays` for ONNX Runtime and `compiled` for kernels.
     Where a tensor is in both it is the same memory."""
 
-    def __init__(self, feed: Mapping[str, Any]) -> None:
-        self.arrays: dict[str, Any] = dict(feed)
+    def __init__(self) -> None:
+        self.arrays: dict[str, Any] = {}
         self.compiled: dict[str, Any] = {}
 
     def room_for(self, tensor: PartTensor) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -95,5 +96,5 @@ class Winners:
     def _is_faster(self, way: Callable[[], object], other: Callable[[], object]) -> bool:
         return pays(way, other, self._threads)
 
-    def _place(self) -> Any:
+    def _place(self) -> Path:
         return self._assembly.scratch(f"tried-{next(self._numbers)}")

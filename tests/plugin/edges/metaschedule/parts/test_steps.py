@@ -18,7 +18,7 @@ def test_what_is_made_lies_where_it_lay_before(tmp_path: Path) -> None:
     file = save(one_node_model("Relu"), tmp_path / "m.onnx")
     ends = [PartTensor(name, "float32", (4, 4)) for name in ("x", "y")]
     part = PlannedPart(is_compiled=False, file="m.onnx", inputs=(ends[0],), outputs=(ends[1],))
-    tensors = Tensors({})
+    tensors = Tensors()
     tensors.put("x", np.full((4, 4), -1, np.float32))
     step = onnx_step(part, opened_part(file, 1), tensors)
     made = tensors.arrays["y"]

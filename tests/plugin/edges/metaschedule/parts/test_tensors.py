@@ -9,7 +9,7 @@ from tunegate.edges.metaschedule.parts.tensors import Tensors
 
 
 def test_room_is_one_memory_for_both() -> None:
-    tensors = Tensors({})
+    tensors = Tensors()
     room = tensors.room_for(PartTensor("t", "float32", (3, 5)))
     room[...] = 7
     np.testing.assert_array_equal(tensors.compiled["t"].numpy(), room)
@@ -18,7 +18,7 @@ def test_room_is_one_memory_for_both() -> None:
 
 
 def test_what_lies_badly_is_copied_for_compiled_code_only() -> None:
-    tensors = Tensors({})
+    tensors = Tensors()
     for array in (np.arange(12.0).reshape(3, 4).T, np.arange(9, dtype=np.int64)[1:], np.float32(3)):
         tensors.put("t", np.asarray(array))
         np.testing.assert_array_equal(tensors.compiled["t"].numpy(), array)
@@ -27,7 +27,7 @@ def test_what_lies_badly_is_copied_for_compiled_code_only() -> None:
 
 
 def test_a_kernels_output_is_an_array_without_a_copy() -> None:
-    tensors = Tensors({})
+    tensors = Tensors()
     room = tensors.room_for(PartTensor("t", "bool", (2,)))
     tensors.put_compiled("u", tensors.compiled["t"])
     room[...] = [True, False]
