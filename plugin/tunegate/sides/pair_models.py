@@ -8,7 +8,6 @@ base covers disappears unseen.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from functools import cache
 from itertools import product
 from pathlib import PurePosixPath
 
@@ -92,7 +91,7 @@ def _moved(
     if not gone or not new:
         return {}
     is_small = len(gone) * len(new) <= LOOKED_INTO
-    outline = cache(reader.outline if is_small else lambda _: None)
+    outline = reader.outline if is_small else lambda _: None
     likeness = {
         (path, was): alike(path, outline(new[path]), was, outline(gone[was]))
         for path, was in _candidates(new, gone, by_name_only=not is_small)

@@ -44,6 +44,7 @@ class GitModelReader:
         self._files = cache(self._list_files)
         self._attributes = cache(self._list_attributes)
         self._named: dict[str, tuple[str, ...]] = {}
+        self._outlines: dict[str, ModelOutline | None] = {}
         self._refused: dict[str, str] = {}
 
     def models(self, revision: str) -> Mapping[ModelPath, ModelVersion]:
@@ -79,10 +80,11 @@ class GitModelReader:
         return msgspec.structs.replace(found, graph_digest=digest), ""
 
     def outline(self, version: ModelVersion) -> ModelOutline | None:
-        try:
-            return outline_of(self._scanned(version)[0])
-        except (ModelError, RevisionError):
-            return None
+        """The same content is read once, in whatever revisions it is."""
+        key = version.content_digest
+        if key not in self._outlines:
+            self._outlines[key] = self._outline(version)
+        return self._outlines[key]
 
     def blob(self, revision: str, path: str) -> str:
         entry = self._files(revision).get(path)
@@ -139,6 +141,12 @@ class GitModelReader:
             storage="dvc",
             size_bytes=(pointer.size_bytes or 0) if pointer else 0,
         )
+
+    def _outline(self, version: ModelVersion) -> ModelOutline | None:
+        try:
+            return outline_of(self._scanned(version)[0])
+        except (ModelError, RevisionError):
+            return None
 
     def _list_files(self, revision: str) -> Mapping[str, TreeEntry]:
         return {entry.path: entry for entry in self._repository.files(revision)}

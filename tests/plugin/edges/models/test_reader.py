@@ -188,6 +188,17 @@ def test_a_content_is_read_once_for_its_data_files(project: Checkout) -> None:
     assert after
 
 
+def test_the_outline_of_a_content_is_made_once(project: Checkout) -> None:
+    before = project.commit({"m.onnx": CONV})
+    after = project.commit({"elsewhere/n.onnx": CONV, "other.onnx": SMALL})
+    reader = reader_of(project)
+    found = reader.models(after)
+    outline = reader.outline(reader.models(before)["m.onnx"])
+    assert outline is not None
+    assert reader.outline(found["elsewhere/n.onnx"]) is outline
+    assert reader.outline(found["other.onnx"]) != outline
+
+
 def test_a_model_without_data_files_has_none(project: Checkout) -> None:
     project.commit({"m.onnx": CONV})
     version, problem = reader_of(project).with_data_files(only_model(project))
