@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import msgspec
 import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
@@ -30,11 +31,19 @@ class GivenValues:
 
     def __init__(self, repository: Repository, into: Path) -> None:
         self._repository, self._into = repository, into
+        self._known: dict[tuple[Path, bytes], GivenRules] = {}
 
     def rules(self, model: Path, wanted: GivenFor) -> GivenRules:
-        """The first revision that has a file that fits counts."""
+        """The first revision that has a file that fits counts. The stages of a run ask for the
+        same, and what they ask for is read once."""
         if not wanted.values:
             return GivenRules({}, ())
+        question = (model, msgspec.json.encode(wanted))
+        if question not in self._known:
+            self._known[question] = self._read(model, wanted)
+        return self._known[question]
+
+    def _read(self, model: Path, wanted: GivenFor) -> GivenRules:
         tensors = _tensors(model, wanted.shapes)
         if tensors is None:
             return GivenRules({}, ())

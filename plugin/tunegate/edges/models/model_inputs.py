@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import onnx
@@ -19,7 +19,7 @@ def inputs_of_file(file: Path) -> tuple[ModelInput, ...] | None:
     return _of_file(file, status.st_mtime_ns, status.st_size)
 
 
-@lru_cache(maxsize=256)
+@cache
 def _of_file(file: Path, _modified: int, _size_bytes: int) -> tuple[ModelInput, ...] | None:
     """The stages of a run ask for the same files."""
     body = file.read_bytes()

@@ -75,6 +75,19 @@ def test_the_file_of_the_first_revision_counts(repository: Given) -> None:
     assert rule.why == "given: in/ids.npy"
 
 
+def test_what_was_read_is_not_read_again(repository: Given) -> None:
+    read = GivenValues(GitRepository(repository.checkout.path), repository.model.parent / "kept")
+    outside = repository.model.with_name("ids.npy")
+    outside.write_bytes(_npy(np.array([1, 2])))
+    given = {"ids": ValuesConfig(file=str(outside))}
+    wanted = GivenFor(values=given, shapes={}, revisions=())
+    found = read.rules(repository.model, wanted)
+    outside.unlink()
+    assert read.rules(repository.model, wanted) == found
+    other = GivenFor(values=given, shapes={"ids": (3,)}, revisions=())
+    assert read.rules(repository.model, other) != found
+
+
 def test_a_file_that_only_the_head_has_is_the_heads(repository: Given) -> None:
     base = repository.checkout.commit({"a": b""})
     head = repository.checkout.commit({"ids.npy": _npy(np.array([3, 4]))})
