@@ -52,11 +52,12 @@ def build(
             f"build: {_count(len(sides), 'build')} of {_count(len(cells), 'cell')}"
         )
     best = best_records(plan, outcomes)
+    by_base = decided_by_base(plan, best.sources)
     built: dict[tuple[Cell, Side, str], Build] = {}
     for candidate in _distinct(source.candidates):
         wanted = [(c, s) for c, s in sides if candidate in source.candidates[c.target]]
         jobs = {which: _job(models, best, candidate, which, context.out) for which in wanted}
-        builds = _built(jobs, builders[candidate.runtime], decided_by_base(plan, best.sources))
+        builds = _built(jobs, candidate, builders[candidate.runtime], by_base)
         for (cell, side), build in builds.items():
             place = candidate_directory(cell, side, candidate.name)
             built[cell, side, candidate.name] = _located(build, candidate, place)
@@ -80,6 +81,7 @@ def _with_unreadable(
 
 def _built(
     jobs: Mapping[tuple[Cell, Side], BuildJob],
+    candidate: CandidateBuild,
     builder: Builder,
     decided: Mapping[ModelPath, frozenset[WorkloadKey]],
 ) -> dict[tuple[Cell, Side], Build]:
@@ -87,20 +89,19 @@ def _built(
     later = {
         (cell, side)
         for cell, side in jobs
-        if side == "head" and cell.model in decided and (cell, "base") in jobs
+        if candidate.is_tuned and side == "head"
+        if cell.model in decided and (cell, "base") in jobs
     }
-    first = [which for which in jobs if which not in later]
-    given = {which: jobs[which] for which in first}
-    builds = dict(zip(first, builder.build(list(given.values())), strict=True))
-    waiting = [which for which in jobs if which in later]
-    heads = [
-        as_in_base(jobs[cell, side], builds[cell, "base"], decided[cell.model])
-        for cell, side in waiting
-    ]
+    first = {which: job for which, job in jobs.items() if which not in later}
+    builds = dict(zip(first, builder.build([*first.values()]), strict=True))
+    heads = {
+        (cell, side): as_in_base(job, builds[cell, "base"], decided[cell.model])
+        for (cell, side), job in jobs.items()
+        if (cell, side) in later
+    }
     if heads:
-        given |= zip(waiting, heads, strict=True)
-        builds |= zip(waiting, builder.build(heads), strict=True)
-    return built_alike(builder, given, builds)
+        builds |= zip(heads, builder.build([*heads.values()]), strict=True)
+    return built_alike(builder, first | heads, builds)
 
 
 def _in_order(

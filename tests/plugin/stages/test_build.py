@@ -1,19 +1,29 @@
 from __future__ import annotations
 
+import io
 import re
+from collections.abc import Sequence
+from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.measured_cells import DEVICE, make_changes
+from tests.plugin.sides.test_export_models import CONFIG, NoValues, Versions
+from tests.support.measured_cells import DEVICE, MODEL, make_changes, make_context
 from tests.support.tuning_records import make_key, make_record, make_shape
-from tunegate.artifacts.builds import Cell
+from tunegate.artifacts.builds import Build, Cell, unbuilt
+from tunegate.artifacts.candidates import CandidateBuild
+from tunegate.artifacts.changes import SIDES
 from tunegate.artifacts.cost import Cost
 from tunegate.artifacts.outcomes import Stopped, TaskOutcome, TuningOutcome
 from tunegate.artifacts.plans import Budget, TuningPlan
 from tunegate.artifacts.tasks import CacheUse, Claims, Resolution, ResolvedTask, TaskUse, TuningTask
-from tunegate.stages.build import best_records, build_directory
+from tunegate.edges.terminal import PlainLog
+from tunegate.ports import BuildJob
+from tunegate.stages.build import best_records, build, build_directory
+from tunegate.tools import ModelSource
 from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit, TuningRecord
 
 SLOW = make_record(run_nanoseconds=(9_000,))
@@ -135,3 +145,45 @@ def test_models_with_like_names_never_share_a_directory() -> None:
     paths = ["a b.onnx", "a_b.onnx", "a/b.onnx", "a-b.onnx", "a?b.onnx"]
     directories = {build_directory(Cell(model=path, target="cpu"), "head") for path in paths}
     assert len(directories) == len(paths)
+
+
+class Batches:
+    """A builder of nothing, and which files it was given together."""
+
+    def __init__(self) -> None:
+        self.given: list[list[str]] = []
+
+    def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]:
+        self.given.append([job.model.file.read_text() for job in jobs])
+        return [unbuilt("nothing") for _ in jobs]
+
+
+@pytest.mark.parametrize(("is_tuned", "batches"), [(True, [["b"], ["h"]]), (False, [["b", "h"]])])
+def test_a_head_waits_for_its_base_where_schedules_count(
+    tmp_path: Path, is_tuned: bool, batches: list[list[str]]
+) -> None:
+    plan = plan_with(TransferHit((make_key(),), 0.5, (SLOW,)))
+    (resolved,) = plan.resolution.tasks
+    uses = tuple(TaskUse(model=MODEL, side=side, weight=1, name="conv") for side in SIDES)
+    shared = msgspec.structs.replace(
+        resolved, task=msgspec.structs.replace(resolved.task, uses=uses)
+    )
+    resolution = msgspec.structs.replace(plan.resolution, tasks=(shared,))
+    candidate = CandidateBuild(runtime="any", title="Any", is_tuned=is_tuned)
+    source = ModelSource(
+        config=CONFIG,
+        repository=Versions(),
+        candidates={"cpu": (candidate,)},
+        workdir=tmp_path,
+        read_inputs=lambda _: None,
+        read_values=NoValues().rules,
+    )
+    builder = Batches()
+    build(
+        msgspec.structs.replace(plan, resolution=resolution),
+        (),
+        source=source,
+        builders={"any": builder},
+        context=make_context(tmp_path, PlainLog(io.StringIO())),
+    )
+    assert builder.given == batches
