@@ -46,6 +46,11 @@ class ValuesConfig(_Section, frozen=True, kw_only=True):
     file: str | None = None
     cases: tuple[Scalar, ...] = ()
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that it names."""
+        return tuple(each for each in (self.file, *self.cases) if isinstance(each, str))
+
 
 class InputConfig(_Section, frozen=True, kw_only=True):
     """An input: its full `shape`, unless the symbols of its dimensions are given, and its

@@ -83,6 +83,11 @@ def is_symbol(name: str) -> bool:
     return name not in _NO_NAMES
 
 
+def takes(value: ModelInput, shape: tuple[int, ...]) -> bool:
+    """Whether the model can be given this shape."""
+    return not _misfit(value, shape)
+
+
 def symbols_of(inputs: Sequence[ModelInput]) -> frozenset[str]:
     """The names that `dims` may use."""
     return frozenset(symbol for value in inputs for symbol in _symbols(value) if symbol)
@@ -145,9 +150,7 @@ def _shape(
 ) -> tuple[int, ...] | None:
     """The full shape; None where it is static and nobody gave one, or is not known."""
     given = [level.shapes[value.name] for level in levels if value.name in level.shapes]
-    if not value.is_ranked:
-        return given[-1] if given else None
-    if None not in value.dimensions:
+    if not value.is_ranked or None not in value.dimensions:
         return given[-1] if given else None
     shape = [
         sizes[value.name, axis] if size is None else size
@@ -162,7 +165,7 @@ def _fitting(level: ShapeLevel, inputs: Sequence[ModelInput]) -> ShapeLevel:
     shapes = {
         name: shape
         for name, shape in level.shapes.items()
-        if name in known and not _misfit(known[name], shape)
+        if name in known and takes(known[name], shape)
     }
     return msgspec.structs.replace(level, shapes=shapes)
 

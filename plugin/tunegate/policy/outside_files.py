@@ -30,6 +30,6 @@ def _outside(config: Config) -> Iterator[tuple[str, str]]:
 
 def _named(inputs: Inputs, where: str) -> Iterator[tuple[str, str]]:
     for name, values in values_of(inputs).items():
-        for file in (values.file, *values.cases):
-            if isinstance(file, str) and PurePath(file).is_absolute():
+        for file in values.files:
+            if PurePath(file).is_absolute():
                 yield f"{where}: inputs.{name}.values", file

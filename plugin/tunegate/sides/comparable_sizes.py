@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tunegate.artifacts.outlines import ModelInput
+from tunegate.input_shapes import takes
 
 
 def sizes_of_base(
@@ -16,18 +17,10 @@ def sizes_of_base(
     return {
         value.name: static[value.name]
         for value in head
-        if value.name in static and _static(value) is None and _takes(value, static[value.name])
+        if value.name in static and _static(value) is None and takes(value, static[value.name])
     }
 
 
 def _static(value: ModelInput) -> tuple[int, ...] | None:
     sizes = tuple(size for size in value.dimensions if size is not None)
     return sizes if value.is_ranked and len(sizes) == len(value.dimensions) else None
-
-
-def _takes(value: ModelInput, shape: tuple[int, ...]) -> bool:
-    if not value.is_ranked:
-        return True
-    return len(shape) == len(value.dimensions) and all(
-        size in {None, given} for given, size in zip(shape, value.dimensions, strict=True)
-    )

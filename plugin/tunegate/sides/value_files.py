@@ -34,10 +34,11 @@ def replaced_values(
 
 def _files(config: Config, names: Iterable[ModelPath]) -> Iterator[tuple[ModelPath, str, str]]:
     """Each file of each model once, whatever profiles share it."""
-    seen: set[tuple[ModelPath, str, str]] = set()
-    for name in names:
-        for given, values in values_for(config, name).items():
-            for file in (values.file, *values.cases):
-                if isinstance(file, str):
-                    seen.add((path_of(name), given, file.removeprefix("./")))
-    yield from sorted(seen)
+    yield from sorted(
+        {
+            (path_of(name), given, file.removeprefix("./"))
+            for name in names
+            for given, values in values_for(config, name).items()
+            for file in values.files
+        }
+    )
