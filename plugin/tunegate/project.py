@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -78,7 +79,7 @@ class Project:
         before = self._before(revisions)
         own = self._own(revisions, before)
         changes = detect(
-            GitModelReader(self.repository),
+            self._reader,
             revisions,
             own or before.config or self.config,
             before.config,
@@ -161,12 +162,16 @@ class Project:
         """Every configured model of the head, as if it were new."""
         head = self.repository.head()
         revisions = Revisions(base=None, head=head, reason="every model")
-        reader = GitModelReader(self.repository)
-        return detect(reader, revisions, self.config, None, config_name=str(self.config_path))
+        return detect(self._reader, revisions, self.config, None, config_name=str(self.config_path))
+
+    @cached_property
+    def _reader(self) -> GitModelReader:
+        """One for all questions: the outlines that it made are kept."""
+        return GitModelReader(self.repository)
 
     def _judged(self, changes: ChangeSet, before: FoundConfig) -> Review:
         own = self._own(changes.revisions, before) or before.config or self.config
-        config = judging_config(before.config, own, changes, GitModelReader(self.repository))
+        config = judging_config(before.config, own, changes, self._reader)
         config_file.check_config(config, f"{self.config_path}, with the rules of the base")
         day = today(SystemClock())
         judge = changes.revisions.judged_by
