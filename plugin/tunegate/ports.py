@@ -1,8 +1,9 @@
-"""What a run needs from the outside world. The real ones live in `edges/`, fakes in tests."""
+"""What a run needs from the outside world; for measuring it is in `bench_ports.py`. The real ones
+live in `edges/`, fakes in tests."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -12,7 +13,6 @@ from tunegate.artifacts.builds import Build
 from tunegate.artifacts.changes import ModelPath, ModelVersion, Revisions, Side
 from tunegate.artifacts.foreign_schedules import ForeignSchedule, ImportedSchedule
 from tunegate.artifacts.input_rules import NOTHING_KNOWN, KnownInputs
-from tunegate.artifacts.measurements import Histogram, Launch
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.outlines import ModelOutline
 from tunegate.artifacts.plans import Shard
@@ -61,9 +61,11 @@ class Trailer(msgspec.Struct, frozen=True):
 class Repository(Protocol):
     """A git repository.
 
-    **Revisions.** `resolve` gives a full commit id or raises `RevisionError`. **Reading** never
-    changes the working tree; blobs that are missing locally are fetched. `data` goes through LFS.
-    `trailers` are of the commits that `head` has and `base` has not, the newest first.
+    **Revisions.** `revisions` turns any revision text into full commit ids or raises
+    `RevisionError` naming it. **Reading** never needs a second checkout and never changes the
+    working tree; blobs that are missing locally (a shallow or blobless clone) are fetched. `data`
+    goes through LFS. `trailers` are of the commits that `head` has and `base` has not, the newest
+    first.
     """
 
     def revisions(self, base: str | None, head: str | None) -> Revisions: ...
@@ -181,19 +183,24 @@ class Compiler(Protocol):
 
     def refused(self, jobs: Sequence[ModelJob]) -> Sequence[str]:
         """Why a whole model cannot be built, or computes other numbers untuned, else ''."""
+        ...
 
     def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]: ...
+
     def export(self, jobs: Sequence[BuildJob]) -> Sequence[Export]:
         """The best records of each model into a stock MetaSchedule database in its directory."""
+        ...
 
     def import_schedules(
         self, jobs: Sequence[ModelJob], foreign: Sequence[ForeignSchedule]
     ) -> Sequence[ImportedSchedule]:
         """The fastest few, by their claims, of those that fit a task of these models exactly."""
+        ...
 
 
 class Builder(Protocol):
-    """Artifacts for a runtime that compiles nothing before. Order and faults as a Compiler's."""
+    """Artifacts for a runtime that compiles nothing beforehand. Order and faults as a
+    Compiler's."""
 
     def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]: ...
 
@@ -229,58 +236,6 @@ class Tuner(Protocol):
         """Measures the schedules that the look-up of each task brought, beside the
         default one. Searches nothing."""
         ...
-
-
-class ProbeThresholds(msgspec.Struct, frozen=True, kw_only=True):
-    """Effects, ln(head / base) by medians and by means of blocks, from which a probe is not
-    enough: the same process is measured for longer."""
-
-    by_median: float
-    by_mean: float
-
-
-class Bench(Protocol):
-    """A pair of artifacts being measured: each call is one launch of two fresh processes.
-
-    After a launch the properties say what it cost: seconds to start, seconds of each block pair,
-    and the spread of ln(head / base) inside it. `launch` raises MeasurementError.
-    """
-
-    within_spread: float
-    start_seconds: float
-    pair_seconds: float
-
-    def launch(self, pairs: int) -> Launch: ...
-    def probes(self, count: int, thresholds: ProbeThresholds) -> Generator[Launch]:
-        """Probes of fresh processes of the head, one after the other, beside a base that is
-        running. Raises MeasurementError."""
-        ...
-
-
-class Benchmarker(Protocol):
-    """Measures artifacts (directories with an `artifact.json`) on this machine. All of it raises
-    MeasurementError."""
-
-    def pair(self, base: Path, head: Path, *, slowdown_percent: float = 0.0) -> Bench:
-        """The head waits for that much of each of its inferences: to try out a gate."""
-        ...
-
-    def single_ms(self, artifact: Path) -> float: ...
-    def times(self, artifact: Path, inferences: int) -> Histogram:
-        """The times of so many inferences in one fresh process."""
-        ...
-
-    def operators_ms(self, artifact: Path) -> Mapping[str, float]:
-        """What each operator takes in one inference of the whole model, all its calls together."""
-        ...
-
-    def reference_ms(self, model: ShapedModel, *, threads: int) -> float: ...
-
-
-class Scorer(Protocol):
-    """How good a build is, by the user's own measure: more is better. Raises MeasurementError."""
-
-    def score(self, artifact: Path) -> float: ...
 
 
 class Device(Protocol):

@@ -10,11 +10,11 @@ from typing import NamedTuple
 from tunegate.artifacts.candidates import Candidates, RuntimeName
 from tunegate.artifacts.outlines import ModelInput
 from tunegate.artifacts.record_origin import RecordOrigin
+from tunegate.bench_ports import Benchmarker, Scorer
 from tunegate.config import Config
 from tunegate.given_rules import GivenFor, GivenRules
 from tunegate.policy.gate_rules import GateRules
 from tunegate.ports import (
-    Benchmarker,
     Builder,
     Clock,
     Compiler,
@@ -22,7 +22,6 @@ from tunegate.ports import (
     ModelReader,
     Progress,
     Repository,
-    Scorer,
     Shipping,
     TaskIndex,
     Tuner,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tunegate.artifacts.candidates import Candidates, RuntimeName
 from tunegate.artifacts.record_origin import RecordOrigin
+from tunegate.bench_ports import Benchmarker, Scorer
 from tunegate.config import Config, TargetConfig
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.bench.scoring_command import ScoringCommand
@@ -26,7 +27,7 @@ from tunegate.edges.run_seed import new_seed
 from tunegate.edges.terminal import progress
 from tunegate.engine.tuner import EngineTuner
 from tunegate.policy.gate_rules import GateRules, Policies
-from tunegate.ports import Benchmarker, Builder, Device, Scorer
+from tunegate.ports import Builder, Device
 from tunegate.project import Subject
 from tunegate.runtimes.builder import SavingBuilder, reference_builder
 from tunegate.runtimes.offered import offered

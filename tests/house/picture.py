@@ -17,8 +17,9 @@ BEGIN, END = "<!-- picture: made by `make picture` -->\n", "<!-- end of the pict
 PARTS = {"tunegate_action": "action", "tunegate": "plugin", "tunegate_cache": "cache"}
 COMPOSITION = ("wiring", "project", "pipeline", "handover", "waivers", "cache_admin")
 GROUND = (
-    *("artifact_io", "config", "digests", "errors", "given_rules", "globs", "input_shapes"),
-    *("isolation", "ports", "redaction", "regular_files", "selection", "settings", "time_limits"),
+    *("artifact_io", "bench_ports", "config", "digests", "errors", "given_rules", "globs"),
+    *("input_shapes", "isolation", "ports", "redaction", "regular_files", "selection", "settings"),
+    "time_limits",
 )
 ROOMS = {
     "tunegate.edges.metaschedule": "tunegate.edges.metaschedule",

@@ -8,13 +8,13 @@ from pathlib import Path
 from tunegate import pipeline
 from tunegate.artifacts.builds import Build, Cell, CellBuilds
 from tunegate.artifacts.changes import ChangeSet, ModelChange, ModelVersion, Revisions
+from tunegate.bench_ports import Benchmarker
 from tunegate.commands.reporting import finish
 from tunegate.config import Config
 from tunegate.edges.bench.commands import Commands
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.edges.output.directory import opened_output
-from tunegate.ports import Benchmarker
 from tunegate.runtimes.loading import titled_artifact
 from tunegate.settings import Settings
 from tunegate.wiring import opened_gate_tools

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tunegate.ports import Benchmarker
+from tunegate.bench_ports import Benchmarker
 
 _TURNS = ("base", "head", "head", "base")
 """What a machine gets faster or slower meanwhile, it does so to both alike."""

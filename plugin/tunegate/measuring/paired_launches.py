@@ -11,6 +11,7 @@ from contextlib import closing
 import msgspec
 
 from tunegate.artifacts.measurements import Launch
+from tunegate.bench_ports import Bench, ProbeThresholds
 from tunegate.config import GateConfig
 from tunegate.errors import MeasurementError
 from tunegate.gate.after_pass import Next, after_pass
@@ -21,7 +22,6 @@ from tunegate.gate.guards import CONTROL_EVERY, is_control_due
 from tunegate.gate.interim_analyses import PLANNED, affordable_analyses
 from tunegate.gate.sequential import Stop, StoppingRule, guarded_stop, likely_end, replanned_pairs
 from tunegate.gate.slow_modes import lowest_cut_off
-from tunegate.ports import Bench, ProbeThresholds
 
 _TRIES = 2
 _WITH_CONTROL = 1 + 1 / CONTROL_EVERY

@@ -9,8 +9,9 @@ import msgspec
 
 from tunegate.artifacts.builds import Build, CellBuilds
 from tunegate.artifacts.measurements import CellMeasurement, MeasurementRun, Metric
+from tunegate.bench_ports import Scorer
 from tunegate.errors import MeasurementError
-from tunegate.ports import Progress, Scorer
+from tunegate.ports import Progress
 
 _NOT_SCORED = {"identical", "error"}
 """Nothing differs, or there is nothing to score."""

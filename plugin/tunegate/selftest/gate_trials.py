@@ -10,12 +10,12 @@ from typing import Literal
 import msgspec
 
 from tunegate.artifacts.measurements import Launch
+from tunegate.bench_ports import Bench, Benchmarker
 from tunegate.config import GateConfig
 from tunegate.gate.counting import counted
 from tunegate.gate.decision import Bounds, bounds
 from tunegate.gate.resolution import smallest_margin_percent
 from tunegate.measuring.paired_launches import LaunchProgress, launch_until_decided
-from tunegate.ports import Bench, Benchmarker
 from tunegate.tools import RunContext
 
 INJECTED_PERCENT = (0.0, 1.0, 3.0, 5.0, 10.0)

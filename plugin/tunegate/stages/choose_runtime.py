@@ -23,8 +23,9 @@ from tunegate.artifacts.builds import (
     RuntimeChoice,
 )
 from tunegate.artifacts.changes import Side
+from tunegate.bench_ports import Benchmarker
 from tunegate.errors import MeasurementError
-from tunegate.ports import Benchmarker, Progress, Shipping
+from tunegate.ports import Progress, Shipping
 from tunegate.stages.build import build_directory
 from tunegate.tools import RunContext
 

@@ -16,12 +16,12 @@ from tunegate.artifacts.candidates import RuntimeName
 from tunegate.artifacts.changes import ModelPath
 from tunegate.artifacts.measurements import CellMeasurement, MeasurementRun
 from tunegate.artifacts.shaped_model import ShapedModel
+from tunegate.bench_ports import Benchmarker
 from tunegate.errors import MeasurementError
 from tunegate.gate.objective import inferences_needed
 from tunegate.measuring.operator_times import operator_times
 from tunegate.measuring.paired_launches import LaunchProgress, launch_until_decided
 from tunegate.policy.gate_rules import GateRules
-from tunegate.ports import Benchmarker
 from tunegate.tools import RunContext
 
 EXPLAINED = 0.5

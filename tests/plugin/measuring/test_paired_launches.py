@@ -8,12 +8,12 @@ import pytest
 
 from tests.support.measured_cells import make_launches
 from tunegate.artifacts.measurements import Clocks, Launch
+from tunegate.bench_ports import ProbeThresholds
 from tunegate.config import GateConfig
 from tunegate.errors import MeasurementError
 from tunegate.gate.counting import counted
 from tunegate.gate.histogram import histogram
 from tunegate.measuring.paired_launches import LaunchProgress, PairedLaunches, launch_until_decided
-from tunegate.ports import ProbeThresholds
 
 
 class ScriptedBench:

@@ -11,9 +11,9 @@ from tests.support.measured_cells import make_context
 from tests.support.simulated.hand_clock import HandClock
 from tunegate.artifacts.measurements import Histogram, Launch
 from tunegate.artifacts.shaped_model import ShapedModel
+from tunegate.bench_ports import ProbeThresholds
 from tunegate.config import GateConfig
 from tunegate.edges.terminal import PlainLog
-from tunegate.ports import ProbeThresholds
 from tunegate.selftest.gate_trials import INJECTED_PERCENT, Qualification, qualify
 
 

@@ -11,9 +11,9 @@ from tests.support.measured_cells import CELL, make_build, make_context, make_la
 from tunegate.artifacts.builds import Build, CellBuilds, CellCandidates, RefusedCandidate
 from tunegate.artifacts.measurements import Histogram, Launch
 from tunegate.artifacts.shaped_model import ShapedModel
+from tunegate.bench_ports import ProbeThresholds
 from tunegate.edges.terminal import PlainLog
 from tunegate.errors import MeasurementError
-from tunegate.ports import ProbeThresholds
 from tunegate.stages.choose_runtime import RUNTIME_NOISE, choose_runtime, displaces
 
 TASKS = (make_task("conv", 1.0),)

@@ -9,12 +9,12 @@ from tests.support.measured_cells import CELL, make_build, make_builds, make_con
 from tunegate.artifacts.builds import CandidateTime, CellBuilds, RuntimeChoice
 from tunegate.artifacts.measurements import CellMeasurement, Histogram, Launch
 from tunegate.artifacts.shaped_model import ShapedModel
+from tunegate.bench_ports import ProbeThresholds
 from tunegate.config import GateConfig, ObjectiveConfig
 from tunegate.edges.terminal import PlainLog
 from tunegate.errors import MeasurementError
 from tunegate.gate.histogram import histogram, total
 from tunegate.policy.gate_rules import NO_POLICIES, GateRules, Policies
-from tunegate.ports import ProbeThresholds
 from tunegate.stages.measure import Reference, measure
 
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from tunegate.artifacts.changes import SIDES
 from tunegate.artifacts.measurements import Histogram, Launch
 from tunegate.artifacts.shaped_model import ShapedModel
+from tunegate.bench_ports import Bench, Benchmarker, ProbeThresholds
 from tunegate.edges.bench.command_output import output_of
 from tunegate.edges.bench.sides import Sides
 from tunegate.errors import MeasurementError
 from tunegate.gate.histogram import histogram
-from tunegate.ports import Bench, Benchmarker, ProbeThresholds
 
 _PROBES_OF_BASE = 4
 _LIKE_A_NUMBER = re.compile(r"[+-]?(\d|\.\d|inf|nan)", re.IGNORECASE)

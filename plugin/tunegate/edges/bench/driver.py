@@ -12,6 +12,7 @@ from pathlib import Path
 from tunegate.artifacts.input_rules import KnownInputs
 from tunegate.artifacts.measurements import Histogram
 from tunegate.artifacts.shaped_model import ShapedModel
+from tunegate.bench_ports import Bench, Benchmarker
 from tunegate.config import TargetConfig
 from tunegate.edges.bench.devices import Devices
 from tunegate.edges.bench.pair_bench import PairBench, block_size
@@ -20,7 +21,7 @@ from tunegate.edges.bench.sides import Sides
 from tunegate.edges.run_seed import derived
 from tunegate.errors import MeasurementError
 from tunegate.gate.histogram import histogram
-from tunegate.ports import Bench, Benchmarker, Builder, BuildJob, ModelJob
+from tunegate.ports import Builder, BuildJob, ModelJob
 
 ReferenceBuilder = Callable[[Path, int], Builder]
 """A builder for the reference, of a private directory and a seed."""

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tunegate.artifacts.changes import Side
 from tunegate.artifacts.measurements import Launch
+from tunegate.bench_ports import ProbeThresholds
 from tunegate.edges.bench.blocks import Blocks
 from tunegate.edges.bench.devices import Devices, LeasedDevice
 from tunegate.edges.bench.launch_order import LaunchOrder, launch_order
@@ -24,7 +25,6 @@ from tunegate.edges.nvidia.state import StateReader
 from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.gate.effect import launch_effect, launch_noise, within_spread
 from tunegate.gate.histogram import histogram
-from tunegate.ports import ProbeThresholds
 
 _MIN_BLOCK_MS, _USUAL_INFERENCES, _MAX_BLOCK_MS, _FEWEST = 50.0, 20, 500.0, 3
 _SHORT_WARM_UP_SECONDS = 0.1

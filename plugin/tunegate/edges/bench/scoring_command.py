@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+from tunegate.bench_ports import Scorer
 from tunegate.edges.bench.command_output import output_of
 from tunegate.errors import MeasurementError
-from tunegate.ports import Scorer
 
 
 class ScoringCommand:

@@ -9,11 +9,11 @@ import pytest
 from tests.plugin.edges.bench.onnx_artifact import artifact
 from tests.support.small_onnx import matmul_model
 from tunegate.artifacts.shaped_model import ShapedModel
+from tunegate.bench_ports import ProbeThresholds
 from tunegate.edges.bench import process
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.models.light_models import seeded_light
 from tunegate.errors import MeasurementError
-from tunegate.ports import ProbeThresholds
 from tunegate.runtimes.builder import reference_builder
 
 IMAGE = (1, 3, 224, 224)

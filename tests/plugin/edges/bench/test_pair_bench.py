@@ -12,12 +12,12 @@ import pytest
 
 from tests.support.simulated.simulated_gpus import gpu, simulated
 from tunegate.artifacts.input_rules import InputRule, Integers
+from tunegate.bench_ports import Bench, ProbeThresholds
 from tunegate.edges.bench import pair_bench, process
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.bench.messages import Start
 from tunegate.edges.bench.pair_bench import PairBench, block_size
 from tunegate.edges.output.artifact_file import ArtifactFile
-from tunegate.ports import Bench, ProbeThresholds
 
 NEVER = ProbeThresholds(by_median=9.0, by_mean=9.0)
 
