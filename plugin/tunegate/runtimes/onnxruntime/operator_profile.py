@@ -5,13 +5,14 @@ from __future__ import annotations
 import statistics
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import onnx
 
+from tunegate.edges.models.deciding_values import nodes_of
 from tunegate.runtimes.onnxruntime.session import opened
 
 _KERNEL = "_kernel_time"
@@ -77,20 +78,11 @@ def _each_ms(microseconds: list[int], inferences: int) -> float:
     return statistics.median(sums[1:] or sums) / 1e3
 
 
-def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
-    """Yields the nodes of the branches and bodies, too."""
-    for node in graph.node:
-        yield node
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                yield from _nodes(attribute.g)
-
-
 class _Layers:
     """The model's own names for what the optimizer made of it."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
-        nodes = list(_nodes(model.graph))
+        nodes = list(nodes_of(model))
         self._named = {node.name: node for node in nodes if node.name}
         self._makers = {out: node for node in nodes for out in node.output}
 
