@@ -62,8 +62,8 @@ class _Building:
         is_tuned = any(f.workload.digest in records for f in self._split.functions)
         winners = Winners(self._split, self._assembly, self._feed, threads, is_tuned=is_tuned)
         decided = Path(self._how.decided)
-        decision = PartsDecision.of(decided, self._split.functions, records, threads)
-        known = decision.read()
+        decision = PartsDecision.of_parts(decided, self._split.functions, records, threads)
+        known = decision.read(set[int])
         if known is not None:
             return winners.put_together(known) if known else ()
         parts = winners.parts()

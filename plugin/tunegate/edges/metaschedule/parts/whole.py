@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tunegate.edges.metaschedule.loader import TvmArtifact
+from tunegate.edges.metaschedule.parts.decision import PartsDecision
 from tunegate.edges.metaschedule.parts.race import pays
 from tunegate.edges.metaschedule.parts.steps import use_threads
 from tunegate.edges.models.seeded_inputs import seeded_inputs
@@ -14,9 +15,20 @@ from tunegate.engine.protocol import BuildModel, InParts
 
 
 def is_slower(request: BuildModel, how: InParts) -> bool:
-    """Whether the whole build is slower than the model as ONNX Runtime runs it."""
-    use_threads(how.threads)
+    """Whether the whole build is slower than the model as ONNX Runtime runs it; what was decided
+    for the same kernels is not measured again."""
     artifact = ArtifactFile.read(Path(how.whole))
+    decision = PartsDecision.of_whole(Path(how.decided), artifact.tasks, how.threads)
+    known = decision.read(bool)
+    if known is not None:
+        return known
+    decided = _measured(request, how, artifact)
+    decision.write(decided)
+    return decided
+
+
+def _measured(request: BuildModel, how: InParts, artifact: ArtifactFile) -> bool:
+    use_threads(how.threads)
     feed = seeded_inputs(artifact.inputs, request.seed)
     session = opened_part(Path(request.model.file), how.threads)
     compiled = TvmArtifact(Path(how.whole), artifact).bound(feed)

@@ -30,11 +30,11 @@ def function(digest: str, label: str = "") -> ModelFunction:
 
 def test_what_was_decided_holds_for_the_same_kernels_schedules_and_threads(tmp_path: Path) -> None:
     at, kernels = tmp_path / "decided", [function("a"), function("b")]
-    first = PartsDecision.of(at, kernels, {}, 1)
-    assert first.read() is None
+    first = PartsDecision.of_parts(at, kernels, {}, 1)
+    assert first.read(set[int]) is None
     first.write({3, 1})
     renamed = [function("a", "another"), function("b")]
-    assert PartsDecision.of(at, renamed, {}, 1).read() == {1, 3}
-    assert PartsDecision.of(at, kernels, {"a": (make_record(),)}, 1).read() is None
-    assert PartsDecision.of(at, kernels, {}, 2).read() is None
-    assert PartsDecision.of(at, kernels[:1], {}, 1).read() is None
+    assert PartsDecision.of_parts(at, renamed, {}, 1).read(set[int]) == {1, 3}
+    assert PartsDecision.of_parts(at, kernels, {"a": (make_record(),)}, 1).read(set[int]) is None
+    assert PartsDecision.of_parts(at, kernels, {}, 2).read(set[int]) is None
+    assert PartsDecision.of_parts(at, kernels[:1], {}, 1).read(set[int]) is None
