@@ -10,7 +10,7 @@ import numpy as np
 
 from tunegate.artifacts.input_rules import Columns, Constant, Draw, InputRule, Normal, Uniform
 from tunegate.edges.inputs.constants import attributes_of
-from tunegate.edges.inputs.dataflow import Dataflow, Operation
+from tunegate.edges.inputs.dataflow import Dataflow, Use
 from tunegate.edges.models.seeded_inputs import TensorLike
 
 _MAX_STEPS = 6
@@ -29,7 +29,7 @@ def float_rule(tensor: TensorLike, flow: Dataflow) -> InputRule | None:
         uses = flow.uses(name)
         for use in uses:
             tell = _TOLD.get(use.step.op)
-            rule = tell(use.step, use.position, tensor, flow) if tell is not None else None
+            rule = tell(use, tensor, flow) if tell is not None else None
             if rule is not None:
                 return rule
         if len(uses) != 1 or uses[0].step.op not in _KEEPS:
@@ -38,8 +38,9 @@ def float_rule(tensor: TensorLike, flow: Dataflow) -> InputRule | None:
     return None
 
 
-def _quantized(step: Operation, position: int, _: TensorLike, flow: Dataflow) -> InputRule | None:
+def _quantized(use: Use, _: TensorLike, flow: Dataflow) -> InputRule | None:
     """All that the quantization can tell apart."""
+    step, position = use
     if position != 0:
         return None
     scale = flow.constant(step.inputs[1])
@@ -55,81 +56,64 @@ def _quantized(step: Operation, position: int, _: TensorLike, flow: Dataflow) ->
     return InputRule(Uniform(low, high), "the range of its quantization")
 
 
-def _divided(
-    step: Operation, position: int, tensor: TensorLike, flow: Dataflow
-) -> InputRule | None:
-    divisor = flow.constant(step.inputs[1]) if position == 0 else None
-    return _after_scaling(divisor, step, tensor, flow)
-
-
-def _multiplied(
-    step: Operation, position: int, tensor: TensorLike, flow: Dataflow
-) -> InputRule | None:
-    factor = flow.constant(step.inputs[1 - position])
-    if factor is None or not _is_usable(factor) or not np.all(factor):
-        return None
-    return _after_scaling(1.0 / np.asarray(factor, np.float64), step, tensor, flow)
-
-
-def _after_scaling(
-    divisor: Any, step: Operation, tensor: TensorLike, flow: Dataflow
-) -> InputRule | None:
+def _scaled(use: Use, tensor: TensorLike, flow: Dataflow) -> InputRule | None:
     """Pixels where the divisor is theirs, else what a following shift makes standard."""
-    if not _is_usable(divisor) or not np.all(np.asarray(divisor) > 0):
+    divisor = _divisor(use, flow)
+    if divisor is None:
         return None
-    if np.all((np.asarray(divisor) >= _PIXEL_SCALES[0]) & (divisor <= _PIXEL_SCALES[1])):
+    if np.all((divisor >= _PIXEL_SCALES[0]) & (divisor <= _PIXEL_SCALES[1])):
         return InputRule(_PIXELS, "pixels: the model scales them")
-    shift = _shift_of(step.outputs[0], flow)
+    shift = _shift(_next(use, flow), flow)
     if shift is None:
         return None
-    return _normal(np.asarray(divisor * shift), np.asarray(divisor), tensor)
+    with np.errstate(over="ignore"):
+        return _normal(divisor * shift, divisor, tensor)
 
 
-def _shift_of(name: str, flow: Dataflow) -> Any:
-    """What the only step that reads a value takes from it."""
-    uses = flow.uses(name)
-    if len(uses) != 1 or uses[0].step.op not in {"Add", "Sub"}:
-        return None
-    step, position = uses[0]
-    other = flow.constant(step.inputs[1 - position])
-    if not _is_usable(other) or (step.op == "Sub" and position == 1):
-        return None
-    return other if step.op == "Sub" else -np.asarray(other)
-
-
-def _shifted(
-    step: Operation, position: int, tensor: TensorLike, flow: Dataflow
-) -> InputRule | None:
+def _shifted(use: Use, tensor: TensorLike, flow: Dataflow) -> InputRule | None:
     """What is taken from an input is its mean; what it is divided by next, its deviation."""
-    mean = flow.constant(step.inputs[1 - position])
-    if not _is_usable(mean):
+    mean = _shift(use, flow)
+    if mean is None:
         return None
-    if step.op == "Sub" and position == 1:
-        return None
-    mean = -np.asarray(mean) if step.op == "Add" else np.asarray(mean)
-    deviation = _deviation_after(step.outputs[0], flow)
+    deviation = _divisor(_next(use, flow), flow)
     if deviation is not None:
         return _normal(mean, deviation, tensor)
     is_pixels = np.all((mean >= 90) & (mean <= 140))  # noqa: PLR2004 -- the means of photographs
     return InputRule(_PIXELS, "pixels: the model takes their mean off") if is_pixels else None
 
 
-def _deviation_after(name: str, flow: Dataflow) -> Any:
-    uses = flow.uses(name)
-    if len(uses) != 1 or uses[0].step.op not in {"Div", "Mul"}:
-        return None
-    step, position = uses[0]
-    other = flow.constant(step.inputs[1 - position])
-    if not _is_usable(other) or not np.all(np.asarray(other) > 0):
-        return None
-    if step.op == "Div":
-        return np.asarray(other) if position == 0 else None
-    return 1.0 / np.asarray(other, np.float64)
+def _next(use: Use, flow: Dataflow) -> Use | None:
+    """The only use of what a step makes."""
+    uses = flow.uses(use.step.outputs[0])
+    return uses[0] if len(uses) == 1 else None
 
 
-def _batch_norm(
-    step: Operation, position: int, tensor: TensorLike, flow: Dataflow
-) -> InputRule | None:
+def _divisor(use: Use | None, flow: Dataflow) -> Any:
+    """What a value is divided by, where that is positive everywhere."""
+    if use is None or use.step.op not in {"Div", "Mul"}:
+        return None
+    other = flow.constant(use.step.inputs[1 - use.position])
+    if not _is_usable(other) or not np.all(other > 0):
+        return None
+    if use.step.op == "Mul":
+        return 1.0 / np.asarray(other, np.float64)
+    return np.asarray(other) if use.position == 0 else None
+
+
+def _shift(use: Use | None, flow: Dataflow) -> Any:
+    """What is taken from a value."""
+    if use is None or use.step.op not in {"Add", "Sub"}:
+        return None
+    other = flow.constant(use.step.inputs[1 - use.position])
+    if not _is_usable(other):
+        return None
+    if use.step.op == "Add":
+        return -np.asarray(other)
+    return np.asarray(other) if use.position == 0 else None
+
+
+def _batch_norm(use: Use, tensor: TensorLike, flow: Dataflow) -> InputRule | None:
+    step, position = use
     if position != 0:
         return None
     mean, variance = (flow.constant(name) for name in step.inputs[3:5])
@@ -140,8 +124,8 @@ def _batch_norm(
     return _normal(np.reshape(mean, shape), np.reshape(deviation, shape), tensor)
 
 
-def _scaler(step: Operation, _: int, tensor: TensorLike, __: Dataflow) -> InputRule | None:
-    attributes = attributes_of(step.node)
+def _scaler(use: Use, tensor: TensorLike, _: Dataflow) -> InputRule | None:
+    attributes = attributes_of(use.step.node)
     offset = np.asarray(attributes.get("offset", [0.0]), np.float64)
     scale = np.asarray(attributes.get("scale", [1.0]), np.float64)
     if not np.all(scale > 0):
@@ -149,9 +133,9 @@ def _scaler(step: Operation, _: int, tensor: TensorLike, __: Dataflow) -> InputR
     return _normal(offset, 1.0 / scale, tensor)
 
 
-def _trees(step: Operation, _: int, tensor: TensorLike, __: Dataflow) -> InputRule | None:
+def _trees(use: Use, tensor: TensorLike, _: Dataflow) -> InputRule | None:
     """Each feature around the thresholds that it is compared with."""
-    attributes = attributes_of(step.node)
+    attributes = attributes_of(use.step.node)
     features, limits = attributes.get("nodes_featureids"), attributes.get("nodes_values")
     modes = attributes.get("nodes_modes", ())
     if features is None or limits is None or len(tensor.shape) < 1:
@@ -175,35 +159,34 @@ def _around(limits: Sequence[float]) -> Draw:
     return Uniform(low - margin, high + margin)
 
 
-def _masked(step: Operation, position: int, _: TensorLike, flow: Dataflow) -> InputRule | None:
+def _masked(use: Use, flow: Dataflow) -> InputRule | None:
     """A mask is taken from 1, and what it hides gets a large negative number."""
-    one = flow.constant(step.inputs[0])
-    uses = flow.uses(step.outputs[0])
-    if position != 1 or one is None or not np.all(one == 1) or len(uses) != 1:
+    one, after = flow.constant(use.step.inputs[0]), _next(use, flow)
+    if use.position != 1 or one is None or not np.all(one == 1) or after is None:
         return None
-    after, at = uses[0]
-    factor = flow.constant(after.inputs[1 - at]) if after.op == "Mul" else None
+    is_product = after.step.op == "Mul"
+    factor = flow.constant(after.step.inputs[1 - after.position]) if is_product else None
     if factor is None or not np.all(factor <= _MIN_MASK):
         return None
     return InputRule(Constant(1), "a mask that hides nothing")
 
 
-def _subtracted(
-    step: Operation, position: int, tensor: TensorLike, flow: Dataflow
-) -> InputRule | None:
-    return _masked(step, position, tensor, flow) or _shifted(step, position, tensor, flow)
+def _subtracted(use: Use, tensor: TensorLike, flow: Dataflow) -> InputRule | None:
+    return _masked(use, flow) or _shifted(use, tensor, flow)
 
 
 def _normal(mean: Any, deviation: Any, tensor: TensorLike) -> InputRule | None:
     """Normal with these, which are numbers or one number for each index of an axis."""
     shape = np.broadcast_shapes(np.shape(mean), np.shape(deviation))
     means, deviations = (np.ravel(np.broadcast_to(each, shape)) for each in (mean, deviation))
+    if not (_is_usable(means) and _is_usable(deviations)):
+        return None
     parts = tuple(
         Normal(round(float(m), 6), round(float(d), 6))
         for m, d in zip(means, deviations, strict=True)
     )
     why = "the normalization that the model begins with"
-    if not parts or len(parts) > _MAX_COLUMNS:
+    if len(parts) > _MAX_COLUMNS:
         return None
     if all(part == parts[0] for part in parts):
         return InputRule(parts[0], why)
@@ -220,10 +203,10 @@ def _is_usable(array: Any) -> bool:
     return bool(np.all(np.isfinite(array)))
 
 
-_TOLD: dict[str, Callable[[Operation, int, TensorLike, Dataflow], InputRule | None]] = {
+_TOLD: dict[str, Callable[[Use, TensorLike, Dataflow], InputRule | None]] = {
     "QuantizeLinear": _quantized,
-    "Div": _divided,
-    "Mul": _multiplied,
+    "Div": _scaled,
+    "Mul": _scaled,
     "Sub": _subtracted,
     "Add": _shifted,
     "BatchNormalization": _batch_norm,

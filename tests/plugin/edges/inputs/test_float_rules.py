@@ -56,6 +56,11 @@ CHANNELS = Columns(1, (Normal(123.0, 58.0), Normal(117.0, 57.0), Normal(104.0, 5
         ([node("Mul", "x x", "y")], {}, Normal()),
         ([node("Add", "x one", "y")], {"one": np.float32(1)}, Normal()),
         ([node("Relu", "x", "y")], {}, Normal()),
+        (
+            [node("Div", "x huge", "d"), node("Sub", "d huge", "y")],
+            {"huge": np.float32(1e30)},
+            Normal(),
+        ),
     ],
 )
 def test_floats_are_what_the_model_expects(
