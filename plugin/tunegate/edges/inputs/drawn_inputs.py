@@ -22,7 +22,7 @@ from tunegate.artifacts.input_rules import (
 from tunegate.edges.inputs.agreement import met
 from tunegate.edges.inputs.inferred_rules import inferred_rules
 from tunegate.edges.models.prepared import PreparedModel, Tensor
-from tunegate.edges.models.seeded_inputs import cases_of, seeded_inputs
+from tunegate.edges.models.seeded_inputs import checked_feeds
 from tunegate.edges.output.artifact_file import ArtifactTensor
 from tunegate.edges.reference.error_text import said
 from tunegate.edges.reference.session import ReferenceSession
@@ -44,12 +44,15 @@ def drawn_inputs(
     _require_shapes(tensors, path)
     if all(_is_taken_by_all(tensor) for tensor in tensors):
         return tensors
-    problem = _problem(prepared.original, tensors)
+    session = _session(prepared.original)
+    if session is None:
+        return tensors
+    problem = _problem(session, tensors)
     if problem is None:
         return tensors
     for rules in others:
         careful = _with_rules(prepared.inputs, rules)
-        if _problem(prepared.original, careful) is None:
+        if _problem(session, careful) is None:
             return careful
     raise ModelError(_refused(path, tensors, known.given, problem))
 
@@ -141,19 +144,20 @@ def _require_shapes(tensors: tuple[ArtifactTensor, ...], path: str) -> None:
                 )
 
 
-def _problem(model: Path, tensors: tuple[ArtifactTensor, ...]) -> str | None:
-    """Why ONNX Runtime does not run on these values, or None. What it does not even load is told
-    of where it is built."""
+def _session(model: Path) -> ReferenceSession | None:
+    """Returns None where ONNX Runtime does not load it: that is told of where it is built."""
     try:
-        session = ReferenceSession(model)
+        return ReferenceSession(model)
     except Exception:  # noqa: BLE001 -- its errors have no common base class
         return None
+
+
+def _problem(session: ReferenceSession, tensors: tuple[ArtifactTensor, ...]) -> str | None:
+    """Why ONNX Runtime does not run on these values, or None."""
     try:
-        for seed in _TRIED_SEEDS:
-            session.run(seeded_inputs(tensors, seed))
-        for case in range(cases_of(tensors)):
-            session.run(seeded_inputs(tensors, 0, case))
-    except Exception as error:  # noqa: BLE001 -- the same
+        for feed in checked_feeds(tensors, _TRIED_SEEDS):
+            session.run(feed)
+    except Exception as error:  # noqa: BLE001 -- its errors have no common base class
         return said(error)
     return None
 
