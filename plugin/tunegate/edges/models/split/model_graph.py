@@ -4,12 +4,14 @@ much each has to do, and each part as a model of its own."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import onnx
 from onnx import helper
 
+from tunegate.edges.models.deciding_values import bodies_of
+from tunegate.edges.models.model_inputs import real_inputs
 from tunegate.edges.models.split.partition import ModelPart, Node
 from tunegate.edges.reference.value_types import ValueType
 
@@ -29,7 +31,7 @@ class ModelGraph:
         self._constants = {tensor.name: tensor for tensor in graph.initializer}
         sparse = {tensor.values.name for tensor in graph.sparse_initializer}
         self._known = {*self._constants, *sparse}
-        self._given = {v.name: v for v in graph.input if v.name not in self._known}
+        self._given = {value.name: value for value in real_inputs(graph)}
         self.outputs = tuple(value.name for value in graph.output)
         self.nodes = tuple(self._node(node) for node in graph.node)
         made = {name for node in self.nodes for name in node.outputs}
@@ -59,7 +61,7 @@ class ModelGraph:
             place
             for place, node in enumerate(self.nodes)
             if self._proto.graph.node[place].domain in _STANDARD
-            and not _graphs_of(self._proto.graph.node[place])
+            and not bodies_of(self._proto.graph.node[place])
             and all(self._is_static(name) for name in (*node.inputs, *node.outputs))
         }
 
@@ -103,11 +105,8 @@ class ModelGraph:
             steps = math.prod(self._shape(node.input[0])[:2])
             return 2.0 * steps * sum(math.prod(self._shape(name)) for name in node.input[1:3])
         if node.op_type == _TRANSPOSED:
-            return (
-                2.0
-                * math.prod(self._shape(node.input[0]))
-                * math.prod(self._shape(node.input[1])[1:])
-            )
+            elements = math.prod(self._shape(node.input[0]))
+            return 2.0 * elements * math.prod(self._shape(node.input[1])[1:])
         return size
 
     def _shape(self, name: str) -> tuple[int, ...]:
@@ -155,18 +154,8 @@ def _inner(node: onnx.NodeProto, first: tuple[int, ...]) -> int:
 def _names_read(node: onnx.NodeProto) -> Iterator[str]:
     """What the node reads, and what the graphs inside it read from outside."""
     yield from filter(None, node.input)
-    for graph in _graphs_of(node):
+    for graph in bodies_of(node):
         own = {value.name for value in graph.input} | {t.name for t in graph.initializer}
         own |= {name for inner in graph.node for name in inner.output}
         yield from (name for inner in graph.node for name in _names_read(inner) if name not in own)
         yield from (value.name for value in graph.output if value.name not in own)
-
-
-def _graphs_of(node: onnx.NodeProto) -> list[onnx.GraphProto]:
-    return [graph for each in node.attribute for graph in _graphs_in(each)]
-
-
-def _graphs_in(attribute: onnx.AttributeProto) -> Iterable[onnx.GraphProto]:
-    if attribute.type == onnx.AttributeProto.GRAPH:
-        return [attribute.g]
-    return list(attribute.graphs)
