@@ -49,7 +49,7 @@ class Dataflow:
         self._tensors: dict[str, onnx.TensorProto] = {}
         self._makers: dict[str, Operation] = {}
         self._constants: dict[str, Any] = {}
-        steps = self._steps_of(known.graph, {}, "")
+        steps, _ = self._steps_of(known.graph, {}, "")
         self._uses: dict[str, list[Use]] = {}
         for step in _needed(steps, [value.name for value in known.graph.output]):
             for position, name in enumerate(step.inputs):
@@ -93,7 +93,8 @@ class Dataflow:
 
     def _steps_of(
         self, graph: onnx.GraphProto, outer: Mapping[str, str], place: str
-    ) -> list[Operation]:
+    ) -> tuple[list[Operation], dict[str, str]]:
+        """The steps of a graph and of those inside it, and what its names are in the model."""
         names = dict(outer)
         steps: list[Operation] = []
 
@@ -104,10 +105,8 @@ class Dataflow:
         for tensor in graph.initializer:
             self._tensors[unique(tensor.name)] = tensor
             self._shapes[names[tensor.name]] = tuple(tensor.dims)
-        weights = {tensor.name for tensor in graph.initializer}
         for value in graph.input:
-            if value.name not in weights:
-                unique(value.name)
+            unique(value.name)
         for node in graph.node:
             inputs = tuple(names.get(name, name) for name in node.input)
             called = node.name or next(iter(node.output), "")
@@ -117,7 +116,7 @@ class Dataflow:
             self._makers.update(dict.fromkeys(step.outputs, step))
         for value in (*graph.input, *graph.output, *graph.value_info):
             self._add_shape(names.get(value.name, ""), value)
-        return steps
+        return steps, names
 
     def _bodies(
         self, node: onnx.NodeProto, names: Mapping[str, str], place: str, steps: list[Operation]
@@ -126,12 +125,9 @@ class Dataflow:
         found = []
         for number, body in enumerate(bodies_of(node)):
             inside = f"{place}{number}/"
-            steps += self._steps_of(body, names, inside)
-            ends = [
-                f"{inside}{value.name}" if _is_made_in(body, value.name) else names[value.name]
-                for value in body.output
-                if _is_made_in(body, value.name) or value.name in names
-            ]
+            own_steps, own_names = self._steps_of(body, names, inside)
+            steps += own_steps
+            ends = [own_names[value.name] for value in body.output if value.name in own_names]
             found.append(([f"{inside}{value.name}" for value in body.input], ends))
         return found
 
@@ -145,15 +141,6 @@ class Dataflow:
 
 def _op_of(node: onnx.NodeProto) -> str:
     return node.op_type if node.domain in _ONNX else f"{node.domain}.{node.op_type}"
-
-
-def _is_made_in(body: onnx.GraphProto, name: str) -> bool:
-    made = (
-        *(output for node in body.node for output in node.output),
-        *(value.name for value in body.input),
-        *(tensor.name for tensor in body.initializer),
-    )
-    return name in made
 
 
 def _bindings(step: Operation, bodies: list[tuple[list[str], list[str]]]) -> list[Operation]:
