@@ -33,16 +33,13 @@ def prepare(model: Path, *, shapes: Shapes, into: Path, path: str) -> PreparedMo
     """
     proto, has_files = _read(model, path)
     original, weights = _in_one_place(proto, into) if has_files else (model, None)
-    is_raised = _raise_version(proto)
     _fix_shapes(proto, shapes, path)
-    inputs = tuple(tensor_of(value, path) for value in real_inputs(proto.graph))
-    is_changed = is_raised or bool(shapes)
     return PreparedModel(
         original=original,
         weights=weights,
-        inputs=inputs,
+        inputs=tuple(tensor_of(value, path) for value in real_inputs(proto.graph)),
         outputs=tuple(output.name for output in proto.graph.output),
-        make_compilable=partial(_compilable, proto, None if is_changed else original, into, path),
+        make_compilable=partial(_compilable, original, shapes, into, path),
     )
 
 
@@ -63,8 +60,8 @@ def _read(model: Path, path: str) -> tuple[onnx.ModelProto, bool]:
 
 
 def _in_one_place(proto: onnx.ModelProto, into: Path) -> tuple[Path, Path | None]:
-    """The model with its data. Weights that are saved in a file of their own are gone from `proto`,
-    until `_compilable` reads them again."""
+    """The model with its data. Weights that are saved in a file of their own are gone from
+    `proto`."""
     into.mkdir(parents=True, exist_ok=True)
     file = into / "model.onnx"
     save(proto, file)
@@ -80,10 +77,13 @@ def _raise_version(proto: onnx.ModelProto) -> bool:
     return is_old
 
 
-def _compilable(proto: onnx.ModelProto, file: Path | None, into: Path, path: str) -> Compilable:
-    if file is None:
-        onnx.load_external_data_for_model(proto, str(into))
+def _compilable(original: Path, shapes: Shapes, into: Path, path: str) -> Compilable:
+    """Reads the model again: until somebody asks, nobody needs to keep its weights."""
+    proto, _ = _read(original, path)
+    is_raised = _raise_version(proto)
+    _fix_shapes(proto, shapes, path)
     inputs = {value.name for value in real_inputs(proto.graph)}
+    file = None if is_raised or shapes else original
     return compilable(proto, file, into, path, inputs=inputs)
 
 
