@@ -9,13 +9,11 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import onnx
-from google.protobuf.message import DecodeError
 
 from tunegate.artifacts.input_rules import Files, InputRule, Integers, Uniform
 from tunegate.config import Scalar, ValuesConfig
 from tunegate.edges.inputs.array_files import MAX_ARRAY_BYTES, read_array, save_array
-from tunegate.edges.models.model_inputs import real_inputs
+from tunegate.edges.models.model_inputs import values_of_file
 from tunegate.edges.models.preparation import tensor_of
 from tunegate.edges.models.prepared import Tensor
 from tunegate.errors import ModelError, RevisionError
@@ -125,10 +123,12 @@ def _outside(file: Path) -> Sequence[bytes]:
 def _tensors(model: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Tensor] | None:
     """The inputs as they are fed; a dimension that nothing says is 0. None for what is no model,
     which is told of where it is built."""
+    values = values_of_file(model)
+    if values is None:
+        return None
     try:
-        graph = onnx.load(model, load_external_data=False).graph
-        tensors = {value.name: tensor_of(value, model.name) for value in real_inputs(graph)}
-    except (DecodeError, ModelError):
+        tensors = {value.name: tensor_of(value, model.name) for value in values}
+    except ModelError:
         return None
     return {
         name: Tensor(name, tuple(shapes.get(name, tensor.shape)), tensor.dtype)

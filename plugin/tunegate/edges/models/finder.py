@@ -6,13 +6,11 @@ import os
 from pathlib import Path
 
 import msgspec
-import onnx
-from google.protobuf.message import DecodeError
 
 from tunegate.artifacts.outlines import ModelInput
 from tunegate.edges.git.process import GitProcess
 from tunegate.edges.models.model_inputs import graph_inputs
-from tunegate.edges.models.scan import MAX_MODEL_BYTES, data_files
+from tunegate.edges.models.scan import MAX_MODEL_BYTES, parsed_model
 from tunegate.edges.models.sizes.guessed_sizes import GuessedSize, guessed_sizes
 from tunegate.errors import ModelError
 from tunegate.regular_files import opened_inside
@@ -54,9 +52,8 @@ def _found(root: Path, path: str, *, is_committed: bool, with_guesses: bool) -> 
     if note:
         return FoundModel(path=path, note=note, is_committed=is_committed)
     try:
-        data_files(body)
-        model = onnx.load_model_from_string(body)
-    except (DecodeError, ModelError):
+        model = parsed_model(body)
+    except ModelError:
         note = "not a readable ONNX file"
         return FoundModel(path=path, note=note, is_committed=is_committed)
     return FoundModel(

@@ -8,11 +8,11 @@ import math
 from collections.abc import Iterator, Mapping
 
 import onnx
-from google.protobuf.message import DecodeError, EncodeError
+from google.protobuf.message import EncodeError
 from onnx import TensorProto, numpy_helper
 
 from tunegate.edges.models.deciding_values import bodies_of, deciding_values, nodes_of
-from tunegate.edges.models.scan import data_files
+from tunegate.edges.models.scan import parsed_model
 from tunegate.edges.models.tree_ensemble import forget_leaf_values, is_tree_ensemble
 from tunegate.errors import ModelError
 
@@ -49,13 +49,7 @@ def graph_digest(model: bytes, data: Digests = _NO_DATA) -> str:
 
 
 def _parse(model: bytes) -> onnx.ModelProto:
-    data_files(model)
-    proto = onnx.ModelProto()
-    try:
-        proto.ParseFromString(model)
-    except DecodeError as error:
-        message = "not an ONNX file, or cut short"
-        raise ModelError(message) from error
+    proto = parsed_model(model)
     if not proto.graph.node and not proto.graph.output:
         message = "an ONNX file without a graph"
         raise ModelError(message)

@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 
 import onnx
-from google.protobuf.message import DecodeError
 
 from tunegate.artifacts.outlines import ModelInput
-from tunegate.edges.models.scan import data_files
+from tunegate.edges.models.scan import parsed_model
 from tunegate.errors import ModelError
 
 
 def inputs_of_file(file: Path) -> tuple[ModelInput, ...] | None:
     """The inputs of a model in a file, or None where it cannot be read."""
+    values = values_of_file(file)
+    return None if values is None else tuple(map(model_input, values))
+
+
+def values_of_file(file: Path) -> tuple[onnx.ValueInfoProto, ...] | None:
+    """The inputs as the graph has them, or None where it cannot be read."""
     status = file.stat()
     return _of_file(file, status.st_mtime_ns, status.st_size)
 
 
 @cache
-def _of_file(file: Path, _modified: int, _size_bytes: int) -> tuple[ModelInput, ...] | None:
-    """The stages of a run ask for the same files."""
-    body = file.read_bytes()
+def _of_file(
+    file: Path, _modified: int, _size_bytes: int
+) -> tuple[onnx.ValueInfoProto, ...] | None:
+    """The stages of a run ask for the same files. Copies, for a part keeps all of its model."""
     try:
-        data_files(body)
-        return graph_inputs(onnx.ModelProto.FromString(body).graph)
-    except (DecodeError, ModelError):
+        return tuple(map(deepcopy, real_inputs(parsed_model(file.read_bytes()).graph)))
+    except ModelError:
         return None
 
 

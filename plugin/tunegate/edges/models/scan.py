@@ -58,6 +58,18 @@ def data_files(model: bytes) -> tuple[str, ...]:
     return tuple(names)
 
 
+def parsed_model(model: bytes) -> onnx.ModelProto:
+    """The model, looked through before. Raises ModelError for what `data_files` refuses, and what
+    is no ONNX file."""
+    data_files(model)
+    proto = onnx.ModelProto()
+    try:
+        proto.ParseFromString(model)
+    except DecodeError as error:
+        raise ModelError(_NO_ONNX) from error
+    return proto
+
+
 def too_large(size_bytes: int) -> str:
     return (
         f"it has {size_bytes / 2**30:.1f} GiB, and an ONNX file ends at 2: "
