@@ -15,7 +15,6 @@ import msgspec
 from tunegate_cache.format.records import (
     DeviceFingerprint,
     Provenance,
-    RecordStatus,
     Toolchain,
     TuningRecord,
     WorkloadKey,
@@ -28,7 +27,6 @@ def _role(name: str) -> str:
 
 
 COMPILED, OTHER = _role("compiled"), _role("under another runtime")
-_OK: RecordStatus = "ok"
 
 
 class ModelStanding(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +57,7 @@ def standing_records(
             template=role,
             decisions=(),
             run_nanoseconds=(max(1, nanoseconds),),
-            status=_OK,
+            status="ok",
             device=device,
             toolchain=toolchain,
             measured_at=measured_at,
