@@ -9,17 +9,15 @@ from pathlib import Path
 
 import msgspec
 
-from tunegate.artifacts.input_rules import InputRule
 from tunegate.errors import UnsupportedModelError
 
 
 class Tensor(msgspec.Struct, frozen=True):
-    """A model input or output; `dtype` is NumPy's name. Only inputs have a `rule`."""
+    """A model input or output; `dtype` is NumPy's name."""
 
     name: str
     shape: tuple[int, ...]
     dtype: str
-    rule: InputRule | None = None
 
 
 class Compilable(msgspec.Struct, frozen=True):

@@ -23,8 +23,7 @@ from tunegate.artifacts.input_rules import (
 
 
 class TensorLike(Protocol):
-    """What is needed of an input's description; `dtype` is NumPy's name. Without a `rule` floats
-    are standard normal, booleans fair, integers 0 or 1, and texts "a"."""
+    """An input of a graph; `dtype` is NumPy's name."""
 
     @property
     def name(self) -> str: ...
@@ -32,12 +31,18 @@ class TensorLike(Protocol):
     def shape(self) -> tuple[int, ...]: ...
     @property
     def dtype(self) -> str: ...
+
+
+class RuledTensor(TensorLike, Protocol):
+    """An input with its values. Without a `rule` floats are standard normal, booleans fair,
+    integers 0 or 1, and texts "a"."""
+
     @property
     def rule(self) -> InputRule | None: ...
 
 
 def seeded_inputs(
-    tensors: Iterable[TensorLike], seed: int, case: int | None = None
+    tensors: Iterable[RuledTensor], seed: int, case: int | None = None
 ) -> dict[str, Any]:
     """The arrays of `seed`, as the rules of the inputs say. Of inputs that have several cases all
     take the same one: `case`, or one that the seed chooses."""
@@ -46,7 +51,7 @@ def seeded_inputs(
     return {tensor.name: _values(random, tensor, chosen) for tensor in tensors}
 
 
-def checked_feeds(tensors: Sequence[TensorLike], seeds: Sequence[int]) -> list[dict[str, Any]]:
+def checked_feeds(tensors: Sequence[RuledTensor], seeds: Sequence[int]) -> list[dict[str, Any]]:
     """The inputs that a build must compute right: those of each seed, and each case that the user
     gave."""
     number = max(len(seeds), cases_of(tensors))
@@ -56,13 +61,13 @@ def checked_feeds(tensors: Sequence[TensorLike], seeds: Sequence[int]) -> list[d
     ]
 
 
-def cases_of(tensors: Iterable[TensorLike]) -> int:
+def cases_of(tensors: Iterable[RuledTensor]) -> int:
     """The number of cases that were given for the inputs, at least 1."""
     given = [tensor.rule.values for tensor in tensors if tensor.rule is not None]
     return max([1, *(len(each.files) for each in given if isinstance(each, Files))])
 
 
-def _values(random: Any, tensor: TensorLike, case: int) -> Any:
+def _values(random: Any, tensor: RuledTensor, case: int) -> Any:
     dtype, shape = np.dtype(tensor.dtype), tensor.shape
     values = tensor.rule.values if tensor.rule is not None else None
     match values:
