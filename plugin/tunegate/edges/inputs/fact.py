@@ -7,6 +7,9 @@ from typing import NamedTuple
 from tunegate.artifacts.input_rules import Category
 from tunegate.edges.inputs.trace import Selected
 
+HIDES_NOTHING = "a mask that hides nothing"
+"""Why an input is 1 everywhere."""
+
 
 class Fact(NamedTuple):
     """Bounds of an input, or the values that it may have. It `is_must` where the model does not

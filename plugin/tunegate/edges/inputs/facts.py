@@ -10,8 +10,8 @@ import numpy as np
 from tunegate.edges.inputs.constants import attributes_of
 from tunegate.edges.inputs.dataflow import Dataflow
 from tunegate.edges.inputs.encoders import categories, encoder_keys
-from tunegate.edges.inputs.fact import Fact
-from tunegate.edges.inputs.trace import Meeting, meetings_of
+from tunegate.edges.inputs.fact import HIDES_NOTHING, Fact
+from tunegate.edges.inputs.trace import Meeting, is_cast_to_boolean, meetings_of
 from tunegate.edges.models.seeded_inputs import TensorLike
 
 _MAX_NAME = 60
@@ -196,7 +196,7 @@ def _counted(*positions: int, value: int) -> Callable[[Meeting, Dataflow], Fact 
 def _mask(position: int) -> Callable[[Meeting, Dataflow], Fact | None]:
     def told(meeting: Meeting, _: Dataflow) -> Fact | None:
         is_it = meeting.use.position == position
-        return Fact("a mask that hides nothing", values=(1,)) if is_it else None
+        return Fact(HIDES_NOTHING, values=(1,)) if is_it else None
 
     return told
 
@@ -207,12 +207,12 @@ def _inverted(meeting: Meeting, flow: Dataflow) -> Fact | None:
     one = flow.constant(step.inputs[0])
     if position != 1 or one is None or not np.all(one == 1):
         return None
-    return Fact("a mask that hides nothing", values=(1,))
+    return Fact(HIDES_NOTHING, values=(1,))
 
 
 def _as_boolean(meeting: Meeting, _: Dataflow) -> Fact | None:
-    to = attributes_of(meeting.use.step.node).get("to", 0)
-    return Fact("a mask that hides nothing", values=(1,)) if to == _BOOLEAN else None
+    is_it = is_cast_to_boolean(meeting.use.step)
+    return Fact(HIDES_NOTHING, values=(1,)) if is_it else None
 
 
 def _embedded(tables: dict[int, int]) -> Callable[[Meeting, Dataflow], Fact | None]:
@@ -228,7 +228,6 @@ def _embedded(tables: dict[int, int]) -> Callable[[Meeting, Dataflow], Fact | No
     return told
 
 
-_BOOLEAN = 9
 _ML = "ai.onnx.ml."
 _MS = "com.microsoft."
 _TOLD: dict[str, Callable[[Meeting, Dataflow], Fact | None]] = {

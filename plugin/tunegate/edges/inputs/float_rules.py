@@ -11,6 +11,7 @@ import numpy as np
 from tunegate.artifacts.input_rules import Columns, Constant, Draw, InputRule, Normal, Uniform
 from tunegate.edges.inputs.constants import attributes_of
 from tunegate.edges.inputs.dataflow import Dataflow, Use
+from tunegate.edges.inputs.fact import HIDES_NOTHING
 from tunegate.edges.models.seeded_inputs import TensorLike
 
 _MAX_STEPS = 6
@@ -168,7 +169,7 @@ def _masked(use: Use, flow: Dataflow) -> InputRule | None:
     factor = flow.constant(after.step.inputs[1 - after.position]) if is_product else None
     if factor is None or not np.all(factor <= _MIN_MASK):
         return None
-    return InputRule(Constant(1), "a mask that hides nothing")
+    return InputRule(Constant(1), HIDES_NOTHING)
 
 
 def _subtracted(use: Use, tensor: TensorLike, flow: Dataflow) -> InputRule | None:

@@ -17,7 +17,7 @@ from tunegate.artifacts.input_rules import (
     OneOf,
 )
 from tunegate.edges.inputs.dataflow import Dataflow
-from tunegate.edges.inputs.fact import Fact
+from tunegate.edges.inputs.fact import HIDES_NOTHING, Fact
 from tunegate.edges.inputs.facts import facts_of
 from tunegate.edges.inputs.float_rules import float_rule
 from tunegate.edges.models.seeded_inputs import TensorLike
@@ -27,7 +27,6 @@ _BYTES = Integers(0, 255)
 _WHYS = 3
 _MAX_COLUMNS = 256
 _OPEN = "integers that the graph does not limit"
-_MASK = "a mask that hides nothing"
 
 
 def inferred_rules(
@@ -44,12 +43,12 @@ def _rule(tensor: TensorLike, flow: Dataflow) -> InputRule | None:
     if dtype.kind == "O":
         return _discrete(tensor, list(facts_of(tensor, flow)), OneOf(_WORDS), "any words")
     if dtype.kind == "b":
-        return InputRule(Constant(1), _MASK) if "mask" in tensor.name.lower() else None
+        return InputRule(Constant(1), HIDES_NOTHING) if "mask" in tensor.name.lower() else None
     if dtype.kind not in "iu":
         return float_rule(tensor, flow) or STANDARD
     facts = list(facts_of(tensor, flow))
     if "mask" in tensor.name.lower() and not any(fact.is_must for fact in facts):
-        facts.append(Fact(_MASK, values=(1,)))
+        facts.append(Fact(HIDES_NOTHING, values=(1,)))
     limits = np.iinfo(dtype)
     if dtype.itemsize == 1:
         usual, why = Integers(int(limits.min), int(limits.max)), f"all values of {dtype}"

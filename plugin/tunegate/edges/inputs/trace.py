@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 
 from tunegate.edges.inputs.constants import attributes_of
-from tunegate.edges.inputs.dataflow import Dataflow, Use
+from tunegate.edges.inputs.dataflow import Dataflow, Operation, Use
 from tunegate.edges.models.seeded_inputs import TensorLike
 
 _MAX_FOLLOWED = 20_000
@@ -76,6 +76,10 @@ def meetings_of(tensor: TensorLike, flow: Dataflow) -> Iterator[Meeting]:
             waiting += _followed(meeting, tensor, flow)
 
 
+def is_cast_to_boolean(step: Operation) -> bool:
+    return step.op == "Cast" and attributes_of(step.node).get("to") == onnx.TensorProto.BOOL
+
+
 def _followed(meeting: Meeting, tensor: TensorLike, flow: Dataflow) -> list[Trace]:
     op = meeting.use.step.op
     if op in _MOVES:
@@ -88,7 +92,7 @@ def _followed(meeting: Meeting, tensor: TensorLike, flow: Dataflow) -> list[Trac
 def _moved(meeting: Meeting, tensor: TensorLike, flow: Dataflow) -> Iterator[Trace]:
     trace, (step, position) = meeting
     is_data = position == 0 or step.op in _ALL_INPUTS or (step.op == "Where" and position > 0)
-    if not is_data or (step.op == "Cast" and _to(step.node) == onnx.TensorProto.BOOL):
+    if not is_data or is_cast_to_boolean(step):
         return
     if step.op == "Where" and trace.offset:
         return  # indices from the end, made right: those from the front come through as they are
@@ -178,10 +182,6 @@ def _split(meeting: Meeting, tensor: TensorLike, flow: Dataflow) -> Iterator[Tra
         yield trace._replace(
             name=output, columns=columns or trace.columns, is_aligned=is_known, component=None
         )
-
-
-def _to(node: onnx.NodeProto) -> int:
-    return int(attributes_of(node).get("to", 0))
 
 
 def _scalar(flow: Dataflow, name: str) -> float | None:
