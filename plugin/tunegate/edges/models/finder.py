@@ -8,12 +8,14 @@ from pathlib import Path
 import msgspec
 
 from tunegate.artifacts.outlines import ModelInput
+from tunegate.config import Config
 from tunegate.edges.git.process import GitProcess
 from tunegate.edges.models.model_inputs import graph_inputs
 from tunegate.edges.models.scan import MAX_MODEL_BYTES, parsed_model
 from tunegate.edges.models.sizes.guessed_sizes import GuessedSize, guessed_sizes
 from tunegate.errors import ModelError
 from tunegate.regular_files import opened_inside
+from tunegate.selection import selected
 
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 _ENDING = ".onnx"
@@ -30,16 +32,18 @@ class FoundModel(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
-def find_models(repository: Path, *, with_guesses: bool = False) -> tuple[FoundModel, ...]:
-    """Every `.onnx` file that git tracks, and every one that it would add, by path. Raises
-    RevisionError."""
+def find_models(
+    repository: Path, config: Config | None = None, *, with_guesses: bool = False
+) -> tuple[FoundModel, ...]:
+    """Every `.onnx` file that git tracks, and every one that it would add, by path; with a
+    configuration those that it gates, and nobody looks into others. Raises RevisionError."""
     git = GitProcess(repository)
     listed = _listed(git, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     committed = {*_listed(git, "ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD")}
+    models = {path for path in listed if path.casefold().endswith(_ENDING)}
     return tuple(
         _found(git.root, path, is_committed=path in committed, with_guesses=with_guesses)
-        for path in sorted({*listed})
-        if path.casefold().endswith(_ENDING)
+        for path in (sorted(models) if config is None else selected(config, models))
     )
 
 

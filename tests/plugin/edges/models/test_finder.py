@@ -7,6 +7,7 @@ import pytest
 from tests.support.small_onnx import matmul_model, save
 from tests.support.workspace import Workspace
 from tunegate.artifacts.outlines import ModelInput
+from tunegate.config import Config, ModelConfig
 from tunegate.edges.models.finder import find_models
 from tunegate.errors import RevisionError
 
@@ -29,6 +30,13 @@ def test_inputs_are_read_and_sizes_guessed_where_they_are_asked_for(workspace: W
     )
     assert [(guess.symbol, guess.size) for guess in opened.guesses] == [("batch", 1)]
     assert not find_models(workspace.root)[1].guesses
+
+
+def test_only_what_a_configuration_gates_is_looked_into(workspace: Workspace) -> None:
+    save(matmul_model(), workspace.root / "other.onnx")
+    config = Config(models=(ModelConfig(path="models/*"),))
+    assert [model.path for model in find_models(workspace.root, config)] == ["models/m.onnx"]
+    assert len(find_models(workspace.root)) == 2
 
 
 def test_what_git_would_add_is_found_and_marked_and_what_it_ignores_is_not(

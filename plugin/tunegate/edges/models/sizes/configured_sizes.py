@@ -11,7 +11,7 @@ from tunegate.config import Config
 from tunegate.edges.machine.health_check import HealthCheck
 from tunegate.edges.models.finder import FoundModel, find_models
 from tunegate.input_shapes import ResolvedShapes
-from tunegate.selection import profiles_for, selected, shapes_for
+from tunegate.selection import profiles_for, shapes_for
 from tunegate.sides.shape_problems import stray_symbols
 
 
@@ -36,16 +36,15 @@ class ShapeReport(msgspec.Struct, frozen=True):
 
 def shape_report(repository: Path, config: Config) -> ShapeReport:
     """Looks into the models of the working tree. Raises RevisionError."""
-    models = {model.path: model for model in find_models(repository)}
-    wanted = [models[path] for path in selected(config, models)]
+    models = find_models(repository, config)
     resolved = {
         name: shapes_for(config, name, model.inputs)
-        for model in wanted
+        for model in models
         for name in profiles_for(config, model.path)
     }
-    strays = stray_symbols(config, {model.path: model.inputs for model in wanted})
+    strays = stray_symbols(config, {model.path: model.inputs for model in models})
     problems = [f"{name}: {each}" for name, found in resolved.items() for each in found.problems]
-    return ShapeReport(_sizes(resolved), _checks([*strays, *problems], wanted))
+    return ShapeReport(_sizes(resolved), _checks([*strays, *problems], models))
 
 
 def _sizes(resolved: Mapping[str, ResolvedShapes]) -> tuple[ModelSize, ...]:
