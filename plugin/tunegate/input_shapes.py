@@ -90,7 +90,7 @@ def takes(value: ModelInput, shape: tuple[int, ...]) -> bool:
 
 def symbols_of(inputs: Sequence[ModelInput]) -> frozenset[str]:
     """The names that `dims` may use."""
-    return frozenset(symbol for value in inputs for symbol in _symbols(value) if symbol)
+    return frozenset(filter(is_symbol, (each for value in inputs for each in _symbols(value))))
 
 
 def _symbols(value: ModelInput) -> Iterator[str]:
@@ -108,7 +108,7 @@ class _Level:
         for value in inputs:
             for axis, size in enumerate(level.shapes.get(value.name, ())):
                 symbol = value.symbol(axis) if value.is_ranked else ""
-                if symbol not in _NO_NAMES and value.dimensions[axis] is None:
+                if is_symbol(symbol) and value.dimensions[axis] is None:
                     key = self._key(f"inputs.{value.name}")
                     self._said.setdefault(symbol, {}).setdefault(key, size)
 
@@ -119,7 +119,7 @@ class _Level:
             return shape[axis], self._key(f"inputs.{value.name}")
         for key, size in self._said.get(symbol, {}).items():
             return size, key
-        if symbol in self._level.dims:
+        if is_symbol(symbol) and symbol in self._level.dims:
             return self._level.dims[symbol], self._key("dims")
         return None
 
@@ -203,8 +203,8 @@ def _gaps(
     """One line for each symbol, and one for each input with dimensions that have no name."""
     given = {name for level in levels for name in level.shapes}
     still_open = [each for each in dimensions if each.size is None and each.input not in given]
-    yield from _named_gaps([each for each in still_open if each.symbol not in _NO_NAMES])
-    unnamed = [each for each in still_open if each.symbol in _NO_NAMES]
+    yield from _named_gaps([each for each in still_open if is_symbol(each.symbol)])
+    unnamed = [each for each in still_open if not is_symbol(each.symbol)]
     for value in inputs:
         yield from _without_names(value.name, [e.axis for e in unnamed if e.input == value.name])
         if not value.is_ranked and value.name not in given:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tunegate.artifacts.outlines import ModelInput
-from tunegate.input_shapes import ResolvedShapes, ShapeLevel, resolve_shapes
+from tunegate.input_shapes import ResolvedShapes, ShapeLevel, resolve_shapes, symbols_of
 
 IDS = ModelInput("ids", (None, None), ("batch", "seq"))
 MASK = ModelInput("mask", (None, None), ("batch", "seq"))
@@ -49,6 +49,17 @@ def test_dimensions_without_a_name_are_not_the_same() -> None:
             "Give the whole shape under inputs: other: [...] in tunegate.yaml."
         ),
     )
+
+
+@pytest.mark.parametrize("name", ["", "?", "None"])
+def test_no_size_by_symbol_is_that_of_a_dimension_without_a_name(name: str) -> None:
+    unnamed = ModelInput("x", (None, None), (name, "seq"))
+    found = resolved(ShapeLevel(dims={name: 4, "seq": 8}), inputs=(unnamed,))
+    assert [each.size for each in found.dimensions] == [None, 8]
+    assert [problem.partition(".")[0] for problem in found.problems] == [
+        "axis 0 of input x is dynamic without a name"
+    ]
+    assert symbols_of((unnamed,)) == {"seq"}
 
 
 def test_a_static_model_needs_nothing() -> None:
