@@ -37,7 +37,7 @@ def main() -> None:
     options = command_line(
         __doc__,
         "model",
-        analyses=[60.0, 300.0],
+        looks=[60.0, 300.0],
         runs=1,
         stock=Many(Path, is_required=False),
         trials=1000,
