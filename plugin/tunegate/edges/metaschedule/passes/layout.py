@@ -17,7 +17,6 @@ Layout = Literal["nhwc", "nchw"]
 """The place of an image's channels: last or first."""
 _CONVOLUTION, _TRANSPOSED = "relax.nn.conv2d", "relax.nn.conv2d_transpose"
 _CHANNELS_LAST = ["NHWC", "HWIO", "NHWC"]
-_AS_IMPORTED = ["NCHW", "OIHW", "NCHW"]
 _TRANSPOSED_AS_IMPORTED = ["NCHW", "IOHW", "NCHW"]
 
 
