@@ -11,7 +11,7 @@ import msgspec
 from tunegate.cost_model.prior import prior_of
 from tunegate.cost_model.sample_features import SampleFeatures
 from tunegate.edges.metaschedule.functions import ModelFunction
-from tunegate.edges.metaschedule.passes.split_concatenations import IS_SCHEDULED
+from tunegate.edges.metaschedule.passes.unscheduled import IS_SCHEDULED
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import ResolvedTarget
 from tunegate.edges.metaschedule.transferred import expectation, likeliest

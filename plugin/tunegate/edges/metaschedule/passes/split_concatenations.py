@@ -13,11 +13,11 @@ from typing import Any
 import tvm
 from tvm.ir import Call, Op
 from tvm.s_tir import Schedule
-from tvm.tirx import IntImm, IterVar, PrimFunc, Select, Var
+from tvm.tirx import IntImm, IterVar, Select, Var
 from tvm_ffi import structural_walk
 
-IS_SCHEDULED = "tirx.is_scheduled"
-"""The compiler's own mark of a function that its default schedules leave alone."""
+from tunegate.edges.metaschedule.passes.unscheduled import with_unscheduled
+
 _MAIN = "main"
 _IF_THEN_ELSE = Op.get("prim.if_then_else")
 _FEWEST = 4
@@ -26,18 +26,7 @@ _FEWEST = 4
 
 def with_split_choices(module: Any) -> Any:
     """The module, or a copy where it has such loops; what has a schedule is left alone."""
-    split = {
-        variable: function
-        for variable, written in module.functions.items()
-        if isinstance(written, PrimFunc) and IS_SCHEDULED not in (written.attrs or {})
-        if (function := _split(written)) is not None
-    }
-    if not split:
-        return module
-    module = module.clone()
-    for variable, function in split.items():
-        module.update_func(variable, function)
-    return module
+    return with_unscheduled(module, _split)
 
 
 def _split(function: Any) -> Any | None:

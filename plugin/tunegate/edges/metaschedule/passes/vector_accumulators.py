@@ -15,9 +15,9 @@ from typing import Any
 
 import tvm
 from tvm.s_tir import Schedule
-from tvm.tirx import IntImm, IterVar, PrimFunc
+from tvm.tirx import IntImm, IterVar
 
-from tunegate.edges.metaschedule.passes.split_concatenations import IS_SCHEDULED
+from tunegate.edges.metaschedule.passes.unscheduled import with_unscheduled
 
 _logger = logging.getLogger(__name__)
 
@@ -32,18 +32,7 @@ _MIN_REDUCED = 16
 
 def with_vector_accumulators(module: Any) -> Any:
     """The module, or a copy where it has such functions; what has a schedule is left alone."""
-    changed = {
-        variable: function
-        for variable, written in module.functions.items()
-        if isinstance(written, PrimFunc) and IS_SCHEDULED not in (written.attrs or {})
-        if (function := _with_accumulators(written)) is not None
-    }
-    if not changed:
-        return module
-    module = module.clone()
-    for variable, function in changed.items():
-        module.update_func(variable, function)
-    return module
+    return with_unscheduled(module, _with_accumulators)
 
 
 def _with_accumulators(function: Any) -> Any | None:

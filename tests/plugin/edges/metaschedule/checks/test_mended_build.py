@@ -27,7 +27,7 @@ from tunegate.edges.metaschedule.functions import ModelFunction, functions_of
 from tunegate.edges.metaschedule.import_onnx import import_model
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.kernel_profile import slower_in_model
-from tunegate.edges.metaschedule.passes.split_concatenations import IS_SCHEDULED
+from tunegate.edges.metaschedule.passes.unscheduled import IS_SCHEDULED
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.metaschedule.versions import toolchain

@@ -7,7 +7,7 @@ import pytest
 import tvm
 from tvm import te, topi
 
-from tunegate.edges.metaschedule.passes.split_concatenations import IS_SCHEDULED
+from tunegate.edges.metaschedule.passes.unscheduled import IS_SCHEDULED
 from tunegate.edges.metaschedule.passes.vector_accumulators import with_vector_accumulators
 
 Made = tuple[Any, list[Any]]
