@@ -12,6 +12,7 @@ import onnx.inliner
 from tunegate.edges.inputs.constants import evaluated, tensor_values
 from tunegate.edges.models.deciding_values import bodies_of
 from tunegate.edges.models.seeded_inputs import TensorLike
+from tunegate.edges.models.without_weights import without_weights
 
 Dimensions = tuple[int | None, ...]
 """Dimensions; None is one that nobody knows."""
@@ -175,7 +176,7 @@ def _needed(steps: Sequence[Operation], outputs: Sequence[str]) -> list[Operatio
 
 def _with_shapes(model: onnx.ModelProto, tensors: Iterable[TensorLike]) -> onnx.ModelProto:
     """The model without its large weights, with the shapes of its values as far as ONNX knows."""
-    light = _inlined(_light(model))
+    light = _inlined(without_weights(model, _BIG))
     given = {tensor.name: tensor.shape for tensor in tensors}
     for value in light.graph.input:
         if value.name in given:
@@ -190,31 +191,6 @@ def _with_shapes(model: onnx.ModelProto, tensors: Iterable[TensorLike]) -> onnx.
         return onnx.shape_inference.infer_shapes(light, data_prop=True)
     except Exception:  # noqa: BLE001 -- onnx raises many kinds; without it less is known
         return light
-
-
-def _light(model: onnx.ModelProto) -> onnx.ModelProto:
-    light = onnx.ModelProto()
-    light.CopyFrom(model)
-    waiting = [light.graph]
-    while waiting:
-        graph = waiting.pop()
-        for tensor in graph.initializer:
-            _lighten(tensor)
-        for node in graph.node:
-            waiting += bodies_of(node)
-            for attribute in node.attribute:
-                if attribute.HasField("t"):
-                    _lighten(attribute.t)
-    return light
-
-
-def _lighten(tensor: onnx.TensorProto) -> None:
-    size = 1
-    for dim in tensor.dims:
-        size *= dim
-    if size > _BIG or tensor.external_data:
-        kept = onnx.TensorProto(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)
-        tensor.CopyFrom(kept)
 
 
 def _inlined(model: onnx.ModelProto) -> onnx.ModelProto:

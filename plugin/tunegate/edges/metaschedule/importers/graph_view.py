@@ -9,7 +9,11 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from tunegate.edges.models.without_weights import without_weights
+
 _NO_DOMAIN = {"", "ai.onnx"}
+_MANY = 4096
+"""More numbers in a tensor are weights, on which no shape depends."""
 _OF_SINGLE_NUMBERS = frozenset({"Abs", "Cast", "CastLike", "Exp", "Log", "Neg", "Sqrt"})
 
 
@@ -88,7 +92,8 @@ def _text(value: Any) -> Any:
 
 def _inferred(model: onnx.ModelProto) -> onnx.ModelProto:
     try:
-        return onnx.shape_inference.infer_shapes(model, data_prop=True)
+        light = without_weights(model, _MANY)
+        return onnx.shape_inference.infer_shapes(light, data_prop=True)
     except (onnx.shape_inference.InferenceError, ValueError):  # larger than protobuf's limit
         return model
 
