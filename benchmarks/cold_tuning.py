@@ -34,7 +34,7 @@ from tunegate.artifacts.plans import Budget
 from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.functions import ModelFunction, functions_of
-from tunegate.edges.metaschedule.import_onnx import import_model
+from tunegate.edges.metaschedule.import_in_layout import import_in_layout
 from tunegate.edges.metaschedule.passes.prepacking import split_kernel
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import tvm_target
@@ -167,7 +167,7 @@ def opened(model: Path, scratch: Path) -> tuple[dict[str, ModelFunction], Any]:
     """The three, by their workloads, and the target."""
     target = tvm_target(TARGET).target
     prepared = prepare(model, shapes={}, into=scratch / "opened", path=MODEL)
-    functions = functions_of(import_model(prepared, target, MODEL))
+    functions = functions_of(import_in_layout(prepared, target, MODEL, ("nchw",)))
     every = [f.flops for f in functions]
     chosen = [f for f in functions if is_chosen(f.flops, every)]
     return {f.workload.digest: f for f in chosen}, target

@@ -32,7 +32,7 @@ from scipy.stats import kendalltau
 
 from tunegate.edges.metaschedule import worker
 from tunegate.edges.metaschedule.functions import functions_of
-from tunegate.edges.metaschedule.import_onnx import import_model
+from tunegate.edges.metaschedule.import_in_layout import import_in_layout
 from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.models.preparation import prepare
@@ -83,7 +83,7 @@ def candidates(name: str, count: int, scratch: Path) -> dict[int, Measure]:
     onnx.save(named_model(name), scratch / "m.onnx")
     resolved = tvm_target(TARGET)
     prepared = prepare(scratch / "m.onnx", shapes={}, into=scratch / "prepared", path="m.onnx")
-    module = import_model(prepared, resolved.target, "m.onnx", channels_last=True)
+    module = import_in_layout(prepared, resolved.target, "m.onnx", ("nhwc",))
     largest = sorted(functions_of(module), key=lambda f: -f.flops * f.weight)[:TASKS]
     found: list[Measure] = []
     for function in largest:

@@ -10,7 +10,7 @@ import onnx
 from kit.models import TARGET, named_model
 from tunegate.edges.metaschedule import worker
 from tunegate.edges.metaschedule.functions import ModelFunction, functions_of
-from tunegate.edges.metaschedule.import_onnx import import_model
+from tunegate.edges.metaschedule.import_in_layout import import_in_layout
 from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
 from tunegate.edges.models.preparation import prepare
 from tunegate.engine import measuring
@@ -27,7 +27,7 @@ def imported(
     file = scratch / "m.onnx"
     onnx.save(proto, file)
     prepared = prepare(file, shapes={}, into=scratch / "p", path="m.onnx")
-    module = import_model(prepared, resolved.target, "m.onnx", channels_last=True)
+    module = import_in_layout(prepared, resolved.target, "m.onnx", ("nhwc",))
     return functions_of(module)
 
 

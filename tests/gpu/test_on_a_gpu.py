@@ -23,7 +23,7 @@ from tunegate.config import Config, ModelConfig, TargetConfig
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.metaschedule import worker
 from tunegate.edges.metaschedule.functions import functions_of
-from tunegate.edges.metaschedule.import_onnx import import_model
+from tunegate.edges.metaschedule.import_in_layout import import_in_layout
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.targets import tvm_target
@@ -152,7 +152,7 @@ def test_kernels_take_as_long_by_their_own_clock_as_by_events(tmp_path: Path) ->
     target = tvm_target(TARGET)
     file = save(chain_model(layers=1, width=2048), tmp_path / NAME)
     prepared = prepare(file, shapes={}, into=tmp_path / "prepared", path=NAME)
-    function = functions_of(import_model(prepared, target.target, NAME))[0]
+    function = functions_of(import_in_layout(prepared, target.target, NAME, ("nchw",)))[0]
     (candidate,) = TaskSearch(function.workload, target.target, seed=1).propose(0, ()).candidates
     asked = Measure(
         candidate=candidate,

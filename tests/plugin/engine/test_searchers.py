@@ -13,7 +13,7 @@ import pytest
 from tests.support.small_onnx import conv_model, save
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.functions import functions_of
-from tunegate.edges.metaschedule.import_onnx import import_model
+from tunegate.edges.metaschedule.import_in_layout import import_in_layout
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.models.preparation import prepare
 from tunegate.engine import searchers
@@ -40,7 +40,7 @@ def two_models(directory: Path) -> tuple[tuple[ModelFile, ...], list[str]]:
         model = save(conv_model(channels=channels, out=4, size=8), directory / path)
         files.append(ModelFile(file=str(model), path=path, shapes={}))
         prepared = prepare(model, shapes={}, into=directory / "prepared", path=path)
-        module = import_model(prepared, tvm_target(TARGET).target, path)
+        module = import_in_layout(prepared, tvm_target(TARGET).target, path, ("nchw",))
         conv = next(each for each in functions_of(module) if "conv" in each.operator)
         workloads.append(conv.workload.digest)
     return tuple(files), workloads

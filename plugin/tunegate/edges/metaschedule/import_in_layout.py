@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tunegate.edges.metaschedule.import_onnx import import_model
+from tunegate.edges.metaschedule.import_onnx import ImportedModel, fused, import_operators
 from tunegate.edges.metaschedule.importers.buildable import unbuildable
 from tunegate.edges.metaschedule.passes.layout import Layout
 from tunegate.edges.models.prepared import PreparedModel
@@ -21,10 +21,11 @@ def import_in_layout(
 ) -> Any:
     """Returns the fused module. Raises UnsupportedModelError with what the first layout lacks, and
     at once where memory is what is missing: the other side might have had it."""
+    model = import_operators(prepared, path)
     problems: list[UnsupportedModelError] = []
     for layout in layouts:
         try:
-            return _imported(prepared, target, path, layout)
+            return _fused(model, target, layout)
         except UnsupportedModelError as error:
             if error.__cause__ is not None and memory_problem(error.__cause__):
                 raise
@@ -32,9 +33,9 @@ def import_in_layout(
     raise problems[0]
 
 
-def _imported(prepared: PreparedModel, target: Any, path: str, layout: Layout) -> Any:
-    module = import_model(prepared, target, path, channels_last=layout == "nhwc")
+def _fused(model: ImportedModel, target: Any, layout: Layout) -> Any:
+    module = fused(model, target, channels_last=layout == "nhwc")
     problem = unbuildable(module, target)
     if problem:
-        raise UnsupportedModelError(f"{path}: {problem}.")
+        raise UnsupportedModelError(f"{model.path}: {problem}.")
     return module

@@ -6,7 +6,8 @@ import contextlib
 import io
 import logging
 import warnings
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import onnx
 from tvm import relax
@@ -24,25 +25,40 @@ from tunegate.errors import UnsupportedModelError
 _logger = logging.getLogger(__name__)
 
 
-def import_model(
-    prepared: PreparedModel, target: Any, path: str, *, channels_last: bool = False
-) -> Any:
-    """The module after legalization and fusion: one PrimFunc per kernel, weights bound. On a CPU
-    the kernels know which of their arguments are constants.
+class ImportedModel(NamedTuple):
+    """A model in the operators of Relax, which are no kernels yet."""
 
-    Raises UnsupportedModelError, naming the operator and its node where an operator is the reason.
-    """
+    proto: onnx.ModelProto
+    module: Any
+    path: str
+
+
+def import_operators(prepared: PreparedModel, path: str) -> ImportedModel:
+    """Raises UnsupportedModelError, naming the operator and its node where an operator is the
+    reason."""
     proto = onnx.load(prepared.optimized)
+    with _told(proto, path):
+        return ImportedModel(proto, imported(importable(proto)), path)
+
+
+def fused(model: ImportedModel, target: Any, *, channels_last: bool) -> Any:
+    """The module after legalization and fusion: one PrimFunc per kernel, weights bound. On a CPU
+    the kernels know which of their arguments are constants. Raises as `import_operators` does."""
+    with _told(model.proto, model.path):
+        module = layout.channels_last(model.module) if channels_last else model.module
+        module = with_moved_constants(module)
+        with target:
+            module = relax.get_pipeline("zero")(module)
+        return marked(module) if str(target.kind.name) == "llvm" else module
+
+
+@contextlib.contextmanager
+def _told(proto: onnx.ModelProto, path: str) -> Iterator[None]:
+    """Nothing is printed, and each error says what is wrong with the model."""
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
-            module = imported(importable(proto))
-            if channels_last:
-                module = layout.channels_last(module)
-            module = with_moved_constants(module)
-            with target:
-                module = relax.get_pipeline("zero")(module)
-            return marked(module) if str(target.kind.name) == "llvm" else module
+            yield
     except Exception as error:
         # The importer raises whatever its converters raise; the C++ passes raise tvm errors.
         _logger.debug("import of %s failed", path, exc_info=True)

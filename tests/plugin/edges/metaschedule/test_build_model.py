@@ -13,7 +13,7 @@ from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule import build_model
 from tunegate.edges.metaschedule.compile import handle_request
 from tunegate.edges.metaschedule.functions import ModelFunction, functions_of
-from tunegate.edges.metaschedule.import_onnx import import_model
+from tunegate.edges.metaschedule.import_in_layout import import_in_layout
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.kernel_profile import slower_in_model
 from tunegate.edges.metaschedule.schedule_choice import record_id
@@ -38,7 +38,7 @@ class Workshop:
         self.model = save(conv_model(channels=32, out=64, size=28), directory / "m.onnx")
         self.target: ResolvedTarget = tvm_target(TARGET)
         prepared = prepare(self.model, shapes={}, into=directory / "p", path="m.onnx")
-        module = import_model(prepared, self.target.target, "m.onnx", channels_last=True)
+        module = import_in_layout(prepared, self.target.target, "m.onnx", ("nhwc",))
         self.function: ModelFunction = next(f for f in functions_of(module) if "conv" in f.operator)
 
     def record(self) -> TuningRecord:

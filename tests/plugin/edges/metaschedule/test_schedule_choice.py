@@ -10,7 +10,7 @@ from tests.support.small_onnx import matmul_model, save
 from tests.support.tuning_records import make_record
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.functions import ModelFunction, functions_of
-from tunegate.edges.metaschedule.import_onnx import import_model
+from tunegate.edges.metaschedule.import_in_layout import import_in_layout
 from tunegate.edges.metaschedule.schedule_choice import (
     ScheduleChoice,
     chosen_schedule,
@@ -25,7 +25,7 @@ TARGET = tvm_target(TargetConfig(name="cpu", threads=1))
 def product(directory: Path) -> ModelFunction:
     file = save(matmul_model(), directory / "m.onnx")
     prepared = prepare(file, shapes={}, into=directory / "p", path="m.onnx")
-    (function,) = functions_of(import_model(prepared, TARGET.target, "m.onnx"))
+    (function,) = functions_of(import_in_layout(prepared, TARGET.target, "m.onnx", ("nchw",)))
     return function
 
 

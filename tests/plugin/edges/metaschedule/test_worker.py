@@ -19,7 +19,7 @@ from tunegate.edges.machine.device_lock import held_device
 from tunegate.edges.metaschedule import worker
 from tunegate.edges.metaschedule.checks.sample_inputs import sample_inputs
 from tunegate.edges.metaschedule.functions import functions_of
-from tunegate.edges.metaschedule.import_onnx import import_model
+from tunegate.edges.metaschedule.import_in_layout import import_in_layout
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.targets import tvm_target
@@ -46,7 +46,7 @@ def request_of_default(tmp_path_factory: pytest.TempPathFactory) -> Measure:
     target = tvm_target(TargetConfig(name="cpu", threads=1))
     model = save(conv_model(channels=4, out=4, size=6), place / "m.onnx")
     prepared = prepare(model, shapes={}, into=place / "prepared", path="m.onnx")
-    function = functions_of(import_model(prepared, target.target, "m.onnx"))[0]
+    function = functions_of(import_in_layout(prepared, target.target, "m.onnx", ("nchw",)))[0]
     candidate = TaskSearch(function.workload, target.target, seed=1).propose(0, ()).candidates[0]
     return Measure(
         candidate=candidate,

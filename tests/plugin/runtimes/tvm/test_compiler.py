@@ -16,7 +16,7 @@ from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.build_model import LIBRARY, build_model
 from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact
 from tunegate.edges.metaschedule.functions import functions_of
-from tunegate.edges.metaschedule.import_onnx import import_model
+from tunegate.edges.metaschedule.import_in_layout import import_in_layout
 from tunegate.edges.metaschedule.open_model import OpenModel
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.models.preparation import prepare
@@ -47,7 +47,7 @@ def built(directory: Path, *, cuda_graphs: bool) -> tuple[Built, bytes]:
     model = save(chain_model(layers=4, width=16), directory / "m.onnx")
     target = tvm_target(GPU)
     prepared = prepare(model, shapes={}, into=directory / "prepared", path="m.onnx")
-    module = import_model(prepared, target.target, "m.onnx")
+    module = import_in_layout(prepared, target.target, "m.onnx", ("nchw",))
     request = BuildModel(
         model=ModelFile(file=str(model), path="m.onnx", shapes={}),
         target=GPU,

@@ -24,7 +24,7 @@ from tunegate.edges.metaschedule.checks.check_messages import (
 )
 from tunegate.edges.metaschedule.compile import handle_request
 from tunegate.edges.metaschedule.functions import ModelFunction, functions_of
-from tunegate.edges.metaschedule.import_onnx import import_model
+from tunegate.edges.metaschedule.import_in_layout import import_in_layout
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.kernel_profile import slower_in_model
 from tunegate.edges.metaschedule.passes.unscheduled import IS_SCHEDULED
@@ -64,7 +64,8 @@ class Bench:
         load_intrinsics("llvm")
         self.file = save(two_products(), directory / "m.onnx")
         prepared = prepare(self.file, shapes={}, into=directory / "p", path="m.onnx")
-        self.functions = functions_of(import_model(prepared, TARGET.target, "m.onnx"))
+        module = import_in_layout(prepared, TARGET.target, "m.onnx", ("nchw",))
+        self.functions = functions_of(module)
         self.request = BuildModel(
             model=ModelFile(file=str(self.file), path="m.onnx", shapes={}),
             target=CPU,

@@ -11,7 +11,7 @@ from tvm import relax
 
 from tests.support.small_onnx import conv_model, save
 from tunegate.config import TargetConfig
-from tunegate.edges.metaschedule.import_onnx import import_model
+from tunegate.edges.metaschedule.import_onnx import fused, import_operators
 from tunegate.edges.metaschedule.importers.buildable import unbuildable
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.models.preparation import prepare
@@ -22,7 +22,8 @@ TARGET = tvm_target(TargetConfig(name="cpu", threads=1)).target
 def test_a_model_of_static_shapes_has_no_obstacle(tmp_path: Path) -> None:
     file = save(conv_model(), tmp_path / "m.onnx")
     prepared = prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
-    assert unbuildable(import_model(prepared, TARGET, "m.onnx", channels_last=True), TARGET) == ""
+    module = fused(import_operators(prepared, "m.onnx"), TARGET, channels_last=True)
+    assert unbuildable(module, TARGET) == ""
 
 
 def test_an_output_whose_shape_depends_on_data_is_named(tmp_path: Path) -> None:
@@ -35,7 +36,8 @@ def test_an_output_whose_shape_depends_on_data_is_named(tmp_path: Path) -> None:
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     file = save(model, tmp_path / "m.onnx")
     prepared = prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
-    assert "data" in unbuildable(import_model(prepared, TARGET, "m.onnx"), TARGET)
+    module = fused(import_operators(prepared, "m.onnx"), TARGET, channels_last=False)
+    assert "data" in unbuildable(module, TARGET)
 
 
 @pytest.mark.parametrize(("layout", "obstacle"), [("NCHW", ""), ("NHWC", "conv2d_transpose")])

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tests.support.small_onnx import save
 from tunegate.artifacts.builds import Build
 from tunegate.config import TargetConfig
-from tunegate.edges.metaschedule.import_onnx import import_model
+from tunegate.edges.metaschedule.import_in_layout import import_in_layout
 from tunegate.edges.metaschedule.importers.onnx_importer import imported
 from tunegate.edges.metaschedule.passes.layout import channels_last, layouts
 from tunegate.edges.metaschedule.targets import tvm_target
@@ -120,7 +120,7 @@ def test_between_convolutions_no_image_is_turned(tmp_path: Path) -> None:
     file = save(helper.make_model(graph, opset_imports=opset, ir_version=8), tmp_path / "m.onnx")
     prepared = prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
     target = tvm_target(TargetConfig(name="cpu", threads=1)).target
-    module = import_model(prepared, target, "m.onnx", channels_last=True)
+    module = import_in_layout(prepared, target, "m.onnx", ("nhwc",))
     turned = [name for name in map(str, module.get_global_vars()) if "transpose" in name]
     assert len(turned) <= 2, turned  # the model's own input and output
     assert len(module.functions) <= 6, list(module.functions)  # three convolutions, with all else

@@ -17,7 +17,7 @@ from tvm.s_tir import meta_schedule as ms
 from tests.support.small_onnx import conv_model, save
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.functions import ModelFunction, functions_of
-from tunegate.edges.metaschedule.import_onnx import import_model
+from tunegate.edges.metaschedule.import_in_layout import import_in_layout
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.passes import prepacking
 from tunegate.edges.metaschedule.passes.prepacking import (
@@ -41,7 +41,7 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Any:
     directory = tmp_path_factory.mktemp("prepacking")
     model = save(conv_model(channels=16, out=32, size=14), directory / "m.onnx")
     prepared = prepare(model, shapes={}, into=directory / "p", path="m.onnx")
-    return import_model(prepared, TARGET, "m.onnx", channels_last=True)
+    return import_in_layout(prepared, TARGET, "m.onnx", ("nhwc",))
 
 
 def convolution(module: Any) -> ModelFunction:
@@ -141,7 +141,7 @@ def test_a_kernel_of_one_block_packs_nothing(tmp_path: Path) -> None:
     """A scatter into a constant: the compiler's split fails on it."""
     model = save(scatter_model(), tmp_path / "m.onnx")
     prepared = prepare(model, shapes={}, into=tmp_path / "p", path="m.onnx")
-    imported = import_model(prepared, TARGET, "m.onnx", channels_last=True)
+    imported = import_in_layout(prepared, TARGET, "m.onnx", ("nhwc",))
     built = folded(imported)
     assert not any("prepack" in variable.name_hint for variable in built.functions)
 
@@ -161,8 +161,8 @@ def scatter_model() -> onnx.ModelProto:
 def test_an_image_keeps_its_layout_outside(tmp_path: Path) -> None:
     model = save(conv_model(channels=16, out=32, size=14), tmp_path / "m.onnx")
     prepared = prepare(model, shapes={}, into=tmp_path / "p", path="m.onnx")
-    last = import_model(prepared, TARGET, "m.onnx", channels_last=True)
-    first = import_model(prepared, TARGET, "m.onnx")
+    last = import_in_layout(prepared, TARGET, "m.onnx", ("nhwc",))
+    first = import_in_layout(prepared, TARGET, "m.onnx", ("nchw",))
 
     def shapes(module: Any) -> list[list[int]]:
         return [[int(n) for n in p.ty.shape.values] for p in module["main"].params]
