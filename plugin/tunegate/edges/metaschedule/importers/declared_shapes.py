@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import onnx
 
-from tunegate.edges.metaschedule.importers.graph_view import GraphView, attribute
+from tunegate.edges.metaschedule.importers.graph_view import GraphView, attribute, operand
 from tunegate.edges.metaschedule.importers.replacement import Replacement
 
 _AXES_ARE_INPUTS = 13
@@ -93,6 +93,5 @@ def _with_operand(node: onnx.NodeProto, numbers: Sequence[int]) -> list[onnx.Nod
 
 
 def _is_known(node: onnx.NodeProto, place: int, view: GraphView) -> bool:
-    if place >= len(node.input) or not node.input[place]:
-        return True
-    return view.constant(node.input[place]) is not None
+    name = operand(node, place)
+    return not name or view.constant(name) is not None

@@ -21,7 +21,7 @@ def infinite(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | No
         limit = new.constant(limits[0], data.dtype)
         new.add("Equal", [node.input[0], limit], to=node.output[0])
     else:
-        new.add("Constant", [], to=node.output[0], value=_nowhere(data.shape))
+        new.constant(np.zeros(data.shape), np.bool_, to=node.output[0])
     return new.nodes
 
 
@@ -38,7 +38,3 @@ def power(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
     raised = new.add("Pow", [new.cast(name, kind) for name in node.input])
     new.cast(raised, base.elements, to=node.output[0])
     return new.nodes
-
-
-def _nowhere(shape: tuple[int, ...]) -> onnx.TensorProto:
-    return onnx.numpy_helper.from_array(np.zeros(shape, np.bool_))

@@ -77,6 +77,11 @@ def operator_of(node: onnx.NodeProto) -> str:
     return node.op_type if node.domain in _NO_DOMAIN else f"{node.domain}.{node.op_type}"
 
 
+def operand(node: onnx.NodeProto, place: int) -> str:
+    """The name of an input, '' where it is left out."""
+    return node.input[place] if place < len(node.input) else ""
+
+
 def attribute(node: onnx.NodeProto, name: str, default: Any = None) -> Any:
     """The value of an attribute, text as `str`, or the default where the node has none."""
     found = next((each for each in node.attribute if each.name == name), None)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import onnx
 
+from tunegate.edges.inputs.constants import attributes_of
 from tunegate.edges.metaschedule.importers.graph_view import GraphView, attribute
 from tunegate.edges.metaschedule.importers.replacement import Replacement
 
@@ -32,8 +33,7 @@ def over_everything(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProt
         new.reshaped(name, [size] if place else [1, size])
         for place, name in enumerate(name for name in node.input if name)
     ]
-    options = {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
-    row = new.add(node.op_type, rows, **{**options, "axis": 1})
+    row = new.add(node.op_type, rows, **{**attributes_of(node), "axis": 1})
     new.reshaped(row, data.shape, to=node.output[0])
     return new.nodes
 

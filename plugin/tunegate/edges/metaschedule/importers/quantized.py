@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import onnx
 
-from tunegate.edges.metaschedule.importers.graph_view import GraphView, TensorType
+from tunegate.edges.inputs.constants import attributes_of
+from tunegate.edges.metaschedule.importers.graph_view import GraphView, TensorType, operand
 from tunegate.edges.metaschedule.importers.replacement import Replacement
 
 _A, _A_SCALE, _A_ZERO, _B, _B_SCALE, _B_ZERO, _SCALE, _ZERO, _BIAS = range(9)
@@ -51,9 +52,8 @@ def convolution(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] |
     new = Replacement(node)
     behind = [1] * (operands.types[_A].rank - 2)
     zeros = [operands.flat(new, _A_ZERO), _zero_of_b(new, operands, view)]
-    options = {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
-    sums = new.add("ConvInteger", [node.input[_A], node.input[_B], *zeros], **options)
-    if len(node.input) > _BIAS and node.input[_BIAS]:
+    sums = new.add("ConvInteger", [node.input[_A], node.input[_B], *zeros], **attributes_of(node))
+    if operand(node, _BIAS):
         sums = new.add("Add", [sums, new.reshaped(node.input[_BIAS], [-1, *behind])])
     _rescaled(new, operands, sums, behind, to=node.output[0])
     return new.nodes

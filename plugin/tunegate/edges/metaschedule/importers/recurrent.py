@@ -10,7 +10,12 @@ import numpy as np
 import onnx
 
 from tunegate.edges.metaschedule.importers.activations import Activation, activations_of, clipped
-from tunegate.edges.metaschedule.importers.graph_view import GraphView, TensorType, attribute
+from tunegate.edges.metaschedule.importers.graph_view import (
+    GraphView,
+    TensorType,
+    attribute,
+    operand,
+)
 from tunegate.edges.metaschedule.importers.recurrent_cells import (
     CellStep,
     CellWeights,
@@ -144,7 +149,7 @@ class _Unrolling:
         self.new.add("Concat", rows, to=output, axis=axis)
 
     def _given(self, place: int) -> str:
-        return self._node.input[place] if place < len(self._node.input) else ""
+        return operand(self._node, place)
 
     def _flat_input(self) -> str:
         """`[steps * batch, inputs]`."""

@@ -7,7 +7,13 @@ from itertools import combinations
 import numpy as np
 import onnx
 
-from tunegate.edges.metaschedule.importers.graph_view import GraphView, TensorType, attribute
+from tunegate.edges.inputs.constants import attributes_of
+from tunegate.edges.metaschedule.importers.graph_view import (
+    GraphView,
+    TensorType,
+    attribute,
+    operand,
+)
 from tunegate.edges.metaschedule.importers.replacement import Replacement
 from tunegate.errors import UnsupportedModelError
 
@@ -30,7 +36,7 @@ def reduced(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | Non
         return None
     if 0 in data.shape:
         return _of_nothing(node, result)
-    axes = node.input[1] if len(node.input) > 1 else ""
+    axes = operand(node, 1)
     given = view.type_of(axes) if axes else None
     if given is None or view.constant(axes) is not None:
         return None
@@ -61,7 +67,7 @@ def extreme(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | Non
     if not view.users_of(node.output[0]) & {"Equal", "IsInf"}:
         return None
     new = Replacement(node)
-    options = {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
+    options = attributes_of(node)
     limit = new.constant(-np.inf if node.op_type == "ReduceMax" else np.inf, data.dtype)
     is_limit = new.cast(new.add("Equal", [node.input[0], limit]), onnx.TensorProto.INT32)
     are_all = new.add("ReduceMin", [is_limit, *node.input[1:]], **options)
@@ -130,7 +136,7 @@ def _is_chosen(new: Replacement, axes: str, rank: int, chosen: tuple[int, ...]) 
 def _as_integers(node: onnx.NodeProto) -> list[onnx.NodeProto]:
     """The least or the greatest of truth values, which TVM does not compare."""
     new = Replacement(node)
-    options = {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
+    options = attributes_of(node)
     whole = new.cast(node.input[0], onnx.TensorProto.INT32)
     found = new.add(node.op_type, [whole, *node.input[1:]], **options)
     new.cast(found, onnx.TensorProto.BOOL, to=node.output[0])
@@ -146,12 +152,7 @@ def _of_nothing(node: onnx.NodeProto, result: TensorType) -> list[onnx.NodeProto
     if node.op_type in {"ReduceMin", "ReduceMax"}:
         value = _farthest(result.dtype, is_largest=node.op_type == "ReduceMin")
     new = Replacement(node)
-    new.add(
-        "Constant",
-        [],
-        to=node.output[0],
-        value=onnx.numpy_helper.from_array(np.full(result.shape, value, result.dtype)),
-    )
+    new.constant(np.full(result.shape, value, result.dtype), to=node.output[0])
     return new.nodes
 
 

@@ -31,9 +31,10 @@ class Replacement:
         )
         return output
 
-    def constant(self, value: Any, dtype: Any = None) -> str:
+    def constant(self, value: Any, dtype: Any = None, *, to: str | None = None) -> str:
         """Adds a constant and returns its name."""
-        return self.add("Constant", [], value=numpy_helper.from_array(np.array(value, dtype)))
+        tensor = numpy_helper.from_array(np.array(value, dtype))
+        return self.add("Constant", [], to=to, value=tensor)
 
     def reshaped(self, value: str, shape: Sequence[int], *, to: str | None = None) -> str:
         """Adds a reshape to extents that are known."""

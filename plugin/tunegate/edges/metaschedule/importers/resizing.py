@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import onnx
 
-from tunegate.edges.metaschedule.importers.graph_view import GraphView, attribute
+from tunegate.edges.metaschedule.importers.graph_view import GraphView, attribute, operand
 from tunegate.edges.metaschedule.importers.replacement import Replacement
 
 _ROI, _SCALES, _SIZES = 1, 2, 3
@@ -63,7 +63,7 @@ class _Resizing:
     def scales(self, before: list[int], after: list[int]) -> str:
         """Returns one scale for each axis."""
         new = self.new
-        if not (len(self._node.input) > _SIZES and self._node.input[_SIZES]):
+        if not operand(self._node, _SIZES):
             return str(self._node.input[_SCALES])
         policy = attribute(self._node, "keep_aspect_ratio_policy", "stretch")
         if policy == "stretch":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx
 
-from tunegate.edges.metaschedule.importers.graph_view import GraphView, attribute
+from tunegate.edges.metaschedule.importers.graph_view import GraphView, attribute, operand
 from tunegate.edges.metaschedule.importers.replacement import Replacement
 
 _TRAINING = 2
@@ -37,7 +37,7 @@ def one_hot(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | Non
 def triangle(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
     """Trilu whose diagonal is an input."""
     data = view.type_of(node.input[0])
-    diagonal = node.input[1] if len(node.input) > 1 else ""
+    diagonal = operand(node, 1)
     if data is None or not diagonal or view.constant(diagonal) is not None:
         return None
     rows, columns = data.shape[-2:]
@@ -58,15 +58,14 @@ def kept_everything(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProt
     data = view.type_of(node.input[0])
     if data is None or not any(node.output[1:]) or view.opset < _MASK_IS_BOOL:
         return None
-    training = node.input[_TRAINING] if len(node.input) > _TRAINING else ""
+    training = operand(node, _TRAINING)
     known = view.constant(training) if training else np.zeros(1)
     if known is None or known.any():
         return None
     new = Replacement(node)
     if node.output[0]:
         new.add("Identity", node.input[:1], to=node.output[0])
-    mask = onnx.numpy_helper.from_array(np.ones(data.shape, np.bool_))
-    new.add("Constant", [], to=node.output[1], value=mask)
+    new.constant(np.ones(data.shape), np.bool_, to=node.output[1])
     return new.nodes
 
 

@@ -8,7 +8,12 @@ from typing import NamedTuple
 import numpy as np
 import onnx
 
-from tunegate.edges.metaschedule.importers.graph_view import GraphView, TensorType, attribute
+from tunegate.edges.metaschedule.importers.graph_view import (
+    GraphView,
+    TensorType,
+    attribute,
+    operand,
+)
 from tunegate.edges.metaschedule.importers.replacement import Replacement
 
 
@@ -20,13 +25,13 @@ class _Window(NamedTuple):
 def sliced(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
     """Slice by inputs."""
     window = _window(node, view, operands=(1, 2, 3, 4))
-    count = _length(node.input[1], view) if len(node.input) > 1 else None
+    count = _length(operand(node, 1), view)
     if window is None or count is None:
         return None
     new = Replacement(node)
-    spread = _Spread(new, window.data.rank, _operand(node, 3), count)
+    spread = _Spread(new, window.data.rank, operand(node, 3), count)
     starts = spread.over_axes(node.input[1], 0)
-    steps = spread.over_axes(_operand(node, 4) or new.constant([1] * count, np.int64), 1)
+    steps = spread.over_axes(operand(node, 4) or new.constant([1] * count, np.int64), 1)
     extents = new.constant(window.data.shape, np.int64)
     zero = new.constant(0, np.int64)
     is_back = new.add("Less", [steps, zero])
@@ -46,11 +51,11 @@ def sliced(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None
 def padded(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
     """Pad by inputs."""
     window = _window(node, view, operands=(1, 3))
-    count = _length(node.input[1], view) if len(node.input) > 1 else None
+    count = _length(operand(node, 1), view)
     if window is None or count is None or 0 in window.data.shape:
         return None
     new = Replacement(node)
-    spread = _Spread(new, window.data.rank, _operand(node, 3), count // 2)
+    spread = _Spread(new, window.data.rank, operand(node, 3), count // 2)
     begins = spread.over_axes(new.sliced(node.input[1], 0, 0, count // 2), 0)
     mode = attribute(node, "mode", "constant")
     value, inside = node.input[0], []
@@ -63,7 +68,7 @@ def padded(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None
             places = _folded_back(new, places, size, is_mirror=mode == "reflect")
         value = _read(new, value, places, axis, size)
     if mode == "constant":
-        fill = _operand(node, 2) or new.constant(0, window.data.dtype)
+        fill = operand(node, 2) or new.constant(0, window.data.dtype)
         for mask in inside:
             value = new.add("Where", [mask, value, fill])
     new.add("Identity", [value], to=node.output[0])
@@ -95,7 +100,7 @@ class _Spread:
 def _window(node: onnx.NodeProto, view: GraphView, operands: tuple[int, ...]) -> _Window | None:
     """Returns the extents before and after, or None where all of the operands are known, or an
     extent is not."""
-    given = [name for name in (_operand(node, place) for place in operands) if name]
+    given = [name for name in (operand(node, place) for place in operands) if name]
     data, result = view.type_of(node.input[0]), view.type_of(node.output[0])
     if data is None or result is None or all(view.constant(n) is not None for n in given):
         return None
@@ -106,10 +111,6 @@ def _length(name: str, view: GraphView) -> int | None:
     """How many numbers an operand has, where that is known."""
     kind = view.type_of(name)
     return kind.shape[0] if kind is not None and kind.rank == 1 else None
-
-
-def _operand(node: onnx.NodeProto, place: int) -> str:
-    return node.input[place] if place < len(node.input) else ""
 
 
 def _one(new: Replacement) -> str:
