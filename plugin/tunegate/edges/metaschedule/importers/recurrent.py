@@ -18,7 +18,7 @@ from tunegate.edges.metaschedule.importers.graph_view import (
 )
 from tunegate.edges.metaschedule.importers.recurrent_cells import (
     CellStep,
-    CellWeights,
+    Gates,
     State,
     gru_step,
     lstm_step,
@@ -104,13 +104,12 @@ class _Unrolling:
 
     def direction(self, number: int, activations: Sequence[Activation]) -> _Direction:
         """Unrolls one direction."""
-        weights, projection = self._weights(number), self._projection(number)
-        behind = self._clipped(activations)
+        gates, projection = self._gates(number, activations), self._projection(number)
         state = self._first_state(number)
         outputs = [""] * self._extents.steps
         for step in self._order(number):
             given = self._row(projection, step)
-            made = self._kind.step(self.new, given, state, weights, behind)
+            made = self._kind.step(self.new, given, state, gates)
             outputs[step], state = self._masked(made, state, step)
         return _Direction(outputs, self._ended(state))
 
@@ -137,16 +136,9 @@ class _Unrolling:
 
     def _last(self, states: Sequence[str], output: str) -> None:
         size = self._extents
-        axis, shape = (
-            (1, [size.batch, 1, size.hidden])
-            if self._is_batch_first
-            else (
-                0,
-                [1, size.batch, size.hidden],
-            )
-        )
-        rows = [self.new.reshaped(state, shape) for state in states]
-        self.new.add("Concat", rows, to=output, axis=axis)
+        one = [size.batch, 1] if self._is_batch_first else [1, size.batch]
+        rows = [self.new.reshaped(state, [*one, size.hidden]) for state in states]
+        self.new.add("Concat", rows, to=output, axis=1 if self._is_batch_first else 0)
 
     def _given(self, place: int) -> str:
         return operand(self._node, place)
@@ -184,7 +176,7 @@ class _Unrolling:
     def _scales_bias(self) -> bool:
         return bool(attribute(self._node, "linear_before_reset", 0))
 
-    def _weights(self, number: int) -> CellWeights:
+    def _gates(self, number: int, activations: Sequence[Activation]) -> Gates:
         new, hidden = self.new, self._extents.hidden
         bias = ""
         if self._scales_bias():
@@ -200,7 +192,8 @@ class _Unrolling:
             )
         recurrent = new.add("Transpose", [self._of_direction(_R, number)], perm=[1, 0])
         is_coupled = bool(attribute(self._node, "input_forget", 0))
-        return CellWeights(hidden, recurrent, bias, peepholes, is_coupled)
+        behind = self._clipped(activations)
+        return Gates(hidden, recurrent, bias, peepholes, is_coupled, behind)
 
     def _clipped(self, activations: Sequence[Activation]) -> list[Activation]:
         """The clip is before the gates, and not before what an LSTM's cell passes."""

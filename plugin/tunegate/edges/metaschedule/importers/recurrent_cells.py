@@ -11,10 +11,10 @@ from tunegate.edges.metaschedule.importers.activations import Activation
 from tunegate.edges.metaschedule.importers.replacement import Replacement
 
 
-class CellWeights(NamedTuple):
-    """Those of one direction. `recurrent` is `[hidden, gates * hidden]`; `peepholes`, if any, are
-    those of the gates in order. `recurrent_bias` is that of the last gate of a GRU that scales it
-    by its reset gate, and empty where the bias is in the projection."""
+class Gates(NamedTuple):
+    """The gates of one direction. `recurrent` is `[hidden, gates * hidden]`; `peepholes`, if any,
+    are those of the gates in order. `recurrent_bias` is that of the last gate of a GRU that scales
+    it by its reset gate, and empty where the bias is in the projection."""
 
     hidden: int
     recurrent: str
@@ -22,6 +22,7 @@ class CellWeights(NamedTuple):
     peepholes: tuple[str, ...]
     is_coupled: bool
     """Whether the forget gate is one less the input gate."""
+    activations: Sequence[Activation]
 
 
 class State(NamedTuple):
@@ -31,24 +32,18 @@ class State(NamedTuple):
     cell: str = ""
 
 
-CellStep = Callable[[Replacement, str, State, CellWeights, Sequence[Activation]], State]
+CellStep = Callable[[Replacement, str, State, Gates], State]
 """Takes the projection of the step's input, `[batch, gates * hidden]`."""
 
 
-def lstm_step(
-    new: Replacement,
-    projection: str,
-    before: State,
-    weights: CellWeights,
-    activations: Sequence[Activation],
-) -> State:
+def lstm_step(new: Replacement, projection: str, before: State, gates: Gates) -> State:
     """Gates in order: input, output, forget, cell."""
-    gate, candidate, outward = activations
-    sums = new.add("Add", [projection, new.add("MatMul", [before.hidden, weights.recurrent])])
-    into, out, forget, proposed = _gates(new, sums, weights.hidden, 4)
-    peepholes = weights.peepholes or ("", "", "")
+    gate, candidate, outward = gates.activations
+    sums = new.add("Add", [projection, new.add("MatMul", [before.hidden, gates.recurrent])])
+    into, out, forget, proposed = _gates(new, sums, gates.hidden, 4)
+    peepholes = gates.peepholes or ("", "", "")
     let_in = gate(new, _seen(new, into, before.cell, peepholes[0]))
-    if weights.is_coupled:
+    if gates.is_coupled:
         kept = new.add("Sub", [new.constant(1.0, np.float32), let_in])
     else:
         kept = gate(new, _seen(new, forget, before.cell, peepholes[2]))
@@ -58,26 +53,20 @@ def lstm_step(
     return State(new.add("Mul", [let_out, outward(new, cell)]), cell)
 
 
-def gru_step(
-    new: Replacement,
-    projection: str,
-    before: State,
-    weights: CellWeights,
-    activations: Sequence[Activation],
-) -> State:
+def gru_step(new: Replacement, projection: str, before: State, gates: Gates) -> State:
     """Gates in order: update, reset, hidden."""
-    gate, candidate = activations
-    size = weights.hidden
+    gate, candidate = gates.activations
+    size = gates.hidden
     given = _gates(new, projection, size, 3)
-    if weights.recurrent_bias:  # the reset gate scales what the product gives, bias included
-        own = _gates(new, new.add("MatMul", [before.hidden, weights.recurrent]), size, 3)
+    if gates.recurrent_bias:  # the reset gate scales what the product gives, bias included
+        own = _gates(new, new.add("MatMul", [before.hidden, gates.recurrent]), size, 3)
         reset = gate(new, new.add("Add", [given[1], own[1]]))
-        scaled = new.add("Mul", [reset, new.add("Add", [own[2], weights.recurrent_bias])])
+        scaled = new.add("Mul", [reset, new.add("Add", [own[2], gates.recurrent_bias])])
     else:
-        first = new.sliced(weights.recurrent, 1, 0, 2 * size)
+        first = new.sliced(gates.recurrent, 1, 0, 2 * size)
         own = _gates(new, new.add("MatMul", [before.hidden, first]), size, 2)
         reset = gate(new, new.add("Add", [given[1], own[1]]))
-        last = new.sliced(weights.recurrent, 1, 2 * size, 3 * size)
+        last = new.sliced(gates.recurrent, 1, 2 * size, 3 * size)
         scaled = new.add("MatMul", [new.add("Mul", [reset, before.hidden]), last])
     update = gate(new, new.add("Add", [given[0], own[0]]))
     proposed = candidate(new, new.add("Add", [given[2], scaled]))
@@ -86,16 +75,10 @@ def gru_step(
     return State(new.add("Add", [new.add("Mul", [rest, proposed]), old]))
 
 
-def rnn_step(
-    new: Replacement,
-    projection: str,
-    before: State,
-    weights: CellWeights,
-    activations: Sequence[Activation],
-) -> State:
+def rnn_step(new: Replacement, projection: str, before: State, gates: Gates) -> State:
     """One gate."""
-    (activation,) = activations
-    own = new.add("MatMul", [before.hidden, weights.recurrent])
+    (activation,) = gates.activations
+    own = new.add("MatMul", [before.hidden, gates.recurrent])
     return State(activation(new, new.add("Add", [projection, own])))
 
 
