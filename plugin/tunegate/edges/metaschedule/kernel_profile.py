@@ -5,14 +5,13 @@ from __future__ import annotations
 import statistics
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import tvm
 from tvm.runtime.vm import VMInstrumentReturnKind
 
-from tunegate.edges.metaschedule.runtime import machine_of
+from tunegate.edges.metaschedule.runtime import arguments_of, device_of_kind, machine_of
 from tunegate.edges.models.seeded_inputs import seeded_inputs
 from tunegate.edges.output.artifact_file import ArtifactTensor
 
@@ -26,15 +25,15 @@ def slower_in_model(
     library: Path,
     beside: Path,
     *,
-    inputs: Iterable[ArtifactTensor],
+    inputs: Sequence[ArtifactTensor],
     kernels: Collection[str],
     kind: str,
     seed: int,
 ) -> frozenset[str]:
     """Those of the kernels that take longer in `library` than in `beside`, by the medians of
     inferences of each in turn, on the inputs of `seed`."""
-    device = tvm.cuda() if kind == "cuda" else tvm.cpu()
-    arguments = _arguments(inputs, device, seed)
+    device = device_of_kind(kind)
+    arguments = arguments_of(inputs, seeded_inputs(inputs, seed), device)
     watched = [_Watched(path, device) for path in (library, beside)]
     for _ in range(_ROUNDS):
         for each in watched:
@@ -63,12 +62,6 @@ def kernels_ms(
     for name, microseconds in watched.microseconds().items():
         found[labels.get(name, name)] += microseconds / 1e3
     return dict(found)
-
-
-def _arguments(inputs: Iterable[ArtifactTensor], device: Any, seed: int) -> list[Any]:
-    inputs = list(inputs)
-    feed = seeded_inputs(inputs, seed)
-    return [tvm.runtime.tensor(feed[tensor.name], device) for tensor in inputs]
 
 
 class _Watched:

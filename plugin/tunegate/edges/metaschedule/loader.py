@@ -10,7 +10,7 @@ from typing import Any
 import tvm
 
 from tunegate.edges.metaschedule.kernel_profile import kernels_ms
-from tunegate.edges.metaschedule.runtime import machine_of
+from tunegate.edges.metaschedule.runtime import arguments_of, device_of_kind, machine_of
 from tunegate.edges.output.artifact_file import ArtifactFile
 
 
@@ -19,7 +19,7 @@ class TvmArtifact:
 
     def __init__(self, directory: Path, artifact: ArtifactFile) -> None:
         self._file, self._artifact = directory / artifact.file, artifact
-        self._device = tvm.cuda() if artifact.device == "cuda" else tvm.cpu()
+        self._device = device_of_kind(artifact.device)
 
     def run(self, feed: Mapping[str, Any]) -> Sequence[Any]:
         """Returns the output arrays."""
@@ -44,7 +44,7 @@ class TvmArtifact:
         )
 
     def _inputs(self, feed: Mapping[str, Any]) -> list[Any]:
-        return [tvm.runtime.tensor(feed[t.name], self._device) for t in self._artifact.inputs]
+        return arguments_of(self._artifact.inputs, feed, self._device)
 
     @cached_property
     def _main(self) -> Any:

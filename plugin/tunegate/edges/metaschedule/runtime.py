@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import tvm
 from tvm.runtime.vm import VirtualMachine
@@ -13,10 +14,25 @@ from tvm.runtime.vm import VirtualMachine
 _EXTRA = "libtvm_runtime_extra.so"
 
 
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
 def machine_of(library: Path, device: Any) -> Any:
     """A virtual machine for an artifact's library."""
     _load_extra()
     return VirtualMachine(tvm.runtime.load_module(str(library)), device)
+
+
+def device_of_kind(kind: str) -> Any:
+    """The device for a target of this kind."""
+    return tvm.cuda() if kind == "cuda" else tvm.cpu()
+
+
+def arguments_of(inputs: Iterable[_Named], feed: Mapping[str, Any], device: Any) -> list[Any]:
+    """The arrays of inputs, on the device, in their order."""
+    return [tvm.runtime.tensor(feed[each.name], device) for each in inputs]
 
 
 @cache

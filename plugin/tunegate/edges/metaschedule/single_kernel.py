@@ -9,6 +9,7 @@ import tvm
 from tvm.driver import build
 
 from tunegate.edges.metaschedule.passes.prepacking import PREPACK, SplitKernel, split_kernel
+from tunegate.edges.metaschedule.runtime import device_of_kind
 
 
 class SingleKernel(NamedTuple):
@@ -45,4 +46,4 @@ def built_kernel(module: Any, target: Any) -> SingleKernel:
 
 
 def kernel_device(target: Any) -> Any:
-    return tvm.cuda() if str(target.kind.name) == "cuda" else tvm.cpu()
+    return device_of_kind(str(target.kind.name))

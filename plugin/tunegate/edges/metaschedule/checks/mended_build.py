@@ -11,7 +11,7 @@ import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import tvm
@@ -32,12 +32,13 @@ from tunegate.edges.metaschedule.checks.check_messages import (
 from tunegate.edges.metaschedule.checks.kernel_errors import KernelError, kernel_errors
 from tunegate.edges.metaschedule.open_model import OpenModel
 from tunegate.edges.metaschedule.passes.prepacking import MAIN
+from tunegate.edges.metaschedule.runtime import arguments_of
 from tunegate.edges.metaschedule.schedule_choice import ScheduleChoice, without_schedules
 from tunegate.edges.metaschedule.single_kernel import SingleKernel, built_kernel, kernel_device
 from tunegate.edges.metaschedule.targets import ResolvedTarget
 from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.models.seeded_inputs import checked_feeds
-from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
+from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate_cache.format.records import WorkloadKey
 
 _CLEAR = 1e-3
@@ -61,11 +62,12 @@ def mended_build(
         return Mended(reason="so does its build with default schedules")
     if clock.is_over(2 * built.seconds):
         return clock.late()
+    device = kernel_device(target.target)
     found = kernel_errors(
         directory / LIBRARY,
         _kernels(scheduled.values(), target),
-        _feeds(inputs, request.check.seeds, target),
-        kernel_device(target.target),
+        (arguments_of(inputs, feed, device) for feed in checked_feeds(inputs, request.check.seeds)),
+        device,
     )
     return _rebuilt(request, last.choices, found, (opened, target, clock))
 
@@ -132,14 +134,6 @@ def _kernels(
         for choice in choices
         if choice.main is not None
     }
-
-
-def _feeds(
-    inputs: Sequence[ArtifactTensor], seeds: Sequence[int], target: ResolvedTarget
-) -> list[list[Any]]:
-    device = kernel_device(target.target)
-    feeds = checked_feeds(inputs, seeds)
-    return [[tvm.runtime.tensor(feed[each.name], device) for each in inputs] for feed in feeds]
 
 
 def _wrong_kernels(

@@ -10,6 +10,7 @@ import tvm
 
 from tunegate.edges.metaschedule.kernel_profile import kernels_ms
 from tunegate.edges.metaschedule.parts.plan_file import PlannedPart
+from tunegate.edges.metaschedule.runtime import arguments_of
 
 
 def part_kernels_ms(
@@ -17,5 +18,5 @@ def part_kernels_ms(
 ) -> dict[str, float]:
     """Returns the medians by the names of layers."""
     device = tvm.cpu()
-    arguments = [tvm.runtime.tensor(feed[tensor.name], device) for tensor in part.inputs]
+    arguments = arguments_of(part.inputs, feed, device)
     return kernels_ms(library, part.tasks, device, arguments, inferences)
