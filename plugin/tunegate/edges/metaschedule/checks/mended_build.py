@@ -17,11 +17,7 @@ import msgspec
 import tvm
 
 from tunegate.artifacts.builds import NumericCheck, WrongKernel
-from tunegate.edges.metaschedule.build_model import (
-    LIBRARY,
-    ModelBuild,
-    link_model,
-)
+from tunegate.edges.metaschedule.build_model import LIBRARY, ModelBuild, link_model
 from tunegate.edges.metaschedule.checks.check import check_numbers
 from tunegate.edges.metaschedule.checks.check_messages import (
     CheckArtifact,
@@ -38,7 +34,7 @@ from tunegate.edges.metaschedule.single_kernel import SingleKernel, built_kernel
 from tunegate.edges.metaschedule.targets import ResolvedTarget
 from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.models.seeded_inputs import checked_feeds
-from tunegate.edges.output.artifact_file import ArtifactFile
+from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate_cache.format.records import WorkloadKey
 
 _CLEAR = 1e-3
@@ -69,7 +65,7 @@ def mended_build(
         (arguments_of(inputs, feed, device) for feed in checked_feeds(inputs, request.check.seeds)),
         device,
     )
-    return _rebuilt(request, last.choices, found, (opened, target, clock))
+    return _rebuilt(request, last.choices, found, (opened, target, inputs, clock))
 
 
 class _Clock(NamedTuple):
@@ -88,10 +84,10 @@ def _rebuilt(
     request: MendBuild,
     choices: Sequence[ScheduleChoice],
     found: Sequence[KernelError],
-    tools: tuple[OpenModel, ResolvedTarget, _Clock],
+    tools: tuple[OpenModel, ResolvedTarget, tuple[ArtifactTensor, ...], _Clock],
 ) -> Mended:
     """Tries the clearly wrong kernels first, then twice as many each time."""
-    opened, target, clock = tools
+    opened, target, inputs, clock = tools
     count = max(1, sum(error.relative > _CLEAR for error in found))
     seconds = 0.0
     while found:
@@ -102,7 +98,6 @@ def _rebuilt(
         # A library that was loaded from a path once is what that path gives from then on.
         directory = Path(request.build.scratch) / f"without-{count}"
         build = msgspec.structs.replace(request.build, directory=str(directory))
-        inputs = ArtifactFile.read(Path(request.build.directory)).inputs
         built = link_model(build, opened, target, left, inputs)
         check = _check_of(msgspec.structs.replace(request.check, directory=str(directory)))
         if check is not None:
