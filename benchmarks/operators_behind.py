@@ -25,6 +25,7 @@ from kit.tables import heading, row
 
 from tunegate.config import TargetConfig
 from tunegate.edges.bench.driver import FreshProcesses
+from tunegate.edges.models.preparation import prepare
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.builder import reference_builder
@@ -67,7 +68,7 @@ def main() -> None:
     )
     target = TargetConfig(name="cpu", threads=1, layout=options.layout)
     with scratch_folder() as folder:
-        model = fixed(options.model, options.shape, folder / "fixed.onnx")
+        model = fixed(options.model, options.shape, folder / "fixed")
         # Nothing can be measured in no seconds: these are the default schedules.
         tuned = tune(model, target, [0.0, *options.seconds], folder / "ours")
         builds = {f"after {at:g} s" if at else "untuned": b for at, b in tuned.builds.items()}
@@ -75,16 +76,11 @@ def main() -> None:
         show(dict(profiles(builds, folder)), options.top)
 
 
-def fixed(model: Path, shapes: list[str], to: Path) -> Path:
+def fixed(model: Path, shapes: list[str], into: Path) -> Path:
     """The model with these shapes of its inputs."""
-    proto = onnx.load(model)
-    wanted = dict(shape.split("=") for shape in shapes if shape)
-    for tensor in proto.graph.input:
-        sizes = [int(n) for n in wanted[tensor.name].split(",")] if tensor.name in wanted else []
-        for dimension, size in zip(tensor.type.tensor_type.shape.dim, sizes, strict=False):
-            dimension.dim_value = size
-    onnx.save(proto, to)
-    return to
+    pairs = [shape.split("=") for shape in shapes if shape]
+    wanted = {name: tuple(int(n) for n in sizes.split(",")) for name, sizes in pairs}
+    return prepare(model, shapes=wanted, into=into, path="m.onnx").fixed
 
 
 def reference(model: Path, target: TargetConfig, folder: Path) -> Path:
