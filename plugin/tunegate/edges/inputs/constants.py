@@ -10,6 +10,8 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from tunegate.edges.models.operator_names import STANDARD_DOMAINS
+
 _Arrays = Sequence[Any]
 _Attributes = dict[str, Any]
 
@@ -38,7 +40,7 @@ def evaluated(node: onnx.NodeProto, arrays: _Arrays, most: int) -> Any:
     if node.op_type == "Constant":
         return _given(attributes, most)
     known = _SIMPLE.get(node.op_type)
-    if known is None or node.domain not in {"", "ai.onnx"}:
+    if known is None or node.domain not in STANDARD_DOMAINS:
         return None
     try:
         with np.errstate(all="ignore"):

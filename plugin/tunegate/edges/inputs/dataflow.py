@@ -11,6 +11,7 @@ import onnx.inliner
 
 from tunegate.edges.inputs.constants import evaluated, tensor_values
 from tunegate.edges.models.deciding_values import bodies_of
+from tunegate.edges.models.operator_names import operator_of
 from tunegate.edges.models.seeded_inputs import TensorLike
 from tunegate.edges.models.without_weights import without_weights
 
@@ -20,7 +21,6 @@ _BIG = 4096
 """The largest tensor, in numbers, whose values are computed."""
 _DEEPEST = 60
 """The longest chain of operators that a constant is computed through."""
-_ONNX = {"", "ai.onnx"}
 
 
 class Operation(NamedTuple):
@@ -112,7 +112,7 @@ class Dataflow:
             inputs = tuple(names.get(name, name) for name in node.input)
             called = node.name or next(iter(node.output), "")
             bodies = self._bodies(node, names, f"{place}{called}/", steps)
-            step = Operation(_op_of(node), inputs, tuple(map(unique, node.output)), node)
+            step = Operation(operator_of(node), inputs, tuple(map(unique, node.output)), node)
             steps += [step, *_bindings(step, bodies)]
             self._makers.update(dict.fromkeys(step.outputs, step))
         for value in (*graph.input, *graph.output, *graph.value_info):
@@ -138,10 +138,6 @@ class Dataflow:
             self._shapes.setdefault(
                 name, tuple(d.dim_value if d.dim_value > 0 else None for d in tensor.shape.dim)
             )
-
-
-def _op_of(node: onnx.NodeProto) -> str:
-    return node.op_type if node.domain in _ONNX else f"{node.domain}.{node.op_type}"
 
 
 def _bindings(step: Operation, bodies: list[tuple[list[str], list[str]]]) -> list[Operation]:

@@ -10,14 +10,13 @@ from pathlib import Path
 
 import onnx
 
+from tunegate.edges.models.operator_names import STANDARD_DOMAINS
 from tunegate.edges.models.prepared import Compilable
 from tunegate.edges.models.saved_model import save
 from tunegate.edges.processes.out_of_memory import memory_problem
 from tunegate.edges.reference.error_text import said
 from tunegate.edges.reference.session import write_optimized
 from tunegate.errors import UnsupportedModelError
-
-_STANDARD_DOMAINS = ("", "ai.onnx")
 
 
 def compilable(
@@ -52,7 +51,7 @@ def _refused(proto: onnx.ModelProto, path: str, error: Exception) -> str:
     if problem:
         return f"{path}: {problem}."
     for node in proto.graph.node:
-        if node.domain in _STANDARD_DOMAINS and not onnx.defs.has(node.op_type):
+        if node.domain in STANDARD_DOMAINS and not onnx.defs.has(node.op_type):
             return unsupported_operators(path, node)
     return (
         f"{path}: it cannot be given static shapes, which compilers need: ONNX Runtime refuses it "
@@ -78,7 +77,7 @@ def _simplify(optimized: Path, *, inputs: set[str]) -> None:
 def _additions(node: onnx.NodeProto) -> list[onnx.NodeProto]:
     """TVM makes of a Sum a stack and a reduction over it, which no layout change survives; a chain
     of Adds is the same number for number."""
-    if node.op_type != "Sum" or node.domain not in _STANDARD_DOMAINS:
+    if node.op_type != "Sum" or node.domain not in STANDARD_DOMAINS:
         return [node]
     first, *others = node.input
     if not others:

@@ -12,8 +12,8 @@ from tunegate.edges.metaschedule.importers.graph_view import (
     GraphView,
     TensorType,
     attribute,
-    operator_of,
 )
+from tunegate.edges.models.operator_names import operator_of
 
 _COMPOSITE = frozenset(
     {

@@ -9,9 +9,9 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from tunegate.edges.models.operator_names import STANDARD_DOMAINS, operator_of
 from tunegate.edges.models.without_weights import without_weights
 
-_NO_DOMAIN = {"", "ai.onnx"}
 _MANY = 4096
 """More numbers in a tensor are weights, on which no shape depends."""
 _OF_SINGLE_NUMBERS = frozenset({"Abs", "Cast", "CastLike", "Exp", "Log", "Neg", "Sqrt"})
@@ -53,7 +53,7 @@ class GraphView:
     @staticmethod
     def opset_of(model: onnx.ModelProto) -> int:
         """The version of ONNX's own operators."""
-        return next((o.version for o in model.opset_import if o.domain in _NO_DOMAIN), 1)
+        return next((o.version for o in model.opset_import if o.domain in STANDARD_DOMAINS), 1)
 
     def type_of(self, name: str) -> TensorType | None:
         """Returns None where an extent or the rank is open, or the value is no tensor."""
@@ -70,11 +70,6 @@ class GraphView:
     def users_of(self, name: str) -> frozenset[str]:
         """The operators that read a value."""
         return frozenset(self._users.get(name, ()))
-
-
-def operator_of(node: onnx.NodeProto) -> str:
-    """The name of an operator, with its domain where it is not ONNX's own."""
-    return node.op_type if node.domain in _NO_DOMAIN else f"{node.domain}.{node.op_type}"
 
 
 def operand(node: onnx.NodeProto, place: int) -> str:

@@ -9,9 +9,10 @@ from pathlib import Path
 import onnx
 
 from tunegate.edges.metaschedule.importers.composite import with_definitions
-from tunegate.edges.metaschedule.importers.graph_view import GraphView, operator_of
+from tunegate.edges.metaschedule.importers.graph_view import GraphView
 from tunegate.edges.metaschedule.importers.refusals import require_tensors
 from tunegate.edges.metaschedule.importers.rules import RULES
+from tunegate.edges.models.operator_names import operator_of
 from tunegate.edges.reference.session import write_optimized
 
 _ROUNDS = 8

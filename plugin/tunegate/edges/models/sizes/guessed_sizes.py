@@ -13,10 +13,13 @@ from tunegate.artifacts.outlines import ModelInput
 from tunegate.edges.models.model_inputs import graph_inputs, real_inputs
 from tunegate.edges.models.sizes.demanded_sizes import demanded_sizes
 from tunegate.edges.models.sizes.likely_size import LikelySize, is_for_sound, likely_size
+from tunegate.edges.models.without_weights import without_weights
 from tunegate.input_shapes import is_symbol
 
 _MAX_CHECKED_BYTES = 300 * 10**6
 _MAX_TRIES = 40
+_MAX_NUMBERS = 4096
+"""More numbers in a tensor are weights, on which no shape depends."""
 _Dimension = onnx.TensorShapeProto.Dimension
 
 
@@ -37,8 +40,9 @@ def guessed_sizes(model: onnx.ModelProto) -> tuple[GuessedSize, ...]:
     kinds = {each.kind: each.sizes for each in likely.values()}
     chosen = {kind: sizes[0] for kind, sizes in kinds.items()}
     is_checked = model.ByteSize() < _MAX_CHECKED_BYTES and any(len(s) > 1 for s in kinds.values())
-    if is_checked and not _fits(model, _sizes(likely, chosen)):
-        others = (each for each in _others(kinds) if _fits(model, _sizes(likely, each)))
+    light = without_weights(model, _MAX_NUMBERS) if is_checked else model
+    if is_checked and not _fits(light, _sizes(likely, chosen)):
+        others = (each for each in _others(kinds) if _fits(light, _sizes(likely, each)))
         chosen = next(others, chosen)
     return tuple(
         GuessedSize(name, axis, _symbol(inputs, name, axis), chosen[each.kind], each.why)

@@ -12,10 +12,10 @@ from onnx import helper
 
 from tunegate.edges.models.deciding_values import bodies_of
 from tunegate.edges.models.model_inputs import real_inputs
+from tunegate.edges.models.operator_names import STANDARD_DOMAINS
 from tunegate.edges.models.split.partition import ModelPart, Node
 from tunegate.edges.reference.value_types import ValueType
 
-_STANDARD = {"", "ai.onnx"}
 _PRODUCTS = {"MatMul", "Gemm"}
 _CONVOLUTION, _TRANSPOSED = "Conv", "ConvTranspose"
 _RECURRENT = {"LSTM", "GRU", "RNN"}
@@ -60,7 +60,7 @@ class ModelGraph:
         return {
             place
             for place, node in enumerate(self.nodes)
-            if self._proto.graph.node[place].domain in _STANDARD
+            if self._proto.graph.node[place].domain in STANDARD_DOMAINS
             and not bodies_of(self._proto.graph.node[place])
             and all(self._is_static(name) for name in (*node.inputs, *node.outputs))
         }

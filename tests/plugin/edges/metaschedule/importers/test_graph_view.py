@@ -7,7 +7,7 @@ from onnx import TensorProto, helper
 
 from tests.support.operator_models import operator_model
 from tests.support.small_onnx import matmul_model
-from tunegate.edges.metaschedule.importers.graph_view import GraphView, attribute, operator_of
+from tunegate.edges.metaschedule.importers.graph_view import GraphView, attribute
 
 
 def test_types_are_known_where_all_extents_are() -> None:
@@ -31,9 +31,3 @@ def test_attributes_have_defaults_and_text_is_text() -> None:
     assert attribute(node, "direction") == "reverse"
     assert attribute(node, "activations") == ["Tanh"]
     assert attribute(node, "clip", np.inf) == np.inf
-
-
-def test_an_operator_of_another_domain_is_another_operator() -> None:
-    assert operator_of(helper.make_node("Attention", [], [])) == "Attention"
-    ours = helper.make_node("Attention", [], [], domain="com.microsoft")
-    assert operator_of(ours) == "com.microsoft.Attention"
