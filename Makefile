@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed-$(shell cat requirements/*.lock pyproject.toml | cks
 
 FUZZ_MINUTES ?= 10
 
-.PHONY: demo environment test programs fuzz check picture docs lock format clean
+.PHONY: demo environment test pipelines programs fuzz check picture docs lock format clean
 
 demo: $(STAMP)
 	$(BIN)/tunegate demo
@@ -16,6 +16,10 @@ environment: $(STAMP)
 test: $(STAMP)
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
 
+# The files of other pipelines, run by the tools of each: npm, Java and whatever else is there.
+pipelines: $(STAMP)
+	$(BIN)/python -m pytest -m pipelines
+
 # Browser, Ceph and whatever else some tests need; without them these are skipped.
 programs:
 	.ci/programs
@@ -23,7 +27,7 @@ programs:
 # Property tests with new seeds, again and again until the minutes are over or one fails.
 fuzz: $(STAMP)
 	end=$$(( $$(date +%s) + 60 * $(FUZZ_MINUTES) )); while [ $$(date +%s) -lt $$end ]; do \
-	  $(BIN)/python -m pytest -q -n auto --maxprocesses 4 -m "hypothesis and not e2e" \
+	  $(BIN)/python -m pytest -q -n auto --maxprocesses 4 -m "hypothesis and not e2e and not pipelines" \
 	    --hypothesis-profile=fuzz --hypothesis-seed=random || exit 1; done
 
 check: $(STAMP)

@@ -156,7 +156,7 @@ class CiJob(msgspec.Struct, frozen=True, kw_only=True):
         str,
         Option(
             "compare and write what the event of this CI says, and tell it what comes out: auto, "
-            "none, or the name of one (docs/pipelines.md)",
+            "none, or the name of one (docs/pipelines/README.md)",
             "NAME",
         ),
     ] = ""
