@@ -23,7 +23,10 @@ settings.register_profile("repeatable", derandomize=True, database=None, deadlin
 settings.register_profile("fuzz", max_examples=2_000, deadline=None, print_blob=True)
 settings.load_profile("repeatable")
 
-FOREIGN = ("AWS_", "GITHUB_", "RUNNER_", "CI_", "TUNEGATE_", "XDG_", "BUILDKITE", "GITLAB_")
+FOREIGN = (
+    *("AWS_", "GITHUB_", "RUNNER_", "CI_", "TUNEGATE_", "XDG_", "BUILDKITE", "GITLAB_"),
+    *("CIRCLE", "BITBUCKET_", "BUILD_", "SYSTEM_", "TF_BUILD"),
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -32,7 +32,7 @@ PURPOSES = {
     "tunegate_action": "what the GitHub Action is given",
     "tunegate.cli": "options, help and exit codes",
     "tunegate.ci_job": "a command in a CI job: who is told what",
-    "tunegate.ci_hosts": "GitHub, GitLab, none",
+    "tunegate.ci_hosts": "each CI a folder: event, report, comment",
     "tunegate.commands": "what each command does",
     "tunegate.wiring": "the parts of a run, put together: wiring, pipeline",
     "tunegate.stages": "the steps of a run, one file each",

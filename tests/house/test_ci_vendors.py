@@ -6,7 +6,10 @@ import re
 
 from tests.house.sources import ROOT, name_of
 
-VENDOR = re.compile(r"(?i:git_?hub|octokit|git_?lab|fetch-depth)|\bCI_[A-Z]|\bGIT_DEPTH")
+VENDOR = re.compile(
+    r"(?i:git_?hub|octokit|git_?lab|fetch-depth|buildkite|circle_?ci|bitbucket|azure|TF_BUILD|jenkins)"
+    r"|\bCI_[A-Z]|\bGIT_DEPTH"
+)
 SHARED = ROOT / "plugin" / "tunegate"
 HOSTS = SHARED / "ci_hosts"
 EXCEPTIONS = {

@@ -16,11 +16,12 @@ STARTERS = {
         "subprocess.run",
         "sys.executable",
     },
+    "plugin/tunegate/edges/processes/agent_process.py": {"subprocess.run"},
     "plugin/tunegate/edges/git/process.py": {"subprocess.Popen"},
     "plugin/tunegate/edges/bench/command_output.py": {"subprocess.Popen"},
 }
-"""The doors: the environment of the Action, the same process again, our own Python, git, and a
-command line of the user's, which runs where the user is."""
+"""The doors: the environment of the Action, the same process again, our own Python, the agent of
+a CI, git, and a command line of the user's, which runs where the user is."""
 OF_SUBPROCESS = {
     "DEVNULL",
     "PIPE",

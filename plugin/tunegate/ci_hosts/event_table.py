@@ -45,12 +45,13 @@ def _lines(events: EventTable) -> Iterator[str]:
     for name, row in events.items():
         if isinstance(row, JudgedEvent):
             yield f"| `{name}` | {row.base} | {row.head} | {row.writes} |"
-    yield ""
-    yield "| refused | because | instead |"
-    yield "|---|---|---|"
     refused: dict[RefusedEvent, list[str]] = {}
     for name, row in events.items():
         if isinstance(row, RefusedEvent):
             refused.setdefault(row, []).append(f"`{name}`")
+    if refused:
+        yield ""
+        yield "| refused | because | instead |"
+        yield "|---|---|---|"
     for row, names in refused.items():
         yield f"| {', '.join(names)} | {row.reason} | {row.instead} |"

@@ -31,6 +31,8 @@ class JobEvent(msgspec.Struct, frozen=True, kw_only=True):
     """What a job is about. `revisions` says how base and head are found. `checked_out` is the
     commit that must be checked out, '' where finding them looks itself.
 
+    Where it is '' and `revisions` are a MergeBase, `tip` or a merge of it with its target must be.
+
     `zone` is the part of the cache that the job may write: None for none, '' for what the
     configuration says. `pull_request` is the number of what can be commented on, `tip` the commit
     that it is about.
@@ -73,6 +75,19 @@ class JobReport(msgspec.Struct, frozen=True, kw_only=True):
     directory: Path | None = None
 
 
+class AgentCommand(msgspec.Struct, frozen=True, kw_only=True):
+    """A command of the CI's own agent, which gets `text` on standard input. It is looked for in
+    `directory` and on the PATH, never in a place that is relative. `variables` are the names of
+    those that it needs of the job's; they may hold secrets.
+    """
+
+    program: str
+    arguments: tuple[str, ...]
+    text: str
+    directory: str = ""
+    variables: tuple[str, ...] = ()
+
+
 class CiHost(Protocol):
     """One CI, in a job of it.
 
@@ -82,6 +97,7 @@ class CiHost(Protocol):
 
     Report. `tell` says what is in a report in the ways that the CI has, and leaves out what has
     none. All texts in it come from the repository: none of them may be an instruction to the CI.
+    It starts no process: what the CI's agent has to say is the command that it returns.
 
     Comment. `comment` writes a text on the pull request of the event, or replaces what an earlier
     job wrote there under this name. It raises HostRefusedError, and its text shows no secret.
@@ -104,7 +120,7 @@ class CiHost(Protocol):
         """Makes the CI take nothing that this process prints inside for an instruction."""
         ...
 
-    def tell(self, report: JobReport) -> None: ...
+    def tell(self, report: JobReport) -> AgentCommand | None: ...
 
     def comment(self, event: JobEvent, name: str, markdown: str) -> None: ...
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,6 +12,7 @@ import msgspec
 from tunegate.ci_hosts.protocol import CiHost, JobReport
 from tunegate.edges.output.directory import opened_output
 from tunegate.edges.output.owned_directory import is_marked_here
+from tunegate.edges.processes.agent_process import told_by_agent
 from tunegate.errors import OutputError, OutputInUseError
 
 
@@ -21,7 +23,10 @@ def report_to_host(host: CiHost, report: JobReport, out: Path | None) -> None:
     with ExitStack() as stack:
         directory = _entered(stack, out)
         try:
-            host.tell(msgspec.structs.replace(report, directory=directory))
+            command = host.tell(msgspec.structs.replace(report, directory=directory))
+            problem = told_by_agent(command, os.environ) if command else ""
+            if problem:
+                sys.stderr.write(f"tunegate: the report is not shown beside the job: {problem}\n")
         except OutputError as error:
             sys.stderr.write(f"tunegate: {error}\n")
         except Exception as error:  # noqa: BLE001 -- whatever a host of others does

@@ -44,7 +44,8 @@ def is_of_pull_request(path: Path, commit: str, tip: str) -> bool:
 
 def _require_checkout(repository: GitRepository, event: JobEvent) -> None:
     """That the checkout is what the event is about."""
-    if isinstance(event.revisions, MergeCommit):
+    is_merged = isinstance(event.revisions, MergeBase) and event.tip and not event.checked_out
+    if is_merged or isinstance(event.revisions, MergeCommit):
         repository.require_pull_request(event.tip)
     if event.checked_out:
         repository.require_checked_out(event.checked_out)

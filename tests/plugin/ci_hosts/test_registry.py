@@ -4,9 +4,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.plugin.ci_hosts.recorded_environment import recorded_environment
 from tests.plugins.registered_plugin import install_into, register
+from tunegate.ci_hosts.azure.host import AzureHost
+from tunegate.ci_hosts.bitbucket.host import BitbucketHost
+from tunegate.ci_hosts.buildkite.host import BuildkiteHost
+from tunegate.ci_hosts.circleci.host import CircleCiHost
 from tunegate.ci_hosts.github.host import GitHubHost
 from tunegate.ci_hosts.none.host import NoCiHost
+from tunegate.ci_hosts.protocol import CiHost
 from tunegate.ci_hosts.registry import HOST_GROUP, opened_host, run_address
 from tunegate.errors import ConfigError, EnvironmentUnfitError
 
@@ -32,6 +38,19 @@ def test_a_host_is_opened_by_name_wherever_it_is() -> None:
 def test_the_host_of_this_job_is_found_and_elsewhere_there_is_none() -> None:
     assert isinstance(opened_host("auto", GITHUB), GitHubHost)
     assert isinstance(opened_host("auto", {}), NoCiHost)
+
+
+@pytest.mark.parametrize(
+    ("dump", "host"),
+    [
+        ("buildkite-pull-request", BuildkiteHost),
+        ("azure-pull-request", AzureHost),
+        ("circleci-pull-request", CircleCiHost),
+        ("bitbucket-pull-request", BitbucketHost),
+    ],
+)
+def test_a_job_is_known_by_its_whole_environment(dump: str, host: type[CiHost]) -> None:
+    assert type(opened_host("auto", recorded_environment(dump))) is host
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tunegate.ci_hosts.buildkite.host import BuildkiteHost
 from tunegate.ci_hosts.none.host import NoCiHost
 from tunegate.ci_hosts.protocol import JobReport
 from tunegate.ci_job.files import report_to_host
@@ -55,3 +56,14 @@ def test_a_file_that_cannot_be_written_is_one_line(
     (out / "ci-summary.md").mkdir()
     report_to_host(NoCiHost({}), REPORT, out)
     assert capsys.readouterr().err.count("\n") <= 1
+
+
+def test_what_a_hosts_agent_cannot_do_is_one_line_and_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    host = BuildkiteHost({"BUILDKITE_JOB_ID": "7"})
+    report_to_host(host, JobReport(summary="report"), None)
+    report_to_host(host, REPORT, None)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith("not shown beside the job: buildkite-agent was not found")

@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.git_repository import Checkout, clone
+from tests.plugin.ci_hosts.recorded_environment import recorded_environment
+from tests.support.git_repository import Checkout, actions_checkout, clone
 from tests.support.two_branches import commit_of, two_branches
 from tunegate.artifacts.changes import Revisions
 from tunegate.ci_hosts.protocol import AskedRevisions, JobEvent
+from tunegate.ci_hosts.registry import opened_host
 from tunegate.ci_hosts.revision_choice import (
     MergeBase,
     MergeCommit,
@@ -123,10 +125,70 @@ def test_a_later_step_looks_again_only_where_the_event_says_both_commits(
         assert found(here, choice, step="gate") is None
 
 
+def test_a_checkout_may_have_its_target_merged_into_the_pull_request(
+    origin: Checkout, here: Checkout
+) -> None:
+    """Bitbucket does that. The base is then what was merged, and no commit of others is judged."""
+    tip, main = commit_of(here, "HEAD"), commit_of(origin, "main")
+    merged = here.merge("origin/main")
+    request = JobRequest(words=("run",), step="run", out=Path(), repository=here.path)
+    event = JobEvent(revisions=MergeBase(target="main"), tip=tip)
+    revisions = job_revisions(request, event)
+    assert revisions is not None
+    assert (revisions.base, revisions.head) == (main, merged)
+    with pytest.raises(RevisionError, match="neither the pull request's head"):
+        job_revisions(request, JobEvent(revisions=MergeBase(target="main"), tip="f" * 40))
+
+
+def test_a_merge_into_a_pull_request_is_not_the_merge_commit_of_one(here: Checkout) -> None:
+    """Its first parent would be the pull request itself, which would then be compared with
+    nothing but what was merged into it."""
+    tip = commit_of(here, "HEAD")
+    here.merge("origin/main")
+    request = JobRequest(words=("run",), step="run", out=Path(), repository=here.path)
+    choice = MergeCommit(base_tip=commit_of(here, "origin/main"), head_tip=tip)
+    with pytest.raises(RevisionError, match="is not of the base"):
+        job_revisions(request, JobEvent(revisions=choice, tip=tip))
+
+
+@pytest.mark.parametrize(
+    ("host", "dump"),
+    [
+        ("buildkite", "buildkite-pull-request"),
+        ("azure", "azure-pull-request"),
+        ("circleci", "circleci-pull-request"),
+        ("bitbucket", "bitbucket-pull-request"),
+        ("buildkite", "buildkite-branch"),
+        ("azure", "azure-branch"),
+        ("circleci", "circleci-branch"),
+        ("bitbucket", "bitbucket-branch"),
+    ],
+)
+def test_a_job_of_each_host_is_compared_in_a_clone_of_one_commit(
+    origin: Checkout, tmp_path: Path, host: str, dump: str
+) -> None:
+    is_branch = dump.endswith("branch")
+    start, main, topic = (commit_of(origin, name) for name in ("main~1", "main", "topic"))
+    origin.git("checkout", "-q", "-b", "merged", main)
+    merge = origin.merge("topic")
+    head = main if is_branch else topic
+    checked_out = merge if host == "azure" and not is_branch else head
+    here = actions_checkout(origin, tmp_path / "shallow", checked_out)
+    job = opened_host(host, recorded_environment(dump, head=head, merge=merge, before=start))
+    asked = AskedRevisions()
+    request = JobRequest(words=("run",), step="run", out=Path(), repository=here.path, asked=asked)
+    revisions = job_revisions(request, job.event(asked))
+    assert revisions is not None
+    base = main if checked_out == merge else start
+    assert (revisions.base, revisions.head) == (base, checked_out)
+
+
 def test_a_comment_is_about_the_head_or_its_merge_commit(origin: Checkout) -> None:
     head = commit_of(origin, "topic")
     merge = origin.merge("topic")
-    for commit in (head, merge):
+    origin.git("checkout", "-q", "topic")
+    updated = origin.merge("main~1")
+    for commit in (head, merge, updated):
         assert is_of_pull_request(origin.path, commit, head)
     assert not is_of_pull_request(origin.path, commit_of(origin, "main~1"), head)
     assert not is_of_pull_request(origin.path, head, "")

@@ -21,7 +21,7 @@ from tunegate.ci_hosts.protocol import (
 )
 from tunegate.ci_hosts.revision_choice import Usual
 
-_ADDRESSES = ("BUILDKITE_BUILD_URL", "BUILD_URL")
+_ADDRESS = "BUILD_URL"
 
 
 class NoCiHost:
@@ -40,9 +40,8 @@ class NoCiHost:
         return JobEvent(revisions=Usual(), zone="")
 
     def links(self, out: Path) -> Links:
-        """The links by variables in which other CIs say them."""
-        named = (self._environment.get(name, "") for name in _ADDRESSES)
-        return Links(run=next(filter(None, named), ""))
+        """The link by a variable in which many a CI says it."""
+        return Links(run=self._environment.get(_ADDRESS, ""))
 
     def literal_output(self) -> AbstractContextManager[None]:
         """Nobody reads instructions out of what is printed."""

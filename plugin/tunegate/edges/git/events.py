@@ -14,6 +14,9 @@ from tunegate.edges.git.fetch import (
 )
 from tunegate.errors import EnvironmentUnfitError, NoBaselineError, RevisionError
 
+_OF_A_MERGE = 2
+"""The number of parents."""
+
 
 class GitEvents(GitHistory):
     """What is checked out must be what the event is about."""
@@ -29,7 +32,7 @@ class GitEvents(GitHistory):
         if head == head_tip:
             return self._from_merge_base(base_tip, head)
         parent = self._fetched_parent(head)
-        if not self._contains(parent, base_tip):
+        if parent == head_tip or not self._contains(parent, base_tip):
             message = (
                 f"the merge commit {head[:12]} is not of the base {base_tip[:12]} that the event "
                 f"names. Start it again; an old pull request needs the whole history."
@@ -50,9 +53,10 @@ class GitEvents(GitHistory):
         raise RevisionError(message)
 
     def is_of_pull_request(self, commit: str, tip: str) -> bool:
-        """Whether this is the head of a pull request with this tip, or its merge commit."""
-        _, *second = self._parents(commit) or ("",)
-        return commit == tip or second == [tip]
+        """Whether this is the head of a pull request with this tip, or its merge with the target,
+        whichever of the two was merged into the other."""
+        parents = self._parents(commit)
+        return commit == tip or (len(parents) == _OF_A_MERGE and tip in parents)
 
     def require_checked_out(self, commit: str) -> None:
         """Raises RevisionError where another commit is."""

@@ -1,0 +1,46 @@
+"""Events that are alike in every CI: a tag, a branch, and what somebody names."""
+
+from __future__ import annotations
+
+from tunegate.ci_hosts.cache_zone import MAIN
+from tunegate.ci_hosts.event_table import EventTable, JudgedEvent, event_refusal
+from tunegate.ci_hosts.job_variables import GIVEN
+from tunegate.ci_hosts.protocol import AskedRevisions, JobEvent
+from tunegate.ci_hosts.revision_choice import MergeBase, RevisionChoice, Usual
+from tunegate.errors import ConfigError
+
+
+def require_judged(events: EventTable, name: str, variable: str) -> None:
+    """Raises ConfigError for an event that is refused, or that the table does not have."""
+    if not name:
+        message = f"{variable} is not set: no event says what to compare. {GIVEN}"
+        raise ConfigError(message)
+    if not isinstance(events.get(name), JudgedEvent):
+        raise ConfigError(event_refusal(events, name, GIVEN))
+
+
+def as_asked(number: int | None, tip: str) -> JobEvent:
+    """Whoever names both base and head says what the job means. It only reads the cache."""
+    return JobEvent(revisions=Usual(), pull_request=number, tip=tip if number else "")
+
+
+def of_tag(asked: AskedRevisions, head: str) -> JobEvent:
+    """Raises ConfigError, unless the job says what a tag is compared with."""
+    if not asked.since_release and not asked.base:
+        message = "a tag says nothing of what to compare with. Name --since-release or --base."
+        raise ConfigError(message)
+    return JobEvent(revisions=Usual(), checked_out=head)
+
+
+def of_branch(
+    asked: AskedRevisions, head: str, revisions: RevisionChoice, zone: str | None
+) -> JobEvent:
+    """A head that somebody names does not teach the main zone."""
+    may_write = None if asked.head and zone == MAIN else zone
+    return JobEvent(revisions=revisions, checked_out=head, zone=may_write)
+
+
+def of_pull_request(number: int, tip: str, target: str, zone: str | None) -> JobEvent:
+    """What is checked out may be the head of the pull request, or a merge of it with its target."""
+    revisions = MergeBase(target=target) if target else Usual()
+    return JobEvent(revisions=revisions, zone=zone, pull_request=number, tip=tip)
