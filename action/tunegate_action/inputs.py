@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import get_args
 
 from tunegate.ci_hosts.protocol import AskedRevisions
 from tunegate.ci_job.request import PLANNING, JobRequest, StepName
 from tunegate.errors import ConfigError
+from tunegate.settings import CommentWhen
 
 _STEPS: Mapping[str, StepName] = {"all": "run", "plan": "plan", "tune": "tune", "gate": "gate"}
 _TRUE, _FALSE = {"true", "1", "yes"}, {"false", "0", "no"}
@@ -50,8 +53,25 @@ def read_request(environment: Mapping[str, str]) -> JobRequest:
             head=inputs.text("HEAD"),
             since_release=inputs.is_true("SINCE_RELEASE", "false"),
         ),
-        comment="always" if inputs.is_true("COMMENT", "true") else "never",
+        comment=_comment(inputs),
     )
+
+
+def _comment(inputs: _Inputs) -> CommentWhen:
+    """The words of earlier releases are said to be old. Raises ConfigError."""
+    text = inputs.text("COMMENT").lower() or "on-change"
+    known: tuple[CommentWhen, ...] = get_args(CommentWhen)
+    if text in known:
+        return text
+    if text not in _TRUE | _FALSE:
+        message = f'input comment: "{text}" is not one of {", ".join(known)}.'
+        raise ConfigError(message)
+    meant: CommentWhen = "always" if text in _TRUE else "never"
+    sys.stdout.write(
+        f"::warning title=tunegate::input comment: {text} is old. Write {meant}, or leave it out: "
+        "the default is on-change.\n"
+    )
+    return meant
 
 
 def _out(inputs: _Inputs) -> Path:

@@ -10,7 +10,7 @@ import msgspec
 from tunegate.config import BudgetConfig, CacheConfig, Config, GateConfig
 
 CacheMode = Literal["off", "ro", "rw"]
-CommentWhen = Literal["always", "never"]
+CommentWhen = Literal["always", "on-change", "on-alert", "never"]
 _Section = TypeVar("_Section", bound=BudgetConfig | CacheConfig | GateConfig)
 
 

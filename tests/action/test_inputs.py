@@ -20,7 +20,11 @@ def options(environment: dict[str, str]) -> Options:
 
 def test_nothing_set_is_the_whole_run_with_the_files_settings() -> None:
     request = read_request({})
-    assert (request.step, request.out, request.comment) == ("run", Path(".tunegate"), "always")
+    assert (request.step, request.out, request.comment) == (
+        "run",
+        Path(".tunegate"),
+        "on-change",
+    )
     assert request.words == ("run", "--out=.tunegate")
     assert request.asked == AskedRevisions()
 
@@ -35,16 +39,29 @@ def test_revisions_are_what_the_job_asks_for() -> None:
     assert request.asked == AskedRevisions(base="main", since_release=True)
 
 
+@pytest.mark.parametrize("when", ["always", "on-change", "on-alert", "never"])
+def test_a_comment_is_asked_for_by_when_it_is_written(
+    when: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert read_request({"TUNEGATE_COMMENT": when}).comment == when
+    assert not capsys.readouterr().out
+
+
 @pytest.mark.parametrize(("text", "when"), [("true", "always"), ("NO", "never"), ("1", "always")])
-def test_a_boolean_arrives_as_a_word(text: str, when: str) -> None:
+def test_the_words_of_earlier_releases_are_taken_with_a_warning(
+    text: str, when: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert read_request({"TUNEGATE_COMMENT": text}).comment == when
+    shown = capsys.readouterr().out
+    assert shown.startswith("::warning title=tunegate::input comment: ")
+    assert f"Write {when}" in shown
 
 
 @pytest.mark.parametrize(
     ("name", "text", "shown"),
     [
         ("STAGE", "build", 'input stage: "build"'),
-        ("COMMENT", "perhaps", 'input comment: "perhaps"'),
+        ("COMMENT", "perhaps", 'input comment: "perhaps" is not one of always'),
         ("SINCE_RELEASE", "v1", 'input since-release: "v1"'),
     ],
 )

@@ -7,14 +7,10 @@ import json
 import os
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from tests.adversary.pull_request import REQUIRED
-from tests.plugin.ci_hosts.github.test_comment import FakeGitHub
 from tests.support.git_repository import Checkout, actions_checkout, new_repository
 from tests.support.small_onnx import conv_model
 
@@ -105,11 +101,3 @@ class Job:
             check=False,
         )
         return Ended(self, done)
-
-
-@contextmanager
-def fake_github() -> Iterator[FakeGitHub]:
-    with FakeGitHub() as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        yield server
-        server.shutdown()

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.adversary.action_run import TOKEN, Job, fake_github
+from tests.adversary.action_run import TOKEN, Job
+from tests.plugin.ci_hosts.github.github_server import github_server
+from tunegate.ci_hosts.report_marker import report_marker
 
 pytestmark = pytest.mark.e2e
 
@@ -21,7 +23,7 @@ def test_an_event_that_is_not_of_a_pull_requests_own_code_is_refused(
 ) -> None:
     job = Job(tmp_path)
     job.checkout(job.base)
-    with fake_github() as server:
+    with github_server() as server:
         ended = job.run(event, job.pull_request(), GITHUB_SHA=job.base, GITHUB_API_URL=server.url)
     assert ended.exit_code == 2, ended.log
     assert not ended.is_green
@@ -34,11 +36,28 @@ def test_an_event_that_is_not_of_a_pull_requests_own_code_is_refused(
 def test_a_pull_request_is_judged_and_commented_on(tmp_path: Path) -> None:
     job = Job(tmp_path)
     job.checkout(job.merge)
-    with fake_github() as server:
-        ended = job.run("pull_request", job.pull_request(), GITHUB_API_URL=server.url)
+    with github_server() as server:
+        ended = job.run(
+            "pull_request", job.pull_request(), **server.variables, TUNEGATE_COMMENT="always"
+        )
     assert ended.exit_code == 0, ended.log
     assert "\npass\n" in ended.outputs
     assert len(server.comments) == 1
+
+
+def test_a_pull_request_without_a_model_gets_no_comment_and_an_earlier_one_says_so(
+    tmp_path: Path,
+) -> None:
+    job = Job(tmp_path)
+    job.checkout(job.merge)
+    with github_server() as server:
+        ended = job.run("pull_request", job.pull_request(), **server.variables)
+        assert not server.comments
+        server.planted(f"{report_marker('.tunegate')}\n### Fail")
+        job.run("pull_request", job.pull_request(), **server.variables)
+    assert ended.exit_code == 0, ended.log
+    (comment,) = server.comments
+    assert "No configured model changes any more" in comment["body"]
 
 
 @pytest.mark.parametrize("what", ["base", "merge of another base", "the tip's parent"])
@@ -53,7 +72,7 @@ def test_a_checkout_that_is_not_of_the_pull_request_is_not_judged(
     if what == "the tip's parent":
         payload["pull_request"]["head"]["sha"] = job.origin.commit({"pushed": b"after"})
     job.checkout(checked_out)
-    with fake_github() as server:
+    with github_server() as server:
         ended = job.run("pull_request", payload, GITHUB_API_URL=server.url)
     assert ended.exit_code == 2, ended.log
     assert not ended.is_green
@@ -108,7 +127,7 @@ def test_what_is_judged_of_another_commit_is_not_written_on_the_pull_request(
     job = Job(tmp_path)
     job.checkout(job.base)
     given = {"TUNEGATE_BASE": job.start, "TUNEGATE_HEAD": job.base}
-    with fake_github() as server:
+    with github_server() as server:
         ended = job.run(
             "pull_request_target", job.pull_request(), GITHUB_API_URL=server.url, **given
         )
@@ -122,7 +141,7 @@ def test_a_report_of_an_earlier_run_is_not_this_runs(tmp_path: Path) -> None:
     assert job.run("pull_request", job.pull_request()).exit_code == 0
     for name in ("summary", "output"):
         job.file(name).write_text("")
-    with fake_github() as server:
+    with github_server() as server:
         ended = job.run(
             "pull_request",
             job.pull_request(),

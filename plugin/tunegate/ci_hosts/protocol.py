@@ -100,7 +100,8 @@ class CiHost(Protocol):
     It starts no process: what the CI's agent has to say is the command that it returns.
 
     Comment. `comment` writes a text on the pull request of the event, or replaces what an earlier
-    job wrote there under this name. It raises HostRefusedError, and its text shows no secret.
+    job wrote there under this name; with `updates_only` it writes nothing where there is no earlier
+    one. It raises HostRefusedError, and its text shows no secret.
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None: ...
@@ -122,7 +123,9 @@ class CiHost(Protocol):
 
     def tell(self, report: JobReport) -> AgentCommand | None: ...
 
-    def comment(self, event: JobEvent, name: str, markdown: str) -> None: ...
+    def comment(
+        self, event: JobEvent, name: str, markdown: str, *, updates_only: bool = False
+    ) -> None: ...
 
 
 class HostRefusedError(Exception):

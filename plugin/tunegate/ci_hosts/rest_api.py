@@ -12,20 +12,39 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
-from http.client import HTTPException
+from http.client import HTTPException, RemoteDisconnected
 from typing import Any
 from urllib.parse import urlsplit
 
 from tunegate.ci_hosts.protocol import HostRefusedError
+from tunegate.ci_hosts.rest_retry import is_limited, is_server_error, wait_seconds
 
+FIRST_WAIT_SECONDS = 1.0
+"""Doubled for each further one, where an answer does not say how long."""
+_MAX_REPEATS = 4
 _STALLED_SECONDS = 10
 _TOTAL_SECONDS = 60
 _MAX_BYTES = 16 * 2**20
+_REPEATABLE = frozenset({"GET", "PUT", "PATCH", "DELETE"})
+
+
+class RestRefusedError(HostRefusedError):
+    """`status` is that of the answer, 0 where there was none. `may_be_done` says that a request
+    which must not be made twice may have been carried out all the same."""
+
+    def __init__(self, text: str, status: int = 0, *, may_be_done: bool = False) -> None:
+        super().__init__(text)
+        self.status = status
+        self.may_be_done = may_be_done
 
 
 class RestApi:
     """JSON to and from one address, for a minute. `headers` may hold the token,
-    `name` is the CI's for messages."""
+    `name` is the CI's for messages.
+
+    A request that was refused for its time (429, or 403 with a limit) is made again when the answer
+    says; so is one that ended in a server error or a lost connection, if it is repeatable.
+    """
 
     def __init__(
         self,
@@ -44,8 +63,28 @@ class RestApi:
         if not _is_web_address(self._address):
             raise HostRefusedError(f"{name} has no address that can be asked")
 
-    def ask(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 -- JSON
-        """The answer. Raises HostRefusedError, with the status and without the query."""
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        is_repeatable: bool | None = None,
+    ) -> Any:  # noqa: ANN401 -- JSON
+        """The answer. Raises RestRefusedError, with the status and without the query.
+        `is_repeatable` says that asking twice does no harm; the method says so by default."""
+        asked = f"{method} {path.partition('?')[0]}"
+        repeatable = method in _REPEATABLE if is_repeatable is None else is_repeatable
+        answer = self._answered(method, path, body)
+        for repeat in range(_MAX_REPEATS):
+            wait = self._wait_before_repeat(answer, repeat, is_repeatable=repeatable)
+            if wait is None:
+                break
+            time.sleep(wait)
+            answer = self._answered(method, path, body)
+        return self._read(answer, asked, is_repeatable=repeatable)
+
+    def _answered(self, method: str, path: str, body: object) -> _Answer:
         request = urllib.request.Request(  # noqa: S310 -- the scheme has been checked
             self._address + path,
             data=None if body is None else json.dumps(body).encode(),
@@ -54,21 +93,44 @@ class RestApi:
         )
         answer = _Answer(self._opener, request)
         answer.join(max(0.0, self._end - time.monotonic()))
-        return self._read(answer, f"{method} {path.partition('?')[0]}")
+        return answer
 
-    def _read(self, answer: _Answer, asked: str) -> Any:  # noqa: ANN401 -- JSON
+    def _wait_before_repeat(
+        self, answer: _Answer, repeat: int, *, is_repeatable: bool
+    ) -> float | None:
+        """Returns None where it is not asked again: that would do harm, or no time is left."""
         if answer.is_alive():
-            raise HostRefusedError(f"{self._name} did not answer {asked} in time")
-        if answer.status:
-            raise HostRefusedError(f"{self._name} answered {answer.status} to {asked}")
-        if answer.problem:
-            raise HostRefusedError(f"{self._name} could not be asked ({answer.problem})")
-        if len(answer.body) > _MAX_BYTES:
-            raise HostRefusedError(f"{self._name} answered {asked} with more than is read")
+            return None
+        is_worth_it = is_limited(answer.status, answer.headers) or (
+            is_repeatable and (is_server_error(answer.status) or answer.was_lost)
+        )
+        if not is_worth_it:
+            return None
+        wait = wait_seconds(answer.headers, FIRST_WAIT_SECONDS * 2**repeat, time.time())
+        return wait if time.monotonic() + wait < self._end else None
+
+    def _read(self, answer: _Answer, asked: str, *, is_repeatable: bool) -> Any:  # noqa: ANN401 -- JSON
+        is_lost = answer.is_alive() or is_server_error(answer.status) or answer.was_lost
+        unsure = is_lost and not is_repeatable
+        said = self._refusal(answer, asked)
+        if said:
+            raise RestRefusedError(said, answer.status, may_be_done=unsure)
         try:
             return json.loads(answer.body or b"null")
         except (ValueError, RecursionError):
-            raise HostRefusedError(f"{self._name} answered {asked} with no JSON") from None
+            message = f"{self._name} answered {asked} with no JSON"
+            raise RestRefusedError(message, may_be_done=not is_repeatable) from None
+
+    def _refusal(self, answer: _Answer, asked: str) -> str:
+        if answer.is_alive():
+            return f"{self._name} did not answer {asked} in time"
+        if answer.status:
+            return f"{self._name} answered {answer.status} to {asked}"
+        if answer.problem:
+            return f"{self._name} could not be asked ({answer.problem})"
+        if len(answer.body) > _MAX_BYTES:
+            return f"{self._name} answered {asked} with more than is read"
+        return ""
 
 
 def _is_web_address(address: str) -> bool:
@@ -88,7 +150,9 @@ class _Answer(threading.Thread):
         self._opener, self._request = opener, request
         self.body = b""
         self.status = 0
+        self.headers: Mapping[str, str] = {}
         self.problem = ""
+        self.was_lost = False
         self.start()
 
     def run(self) -> None:
@@ -97,9 +161,18 @@ class _Answer(threading.Thread):
                 self.body = answer.read(_MAX_BYTES + 1)
         except urllib.error.HTTPError as error:
             error.close()
+            self.headers = {name.lower(): value for name, value in error.headers.items()}
             self.status = error.code
         except (OSError, ValueError, HTTPException) as error:
+            self.was_lost = _is_of_answer(error)
             self.problem = type(error).__name__
+
+
+def _is_of_answer(error: Exception) -> bool:
+    """Whether the request may have arrived: a host that is not there never got it."""
+    if isinstance(error, urllib.error.URLError):
+        return isinstance(error.reason, ConnectionResetError | RemoteDisconnected | TimeoutError)
+    return isinstance(error, OSError | HTTPException)
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

@@ -13,8 +13,10 @@ from tunegate.ci_hosts.protocol import (
     HostRefusedError,
     JobEvent,
     JobReport,
+    Links,
 )
-from tunegate.ci_job.comment_text import with_links
+from tunegate.ci_job.comment_choice import CommentChoice, comment_choice
+from tunegate.ci_job.comment_text import NO_CHANGE, with_links
 from tunegate.ci_job.config_place import place_of
 from tunegate.ci_job.event_words import event_words
 from tunegate.ci_job.files import report_to_host
@@ -101,12 +103,13 @@ def _report(
     report = JobReport(
         outputs=results.outputs(),
         annotations=results.annotations(),
-        summary=results.markdown,
+        summary=with_links(results.markdown, _links(host, request.out)),
     )
     report_to_host(host, report, request.out)
-    if not _is_commented(request, event, results):
+    choice = _choice(request, event, results)
+    if choice == "leave":
         return
-    refusal = _refusal(host, request, event, results)
+    refusal = _refusal(host, request, event, results, choice)
     if not refusal:
         return
     text = redacted(f"{refusal}: the report is in {request.out} instead", secrets_of(environment))
@@ -114,11 +117,14 @@ def _report(
     report_to_host(host, JobReport(annotations=[refused]), None)
 
 
-def _refusal(host: CiHost, request: JobRequest, event: JobEvent, results: Results) -> str:
+def _refusal(
+    host: CiHost, request: JobRequest, event: JobEvent, results: Results, choice: CommentChoice
+) -> str:
     """Why there is no comment, or an empty string where there is one. A host may be of others."""
+    report = NO_CHANGE if choice == "say that nothing changes" else results.markdown
     try:
-        text = with_links(results.markdown, host.links(request.out))
-        host.comment(event, str(request.out), text)
+        text = with_links(report, host.links(request.out))
+        host.comment(event, str(request.out), text, updates_only=choice != "write")
     except HostRefusedError as error:
         return str(error)
     except Exception as error:  # noqa: BLE001 -- it changes no verdict
@@ -126,8 +132,18 @@ def _refusal(host: CiHost, request: JobRequest, event: JobEvent, results: Result
     return ""
 
 
-def _is_commented(request: JobRequest, event: JobEvent, results: Results) -> bool:
+def _links(host: CiHost, out: Path) -> Links:
+    try:
+        return host.links(out)
+    except Exception:  # noqa: BLE001 -- whatever a host of others does
+        return Links()
+
+
+def _choice(request: JobRequest, event: JobEvent, results: Results) -> CommentChoice:
     """Only on the pull request whose head or merge commit was judged."""
-    if request.comment == "never" or results.verdict is None or not results.markdown:
-        return False
-    return is_of_pull_request(request.repository, results.verdict.revisions.head, event.tip)
+    verdict, changes = results.verdict, results.changes
+    if request.comment == "never" or verdict is None or not results.markdown:
+        return "leave"
+    if not is_of_pull_request(request.repository, verdict.revisions.head, event.tip):
+        return "leave"
+    return comment_choice(request.comment, verdict, len(changes.models) if changes else 0)

@@ -162,7 +162,11 @@ class CiJob(msgspec.Struct, frozen=True, kw_only=True):
     ] = ""
     comment: Annotated[
         CommentWhen,
-        Option("whether --ci writes the report on the pull request", choices=get_args(CommentWhen)),
+        Option(
+            "when --ci writes the report on the pull request: on-change where a model or a rule "
+            "changes, on-alert where somebody has to look; an earlier comment is kept up to date",
+            choices=get_args(CommentWhen),
+        ),
     ] = "never"
 
 

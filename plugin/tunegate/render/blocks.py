@@ -1,8 +1,7 @@
-"""Blocks of Markdown: tables, folds, and a text that is cut where a section ends."""
+"""Blocks of Markdown: tables and folds."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, assert_never
 
 from tunegate.render.escape import code, prose
@@ -19,7 +18,6 @@ from tunegate.render.tables.table import (
 from tunegate.render.units import NONE, difference_ms, interval, percent
 
 NO_BREAK = "\u00a0"
-CUT = "*The rest does not fit here: it is in `report.html` and `report.md`.*"
 
 
 def markdown_table(table: ReportTable) -> str:
@@ -55,20 +53,3 @@ def _drawn(cell: CellContent, column: Column[Any]) -> str:
 def fold(title: str, body: str) -> str:
     """A section that opens on a click."""
     return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>"
-
-
-def fitted(sections: Sequence[str], limit_chars: int) -> str:
-    """The sections that fit, in order, with a note where some did not."""
-    whole = "\n\n".join(sections) + "\n"
-    if len(whole) <= limit_chars:
-        return whole
-    room = limit_chars - len(CUT) - 3
-    kept: list[str] = []
-    for section in sections:
-        room -= len(section) + 2
-        if room < 0:
-            break
-        kept.append(section)
-    if not kept:
-        return sections[0][: max(0, limit_chars - 2)] + "…\n"
-    return "\n\n".join([*kept, CUT]) + "\n"

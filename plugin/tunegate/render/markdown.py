@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from tunegate.artifacts.cost import Cost
 from tunegate.artifacts.tasks import CacheUse
 from tunegate.artifacts.verdicts import Finding, Report
-from tunegate.render.blocks import fitted, fold, markdown_table
+from tunegate.fitted_markdown import Section, fitted
+from tunegate.render.blocks import fold, markdown_table
 from tunegate.render.cost_table import audit, spending
 from tunegate.render.environment import facts
 from tunegate.render.escape import code, prose
@@ -38,26 +39,26 @@ SHOWN_STEPS = 8
 
 
 def render(report: Report, *, limit_chars: int = 60_000) -> str:
-    """The whole report in at most that many characters, cut at the end of a section.
+    """The whole report in at most that many characters, without what matters least in the rest.
 
     A comment of more than 65,536 characters is refused.
     """
     sections = (
-        _verdict(report),
-        _policy(report),
-        _models(report),
-        _shipped(report),
-        *_slowdowns(report),
-        _steps(report),
-        _tuning(report),
-        _warnings(report),
-        _tasks(report),
-        _inputs(report),
-        _spending(report),
-        _more_checks(report),
-        _about(report),
+        Section(0, _verdict(report)),
+        Section(1, _policy(report)),
+        Section(2, _models(report)),
+        Section(4, _shipped(report)),
+        *(Section(5, each) for each in _slowdowns(report)),
+        Section(3, _steps(report)),
+        Section(8, _tuning(report)),
+        Section(6, _warnings(report)),
+        Section(10, _tasks(report)),
+        Section(11, _inputs(report)),
+        Section(12, _spending(report)),
+        Section(7, _more_checks(report)),
+        Section(9, _about(report)),
     )
-    return fitted([section for section in sections if section], limit_chars)
+    return fitted([section for section in sections if section.text], limit_chars)
 
 
 def _verdict(report: Report) -> str:

@@ -11,10 +11,15 @@ import pytest
 
 from tunegate.ci_hosts import rest_api
 from tunegate.ci_hosts.protocol import HostRefusedError
-from tunegate.ci_hosts.rest_api import RestApi
+from tunegate.ci_hosts.rest_api import RestApi, RestRefusedError
 
 TOKEN = "secret-of-the-api"
 Answer = Callable[["Handler"], None]
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rest_api, "FIRST_WAIT_SECONDS", 0.001)
 
 
 class Server(ThreadingHTTPServer):
@@ -36,6 +41,8 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.server.asked.append(f"{self.path} {self.headers['Token']}")
         self.server.answer(self)
+
+    do_POST = do_GET
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         return
@@ -142,3 +149,84 @@ def test_only_http_is_spoken(address: str) -> None:
 def test_what_is_no_address_is_a_refusal(address: str) -> None:
     with pytest.raises(HostRefusedError, match="no address"):
         RestApi("CI", address, {})
+
+
+def in_turn(*answers: Answer) -> Answer:
+    """Each once, and the last one ever after."""
+    left = list(answers)
+
+    def answer(to: Handler) -> None:
+        (left.pop(0) if len(left) > 1 else left[0])(to)
+
+    return answer
+
+
+GONE: Answer = lambda to: None
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        answering(429, b""),
+        answering(429, b"", **{"Retry-After": "0"}),
+        answering(403, b"", **{"Retry-After": "0"}),
+        answering(403, b"", **{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1"}),
+        answering(500, b""),
+        answering(503, b"", **{"Retry-After": "0"}),
+        GONE,
+    ],
+    ids=["429", "429 says when", "403 says when", "403 used up", "500", "503", "lost"],
+)
+def test_what_passes_is_asked_for_again(server: Server, refusal: Answer) -> None:
+    server.answer = in_turn(refusal, refusal, answering(200, b"1"))
+    assert ask(server) == 1
+    assert len(server.asked) == 3
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
+def test_what_stays_refused_is_asked_for_once(server: Server, status: int) -> None:
+    server.answer = answering(status, b"")
+    with pytest.raises(RestRefusedError) as caught:
+        ask(server)
+    assert (caught.value.status, caught.value.may_be_done, len(server.asked)) == (status, False, 1)
+
+
+def test_a_wait_beyond_the_time_that_is_left_is_not_begun(server: Server) -> None:
+    server.answer = answering(429, b"", **{"Retry-After": "3600"})
+    began = time.monotonic()
+    with pytest.raises(HostRefusedError, match="answered 429"):
+        ask(server)
+    assert time.monotonic() - began < 2
+    assert len(server.asked) == 1
+
+
+def test_it_waits_as_long_as_the_answer_says(server: Server) -> None:
+    server.answer = in_turn(answering(429, b"", **{"Retry-After": "1"}), answering(200, b"1"))
+    began = time.monotonic()
+    assert ask(server) == 1
+    assert time.monotonic() - began >= 1
+
+
+def test_it_gives_up_after_a_few_times(server: Server) -> None:
+    server.answer = answering(502, b"")
+    with pytest.raises(HostRefusedError, match="answered 502"):
+        ask(server)
+    assert len(server.asked) == 5
+
+
+@pytest.mark.parametrize("answer", [answering(500, b""), answering(200, b"<html>"), GONE])
+def test_a_request_that_may_have_been_done_is_not_made_again(
+    server: Server, answer: Answer
+) -> None:
+    server.answer = answer
+    with pytest.raises(RestRefusedError) as caught:
+        RestApi("Acme", server.url, {}).ask("POST", "/a")
+    assert caught.value.may_be_done
+    assert len(server.asked) == 1
+
+
+def test_a_request_that_was_refused_for_its_time_is_made_again(server: Server) -> None:
+    server.answer = in_turn(answering(429, b""), answering(201, b"{}"))
+    assert RestApi("Acme", server.url, {}).ask("POST", "/a") == {}
+    server.answer = in_turn(answering(500, b""), answering(200, b"{}"))
+    assert RestApi("Acme", server.url, {}).ask("POST", "/a", is_repeatable=True) == {}

@@ -6,10 +6,11 @@ from tunegate.ci_hosts.protocol import Links
 from tunegate.ci_job.comment_text import with_links
 
 
-def test_a_comment_ends_with_where_to_look_further() -> None:
+def test_a_comment_says_below_its_first_line_where_to_look_further() -> None:
     links = Links(run="https://ci/1", report="https://ci/1/report.html")
-    text = with_links("# Pass\n", links)
-    assert text == "# Pass\n\n[This run](https://ci/1) · [whole report](https://ci/1/report.html)\n"
+    text = with_links("# Pass\n\n| table |\n", links)
+    shown = "[This run](https://ci/1) · [whole report](https://ci/1/report.html)"
+    assert text == f"# Pass\n\n{shown}\n\n| table |\n"
 
 
 def test_without_an_address_the_report_stays_as_it_is() -> None:

@@ -34,6 +34,7 @@ class RecordingHost:
     def __init__(self, environment: Mapping[str, str]) -> None:
         self.told: list[JobReport] = []
         self.comments: list[str] = []
+        self.updates_only: list[bool] = []
         self.spoken: list[str] = []
         self.found = JobEvent(revisions=Usual())
         self.refuses = ""
@@ -61,12 +62,15 @@ class RecordingHost:
         if self.refuses == "fails":
             raise ZeroDivisionError
 
-    def comment(self, event: JobEvent, name: str, markdown: str) -> None:
+    def comment(
+        self, event: JobEvent, name: str, markdown: str, *, updates_only: bool = False
+    ) -> None:
         if self.refuses == "fails":
             raise ZeroDivisionError
         if self.refuses == "comment":
             raise HostRefusedError(f"the CI answered 403 to {SECRET['A_TOKEN']}")
         self.comments.append(markdown)
+        self.updates_only.append(updates_only)
 
 
 _: type[CiHost] = RecordingHost
@@ -123,7 +127,8 @@ def test_a_verdict_of_this_run_is_told(
 ) -> None:
     assert run_job(host, {}, request_, ending(request_.out, status, code)) == code
     (report,) = host.told
-    assert (report.outputs["verdict"], report.summary) == (status, status)
+    assert report.outputs["verdict"] == status
+    assert report.summary == f"{status}\n\n[This run](https://ci/1)\n"
 
 
 @pytest.mark.parametrize("code", [0, 1])
@@ -171,6 +176,24 @@ def test_a_comment_is_written_only_where_its_own_commit_was_judged_and_somebody_
     host.found = JobEvent(revisions=Usual(), pull_request=7, tip="b" * 40)
     run_job(host, {}, request_, carried_out)
     assert len(host.comments) == 1
+
+
+def test_a_pull_request_without_a_model_only_updates_an_earlier_comment(
+    host: RecordingHost, request_: JobRequest
+) -> None:
+    def carried_out(words: Sequence[str]) -> Ended:
+        artifact_io.write(request_.out / "verdict.json", verdict("pass", 0))
+        artifact_io.write_text(request_.out / "report.md", "Pass: 0 models")
+        return 0, "", None, ()
+
+    host.found = JobEvent(revisions=Usual(), pull_request=7, tip=verdict("pass", 0).revisions.head)
+    on_change = msgspec.structs.replace(request_, comment="on-change")
+    assert run_job(host, {}, on_change, carried_out) == 0
+    (text,) = host.comments
+    assert text.startswith(
+        "### ✅ No configured model changes any more\n\n[This run](https://ci/1)"
+    )
+    assert host.updates_only == [True]
 
 
 def test_a_refused_comment_is_a_notice_and_changes_no_verdict(

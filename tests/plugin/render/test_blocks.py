@@ -1,10 +1,7 @@
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from tunegate.artifacts.measurements import Interval
-from tunegate.render.blocks import CUT, fitted, fold, markdown_table
+from tunegate.render.blocks import fold, markdown_table
 from tunegate.render.tables.table import (
     ChangeInterval,
     Identifier,
@@ -14,27 +11,6 @@ from tunegate.render.tables.table import (
     number_column,
     text_column,
 )
-
-SECTIONS = st.lists(st.text(alphabet="ab\n", min_size=1, max_size=300), min_size=1, max_size=8)
-
-
-@given(SECTIONS, st.integers(min_value=200, max_value=2000))
-def test_a_cut_text_keeps_to_its_limit_and_says_that_it_is_cut(
-    sections: list[str], limit: int
-) -> None:
-    text = fitted(sections, limit)
-    assert len(text) <= limit
-    whole = "\n\n".join(sections) + "\n"
-    assert text == whole or CUT in text or text.endswith("…\n")
-
-
-def test_a_text_is_cut_where_a_section_ends() -> None:
-    assert fitted(["first", "second" * 50, "third"], 120) == f"first\n\n{CUT}\n"
-
-
-def test_a_first_section_that_is_too_long_is_cut_itself() -> None:
-    assert fitted(["x" * 100, "y"], 20) == "x" * 18 + "…\n"
-
 
 NUMBERS = ReportTable(
     (

@@ -68,14 +68,23 @@ class AcmeHost:
         if report.directory is not None:
             write_host_json(report.directory, "acme.json", dict(report.outputs))
 
-    def comment(self, event: JobEvent, name: str, markdown: str) -> None:
+    def comment(
+        self,
+        event: JobEvent,
+        name: str,
+        markdown: str,
+        *,
+        updates_only: bool = False,
+    ) -> None:
         """Acme keeps one comment for each key."""
         token = self._value("ACME_TOKEN")
         if not token or event.pull_request is None:
             raise HostRefusedError("ACME_TOKEN is not set, or this is no change")
         api = RestApi("Acme", self._value("ACME_API"), {"Authorization": f"Bearer {token}"})
         comment = {"key": report_marker(name), "text": markdown}
-        api.ask("PUT", f"/changes/{event.pull_request}/comment", comment)
+        place = f"/changes/{event.pull_request}/comment"
+        if not updates_only or api.ask("GET", place) is not None:
+            api.ask("PUT", place, comment)
 
     def _value(self, name: str) -> str:
         return self._environment.get(name, "")

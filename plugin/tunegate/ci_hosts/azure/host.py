@@ -71,7 +71,9 @@ class AzureHost:
         sys.stdout.write("".join(f"{line}\n" for line in lines))
         sys.stdout.flush()
 
-    def comment(self, event: JobEvent, name: str, markdown: str) -> None:
+    def comment(
+        self, event: JobEvent, name: str, markdown: str, *, updates_only: bool = False
+    ) -> None:
         """Raises HostRefusedError."""
         raise HostRefusedError("tunegate writes no threads in Azure Repos yet")
 

@@ -62,7 +62,9 @@ class BitbucketHost:
             outputs = dotenv(report.outputs, limit_bytes=_MAX_OUTPUT_BYTES)
             write_host_file(report.directory, "outputs.env", outputs)
 
-    def comment(self, event: JobEvent, name: str, markdown: str) -> None:
+    def comment(
+        self, event: JobEvent, name: str, markdown: str, *, updates_only: bool = False
+    ) -> None:
         """Raises HostRefusedError."""
         raise HostRefusedError("tunegate writes no comments on Bitbucket yet")
 

@@ -54,7 +54,9 @@ class BuildkiteHost:
         verdict = report.outputs.get("verdict", "")
         return annotation_of(self._environment, verdict, report.summary, self._artifact(report))
 
-    def comment(self, event: JobEvent, name: str, markdown: str) -> None:
+    def comment(
+        self, event: JobEvent, name: str, markdown: str, *, updates_only: bool = False
+    ) -> None:
         """Buildkite has no comments on pull requests: the report is an annotation already."""
 
     def _artifact(self, report: JobReport) -> str:

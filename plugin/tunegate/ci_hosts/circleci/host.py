@@ -54,7 +54,9 @@ class CircleCiHost:
             outputs = dotenv(report.outputs, limit_bytes=_MAX_OUTPUT_BYTES)
             write_host_file(report.directory, "outputs.env", outputs)
 
-    def comment(self, event: JobEvent, name: str, markdown: str) -> None:
+    def comment(
+        self, event: JobEvent, name: str, markdown: str, *, updates_only: bool = False
+    ) -> None:
         """CircleCI cannot write on a pull request."""
         raise HostRefusedError("CircleCI has no comments: store the report as an artifact")
 

@@ -1,58 +1,58 @@
-"""One comment for each pull request and output directory, written again by every run."""
+"""The comments of one pull request, and whose they are."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from tunegate.ci_hosts.kept_comment import KeptComment
 from tunegate.ci_hosts.protocol import HostRefusedError
 from tunegate.ci_hosts.report_marker import report_marker
 from tunegate.ci_hosts.rest_api import RestApi
-from tunegate.ci_hosts.secret import Secret
+from tunegate.fitted_markdown import fitted_text
 
-MAX_COMMENT_CHARACTERS = 64_000
-_BOT = "Bot"
+MAX_COMMENT_CHARACTERS = 65_000
+"""GitHub takes 65,536."""
+JOBS_OWN = "github-actions[bot]"
+"""Who writes with the token of a job."""
 _PAGE = 100
 _MAX_PAGES = 30
 
 
 class Comments:
-    """Those of one pull request. `api` is GITHUB_API_URL, so that GHES works too."""
+    """Those of one pull request. `api` is that of the repository, `author` the login that its token
+    writes as."""
 
-    def __init__(self, api: str, repository: str, number: int, token: Secret) -> None:
+    def __init__(self, api: RestApi, repository: str, number: int, name: str, author: str) -> None:
+        self._api = api
+        self._repository = f"/repos/{repository}"
+        self._comments = f"{self._repository}/issues/{number}/comments"
+        self._first = report_marker(name)
+        self._author = author
+
+    def publish(self, text: str, *, updates_only: bool = False) -> None:
         """Raises HostRefusedError."""
-        self._number = number
-        headers = {
-            "Authorization": f"Bearer {token.reveal()}",
-            "Accept": "application/vnd.github+json",
-            "X-GitHub-Api-Version": "2022-11-28",
-        }
-        self._api = RestApi("GitHub", f"{api.rstrip('/')}/repos/{repository}", headers)
+        room = MAX_COMMENT_CHARACTERS - len(self._first)
+        body = f"{self._first}\n{fitted_text(text, room)}"
+        KeptComment(self).publish(body, updates_only=updates_only)
 
-    def publish(self, name: str, text: str) -> None:
-        """Update our comment, or write the first one. Raises HostRefusedError."""
-        first = report_marker(name)
-        body = {"body": f"{first}\n{text}"[:MAX_COMMENT_CHARACTERS]}
-        known = self._ours(first)
-        if known is None:
-            self._api.ask("POST", f"/issues/{self._number}/comments", body)
-        else:
-            self._api.ask("PATCH", f"/issues/comments/{known}", body)
-
-    def _ours(self, first: str) -> int | None:
+    def ours(self) -> int | None:
+        """The marker alone could be planted by anybody who may comment: the author must be us."""
         for page in range(1, _MAX_PAGES + 1):
-            path = f"/issues/{self._number}/comments?per_page={_PAGE}&page={page}"
-            batch = self._api.ask("GET", path)
+            batch = self._api.ask("GET", f"{self._comments}?per_page={_PAGE}&page={page}")
             try:
-                found = next((int(each["id"]) for each in batch if _is_ours(each, first)), None)
+                found = next((int(each["id"]) for each in batch if self._is_ours(each)), None)
             except (TypeError, ValueError, KeyError, AttributeError):
                 raise HostRefusedError("GitHub answered with no list of comments") from None
             if found is not None or len(batch) < _PAGE:
                 return found
         return None
 
+    def write(self, text: str) -> None:
+        self._api.ask("POST", self._comments, {"body": text})
 
-def _is_ours(comment: dict[str, Any], first: str) -> bool:
-    """The marker alone could be planted by anybody who may comment;
-    the author must be a bot too."""
-    is_bot = (comment.get("user") or {}).get("type") == _BOT
-    return is_bot and str(comment.get("body", "")).startswith(first)
+    def rewrite(self, known: int, text: str) -> None:
+        self._api.ask("PATCH", f"{self._repository}/issues/comments/{known}", {"body": text})
+
+    def _is_ours(self, comment: dict[str, Any]) -> bool:
+        author = (comment.get("user") or {}).get("login")
+        return author == self._author and str(comment.get("body", "")).startswith(self._first)

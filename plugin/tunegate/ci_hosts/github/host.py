@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from tunegate.ci_hosts.github.api import job_token, login_of, opened_api
 from tunegate.ci_hosts.github.comment import Comments
 from tunegate.ci_hosts.github.event import github_event
 from tunegate.ci_hosts.github.workflow import (
@@ -20,7 +21,6 @@ from tunegate.ci_hosts.github.workflow import (
     output,
 )
 from tunegate.ci_hosts.protocol import AskedRevisions, CiHost, JobEvent, JobReport, Links
-from tunegate.ci_hosts.secret import Secret
 from tunegate.errors import ConfigError
 
 
@@ -41,12 +41,14 @@ class GitHubHost:
         return github_event(self._environment, self._payload(), asked)
 
     def links(self, out: Path) -> Links:
-        """Files are kept by a later step: nobody knows their address yet."""
+        """Files are kept by a later step: nobody knows their address yet, and the page of the run
+        lists them. A job that keeps them elsewhere says so."""
         server, repository = self._value("GITHUB_SERVER_URL"), self._value("GITHUB_REPOSITORY")
         number = self._value("GITHUB_RUN_ID")
         if not (server and repository and number):
-            return Links()
-        return Links(run=f"{server}/{repository}/actions/runs/{number}")
+            return Links(report=self._value("TUNEGATE_REPORT_URL"))
+        run = f"{server}/{repository}/actions/runs/{number}"
+        return Links(run=run, report=self._value("TUNEGATE_REPORT_URL") or f"{run}#artifacts")
 
     def literal_output(self) -> AbstractContextManager[None]:
         """Names from a pull request may be printed meanwhile."""
@@ -63,15 +65,19 @@ class GitHubHost:
         if report.summary:
             append(self._value("GITHUB_STEP_SUMMARY"), cut(report.summary))
 
-    def comment(self, event: JobEvent, name: str, markdown: str) -> None:
+    def comment(
+        self, event: JobEvent, name: str, markdown: str, *, updates_only: bool = False
+    ) -> None:
         """Writes the comment. Without a token the API is not called: the report
         is in the summary of the step."""
-        token = Secret(self._value("TUNEGATE_GITHUB_TOKEN").strip())
+        token = job_token(self._environment)
         if not token or event.pull_request is None:
             return
-        api = self._value("GITHUB_API_URL") or "https://api.github.com"
+        api = opened_api(self._environment, token)
+        author = login_of(self._environment, token, api)
         repository = self._value("GITHUB_REPOSITORY")
-        Comments(api, repository, event.pull_request, token).publish(name, markdown)
+        comments = Comments(api, repository, event.pull_request, name, author)
+        comments.publish(markdown, updates_only=updates_only)
 
     def _payload(self) -> Mapping[str, Any]:
         """Raises ConfigError."""

@@ -69,7 +69,9 @@ class GitLabHost:
         link = {"external_link": {"label": "tunegate report", "url": address}}
         write_host_json(report.directory, "links.json", {"tunegate": [link] if address else []})
 
-    def comment(self, event: JobEvent, name: str, markdown: str) -> None:
+    def comment(
+        self, event: JobEvent, name: str, markdown: str, *, updates_only: bool = False
+    ) -> None:
         """A note on the merge request."""
         token = Secret(self._value("TUNEGATE_GITLAB_TOKEN").strip())
         project = self._value("CI_MERGE_REQUEST_PROJECT_ID")
@@ -79,8 +81,9 @@ class GitLabHost:
             raise HostRefusedError("TUNEGATE_GITLAB_TOKEN is not set")
         if not project.isascii() or not project.isdigit():
             raise HostRefusedError("CI_MERGE_REQUEST_PROJECT_ID is no number")
-        notes = Notes(self._value("CI_API_V4_URL"), int(project), event.pull_request, token)
-        notes.publish(name, markdown)
+        api = self._value("CI_API_V4_URL")
+        notes = Notes(api, int(project), event.pull_request, name, token)
+        notes.publish(markdown, updates_only=updates_only)
 
     def _value(self, name: str) -> str:
         return self._environment.get(name, "")

@@ -59,7 +59,9 @@ class NoCiHost:
         write_host_json(report.directory, "annotations.json", annotations)
         write_host_file(report.directory, "summary.md", report.summary)
 
-    def comment(self, event: JobEvent, name: str, markdown: str) -> None:
+    def comment(
+        self, event: JobEvent, name: str, markdown: str, *, updates_only: bool = False
+    ) -> None:
         """There is nothing to comment on."""
         raise HostRefusedError("no CI says which pull request this is")
 

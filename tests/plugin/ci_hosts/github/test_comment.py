@@ -2,135 +2,145 @@
 
 from __future__ import annotations
 
-import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from tests.plugin.ci_hosts.github.github_server import GitHubServer, github_server
+from tunegate.ci_hosts import rest_api
+from tunegate.ci_hosts.github.api import job_token, login_of, opened_api
 from tunegate.ci_hosts.github.comment import MAX_COMMENT_CHARACTERS, Comments
 from tunegate.ci_hosts.protocol import HostRefusedError
 from tunegate.ci_hosts.report_marker import report_marker
-from tunegate.ci_hosts.secret import Secret
+
+COMMENTS = "/repos/acme/models/issues/7/comments"
+FIRST = report_marker("o")
 
 
-class FakeGitHub(ThreadingHTTPServer):
-    """Comments of one pull request, 100 a page."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.comments: list[dict[str, Any]] = []
-        self.refuse_with = 0
-        self.listed: object = "comments"
-        self.requests: list[str] = []
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: FakeGitHub
-
-    def do_GET(self) -> None:
-        query = parse_qs(urlsplit(self.path).query)
-        page, size = int(query["page"][0]), int(query["per_page"][0])
-        found: object = self.server.comments[(page - 1) * size : page * size]
-        self._answer(found if self.server.listed == "comments" else self.server.listed)
-
-    def do_POST(self) -> None:
-        comment = {
-            "id": len(self.server.comments) + 1,
-            "body": self._body(),
-            "user": {"type": "Bot"},
-        }
-        if not self.server.refuse_with:
-            self.server.comments.append(comment)
-        self._answer(comment)
-
-    def do_PATCH(self) -> None:
-        identity = int(self.path.rsplit("/", 1)[1])
-        found = next(c for c in self.server.comments if c["id"] == identity)
-        found["body"] = self._body()
-        self._answer(found)
-
-    def _body(self) -> str:
-        length = int(self.headers["Content-Length"])
-        return str(json.loads(self.rfile.read(length))["body"])
-
-    def _answer(self, content: object) -> None:
-        self.server.requests.append(f"{self.command} {self.path}")
-        body = json.dumps(content).encode()
-        self.send_response(self.server.refuse_with or 200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        return
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rest_api, "FIRST_WAIT_SECONDS", 0.001)
 
 
 @pytest.fixture
-def server() -> Iterator[FakeGitHub]:
-    with FakeGitHub() as made:
-        threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True).start()
+def server() -> Iterator[GitHubServer]:
+    with github_server() as made:
         yield made
-        made.shutdown()
 
 
-def publish(server: FakeGitHub, name: str, text: str) -> None:
-    Comments(server.url, "acme/models", 7, Secret("ghs_secret")).publish(name, text)
+def publish(server: GitHubServer, name: str, text: str, *, updates_only: bool = False) -> None:
+    environment = {**server.variables, "TUNEGATE_GITHUB_TOKEN": "ghs_secret"}
+    token = job_token(environment)
+    api = opened_api(environment, token)
+    author = login_of(environment, token, api)
+    comments = Comments(api, "acme/models", 7, name, author)
+    comments.publish(text, updates_only=updates_only)
 
 
-def test_the_first_report_is_created_and_the_next_updates_it(server: FakeGitHub) -> None:
+@pytest.mark.parametrize("login", ["github-actions[bot]", "acme-gate[bot]", "octocat"])
+def test_the_first_report_is_created_and_the_next_updates_it_whoever_the_token_is_of(
+    server: GitHubServer, login: str
+) -> None:
+    server.login = login
     publish(server, ".tunegate", "first")
     publish(server, ".tunegate", "second")
     (comment,) = server.comments
     assert comment["body"] == f"{report_marker('.tunegate')}\nsecond"
+    assert comment["user"] == {"login": login}
 
 
-def test_our_comment_is_found_behind_many_others(server: FakeGitHub) -> None:
-    others = [{"id": n, "body": "x", "user": {"type": "User"}} for n in range(1, 251)]
-    server.comments = [
-        *others,
-        {"id": 999, "body": report_marker("o") + "\nold", "user": {"type": "Bot"}},
-    ]
+def test_our_comment_is_found_behind_many_others(server: GitHubServer) -> None:
+    for number in range(250):
+        server.planted(f"comment {number}", "octocat")
+    server.planted(f"{FIRST}\nold")
     publish(server, "o", "new")
-    assert server.comments[-1]["body"].endswith("new")
+    assert server.comments[-1]["body"] == f"{FIRST}\nnew"
     assert len(server.comments) == 251
 
 
-def test_a_marker_planted_by_a_person_is_not_ours(server: FakeGitHub) -> None:
-    server.comments = [{"id": 1, "body": report_marker("o"), "user": {"type": "User"}}]
+@pytest.mark.parametrize("author", ["mallory", "another-app[bot]", "github-actions"])
+def test_a_marker_that_somebody_else_planted_is_not_ours(server: GitHubServer, author: str) -> None:
+    server.planted(f"{FIRST}\nplanted", author)
     publish(server, "o", "report")
-    assert len(server.comments) == 2
+    assert [each["user"]["login"] for each in server.comments] == [author, "github-actions[bot]"]
+    assert server.comments[0]["body"].endswith("planted")
+    assert not server.made("PATCH")
 
 
-def test_a_comment_stays_within_githubs_limit(server: FakeGitHub) -> None:
-    publish(server, "o", "x" * 100_000)
-    assert len(server.comments[0]["body"]) == MAX_COMMENT_CHARACTERS
+def test_nothing_is_written_where_only_an_earlier_comment_is_updated(server: GitHubServer) -> None:
+    publish(server, "o", "report", updates_only=True)
+    assert not server.comments
+    server.planted(f"{FIRST}\nold")
+    publish(server, "o", "report", updates_only=True)
+    assert [each["body"] for each in server.comments] == [f"{FIRST}\nreport"]
 
 
-@pytest.mark.parametrize("status", [403, 404, 422, 429, 500])
-def test_a_refusal_says_the_status_and_no_secret(server: FakeGitHub, status: int) -> None:
-    server.refuse_with = status
-    with pytest.raises(HostRefusedError, match=f"GitHub answered {status}") as caught:
+@pytest.mark.parametrize("status", [404, 410])
+def test_a_comment_that_is_deleted_meanwhile_is_written_anew(
+    server: GitHubServer, status: int
+) -> None:
+    server.planted(f"{FIRST}\nold")
+    server.always["PATCH /repos/acme/models/issues/comments/100"] = (status, {})
+    publish(server, "o", "new")
+    assert server.comments[-1]["body"] == f"{FIRST}\nnew"
+
+
+@pytest.mark.parametrize("status", [429, 403])
+def test_a_limit_is_waited_for_as_long_as_the_answer_says(
+    server: GitHubServer, status: int
+) -> None:
+    server.first[f"POST {COMMENTS}"] = [(status, {"Retry-After": "0"}, {})] * 2
+    publish(server, "o", "report")
+    assert len(server.comments) == 1
+    assert server.made("POST").count(f"POST {COMMENTS}") == 3
+
+
+def test_an_answer_that_is_lost_writes_no_second_comment(server: GitHubServer) -> None:
+    server.loses_answers = True
+    publish(server, "o", "report")
+    assert len(server.comments) == 1
+    assert server.made("POST").count(f"POST {COMMENTS}") == 1
+
+
+@pytest.mark.parametrize("status", [0, 500, 502, 503])
+def test_a_comment_that_was_not_written_is_written_after_another_look(
+    server: GitHubServer, status: int
+) -> None:
+    server.first[f"POST {COMMENTS}"] = [(status, {}, {})]
+    publish(server, "o", "report")
+    assert len(server.comments) == 1
+    looks = server.made("GET").count(f"GET {COMMENTS}")
+    assert looks == 2
+
+
+def test_a_comment_stays_within_githubs_limit_and_cuts_no_table(server: GitHubServer) -> None:
+    row = f"| {'x' * 40} | {'y' * 40} |"
+    table = "\n".join(["| a | b |", "| --- | --- |", *[row] * 2000])
+    publish(server, "o", f"### Pass\n\n#### Models\n\n{table}\n")
+    body = server.comments[0]["body"]
+    assert len(body) <= MAX_COMMENT_CHARACTERS < 65_536
+    rows = [line for line in body.splitlines() if line.startswith("| x")]
+    assert set(rows) == {row}
+    assert f"Models ({2000 - len(rows)} rows)" in body
+
+
+@pytest.mark.parametrize("status", [301, 401, 403, 404, 422, 429, 500])
+def test_a_refusal_says_the_status_and_no_secret(server: GitHubServer, status: int) -> None:
+    server.always[f"POST {COMMENTS}"] = (status, {"message": "ghs_secret"})
+    with pytest.raises(HostRefusedError, match=f"GitHub answered {status} to POST") as caught:
         publish(server, "o", "report")
     assert "ghs_secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize("answer", [None, 7, "x", {"message": "x"}, [None], [[]], [{"user": 7}]])
-def test_an_answer_of_another_shape_is_a_refusal(server: FakeGitHub, answer: object) -> None:
-    server.listed = answer
+def test_an_answer_of_another_shape_is_a_refusal(server: GitHubServer, answer: object) -> None:
+    server.always[f"GET {COMMENTS}"] = (200, answer)
     with pytest.raises(HostRefusedError, match="no list of comments"):
         publish(server, "o", "report")
 
 
 def test_a_server_that_is_not_there_is_a_refusal() -> None:
+    environment = {"GITHUB_API_URL": "http://127.0.0.1:9"}
+    token = job_token({"TUNEGATE_GITHUB_TOKEN": "t"})
     with pytest.raises(HostRefusedError, match="could not be asked"):
-        Comments("http://127.0.0.1:9", "a/b", 7, Secret("t")).publish("o", "report")
+        login_of(environment, token, opened_api(environment, token))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.plugin.ci_hosts.github.test_comment import FakeGitHub
+from tests.plugin.ci_hosts.github.github_server import github_server
 from tunegate.ci_hosts.github.host import GitHubHost
 from tunegate.ci_hosts.protocol import (
     Annotation,
@@ -21,7 +21,10 @@ REQUEST = JobEvent(revisions=Usual(), pull_request=7)
 
 def test_a_job_has_a_page_where_all_three_parts_of_its_address_are_known() -> None:
     parts = {"GITHUB_SERVER_URL": "https://ghes", "GITHUB_REPOSITORY": "a/b", "GITHUB_RUN_ID": "1"}
-    assert GitHubHost(parts).links(Path()) == Links(run="https://ghes/a/b/actions/runs/1")
+    run = "https://ghes/a/b/actions/runs/1"
+    assert GitHubHost(parts).links(Path()) == Links(run=run, report=f"{run}#artifacts")
+    kept = GitHubHost({**parts, "TUNEGATE_REPORT_URL": "https://pages/7"}).links(Path())
+    assert kept == Links(run=run, report="https://pages/7")
     for name in parts:
         assert GitHubHost({**parts, name: ""}).links(Path()) == Links()
 
@@ -50,7 +53,7 @@ def test_an_event_that_cannot_be_read_is_refused(tmp_path: Path, content: str | 
 
 
 def test_without_a_token_or_a_pull_request_the_api_is_not_called() -> None:
-    with FakeGitHub() as server:
+    with github_server() as server:
         environment = {"GITHUB_API_URL": server.url, "GITHUB_REPOSITORY": "a/b"}
         GitHubHost(environment).comment(REQUEST, "o", "report")
         with_token = GitHubHost({**environment, "TUNEGATE_GITHUB_TOKEN": "t"})
