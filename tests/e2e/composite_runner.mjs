@@ -1,6 +1,6 @@
 // Runs a composite action.yml on this host with GitHub's own expression evaluator.
 // usage: node composite_runner.mjs ACTION_DIRECTORY CONTEXT.json   (the result goes to stdout as JSON)
-import { Evaluator, Lexer, Parser, data } from "@actions/expressions";
+import { evaluator } from "./expressions.mjs";
 import { spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import fs from "node:fs";
@@ -12,38 +12,11 @@ const given = JSON.parse(fs.readFileSync(contextFile, "utf8"));
 const action = YAML.parse(fs.readFileSync(path.join(actionDirectory, "action.yml"), "utf8"));
 let failed = false;
 
-function wrap(value) {
-  if (value === null || value === undefined) return new data.Null();
-  if (typeof value === "string") return new data.StringData(value);
-  if (typeof value === "number") return new data.NumberData(value);
-  if (typeof value === "boolean") return new data.BooleanData(value);
-  if (Array.isArray(value)) return new data.Array(...value.map(wrap));
-  return new data.Dictionary(...Object.entries(value).map(([key, v]) => ({ key, value: wrap(v) })));
-}
-
-const statusFunctions = Object.entries({
-  always: () => true,
+const { evaluate, expand } = evaluator({
   success: () => !failed,
   failure: () => failed,
   cancelled: () => false,
-}).map(([name, call]) => ({
-  name,
-  minArgs: 0,
-  maxArgs: 0,
-  call: () => new data.BooleanData(call()),
-}));
-const functions = new Map(statusFunctions.map((f) => [f.name, f]));
-
-function evaluate(expression, context) {
-  const tokens = new Lexer(expression).lex().tokens;
-  const tree = new Parser(tokens, Object.keys(context), statusFunctions).parse();
-  return new Evaluator(tree, wrap(context), functions).evaluate();
-}
-
-function expand(text, context) {
-  return String(text).replace(/\$\{\{([\s\S]*?)\}\}/g, (_, inner) =>
-    evaluate(inner.trim(), context).coerceString());
-}
+});
 
 function readEntries(file) {
   const entries = {};

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.programs import require
+from tests.e2e.action_runner import ROOT, Event, run_action
 from tests.support.small_onnx import conv_model, save
 
-ROOT = Path(__file__).resolve().parents[2]
-E2E = ROOT / "tests" / "e2e"
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 CONFIG = """\
@@ -30,26 +25,6 @@ cache:
 budget:
   trials: 4
 """
-
-
-@pytest.fixture(scope="session")
-def node_modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """GitHub's expression evaluator from the npm registry, exactly as the lock file has it."""
-    require("npm")
-    directory = tmp_path_factory.mktemp("node")
-    for name in ("package.json", "package-lock.json", "composite_runner.mjs"):
-        shutil.copy(E2E / name, directory)
-    done = subprocess.run(
-        ["npm", "ci", "--no-audit", "--no-fund", "--silent"],
-        cwd=directory,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "HOME": str(directory)},
-    )
-    if done.returncode:
-        pytest.skip(f"npm ci does not work here: {done.stderr.strip()[-200:]}")
-    return directory
 
 
 class Runner:
@@ -71,51 +46,16 @@ class Runner:
         return self._git("rev-parse", "HEAD")
 
     def run(self, payload: dict[str, Any], *, event: str = "push", **inputs: str) -> dict[str, Any]:
-        event_file = self.temp / "event.json"
-        event_file.write_text(json.dumps(payload))
-        context = {
-            "inputs": inputs,
-            "github": {"workspace": str(self.workspace), "token": ""},
-            "temp": str(self.temp),
-            "env": {
-                "PATH": os.environ["PATH"],
-                "HOME": str(self.temp),
-                "GITHUB_EVENT_NAME": event,
-                "GITHUB_EVENT_PATH": str(event_file),
-                "GITHUB_REPOSITORY": "acme/models",
-                "RUNNER_TOOL_CACHE": str(self._tool_cache()),
-            },
-        }
-        context_file = self.temp / "context.json"
-        context_file.write_text(json.dumps(context))
-        done = subprocess.run(
-            ["node", "composite_runner.mjs", str(ROOT), str(context_file)],
-            cwd=self.node_modules,
-            capture_output=True,
-            text=True,
-            check=True,
+        return run_action(
+            Event(event, payload),
+            inputs,
+            workspace=self.workspace,
+            temp=self.temp,
+            node_modules=self.node_modules,
         )
-        result: dict[str, Any] = json.loads(done.stdout)
-        return result
 
     def head(self) -> str:
         return self._git("rev-parse", "HEAD")
-
-    def _tool_cache(self) -> Path:
-        """The locked environment as an earlier job of this runner left it: that of these tests."""
-        system = shutil.which("python3") or sys.executable
-        script = "import bootstrap as b; print(b.key_of(b.ROOT / 'requirements' / 'run.lock'))"
-        done = subprocess.run(
-            [system, "-c", script], cwd=ROOT / "action", capture_output=True, text=True, check=True
-        )
-        key = done.stdout.strip()
-        directory = self.temp / "tools" / "tunegate" / "env" / key
-        (directory / "bin").mkdir(parents=True, exist_ok=True)
-        python = directory / "bin" / "python"
-        python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
-        python.chmod(0o755)
-        (directory / ".complete").touch()
-        return self.temp / "tools"
 
     def _git(self, *arguments: str) -> str:
         identity = ("-c", "user.name=t", "-c", "user.email=t@example.invalid")
@@ -189,7 +129,7 @@ def test_an_input_is_never_run_as_shell(runner: Runner) -> None:
     ("inputs", "message"),
     [
         ({"stage": "everything"}, 'input stage: "everything" is not one of all, plan, tune, gate'),
-        ({"comment": "maybe"}, 'input comment: "maybe" is neither true nor false'),
+        ({"comment": "maybe"}, 'input comment: "maybe" is not one of always, on-change'),
         ({"minutes": "10m"}, '"10m" is not zero or a number above it'),
     ],
 )

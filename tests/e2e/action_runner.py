@@ -1,0 +1,76 @@
+"""The real action.yml in one step of a job, with the event, the files and the variables that
+GitHub's runner gives it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Event(NamedTuple):
+    """What started the workflow."""
+
+    name: str
+    payload: Mapping[str, Any]
+
+
+def run_action(
+    event: Event,
+    inputs: Mapping[str, str],
+    *,
+    workspace: Path,
+    temp: Path,
+    node_modules: Path,
+) -> dict[str, Any]:
+    """The exit code, the outputs, the summary and the log of the action."""
+    event_file = temp / "event.json"
+    event_file.write_text(json.dumps(event.payload))
+    context = {
+        "inputs": dict(inputs),
+        "github": {"workspace": str(workspace), "token": ""},
+        "temp": str(temp),
+        "env": {
+            "PATH": os.environ["PATH"],
+            "HOME": str(temp),
+            "GITHUB_EVENT_NAME": event.name,
+            "GITHUB_EVENT_PATH": str(event_file),
+            "GITHUB_REPOSITORY": "acme/models",
+            "RUNNER_TOOL_CACHE": str(_tool_cache(temp)),
+        },
+    }
+    context_file = temp / "context.json"
+    context_file.write_text(json.dumps(context))
+    done = subprocess.run(
+        ["node", "composite_runner.mjs", str(ROOT), str(context_file)],
+        cwd=node_modules,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+def _tool_cache(temp: Path) -> Path:
+    """The locked environment as an earlier job of this runner left it: that of these tests."""
+    system = shutil.which("python3") or sys.executable
+    script = "import bootstrap as b; print(b.key_of(b.ROOT / 'requirements' / 'run.lock'))"
+    done = subprocess.run(
+        [system, "-c", script], cwd=ROOT / "action", capture_output=True, text=True, check=True
+    )
+    key = done.stdout.strip()
+    directory = temp / "tools" / "tunegate" / "env" / key
+    (directory / "bin").mkdir(parents=True, exist_ok=True)
+    python = directory / "bin" / "python"
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    (directory / ".complete").touch()
+    return temp / "tools"

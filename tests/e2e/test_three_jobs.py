@@ -1,0 +1,167 @@
+"""The example examples/three-jobs.yml as GitHub runs it, on the merge commit of a pull request."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.action_runner import ROOT, Event
+from tests.e2e.workflow_runner import NO_TROUBLE, Job, Trouble, WorkflowRun
+from tests.support.git_repository import Checkout, new_repository
+from tests.support.small_onnx import conv_model
+from tests.support.workspace import FIRST_ANALYSIS
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+slow = pytest.mark.pipelines
+
+CONFIG = (
+    """\
+models:
+  - path: models/*.onnx
+targets:
+  - name: cpu
+    runtime: tvm
+    threads: 1
+cache:
+  mode: "off"
+budget:
+  trials: 4
+"""
+    + FIRST_ANALYSIS
+    + "  margin-percent: 30\n"
+)
+Files = dict[str, bytes | None]
+
+
+def model(*, out: int, size: int) -> bytes:
+    return bytes(conv_model(channels=8, out=out, size=size).SerializeToString())
+
+
+FASTER: Files = {"models/m.onnx": model(out=4, size=12)}
+SLOWER: Files = {"models/m.onnx": model(out=64, size=40)}
+OF_DOCS: Files = {"README.md": b"words\n"}
+
+
+class Pull:
+    """A pull request to a repository with one model, and the run of a workflow on it."""
+
+    def __init__(self, directory: Path, node_modules: Path, change: Files) -> None:
+        self.directory, self.node_modules = directory, node_modules
+        self.origin = new_repository(directory / "origin")
+        start: Files = {"tunegate.yaml": CONFIG.encode(), "models/m.onnx": model(out=8, size=16)}
+        self.base = self.origin.commit(start)
+        self.origin.git("checkout", "-q", "-b", "change")
+        self.head = self.origin.commit(change)
+        self.origin.git("checkout", "-q", "--detach", "main")
+        self.merge = self.origin.merge("change")
+        self.origin.git("update-ref", "refs/pull/1/merge", self.merge)
+
+    def event(self) -> Event:
+        pull: dict[str, Any] = {
+            "number": 1,
+            "head": {"sha": self.head, "repo": {"full_name": "acme/models"}},
+            "base": {"sha": self.base, "ref": "main"},
+        }
+        return Event("pull_request", {"number": 1, "pull_request": pull})
+
+    def run(
+        self,
+        name: str,
+        trouble: Trouble = NO_TROUBLE,
+        *,
+        between: Callable[[str, Path], None] = lambda job, artifacts: None,
+        is_private: bool = False,
+    ) -> dict[str, Job]:
+        return WorkflowRun(
+            workflow=ROOT / "examples" / name,
+            origin=Checkout(self.origin.path),
+            commit=self.merge,
+            event=self.event(),
+            directory=self.directory / "run",
+            node_modules=self.node_modules,
+            trouble=trouble,
+            is_private=is_private,
+            between=between,
+        ).run()
+
+
+Opened = Callable[[Files], Pull]
+
+
+@pytest.fixture
+def opened(tmp_path: Path, node_modules: Path) -> Opened:
+    return lambda change: Pull(tmp_path, node_modules, change)
+
+
+def results(jobs: dict[str, Job]) -> dict[str, str]:
+    return {name: job.result for name, job in jobs.items()}
+
+
+def verdict_of(job: Job) -> str:
+    return str(job.legs[0].actions[0]["outputs"]["verdict"])
+
+
+def test_a_change_of_docs_has_an_empty_matrix_and_passes_without_a_tuning_job(
+    opened: Opened,
+) -> None:
+    jobs = opened(OF_DOCS).run("three-jobs.yml")
+    expected = {"plan": "success", "tune": "skipped", "gate": "success", "required": "success"}
+    assert results(jobs) == expected, jobs["gate"].log
+    assert verdict_of(jobs["gate"]) == "pass"
+
+
+def test_a_run_that_somebody_cancels_is_not_gated_and_not_green(opened: Opened) -> None:
+    jobs = opened(OF_DOCS).run("three-jobs.yml", Trouble(is_cancelled=True))
+    assert (jobs["gate"].result, jobs["required"].result) == ("skipped", "failure")
+
+
+@slow
+def test_a_modified_model_is_planned_tuned_and_judged_in_fresh_checkouts(opened: Opened) -> None:
+    jobs = opened(FASTER).run("three-jobs.yml")
+    assert jobs["plan"].result == jobs["tune"].result == "success", results(jobs)
+    assert verdict_of(jobs["gate"]) in {"pass", "inconclusive"}, jobs["gate"].log
+    assert "left no outcome" not in jobs["gate"].log
+
+
+@slow
+def test_a_private_repository_without_credentials_has_what_it_needs_in_its_checkout(
+    opened: Opened,
+) -> None:
+    jobs = opened(FASTER).run("three-jobs.yml", is_private=True)
+    assert verdict_of(jobs["gate"]) in {"pass", "inconclusive"}, jobs["gate"].log
+
+
+@slow
+def test_a_slower_model_fails_the_gate_and_the_job_that_is_required(opened: Opened) -> None:
+    jobs = opened(SLOWER).run("three-jobs.yml")
+    assert verdict_of(jobs["gate"]) == "fail", jobs["gate"].log
+    assert jobs["gate"].legs[0].actions[0]["exitCode"] == 1
+    assert jobs["required"].result == "failure"
+
+
+@slow
+@pytest.mark.parametrize("how", ["lost", "cancelled"])
+def test_a_shard_without_an_outcome_costs_its_tasks_only(how: str, opened: Opened) -> None:
+    shards = [("tune", 0)]
+    trouble = Trouble(lost=shards) if how == "lost" else Trouble(cancelled=shards)
+    jobs = opened(SLOWER).run("three-jobs.yml", trouble)
+    assert jobs["tune"].result == {"lost": "failure"}.get(how, how)
+    assert verdict_of(jobs["gate"]) == "fail", jobs["gate"].log
+    assert "left no outcome-0.json" in jobs["gate"].log
+
+
+@slow
+def test_a_plan_that_does_not_reach_the_later_jobs_is_exit_code_2(opened: Opened) -> None:
+    def lose(job: str, artifacts: Path) -> None:
+        if job == "gate":
+            shutil.rmtree(artifacts)
+            artifacts.mkdir()
+
+    jobs = opened(FASTER).run("three-jobs.yml", between=lose)
+    gate = jobs["gate"].legs[0].actions[0]
+    assert (gate["exitCode"], gate["outputs"]["verdict"]) == (2, "error"), gate["log"]
+    assert jobs["required"].result == "failure"

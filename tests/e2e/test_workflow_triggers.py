@@ -1,0 +1,62 @@
+"""The events and the concurrency of the workflows that users copy."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.e2e.action_runner import ROOT
+
+pytestmark = pytest.mark.e2e
+STARTER = ROOT / "plugin" / "tunegate" / "commands" / "workflow.yml"
+
+
+def workflows() -> list[Path]:
+    """Those that judge pull requests."""
+    every = [*sorted((ROOT / "examples").glob("*.yml")), STARTER]
+    return [path for path in every if "pull_request" in triggers(path)]
+
+
+def triggers(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load(path.read_text())[True]
+    return found
+
+
+def expanded(texts: list[str], github: dict[str, str], node_modules: Path) -> list[str]:
+    done = subprocess.run(
+        ["node", "evaluate.mjs"],
+        input=json.dumps({"texts": texts, "context": {"github": github}, "status": "success"}),
+        cwd=node_modules,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found: list[str] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize("path", workflows(), ids=lambda path: str(path.name))
+def test_a_merge_queue_is_gated_too(path: Path) -> None:
+    assert "merge_group" in triggers(path)
+
+
+@pytest.mark.parametrize("path", workflows(), ids=lambda path: str(path.name))
+def test_only_a_pull_request_cancels_its_run_before(path: Path, node_modules: Path) -> None:
+    concurrency = yaml.safe_load(path.read_text())["concurrency"]
+    texts = [concurrency["group"], str(concurrency["cancel-in-progress"])]
+
+    def of(event: str, ref: str, run: str) -> list[str]:
+        github = {"event_name": event, "ref": ref, "run_id": run}
+        return expanded(texts, github, node_modules)
+
+    pulls = [of("pull_request", "refs/pull/1/merge", run) for run in ("8", "9")]
+    assert pulls[0] == pulls[1]
+    assert pulls[0][1] == "true"
+    first, second = (of("push", "refs/heads/main", run) for run in ("8", "9"))
+    assert first[0] != second[0], "GitHub cancels what waits in the same group"
+    assert first[1] == second[1] == "false"
