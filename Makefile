@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed-$(shell cat requirements/*.lock pyproject.toml | cks
 
 FUZZ_MINUTES ?= 10
 
-.PHONY: demo environment test pipelines programs fuzz check picture docs lock format clean
+.PHONY: demo environment test pipelines pipelines-environment programs fuzz check picture docs lock format clean
 
 demo: $(STAMP)
 	$(BIN)/tunegate demo
@@ -17,8 +17,11 @@ test: $(STAMP)
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
 
 # The files of other pipelines, run by the tools of each: npm, Java and whatever else is there.
-pipelines: $(STAMP)
+pipelines: pipelines-environment
 	$(BIN)/python -m pytest -m pipelines
+
+pipelines-environment: $(STAMP)
+	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/pipelines.lock
 
 # Browser, Ceph and whatever else some tests need; without them these are skipped.
 programs:
@@ -56,6 +59,7 @@ lock:
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --extra tvm --custom-compile-command 'make lock' pyproject.toml -o requirements/run.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --extra tvm --extra nvidia -c requirements/run.lock --custom-compile-command 'make lock' pyproject.toml -o requirements/gpu.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --extra tvm --extra nvidia --extra ray --group dev -c requirements/gpu.lock --custom-compile-command 'make lock' pyproject.toml -o requirements/dev.lock
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --group pyproject.toml:pipelines -c requirements/dev.lock --custom-compile-command 'make lock' -o requirements/pipelines.lock
 
 $(STAMP):
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -11,6 +11,7 @@ from tunegate import artifact_io
 from tunegate.cli.commands.init import InitOptions
 from tunegate.commands.standard_output import write_line
 from tunegate.commands.starter_files import starter_config, starter_workflow
+from tunegate.edges.git.installed_commit import installed_commit
 from tunegate.edges.models.finder import FoundModel, find_models
 from tunegate.edges.output.owned_directory import refuse_links
 from tunegate.errors import PASS, ConfigError
@@ -30,14 +31,18 @@ def run(options: InitOptions) -> int:
         message = f"{root.resolve()}: no .onnx file that git tracks or would add. Put one there."
         raise ConfigError(message)
     config = settings.config or root / "tunegate.yaml"
-    _write(
-        {config: starter_config(models), root / _WORKFLOW: starter_workflow()}, force=options.force
-    )
+    installed = installed_commit()
+    files = {config: starter_config(models), root / _WORKFLOW: starter_workflow(installed)}
+    _write(files, force=options.force)
     count = "1 model" if len(models) == 1 else f"{len(models)} models"
     write_line(f"{config}: {count}")
     for model in models:
         write_line(f"  {visible(model.path)}: {visible(_found(model))}")
-    write_line(f"{root / _WORKFLOW}: runs tunegate on every pull request")
+    pinned = (installed.release or f"commit {installed.commit}") if installed else ""
+    write_line(
+        f"{root / _WORKFLOW}: runs tunegate on every pull request, "
+        + (f"pinned to {pinned}" if pinned else "once you put the commit of a release into it")
+    )
     _write_next_steps(config, models)
     return PASS
 

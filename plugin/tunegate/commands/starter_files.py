@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from importlib import resources
 
 from tunegate.commands.starter_sizes import entry_lines, quoted, shared_sizes, shared_text
+from tunegate.edges.git.installed_commit import InstalledCommit, repository_of
 from tunegate.edges.models.finder import FoundModel
 from tunegate.edges.models.sizes.guessed_sizes import GuessedSize
 
@@ -44,6 +46,10 @@ gate:
   margin-percent: 3
 """
 
+_NO_COMMIT = "0" * 40
+_PUT_HERE = f"@{_NO_COMMIT} # put the commit of a release here"
+_SOURCE = re.compile(rf"git\+(\S+)@{_NO_COMMIT}")
+
 
 def starter_config(models: Sequence[FoundModel]) -> str:
     shared = shared_sizes(models)
@@ -52,8 +58,20 @@ def starter_config(models: Sequence[FoundModel]) -> str:
     return _HEAD + (f"{sizes}\n" if sizes else "") + _MODELS + entries + _TAIL
 
 
-def starter_workflow() -> str:
-    return (resources.files("tunegate.commands") / "workflow.yml").read_text(encoding="utf-8")
+def starter_workflow(installed: InstalledCommit | None) -> str:
+    """The workflow, pinned to what is installed here. Without it the commits stay zero, and
+    such a workflow cannot start."""
+    text = (resources.files("tunegate.commands") / "workflow.yml").read_text(encoding="utf-8")
+    if installed is None:
+        return text
+    (source,) = _SOURCE.findall(text)
+    note = installed.release or "the commit that wrote this file"
+    return (
+        text.replace(source, installed.source)
+        .replace(f"uses: {repository_of(source)}@", f"uses: {installed.repository}@")
+        .replace(_PUT_HERE, f"@{installed.commit} # {note}")
+        .replace(f"@{_NO_COMMIT}", f"@{installed.commit}")
+    )
 
 
 def _entry(model: FoundModel, shared: Mapping[str, GuessedSize]) -> str:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,8 @@ def test_it_writes_a_configuration_that_loads_and_a_workflow(workspace: Workspac
     assert [m.path for m in config.models] == ["models/dynamic é.onnx", "models/m.onnx"]
     assert config.dims == {"batch": 1}
     assert '  "batch": 1  # guessed: a batch\n' in text
-    assert (workspace.root / ".github" / "workflows" / "tunegate.yml").exists()
+    workflow = (workspace.root / ".github" / "workflows" / "tunegate.yml").read_text()
+    assert re.search(r"uses: tunegate/tunegate@(?!0{40})[0-9a-f]{40} # ", workflow)
 
 
 def test_it_never_overwrites_unless_told_to(workspace: Workspace) -> None:
@@ -60,6 +62,7 @@ def test_it_says_what_it_found_what_it_guessed_and_what_to_do_next(
     assert "tunegate.yaml: 3 models" in shown
     assert "models/NEW.ONNX: guessed x[0] 1; not committed yet" in shown
     assert "models/m.onnx: every size is in the model\n" in shown
+    assert "tunegate.yml: runs tunegate on every pull request, pinned to commit " in shown
     assert "git add tunegate.yaml .github/workflows/tunegate.yml models/NEW.ONNX && " in shown
     assert shown.endswith("  tunegate run\n")
 

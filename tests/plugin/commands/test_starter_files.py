@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import pytest
 import yaml
 
 from tunegate.artifacts.outlines import ModelInput
 from tunegate.commands.starter_files import starter_config, starter_workflow
 from tunegate.edges.config.file import parse_config
+from tunegate.edges.git.installed_commit import InstalledCommit
 from tunegate.edges.models.finder import FoundModel
 from tunegate.edges.models.sizes.guessed_sizes import GuessedSize
 from tunegate.selection import shapes_for
@@ -41,5 +43,21 @@ def test_why_inputs_are_not_known_is_a_comment() -> None:
     assert parse_config(text, "x").models[0].inputs == {}
 
 
-def test_the_workflow_is_one_that_github_reads() -> None:
-    assert "jobs" in yaml.safe_load(starter_workflow())
+@pytest.mark.parametrize("release", ["v1.2.3", ""])
+def test_the_workflow_is_pinned_to_what_is_installed(release: str) -> None:
+    commit = "1234567890abcdef1234567890abcdef12345678"
+    source = "https://code.example.com/owner/name"
+    text = starter_workflow(InstalledCommit(source=source, commit=commit, release=release))
+    steps = [step for job in yaml.safe_load(text)["jobs"].values() for step in job["steps"]]
+    assert f"owner/name@{commit}" in [step.get("uses") for step in steps]
+    assert any(f'"tunegate[tvm] @ git+{source}@{commit}"' in step.get("run", "") for step in steps)
+    assert f"owner/name@{commit} # {release or 'the commit that wrote this file'}\n" in text
+    assert "tunegate/tunegate" not in text
+    assert "0" * 40 not in text
+
+
+def test_a_workflow_of_an_unknown_commit_cannot_start() -> None:
+    text = starter_workflow(None)
+    assert "jobs" in yaml.safe_load(text)
+    assert text.count("@" + "0" * 40) == 2
+    assert "pip install tunegate" not in text
