@@ -150,12 +150,13 @@ class Project:
         names no head. Where it names a base and no policy, the base judges. Raises
         ArtifactError, RevisionError."""
         at = self.repository
+        named = None if settings.base is None else at.revisions(settings.base, settings.head)
         check_revisions(
             planned,
             settings.out,
             head=at.commit_of(settings.head or "HEAD", "--head"),
-            base=at.commit_of(settings.base, "--base"),
-            policy=at.commit_of(settings.policy, "--policy") or ("" if settings.base else None),
+            base=named.base if named else None,
+            policy=at.commit_of(settings.policy, "--policy") or (named.policy if named else None),
         )
 
     def all_models(self) -> ChangeSet:

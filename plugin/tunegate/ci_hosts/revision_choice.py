@@ -26,11 +26,14 @@ class MergeBase(_Choice, frozen=True, kw_only=True):
 
 class Push(_Choice, frozen=True, kw_only=True):
     """The commit after a push with the one before. `before` is zeros for a new branch, which is
-    compared with its merge base with the default branch; '' is the one that git finds."""
+    compared with its merge base with the default branch; '' is the one that git finds. With
+    `is_default` it is the default branch that was pushed, whose first push has nothing before
+    it."""
 
     before: str
     after: str
     default_branch: str = ""
+    is_default: bool = False
 
 
 class Range(_Choice, frozen=True, kw_only=True):
@@ -42,9 +45,13 @@ class Range(_Choice, frozen=True, kw_only=True):
 
 class Usual(_Choice, frozen=True, kw_only=True):
     """What is checked out with its merge base with the default branch, and on that branch with its
-    parent. '' is the default branch that git finds."""
+    parent. '' is the default branch that git finds. A branch that is named is fetched; with
+    `is_here_enough` it may be the one of the checkout where that fails, and where the event knows
+    that the head `is_on_it` nothing is."""
 
     default_branch: str = ""
+    is_here_enough: bool = False
+    is_on_it: bool = False
 
 
 RevisionChoice = MergeCommit | MergeBase | Push | Range | Usual

@@ -33,7 +33,7 @@ def job_revisions(request: JobRequest, event: JobEvent) -> Revisions | None:
     if asked.since_release or (is_later and not _is_settled(asked, event.revisions)):
         return None
     if asked.base or asked.head:
-        return repository.revisions(asked.base or None, asked.head or None)
+        return repository.asked_revisions(asked.base or None, asked.head or None)
     return _compared(repository, event.revisions)
 
 
@@ -62,10 +62,12 @@ def _compared(repository: GitRepository, choice: RevisionChoice) -> Revisions:
             return repository.merge_commit_revisions(base_tip, head_tip)
         case MergeBase(target=target):
             return repository.merge_base_revisions(target)
-        case Push(before=before, after=after, default_branch=branch):
-            return repository.push_revisions(before, after, branch)
+        case Push(before=before, after=after, default_branch=branch, is_default=is_default):
+            return repository.push_revisions(before, after, branch, is_default=is_default)
         case Range(base=base, head=head):
             return repository.range_revisions(base, head)
-        case Usual(default_branch=branch):
-            return repository.usual_revisions(branch)
+        case Usual(default_branch=branch, is_on_it=True):
+            return repository.parent_revisions(branch)
+        case Usual(default_branch=branch, is_here_enough=is_enough):
+            return repository.usual_revisions(branch, is_here_enough=is_enough)
     assert_never(choice)

@@ -57,9 +57,14 @@ class ComparedRevisions(msgspec.Struct, frozen=True, kw_only=True):
 
     TITLE: ClassVar[str] = "revisions"
 
-    base: Annotated[str | None, Option("what to compare with; default: the merge base", "REV")] = (
-        None
-    )
+    base: Annotated[
+        str | None,
+        Option(
+            "a branch, which is compared with where the head left it, or one commit; default: the "
+            "default branch (docs/revisions.md)",
+            "REV",
+        ),
+    ] = None
     since_release: Annotated[
         bool,
         Option(

@@ -15,7 +15,7 @@ import msgspec
 from tunegate.ci_hosts.event_table import JudgedEvent, event_refusal
 from tunegate.ci_hosts.github.event_table import GITHUB_EVENTS
 from tunegate.ci_hosts.protocol import AskedRevisions, JobEvent
-from tunegate.ci_hosts.revision_choice import MergeCommit, Push, Range, Usual
+from tunegate.ci_hosts.revision_choice import MergeCommit, Push, Range, RevisionChoice, Usual
 from tunegate.errors import ConfigError
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -94,9 +94,13 @@ def _push(environment: _Environment, payload: _Payload, asked: AskedRevisions) -
         raise ConfigError(f"event push: {ref} was deleted, there is nothing to check.")
     if not ref.startswith("refs/heads/"):
         return _release(environment, payload, asked)
-    after = _commit(payload, "after")
+    after, default = _commit(payload, "after"), _default_branch(payload)
+    compared: RevisionChoice = _usual(payload)
+    if not default or ref == f"refs/heads/{default}":
+        before = _commit(payload, "before")
+        compared = Push(before=before, after=after, is_default=bool(default))
     return JobEvent(
-        revisions=Push(before=_commit(payload, "before"), after=after),
+        revisions=compared,
         checked_out=after,
         zone=_zone_of_branch(environment, payload, ref),
     )
@@ -113,7 +117,11 @@ def _release(environment: _Environment, payload: _Payload, asked: AskedRevisions
 
 
 def _schedule(environment: _Environment, payload: _Payload, asked: AskedRevisions) -> JobEvent:
-    return JobEvent(revisions=Usual(), checked_out=_sha(environment), zone="main")
+    return JobEvent(
+        revisions=Usual(default_branch=_default_branch(payload), is_on_it=True),
+        checked_out=_sha(environment),
+        zone="main",
+    )
 
 
 def _workflow_dispatch(
@@ -121,7 +129,12 @@ def _workflow_dispatch(
 ) -> JobEvent:
     ref = environment.get("GITHUB_REF", "")
     zone = _zone_of_branch(environment, payload, ref)
-    return JobEvent(revisions=Usual(), checked_out=_sha(environment), zone=zone)
+    is_on_it = ref == f"refs/heads/{_default_branch(payload)}"
+    return JobEvent(
+        revisions=msgspec.structs.replace(_usual(payload), is_on_it=is_on_it),
+        checked_out=_sha(environment),
+        zone=zone,
+    )
 
 
 _READERS: Mapping[str, Callable[[_Environment, _Payload, AskedRevisions], JobEvent]] = {
@@ -137,7 +150,7 @@ _READERS: Mapping[str, Callable[[_Environment, _Payload, AskedRevisions], JobEve
 def _zone_of_branch(environment: _Environment, payload: _Payload, ref: str) -> str | None:
     """Other branches may not teach the main zone; a tag, or a name that is no zone, teaches
     nothing."""
-    default = _text(payload, "repository", "default_branch")
+    default = _default_branch(payload)
     if not ref.startswith("refs/heads/"):
         return None
     branch = ref.removeprefix("refs/heads/")
@@ -145,6 +158,15 @@ def _zone_of_branch(environment: _Environment, payload: _Payload, ref: str) -> s
         return "main"
     plain = "".join(c if c.isalnum() and c.isascii() else "_" for c in branch)
     return f"pr/{environment['GITHUB_REPOSITORY']}/branch_{plain}" if plain else None
+
+
+def _usual(payload: _Payload) -> Usual:
+    """A checkout of all branches is of today. One that keeps no credentials can fetch none."""
+    return Usual(default_branch=_default_branch(payload), is_here_enough=True)
+
+
+def _default_branch(payload: _Payload) -> str:
+    return _text(payload, "repository", "default_branch")
 
 
 def _sha(environment: _Environment) -> str:

@@ -22,8 +22,8 @@ GITHUB_EVENTS: EventTable = {
         writes="`pr/<owner>/<repository>/queue`",
     ),
     "push": JudgedEvent(
-        base="the commit before; for a new branch, or where that commit is gone, the merge base "
-        "with the default branch",
+        base="of the default branch the commit before; of another branch its merge base with the "
+        "default branch",
         head="the commit after",
         writes="`main` from the default branch, else `pr/<owner>/<repository>/branch_<name>`",
     ),

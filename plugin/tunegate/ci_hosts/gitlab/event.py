@@ -89,10 +89,10 @@ def _branch(
     zone = _zone_of_branch(environment, branch)
     if asked.head and zone == "main":
         zone = None
-    compared: RevisionChoice = Usual(default_branch=default)
-    if is_push:
+    compared: RevisionChoice = Usual(default_branch=default, is_on_it=branch == default)
+    if is_push and default in {"", branch}:
         before = _commit(environment, "CI_COMMIT_BEFORE_SHA")
-        compared = Push(before=before, after=head, default_branch=default)
+        compared = Push(before=before, after=head, default_branch=default, is_default=bool(default))
     return JobEvent(revisions=compared, checked_out=head, zone=zone)
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from tunegate.artifacts.changes import Revisions
-from tunegate.edges.git.fetch import (
-    deepen,
-    ensure_here,
-    fetch_default_branch,
-    fetch_tags,
-    is_shallow,
-)
+from tunegate.edges.git.default_branch import default_branch, known_default_branch, short
+from tunegate.edges.git.fetch import ensure_here, fetch_tags, is_shallow
+from tunegate.edges.git.merge_base import SharedCommit, is_ancestor, merge_base
+from tunegate.edges.git.named_revision import named_branches, named_commit
 from tunegate.edges.git.process import GitProcess
 from tunegate.edges.git.releases import release_before
 from tunegate.errors import (
@@ -22,7 +20,6 @@ from tunegate.errors import (
 )
 
 REMEDY = "Check out the whole history, or fetch it before."
-DEEPENINGS = (50, 500)
 
 
 class GitHistory:
@@ -79,21 +76,17 @@ class GitHistory:
         return next(iter(tags.splitlines()), "")
 
     def revisions(self, base: str | None, head: str | None) -> Revisions:
-        """What was asked for, literally; without a base, the merge base with the
-        default branch, and on that branch the parent. Raises RevisionError,
-        NoBaselineError, EnvironmentUnfitError."""
-        for revision in filter(None, (base, head)):
-            ensure_here(self._git, revision)
+        """The head against where it left the base branch, and on that branch against its parent.
+        Without a base that is the default branch; any other base is one commit, and taken
+        literally. Raises RevisionError, NoBaselineError, EnvironmentUnfitError."""
         commit = self._commit(head or "HEAD", "--head")
-        if base is not None:
-            given = self._commit(base, "--base")
-            return Revisions(base=given, head=commit, reason="given by --base")
-        branch = self._default_branch() or fetch_default_branch(self._git)
-        if branch is None:
-            return self._against_parent(commit, "there is no default branch to compare with")
-        return self._against_branch(branch, commit) or self._against_parent(
-            commit, f"the head is on {short(branch)}"
-        )
+        if base is None:
+            return self._against(default_branch(self._git), commit)
+        given = self._commit(base, "--base")
+        branches = named_branches(self._git, base)
+        if branches:
+            return self._against(self._nearest(branches, commit), commit)
+        return Revisions(base=given, head=commit, reason="given by --base")
 
     def since_release(self, head: str | None, pattern: str) -> Revisions:
         """The head against the release before it. Tags and history that a CI checkout lacks are
@@ -118,10 +111,7 @@ class GitHistory:
 
     def commit_of(self, revision: str | None, option: str) -> str | None:
         """The commit that an option names, fetched where it is missing. Raises RevisionError."""
-        if revision is None:
-            return None
-        ensure_here(self._git, revision)
-        return self._commit(revision, option)
+        return None if revision is None else self._commit(revision, option)
 
     def fetched(self, commit: str) -> bool:
         """Whether the commit is here now: the checkout of a later job may lack it."""
@@ -130,24 +120,40 @@ class GitHistory:
     def merged_before(self, head: str | None) -> str | None:
         """The newest ancestor of the head, or the head itself, that the default branch has; None
         where there is no such branch."""
-        branch = self._default_branch()
+        branch = known_default_branch(self._git)
         if branch is None:
             return None
-        return self._merge_base(branch, self._commit(head or "HEAD", "--head"))
+        found = self._merge_base(branch, self._commit(head or "HEAD", "--head"))
+        return None if found is None else found.commit
 
     # ---------------------------------------------------------------------------
 
+    def _against(self, branch: str, head: str) -> Revisions:
+        """The head against the branch, and on it against the parent."""
+        on_it = f"the head is on {short(branch)}"
+        return self._against_branch(branch, head) or self._against_parent(head, on_it)
+
     def _against_branch(self, branch: str, head: str, why: str = "") -> Revisions | None:
         """The head against the branch, or None where the head is on the branch itself."""
-        tip = self._git.text("rev-parse", "--verify", "-q", f"{branch}^{{commit}}")
-        base = head if tip == head else self._merge_base(branch, head)
-        if base == head:
-            return None
-        if base is None:
+        tip = self._git.text("rev-parse", "--verify", "-q", f"{branch}^{{commit}}") or ""
+        found = SharedCommit(head, "") if tip == head else self._merge_base(branch, head)
+        if found is None:
             raise self._no_merge_base(f"{why}no merge base with {short(branch)} was found")
-        policy = tip if tip and tip != base else ""
-        reason = f"{why}merge base with {short(branch)}"
-        return Revisions(base=base, head=head, reason=reason, policy=policy)
+        if found.commit == head:
+            return None
+        policy = tip if tip != found.commit else ""
+        reason = f"{why}merge base with {short(branch)}{found.doubt}"
+        return Revisions(base=found.commit, head=head, reason=reason, policy=policy)
+
+    def _nearest(self, branches: Sequence[str], head: str) -> str:
+        """The branch that the head left last: a local one may be older than that of the remote, or
+        have what was not pushed yet."""
+        chosen, *others = branches
+        for branch in others:
+            left, later = self._merge_base(chosen, head), self._merge_base(branch, head)
+            if later and (left is None or is_ancestor(self._git, left.commit, later.commit)):
+                chosen = branch
+        return chosen
 
     def _against_parent(self, head: str, why: str) -> Revisions:
         if not self._parents(head):
@@ -168,16 +174,8 @@ class GitHistory:
             return EnvironmentUnfitError(f"{what} in this shallow clone. {REMEDY}")
         return NoBaselineError(f"{what}: nothing to compare with. Name a base to compare with.")
 
-    def _merge_base(self, branch: str, head: str) -> str | None:
-        """An empty answer in a shallow clone means 'cannot walk', not 'no ancestor': deepen."""
-        base = self._git.text("merge-base", branch, head)
-        for commits in DEEPENINGS:
-            if base is not None or not is_shallow(self._git):
-                break
-            tip = self._commit(branch, "--base")
-            deepen(self._git, commits, tip, head)
-            base = self._git.text("merge-base", tip, head)
-        return base
+    def _merge_base(self, branch: str, head: str) -> SharedCommit | None:
+        return merge_base(self._git, branch, head)
 
     def _parents(self, commit: str) -> tuple[str, ...]:
         """The parents of a commit, read from the commit itself: where a clone is shallow,
@@ -186,46 +184,5 @@ class GitHistory:
         header = raw.partition("\n\n")[0].splitlines()
         return tuple(line.split()[1] for line in header if line.startswith("parent "))
 
-    def _default_branch(self) -> str | None:
-        """Its full name: a tag or a local branch may have the short one too."""
-        named = self._git.text("symbolic-ref", "-q", "refs/remotes/origin/HEAD")
-        candidates = [named] if named else []
-        candidates += [
-            f"refs/{kind}/{name}"
-            for name in ("main", "master")
-            for kind in ("remotes/origin", "heads")
-        ]
-        for ref in candidates:
-            if self._git.text("rev-parse", "--verify", "-q", f"{ref}^{{commit}}"):
-                return ref
-        return None
-
     def _commit(self, revision: str, option: str) -> str:
-        found = self._git.text(
-            "rev-parse", "--verify", "-q", "--end-of-options", f"{revision}^{{commit}}"
-        )
-        if found is None:
-            message = (
-                f'{option}: "{revision}" is no revision of {self.root}. Name a commit, branch or '
-                f"tag that is here, or fetch it."
-            )
-            raise RevisionError(message)
-        self._refuse_ambiguous(revision, option)
-        return found
-
-    def _refuse_ambiguous(self, revision: str, option: str) -> None:
-        """Git takes a tag before a branch of the same name: who may push
-        tags would choose the base."""
-        names = [f"refs/{kind}/{revision}" for kind in ("tags", "heads", "remotes")]
-        ask = ("rev-parse", "--verify", "-q", "--end-of-options")
-        found = {self._git.text(*ask, f"{name}^{{commit}}") for name in names} - {None}
-        if len(found) > 1:
-            message = (
-                f'{option}: "{revision}" is a branch and a tag, of different commits. '
-                f"Name refs/heads/{revision} or refs/tags/{revision}."
-            )
-            raise RevisionError(message)
-
-
-def short(ref: str) -> str:
-    return ref.removeprefix("refs/remotes/").removeprefix("refs/heads/")
+        return named_commit(self._git, revision, option)

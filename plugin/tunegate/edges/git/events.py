@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from tunegate.artifacts.changes import Revisions
-from tunegate.edges.git.compared_revisions import DEEPENINGS, REMEDY, GitHistory, short
+from tunegate.edges.git.compared_revisions import REMEDY, GitHistory
+from tunegate.edges.git.default_branch import default_branch, short
 from tunegate.edges.git.fetch import (
-    deepen,
     ensure_here,
     fetch_branch,
-    fetch_default_branch,
     is_commit_id,
+    is_reachable,
+    is_ref,
     is_shallow,
 )
+from tunegate.edges.git.merge_base import is_ancestor
+from tunegate.edges.git.named_revision import fetch_if_branch
 from tunegate.errors import EnvironmentUnfitError, NoBaselineError, RevisionError
 
 _OF_A_MERGE = 2
@@ -32,7 +35,7 @@ class GitEvents(GitHistory):
         if head == head_tip:
             return self._from_merge_base(base_tip, head)
         parent = self._fetched_parent(head)
-        if parent == head_tip or not self._contains(parent, base_tip):
+        if parent == head_tip or not is_ancestor(self._git, base_tip, parent):
             message = (
                 f"the merge commit {head[:12]} is not of the base {base_tip[:12]} that the event "
                 f"names. Start it again; an old pull request needs the whole history."
@@ -73,42 +76,59 @@ class GitEvents(GitHistory):
         the remote, whose rules judge."""
         return self._from_merge_base(self._target(target), self.head())
 
-    def usual_revisions(self, default_branch: str) -> Revisions:
+    def usual_revisions(self, default_branch: str, *, is_here_enough: bool = False) -> Revisions:
         """The revisions of what is checked out, against this default branch as the remote has it;
-        '' is the one that is found here."""
+        '' is the one that is found here. Where it cannot be fetched, the one of this name that is
+        here may be enough."""
         if not default_branch:
             return self.revisions(None, None)
         head, branch = self.head(), fetch_branch(self._git, default_branch)
+        here = f"refs/remotes/origin/{default_branch}"
+        if branch is None and is_here_enough and is_ref(self._git, here):
+            branch = here
         if branch is None:
             raise _unfetched(default_branch)
-        return self._against_branch(branch, head) or self._against_parent(
-            head, f"the head is on {short(branch)}"
-        )
+        return self._against(branch, head)
 
-    def push_revisions(self, before: str, after: str, default_branch: str = "") -> Revisions:
-        """The revisions of a push. A new branch has nothing before it;
-        a forced push may have lost it."""
-        head = self._commit(after, "--head")
-        if set(before) != {"0"} and ensure_here(self._git, before):
+    def parent_revisions(self, default_branch: str) -> Revisions:
+        """The revisions of what is checked out, which is on the default branch."""
+        return self._against_parent(self.head(), f"the head is on {default_branch}")
+
+    def asked_revisions(self, base: str | None, head: str | None) -> Revisions:
+        """What the job names. A branch of the remote is the one of today: a checkout that is used
+        again has an old one."""
+        if base is not None:
+            fetch_if_branch(self._git, base)
+        return self.revisions(base, head)
+
+    def push_revisions(
+        self, before: str, after: str, default_branch: str = "", *, is_default: bool = False
+    ) -> Revisions:
+        """The revisions of a push. A new branch has nothing before it, nor has anything in it if
+        it is the default one; a forced push may have lost it."""
+        head, is_new = self._commit(after, "--head"), set(before) == {"0"}
+        if is_new and is_default:
+            reason = "the first push of the default branch, and nothing was there before"
+            return Revisions(base=None, head=head, reason=reason)
+        if not is_new and ensure_here(self._git, before):
             return Revisions(base=before, head=head, reason="the commit before the push")
+        if not is_new and is_shallow(self._git) and not is_reachable(self._git):
+            raise EnvironmentUnfitError(f"{before[:12]} could not be fetched. {REMEDY}")
         branch = self._branch_now(default_branch)
-        is_new = set(before) == {"0"}
-        why = "new branch" if is_new else f"{before[:12]} is gone (forced push)"
-        if branch is None:
-            message = f"{why}, and the default branch could not be fetched. {REMEDY}"
-            raise EnvironmentUnfitError(message)
-        found = self._against_branch(branch, head, f"{why}: ")
+        why = "new branch: " if is_new else f"{before[:12]} is gone (forced push): "
+        found = self._against_branch(branch, head, why)
         if found is not None:
             return found
         if is_new:
-            return self._against_parent(head, f"{why}: the head is on {short(branch)}")
-        message = f"{why}: nothing says how far back the push reached. Name a base to compare with."
+            return self._against_parent(head, f"{why}the head is on {short(branch)}")
+        message = f"{why}nothing says how far back the push reached. Name a base to compare with."
         raise NoBaselineError(message)
 
     def range_revisions(self, base: str, head: str) -> Revisions:
         """The two commits that the event names (merge queue), fetched where they are missing."""
-        for commit in (base, head):
-            ensure_here(self._git, commit)
+        for commit in filter(is_commit_id, (base, head)):
+            if not ensure_here(self._git, commit):
+                raise EnvironmentUnfitError(f"{commit[:12]} could not be fetched. {REMEDY}")
         return Revisions(
             base=self._commit(base, "--base"),
             head=self._commit(head, "--head"),
@@ -117,12 +137,13 @@ class GitEvents(GitHistory):
 
     # ---------------------------------------------------------------------------
 
-    def _branch_now(self, name: str) -> str | None:
+    def _branch_now(self, name: str) -> str:
         """The default branch: of this name fetched, as a checkout that
         is used again has an old one."""
-        if name:
-            return fetch_branch(self._git, name)
-        return self._default_branch() or fetch_default_branch(self._git)
+        branch = fetch_branch(self._git, name) if name else default_branch(self._git)
+        if branch is None:
+            raise _unfetched(name)
+        return branch
 
     def _target(self, target: str) -> str:
         """The commit. A branch is fetched. Raises EnvironmentUnfitError."""
@@ -134,24 +155,12 @@ class GitEvents(GitHistory):
         return self._commit(ref, "--base")
 
     def _from_merge_base(self, tip: str, head: str) -> Revisions:
-        base = self._merge_base(tip, head) if ensure_here(self._git, tip) else None
-        if base is None:
+        found = self._merge_base(tip, head) if ensure_here(self._git, tip) else None
+        if found is None:
             raise self._no_merge_base(f"no merge base with {tip[:12]} could be found")
-        policy = tip if tip != base else ""
-        reason = "merge base of the pull request"
-        return Revisions(base=base, head=head, reason=reason, policy=policy)
-
-    def _contains(self, commit: str, ancestor: str) -> bool:
-        """Whether the ancestor is in the history of the commit, which is
-        fetched where it is missing."""
-        if commit == ancestor:
-            return True
-        line = ("merge-base", "--is-ancestor", ancestor, commit)
-        for commits in DEEPENINGS:
-            if self._git.text(*line) is not None or not is_shallow(self._git):
-                break
-            deepen(self._git, commits, commit)
-        return self._git.text(*line) is not None
+        policy = tip if tip != found.commit else ""
+        reason = f"merge base of the pull request{found.doubt}"
+        return Revisions(base=found.commit, head=head, reason=reason, policy=policy)
 
 
 def _unfetched(branch: str) -> EnvironmentUnfitError:

@@ -4,6 +4,7 @@ fetched when they are read."""
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from tunegate.edges.git.process import GitProcess
 
@@ -16,6 +17,8 @@ _FETCH = (
     "--no-write-fetch-head",
     "--filter=blob:none",
 )
+_DEEPENINGS = (50, 500)
+ASK_SECONDS = 30
 
 
 def is_commit_id(text: str) -> bool:
@@ -30,8 +33,18 @@ def is_here(git: GitProcess, commit: str) -> bool:
     return git.output("cat-file", "-e", f"{commit}^{{commit}}") is not None
 
 
+def is_ref(git: GitProcess, ref: str) -> bool:
+    """Whether this is the full name of a branch or tag here."""
+    return git.text("show-ref", "--verify", "-q", ref) is not None
+
+
 def is_shallow(git: GitProcess) -> bool:
     return git.text("rev-parse", "--is-shallow-repository") == "true"
+
+
+def is_reachable(git: GitProcess) -> bool:
+    """Whether the remote answers."""
+    return git.text("ls-remote", "origin", "HEAD", limit_seconds=ASK_SECONDS) is not None
 
 
 def ensure_here(git: GitProcess, commit: str) -> bool:
@@ -44,21 +57,27 @@ def ensure_here(git: GitProcess, commit: str) -> bool:
     return is_here(git, commit)
 
 
-def deepen(git: GitProcess, commits: int, *heads: str) -> None:
-    """Git deepens only what it is asked for: a pull request's commit is on no branch. A commit that
-    was never pushed spoils the request, so the branches are asked for next."""
-    fetch = (*_FETCH, f"--deepen={commits}", "origin")
-    if git.text(*fetch, *heads) is None:
-        git.text(*fetch)
+def deepened_until(git: GitProcess, is_enough: Callable[[], bool], *heads: str) -> bool:
+    """Whether it is enough, once a shallow clone has got as much more of the history of these
+    commits as that takes: step by step, and in the end all of it."""
+    for commits in (*_DEEPENINGS, None):
+        if is_enough():
+            return True
+        if not is_shallow(git) or not deepen(git, commits, *heads):
+            return False
+    return is_enough()
 
 
-def fetch_default_branch(git: GitProcess) -> str | None:
-    """The full name of the remote's default branch, fetched. CI checkouts do not have it."""
-    said = git.text("ls-remote", "--symref", "origin", "HEAD") or ""
-    named = re.match(r"ref: refs/heads/(\S+)\tHEAD", said)
-    if named is None:
-        return None
-    return fetch_branch(git, named[1])
+def deepen(git: GitProcess, commits: int | None, *heads: str) -> bool:
+    """Whether that many more commits, None for all, could be fetched. Git deepens only what it is
+    asked for: a pull request's commit is on no branch. A commit that was never pushed spoils the
+    request, so each is asked for alone, and the branches."""
+    more = "--unshallow" if commits is None else f"--deepen={commits}"
+    fetch = (*_FETCH, more, "origin")
+    if git.text(*fetch, *heads) is not None:
+        return True
+    asked = [git.text(*fetch, *head) for head in (*((each,) for each in heads), ())]
+    return any(answer is not None for answer in asked)
 
 
 def fetch_branch(git: GitProcess, name: str) -> str | None:
@@ -69,6 +88,14 @@ def fetch_branch(git: GitProcess, name: str) -> str | None:
     depth = ("--depth=1",) if is_shallow(git) else ()
     fetched = git.text(*_FETCH, *depth, "origin", f"+refs/heads/{name}:{ref}")
     return None if fetched is None else ref
+
+
+def fetch_tag(git: GitProcess, name: str) -> None:
+    """Fetches a tag of this name, if the remote has one and this clone has none."""
+    ref = f"refs/tags/{name}"
+    if git.text("check-ref-format", ref) is not None:
+        depth = ("--depth=1",) if is_shallow(git) else ()
+        git.text(*_FETCH, *depth, "origin", f"{ref}:{ref}")
 
 
 def fetch_tags(git: GitProcess, pattern: str) -> None:

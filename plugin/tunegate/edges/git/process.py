@@ -16,6 +16,7 @@ from typing import IO, Protocol, cast
 from tunegate.edges.git.settings import SETTINGS, git_environment, is_of_a_fetch
 from tunegate.edges.git.working_tree import working_tree
 from tunegate.errors import EnvironmentUnfitError, RevisionError
+from tunegate.isolation import absolute_only
 
 _PIECE_BYTES = 2**20
 _MAX_SECONDS = 900
@@ -37,9 +38,18 @@ class GitProcess:
         self.git_dir = self._checked_git_dir(path)
         self._check_settings()
 
-    def text(self, *arguments: str, settings: Mapping[str, str] | None = None) -> str | None:
-        """Standard output without its last newline; None when git says no."""
-        body = self.output(*arguments, settings=settings)
+    def text(
+        self,
+        *arguments: str,
+        settings: Mapping[str, str] | None = None,
+        limit_seconds: float = _MAX_SECONDS,
+    ) -> str | None:
+        """Standard output without its last newline; None when git says no, or does not end."""
+        content = BytesIO()
+        code, _ = _run(
+            self.root, arguments, content, settings=settings, limit_seconds=limit_seconds
+        )
+        body = content.getvalue() if code == 0 else None
         return None if body is None else body.decode("utf-8", "surrogateescape").rstrip("\n")
 
     def output(
@@ -149,6 +159,8 @@ def _run(
     into: Writer,
     standard_input: bytes = b"",
     settings: Mapping[str, str] | None = None,
+    *,
+    limit_seconds: float = _MAX_SECONDS,
 ) -> tuple[int, bytes]:
     """The exit code, and what was said on standard error. Where git is stopped, by its limit, an
     interrupt or the writer, so is what it has started."""
@@ -158,7 +170,7 @@ def _run(
         stdin.write(standard_input)
         stdin.seek(0)
         with _begun(["git", *words, *arguments], root, stdin, errors) as process:
-            alarm = threading.Timer(_MAX_SECONDS, _end, [process])
+            alarm = threading.Timer(limit_seconds, _end, [process])
             alarm.start()
             try:
                 while piece := cast("BufferedReader", process.stdout).read1(_PIECE_BYTES):
@@ -183,7 +195,7 @@ def _begun(
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=errors,
-            env=git_environment(root),
+            env=git_environment(root, absolute_only(dict(os.environ))),
             cwd=root,
             start_new_session=True,
         )

@@ -4,9 +4,8 @@ needs, or changes what is read."""
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-
-from tunegate.isolation import absolute_only
 
 _ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
@@ -15,6 +14,7 @@ _ENVIRONMENT = {
     "GIT_EDITOR": "true",
     "GIT_LITERAL_PATHSPECS": "1",
     "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_GRAFT_FILE": os.devnull,
     "LC_ALL": "C",
 }
 _PROTOCOLS = ("file", "git", "http", "https", "ssh")
@@ -45,9 +45,9 @@ _OF_A_FETCH = (
 """Settings that stay as they are, because a fetch needs them: they name servers and programs."""
 
 
-def git_environment(root: Path) -> dict[str, str]:
+def git_environment(root: Path, variables: Mapping[str, str]) -> dict[str, str]:
     """The environment for git in this working tree, whatever repository the variables name."""
-    kept = absolute_only(dict(os.environ))
+    kept = dict(variables)
     for name in _OF_ANOTHER_REPOSITORY:
         kept.pop(name, None)
     wanted = kept.get("GIT_ALLOW_PROTOCOL", ":".join(_PROTOCOLS)).split(":")

@@ -92,12 +92,14 @@ def test_a_payload_that_lacks_something_or_contradicts_the_job_is_refused(
 
 def test_a_push_to_the_default_branch_teaches_main() -> None:
     found = event("push", push())
-    assert found.revisions == Push(before=BASE, after=HEAD)
+    assert found.revisions == Push(before=BASE, after=HEAD, is_default=True)
     assert (found.checked_out, found.zone) == (HEAD, "main")
 
 
-def test_a_push_to_another_branch_does_not() -> None:
-    assert event("push", push("refs/heads/feat/é")).zone == "pr/acme/models/branch_feat__"
+def test_a_push_to_another_branch_does_not_and_is_compared_with_where_it_left_the_default() -> None:
+    found = event("push", push("refs/heads/feat/é"))
+    assert found.zone == "pr/acme/models/branch_feat__"
+    assert found.revisions == Usual(default_branch="trunk", is_here_enough=True)
 
 
 @pytest.mark.parametrize("payload", [push(after="0" * 40), {**push(), "deleted": True}])
@@ -126,7 +128,8 @@ def test_a_merge_queue_names_both_commits() -> None:
 
 def test_a_schedule_is_about_the_default_branch() -> None:
     found = event("schedule", {})
-    assert (found.revisions, found.checked_out, found.zone) == (Usual(), HEAD, "main")
+    assert found.revisions == Usual(default_branch="trunk", is_on_it=True)
+    assert (found.checked_out, found.zone) == (HEAD, "main")
 
 
 @pytest.mark.parametrize(

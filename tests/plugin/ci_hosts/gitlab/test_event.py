@@ -72,25 +72,31 @@ def test_a_child_pipeline_is_about_what_its_parent_is_about() -> None:
     child = request(CI_PIPELINE_SOURCE="parent_pipeline")
     assert child == request()
     of_a_branch = of_branch("parent_pipeline")
-    assert (of_a_branch.revisions, of_a_branch.zone) == (Usual(default_branch="trunk"), "main")
+    assert (of_a_branch.revisions, of_a_branch.zone) == (
+        Usual(default_branch="trunk", is_on_it=True),
+        "main",
+    )
 
 
 @pytest.mark.parametrize("before", [BASE, ZEROS])
 def test_a_push_says_what_was_before_and_zeros_where_nothing_was(before: str) -> None:
     found = of_branch("push", CI_COMMIT_BEFORE_SHA=before)
-    assert found.revisions == Push(before=before, after=HEAD, default_branch="trunk")
+    assert found.revisions == Push(
+        before=before, after=HEAD, default_branch="trunk", is_default=True
+    )
     assert (found.checked_out, found.zone, found.pull_request) == (HEAD, "main", None)
 
 
 def test_a_push_to_another_branch_does_not_teach_main() -> None:
     found = of_branch("push", CI_COMMIT_BRANCH="feat/é")
+    assert found.revisions == Usual(default_branch="trunk")
     assert found.zone == "pr/acme/vision/models/branch_feat__"
 
 
 @pytest.mark.parametrize("source", ["schedule", "web", "api", "trigger", "pipeline"])
 def test_what_is_started_on_a_branch_has_no_commit_before(source: str) -> None:
     found = of_branch(source, CI_COMMIT_BEFORE_SHA=ZEROS)
-    assert found.revisions == Usual(default_branch="trunk")
+    assert found.revisions == Usual(default_branch="trunk", is_on_it=True)
     assert (found.checked_out, found.zone) == (HEAD, "main")
 
 

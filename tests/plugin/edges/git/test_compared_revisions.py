@@ -17,11 +17,71 @@ def origin(tmp_path: Path) -> Checkout:
     return two_branches(tmp_path / "origin")
 
 
-def test_base_and_head_are_taken_literally(origin: Checkout) -> None:
-    found = GitHistory(origin.path).revisions("topic", "main~1")
-    assert found.base == commit_of(origin, "topic")
-    assert found.head == commit_of(origin, "main~1")
-    assert found.reason == "given by --base"
+def test_a_base_that_is_one_commit_is_taken_literally(origin: Checkout) -> None:
+    topic = commit_of(origin, "topic")
+    for base in (topic, topic[:10], "HEAD", "topic~0", "refs/heads/main^{commit}"):
+        found = GitHistory(origin.path).revisions(base, "main~1")
+        assert found.base == commit_of(origin, base)
+        assert found.head == commit_of(origin, "main~1")
+        assert (found.reason, found.policy) == ("given by --base", "")
+
+
+@pytest.mark.parametrize("base", ["main", "refs/heads/main", "heads/main"])
+def test_a_base_that_is_a_branch_means_where_the_head_left_it(origin: Checkout, base: str) -> None:
+    found = GitHistory(origin.path).revisions(base, "topic")
+    assert (found.base, found.policy) == (commit_of(origin, "main~1"), commit_of(origin, "main"))
+    assert found.reason == "merge base with main"
+
+
+def test_a_base_that_is_the_branch_of_the_head_means_its_parent(origin: Checkout) -> None:
+    found = GitHistory(origin.path).revisions("main", None)
+    assert (found.base, found.reason) == (
+        commit_of(origin, "main~1"),
+        "the head is on main: its parent",
+    )
+
+
+def test_of_a_branch_here_and_at_the_remote_the_head_left_the_nearer_one(
+    origin: Checkout, tmp_path: Path
+) -> None:
+    here = clone(origin, tmp_path / "clone")
+    origin.commit({"readme": b"third"})
+    here.git("fetch", "-q", "origin")
+    here.git("checkout", "-q", "-b", "mine", "origin/main")
+    here.commit({"c": b"c"})
+    found = GitHistory(here.path).revisions("main", None)
+    assert (found.base, found.reason) == (
+        commit_of(origin, "main"),
+        "merge base with origin/main",
+    )
+    unpushed = here.commit({"d": b"d"})
+    here.git("branch", "-f", "main", unpushed)
+    here.commit({"e": b"e"})
+    assert GitHistory(here.path).revisions("main", None).base == unpushed
+
+
+def test_a_branch_or_tag_that_a_checkout_lacks_is_fetched(origin: Checkout, tmp_path: Path) -> None:
+    origin.git("tag", "v1", "main~1")
+    for number, base in enumerate(("main", "origin/main", "refs/heads/main", "v1")):
+        here = actions_checkout(origin, tmp_path / f"job-{number}", commit_of(origin, "topic"))
+        assert GitHistory(here.path).revisions(base, None).base == commit_of(origin, "main~1")
+
+
+def test_a_whole_id_that_a_checkout_lacks_is_fetched_also_as_the_head(
+    origin: Checkout, tmp_path: Path
+) -> None:
+    here = actions_checkout(origin, tmp_path / "job", commit_of(origin, "main"))
+    base, head = commit_of(origin, "main~1"), commit_of(origin, "topic")
+    found = GitHistory(here.path).revisions(base, head)
+    assert (found.base, found.head) == (base, head)
+
+
+def test_a_short_id_that_a_checkout_lacks_cannot_be_fetched(
+    origin: Checkout, tmp_path: Path
+) -> None:
+    here = actions_checkout(origin, tmp_path / "job", commit_of(origin, "main"))
+    with pytest.raises(RevisionError, match=r"Only a commit's whole id can be fetched\.$"):
+        GitHistory(here.path).revisions(commit_of(origin, "main~1")[:12], None)
 
 
 def test_an_annotated_tag_is_its_commit(origin: Checkout) -> None:
@@ -33,8 +93,8 @@ def test_a_tag_of_a_branch_s_name_does_not_choose_the_base(origin: Checkout) -> 
     origin.git("tag", "main", "main~1")
     with pytest.raises(RevisionError, match='"main" is a branch and a tag, of different commits'):
         GitHistory(origin.path).revisions("main", None)
-    found = GitHistory(origin.path).revisions("refs/heads/main", None)
-    assert found.base == commit_of(origin, "refs/heads/main")
+    found = GitHistory(origin.path).revisions("refs/tags/main", None)
+    assert found.base == commit_of(origin, "refs/heads/main~1")
 
 
 @pytest.mark.parametrize("revision", ["no-such", "", "--all", "HEAD:a.onnx", "f" * 40, "a b\nc"])
@@ -87,13 +147,6 @@ def test_an_older_commit_of_the_default_branch_has_its_parent_too(origin: Checko
     origin.commit({"readme": b"third"})
     found = GitHistory(origin.path).revisions(None, "main~1")
     assert found.base == commit_of(origin, "main~2")
-
-
-def test_without_a_default_branch_the_parent_is_the_base(origin: Checkout) -> None:
-    origin.git("branch", "-m", "main", "trunk")
-    found = GitHistory(origin.path).revisions(None, None)
-    assert found.base == commit_of(origin, "trunk~1")
-    assert found.reason == "there is no default branch to compare with: its parent"
 
 
 def test_the_first_commit_has_no_base(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from tunegate.edges.git.fetch import (
     deepen,
     ensure_here,
     fetch_branch,
-    fetch_default_branch,
     fetch_tags,
     is_commit_id,
     is_here,
@@ -92,7 +91,6 @@ def test_history_is_deepened_also_for_a_commit_that_was_never_pushed(
 
 
 def test_branches_are_fetched_by_their_name_here(origin: Checkout, shallow: GitProcess) -> None:
-    assert fetch_default_branch(shallow) == "refs/remotes/origin/main"
     assert fetch_branch(shallow, "topic") == "refs/remotes/origin/topic"
     assert shallow.text("rev-parse", "origin/topic") == commit_of(origin, "topic")
     assert fetch_branch(shallow, "absent") is None

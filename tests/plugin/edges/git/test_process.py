@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from tests.support.git_repository import Checkout, clone, new_repository
-from tunegate.edges.git.fetch import ensure_here, fetch_default_branch
+from tunegate.edges.git.fetch import ensure_here, fetch_branch
 from tunegate.edges.git.process import GitProcess
 from tunegate.edges.git.repository import GitRepository
 from tunegate.errors import EnvironmentUnfitError, RevisionError
@@ -190,7 +190,7 @@ def test_no_setting_starts_a_program(project: Checkout, marking: Path, tmp_path:
     assert repository.read("HEAD", "a.onnx") == b"second"
     assert ensure_here(GitProcess(here.path), project.git("rev-parse", "HEAD~1"))
     project.commit({"later": b"content"})
-    assert fetch_default_branch(GitProcess(here.path)) == "refs/remotes/origin/main"
+    assert fetch_branch(GitProcess(here.path), "main") == "refs/remotes/origin/main"
     assert repository.trailers("HEAD~1", "HEAD", "Waiver") == ()
     repository.before_last_change("HEAD", "a.onnx")
     assert GitProcess(here.path).text("config", "safe.bareRepository") == "explicit"

@@ -77,4 +77,5 @@ def test_the_rules_are_those_of_the_newest_commit_that_is_merged(origin: Checkou
 def test_without_a_default_branch_nothing_is_merged(tmp_path: Path) -> None:
     alone = new_repository(tmp_path / "alone", "work")
     alone.commit({"file": b"1"})
+    alone.git("branch", "other")
     assert GitHistory(alone.path).merged_before(None) is None

@@ -12,30 +12,21 @@ ROOT = Path("/srv/project")
 @pytest.mark.parametrize(
     "name", ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_EXTERNAL_DIFF", "GIT_CONFIG"]
 )
-def test_variables_of_another_repository_are_left_out(
-    monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    monkeypatch.setenv(name, "/elsewhere")
-    assert name not in git_environment(ROOT)
+def test_variables_of_another_repository_are_left_out(name: str) -> None:
+    assert name not in git_environment(ROOT, {name: "/elsewhere"})
 
 
-def test_git_asks_nobody_and_looks_no_further_than_the_root(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("GIT_TERMINAL_PROMPT", "1")
-    found = git_environment(ROOT)
+def test_git_asks_nobody_and_looks_no_further_than_the_root() -> None:
+    found = git_environment(ROOT, {"GIT_TERMINAL_PROMPT": "1", "HOME": "/home"})
     assert found["GIT_TERMINAL_PROMPT"] == "0"
     assert found["GIT_CEILING_DIRECTORIES"] == "/srv"
-    assert found["LC_ALL"] == "C"
+    assert (found["LC_ALL"], found["HOME"]) == ("C", "/home")
 
 
-def test_no_address_is_a_command_even_where_the_job_allows_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.delenv("GIT_ALLOW_PROTOCOL", raising=False)
-    assert git_environment(ROOT)["GIT_ALLOW_PROTOCOL"] == "file:git:http:https:ssh"
-    monkeypatch.setenv("GIT_ALLOW_PROTOCOL", "https:ext:fd:lfs")
-    assert git_environment(ROOT)["GIT_ALLOW_PROTOCOL"] == "https:lfs"
+def test_no_address_is_a_command_even_where_the_job_allows_it() -> None:
+    protocols = "GIT_ALLOW_PROTOCOL"
+    assert git_environment(ROOT, {})[protocols] == "file:git:http:https:ssh"
+    assert git_environment(ROOT, {protocols: "https:ext:fd:lfs"})[protocols] == "https:lfs"
 
 
 @pytest.mark.parametrize(
