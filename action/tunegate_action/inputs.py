@@ -7,12 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import get_args
 
+import msgspec
+
 from tunegate.ci_hosts.protocol import AskedRevisions
 from tunegate.ci_job.request import PLANNING, JobRequest, StepName
 from tunegate.errors import ConfigError
 from tunegate.settings import CommentWhen
 
 _STEPS: Mapping[str, StepName] = {"all": "run", "plan": "plan", "tune": "tune", "gate": "gate"}
+_COMMENT_STAGE = "comment"
 _TRUE, _FALSE = {"true", "1", "yes"}, {"false", "0", "no"}
 _BUDGET = {"MINUTES": "--minutes", "USD": "--usd", "TRIALS": "--trials"}
 _CACHE = {"CACHE_URL": "--cache-url", "CACHE_ENDPOINT_URL": "--cache-endpoint-url"}
@@ -38,6 +41,21 @@ class _Inputs:
             return text.lower() in _TRUE
         shown = name.lower().replace("_", "-")
         raise ConfigError(f'input {shown}: "{text}" is neither true nor false.')
+
+
+class ForkReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What stage `comment` asks for: a report on the files of a fork's run."""
+
+    directory: Path
+    comment: CommentWhen
+
+
+def read_fork_report(environment: Mapping[str, str]) -> ForkReport | None:
+    """Returns None for every other stage. Raises ConfigError naming the input."""
+    inputs = _Inputs(environment)
+    if inputs.text("STAGE") != _COMMENT_STAGE:
+        return None
+    return ForkReport(directory=_out(inputs), comment=_comment(inputs))
 
 
 def read_request(environment: Mapping[str, str]) -> JobRequest:
@@ -92,6 +110,6 @@ def _words(step: StepName, inputs: _Inputs) -> list[str]:
 
 def _step(stage: str) -> StepName:
     if stage not in _STEPS:
-        message = f'input stage: "{stage}" is not one of all, plan, tune, gate.'
+        message = f'input stage: "{stage}" is not one of all, plan, tune, gate, comment.'
         raise ConfigError(message)
     return _STEPS[stage]

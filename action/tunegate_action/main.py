@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from tunegate.ci_hosts.registry import opened_host
+from tunegate.ci_hosts.github.host import GitHubHost
 from tunegate.ci_job.flow import run_job, stopped
+from tunegate.ci_job.fork_comment import comment_on_fork
 from tunegate.cli.main import carried_out
 from tunegate.errors import ConfigError
-from tunegate_action.inputs import read_request
+from tunegate_action.inputs import read_fork_report, read_request
 
 
 def main(environment: Mapping[str, str]) -> int:
     """The exit code of tunegate."""
-    host = opened_host("github", environment)
+    host = GitHubHost(environment)
     try:
+        report = read_fork_report(environment)
+        if report is not None:
+            return comment_on_fork(host, environment, report.directory, report.comment)
         request = read_request(environment)
     except ConfigError as error:
         ended = (error.exit_code, str(error), error.about, error.others)

@@ -51,8 +51,7 @@ def write_bytes(path: Path, body: bytes) -> None:
 def read(path: Path, kind: type[_Artifact]) -> _Artifact:
     """Read an artifact written by `write`. Raises ArtifactError."""
     try:
-        body = read_regular(path)
-        artifact, document = msgspec.json.decode(body, type=kind), msgspec.json.decode(body)
+        return decoded(read_regular(path), kind)
     except FileNotFoundError as error:
         message = (
             f"{path}: not found. It is written by an earlier step; pass its directory with --out."
@@ -61,7 +60,19 @@ def read(path: Path, kind: type[_Artifact]) -> _Artifact:
     except (OSError, msgspec.DecodeError) as error:
         message = f"{path}: not a {kind.__name__} this version reads ({error}). Run the step again."
         raise ArtifactError(message) from error
-    if document.pop(_DIGEST, "") != digest_of_document(document):
+    except AlteredError as error:
         message = f"{path}: not as tunegate wrote it. Run the step that writes it again."
-        raise ArtifactError(message)
+        raise ArtifactError(message) from error
+
+
+class AlteredError(ValueError):
+    """The digest is not that of the content."""
+
+
+def decoded(body: bytes, kind: type[_Artifact]) -> _Artifact:
+    """The artifact of a file's bytes. Raises msgspec.DecodeError or AlteredError, which are
+    ValueErrors."""
+    artifact, document = msgspec.json.decode(body, type=kind), msgspec.json.decode(body)
+    if document.pop(_DIGEST, "") != digest_of_document(document):
+        raise AlteredError
     return artifact

@@ -44,7 +44,10 @@ GITHUB_EVENTS: EventTable = {
         writes="nothing",
     ),
     "pull_request_target": RefusedEvent(_RIGHTS, _PULL_REQUEST),
-    "workflow_run": RefusedEvent(_RIGHTS, "Use the event that started the other workflow."),
+    "workflow_run": RefusedEvent(
+        _RIGHTS,
+        "Use the event that started the other workflow; stage comment alone may report on it.",
+    ),
     "issue_comment": RefusedEvent(_RIGHTS, _PULL_REQUEST),
     "pull_request_comment": RefusedEvent(
         "it is no event: GitHub sends issue_comment", _PULL_REQUEST

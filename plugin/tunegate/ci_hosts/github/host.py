@@ -9,9 +9,11 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from tunegate.ci_hosts.finished_run import FinishedRun, FinishedRunHost
 from tunegate.ci_hosts.github.api import job_token, login_of, opened_api
 from tunegate.ci_hosts.github.comment import Comments
 from tunegate.ci_hosts.github.event import github_event
+from tunegate.ci_hosts.github.finished_run import finished_run
 from tunegate.ci_hosts.github.workflow import (
     MAX_ANNOTATIONS,
     append,
@@ -79,6 +81,12 @@ class GitHubHost:
         comments = Comments(api, repository, event.pull_request, name, author)
         comments.publish(markdown, updates_only=updates_only)
 
+    def finished_run(self) -> FinishedRun:
+        """The run of a fork that has ended, by the event `workflow_run`."""
+        token = job_token(self._environment)
+        api = opened_api(self._environment, token) if token else None
+        return finished_run(self._environment, self._payload(), api)
+
     def _payload(self) -> Mapping[str, Any]:
         """Raises ConfigError."""
         path = self._value("GITHUB_EVENT_PATH")
@@ -97,3 +105,4 @@ class GitHubHost:
 
 
 _: type[CiHost] = GitHubHost
+_finishing: type[FinishedRunHost] = GitHubHost
