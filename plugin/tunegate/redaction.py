@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-_SECRET_NAME = re.compile(r"TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|_KEY", re.IGNORECASE)
+_SECRET_NAME = re.compile(
+    r"TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|(?<!STEP)(?<!GROUP)_KEY", re.IGNORECASE
+)
+"""The key of a step, or of a group of them, is its name in a pipeline."""
 _MIN_SECRET = 6
 _IN_ADDRESS = re.compile(r"(?<=:/)(/?)[^/\s]+@")
 """A path that was made of an address has one slash."""
