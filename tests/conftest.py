@@ -25,7 +25,7 @@ settings.load_profile("repeatable")
 
 FOREIGN = (
     *("AWS_", "GITHUB_", "RUNNER_", "CI_", "TUNEGATE_", "XDG_", "BUILDKITE", "GITLAB_"),
-    *("CIRCLE", "BITBUCKET_", "BUILD_", "SYSTEM_", "TF_BUILD"),
+    *("CIRCLE", "BITBUCKET_", "BUILD_", "SYSTEM_", "TF_BUILD", "JENKINS_", "CHANGE_"),
 )
 
 

@@ -11,6 +11,7 @@ from tunegate.ci_hosts.azure.event import azure_event
 from tunegate.ci_hosts.bitbucket.event import bitbucket_event
 from tunegate.ci_hosts.buildkite.event import buildkite_event
 from tunegate.ci_hosts.circleci.event import circleci_event
+from tunegate.ci_hosts.jenkins.event import jenkins_event
 from tunegate.ci_hosts.job_events import as_asked, of_branch
 from tunegate.ci_hosts.protocol import AskedRevisions, JobEvent
 from tunegate.ci_hosts.revision_choice import Usual
@@ -22,12 +23,14 @@ READERS: dict[str, Reader] = {
     "azure": azure_event,
     "circleci": circleci_event,
     "bitbucket": bitbucket_event,
+    "jenkins": jenkins_event,
 }
 DUMPS = {
     "buildkite": ["pull-request", "fork", "branch"],
     "azure": ["pull-request", "github-fork", "branch"],
     "circleci": ["pull-request", "fork", "branch"],
     "bitbucket": ["pull-request", "branch"],
+    "jenkins": ["pull-request", "fork", "branch"],
 }
 VALUES = st.sampled_from(
     ["", "main", "7", "true", "false", "True", "False", HEAD, "../..", "-x", "refs/heads/main"]

@@ -11,6 +11,7 @@ from tunegate.ci_hosts.bitbucket.host import BitbucketHost
 from tunegate.ci_hosts.buildkite.host import BuildkiteHost
 from tunegate.ci_hosts.circleci.host import CircleCiHost
 from tunegate.ci_hosts.github.host import GitHubHost
+from tunegate.ci_hosts.jenkins.host import JenkinsHost
 from tunegate.ci_hosts.none.host import NoCiHost
 from tunegate.ci_hosts.protocol import CiHost
 from tunegate.ci_hosts.registry import HOST_GROUP, opened_host, run_address
@@ -47,6 +48,7 @@ def test_the_host_of_this_job_is_found_and_elsewhere_there_is_none() -> None:
         ("azure-pull-request", AzureHost),
         ("circleci-pull-request", CircleCiHost),
         ("bitbucket-pull-request", BitbucketHost),
+        ("jenkins-pull-request", JenkinsHost),
     ],
 )
 def test_a_job_is_known_by_its_whole_environment(dump: str, host: type[CiHost]) -> None:

@@ -158,10 +158,12 @@ def test_a_merge_into_a_pull_request_is_not_the_merge_commit_of_one(here: Checko
         ("azure", "azure-pull-request"),
         ("circleci", "circleci-pull-request"),
         ("bitbucket", "bitbucket-pull-request"),
+        ("jenkins", "jenkins-pull-request"),
         ("buildkite", "buildkite-branch"),
         ("azure", "azure-branch"),
         ("circleci", "circleci-branch"),
         ("bitbucket", "bitbucket-branch"),
+        ("jenkins", "jenkins-branch"),
     ],
 )
 def test_a_job_of_each_host_is_compared_in_a_clone_of_one_commit(
