@@ -14,17 +14,28 @@ SIDES: tuple[Side, Side] = ("base", "head")
 Effect = Literal["loosened", "tightened", "changed"]
 
 
+class ModelPin(msgspec.Struct, frozen=True, kw_only=True):
+    """What an address named when it was read: `version` in the words of where the model lives,
+    empty where that has none, and the SHA-256 of the content that was measured."""
+
+    address: str
+    version: str
+    sha256: str
+
+
 class Revisions(msgspec.Struct, frozen=True, kw_only=True):
     """Full commit ids. `base` is None when there is nothing to compare with; `reason` says how
     the two were chosen, in words for the report. `release` is the tag of the base where everything
     since a release is judged together. `policy` is the commit whose configuration judges, where
-    that is not the base."""
+    that is not the base. `pins` are what base and head were read from, where that is no repository:
+    then the ids are digests of content."""
 
     base: str | None
     head: str
     reason: str = ""
     release: str = ""
     policy: str = ""
+    pins: tuple[ModelPin, ...] = ()
 
     @property
     def judged_by(self) -> str | None:

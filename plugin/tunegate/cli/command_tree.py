@@ -22,6 +22,7 @@ COMMANDS = (
     "tune",
     "gate",
     "compare",
+    "deploy-gate",
     "bench-rules",
     "selftest",
     "confirm",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tunegate.artifacts.changes import ModelChange
+from tunegate.artifacts.changes import ModelChange, ModelPin
 from tunegate.artifacts.verdicts import Report
 from tunegate.render.coverage import kernel_coverage
 from tunegate.render.units import plural
@@ -19,11 +19,18 @@ def facts(report: Report) -> tuple[tuple[str, str], ...]:
 
 def _revisions(report: Report) -> Iterator[tuple[str, str]]:
     revisions = report.verdict.revisions
-    yield "Base", revisions.base[:SHOWN_REVISION] if revisions.base else "none"
-    yield "Head", revisions.head[:SHOWN_REVISION]
+    if revisions.pins:
+        yield from zip(("Production", "Candidate"), map(_pin, revisions.pins), strict=True)
+    else:
+        yield "Base", revisions.base[:SHOWN_REVISION] if revisions.base else "none"
+        yield "Head", revisions.head[:SHOWN_REVISION]
     if revisions.reason:
         yield "Chosen by", revisions.reason
     yield "Margin", f"{report.verdict.margin_percent:g}%"
+
+
+def _pin(pin: ModelPin) -> str:
+    return ", ".join(filter(None, (pin.address, pin.version, f"sha256:{pin.sha256}")))
 
 
 def _changes(report: Report) -> Iterator[tuple[str, str]]:

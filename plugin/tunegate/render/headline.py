@@ -98,5 +98,7 @@ def _badness(finding: Finding) -> tuple[int, float, str, str]:
 def _nothing_checked(report: Report) -> str:
     if report.changes.models:
         return "the changed models need no check"
+    if report.changes.revisions.pins:
+        return "nothing to compare: production and candidate are the same model"
     unchanged = len(report.changes.unchanged)
     return f"no configured model changed ({plural(unchanged, 'model')} checked)"

@@ -15,6 +15,7 @@ from tunegate.settings import overridden
 REQUIRED = {
     "completion": ["bash"],
     "compare": ["a", "b"],
+    "deploy-gate": ["--production", "a", "--candidate", "b"],
     "confirm": ["a", "b"],
     "bench-rules": ["--data", "d"],
     "cache why-miss": ["layer"],

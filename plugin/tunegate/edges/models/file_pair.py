@@ -12,13 +12,16 @@ from tunegate.edges.models.scan import MAX_MODEL_BYTES, data_files, too_large
 from tunegate.errors import ModelError, RevisionError
 from tunegate.ports import Repository, Trailer, TreeEntry
 
+TWO_FILES = Revisions(base="base", head="head", reason="two files")
+
 
 class FilePair:
-    """`base` and `head` are revisions by these very names."""
+    """Two files, by the names that these revisions have."""
 
-    def __init__(self, base: Path, head: Path) -> None:
+    def __init__(self, base: Path, head: Path, revisions: Revisions = TWO_FILES) -> None:
         """Raises ModelError for a file that is not there."""
-        self._files = {"base": base, "head": head}
+        self._revisions = revisions
+        self._files = {revisions.base or "": base, revisions.head: head}
         for file in self._files.values():
             if not file.is_file():
                 message = f"{file}: no such file. Name two ONNX files."
@@ -27,7 +30,7 @@ class FilePair:
                 raise ModelError(f"{file}: {too_large(file.stat().st_size)}.")
 
     def revisions(self, base: str | None, head: str | None) -> Revisions:
-        return Revisions(base="base", head="head", reason="two files")
+        return self._revisions
 
     def files(self, revision: str) -> Sequence[TreeEntry]:
         file = self._files[revision]

@@ -4,7 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from tunegate.commands.compared import AgainstModel, Artifact, Artifacts, Model, understood
+from tunegate.commands.comparing.operands import (
+    AgainstModel,
+    Artifact,
+    Artifacts,
+    Model,
+    understood,
+)
 from tunegate.errors import ConfigError
 
 

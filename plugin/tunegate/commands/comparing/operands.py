@@ -43,12 +43,18 @@ class AgainstModel(msgspec.Struct, frozen=True):
 def understood(base: str, head: str) -> Artifacts | AgainstModel:
     """A directory is an artifact, all else an ONNX file, with a runtime and a colon before it
     where it must be built for that. Raises ConfigError for an artifact against an older model."""
-    before, after = _side(base), _side(head)
-    if isinstance(after, Model):
-        return AgainstModel(before, after)
-    if isinstance(before, Artifact):
-        return Artifacts(before.directory, after.directory)
-    message = f"{head}: a model is compared with an artifact, not the other way. Name it first."
+    return against(_side(base), _side(head))
+
+
+def against(base: Model | Artifact, head: Model | Artifact) -> Artifacts | AgainstModel:
+    """Raises ConfigError for an artifact against an older model."""
+    if isinstance(head, Model):
+        return AgainstModel(base, head)
+    if isinstance(base, Artifact):
+        return Artifacts(base.directory, head.directory)
+    message = (
+        f"{head.directory}: a model is compared with an artifact, not the other way. Name it first."
+    )
     raise ConfigError(message)
 
 

@@ -1,0 +1,110 @@
+"""A model against what is compared with it: built with what the cache has, measured and judged."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from tunegate import pipeline
+from tunegate.artifacts.candidates import RuntimeName
+from tunegate.artifacts.changes import ChangeSet, ModelChange, Revisions, Side
+from tunegate.artifacts.verdicts import Report
+from tunegate.commands.comparing.operands import AgainstModel, Artifact, Model
+from tunegate.config import AUTO, Config, ModelConfig, TargetConfig
+from tunegate.edges.config import file as config_file
+from tunegate.edges.models.file_pair import TWO_FILES, FilePair
+from tunegate.edges.output.directory import OutputDirectory
+from tunegate.project import Subject
+from tunegate.runtimes.loading import titled_artifact
+from tunegate.runtimes.requirements import require_installed
+from tunegate.settings import Settings, overridden
+from tunegate.sides.fixed_sides import Fixed
+from tunegate.wiring import opened_tools
+
+
+def paired(both: AgainstModel, revisions: Revisions = TWO_FILES) -> FilePair:
+    """The files of both sides. Raises ModelError for one that is not there."""
+    base_file = both.base.file if isinstance(both.base, Model) else None
+    return FilePair(base_file or both.head.file, both.head.file, revisions)
+
+
+def models_report(
+    settings: Settings, config: Config, both: AgainstModel, pair: FilePair, out: OutputDirectory
+) -> Report:
+    """Nothing is tuned unless a budget is given: models are built with what the cache has."""
+    fixed, wanted = _fixed(both), _wanted(both)
+    if fixed.runtimes:
+        targets = tuple(msgspec.structs.replace(each, runtime=AUTO) for each in config.targets)
+        config = msgspec.structs.replace(config, targets=targets)
+    revisions = pair.revisions(None, None)
+    changes = ChangeSet(revisions=revisions, models=(_change(config, both, pair, revisions),))
+    require_installed(config, "run", runtimes=wanted)
+    subject = Subject(config=config, repository=pair, root=settings.repository, commit="")
+    with opened_tools(settings, subject, out, wanted) as tools:
+        return pipeline.run(tools, changes, fixed)
+
+
+def comparison_config(
+    settings: Settings, name: str, shapes: Mapping[str, tuple[int, ...]]
+) -> Config:
+    """Targets, cache and gate come from the configuration where there is one; `name` is the only
+    model. Raises ConfigError."""
+    model = ModelConfig(path=glob.escape(name), inputs=dict(shapes))
+    path: Path = settings.config or settings.repository / config_file.CONFIG_FILE
+    if settings.config is None and not path.exists():
+        found = Config(models=(model,), targets=(TargetConfig(name="cpu"),))
+    else:
+        given = config_file.load_config(path)
+        found = Config(
+            models=(model,),
+            targets=given.targets,
+            cache=given.cache,
+            budget=given.budget,
+            gate=given.gate,
+        )
+    by = settings.overrides
+    if by.minutes is None and by.usd is None and by.trials is None:
+        by = msgspec.structs.replace(by, trials=0)
+    return overridden(found, by)
+
+
+def _change(
+    config: Config, both: AgainstModel, pair: FilePair, revisions: Revisions
+) -> ModelChange:
+    name = both.head.file.name
+    base = both.base.file if isinstance(both.base, Model) else both.base.directory
+    shown = [pin.address for pin in revisions.pins] or [str(base), str(both.head.file)]
+    is_model = isinstance(both.base, Model)
+    return ModelChange(
+        path=name,
+        kind="modified",
+        change="unknown",
+        base=pair.version(revisions.base or "", name) if is_model else None,
+        head=pair.version(revisions.head, name),
+        targets=tuple(target.name for target in config.targets),
+        reason=" against ".join(shown),
+    )
+
+
+def _wanted(both: AgainstModel) -> tuple[RuntimeName, ...]:
+    """Built for no runtime that nobody asked for: it may not be installed. () is all of them."""
+    models = [side for side in (both.base, both.head) if isinstance(side, Model)]
+    named = {model.runtime.partition("-")[0] for model in models if model.runtime}
+    return tuple(sorted(named)) if all(model.runtime for model in models) else ()
+
+
+def _fixed(both: AgainstModel) -> Fixed:
+    named: tuple[tuple[Side, Model | Artifact], ...] = (("base", both.base), ("head", both.head))
+    return Fixed(
+        runtimes={
+            side: what.runtime for side, what in named if isinstance(what, Model) and what.runtime
+        },
+        builds={
+            side: titled_artifact(what.directory)
+            for side, what in named
+            if isinstance(what, Artifact)
+        },
+    )
