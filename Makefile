@@ -54,12 +54,18 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# The lock files hold every distribution with its hashes; needs uv (python -m pip install uv).
-lock:
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --extra tvm --custom-compile-command 'make lock' pyproject.toml -o requirements/run.lock
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --extra tvm --extra nvidia -c requirements/run.lock --custom-compile-command 'make lock' pyproject.toml -o requirements/gpu.lock
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --extra tvm --extra nvidia --extra ray --group dev -c requirements/gpu.lock --custom-compile-command 'make lock' pyproject.toml -o requirements/dev.lock
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --group pyproject.toml:pipelines -c requirements/dev.lock --custom-compile-command 'make lock' -o requirements/pipelines.lock
+# The lock files hold every distribution with its hashes; uv is in the environment.
+LOCKED := $(BIN)/uv --no-config pip compile -q --universal --python-version 3.11 --generate-hashes --custom-compile-command 'make lock'
+lock: $(BIN)/uv
+	$(LOCKED) requirements/installer.in -o requirements/installer.lock
+	$(LOCKED) --extra tvm pyproject.toml -o requirements/run.lock
+	$(LOCKED) -c requirements/run.lock pyproject.toml -o requirements/run-onnxruntime.lock
+	$(LOCKED) --extra tvm --extra nvidia -c requirements/run.lock pyproject.toml -o requirements/gpu.lock
+	$(LOCKED) --extra tvm --extra nvidia --extra ray --group dev -c requirements/gpu.lock -c requirements/installer.lock pyproject.toml -o requirements/dev.lock
+	$(LOCKED) --group pyproject.toml:pipelines -c requirements/dev.lock -o requirements/pipelines.lock
+
+$(BIN)/uv:
+	$(MAKE) environment
 
 $(STAMP):
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -11,6 +11,12 @@ from tunegate.ci_job.fork_comment import comment_on_fork
 from tunegate.cli.main import carried_out
 from tunegate.errors import ConfigError
 from tunegate_action.inputs import read_fork_report, read_request
+from tunegate_action.wider_environment import (
+    WiderEnvironmentNeeded,
+    carried_out_in_narrow,
+    is_narrow,
+    run_in_wider,
+)
 
 
 def main(environment: Mapping[str, str]) -> int:
@@ -24,4 +30,9 @@ def main(environment: Mapping[str, str]) -> int:
     except ConfigError as error:
         ended = (error.exit_code, str(error), error.about, error.others)
         return stopped(host, environment, Path(), ended)
-    return run_job(host, environment, request, carried_out)
+    if not is_narrow(environment):
+        return run_job(host, environment, request, carried_out)
+    try:
+        return run_job(host, environment, request, carried_out_in_narrow)
+    except WiderEnvironmentNeeded:
+        run_in_wider(environment)

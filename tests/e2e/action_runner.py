@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tunegate_environment.seal import seal
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -62,15 +64,22 @@ def run_action(
 def _tool_cache(temp: Path) -> Path:
     """The locked environment as an earlier job of this runner left it: that of these tests."""
     system = shutil.which("python3") or sys.executable
-    script = "import bootstrap as b; print(b.key_of(b.ROOT / 'requirements' / 'run.lock'))"
-    done = subprocess.run(
-        [system, "-c", script], cwd=ROOT / "action", capture_output=True, text=True, check=True
-    )
-    key = done.stdout.strip()
-    directory = temp / "tools" / "tunegate" / "env" / key
+    directory = temp / "tools" / "tunegate" / "env" / key_by(system)
     (directory / "bin").mkdir(parents=True, exist_ok=True)
     python = directory / "bin" / "python"
     python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
     python.chmod(0o755)
-    (directory / ".complete").touch()
+    seal(directory)
     return temp / "tools"
+
+
+def key_by(python: str) -> str:
+    """The name that the environment has where this Python starts the action."""
+    script = (
+        "from tunegate_environment.kept import key_of, Path; "
+        f"print(key_of(Path({str(ROOT)!r}, 'requirements', 'run.lock')))"
+    )
+    done = subprocess.run(
+        [python, "-c", script], cwd=ROOT / "action", capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()

@@ -37,6 +37,7 @@ HEAVY_DOORS = (
     "tunegate.isolation",
     "tunegate_action.entry",
     "tunegate_action.main",
+    "tunegate_environment",
 )
 
 

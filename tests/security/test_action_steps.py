@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tunegate_environment.children import run_child
+
 ROOT = Path(__file__).resolve().parents[2]
 BOOTSTRAP = ROOT / "action" / "bootstrap.py"
 SHOWS = (
@@ -23,12 +25,11 @@ def test_what_it_starts_gets_no_place_that_depends_on_the_workspace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    found = runpy.run_path(str(BOOTSTRAP))
     variables = {"PATH": ":/bin:x", "LD_LIBRARY_PATH": ":./;/lib", "PYTHONHOME": ".", "HOME": "/h"}
     with pytest.raises(subprocess.CalledProcessError) as ended:
-        found["quiet"](variables, sys.executable, "-c", SHOWS)
+        run_child([sys.executable, "-I", "-c", SHOWS], variables)
     assert ended.value.stderr == "/ /lib\n"
-    ours = found["our_own"](variables)
+    ours = runpy.run_path(str(BOOTSTRAP))["our_own"](variables)
     assert {name: ours[name] for name in ("PATH", "LD_LIBRARY_PATH", "HOME")} == {
         "PATH": "/bin",
         "LD_LIBRARY_PATH": "/lib",

@@ -9,7 +9,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 STARTERS = {
-    "action/bootstrap.py": {"subprocess.run", "os.execve", "sys.executable"},
+    "action/bootstrap.py": {"os.execve", "sys.executable"},
+    "action/tunegate_action/wider_environment.py": {"os.execve"},
+    "action/tunegate_environment/children.py": {"subprocess.Popen"},
+    "action/tunegate_environment/installing.py": {"sys.executable"},
+    "action/tunegate_environment/kept.py": {"sys.executable"},
     "plugin/tunegate/isolation.py": {"os.execv", "sys.executable"},
     "plugin/tunegate/edges/processes/interpreter.py": {
         "subprocess.Popen",
@@ -35,6 +39,7 @@ LOADING = {
     *("register_custom_ops_library", "register_execution_provider_library", "load_library"),
 }
 LOADERS = {
+    ("action/tunegate_environment/children.py", "CDLL"),  # the same
     (
         "plugin/tunegate/edges/processes/run_child.py",
         "CDLL",
@@ -89,10 +94,16 @@ def test_a_python_of_ours_gets_flags_an_environment_and_a_directory() -> None:
 
 
 def test_the_action_isolates_every_python_that_it_starts() -> None:
+    environment = ROOT / "action" / "tunegate_environment"
+    installing = (environment / "installing.py").read_text()
+    assert installing.count('"-m"') == installing.count('"-I", "-m"') == 3
+    children = (environment / "children.py").read_text()
+    assert 'cwd="/",\n        env=absolute_only(environment),' in children
+    wider = (ROOT / "action" / "tunegate_action" / "wider_environment.py").read_text()
+    assert '[python, "-I", "-X", "utf8", str(_BOOTSTRAP), "run"]' in wider
     source = (ROOT / "action" / "bootstrap.py").read_text()
-    assert '[python, "-I", *arguments]' in source
     assert '[str(python), *ISOLATED, str(Path(__file__).resolve()), "act"]' in source
-    assert "os.execve(python, action, our_own(environment))" in source
+    assert "os.execve(python, action, our_own({**environment, **named}))" in source
     lines = [
         line for line in (ROOT / "action.yml").read_text().splitlines() if "bootstrap.py" in line
     ]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from importlib.metadata import version
 from typing import Literal
 from urllib.parse import quote
 
 import msgspec
 
+from tunegate import __version__
 from tunegate.artifacts.changes import PolicyChange
 from tunegate.artifacts.model_names import path_of
 from tunegate.artifacts.verdicts import Finding, Report, Status, Verdict
@@ -149,7 +149,7 @@ def render(report: Report) -> str:
     """A log of one run: every rule, a result for every change that loosens the rules, and one for
     every finding that is not green."""
     rules = (*(rule for _, rule in SARIF_RULES.values()), POLICY_RULE)
-    driver = Driver("tunegate", version("tunegate"), rules)
+    driver = Driver("tunegate", __version__, rules)
     verdict = report.verdict
     policy = (_policy_result(each, verdict) for each in verdict.policy_changes if each.weakens)
     results = (_result(each, verdict) for each in verdict.findings if each.status in SARIF_RULES)

@@ -28,9 +28,13 @@ def test_linux_on_both_processors_is_supported(processor: str) -> None:
         (USUAL._replace(libc=""), "a Linux without glibc (musl, as in Alpine) is not supported"),
         (USUAL._replace(is_64_bit=False), "a 32-bit Python is not supported"),
         (USUAL._replace(python=(3, 10)), "Python 3.10 is not supported"),
+        (USUAL._replace(python=(3, 15)), "Python 3.15 is not supported"),
+        (USUAL._replace(libc_version="2.27"), "glibc 2.27 is not supported"),
+        (USUAL._replace(kind="PyPy"), "PyPy is not supported"),
+        (USUAL._replace(has_gil=False), "a CPython without the GIL is not supported"),
     ],
 )
 def test_any_other_is_named_with_what_is_supported(machine: Machine, said: str) -> None:
     problem = why_unsupported(machine)
     assert problem.startswith(said)
-    assert "Linux with glibc on x86-64 or arm64, and a 64-bit Python 3.11 or newer" in problem
+    assert "Linux with glibc 2.28 or newer on x86-64 or arm64, and a 64-bit CPython 3.11" in problem

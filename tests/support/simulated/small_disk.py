@@ -1,4 +1,4 @@
-"""A disk that is soon full: 64 KiB, mounted for one test."""
+"""A disk that is soon full, mounted for one test."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pytest
 
 
 @contextmanager
-def mounted_disk(place: Path) -> Iterator[Path]:
+def mounted_disk(place: Path, size: str = "64k") -> Iterator[Path]:
     """Skips where nothing can be mounted. What still has a file open
     there does not keep it mounted."""
     place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)]
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
     if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("no disk can be mounted here")
     try:

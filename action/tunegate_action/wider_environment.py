@@ -1,0 +1,46 @@
+"""The way from an environment that was chosen before the configuration was read to one that has
+everything. The rules of the base may ask for more than the checkout's configuration says."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from tunegate.cli.main import carried_out
+from tunegate.cli.unexpected import Ending
+from tunegate.errors import ConfigError
+
+_BOOTSTRAP = Path(__file__).resolve().parent.parent / "bootstrap.py"
+_NARROW = "run-"
+"""A lock for one runtime is called by its name."""
+_EVERYTHING = "everything"
+
+
+class WiderEnvironmentNeeded(Exception):
+    """What the configuration asks for may not be installed here."""
+
+
+def carried_out_in_narrow(arguments: Sequence[str]) -> Ending:
+    """The same as `carried_out`. Raises WiderEnvironmentNeeded instead of an ending that says that
+    the configuration cannot be used: nothing has been measured or told then."""
+    ended = carried_out(arguments)
+    if ended.exit_code == ConfigError.exit_code:
+        raise WiderEnvironmentNeeded(ended.problem)
+    return ended
+
+
+def is_narrow(environment: Mapping[str, str]) -> bool:
+    """Whether the bootstrap made an environment for one runtime."""
+    return environment.get("TUNEGATE_ENVIRONMENT", "").startswith(_NARROW)
+
+
+def run_in_wider(environment: Mapping[str, str]) -> NoReturn:
+    """Replaces this process by the action in an environment with everything."""
+    python = environment["TUNEGATE_BASE_PYTHON"]
+    sys.stdout.write("tunegate: more than one runtime may be needed: the rest is installed\n")
+    sys.stdout.flush()
+    command = [python, "-I", "-X", "utf8", str(_BOOTSTRAP), "run"]
+    os.execve(python, command, {**environment, "TUNEGATE_ENVIRONMENT": _EVERYTHING})

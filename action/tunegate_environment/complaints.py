@@ -1,0 +1,17 @@
+"""What another program complained of, on one line and without passwords."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+
+_MAX_LINE = 300
+_PASSWORD = re.compile(r"(?<=://)[^/@\s]+@")
+
+
+def complaint(error: subprocess.CalledProcessError | OSError) -> str:
+    """The last line says what went wrong, of pip's and of uv's. An index may have a password in its
+    address."""
+    text = error.stderr if isinstance(error, subprocess.CalledProcessError) else error
+    lines = [line.strip() for line in str(text or "").strip().splitlines()]
+    return _PASSWORD.sub("***@", lines[-1])[:_MAX_LINE] if lines else "no message"

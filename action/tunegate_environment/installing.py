@@ -1,0 +1,109 @@
+"""A virtual environment with exactly what a lock says: by uv, whose version and hashes are pinned
+too, and by pip where uv cannot be had or does not start."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+from tunegate_environment.children import run_child
+from tunegate_environment.complaints import complaint
+from tunegate_environment.pip_settings import uv_variables
+
+_CHECKED = ("--require-hashes", "--only-binary", ":all:")
+_PIP_INSTALL = (
+    *("-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"),
+    *_CHECKED,
+)
+
+_PIP_TOO = ("Hash mismatch", "No space left")
+"""What pip would end with too, after minutes."""
+
+
+class Wanted(NamedTuple):
+    """An environment to make at `directory`. `variables` are the job's."""
+
+    lock: Path
+    directory: Path
+    variables: Mapping[str, str]
+
+    @property
+    def python(self) -> Path:
+        return self.directory / "bin" / "python"
+
+    @property
+    def beside(self) -> Path:
+        """What uv needs only while it installs, on the same disk, so that files are linked."""
+        return self.directory.with_name(f"{self.directory.name}.uv")
+
+    @property
+    def source(self) -> list[str]:
+        """Options of pip and of uv."""
+        wheelhouse = self.variables.get("TUNEGATE_WHEELHOUSE", "")
+        found = ["--find-links", str(Path(wheelhouse).resolve())]
+        return ["--no-index", *found] if wheelhouse else []
+
+    def clear(self) -> None:
+        """Removes everything that was made. The disk may be full."""
+        for directory in (self.beside, self.directory):
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+def install(wanted: Wanted) -> str:
+    """Says what installed it. Nothing that comes with a package is run: only wheels are taken, and
+    only with the hashes of the lock. Raises CalledProcessError and OSError."""
+    try:
+        _by_uv(wanted)
+    except (subprocess.CalledProcessError, OSError) as error:
+        wanted.clear()
+        if any(each in str(error) + str(getattr(error, "stderr", "")) for each in _PIP_TOO):
+            raise
+        why = complaint(error)
+        print(f"tunegate: uv failed ({why}): pip installs, which takes minutes", flush=True)
+        _by_pip(wanted)
+        return "pip"
+    finally:
+        shutil.rmtree(wanted.beside, ignore_errors=True)
+    return "uv"
+
+
+def _by_uv(wanted: Wanted) -> None:
+    python = _with_pip(wanted)
+    tool, installer = wanted.beside / "tool", wanted.lock.with_name("installer.lock")
+    options = (*wanted.source, "--no-deps", "--target", tool, "-r", installer)
+    run_child([python, *_PIP_INSTALL, *options], wanted.variables, "fetching uv")
+    pip_config = run_child([python, "-I", "-m", "pip", "config", "list"], wanted.variables)
+    variables = {
+        **wanted.variables,
+        "UV_INDEX_STRATEGY": "unsafe-best-match",  # as pip does; the hashes say which file it is
+        "UV_CACHE_DIR": str(wanted.beside / "cache"),  # one that is kept would keep damage too
+        **uv_variables(pip_config),
+    }
+    uv = [tool / "bin" / "uv", "--no-config", "--no-progress", "--color", "never", "pip"]
+    options = (*_CHECKED, *wanted.source, "--python", wanted.python, "-r", wanted.lock)
+    run_child([*uv, "install", "--quiet", *options], variables, "installing packages")
+
+
+def _with_pip(wanted: Wanted) -> str | Path:
+    """Makes the virtual environment, and returns a Python that has pip. It takes three seconds to
+    make pip anew."""
+    if find_spec("pip") is not None:
+        run_child([*_venv(wanted), "--without-pip"], wanted.variables)
+        return sys.executable
+    run_child(_venv(wanted), wanted.variables, "making a virtual environment")
+    return wanted.python
+
+
+def _by_pip(wanted: Wanted) -> None:
+    run_child(_venv(wanted), wanted.variables, "making a virtual environment")
+    command = [wanted.python, *_PIP_INSTALL, *wanted.source, "-r", wanted.lock]
+    run_child(command, wanted.variables, "installing packages")
+
+
+def _venv(wanted: Wanted) -> list[str | Path]:
+    return [sys.executable, "-I", "-m", "venv", wanted.directory]

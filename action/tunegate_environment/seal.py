@@ -1,0 +1,91 @@
+"""A complete environment says what is in it, so that whatever was lost, changed or added is seen.
+
+Most of the time a look at each file's size and times is enough. Where those are others, as after
+an environment was restored on another machine, the content decides.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+SEAL = ".complete"
+_REWRITTEN = "__pycache__"
+"""Python writes it while it runs, and checks it against the source."""
+
+Look = tuple[int, int, int]
+"""The size, and the times of the last change of content and of anything."""
+
+
+def seal(directory: Path) -> None:
+    """Comes last: a directory without it is not complete."""
+    files = {name: (*_look(path), _digest(path)) for name, path in _files(directory)}
+    _write(directory, files)
+
+
+def damage(directory: Path) -> str:
+    """The first thing that is not as it was installed, or an empty string."""
+    sealed = _read(directory)
+    if sealed is None:
+        return "it is not complete"
+    found = dict(_files(directory))
+    if lost := sorted(sealed.keys() - found.keys()):
+        return f"{lost[0]} is missing"
+    if added := sorted(found.keys() - sealed.keys()):
+        return f"{added[0]} was added"
+    suspects = {name: path for name, path in found.items() if _look(path) != sealed[name][:3]}
+    for name, path in sorted(suspects.items()):
+        if _digest(path) != sealed[name][3]:
+            return f"{name} is not what was installed"
+    if suspects:
+        looks = {name: (*_look(path), sealed[name][3]) for name, path in suspects.items()}
+        with suppress(OSError):  # it may be another user's: then this takes as long next time
+            _write(directory, {**sealed, **looks})
+    return ""
+
+
+def _files(directory: Path) -> Iterator[tuple[str, Path]]:
+    for folder, folders, names in os.walk(directory):
+        folders[:] = [name for name in folders if name != _REWRITTEN]
+        links = [name for name in folders if (Path(folder) / name).is_symlink()]
+        for name in (*names, *links):
+            path = Path(folder) / name
+            if path.name != SEAL:
+                yield str(path.relative_to(directory)), path
+
+
+def _look(path: Path) -> Look:
+    status = path.lstat()
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _digest(path: Path) -> str:
+    """A link is where it leads."""
+    if path.is_symlink():
+        return f"link:{path.readlink()}"
+    try:
+        with path.open("rb") as content:
+            return hashlib.file_digest(content, "sha256").hexdigest()
+    except OSError:
+        return "unreadable"
+
+
+def _read(directory: Path) -> Mapping[str, tuple[int, int, int, str]] | None:
+    try:
+        rows = json.loads((directory / SEAL).read_text(encoding="utf-8"))
+        return {str(name): (int(a), int(b), int(c), str(d)) for name, (a, b, c, d) in rows.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return None
+
+
+def _write(directory: Path, files: Mapping[str, tuple[int, int, int, str]]) -> None:
+    beside = directory.with_name(f"{directory.name}.seal-{os.getpid()}")
+    try:
+        beside.write_text(json.dumps(files), encoding="utf-8")
+        beside.replace(directory / SEAL)
+    finally:
+        beside.unlink(missing_ok=True)
