@@ -11,6 +11,8 @@ import yaml
 
 from tests.house.sources import ROOT
 from tests.pipelines.pipeline_job import PipelineJob, parameters_filled
+from tests.plugin.ci_hosts.azure.azure_server import TOKEN, AzureServer
+from tests.plugin.ci_hosts.json_server import serving
 from tests.support.programs import require
 
 pytestmark = pytest.mark.pipelines
@@ -54,6 +56,25 @@ def test_a_configuration_that_cannot_be_read_is_an_issue_of_the_run(job: Pipelin
     done = job.run("bash", "-c", STEP["bash"], BUILD_SOURCEVERSION=merged, **environment())
     assert done.returncode == 2
     assert "##vso[task.logissue type=error;" in done.stdout
+
+
+def test_a_thread_of_the_pull_request_has_the_report_of_the_last_run(job: PipelineJob) -> None:
+    with serving(AzureServer()) as server:
+        collection = {"SYSTEM_COLLECTIONURI": server.url, "SYSTEM_ACCESSTOKEN": TOKEN}
+        variables = {**environment(comment="always"), **collection}
+        runs = [job.run("bash", "-c", STEP["bash"], **variables) for _ in range(2)]
+        (text,) = server.texts
+    assert [done.returncode for done in runs] == [0, 0]
+    assert "Pass" in text
+    assert "buildId=4711" in text
+    assert not [done for done in runs if TOKEN in done.stdout + done.stderr]
+
+
+def test_the_token_of_the_job_is_handed_on_only_for_a_comment() -> None:
+    (condition,) = (name for name in STEP["env"] if name.startswith("${{"))
+    assert condition == "${{ if ne(parameters.comment, 'never') }}"
+    assert STEP["env"][condition] == {"SYSTEM_ACCESSTOKEN": "$(System.AccessToken)"}
+    assert "SYSTEM_ACCESSTOKEN" not in environment()
 
 
 @pytest.mark.parametrize(

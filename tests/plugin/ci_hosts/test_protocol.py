@@ -26,7 +26,12 @@ from tunegate_cache.installed_plugins import installed
 NAMES = list(installed(HOST_GROUP))
 HOSTILE = "x\n::error::planted\r\n\x1b[0Ksection_start:1:a\r\x1b[0K%0A/merge \u2028 <b>"
 SECRET = "secret-of-a-ci-host"
-TOKENS = {"TUNEGATE_GITHUB_TOKEN": SECRET, "TUNEGATE_GITLAB_TOKEN": SECRET}
+TOKENS = {
+    "TUNEGATE_GITHUB_TOKEN": SECRET,
+    "TUNEGATE_GITLAB_TOKEN": SECRET,
+    "TUNEGATE_BITBUCKET_TOKEN": SECRET,
+    "SYSTEM_ACCESSTOKEN": SECRET,
+}
 NUMBER = JobEvent(revisions=Usual(), pull_request=7)
 
 
@@ -36,7 +41,7 @@ def host(request: pytest.FixtureRequest) -> CiHost:
 
 
 def test_there_are_several() -> None:
-    assert {"github", "gitlab", "none"} <= set(NAMES)
+    assert {"azure", "bitbucket", "buildkite", "circleci", "github", "gitlab"} <= set(NAMES)
 
 
 def test_it_has_every_method_with_the_parameters_of_the_protocol(host: CiHost) -> None:

@@ -16,6 +16,7 @@ from tunegate.ci_hosts.azure.logging_commands import (
     summary_command,
     variable_command,
 )
+from tunegate.ci_hosts.azure.threads import Threads
 from tunegate.ci_hosts.host_files import PREFIX, write_host_file
 from tunegate.ci_hosts.protocol import (
     AskedRevisions,
@@ -25,8 +26,10 @@ from tunegate.ci_hosts.protocol import (
     JobReport,
     Links,
 )
+from tunegate.ci_hosts.secret import Secret
 
 _SUMMARY = "summary.md"
+_AZURE_REPOS = "TfsGit"
 
 
 class AzureHost:
@@ -74,8 +77,19 @@ class AzureHost:
     def comment(
         self, event: JobEvent, name: str, markdown: str, *, updates_only: bool = False
     ) -> None:
-        """Raises HostRefusedError."""
-        raise HostRefusedError("tunegate writes no threads in Azure Repos yet")
+        """A thread on the pull request. One of GitHub is commented on by its own token, there."""
+        token = Secret(self._value("SYSTEM_ACCESSTOKEN").strip())
+        repository = self._value("BUILD_REPOSITORY_ID")
+        if event.pull_request is None:
+            raise HostRefusedError("this run is of no pull request")
+        if self._value("BUILD_REPOSITORY_PROVIDER") != _AZURE_REPOS:
+            raise HostRefusedError("the pull request is not of Azure Repos")
+        if not token:
+            raise HostRefusedError("SYSTEM_ACCESSTOKEN is not set")
+        collection, project = self._value("SYSTEM_COLLECTIONURI"), self._value("SYSTEM_TEAMPROJECT")
+        pull_request = (repository, event.pull_request)
+        threads = Threads(collection, project, pull_request, name, token)
+        threads.publish(markdown, updates_only=updates_only)
 
     def _value(self, name: str) -> str:
         return self._environment.get(name, "")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from urllib.parse import quote
 
+from tunegate.ci_hosts.bitbucket.comments import BitbucketComments
 from tunegate.ci_hosts.bitbucket.event import bitbucket_event
+from tunegate.ci_hosts.bitbucket.insight import publish_insight
 from tunegate.ci_hosts.host_files import dotenv, write_host_file
 from tunegate.ci_hosts.log_line import log_line
 from tunegate.ci_hosts.protocol import (
@@ -18,8 +22,11 @@ from tunegate.ci_hosts.protocol import (
     JobReport,
     Links,
 )
+from tunegate.ci_hosts.secret import Secret
 
 _MAX_OUTPUT_BYTES = 4096
+_VARIABLE = "TUNEGATE_BITBUCKET_TOKEN"
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 class BitbucketHost:
@@ -54,19 +61,46 @@ class BitbucketHost:
         return nullcontext()
 
     def tell(self, report: JobReport) -> None:
-        """Tells annotations in the log, and outputs in a file for later steps."""
+        """Tells annotations in the log, outputs in a file for later steps, and the verdict beside
+        the commit."""
         for annotation in report.annotations:
             sys.stderr.write(f"{log_line(annotation)}\n")
         sys.stderr.flush()
         if report.directory is not None:
             outputs = dotenv(report.outputs, limit_bytes=_MAX_OUTPUT_BYTES)
             write_host_file(report.directory, "outputs.env", outputs)
+        self._tell_commit(report)
 
     def comment(
         self, event: JobEvent, name: str, markdown: str, *, updates_only: bool = False
     ) -> None:
-        """Raises HostRefusedError."""
-        raise HostRefusedError("tunegate writes no comments on Bitbucket yet")
+        """A comment on the pull request."""
+        token = self._token()
+        if event.pull_request is None:
+            raise HostRefusedError("this pipeline is of no pull request")
+        if not token:
+            raise HostRefusedError(f"{_VARIABLE} is not set")
+        comments = BitbucketComments(self._repository(), event.pull_request, name, token)
+        comments.publish(markdown, updates_only=updates_only)
+
+    def _tell_commit(self, report: JobReport) -> None:
+        """A Code Insights report, where a token is; what Bitbucket refuses is a line of the log."""
+        token, commit = self._token(), self._value("BITBUCKET_COMMIT")
+        if not token or not report.outputs.get("verdict"):
+            return
+        if not _COMMIT.fullmatch(commit):
+            return
+        path = f"/repositories/{self._repository()}/commit/{commit}"
+        try:
+            publish_insight(report, path, self.links(Path()).run, token)
+        except HostRefusedError as error:
+            sys.stderr.write(f"tunegate: no report beside the commit: {error}\n")
+
+    def _token(self) -> Secret:
+        return Secret(self._value(_VARIABLE).strip())
+
+    def _repository(self) -> str:
+        return quote(self._value("BITBUCKET_REPO_FULL_NAME"))
 
     def _value(self, name: str) -> str:
         return self._environment.get(name, "")

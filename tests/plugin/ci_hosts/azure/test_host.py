@@ -4,9 +4,19 @@ from pathlib import Path
 
 import pytest
 
+from tests.plugin.ci_hosts.azure.azure_server import TOKEN, AzureServer
+from tests.plugin.ci_hosts.json_server import serving
 from tests.plugin.ci_hosts.recorded_environment import recorded_environment
 from tunegate.ci_hosts.azure.host import AzureHost
-from tunegate.ci_hosts.protocol import Annotation, JobReport, Links
+from tunegate.ci_hosts.protocol import (
+    Annotation,
+    AskedRevisions,
+    HostRefusedError,
+    JobEvent,
+    JobReport,
+    Links,
+)
+from tunegate.ci_hosts.revision_choice import Usual
 
 JOB = recorded_environment("azure-pull-request")
 
@@ -31,3 +41,18 @@ def test_a_report_is_commands_and_a_page_in_the_summary(
         "##vso[task.setvariable variable=TUNEGATE_VERDICT;isOutput=true;]pass",
         f"##vso[task.uploadsummary]{page}",
     ]
+
+
+def test_a_thread_is_written_where_a_token_is_and_says_what_is_missing_elsewhere() -> None:
+    event = AzureHost(JOB).event(AskedRevisions())
+    with serving(AzureServer()) as server:
+        job = {**JOB, "SYSTEM_COLLECTIONURI": f"{server.url}/", "SYSTEM_ACCESSTOKEN": TOKEN}
+        AzureHost(job).comment(event, "o", "report")
+        assert len(server.threads) == 1
+        for missing in ("SYSTEM_ACCESSTOKEN", "SYSTEM_COLLECTIONURI", "BUILD_REPOSITORY_PROVIDER"):
+            with pytest.raises(HostRefusedError) as caught:
+                AzureHost({**job, missing: ""}).comment(event, "o", "report")
+            assert TOKEN not in str(caught.value)
+        with pytest.raises(HostRefusedError, match="of no pull request"):
+            AzureHost(job).comment(JobEvent(revisions=Usual()), "o", "report")
+        assert len(server.threads) == 1

@@ -1,0 +1,109 @@
+"""The thread of a pull request of Azure Repos that holds the report."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from tunegate.ci_hosts.kept_comment import KeptComment
+from tunegate.ci_hosts.protocol import HostRefusedError
+from tunegate.ci_hosts.report_marker import report_marker
+from tunegate.ci_hosts.rest_api import RestApi
+from tunegate.ci_hosts.secret import Secret
+from tunegate.fitted_markdown import fitted_text
+
+MAX_THREAD_CHARACTERS = 149_000
+_VERSION = "api-version=7.0"
+_REFERENCE = re.compile(r"\]\(https?://[^\s()]*\)|(?<!&)(?P<mark>[@#!])(?=[<\w])")
+"""An address is kept; a person, a work item or a pull request is not referred to."""
+_ZERO_WIDTH = "\u200b"
+
+
+class KnownThread(NamedTuple):
+    """Ours, and its first comment, which is the report."""
+
+    thread: int
+    comment: int
+
+
+class Threads:
+    """Those of one pull request, under the name of one report. `project` is the address of
+    the team project."""
+
+    def __init__(
+        self, collection: str, project: str, pull_request: tuple[str, int], name: str, token: Secret
+    ) -> None:
+        """Raises HostRefusedError. A pull request is known by its repository and its number."""
+        repository, number = pull_request
+        headers = {"Authorization": f"Bearer {token.reveal()}"}
+        self._api = RestApi("Azure DevOps", collection, headers)
+        place = f"/{quote(project)}/_apis/git/repositories/{quote(repository, safe='')}"
+        self._path = f"{place}/pullRequests/{number}/threads"
+        self._first = report_marker(name)
+        self._me = ""
+
+    def publish(self, markdown: str, *, updates_only: bool = False) -> None:
+        """Raises HostRefusedError."""
+        room = MAX_THREAD_CHARACTERS - len(self._first) - 1
+        body = f"{self._first}\n{thread_text(fitted_text(markdown, room * 9 // 10))}"
+        KeptComment(self).publish(body[:MAX_THREAD_CHARACTERS], updates_only=updates_only)
+
+    def ours(self) -> KnownThread | None:
+        """The marker alone could be planted by anybody who may comment: it must be of this token's
+        identity."""
+        if not self._me:
+            self._me = _identity(self._api.ask("GET", "/_apis/connectionData"))
+        answer = self._api.ask("GET", f"{self._path}?{_VERSION}")
+        threads = answer.get("value") if isinstance(answer, dict) else None
+        if not isinstance(threads, list):
+            raise HostRefusedError("Azure DevOps answered with no list of threads")
+        found = (self._known(each) for each in threads)
+        return next((each for each in found if each is not None), None)
+
+    def write(self, text: str) -> None:
+        """Writes a thread that is closed: nobody has to resolve it."""
+        comment = {"parentCommentId": 0, "content": text, "commentType": "text"}
+        body = {"comments": [comment], "status": "closed"}
+        self._api.ask("POST", f"{self._path}?{_VERSION}", body)
+
+    def rewrite(self, known: KnownThread, text: str) -> None:
+        path = f"{self._path}/{known.thread}/comments/{known.comment}?{_VERSION}"
+        self._api.ask("PATCH", path, {"content": text})
+
+    def _known(self, thread: Any) -> KnownThread | None:  # noqa: ANN401 -- JSON
+        if not isinstance(thread, dict) or thread.get("isDeleted") is True:
+            return None
+        comments = thread.get("comments")
+        first = comments[0] if isinstance(comments, list) and comments else None
+        if not isinstance(first, dict) or not self._is_ours(first):
+            return None
+        return KnownThread(thread=_number(thread), comment=_number(first))
+
+    def _is_ours(self, comment: dict[str, Any]) -> bool:
+        author = comment.get("author")
+        is_mine = isinstance(author, dict) and author.get("id") == self._me
+        is_there = comment.get("isDeleted") is not True
+        return is_mine and is_there and str(comment.get("content", "")).startswith(self._first)
+
+
+def thread_text(markdown: str) -> str:
+    """The same text for a reader, without mentions and references."""
+    return _REFERENCE.sub(
+        lambda found: found.group() + (_ZERO_WIDTH if found["mark"] else ""), markdown
+    )
+
+
+def _number(answer: dict[str, Any]) -> int:
+    found = answer.get("id")
+    if type(found) is not int:
+        raise HostRefusedError("Azure DevOps answered without an id")
+    return found
+
+
+def _identity(answer: Any) -> str:  # noqa: ANN401 -- JSON
+    user = answer.get("authenticatedUser") if isinstance(answer, dict) else None
+    found = user.get("id") if isinstance(user, dict) else None
+    if not isinstance(found, str) or not found:
+        raise HostRefusedError("Azure DevOps answered without an identity")
+    return found

@@ -1,0 +1,56 @@
+"""A report as Bitbucket's Markdown, which knows no HTML: tags would be shown, comments too.
+
+What the report has escaped stays text: references to characters become the characters, and none of
+them can begin anything.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+
+_ZERO_WIDTH = "\u200b"
+_PART = re.compile(
+    r"(?P<code>`[^`\n]*`)|(?P<kept>\]\(https?://[^\s()]*\))"
+    r"|<summary>(?P<summary>.*?)</summary>|<code>(?P<quoted>.*?)</code>"
+    r"|(?P<line_break><br>)|(?P<tag></?[a-z]+>)|(?P<reference>&(?:\#\d+|\w+);)"
+    r"|(?P<mark>[@#])(?=\w)"
+)
+_PLAIN = {"line_break": ", ", "tag": ""}
+_ESCAPED = "\\`*_{}[]()>#+-.!|~"
+"""Characters that a backslash makes text."""
+
+
+def comment_text(markdown: str) -> str:
+    """The same text for a reader, without tags, mentions and references."""
+    return _PART.sub(_shown, markdown)
+
+
+def bitbucket_marker(name: str) -> str:
+    """The first line of the report under this name: the definition of a link that nobody uses,
+    which no Markdown shows."""
+    plain = "".join(c for c in name if c.isalnum() or c in "._-/")
+    return f"[//]: # (tunegate:report {plain})"
+
+
+def _shown(found: re.Match[str]) -> str:
+    kind, text = found.lastgroup, found.group()
+    match kind:
+        case "summary":
+            return f"**{comment_text(found['summary'])}**"
+        case "quoted":
+            return comment_text(found["quoted"])
+        case "reference":
+            return "".join(map(_literal, html.unescape(text)))
+        case "mark":
+            return text + _ZERO_WIDTH
+        case _:
+            return _PLAIN.get(kind or "", text)
+
+
+def _literal(character: str) -> str:
+    """A character that begins nothing, whatever follows it."""
+    if character == _ZERO_WIDTH or not character.isprintable():
+        return _ZERO_WIDTH
+    escaped = f"\\{character}" if character in _ESCAPED else character
+    return escaped if character.isalnum() else escaped + _ZERO_WIDTH
