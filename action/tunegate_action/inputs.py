@@ -66,6 +66,7 @@ def read_request(environment: Mapping[str, str]) -> JobRequest:
         words=tuple(_words(step, inputs)),
         step=step,
         out=_out(inputs),
+        config=Path(inputs.text("CONFIG") or "tunegate.yaml"),
         asked=AskedRevisions(
             base=inputs.text("BASE"),
             head=inputs.text("HEAD"),

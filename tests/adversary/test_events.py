@@ -43,6 +43,8 @@ def test_a_pull_request_is_judged_and_commented_on(tmp_path: Path) -> None:
     assert ended.exit_code == 0, ended.log
     assert "\npass\n" in ended.outputs
     assert len(server.comments) == 1
+    (check,) = server.checks
+    assert (check["head_sha"], check["conclusion"]) == (job.tip, "neutral")
 
 
 def test_a_pull_request_without_a_model_gets_no_comment_and_an_earlier_one_says_so(
@@ -150,7 +152,8 @@ def test_a_report_of_an_earlier_run_is_not_this_runs(tmp_path: Path) -> None:
         )
     assert ended.exit_code == 2, ended.log
     assert not ended.is_green
-    assert not server.requests
+    assert not server.comments
+    assert [each["conclusion"] for each in server.checks] == ["failure"]
 
 
 def test_an_error_of_the_configuration_stands_at_its_line_and_shows_no_secret(

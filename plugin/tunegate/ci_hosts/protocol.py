@@ -64,15 +64,31 @@ class Annotation(msgspec.Struct, frozen=True, kw_only=True):
     line: int = 0
 
 
+Outcome = Literal["passed", "nothing to check", "failed", "waits", "cancelled"]
+"""How a job that judges ended. One that `waits` needs somebody: to run it again, to fetch a base,
+or to agree to changed rules. It is not green."""
+
+
+class JobProgress(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a job that judges has come: `outcome` None says that it begins. `name` tells its
+    report from others on this `commit`; `title` is one line, in words of ours alone."""
+
+    name: str
+    commit: str
+    outcome: Outcome | None = None
+    title: str = ""
+
+
 class JobReport(msgspec.Struct, frozen=True, kw_only=True):
     """What a job says besides its exit code: outputs for later jobs, annotations
     with the most important first, and a page in Markdown. `directory` is where files
-    may be written, if anywhere."""
+    may be written, if anywhere. A report with nothing but `progress` says that a job begins."""
 
     outputs: Mapping[str, str] = {}
     annotations: Sequence[Annotation] = ()
     summary: str = ""
     directory: Path | None = None
+    progress: JobProgress | None = None
 
 
 class AgentCommand(msgspec.Struct, frozen=True, kw_only=True):

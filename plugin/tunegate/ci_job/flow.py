@@ -7,11 +7,13 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from tunegate.artifacts.changes import Revisions
 from tunegate.ci_hosts.protocol import (
     Annotation,
     CiHost,
     HostRefusedError,
     JobEvent,
+    JobProgress,
     JobReport,
     Links,
 )
@@ -21,9 +23,10 @@ from tunegate.ci_job.config_place import place_of
 from tunegate.ci_job.event_words import event_words
 from tunegate.ci_job.files import report_to_host
 from tunegate.ci_job.problem import job_problem
+from tunegate.ci_job.progress import concluded
 from tunegate.ci_job.request import JUDGING, JobRequest
 from tunegate.ci_job.results import Results, read_results, stamps
-from tunegate.ci_job.revisions import is_of_pull_request, job_revisions
+from tunegate.ci_job.revisions import is_of_pull_request, job_revisions, reported_commit
 from tunegate.errors import BUG, FAIL, PASS, ConfigKey, TunegateError
 from tunegate.redaction import redacted, secrets_of
 
@@ -49,14 +52,18 @@ def run_job(
         sys.stderr.write(f"tunegate: head {head}, base {base} ({revisions.reason})\n")
         sys.stderr.flush()
     before = stamps(request.out)
+    begun = _begun(host, request, event, revisions)
     with host.literal_output():
         ended = carried_out([*request.words, *event_words(request, event, revisions)])
     results = read_results(request.out, before, ended[0])
     ended = _truthful(request, ended, results)
-    _report(host, environment, request, event, results)
     exit_code, said, *_ = ended
+    verdict = None if said else results.verdict
+    progress = begun and concluded(begun, exit_code, verdict)
+    _report(host, request, results, None if said else progress)
+    _comment(host, environment, request, event, results)
     if said:
-        return stopped(host, environment, request.out, ended)
+        return stopped(host, environment, request.out, ended, progress)
     return exit_code
 
 
@@ -65,6 +72,7 @@ def stopped(
     environment: Mapping[str, str],
     out: Path,
     ended: Ended,
+    progress: JobProgress | None = None,
 ) -> int:
     """Says what went wrong where people look: beside the job, and in its summary."""
     exit_code, text, about, others = ended
@@ -74,12 +82,25 @@ def stopped(
         outputs={"verdict": "error"},
         annotations=[found.annotation()],
         summary=found.markdown(),
+        progress=progress,
     )
     report_to_host(host, report, out)
     return exit_code
 
 
 # ---------------------------------------------------------------------------
+
+
+def _begun(
+    host: CiHost, request: JobRequest, event: JobEvent, revisions: Revisions | None
+) -> JobProgress | None:
+    """Says that a verdict is on its way; None where none is, or nobody knows for which commit."""
+    commit = reported_commit(request, event, revisions)
+    if request.step not in JUDGING or not commit:
+        return None
+    begun = JobProgress(name=str(request.out), commit=commit)
+    report_to_host(host, JobReport(progress=begun), None)
+    return begun
 
 
 def _truthful(request: JobRequest, ended: Ended, results: Results) -> Ended:
@@ -94,18 +115,24 @@ def _truthful(request: JobRequest, ended: Ended, results: Results) -> Ended:
 
 
 def _report(
+    host: CiHost, request: JobRequest, results: Results, progress: JobProgress | None
+) -> None:
+    report = JobReport(
+        outputs=results.outputs(),
+        annotations=results.annotations(request.repository, request.config),
+        summary=with_links(results.markdown, _links(host, request.out)),
+        progress=progress,
+    )
+    report_to_host(host, report, request.out)
+
+
+def _comment(
     host: CiHost,
     environment: Mapping[str, str],
     request: JobRequest,
     event: JobEvent,
     results: Results,
 ) -> None:
-    report = JobReport(
-        outputs=results.outputs(),
-        annotations=results.annotations(),
-        summary=with_links(results.markdown, _links(host, request.out)),
-    )
-    report_to_host(host, report, request.out)
     choice = _choice(request, event, results)
     if choice == "leave":
         return

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from tunegate.artifacts.verdicts import Verdict
 from tunegate.fitted_markdown import Section, fitted
 from tunegate.render.blocks import markdown_table
 from tunegate.render.escape import code
-from tunegate.render.headline import COUNTED, WORST_FIRST, worst_first
+from tunegate.render.headline import counts, worst_first
 from tunegate.render.tables.report_tables import models_table
 from tunegate.render.units import plural
 
@@ -24,7 +22,7 @@ def render(verdict: Verdict, *, source: str, tip: str) -> str:
     table = markdown_table(models_table(shown, verdict).without("Why")) if shown else ""
     more = f"\n\n… and {plural(rest, 'more check')}." if rest > 0 else ""
     sections = (
-        Section(0, f"### Unverified, from a run of the fork: {_counts(verdict)}"),
+        Section(0, f"### Unverified, from a run of the fork: {counts(verdict)}"),
         Section(1, _warning(source, tip)),
         Section(2, table + more),
     )
@@ -37,11 +35,3 @@ def _warning(source: str, tip: str) -> str:
         "opened this pull request can have changed what was run and what it wrote. They decide "
         "nothing: a check that counts has to run with this repository's own rules."
     )
-
-
-def _counts(verdict: Verdict) -> str:
-    counted = Counter(finding.status for finding in verdict.findings)
-    if not counted:
-        return "no model was checked"
-    named = [f"{counted[each]} {COUNTED[each]}" for each in WORST_FIRST if counted[each]]
-    return f"{plural(len(verdict.findings), 'check')}, {', '.join(named)}"

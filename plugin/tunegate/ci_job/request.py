@@ -23,6 +23,7 @@ class JobRequest(msgspec.Struct, frozen=True, kw_only=True):
     step: StepName
     out: Path
     repository: Path = Path()
+    config: Path = Path("tunegate.yaml")
     asked: AskedRevisions = AskedRevisions()
     policy: str = ""
     zone: str = ""

@@ -11,10 +11,12 @@ from typing import TypeVar
 import msgspec
 
 from tunegate import artifact_io
-from tunegate.artifacts.changes import ChangeSet
+from tunegate.artifacts.changes import ChangeSet, PolicyChange
+from tunegate.artifacts.model_names import path_of
 from tunegate.artifacts.verdicts import Finding, Verdict
 from tunegate.ci_hosts.protocol import Annotation, Level
-from tunegate.errors import PASS, ArtifactError
+from tunegate.ci_job.config_place import place_of
+from tunegate.errors import PASS, ArtifactError, ConfigKey
 from tunegate.regular_files import read_regular
 from tunegate.render.policy import described_change
 
@@ -54,17 +56,19 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
             "changed": json.dumps(changed, ensure_ascii=False),
         }
 
-    def annotations(self) -> list[Annotation]:
-        """The loosened rules first, then the findings that need somebody."""
+    def annotations(self, repository: Path, config: Path) -> list[Annotation]:
+        """The loosened rules first, at their line of the configuration; then the findings that need
+        somebody, at their model."""
         if self.verdict is None:
             return []
         level: Level = "error" if self.verdict.policy_fails else "warning"
         policy = [
-            Annotation(level=level, title="tunegate: policy-change", text=described_change(change))
+            _policy_annotation(change, level, repository, config)
             for change in self.verdict.policy_changes
             if change.weakens
         ]
-        return [*policy, *(_annotation(f) for f in self.verdict.findings if f.status in _LEVELS)]
+        needy = [finding for finding in self.verdict.findings if finding.status in _LEVELS]
+        return [*policy, *(_annotation(finding, repository) for finding in needy)]
 
 
 Stamps = Mapping[str, tuple[int, int]]
@@ -106,11 +110,31 @@ def _text(path: Path) -> str:
         return ""
 
 
-def _annotation(finding: Finding) -> Annotation:
+def _policy_annotation(
+    change: PolicyChange, level: Level, repository: Path, config: Path
+) -> Annotation:
+    is_of_file = change.key.endswith((".yaml", ".yml"))
+    file = repository / change.key if is_of_file else config
+    place = place_of(ConfigKey(str(file), "" if is_of_file else change.key), Path())
+    name, line = place or ("", 0)
+    return Annotation(
+        level=level,
+        title="tunegate: policy-change",
+        text=described_change(change),
+        file=name,
+        line=line,
+    )
+
+
+def _annotation(finding: Finding, repository: Path) -> Annotation:
+    """A model has no lines that anybody reads: it stands at the first."""
+    file = repository / path_of(finding.model)
     return Annotation(
         level=_LEVELS[finding.status],
         title=f"tunegate: {finding.model} on {finding.target}",
         text=f"{finding.status}: {finding.reason}",
+        file="" if file.is_absolute() else file.as_posix(),
+        line=1,
     )
 
 

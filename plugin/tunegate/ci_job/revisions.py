@@ -17,6 +17,7 @@ from tunegate.ci_hosts.revision_choice import (
 )
 from tunegate.ci_job.request import PLANNING, JobRequest
 from tunegate.edges.git.repository import GitRepository
+from tunegate.errors import TunegateError
 
 
 def job_revisions(request: JobRequest, event: JobEvent) -> Revisions | None:
@@ -40,6 +41,21 @@ def job_revisions(request: JobRequest, event: JobEvent) -> Revisions | None:
 def is_of_pull_request(path: Path, commit: str, tip: str) -> bool:
     """Whether the commit is the head of the pull request with this tip, or its merge commit."""
     return bool(tip) and GitRepository(path).is_of_pull_request(commit, tip)
+
+
+def reported_commit(request: JobRequest, event: JobEvent, revisions: Revisions | None) -> str:
+    """The commit that people look at: the head of a pull request, not its merge commit. An empty
+    string where the event is not about the commit that is judged, or nobody says it yet."""
+    if revisions is None and request.asked.head:
+        return ""
+    head = revisions.head if revisions else ""
+    try:
+        is_tip = not head or is_of_pull_request(request.repository, head, event.tip)
+    except TunegateError:
+        is_tip = False
+    if is_tip and event.tip:
+        return event.tip
+    return event.checked_out if head in {"", event.checked_out} else ""
 
 
 def _require_checkout(repository: GitRepository, event: JobEvent) -> None:

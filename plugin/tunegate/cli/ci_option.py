@@ -47,6 +47,7 @@ def _request(asked: Parsed, job: CiJob, arguments: Sequence[str]) -> JobRequest:
         step=msgspec.convert(asked.command.name, StepName),
         out=settings.out,
         repository=settings.repository,
+        config=settings.config or settings.repository / "tunegate.yaml",
         asked=AskedRevisions(
             base=settings.base or "",
             head=settings.head or "",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 from tunegate.artifacts.verdicts import Finding, Report, Status, Verdict
@@ -73,6 +74,15 @@ def headline(
         return f"{word}: {counted} {COUNTED[verdict.status]}, none is slower than allowed{policy}"
     why = prose(reason(first, verdict))
     return f"{word}: {counted} {COUNTED[verdict.status]}; {where}: {why}{policy}"
+
+
+def counts(verdict: Verdict) -> str:
+    """How many checks ended how, in words of ours alone."""
+    counted = Counter(finding.status for finding in verdict.findings)
+    if not counted:
+        return "no model was checked"
+    named = [f"{counted[each]} {COUNTED[each]}" for each in WORST_FIRST if counted[each]]
+    return f"{plural(len(verdict.findings), 'check')}, {', '.join(named)}"
 
 
 def worst_first(verdict: Verdict) -> tuple[Finding, ...]:

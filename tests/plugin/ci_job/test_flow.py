@@ -17,6 +17,7 @@ from tunegate.ci_hosts.protocol import (
     CiHost,
     HostRefusedError,
     JobEvent,
+    JobProgress,
     JobReport,
     Links,
 )
@@ -35,6 +36,7 @@ class RecordingHost:
         self.told: list[JobReport] = []
         self.comments: list[str] = []
         self.updates_only: list[bool] = []
+        self.progress: list[JobProgress] = []
         self.spoken: list[str] = []
         self.found = JobEvent(revisions=Usual())
         self.refuses = ""
@@ -58,7 +60,10 @@ class RecordingHost:
         self.spoken.append("ended")
 
     def tell(self, report: JobReport) -> None:
-        self.told.append(report)
+        if report.progress is not None:
+            self.progress.append(report.progress)
+        if report.progress is None or report.progress.outcome is not None:
+            self.told.append(report)
         if self.refuses == "fails":
             raise ZeroDivisionError
 
@@ -223,3 +228,29 @@ def test_a_host_that_fails_changes_no_verdict(
     assert run_job(host, {}, request_, ending(request_.out, "pass", 0)) == 0
     assert "the CI was not told (ZeroDivisionError)" in capsys.readouterr().err
     assert "the CI host failed" in host.told[-1].annotations[0].text
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "problem", "outcome"),
+    [("fail", 1, "", "failed"), (None, 130, "cancelled", "cancelled"), (None, 4, "", "failed")],
+)
+def test_a_judging_job_says_that_it_begins_and_how_it_ends(
+    host: RecordingHost,
+    request_: JobRequest,
+    status: Status | None,
+    code: int,
+    problem: str,
+    outcome: str,
+) -> None:
+    head = commit_of(Checkout(Path.cwd()), "main")
+    host.found = JobEvent(revisions=Usual(), pull_request=7, tip=head)
+    run_job(host, {}, request_, ending(request_.out, status, code, problem))
+    begun, ended = host.progress
+    assert (begun.commit, begun.outcome) == (head, None)
+    assert (ended.commit, ended.outcome) == (head, outcome)
+
+
+def test_a_plan_says_nothing_of_a_verdict(host: RecordingHost, request_: JobRequest) -> None:
+    plan = msgspec.structs.replace(request_, step="plan", words=("plan",))
+    run_job(host, {}, plan, ending(request_.out, None, 4))
+    assert host.progress == []

@@ -3,10 +3,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.support.report_parts import finding, verdict
 from tunegate import artifact_io
+from tunegate.artifacts.changes import PolicyChange
 from tunegate.artifacts.verdicts import Status
 from tunegate.ci_job.results import read_results, stamps
 
@@ -36,7 +38,7 @@ def test_what_an_earlier_run_wrote_is_not_also_with_the_same_exit_code(
     found = read_results(tmp_path, stamps(tmp_path), code)
     assert (found.verdict, found.markdown, found.report) == (None, "", None)
     assert found.outputs()["verdict"] == ("error" if code else "")
-    assert found.annotations() == []
+    assert found.annotations(Path(), Path("tunegate.yaml")) == []
 
 
 def test_a_file_that_is_written_again_in_the_same_instant_is_another_one(tmp_path: Path) -> None:
@@ -64,3 +66,31 @@ def test_no_link_is_read(tmp_path: Path) -> None:
     artifact_io.write(tmp_path / "verdict.json", verdict("pass", 0))
     (tmp_path / "report.md").symlink_to(tmp_path / "secret")
     assert read_results(tmp_path, before, 0).markdown == ""
+
+
+def test_a_finding_stands_at_its_model_and_a_loosened_rule_at_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("gate.yaml").write_text("models: []\ngate:\n  margin-percent: 9\n")
+    out = tmp_path / "out"
+    slow = finding("fail", "slower", model="models/a.onnx@small")
+    rule = PolicyChange(
+        key="gate.margin-percent", old="3", new="9", effect="loosened", counts="once merged"
+    )
+    waivers = msgspec.structs.replace(rule, key="waivers.yaml")
+    found = verdict("fail", 1, slow, policy_changes=(rule, waivers))
+    artifact_io.write(out / "verdict.json", found)
+    Path("waivers.yaml").write_text("[]")
+    shown = read_results(out, {}, 1).annotations(Path(), Path("gate.yaml"))
+    assert [(each.file, each.line) for each in shown] == [
+        ("gate.yaml", 3),
+        ("waivers.yaml", 1),
+        ("models/a.onnx", 1),
+    ]
+    inside = read_results(out, {}, 1).annotations(Path("sub"), Path("missing.yaml"))
+    assert [(each.file, each.line) for each in inside] == [
+        ("", 0),
+        ("", 0),
+        ("sub/models/a.onnx", 1),
+    ]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.plugin.ci_hosts.recorded_environment import recorded_environment
@@ -19,7 +20,7 @@ from tunegate.ci_hosts.revision_choice import (
     Usual,
 )
 from tunegate.ci_job.request import JobRequest, StepName
-from tunegate.ci_job.revisions import is_of_pull_request, job_revisions
+from tunegate.ci_job.revisions import is_of_pull_request, job_revisions, reported_commit
 from tunegate.errors import EnvironmentUnfitError, RevisionError
 
 
@@ -194,3 +195,21 @@ def test_a_comment_is_about_the_head_or_its_merge_commit(origin: Checkout) -> No
         assert is_of_pull_request(origin.path, commit, head)
     assert not is_of_pull_request(origin.path, commit_of(origin, "main~1"), head)
     assert not is_of_pull_request(origin.path, head, "")
+
+
+def test_people_look_at_the_head_of_a_pull_request_and_at_no_other_commit(
+    origin: Checkout, here: Checkout
+) -> None:
+    tip, main = commit_of(origin, "topic"), commit_of(origin, "main")
+    of_request = JobEvent(revisions=Usual(), pull_request=7, tip=tip)
+    of_push = JobEvent(revisions=Usual(), checked_out=main)
+    request = JobRequest(words=("run",), step="run", out=Path("out"), repository=here.path)
+    at_tip, at_main = Revisions(base=None, head=tip), Revisions(base=None, head=main)
+    assert reported_commit(request, of_request, at_tip) == tip
+    assert reported_commit(request, of_request, None) == tip
+    assert reported_commit(request, of_request, at_main) == ""
+    assert reported_commit(request, of_push, at_main) == main
+    assert reported_commit(request, of_push, None) == main
+    assert reported_commit(request, of_push, at_tip) == ""
+    named = msgspec.structs.replace(request, asked=AskedRevisions(base=main, head=main))
+    assert reported_commit(named, of_request, None) == ""

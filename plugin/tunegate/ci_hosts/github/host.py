@@ -11,6 +11,7 @@ from typing import Any
 
 from tunegate.ci_hosts.finished_run import FinishedRun, FinishedRunHost
 from tunegate.ci_hosts.github.api import job_token, login_of, opened_api
+from tunegate.ci_hosts.github.check_run import CheckRun
 from tunegate.ci_hosts.github.comment import Comments
 from tunegate.ci_hosts.github.event import github_event
 from tunegate.ci_hosts.github.finished_run import finished_run
@@ -32,6 +33,7 @@ class GitHubHost:
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
+        self._check = CheckRun(environment, self.links(Path()).run)
 
     @staticmethod
     def is_here(environment: Mapping[str, str]) -> bool:
@@ -57,8 +59,8 @@ class GitHubHost:
         return commands_stopped(sys.stdout)
 
     def tell(self, report: JobReport) -> None:
-        """Tells the report by workflow commands, and by the runner's files for outputs
-        and for the summary of the step."""
+        """Tells the report by workflow commands, by the runner's files for outputs and for the
+        summary of the step, and by a check run."""
         for name, value in report.outputs.items():
             append(self._value("GITHUB_OUTPUT"), output(name, value))
         for annotation in report.annotations[:MAX_ANNOTATIONS]:
@@ -66,6 +68,8 @@ class GitHubHost:
         sys.stdout.flush()
         if report.summary:
             append(self._value("GITHUB_STEP_SUMMARY"), cut(report.summary))
+        if report.progress is not None:
+            self._check.show(report, report.progress)
 
     def comment(
         self, event: JobEvent, name: str, markdown: str, *, updates_only: bool = False
