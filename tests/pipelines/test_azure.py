@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,24 @@ def test_a_configuration_that_cannot_be_read_is_an_issue_of_the_run(job: Pipelin
     done = job.run("bash", "-c", STEP["bash"], BUILD_SOURCEVERSION=merged, **environment())
     assert done.returncode == 2
     assert "##vso[task.logissue type=error;" in done.stdout
+
+
+def test_a_models_name_is_no_command_of_the_run(job: PipelineJob) -> None:
+    at = job.job
+    at.origin.git("switch", "-q", "-c", "odd", "merged")
+    name = "models/##vso[task.setvariable variable=PLANTED]x.onnx"
+    merged = at.origin.commit({name: b"no model", "models/n.onnx": b"nor this"})
+    job.checkout(at.tip, merged)
+    done = job.run("bash", "-c", STEP["bash"], BUILD_SOURCEVERSION=merged, **environment())
+    said = done.stdout + done.stderr
+    assert "PLANTED" in said
+    begun = [line for line in said.splitlines() if "##" in line]
+    assert all(
+        re.match(r"##vso\[task\.(logissue|setvariable|uploadsummary)[ \]]", x) for x in begun
+    )
+    assert not [
+        line for line in begun if line.count("##vso[") > 1 or "variable=PLANTED" in line[:40]
+    ]
 
 
 def test_a_thread_of_the_pull_request_has_the_report_of_the_last_run(job: PipelineJob) -> None:

@@ -44,6 +44,7 @@ def variables(job: PipelineJob, **parameters: str) -> dict[str, str]:
             r"\$\(([^)]*)\)", lambda at: {**places, **values}[at[1]], each["value"]
         )
         for each in STEP["env"]
+        if each["name"] != "HOME"
     }
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.revisions import hosted_situations
+from tests.e2e.revisions import hosted_situations, recorded_situations
 from tests.e2e.revisions.server import World, new_server
 from tests.e2e.revisions.situations import SITUATIONS, Situation
 
-JOBS = hosted_situations.OTHER
+JOBS = (hosted_situations.OTHER, recorded_situations.BUILDKITE)
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "revisions.md"
 HEADING = "| where | what happened | base | what the run says |\n|---|---|---|---|\n"
 

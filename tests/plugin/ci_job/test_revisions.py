@@ -5,12 +5,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.plugin.ci_hosts.recorded_environment import recorded_environment
-from tests.support.git_repository import Checkout, actions_checkout, clone
+from tests.support.git_repository import Checkout, clone
 from tests.support.two_branches import commit_of, two_branches
 from tunegate.artifacts.changes import Revisions
 from tunegate.ci_hosts.protocol import AskedRevisions, JobEvent
-from tunegate.ci_hosts.registry import opened_host
 from tunegate.ci_hosts.revision_choice import (
     MergeBase,
     MergeCommit,
@@ -150,40 +148,6 @@ def test_a_merge_into_a_pull_request_is_not_the_merge_commit_of_one(here: Checko
     choice = MergeCommit(base_tip=commit_of(here, "origin/main"), head_tip=tip)
     with pytest.raises(RevisionError, match="is not of the base"):
         job_revisions(request, JobEvent(revisions=choice, tip=tip))
-
-
-@pytest.mark.parametrize(
-    ("host", "dump"),
-    [
-        ("buildkite", "buildkite-pull-request"),
-        ("azure", "azure-pull-request"),
-        ("circleci", "circleci-pull-request"),
-        ("bitbucket", "bitbucket-pull-request"),
-        ("jenkins", "jenkins-pull-request"),
-        ("buildkite", "buildkite-branch"),
-        ("azure", "azure-branch"),
-        ("circleci", "circleci-branch"),
-        ("bitbucket", "bitbucket-branch"),
-        ("jenkins", "jenkins-branch"),
-    ],
-)
-def test_a_job_of_each_host_is_compared_in_a_clone_of_one_commit(
-    origin: Checkout, tmp_path: Path, host: str, dump: str
-) -> None:
-    is_branch = dump.endswith("branch")
-    start, main, topic = (commit_of(origin, name) for name in ("main~1", "main", "topic"))
-    origin.git("checkout", "-q", "-b", "merged", main)
-    merge = origin.merge("topic")
-    head = main if is_branch else topic
-    checked_out = merge if host == "azure" and not is_branch else head
-    here = actions_checkout(origin, tmp_path / "shallow", checked_out)
-    job = opened_host(host, recorded_environment(dump, head=head, merge=merge, before=start))
-    asked = AskedRevisions()
-    request = JobRequest(words=("run",), step="run", out=Path(), repository=here.path, asked=asked)
-    revisions = job_revisions(request, job.event(asked))
-    assert revisions is not None
-    base = main if checked_out == merge else start
-    assert (revisions.base, revisions.head) == (base, checked_out)
 
 
 def test_a_comment_is_about_the_head_or_its_merge_commit(origin: Checkout) -> None:

@@ -74,7 +74,7 @@ def _compared(job: JobVariables, head: str) -> RevisionChoice:
     default = job.default_branch()
     before = job.commit_or_none(_BASE)
     if before and before != head and default == job.branch("CIRCLE_BRANCH"):
-        return Push(before=before, after=head, default_branch=default)
+        return Push(before=before, after=head, default_branch=default, is_default=True)
     return Usual(default_branch=default)
 
 

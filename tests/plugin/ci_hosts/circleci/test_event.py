@@ -35,7 +35,9 @@ def test_a_fork_writes_nothing() -> None:
 
 def test_the_default_branch_has_the_commit_before_where_the_orb_says_it() -> None:
     found = event("branch")
-    assert found.revisions == Push(before=BEFORE, after=HEAD, default_branch="main")
+    assert found.revisions == Push(
+        before=BEFORE, after=HEAD, default_branch="main", is_default=True
+    )
     assert (found.checked_out, found.zone) == (HEAD, "main")
 
 
