@@ -2,29 +2,42 @@
 
 from __future__ import annotations
 
+import os
+
 from tunegate import artifact_io
 from tunegate.artifacts.changes import ChangeSet
 from tunegate.cli.commands.detect import DetectOptions
+from tunegate.commands.pushed_revisions import pushed_revisions
 from tunegate.commands.standard_output import write_json, write_line
 from tunegate.edges.output.directory import opened_output
 from tunegate.errors import PASS
-from tunegate.project import open_project
+from tunegate.project import Project, open_project
 from tunegate.render.escape import visible
 from tunegate.render.policy import described_change, uncovered_line
+from tunegate.settings import Settings
 
 
 def run(options: DetectOptions) -> int:
-    """Writes changes.json."""
-    settings = options.settings
-    project = open_project(settings)
-    with opened_output(settings.out, "detect") as out:
+    """Writes changes.json, unless it is the hook of a push."""
+    project = open_project(options.settings)
+    if options.pushed:
+        default = project.repository.default_branch_name()
+        settings = pushed_revisions(options.settings, os.environ, default)
         changes = project.review(settings).changes
-        artifact_io.write(out.path / "changes.json", changes)
-    if settings.as_json:
+    else:
+        changes = _written(project, options.settings)
+    if options.settings.as_json:
         write_json(changes)
     else:
         _show(changes)
     return PASS
+
+
+def _written(project: Project, settings: Settings) -> ChangeSet:
+    with opened_output(settings.out, "detect") as out:
+        changes = project.review(settings).changes
+        artifact_io.write(out.path / "changes.json", changes)
+    return changes
 
 
 def _show(changes: ChangeSet) -> None:

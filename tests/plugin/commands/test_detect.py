@@ -43,3 +43,11 @@ def test_json_is_the_artifact_and_nothing_else(
     assert detect(workspace, "--json") == 0
     (change,) = json.loads(capsys.readouterr().out)["models"]
     assert (change["kind"], change["change"]) == ("modified", "weights-only")
+
+
+def test_the_hook_of_a_push_writes_nothing(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert detect(workspace, "--pushed") == 0
+    assert "models/m.onnx: modified, weights-only" in capsys.readouterr().out
+    assert not (workspace.root / ".tunegate").exists()

@@ -69,7 +69,7 @@ def _branch(job: JobVariables, asked: AskedRevisions, *, is_primary: bool) -> Jo
         zone = zone_of_branch(_project(job), branch, "")
         return of_branch(asked, head, Usual(default_branch=job.default_branch()), zone)
     before = job.commit_or_none("GIT_PREVIOUS_SUCCESSFUL_COMMIT")
-    compared: RevisionChoice = Usual(default_branch=branch)
+    compared: RevisionChoice = Usual(default_branch=branch, is_on_it=True)
     if before and head and before != head:
         compared = Push(before=before, after=head, default_branch=branch)
     return of_branch(asked, head, compared, MAIN)

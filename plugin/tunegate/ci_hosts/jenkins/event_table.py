@@ -14,8 +14,7 @@ JENKINS_EVENTS: EventTable = {
     ),
     "fork": JudgedEvent(base=_REQUEST, head=_REQUEST_HEAD, writes="nothing"),
     "primary": JudgedEvent(
-        base="the commit of the last successful build; without one, or where that commit is gone, "
-        "the parent",
+        base="the commit of the last successful build; without one the parent",
         head="the commit of the build",
         writes="`main`",
     ),

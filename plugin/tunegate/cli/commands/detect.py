@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from tunegate.cli.command import Command
+from tunegate.cli.option import Option
 from tunegate.cli.shared_options import ComparedRevisions, Options
 
 
@@ -10,6 +13,10 @@ class DetectOptions(Options, frozen=True, kw_only=True):
     """What is compared."""
 
     revisions: ComparedRevisions = ComparedRevisions()
+    pushed: Annotated[
+        bool,
+        Option("compare what a push brings, as pre-commit names it, and write no file"),
+    ] = False
 
 
 COMMAND = Command(

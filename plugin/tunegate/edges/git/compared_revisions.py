@@ -46,6 +46,11 @@ class GitHistory:
         """The commit that is checked out. Raises RevisionError."""
         return self._commit("HEAD", "--head")
 
+    def default_branch_name(self) -> str:
+        """The name that the default branch has on the remote; '' where none is known here."""
+        found = short(known_default_branch(self._git) or "")
+        return found.removeprefix("origin/")
+
     def uncommitted(self) -> tuple[str, ...]:
         """The paths that are changed, new or gone in the working tree, and not committed."""
         lines = self._status("-z", "--no-renames", "--untracked-files=all").split("\0")

@@ -40,7 +40,7 @@ def test_the_primary_branch_is_compared_with_the_last_build_that_passed() -> Non
 @pytest.mark.parametrize("before", ["", HEAD, "main"])
 def test_a_primary_branch_without_an_earlier_build_is_compared_with_its_parent(before: str) -> None:
     found = event("branch", GIT_PREVIOUS_SUCCESSFUL_COMMIT=before)
-    assert (found.revisions, found.zone) == (Usual(default_branch="main"), "main")
+    assert (found.revisions, found.zone) == (Usual(default_branch="main", is_on_it=True), "main")
 
 
 def test_another_branch_is_compared_with_where_it_left_the_default_one() -> None:
