@@ -10,8 +10,8 @@ _SECRET_NAME = re.compile(
 )
 """The key of a step, or of a group of them, is its name in a pipeline."""
 _MIN_SECRET = 6
-_IN_ADDRESS = re.compile(r"(?<=:/)(/?)[^/\s]+@")
-"""A path that was made of an address has one slash."""
+_IN_ADDRESS = re.compile(r"(?<=:/)(/|(?<!models:/))[^/\s]+@")
+"""A path that was made of an address has one slash. `models:/name@alias` names a model."""
 _SHOWN = "***"
 
 

@@ -12,6 +12,8 @@ HEAVY_DOORS = (
     "boto3",
     "botocore",
     "urllib3",
+    "mlflow",
+    "huggingface_hub",
     "pynvml",
     "ray",
     "cuda",

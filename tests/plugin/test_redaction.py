@@ -39,3 +39,8 @@ def test_what_stands_before_a_host_is_left_out() -> None:
 
 def test_a_password_may_have_the_sign_that_ends_it() -> None:
     assert redacted("s3://me:p@ss@host/b", ()) == "s3://***@host/b"
+
+
+def test_an_alias_of_a_model_is_no_user_of_a_host() -> None:
+    assert redacted("models:/asr@live: gone", ()) == "models:/asr@live: gone"
+    assert redacted("models://me:pw@host", ()) == "models://***@host"

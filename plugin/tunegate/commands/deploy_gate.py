@@ -23,6 +23,7 @@ from tunegate.edges.model_sources.addressed_model import AddressedModel, Movable
 from tunegate.edges.model_sources.download_limits import DownloadLimits, within_limits
 from tunegate.edges.model_sources.fetched_model import FetchedModel, fetched_model
 from tunegate.edges.model_sources.open_address import OpenedAddress, open_address
+from tunegate.edges.model_sources.source_settings import SourceSettings
 from tunegate.edges.output.directory import OutputDirectory, opened_output
 from tunegate.errors import ConfigError
 
@@ -34,7 +35,9 @@ def run(options: DeployGateOptions) -> int:
     A name is moved only after a pass."""
     settings = options.settings
     config = _on_targets(comparison_config(settings, "", {}), options.target)
-    production, candidate = open_address(options.production), open_address(options.candidate)
+    places = SourceSettings(endpoint_url=config.cache.endpoint_url, region=config.cache.region)
+    production = open_address(options.production, places)
+    candidate = open_address(options.candidate, places)
     movable = _movable(production.model, candidate.model) if options.promote else None
     limits = DownloadLimits(seconds=options.download_minutes * _SECONDS_PER_MINUTE)
     with (

@@ -54,7 +54,7 @@ def within_limits(
             message = f"{shown}: not here after {limits.seconds:g} s. Try again, or give it longer."
             raise EnvironmentUnfitError(message)
         if grows is not None and _size_bytes(grows) > limits.bytes:
-            raise ModelError(f"{shown}: {_too_large(limits.bytes)}")
+            raise ModelError(_too_large(limits.bytes))
     return asked.answer()
 
 

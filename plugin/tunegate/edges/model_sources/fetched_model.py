@@ -28,9 +28,9 @@ def fetched_model(
     """`sha256` is what the content must have, where the user said so. Raises what the address
     raises, ModelError for other content, and EnvironmentUnfitError where it takes too long."""
     into.mkdir(parents=True)
-    version = within_limits(model.resolve, model.shown, limits)
     count = ByteCount(limits.bytes)
     try:
+        version = within_limits(model.resolve, model.shown, limits)
         path = within_limits(lambda: model.download(into, count), model.shown, limits, into)
     except (ModelError, ArtifactError) as error:
         message = f"{model.shown}: {_one_line(error, into)}"

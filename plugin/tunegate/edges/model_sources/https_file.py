@@ -12,6 +12,7 @@ from urllib.parse import SplitResult, quote, unquote
 from tunegate.edges.model_sources.addressed_model import AddressedModel
 from tunegate.edges.model_sources.download_limits import ByteCount
 from tunegate.edges.model_sources.model_files import bring_model
+from tunegate.edges.model_sources.source_settings import SourceSettings
 from tunegate.edges.model_sources.web import (
     WebRequest,
     require_success,
@@ -27,7 +28,7 @@ _NAMELESS = "model.onnx"
 class HttpsFile:
     """One file and its data files. Credentials are those that ~/.netrc has for the host."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, settings: SourceSettings) -> None:
         """Raises ConfigError for an address that is not taken."""
         self._parts = require_web_address(url)
 

@@ -11,13 +11,25 @@ import msgspec
 
 from tunegate.edges.model_sources.addressed_model import AddressedModel
 from tunegate.edges.model_sources.https_file import HttpsFile
+from tunegate.edges.model_sources.hub_file import HubFile
 from tunegate.edges.model_sources.local_path import LocalPath
+from tunegate.edges.model_sources.mlflow_version import MlflowVersion
+from tunegate.edges.model_sources.oci_artifact import OciArtifact
+from tunegate.edges.model_sources.s3_object import S3Object
+from tunegate.edges.model_sources.source_settings import SourceSettings
 from tunegate.errors import ConfigError
 from tunegate.redaction import redacted
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://|(models):/")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_KINDS: dict[str, Callable[[str], AddressedModel]] = {"https": HttpsFile, "http": HttpsFile}
+_KINDS: dict[str, Callable[[str, SourceSettings], AddressedModel]] = {
+    "https": HttpsFile,
+    "http": HttpsFile,
+    "s3": S3Object,
+    "oci": OciArtifact,
+    "models": MlflowVersion,
+    "hf": HubFile,
+}
 
 
 class OpenedAddress(msgspec.Struct, frozen=True):
@@ -27,7 +39,7 @@ class OpenedAddress(msgspec.Struct, frozen=True):
     sha256: str
 
 
-def open_address(text: str) -> OpenedAddress:
+def open_address(text: str, settings: SourceSettings) -> OpenedAddress:
     """Raises ConfigError for an address of no known kind, or that is not whole."""
     address, sha256 = _pinned(text)
     found = _SCHEME.match(address)
@@ -44,7 +56,7 @@ def open_address(text: str) -> OpenedAddress:
             f"Write a path, or one of {known} (docs/deploying.md)."
         )
         raise ConfigError(message)
-    return OpenedAddress(_KINDS[scheme](address), sha256)
+    return OpenedAddress(_KINDS[scheme](address, settings), sha256)
 
 
 def _pinned(text: str) -> tuple[str, str]:

@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from tunegate import artifact_io
+from tunegate.artifacts.changes import ModelPin
 from tunegate.artifacts.gpus import Gpu
-from tunegate.commands.comparing.deployable import on_device_of
+from tunegate.commands.comparing.deployable import on_device_of, require_usable
 from tunegate.config import Config, ModelConfig, TargetConfig
+from tunegate.edges.model_sources.fetched_model import FetchedModel
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.errors import ConfigError
 
@@ -47,3 +52,14 @@ def test_a_build_for_another_kind_of_device_is_refused() -> None:
     only_cpu = Config(models=CONFIG.models, targets=CONFIG.targets[:1])
     with pytest.raises(ConfigError, match="built for cuda, which is not the device of cpu"):
         on_device_of(only_cpu, "oci://a/b", built_for_gpu("sm_75"))
+
+
+def test_an_artifact_from_a_network_is_measured_only_where_it_is_trusted(tmp_path: Path) -> None:
+    artifact = built_for_gpu("")
+    artifact_io.write(tmp_path / "artifact.json", artifact)
+    pin = ModelPin(address="oci://a/b:1", version="", sha256="")
+    fetched = FetchedModel(tmp_path, pin, is_local=False)
+    with pytest.raises(ConfigError, match="--trust-compiled"):
+        require_usable(CONFIG, [fetched], trust_compiled=False)
+    kept = require_usable(CONFIG, [fetched], trust_compiled=True)
+    assert [target.name for target in kept.targets] == ["t4"]

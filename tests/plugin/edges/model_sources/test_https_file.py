@@ -11,9 +11,14 @@ from tests.support.small_onnx import matmul_model
 from tunegate.edges.model_sources.download_limits import ByteCount, DownloadLimits
 from tunegate.edges.model_sources.fetched_model import fetched_model
 from tunegate.edges.model_sources.https_file import HttpsFile
+from tunegate.edges.model_sources.source_settings import SourceSettings
 from tunegate.errors import ConfigError, ModelError
 
 MODEL = matmul_model().SerializeToString()
+
+
+def fetched(url: str, into: Path, limits: DownloadLimits) -> None:
+    fetched_model(HttpsFile(url, SourceSettings()), into, limits)
 
 
 def test_a_file_comes_with_its_data_under_the_same_query(tmp_path: Path) -> None:
@@ -21,7 +26,7 @@ def test_a_file_comes_with_its_data_under_the_same_query(tmp_path: Path) -> None
     answers = {f"/v1/{file.name}": file.read_bytes() for file in there.parent.iterdir()}
     with scripted_web(answers) as (url, asked):
         (tmp_path / "here").mkdir()
-        model = HttpsFile(f"{url}/v1/m.onnx?sig=abc")
+        model = HttpsFile(f"{url}/v1/m.onnx?sig=abc", SourceSettings())
         found = model.download(tmp_path / "here", ByteCount(2**20))
     assert onnx.load(found).graph.initializer
     assert asked.lines == ["GET /v1/m.onnx?sig=abc", "GET /v1/weights.bin?sig=abc"]
@@ -31,7 +36,7 @@ def test_a_file_comes_with_its_data_under_the_same_query(tmp_path: Path) -> None
 @pytest.mark.parametrize("path", ["/", "/a%2Fb%00", "/x%20y"])
 def test_a_name_that_is_none_becomes_a_plain_one(path: str, tmp_path: Path) -> None:
     with scripted_web({path: MODEL}) as (url, _):
-        found = HttpsFile(f"{url}{path}").download(tmp_path, ByteCount(2**20))
+        found = HttpsFile(f"{url}{path}", SourceSettings()).download(tmp_path, ByteCount(2**20))
     assert found.name == "model.onnx"
 
 
@@ -42,13 +47,15 @@ def test_credentials_come_from_netrc(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "into").mkdir()
     with scripted_web({"/m.onnx": MODEL}) as (url, asked):
-        HttpsFile(f"{url}/m.onnx").download(tmp_path / "into", ByteCount(2**20))
+        HttpsFile(f"{url}/m.onnx", SourceSettings()).download(tmp_path / "into", ByteCount(2**20))
     assert asked.headers["Authorization"] == "Basic Y2k6c2VjcmV0"
 
 
 def test_a_page_where_a_model_should_be_is_one_line(tmp_path: Path) -> None:
     with scripted_web({"/m.onnx": b"<html>Sign in"}) as (url, _), pytest.raises(ModelError) as said:
-        fetched_model(HttpsFile(f"{url}/m.onnx"), tmp_path / "into", DownloadLimits())
+        fetched_model(
+            HttpsFile(f"{url}/m.onnx", SourceSettings()), tmp_path / "into", DownloadLimits()
+        )
     assert str(said.value) == f"{url}/m.onnx: not an ONNX file, or cut short."
 
 
@@ -56,9 +63,11 @@ def test_a_body_without_end_is_too_large(tmp_path: Path) -> None:
     large = {"/m.onnx": lambda request: send(request, 200, bytes(5_000_000))}
     limits = DownloadLimits(bytes=1_000_000)
     with scripted_web(large) as (url, _), pytest.raises(ModelError, match="more than"):
-        fetched_model(HttpsFile(f"{url}/m.onnx"), tmp_path / "into", limits)
+        fetched(f"{url}/m.onnx", tmp_path / "into", limits)
 
 
 def test_a_file_that_is_not_there_is_the_users_to_mend(tmp_path: Path) -> None:
     with scripted_web({}) as (url, _), pytest.raises(ConfigError, match=r"m\.onnx: not there"):
-        fetched_model(HttpsFile(f"{url}/m.onnx"), tmp_path / "into", DownloadLimits())
+        fetched_model(
+            HttpsFile(f"{url}/m.onnx", SourceSettings()), tmp_path / "into", DownloadLimits()
+        )

@@ -5,18 +5,21 @@ import pytest
 from tunegate.edges.model_sources.https_file import HttpsFile
 from tunegate.edges.model_sources.local_path import LocalPath
 from tunegate.edges.model_sources.open_address import open_address
+from tunegate.edges.model_sources.source_settings import SourceSettings
 from tunegate.errors import ConfigError
 
 
 def test_what_is_no_address_is_a_path() -> None:
     for text in ("m.onnx", "models/asr.onnx", "./a#b.onnx", "C:m.onnx"):
-        opened = open_address(text)
+        opened = open_address(text, SourceSettings())
         assert isinstance(opened.model, LocalPath)
         assert (opened.model.shown, opened.sha256) == (text.removeprefix("./"), "")
 
 
 def test_a_digest_pins_any_address() -> None:
-    opened = open_address(f"https://example.com/m.onnx?X-Signature=secret#sha256={'a' * 64}")
+    opened = open_address(
+        f"https://example.com/m.onnx?X-Signature=secret#sha256={'a' * 64}", SourceSettings()
+    )
     assert isinstance(opened.model, HttpsFile)
     assert opened.model.shown == "https://example.com/m.onnx"
     assert opened.sha256 == "a" * 64
@@ -35,12 +38,19 @@ def test_a_digest_pins_any_address() -> None:
         ("https://[/m.onnx", "cannot be read"),
         ("https://example.com:99999/m.onnx", "cannot be read"),
         ("m.onnx#sha256=abc", "not 64 digits"),
+        ("s3://bucket", "write s3://bucket/key"),
+        ("oci://ghcr.io/acme/asr", "write oci://registry/repository:tag"),
+        ("oci://ghcr.io/acme/asr@sha256:abc", "write oci://registry/repository:tag"),
+        ("oci://user:secret@ghcr.io/acme/asr:1", "write oci://registry/repository:tag"),
+        ("models:/asr", "write models:/name@alias"),
+        ("models:/asr/latest", "write models:/name@alias"),
+        ("hf://asr", "write hf://owner/name@revision"),
     ],
 )
 def test_an_address_that_is_not_taken_is_one_line_without_its_secrets(
     text: str, problem: str
 ) -> None:
     with pytest.raises(ConfigError, match=problem) as caught:
-        open_address(text)
+        open_address(text, SourceSettings())
     assert "secret" not in str(caught.value)
     assert "\n" not in str(caught.value)
