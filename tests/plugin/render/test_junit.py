@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from xml.etree import ElementTree as ET
 
 import msgspec
@@ -81,3 +82,34 @@ def test_a_case_says_why_a_runtime_does_not_run_the_model() -> None:
         "system-out"
     )
     assert str(said.text).splitlines()[3:] == ["TVM: no LSTM"]
+
+
+SCHEMA = {
+    "testsuites": ({"testsuite"}, {"name", "time", "tests", "failures", "errors"}),
+    "testsuite": (
+        {"testcase"},
+        {"name", "time", "tests", "failures", "errors", "skipped"},
+    ),
+    "testcase": (
+        {"failure", "error", "skipped", "system-out", "system-err"},
+        {"name", "time", "classname"},
+    ),
+    "failure": (set[str](), {"type", "message"}),
+    "error": (set[str](), {"type", "message"}),
+    "skipped": (set[str](), {"type", "message"}),
+    "system-out": (set[str](), set[str]()),
+}
+"""The children and attributes of each element, of those that Jenkins' junit-10.xsd knows."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_document_holds_nothing_that_jenkins_schema_refuses(kind: str) -> None:
+    for element in ET.fromstring(render(make_report(kind))).iter():
+        children, attributes = SCHEMA[element.tag]
+        assert {child.tag for child in element} <= children
+        assert set(element.attrib) <= attributes
+        assert re.fullmatch(r"\d+\.\d{3}|", element.get("time", ""))
+        if element.tag == "testcase":
+            assert element.get("name")
+            assert element.get("classname")
+            assert len([child for child in element if child.tag != "system-out"]) <= 1
