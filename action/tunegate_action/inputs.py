@@ -14,10 +14,18 @@ from tunegate.ci_job.request import PLANNING, JobRequest, StepName
 from tunegate.errors import ConfigError
 from tunegate.settings import CommentWhen
 
-_STEPS: Mapping[str, StepName] = {"all": "run", "plan": "plan", "tune": "tune", "gate": "gate"}
+_STEPS: Mapping[str, StepName] = {
+    "all": "run",
+    "plan": "plan",
+    "tune": "tune",
+    "gate": "gate",
+    "measure": "measure",
+    "verdict": "verdict",
+}
 _COMMENT_STAGE = "comment"
 _TRUE, _FALSE = {"true", "1", "yes"}, {"false", "0", "no"}
 _BUDGET = {"MINUTES": "--minutes", "USD": "--usd", "TRIALS": "--trials"}
+_SHARDS = {"SHARDS": "--shards", "MEASURE_SHARDS": "--measure-shards"}
 _CACHE = {"CACHE_URL": "--cache-url", "CACHE_ENDPOINT_URL": "--cache-endpoint-url"}
 
 
@@ -100,17 +108,18 @@ def _out(inputs: _Inputs) -> Path:
 def _words(step: StepName, inputs: _Inputs) -> list[str]:
     """A step gets only what it obeys: the plan settles the budget for the later ones."""
     words = [step, f"--out={_out(inputs)}", *inputs.options({"CONFIG": "--config"})]
-    if step == "tune":
+    if step in {"tune", "measure"}:
         words.append(f"--shard={inputs.text('SHARD') or '0'}")
     if step == "plan":
-        words += inputs.options({"SHARDS": "--shards"})
+        words += inputs.options(_SHARDS)
     if step in PLANNING:
         words += inputs.options(_BUDGET)
-    return words if step == "gate" else [*words, *inputs.options(_CACHE)]
+    return [*words, *inputs.options(_CACHE)]
 
 
 def _step(stage: str) -> StepName:
     if stage not in _STEPS:
-        message = f'input stage: "{stage}" is not one of all, plan, tune, gate, comment.'
+        known = ", ".join((*_STEPS, _COMMENT_STAGE))
+        message = f'input stage: "{stage}" is not one of {known}.'
         raise ConfigError(message)
     return _STEPS[stage]

@@ -3,6 +3,7 @@ this checkout and to this configuration."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,11 +13,15 @@ from tunegate import __version__, artifact_io
 from tunegate.artifacts.changes import ChangeSet, ModelPath, ModelVersion, Revisions
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import PlanOrigin, TuningPlan
+from tunegate.artifacts.shard_measurements import ShardBinding, ShardMeasurements
 from tunegate.artifacts.tasks import TaskSet
 from tunegate.config import BudgetConfig, CacheConfig, Config, GateConfig
-from tunegate.digests import digest_of
+from tunegate.digests import digest_of, digest_of_document
 from tunegate.errors import ArtifactError
+from tunegate.measuring.merge_shards import HandedShard
+from tunegate.policy.gate_rules import GateRules, Policies
 from tunegate.sides.export_models import versions
+from tunegate.verdict.rules_digest import rules_digest
 
 _PLAN_AGAIN = "Run tunegate plan again."
 
@@ -108,6 +113,34 @@ def read_outcomes(out: Path, planned: TuningPlan) -> Sequence[TuningOutcome]:
             raise ArtifactError(message)
         outcomes.append(outcome)
     return outcomes
+
+
+def binding(
+    planned: TuningPlan, outcomes: Sequence[TuningOutcome], rules: GateRules
+) -> ShardBinding:
+    """What measurements of this plan are bound to. Of the rules it is what measuring obeys: a
+    waiver may be written in between."""
+    obeyed = GateRules(gate=rules.gate, policies=Policies(objectives=rules.policies.objectives))
+    return ShardBinding(
+        plan=digest_of(planned),
+        rules=rules_digest(obeyed),
+        outcomes=digest_of_document([digest_of(outcome) for outcome in outcomes]),
+    )
+
+
+def read_measurements(out: Path) -> Sequence[HandedShard]:
+    """Reads what each runner measured. One that cannot be read is told in its place."""
+    return [_handed(path) for path in sorted(out.glob("measurements-*.json"))]
+
+
+def _handed(path: Path) -> HandedShard:
+    found = re.match(r"measurements-([0-9]+)", path.name)
+    shard = int(found[1]) if found else None
+    try:
+        content = artifact_io.read(path, ShardMeasurements)
+    except ArtifactError as error:
+        return HandedShard(name=path.name, shard=shard, problem=str(error))
+    return HandedShard(name=path.name, shard=shard, content=content)
 
 
 def _subjects(changes: ChangeSet, older: frozenset[ModelPath]) -> frozenset[tuple[object, ...]]:

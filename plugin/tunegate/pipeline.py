@@ -10,31 +10,33 @@ from pathlib import Path
 import msgspec
 
 from tunegate import artifact_io
-from tunegate.artifacts.builds import CellBuilds, CellCandidates
+from tunegate.artifacts.builds import CellBuilds
 from tunegate.artifacts.changes import ChangeSet, ModelPath
 from tunegate.artifacts.measurements import MeasurementRun
 from tunegate.artifacts.outcomes import TuningOutcome
-from tunegate.artifacts.plans import Shard, TuningPlan
+from tunegate.artifacts.plans import MeasuringShard, Shard, TuningPlan
+from tunegate.artifacts.shard_measurements import ShardMeasurements, UnmeasuredShard
 from tunegate.artifacts.tasks import TaskSet
 from tunegate.artifacts.verdicts import Report, VerdictOrigin
 from tunegate.config import Config
 from tunegate.digests import digest_of
 from tunegate.errors import CancelledError
-from tunegate.handover import origin_of
+from tunegate.handover import binding, origin_of
 from tunegate.measuring.score import scored
-from tunegate.policy.gate_rules import GateRules
-from tunegate.selection import entry_for
+from tunegate.measuring.shard_of_plan import compared_elsewhere, of_shard
+from tunegate.policy.gate_rules import GateRules, with_objectives
 from tunegate.sides.earlier_bases import MAX_EARLIER_BASES, with_earlier_bases
 from tunegate.sides.export_models import export_models
-from tunegate.sides.far_behind import KnownStandings, new_standings
+from tunegate.sides.far_behind import KnownStandings, publish_standings
 from tunegate.sides.fixed_sides import NOTHING_FIXED, Fixed, replaced, restricted
-from tunegate.sides.wrong_marks import wrong_marks
+from tunegate.sides.wrong_marks import publish_wrong_marks
 from tunegate.stages.build import build
 from tunegate.stages.choose_runtime import choose_runtime
 from tunegate.stages.compare import compare
 from tunegate.stages.extract import extract
 from tunegate.stages.gate import decide_verdict
 from tunegate.stages.measure import Reference, measure
+from tunegate.stages.plan_measuring import plan_measuring
 from tunegate.stages.resolve import resolve
 from tunegate.stages.summarize import summarize
 from tunegate.stages.try_builds import plan_of_built
@@ -42,7 +44,6 @@ from tunegate.stages.tune import tune
 from tunegate.tools import GateTools, Tools
 from tunegate.tuning.tally import tally
 from tunegate.verdict.rules_digest import rules_digest
-from tunegate_cache.format.model_standing import standing_records
 
 
 def run(tools: Tools, changes: ChangeSet, fixed: Fixed = NOTHING_FIXED) -> Report:
@@ -52,7 +53,13 @@ def run(tools: Tools, changes: ChangeSet, fixed: Fixed = NOTHING_FIXED) -> Repor
     return gate(tools, planned, outcomes, fixed)
 
 
-def make_plan(tools: Tools, changes: ChangeSet, *, shards: int | None = None) -> TuningPlan:
+def make_plan(
+    tools: Tools,
+    changes: ChangeSet,
+    *,
+    shards: int | None = None,
+    measure_shards: int | None = None,
+) -> TuningPlan:
     """Writes changes.json, tasks.json and plan.json."""
     out, config = tools.context.out, tools.config
     artifact_io.write(out / "changes.json", changes)
@@ -60,7 +67,11 @@ def make_plan(tools: Tools, changes: ChangeSet, *, shards: int | None = None) ->
     resolution = resolve(tasks, tools.index, config, KnownStandings(tools.index, tools.origin))
     tasks, planned = plan_of_built(tools, tasks, resolution, shards=shards)
     artifact_io.write(out / "tasks.json", tasks)
-    planned = msgspec.structs.replace(planned, origin=origin_of(changes, tasks, config))
+    planned = msgspec.structs.replace(
+        planned,
+        origin=origin_of(changes, tasks, config),
+        measuring=plan_measuring(tasks, config, shards=measure_shards),
+    )
     artifact_io.write(out / "plan.json", planned)
     return planned
 
@@ -83,31 +94,6 @@ def extracted(tools: Tools, changes: ChangeSet) -> TaskSet:
     """The tasks of these changes, with the bases that they name."""
     progress = tools.context.progress
     return extract(changes, source=tools.source, compiler=tools.compiler, progress=progress)
-
-
-def publish_standings(
-    tools: Tools,
-    planned: TuningPlan,
-    outcomes: Sequence[TuningOutcome],
-    builds: Sequence[CellBuilds],
-) -> None:
-    """Says in the cache which models stay far behind another runtime."""
-    now = int(tools.context.clock.time())
-    found = new_standings(planned, outcomes, builds, tools.source.candidates)
-    origin = tools.origin
-    tools.index.publish(
-        [
-            record
-            for standing in found
-            for record in standing_records(
-                standing,
-                device=origin.device,
-                toolchain=origin.toolchain,
-                measured_at=now,
-                source=origin.source,
-            )
-        ]
-    )
 
 
 def tune_shard(tools: Tools, planned: TuningPlan, shard: Shard) -> TuningOutcome:
@@ -135,8 +121,33 @@ def gate(
     builds = built(tools, planned, outcomes, fixed)
     publish_standings(tools, planned, outcomes, builds)
     references = _references(tools, planned.changes, builds)
-    judging = _with_objectives(tools, planned.changes)
+    judging = _judging(tools, planned.changes)
     return judge(judging, planned.changes, builds, references, planned=planned, outcomes=outcomes)
+
+
+def measure_shard(
+    tools: Tools,
+    planned: TuningPlan,
+    shard: MeasuringShard,
+    outcomes: Sequence[TuningOutcome],
+) -> ShardMeasurements:
+    """Builds and measures the models of one shard, and decides nothing. Writes
+    measurements-<shard>.json."""
+    context, mine = tools.context, of_shard(planned, shard)
+    builds = built(tools, mine, outcomes)
+    publish_standings(tools, mine, outcomes, builds)
+    judging = _judging(tools, planned.changes)
+    references = _references(tools, mine.changes, builds)
+    others = compared_elsewhere(planned, shard)
+    found = ShardMeasurements(
+        shard=shard.index,
+        target=shard.target,
+        bound=binding(planned, outcomes, judging.rules),
+        machine=context.device.machine(),
+        run=_measured(judging, builds, references, others=others),
+    )
+    artifact_io.write(context.out / f"measurements-{shard.index}.json", found)
+    return found
 
 
 def judge(
@@ -149,32 +160,53 @@ def judge(
     outcomes: Sequence[TuningOutcome] = (),
 ) -> Report:
     """Measures what is built, and decides. Writes measurements.json and verdict.json."""
-    _check_builds(tools, builds)
-    out = tools.context.out
+    judged = Judged(
+        changes=changes,
+        plan=planned,
+        outcomes=tuple(outcomes),
+        machine=tools.context.device.machine(),
+    )
     measured = _measured(tools, builds, references or {})
-    artifact_io.write(out / "measurements.json", measured)
-    comparisons = compare(measured, tools.rules.gate)
-    verdict = decide_verdict(comparisons, measured, changes, tally(planned, outcomes), tools.rules)
-    verdict = msgspec.structs.replace(verdict, origin=_origin(tools, measured, planned))
+    return decide(measured, judged, tools.rules, tools.context.out)
+
+
+class Judged(msgspec.Struct, frozen=True, kw_only=True):
+    """What is judged. Shards that are `unmeasured` decide about their models; `machine` is the name
+    of the machine that measured, or the names of all."""
+
+    changes: ChangeSet
+    plan: TuningPlan | None = None
+    outcomes: tuple[TuningOutcome, ...] = ()
+    unmeasured: tuple[UnmeasuredShard, ...] = ()
+    machine: str = ""
+
+
+def decide(run: MeasurementRun | None, judged: Judged, rules: GateRules, out: Path) -> Report:
+    """Decides about what was measured, or that there was nothing to measure. Writes
+    measurements.json and verdict.json."""
+    if run is not None:
+        artifact_io.write(out / "measurements.json", run)
+    comparisons = compare(run, rules.gate) if run is not None else ()
+    tuning = tally(judged.plan, judged.outcomes)
+    verdict = decide_verdict(
+        comparisons, run, judged.changes, tuning, rules, unmeasured=judged.unmeasured
+    )
+    origin = VerdictOrigin(
+        plan=digest_of(judged.plan) if judged.plan else "",
+        measurements=digest_of(run) if run is not None else "",
+        rules=rules_digest(rules),
+        machine=judged.machine,
+    )
+    verdict = msgspec.structs.replace(verdict, origin=origin)
     artifact_io.write(out / "verdict.json", verdict)
     return summarize(
         verdict,
-        changes=changes,
-        plan=planned,
-        outcomes=outcomes,
-        run=measured,
+        changes=judged.changes,
+        plan=judged.plan,
+        outcomes=judged.outcomes,
+        run=run,
         comparisons=comparisons,
-    )
-
-
-def _origin(
-    tools: GateTools, measured: MeasurementRun, planned: TuningPlan | None
-) -> VerdictOrigin:
-    return VerdictOrigin(
-        plan=digest_of(planned) if planned else "",
-        measurements=digest_of(measured),
-        rules=rules_digest(tools.rules),
-        machine=tools.context.device.machine(),
+        unmeasured=judged.unmeasured,
     )
 
 
@@ -187,9 +219,14 @@ def _check_builds(tools: GateTools, builds: Sequence[CellBuilds]) -> None:
 
 
 def _measured(
-    tools: GateTools, builds: Sequence[CellBuilds], references: Mapping[ModelPath, Reference]
+    tools: GateTools,
+    builds: Sequence[CellBuilds],
+    references: Mapping[ModelPath, Reference],
+    *,
+    others: int = 0,
 ) -> MeasurementRun:
     """The measurements, with the user's own metric where there is one."""
+    _check_builds(tools, builds)
     context = tools.context
     measured = measure(
         builds,
@@ -197,6 +234,7 @@ def _measured(
         rules=tools.rules,
         context=context,
         references=references,
+        others=others,
     )
     return scored(measured, out=context.out, scorer=tools.scorer, progress=context.progress)
 
@@ -212,7 +250,7 @@ def built(
     candidates = build(
         planned, outcomes, source=tools.source, builders=tools.builders, context=context
     )
-    _mark_wrong(tools, candidates)
+    publish_wrong_marks(tools, candidates)
     chosen = choose_runtime(
         restricted(candidates, fixed),
         benchmarker=tools.gate.benchmarker,
@@ -222,33 +260,14 @@ def built(
     return replaced(chosen, fixed)
 
 
-def _mark_wrong(tools: Tools, candidates: Sequence[CellCandidates]) -> None:
-    """Tells the cache of schedules that compute other numbers."""
-    builds = [build for each in candidates for build in (*each.base, *each.head)]
-    origin, now = tools.origin, int(tools.context.clock.time())
-    marks = wrong_marks(builds, origin.device, now, origin.source)
-    if marks:
-        tools.index.publish(marks)
-
-
 def nothing_to_do(config: Config, changes: ChangeSet, out: Path) -> Report:
     """The report of a change that touches no model; no compiler is needed for it."""
     artifact_io.write(out / "changes.json", changes)
-    rules = GateRules(gate=config.gate)
-    verdict = decide_verdict((), None, changes, tally(None, ()), rules)
-    verdict = msgspec.structs.replace(verdict, origin=VerdictOrigin(rules=rules_digest(rules)))
-    artifact_io.write(out / "verdict.json", verdict)
-    return summarize(verdict, changes=changes, plan=None, outcomes=(), run=None, comparisons=())
+    return decide(None, Judged(changes=changes), GateRules(gate=config.gate), out)
 
 
-def _with_objectives(tools: Tools, changes: ChangeSet) -> GateTools:
-    entries = {change.path: entry_for(tools.config, change.path) for change in changes.models}
-    objectives = {
-        path: entry.objective for path, entry in entries.items() if entry and entry.objective
-    }
-    rules = tools.gate.rules
-    policies = msgspec.structs.replace(rules.policies, objectives=objectives)
-    rules = msgspec.structs.replace(rules, policies=policies)
+def _judging(tools: Tools, changes: ChangeSet) -> GateTools:
+    rules = with_objectives(tools.gate.rules, tools.config, changes)
     return dataclasses.replace(tools.gate, rules=rules)
 
 

@@ -27,8 +27,9 @@ from tunegate.edges.run_seed import new_seed
 from tunegate.edges.terminal import progress
 from tunegate.engine.tuner import EngineTuner
 from tunegate.policy.gate_rules import GateRules, Policies
-from tunegate.ports import Builder, Device
-from tunegate.project import Subject
+from tunegate.policy.waivers import Waivers
+from tunegate.ports import Builder, Clock, Device
+from tunegate.project import Review, Subject
 from tunegate.runtimes.builder import SavingBuilder, reference_builder
 from tunegate.runtimes.offered import offered
 from tunegate.runtimes.reference import REFERENCE
@@ -78,7 +79,7 @@ def opened_tools(
             },
             gate=GateTools(
                 context=context,
-                rules=GateRules(gate=config.gate, policies=_policies(subject, context, settings)),
+                rules=_rules(subject.waivers, config, context.clock, settings),
                 benchmarker=_benchmarker(out.workdir, config, context.seed),
                 shipping=BuildDirectories(),
                 scorer=_scorer(settings),
@@ -208,13 +209,19 @@ def _scorer(settings: Settings) -> Scorer | None:
     return ScoringCommand(settings.metric_command) if settings.metric_command else None
 
 
-def _policies(subject: Subject, context: RunContext, settings: Settings) -> Policies:
-    return Policies(
-        waivers=subject.waivers.counting,
-        pending_waivers=subject.waivers.pending,
-        today=today(context.clock),
+def judging_rules(settings: Settings, review: Review) -> GateRules:
+    """The rules for what others have measured: nothing of this machine's is needed."""
+    return _rules(review.waivers, review.config, SystemClock(), settings)
+
+
+def _rules(waivers: Waivers, config: Config, clock: Clock, settings: Settings) -> GateRules:
+    policies = Policies(
+        waivers=waivers.counting,
+        pending_waivers=waivers.pending,
+        today=today(clock),
         metric_margin=settings.metric_margin,
     )
+    return GateRules(gate=config.gate, policies=policies)
 
 
 def _origin(tuning: TuningRuntime, subject: Subject, context: RunContext) -> RecordOrigin:

@@ -81,9 +81,9 @@ def test_a_tuning_job_takes_its_shard() -> None:
     assert (found.shard, found.settings.out) == (3, Path("o"))
 
 
-@pytest.mark.parametrize("stage", ["all", "plan", "tune", "gate"])
+@pytest.mark.parametrize("stage", ["all", "plan", "tune", "gate", "measure", "verdict"])
 def test_every_stage_understands_what_it_is_given_when_every_input_is_set(stage: str) -> None:
-    names = ("SHARD", "SHARDS", "MINUTES", "USD", "TRIALS")
+    names = ("SHARD", "SHARDS", "MEASURE_SHARDS", "MINUTES", "USD", "TRIALS")
     found = options(
         {
             "TUNEGATE_STAGE": stage,
@@ -92,4 +92,4 @@ def test_every_stage_understands_what_it_is_given_when_every_input_is_set(stage:
         }
     ).settings
     assert found.overrides.minutes == (2 if stage in {"all", "plan"} else None)
-    assert found.overrides.cache_url == (None if stage == "gate" else "s3://bucket")
+    assert found.overrides.cache_url == "s3://bucket"

@@ -100,9 +100,22 @@ class CellMeasurement(msgspec.Struct, frozen=True, kw_only=True):
     starts: tuple[int, ...] = ()
 
 
+class MeasuredShard(msgspec.Struct, frozen=True, kw_only=True):
+    """One of several runners whose measurements were merged. `machine` is its name until it is
+    started anew."""
+
+    shard: int
+    target: str
+    machine: str
+    device: DeviceFingerprint
+    seed: str
+
+
 class MeasurementRun(msgspec.Struct, frozen=True, kw_only=True):
     """The content of `measurements.json`. `seed` is what the inputs and the order of all
-    measurements came from, in digits: JSON numbers of 64 bits are rounded by many who read them."""
+    measurements came from, in digits: JSON numbers of 64 bits are rounded by many who read them.
+    Where several runners measured, `shards` has each with its own seed, and `device` is that of
+    the first."""
 
     schema: Literal[2] = 2
     device: DeviceFingerprint
@@ -110,6 +123,7 @@ class MeasurementRun(msgspec.Struct, frozen=True, kw_only=True):
     cells: tuple[CellMeasurement, ...]
     environment: dict[str, str] = {}
     seed: str = ""
+    shards: tuple[MeasuredShard, ...] = ()
 
 
 class Interval(msgspec.Struct, frozen=True, kw_only=True):

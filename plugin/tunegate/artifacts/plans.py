@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from tunegate.artifacts.changes import ChangeSet
+from tunegate.artifacts.changes import ChangeSet, ModelPath
 from tunegate.artifacts.cost import Cost
 from tunegate.artifacts.tasks import Resolution, ResolvedTask
 
@@ -47,6 +47,17 @@ class Shard(msgspec.Struct, frozen=True, kw_only=True):
     predicted_seconds: float
 
 
+class MeasuringShard(msgspec.Struct, frozen=True, kw_only=True):
+    """What one runner builds and measures. `labels` choose the runner;
+    `predicted_seconds` balanced the shards."""
+
+    index: int
+    target: str
+    labels: tuple[str, ...]
+    models: tuple[ModelPath, ...]
+    predicted_seconds: float
+
+
 class PlanOrigin(msgspec.Struct, frozen=True, kw_only=True):
     """What a plan was made by and of: the version of this product, and the digests of
     `changes.json`, of `tasks.json` and of the configuration that judges."""
@@ -60,7 +71,8 @@ class PlanOrigin(msgspec.Struct, frozen=True, kw_only=True):
 class TuningPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The content of `plan.json`. `estimate` is what the shards are expected to cost
     before anything is spent; `saved` is how much more it would be under the same budget if
-    the cache had no exact records."""
+    the cache had no exact records. `measuring` are the shards of the gate, where several
+    runners measure."""
 
     schema: Literal[2] = 2
     changes: ChangeSet
@@ -71,3 +83,4 @@ class TuningPlan(msgspec.Struct, frozen=True, kw_only=True):
     saved: Cost | None = None
     origin: PlanOrigin | None = None
     notes: tuple[str, ...] = ()
+    measuring: tuple[MeasuringShard, ...] = ()

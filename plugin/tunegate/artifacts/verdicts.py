@@ -74,7 +74,8 @@ class TuningSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 class VerdictOrigin(msgspec.Struct, frozen=True, kw_only=True):
     """What a verdict was reached with: digests of the plan, of `measurements.json` and of the rules
-    ('' where there is none), and the machine, by a name that it has until it is started anew."""
+    ('' where there is none), and the machine, by a name that it has until it is started anew. Where
+    several measured, `machine` has the names of all."""
 
     plan: str = ""
     measurements: str = ""

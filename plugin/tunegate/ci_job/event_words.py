@@ -10,11 +10,11 @@ from tunegate.ci_job.request import PLANNING, JobRequest
 def event_words(request: JobRequest, event: JobEvent, revisions: Revisions | None) -> list[str]:
     """`--name=value` throughout, so that no value can be taken for an option.
 
-    A step gets only what it obeys: the later ones refuse a plan of other
-    revisions, and the gate asks no cache.
+    The later steps refuse a plan of other revisions. Each may write to the cache: what it found
+    out about schedules, or what the history keeps.
     """
     compared = _asked(request) if revisions is None else _found(request, revisions)
-    return compared if request.step == "gate" else [*compared, *_trust(request, event)]
+    return [*compared, *_trust(request, event)]
 
 
 def _found(request: JobRequest, revisions: Revisions) -> list[str]:

@@ -10,9 +10,9 @@ import msgspec
 from tunegate.ci_hosts.protocol import AskedRevisions
 from tunegate.settings import CommentWhen
 
-StepName = Literal["run", "plan", "tune", "gate"]
+StepName = Literal["run", "plan", "tune", "gate", "measure", "verdict"]
 PLANNING: frozenset[StepName] = frozenset({"run", "plan"})
-JUDGING: frozenset[StepName] = frozenset({"run", "gate"})
+JUDGING: frozenset[StepName] = frozenset({"run", "gate", "verdict"})
 
 
 class JobRequest(msgspec.Struct, frozen=True, kw_only=True):

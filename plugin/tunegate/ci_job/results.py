@@ -21,7 +21,8 @@ from tunegate.regular_files import read_regular
 from tunegate.render.policy import described_change
 
 _Artifact = TypeVar("_Artifact", bound=msgspec.Struct)
-_FILES = ("verdict.json", "changes.json", "matrix.json", "report.md", "report.html")
+_MATRICES = ("matrix.json", "measure-matrix.json")
+_FILES = ("verdict.json", "changes.json", *_MATRICES, "report.md", "report.html")
 _EMPTY_MATRIX = '{"include": []}'
 _LEVELS: dict[str, Level] = {
     "fail": "error",
@@ -41,6 +42,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict | None
     changes: ChangeSet | None
     matrix: str
+    measure_matrix: str
     report: Path | None
     markdown: str
 
@@ -52,7 +54,9 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
             "verdict": self.status,
             "report": str(self.report) if self.report else "",
             "matrix": self.matrix,
-            "any": "true" if json.loads(self.matrix)["include"] else "false",
+            "any": _any(self.matrix),
+            "measure-matrix": self.measure_matrix,
+            "measure-any": _any(self.measure_matrix),
             "changed": json.dumps(changed, ensure_ascii=False),
         }
 
@@ -91,16 +95,24 @@ def read_results(out: Path, before: Stamps, exit_code: int) -> Results:
     verdict = _read(out / "verdict.json", Verdict) if "verdict.json" in written else None
     if verdict is not None and verdict.exit_code != exit_code:
         verdict = None
+    matrix, measure_matrix = (
+        (_text(out / name).strip() if name in written else "") or _EMPTY_MATRIX
+        for name in _MATRICES
+    )
     return Results(
         out=out,
         status=verdict.status if verdict else "error" if exit_code != PASS else "",
         verdict=verdict,
         changes=_read(out / "changes.json", ChangeSet) if "changes.json" in written else None,
-        matrix=(_text(out / "matrix.json").strip() if "matrix.json" in written else "")
-        or _EMPTY_MATRIX,
+        matrix=matrix,
+        measure_matrix=measure_matrix,
         report=out / "report.html" if verdict and "report.html" in written else None,
         markdown=_text(out / "report.md") if verdict and "report.md" in written else "",
     )
+
+
+def _any(matrix: str) -> str:
+    return "true" if json.loads(matrix)["include"] else "false"
 
 
 def _text(path: Path) -> str:

@@ -21,6 +21,8 @@ COMMANDS = (
     "plan",
     "tune",
     "gate",
+    "measure",
+    "verdict",
     "compare",
     "deploy-gate",
     "bench-rules",

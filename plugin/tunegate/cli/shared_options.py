@@ -126,30 +126,52 @@ class CacheAddress(msgspec.Struct, frozen=True, kw_only=True):
     zone: Annotated[str | None, Option("the part of the cache that is written", "NAME")] = None
 
 
+MetricCommand = Annotated[
+    str,
+    Option(
+        "gets an artifact's directory as its last argument and prints a number; more is better",
+        "COMMAND",
+    ),
+]
+MetricMargin = Annotated[
+    float, Option("how much less of the metric is no fault", "N", not_negative)
+]
+Seed = Annotated[
+    int | None,
+    Option(
+        "the seed of an earlier report: the same inputs in the same order; default: a new one",
+        "N",
+        seed,
+    ),
+]
+
+
 class MeasuringOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How builds are measured. The metric is no key of the configuration: a pull request would
     choose what runs on the runner."""
 
     TITLE: ClassVar[str] = "measuring"
 
-    metric_command: Annotated[
-        str,
-        Option(
-            "gets an artifact's directory as its last argument and prints a number; more is better",
-            "COMMAND",
-        ),
-    ] = ""
-    metric_margin: Annotated[
-        float, Option("how much less of the metric is no fault", "N", not_negative)
-    ] = 0.0
-    seed: Annotated[
-        int | None,
-        Option(
-            "the seed of an earlier report: the same inputs in the same order; default: a new one",
-            "N",
-            seed,
-        ),
-    ] = None
+    metric_command: MetricCommand = ""
+    metric_margin: MetricMargin = 0.0
+    seed: Seed = None
+
+
+class ShardMeasuringOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How the builds of one shard are measured."""
+
+    TITLE: ClassVar[str] = "measuring"
+
+    metric_command: MetricCommand = ""
+    seed: Seed = None
+
+
+class JudgedMetric(msgspec.Struct, frozen=True, kw_only=True):
+    """What the verdict lets pass of the metric that the shards measured."""
+
+    TITLE: ClassVar[str] = "measuring"
+
+    metric_margin: MetricMargin = 0.0
 
 
 class CiJob(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 from tunegate import artifact_io, pipeline
 from tunegate.artifacts.plans import TuningPlan
@@ -12,15 +13,17 @@ from tunegate.edges.output.directory import opened_output
 from tunegate.errors import PASS
 from tunegate.project import open_project
 from tunegate.render.escape import visible
+from tunegate.render.units import plural
 from tunegate.runtimes.requirements import require_installed
 from tunegate.sides.export_models import versions
-from tunegate.stages.plan import matrix
+from tunegate.stages.plan import MatrixLeg, matrix
+from tunegate.stages.plan_measuring import measure_matrix
 from tunegate.wiring import opened_tools
 
 
 def run(options: PlanOptions) -> int:
-    """Writes changes.json, tasks.json, plan.json and matrix.json, the
-    last one for the CI's fan-out.
+    """Writes changes.json, tasks.json, plan.json, and for the CI's fan-out matrix.json (tuning)
+    and measure-matrix.json (the gate).
 
     The shards run side by side, so without `--shards` there is one for each target.
     """
@@ -34,13 +37,20 @@ def run(options: PlanOptions) -> int:
             require_installed(config, "plan")
         shards = options.shards or len(config.targets)
         with opened_tools(settings, project.reviewed(review), out) as tools:
-            planned = pipeline.make_plan(tools, changes, shards=shards)
-            artifact_io.write_text(out.path / "matrix.json", json.dumps(matrix(planned)) + "\n")
+            planned = pipeline.make_plan(
+                tools, changes, shards=shards, measure_shards=options.measure_shards
+            )
+            _write_matrix(out.path / "matrix.json", matrix(planned))
+            _write_matrix(out.path / "measure-matrix.json", measure_matrix(planned))
     if settings.as_json:
         write_json(planned)
     else:
         _show(planned)
     return PASS
+
+
+def _write_matrix(path: Path, legs: dict[str, list[MatrixLeg]]) -> None:
+    artifact_io.write_text(path, json.dumps(legs) + "\n")
 
 
 def _show(planned: TuningPlan) -> None:
@@ -52,6 +62,11 @@ def _show(planned: TuningPlan) -> None:
         trials = sum(task.trials for task in shard.tasks)
         write_line(
             f"  shard {shard.index} on {shard.target}: {len(shard.tasks)} tasks, {trials} trials"
+        )
+    for each in planned.measuring:
+        write_line(
+            f"  measuring shard {each.index} on {each.target}: "
+            f"{plural(len(each.models), 'model')}, about {each.predicted_seconds:.0f} s"
         )
     for note in planned.notes:
         write_line(f"  note: {visible(note)}")

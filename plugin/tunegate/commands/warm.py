@@ -23,7 +23,7 @@ from tunegate.project import open_project
 from tunegate.render.stopped import tuning_ended
 from tunegate.render.units import duration, money, plural
 from tunegate.runtimes.requirements import require_installed
-from tunegate.sides.far_behind import KnownStandings
+from tunegate.sides.far_behind import KnownStandings, publish_standings
 from tunegate.stages.resolve import resolve
 from tunegate.stages.try_builds import plan_of_built
 from tunegate.tools import Tools
@@ -93,7 +93,7 @@ def _look_at_unfinished(
     changes = msgspec.structs.replace(planned.changes, models=models)
     unfinished = msgspec.structs.replace(planned, changes=changes)
     builds = pipeline.built(tools, unfinished, outcomes)
-    pipeline.publish_standings(tools, planned, outcomes, builds)
+    publish_standings(tools, planned, outcomes, builds)
 
 
 def _require_writing(cache: CacheConfig) -> None:

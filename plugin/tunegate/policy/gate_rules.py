@@ -7,9 +7,10 @@ from collections.abc import Mapping
 
 import msgspec
 
-from tunegate.artifacts.changes import ModelPath
+from tunegate.artifacts.changes import ChangeSet, ModelPath
 from tunegate.artifacts.waivers import Waiver
-from tunegate.config import GateConfig, ObjectiveConfig
+from tunegate.config import Config, GateConfig, ObjectiveConfig
+from tunegate.selection import entry_for
 
 
 class Policies(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,3 +33,13 @@ class GateRules(msgspec.Struct, frozen=True, kw_only=True):
 
     gate: GateConfig
     policies: Policies = NO_POLICIES
+
+
+def with_objectives(rules: GateRules, config: Config, changes: ChangeSet) -> GateRules:
+    """The rules with the latency that the configuration asks of each changed model."""
+    entries = {change.path: entry_for(config, change.path) for change in changes.models}
+    objectives = {
+        path: entry.objective for path, entry in entries.items() if entry and entry.objective
+    }
+    policies = msgspec.structs.replace(rules.policies, objectives=objectives)
+    return msgspec.structs.replace(rules, policies=policies)

@@ -56,4 +56,7 @@ def _machine(report: Report) -> Iterator[tuple[str, str]]:
         yield "Driver", device.driver
     if report.run.seed:
         yield "Seed", report.run.seed
+    for shard in report.run.shards:
+        said = f"{shard.device.name} (machine {shard.machine}), seed {shard.seed}"
+        yield f"Measuring shard {shard.shard} on {shard.target}", said
     yield from sorted(report.run.environment.items())

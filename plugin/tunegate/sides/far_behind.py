@@ -17,11 +17,12 @@ from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.record_origin import RecordOrigin
 from tunegate.artifacts.tasks import ResolvedTask, TuningTask
 from tunegate.ports import TaskIndex
+from tunegate.tools import Tools
 from tunegate.tuning.expected_time import TargetKind
 from tunegate.tuning.standing.far_behind import is_far_behind, kept_share
 from tunegate.tuning.standing.model_keys import ModelOnTarget, model_keys
 from tunegate.tuning.warmed import known_after
-from tunegate_cache.format.model_standing import ModelStanding, standing_of
+from tunegate_cache.format.model_standing import ModelStanding, standing_of, standing_records
 from tunegate_cache.format.records import Miss, WorkloadKey
 
 _NANOSECONDS_PER_MS = 1_000_000
@@ -49,6 +50,31 @@ class KnownStandings:
         return frozenset(
             model for model, sides in keys.items() if all(map(is_behind, sides.values()))
         )
+
+
+def publish_standings(
+    tools: Tools,
+    planned: TuningPlan,
+    outcomes: Sequence[TuningOutcome],
+    builds: Sequence[CellBuilds],
+) -> None:
+    """Says in the cache which models stay far behind another runtime."""
+    now = int(tools.context.clock.time())
+    found = new_standings(planned, outcomes, builds, tools.source.candidates)
+    origin = tools.origin
+    tools.index.publish(
+        [
+            record
+            for standing in found
+            for record in standing_records(
+                standing,
+                device=origin.device,
+                toolchain=origin.toolchain,
+                measured_at=now,
+                source=origin.source,
+            )
+        ]
+    )
 
 
 def new_standings(

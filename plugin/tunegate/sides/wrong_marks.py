@@ -7,12 +7,22 @@ lies costs speed and nothing else: every build is checked, whatever the cache sa
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from tunegate.artifacts.builds import Build
+from tunegate.artifacts.builds import Build, CellCandidates
+from tunegate.tools import Tools
 from tunegate_cache.format.records import DeviceFingerprint, Provenance, TuningRecord
 
 _NOBODY = Provenance()
+
+
+def publish_wrong_marks(tools: Tools, candidates: Sequence[CellCandidates]) -> None:
+    """Tells the cache of schedules that compute other numbers."""
+    builds = [build for each in candidates for build in (*each.base, *each.head)]
+    origin, now = tools.origin, int(tools.context.clock.time())
+    marks = wrong_marks(builds, origin.device, now, origin.source)
+    if marks:
+        tools.index.publish(marks)
 
 
 def wrong_marks(

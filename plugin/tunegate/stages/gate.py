@@ -10,6 +10,7 @@ from tunegate import errors
 from tunegate.artifacts.builds import Cell, CellBuilds
 from tunegate.artifacts.changes import ChangeSet, ModelChange
 from tunegate.artifacts.measurements import CellMeasurement, Comparison, MeasurementRun
+from tunegate.artifacts.shard_measurements import UnmeasuredShard
 from tunegate.artifacts.verdicts import Finding, Status, TuningSummary, Verdict
 from tunegate.config import GateConfig
 from tunegate.gate.waiving import notes
@@ -34,10 +35,14 @@ def decide_verdict(
     changes: ChangeSet,
     tuning: TuningSummary,
     rules: GateRules,
+    *,
+    unmeasured: Sequence[UnmeasuredShard] = (),
 ) -> Verdict:
-    """A finding for every cell that the changes call for; a cell without a result is an error."""
+    """A finding for every cell that the changes call for; a cell without a result is an error, or
+    what its shard says that is `unmeasured`."""
     gate, policies = rules.gate, rules.policies
-    findings = {each.cell: _judge(each, rules) for each in _evidence(comparisons, run, changes)}
+    found = _evidence(comparisons, run, changes, unmeasured)
+    findings = {each.cell: _judge(each, rules) for each in found}
     status = worst([finding.status for finding in findings.values()])
     policy_fails = _policy_fails(changes, gate)
     if policy_fails:
@@ -65,10 +70,14 @@ class _Evidence(msgspec.Struct, frozen=True, kw_only=True):
     comparison: Comparison | None
     measured: CellMeasurement | None
     built: CellBuilds | None
+    unmeasured: UnmeasuredShard | None
 
 
 def _evidence(
-    comparisons: Sequence[Comparison], run: MeasurementRun | None, changes: ChangeSet
+    comparisons: Sequence[Comparison],
+    run: MeasurementRun | None,
+    changes: ChangeSet,
+    unmeasured: Sequence[UnmeasuredShard],
 ) -> Iterator[_Evidence]:
     compared = {comparison.cell: comparison for comparison in comparisons}
     measured = {cell.cell: cell for cell in run.cells} if run is not None else {}
@@ -81,6 +90,7 @@ def _evidence(
                 comparison=compared.get(cell),
                 measured=measured.get(cell),
                 built=builds.get(cell),
+                unmeasured=next((shard for shard in unmeasured if shard.has(cell)), None),
             )
 
 
@@ -107,6 +117,8 @@ def _judge(known: _Evidence, rules: GateRules) -> Finding:
     comparison, measured, built = known.comparison, known.measured, known.built
     if known.change.kind == "unreadable":
         first = CheckResult("error", known.change.reason)
+    elif known.unmeasured is not None:
+        first = CheckResult(known.unmeasured.status, known.unmeasured.reason)
     else:
         first = check_latency(known.change, comparison, measured, built, gate)
     first = apply_waiver(first, comparison, known.cell, policies)

@@ -44,13 +44,15 @@ def measure(
     rules: GateRules,
     context: RunContext,
     references: Mapping[ModelPath, Reference],
+    others: int = 0,
 ) -> MeasurementRun:
-    """A trouble with one cell is that cell's `error`; the others are measured all the same."""
+    """A trouble with one cell is that cell's `error`; the others are measured all the same.
+    As many `others` are measured elsewhere, and share the error of a fail."""
     measuring = _Measuring(
         benchmarker=benchmarker,
         rules=rules,
         context=context,
-        compared=sum(map(_is_compared, builds)),
+        compared=others + sum(map(_is_compared, builds)),
     )
     cells = []
     for built in builds:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
+from tunegate.artifacts.builds import Cell
 from tunegate.artifacts.changes import ChangeSet
 from tunegate.artifacts.measurements import Comparison, MeasurementRun
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
+from tunegate.artifacts.shard_measurements import UnmeasuredShard
 from tunegate.artifacts.verdicts import Report, Verdict
 from tunegate.tuning.tally import lost_shard_warnings
 from tunegate.verdict.advice import next_steps
@@ -22,6 +26,7 @@ def summarize(
     outcomes: Sequence[TuningOutcome],
     run: MeasurementRun | None,
     comparisons: Sequence[Comparison],
+    unmeasured: Sequence[UnmeasuredShard] = (),
 ) -> Report:
     """Gather a run into a report."""
     used = plan.resolution.cache if plan else None
@@ -34,9 +39,22 @@ def summarize(
         run=run,
         comparisons=tuple(comparisons),
         cache=used,
-        next_steps=next_steps(verdict, outcomes, run, comparisons, used),
+        next_steps=(
+            *(shard.advice for shard in unmeasured),
+            *next_steps(_measured(verdict, unmeasured), outcomes, run, comparisons, used),
+        ),
         warnings=_without_repeats((*changes.notes, *told, *verdict.notes, *build_notes(run))),
     )
+
+
+def _measured(verdict: Verdict, unmeasured: Sequence[UnmeasuredShard]) -> Verdict:
+    """The verdict without what no other runner would make better."""
+    findings = tuple(
+        finding
+        for finding in verdict.findings
+        if not any(s.has(Cell(model=finding.model, target=finding.target)) for s in unmeasured)
+    )
+    return msgspec.structs.replace(verdict, findings=findings)
 
 
 def _without_repeats(lines: Sequence[str]) -> tuple[str, ...]:

@@ -70,8 +70,13 @@ def _differences(first: Verdict, second: Verdict) -> Iterator[str]:
         yield f"only one of the verdicts has {only[0][0]} on {only[0][1]}"
     if first.origin.measurements and first.origin.measurements == second.origin.measurements:
         yield "the verdicts are of one and the same run"
-    elif first.origin.measurements and first.origin.machine == second.origin.machine:
+    elif first.origin.measurements and _machines(first) & _machines(second):
         yield "the verdicts are of one and the same machine"
+
+
+def _machines(verdict: Verdict) -> set[str]:
+    """All that measured for it; an older verdict may not say any."""
+    return set(verdict.origin.machine.split(", "))
 
 
 def _cells(verdict: Verdict) -> set[tuple[str, str]]:

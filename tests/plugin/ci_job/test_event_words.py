@@ -15,7 +15,7 @@ from tunegate.settings import Settings
 
 REVISIONS = Revisions(base="b" * 40, head="a" * 40)
 PULL = JobEvent(revisions=Usual(), zone="pr/o/r/7")
-STEPS: tuple[StepName, ...] = ("run", "plan", "tune", "gate")
+STEPS: tuple[StepName, ...] = ("run", "plan", "tune", "gate", "measure", "verdict")
 
 
 def settings(
@@ -42,8 +42,14 @@ def test_every_step_names_the_policy_and_the_later_ones_refuse_a_plan_of_another
         assert settings(step, behind).policy == "c" * 40
 
 
-def test_a_fork_only_reads() -> None:
-    found = settings("run", REVISIONS, JobEvent(revisions=Usual(), zone=None))
+def test_a_pull_request_writes_to_its_own_zone_in_every_step() -> None:
+    for step in STEPS:
+        assert settings(step, REVISIONS).overrides.zone == "pr/o/r/7"
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_fork_only_reads(step: StepName) -> None:
+    found = settings(step, REVISIONS, JobEvent(revisions=Usual(), zone=None))
     assert (found.overrides.cache_mode, found.overrides.zone) == ("ro", None)
 
 

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from tunegate.cli.command import Command
-from tunegate.cli.shared_options import CiJob, Margin, MeasuringOptions, Options, PlannedRevisions
+from tunegate.cli.shared_options import (
+    CacheAddress,
+    CiJob,
+    Margin,
+    MeasuringOptions,
+    Options,
+    PlannedRevisions,
+)
 
 
 class GateOptions(Options, frozen=True, kw_only=True):
@@ -12,6 +19,7 @@ class GateOptions(Options, frozen=True, kw_only=True):
     revisions: PlannedRevisions = PlannedRevisions()
     margin: Margin = Margin()
     measured: MeasuringOptions = MeasuringOptions()
+    cache: CacheAddress = CacheAddress()
     job: CiJob = CiJob()
 
 

@@ -28,6 +28,10 @@ class PlanOptions(Options, frozen=True, kw_only=True):
     shards: Annotated[
         int | None, Option("how many runners tune; default: one for each target", "N", count)
     ] = None
+    measure_shards: Annotated[
+        int | None,
+        Option("how many runners measure; default: one for each target", "N", count),
+    ] = None
 
 
 COMMAND = Command(

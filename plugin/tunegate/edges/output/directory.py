@@ -25,8 +25,11 @@ from tunegate.errors import OutputError
 from tunegate.regular_files import read_regular, replace
 
 BUILDS = "builds"
-_PLANNED = r"changes\.json|tasks\.json|plan\.json|matrix\.json|outcome-.*\.json"
-_DERIVED = r"tasks\.json|plan\.json|matrix\.json|outcome-.*\.json"
+_DERIVED = (
+    r"tasks\.json|plan\.json|matrix\.json|measure-matrix\.json|outcome-.*\.json|"
+    r"measurements-.*\.json"
+)
+_PLANNED = rf"changes\.json|{_DERIVED}"
 _GATED = (
     r"warm\.json|measurements\.json|verdict\.json|report\.md|report\.html|junit\.xml|sarif\.json|"
     r"ci-.*"
@@ -55,6 +58,12 @@ class OutputDirectory:
             if _FORGOTTEN[since].fullmatch(name):
                 with _told(self.path / name):
                     (self.path / name).unlink()
+
+    def forget_shard(self, shard: int) -> None:
+        """Removes what this measuring shard wrote in an earlier run. Those of others stay."""
+        path = self.path / f"measurements-{shard}.json"
+        with _told(path):
+            path.unlink(missing_ok=True)
 
     def empty_workdir(self) -> Path:
         """Empties the working directory of what an earlier run left in it, however that ended."""

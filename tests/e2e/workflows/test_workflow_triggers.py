@@ -17,9 +17,9 @@ STARTER = ROOT / "plugin" / "tunegate" / "commands" / "workflow.yml"
 
 
 def workflows() -> list[Path]:
-    """Those that judge pull requests."""
+    """Those that judge pull requests and what is merged. One for forks alone judges nothing."""
     every = [*sorted((ROOT / "examples").glob("*.yml")), STARTER]
-    return [path for path in every if "pull_request" in triggers(path)]
+    return [path for path in every if {"pull_request", "push"} <= {*triggers(path)}]
 
 
 def triggers(path: Path) -> dict[str, Any]:

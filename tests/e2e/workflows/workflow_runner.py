@@ -29,6 +29,7 @@ class Leg:
     """One run of a job, for one entry of its matrix. `actions` are the results of the action."""
 
     matrix: Matrix
+    workspace: Path
     conclusion: Conclusion = "success"
     actions: list[dict[str, Any]] = field(default_factory=list)
 
@@ -134,7 +135,7 @@ class WorkflowRun:
     def _leg(
         self, name: str, job: Mapping[str, Any], context: Mapping[str, Any], directory: Path
     ) -> tuple[Leg, Mapping[str, str]]:
-        leg = Leg(context["matrix"])
+        leg = Leg(context["matrix"], directory / "workspace")
         here = (name, leg.matrix.get("shard", -1))
         if here in self.trouble.lost:
             leg.conclusion = "failure"
@@ -142,23 +143,24 @@ class WorkflowRun:
         if here in self.trouble.cancelled:
             leg.conclusion = "cancelled"
         assert all(self._expanded([str(job["runs-on"])], context)), "no runner is named"
-        temp, workspace = directory / "temp", directory / "workspace"
+        temp = directory / "temp"
         temp.mkdir(parents=True)
         steps: dict[str, Any] = {}
         for number, step in enumerate(job["steps"]):
             now = {**context, "steps": steps}
             if not self._is_true(step.get("if", ""), now, leg.conclusion):
                 continue
-            outputs = self._step(step, now, leg, temp, workspace)
+            outputs = self._step(step, now, leg, temp)
             steps[step.get("id", f"__{number}")] = {"outputs": outputs}
         texts = job.get("outputs", {})
         found = self._expanded(list(texts.values()), {**context, "steps": steps})
         return leg, dict(zip(texts, found, strict=True))
 
     def _step(
-        self, step: Mapping[str, Any], context: Mapping[str, Any], leg: Leg, temp: Path, at: Path
+        self, step: Mapping[str, Any], context: Mapping[str, Any], leg: Leg, temp: Path
     ) -> Mapping[str, str]:
         """The outputs of the step. One that fails is the end of its leg."""
+        at = leg.workspace
         options = self._mapped(step.get("with", {}), context)
         match step.get("uses", "").partition("@")[0]:
             case "actions/checkout":
@@ -168,7 +170,7 @@ class WorkflowRun:
             case "actions/download-artifact":
                 _download(at, options, self.artifacts)
             case "tunegate/tunegate":
-                return self._action(options, leg, temp, at)
+                return self._action(options, leg, temp)
             case "":
                 variables = self._mapped(step.get("env", {}), context)
                 leg.conclusion = _script(step["run"], variables, temp) or leg.conclusion
@@ -184,11 +186,9 @@ class WorkflowRun:
             checkout.git("fetch", "-q", "--unshallow", "origin", self.commit)
         checkout.git("remote", "set-url", "origin", (at / "refused").as_uri())
 
-    def _action(
-        self, inputs: Mapping[str, str], leg: Leg, temp: Path, workspace: Path
-    ) -> Mapping[str, str]:
+    def _action(self, inputs: Mapping[str, str], leg: Leg, temp: Path) -> Mapping[str, str]:
         result = run_action(
-            self.event, inputs, workspace=workspace, temp=temp, node_modules=self.node_modules
+            self.event, inputs, workspace=leg.workspace, temp=temp, node_modules=self.node_modules
         )
         leg.actions.append(result)
         if result["exitCode"]:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.e2e.action_runner import ROOT, Event
-from tests.e2e.workflow_runner import NO_TROUBLE, Job, Trouble, WorkflowRun
-from tests.support.git_repository import Checkout, new_repository
+from tests.e2e.workflows.pull_request import Files, PullRequest
+from tests.e2e.workflows.workflow_runner import Job, Trouble
 from tests.support.small_onnx import conv_model
 from tests.support.workspace import FIRST_ANALYSIS
 
@@ -34,7 +32,6 @@ budget:
     + FIRST_ANALYSIS
     + "  margin-percent: 30\n"
 )
-Files = dict[str, bytes | None]
 
 
 def model(*, out: int, size: int) -> bytes:
@@ -46,55 +43,13 @@ SLOWER: Files = {"models/m.onnx": model(out=64, size=40)}
 OF_DOCS: Files = {"README.md": b"words\n"}
 
 
-class Pull:
-    """A pull request to a repository with one model, and the run of a workflow on it."""
-
-    def __init__(self, directory: Path, node_modules: Path, change: Files) -> None:
-        self.directory, self.node_modules = directory, node_modules
-        self.origin = new_repository(directory / "origin")
-        start: Files = {"tunegate.yaml": CONFIG.encode(), "models/m.onnx": model(out=8, size=16)}
-        self.base = self.origin.commit(start)
-        self.origin.git("checkout", "-q", "-b", "change")
-        self.head = self.origin.commit(change)
-        self.origin.git("checkout", "-q", "--detach", "main")
-        self.merge = self.origin.merge("change")
-        self.origin.git("update-ref", "refs/pull/1/merge", self.merge)
-
-    def event(self) -> Event:
-        pull: dict[str, Any] = {
-            "number": 1,
-            "head": {"sha": self.head, "repo": {"full_name": "acme/models"}},
-            "base": {"sha": self.base, "ref": "main"},
-        }
-        return Event("pull_request", {"number": 1, "pull_request": pull})
-
-    def run(
-        self,
-        name: str,
-        trouble: Trouble = NO_TROUBLE,
-        *,
-        between: Callable[[str, Path], None] = lambda job, artifacts: None,
-        is_private: bool = False,
-    ) -> dict[str, Job]:
-        return WorkflowRun(
-            workflow=ROOT / "examples" / name,
-            origin=Checkout(self.origin.path),
-            commit=self.merge,
-            event=self.event(),
-            directory=self.directory / "run",
-            node_modules=self.node_modules,
-            trouble=trouble,
-            is_private=is_private,
-            between=between,
-        ).run()
-
-
-Opened = Callable[[Files], Pull]
+START: Files = {"tunegate.yaml": CONFIG.encode(), "models/m.onnx": model(out=8, size=16)}
+Opened = Callable[[Files], PullRequest]
 
 
 @pytest.fixture
 def opened(tmp_path: Path, node_modules: Path) -> Opened:
-    return lambda change: Pull(tmp_path, node_modules, change)
+    return lambda change: PullRequest(tmp_path, node_modules, start=START, change=change)
 
 
 def results(jobs: dict[str, Job]) -> dict[str, str]:
