@@ -10,7 +10,7 @@ import msgspec
 
 from tunegate import pipeline
 from tunegate.artifacts.changes import ChangeSet, Revisions
-from tunegate.artifacts.verdicts import Report
+from tunegate.artifacts.verdicts import Report, Status
 from tunegate.cli.commands.deploy_gate import DeployGateOptions
 from tunegate.cli.suggestions import suggestion
 from tunegate.commands.comparing.built import artifacts_report, built_sides
@@ -50,7 +50,8 @@ def run(options: DeployGateOptions) -> int:
         report = _report(options, config, base, head, out)
         exit_code = finish(report, settings)
         if movable is not None:
-            _move(movable, candidate.model, head, report, limits)
+            status = report.verdict.status
+            move_after_pass(movable, candidate.model, head.path, status, limits)
     return exit_code
 
 
@@ -119,17 +120,19 @@ def _on_targets(config: Config, names: tuple[str, ...]) -> Config:
     return msgspec.structs.replace(config, targets=kept)
 
 
-def _move(
+def move_after_pass(
     production: MovableModel,
     candidate: AddressedModel,
-    head: FetchedModel,
-    report: Report,
+    downloaded: Path,
+    status: Status,
     limits: DownloadLimits,
 ) -> None:
-    if report.verdict.status != "pass":
+    """Moves the name where the verdict is a pass, whatever exit code the configuration gives to
+    others. Raises what the server of the name raises."""
+    if status != "pass":
         sys.stderr.write(f"{production.shown}: not moved, since this is no pass.\n")
         return
     moved = within_limits(
-        lambda: production.move_to(candidate, head.path), production.shown, limits
+        lambda: production.move_to(candidate, downloaded), production.shown, limits
     )
     sys.stderr.write(f"{production.shown}: moved to {moved}.\n")
