@@ -44,7 +44,8 @@ def runner_checkout(origin: Checkout, path: Path, commit: str, *, depth: int = 2
 
 def run_pipeline(tools: Path, checkout: Path, variables: Mapping[str, str]) -> str:
     """The log of the pipeline in this checkout; a variable of '' is one that its source lacks."""
-    given = [f"--variable={name}={value}" for name, value in variables.items() if value]
+    there = {**variables, "CI_PROJECT_DIR": str(checkout)}
+    given = [f"--variable={name}={value}" for name, value in there.items() if value]
     unset = [f"--unset-variable={name}" for name, value in variables.items() if not value]
     done = subprocess.run(
         [str(tools / "gitlab-ci-local"), "--no-color", "--force-shell-executor", *given, *unset],

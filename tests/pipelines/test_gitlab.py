@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.house.sources import ROOT
 from tests.pipelines.gitlab_job import outcome, run_pipeline, runner_checkout, with_component
 from tests.plugin.ci_hosts.gitlab.gitlab_server import TOKEN, gitlab_server
 from tests.support.git_repository import Checkout
@@ -163,3 +164,20 @@ def test_a_push_to_a_branch_of_its_own_starts_no_job(project: Project) -> None:
     branch = {"CI_COMMIT_BRANCH": "topic", "CI_DEFAULT_BRANCH": "main"}
     ran = project.run(head, CI_PIPELINE_SOURCE="push", **branch)
     assert (ran.outcome, ran.out.exists()) == ("no job", False), ran.log
+
+
+def test_the_job_installs_what_it_is_told_and_leaves_no_file_outside(
+    tmp_path: Path, npm_tools: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A module of the checkout that is called as one of Python's is not imported."""
+    left = tmp_path / "temporary"
+    left.mkdir()
+    monkeypatch.setenv("TMPDIR", str(left))
+    project = Project(tmp_path, npm_tools, inputs=f'install: "{ROOT}", oidc: true')
+    traps = {f"{name}.py": b"raise SystemExit('imported')" for name in ("venv", "pip", "json")}
+    head = project.origin.commit(traps)
+    job = {"CI_PIPELINE_SOURCE": "schedule", "TUNEGATE_ID_TOKEN": "header.claims.signature"}
+    ran = project.run(head, **job, **ON_MAIN)
+    assert (ran.outcome, ran.verdict["status"]) == ("PASS", "pass"), ran.log
+    assert "header.claims" not in ran.log
+    assert not list(left.glob("tunegate-*"))
