@@ -72,8 +72,13 @@ class Project:
         return self.own or config_file.load_config(self.config_path)
 
     def review(self, settings: Settings) -> Review:
-        """Raises RevisionError, and ConfigError where neither side has a configuration."""
-        return self._review(self._revisions(settings))
+        """The changes, with a note on models that are not committed: nothing of them is compared.
+        Raises RevisionError, and ConfigError where neither side has a configuration."""
+        found = self._review(self._revisions(settings))
+        notes = (*found.changes.notes, *self.uncommitted_models(found))
+        return msgspec.structs.replace(
+            found, changes=msgspec.structs.replace(found.changes, notes=notes)
+        )
 
     def _review(self, revisions: Revisions) -> Review:
         before = self._before(revisions)
@@ -140,7 +145,7 @@ class Project:
         changed = self.repository.uncommitted()
         beside = {path.removesuffix(suffix) for path in changed for suffix in _BESIDE_A_MODEL}
         return tuple(
-            f"{model} has changes that are not committed; run compares commits"
+            f"{model} has changes that are not committed; only commits are compared"
             for model in selected(review.config, beside)
             if model.endswith(".onnx")
         )
@@ -201,6 +206,8 @@ class Project:
 
     def _revisions(self, settings: Settings) -> Revisions:
         policy = self.repository.commit_of(settings.policy, "--policy")
+        if settings.no_base:
+            return self.repository.revisions_without_base(settings.head)
         if not settings.since_release:
             revisions = self.repository.revisions(settings.base, settings.head)
             return msgspec.structs.replace(revisions, policy=policy or revisions.policy)

@@ -38,6 +38,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     policy: str | None = None
     head: str | None = None
     since_release: bool = False
+    no_base: bool = False
     overrides: Overrides = Overrides()
     metric_command: str = ""
     metric_margin: float = 0.0

@@ -35,8 +35,9 @@ def read_waivers(
         found = merged_waivers(of_base, of_head, waivers_file.WAIVERS_FILE)
     if revisions.base is None:
         return found
-    trailers = repository.trailers(revisions.base, revisions.head, waiver_trailers.WAIVER_TRAILER)
-    return _with_trailers(found, trailers, today, do_count=gate.waiver_trailers)
+    key, do_count = waiver_trailers.WAIVER_TRAILER, gate.waiver_trailers
+    trailers = repository.trailers(revisions.base, revisions.head, key, may_fetch=do_count)
+    return _with_trailers(found, trailers, today, do_count=do_count)
 
 
 def _with_trailers(

@@ -26,7 +26,7 @@ HEAVY_DOORS = (
     "onnx",
     "tunegate.edges.metaschedule",
     "tunegate.commands",
-    "tunegate.ci_hosts.registry",
+    "tunegate.ci_hosts.command_host",
     "tunegate.ci_job.flow",
     "tunegate.render.html",
     # What few processes need of the standard library.

@@ -238,10 +238,15 @@ def test_a_model_with_uncommitted_changes_is_named(checkout: Checkout) -> None:
     assert project.uncommitted_models(review) == ()
     for name in ("models/m.onnx", "models/new.onnx", "models/notes.txt", "other.onnx"):
         (checkout.path / name).write_bytes(b"changed")
-    told = " has changes that are not committed; run compares commits"
-    assert project.uncommitted_models(review) == (
-        f"models/m.onnx{told}",
-        f"models/new.onnx{told}",
-    )
+    told = " has changes that are not committed; only commits are compared"
+    named = (f"models/m.onnx{told}", f"models/new.onnx{told}")
+    assert project.uncommitted_models(review) == named
+    assert reviewed(checkout).changes.notes == named
     earlier = reviewed(checkout, head="HEAD~1")
     assert project.uncommitted_models(earlier) == ()
+
+
+def test_without_a_base_every_model_is_new(checkout: Checkout) -> None:
+    changes = reviewed(checkout, base=None, no_base=True).changes
+    assert changes.revisions.base is None
+    assert [(change.path, change.kind) for change in changes.models] == [("models/m.onnx", "added")]

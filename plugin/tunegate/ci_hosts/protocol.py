@@ -25,6 +25,7 @@ class AskedRevisions(msgspec.Struct, frozen=True, kw_only=True):
     base: str = ""
     head: str = ""
     since_release: bool = False
+    no_base: bool = False
 
 
 class JobEvent(msgspec.Struct, frozen=True, kw_only=True):

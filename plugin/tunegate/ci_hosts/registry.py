@@ -23,10 +23,15 @@ def opened_host(name: str, environment: Mapping[str, str]) -> CiHost:
     ConfigError, or EnvironmentUnfitError for a package that cannot be used."""
     known = installed(HOST_GROUP)
     if name == _AUTO:
-        return _host_here(known, environment)
+        name = _name_here(known, environment)
     if name not in known:
         raise ConfigError(f'"{name}" is no CI that is known. Known are {", ".join(known)}.')
     return _asked(known[name], lambda host: host(environment))
+
+
+def is_in_ci(environment: Mapping[str, str]) -> bool:
+    """Whether this is a job of a CI that is known. Raises as `opened_host` does."""
+    return _name_here(installed(HOST_GROUP), environment) != NO_CI
 
 
 def run_address(environment: Mapping[str, str]) -> str:
@@ -38,7 +43,7 @@ def run_address(environment: Mapping[str, str]) -> str:
         return ""
 
 
-def _host_here(known: Mapping[str, Plugin], environment: Mapping[str, str]) -> CiHost:
+def _name_here(known: Mapping[str, Plugin], environment: Mapping[str, str]) -> str:
     here = [
         name
         for name, plugin in known.items()
@@ -47,7 +52,7 @@ def _host_here(known: Mapping[str, Plugin], environment: Mapping[str, str]) -> C
     if len(here) > 1:
         message = f"this looks like a job of {' and of '.join(here)}. Name one of them with --ci."
         raise ConfigError(message)
-    return _asked(known[next(iter(here), NO_CI)], lambda host: host(environment))
+    return next(iter(here), NO_CI)
 
 
 def _asked(plugin: Plugin, question: Callable[[type[CiHost]], _Answer]) -> _Answer:

@@ -18,7 +18,7 @@ def event_words(request: JobRequest, event: JobEvent, revisions: Revisions | Non
 
 
 def _found(request: JobRequest, revisions: Revisions) -> list[str]:
-    base = [] if revisions.base is None else [f"--base={revisions.base}"]
+    base = ["--no-base"] if revisions.base is None else [f"--base={revisions.base}"]
     found = request.policy or revisions.policy
     policy = [f"--policy={found}"] if found else []
     return [f"--head={revisions.head}", *base, *policy]

@@ -33,6 +33,8 @@ def job_revisions(request: JobRequest, event: JobEvent) -> Revisions | None:
     is_later = request.step not in PLANNING
     if asked.since_release or (is_later and not _is_settled(asked, event.revisions)):
         return None
+    if asked.no_base:
+        return repository.revisions_without_base(asked.head or None)
     if asked.base or asked.head:
         return repository.asked_revisions(asked.base or None, asked.head or None)
     return _compared(repository, event.revisions)

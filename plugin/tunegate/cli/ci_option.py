@@ -1,4 +1,4 @@
-"""A command line with `--ci`, as what a job of a CI asks for. Imports nothing of what does it."""
+"""A command line as what a job of a CI asks for. Imports nothing of what does it."""
 
 from __future__ import annotations
 
@@ -13,20 +13,23 @@ from tunegate.cli.parser import Parsed, parse
 from tunegate.cli.shared_options import CiJob
 from tunegate.errors import ConfigError
 
+_AUTO = "auto"
 _FLAG = "--ci"
 
 
 class AskedJob(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked for, and the CI that it is asked in."""
+    """What is asked for, and the CI that it is asked in. Where the command line names none,
+    `is_named` is false: it may be no job at all. `is_json` is for a program, not for people."""
 
     ci: str
+    is_named: bool
+    is_json: bool
     request: JobRequest
 
 
 def asked_job(arguments: Sequence[str]) -> AskedJob | None:
-    """None without the option, and for a line that is no command: nobody is told of that."""
-    if not any(word.partition("=")[0] == _FLAG for word in arguments):
-        return None
+    """What a command line asks for; None for a command that is never a job, and for a line that is
+    no command, of which nobody is told."""
     if not HELP_FLAGS.isdisjoint(arguments):
         return None
     try:
@@ -36,7 +39,13 @@ def asked_job(arguments: Sequence[str]) -> AskedJob | None:
     job = getattr(asked.options, "job", None)
     if not isinstance(job, CiJob):
         return None
-    return AskedJob(ci=job.ci, request=_request(asked, job, arguments))
+    is_named = any(word.partition("=")[0] == _FLAG for word in arguments)
+    return AskedJob(
+        ci=job.ci if is_named else _AUTO,
+        is_named=is_named,
+        is_json=asked.options.settings.as_json,
+        request=_request(asked, job, arguments),
+    )
 
 
 def _request(asked: Parsed, job: CiJob, arguments: Sequence[str]) -> JobRequest:
@@ -52,6 +61,7 @@ def _request(asked: Parsed, job: CiJob, arguments: Sequence[str]) -> JobRequest:
             base=settings.base or "",
             head=settings.head or "",
             since_release=settings.since_release,
+            no_base=settings.no_base,
         ),
         policy=settings.policy or "",
         zone=settings.overrides.zone or "",

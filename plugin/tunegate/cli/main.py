@@ -38,17 +38,20 @@ _MAX_PROBLEM = 4000
 def main(arguments: Sequence[str]) -> int:
     """Do what the arguments ask; the exit code of the contract comes back."""
     job = asked_job(arguments)
-    return _said(carried_out(arguments)) if job is None else _in_job(job)
+    return _said(carried_out(arguments)) if job is None else _in_job(job, arguments)
 
 
-def _in_job(job: AskedJob) -> int:
-    from tunegate.ci_hosts.registry import opened_host  # noqa: PLC0415 -- few commands need it
-    from tunegate.ci_job.flow import run_job  # noqa: PLC0415 -- nor this
+def _in_job(job: AskedJob, arguments: Sequence[str]) -> int:
+    from tunegate.ci_hosts.command_host import command_host  # noqa: PLC0415 -- few need it
 
     try:
-        host = opened_host(job.ci, os.environ)
+        host = command_host(job.ci, os.environ, is_named=job.is_named, is_json=job.is_json)
     except TunegateError as error:
         return _said(Ending(error.exit_code, str(error)))
+    if host is None:
+        return _said(carried_out(arguments))
+    from tunegate.ci_job.flow import run_job  # noqa: PLC0415 -- nor this
+
     return run_job(host, os.environ, job.request, carried_out)
 
 

@@ -72,6 +72,10 @@ class ComparedRevisions(msgspec.Struct, frozen=True, kw_only=True):
             instead_of="base",
         ),
     ] = False
+    no_base: Annotated[
+        bool,
+        Option("compare with nothing: every model counts as added", instead_of="base"),
+    ] = False
     head: Annotated[str | None, Option("what to check; default: HEAD", "REV")] = None
     policy: Annotated[
         str | None, Option("whose configuration judges; default: the base's", "REV")
@@ -183,7 +187,7 @@ class CiJob(msgspec.Struct, frozen=True, kw_only=True):
         str,
         Option(
             "compare and write what the event of this CI says, and tell it what comes out: auto, "
-            "none, or the name of one (docs/pipelines/README.md)",
+            "none, or the name of one; default: the CI of this job (docs/pipelines/README.md)",
             "NAME",
         ),
     ] = ""

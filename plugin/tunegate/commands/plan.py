@@ -68,5 +68,5 @@ def _show(planned: TuningPlan) -> None:
             f"  measuring shard {each.index} on {each.target}: "
             f"{plural(len(each.models), 'model')}, about {each.predicted_seconds:.0f} s"
         )
-    for note in planned.notes:
+    for note in (*planned.changes.notes, *planned.notes):
         write_line(f"  note: {visible(note)}")

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from tunegate import pipeline
-from tunegate.artifacts.changes import ChangeSet
 from tunegate.cli.commands.run import RunOptions
 from tunegate.commands.remembering import remember
 from tunegate.commands.reporting import finish
 from tunegate.edges.output.directory import opened_output
-from tunegate.project import Project, Review, open_project
+from tunegate.project import open_project
 from tunegate.runtimes.requirements import require_installed
 from tunegate.sides.export_models import versions
 from tunegate.wiring import opened_tools
@@ -23,7 +20,7 @@ def run(options: RunOptions) -> int:
     with opened_output(settings.out, "run") as out:
         review = project.review(settings)
         out.forget(since="plan")
-        changes, config = _with_uncommitted(project, review), review.config
+        changes, config = review.changes, review.config
         if not any(versions(change) for change in changes.models):
             return finish(pipeline.nothing_to_do(config, changes, out.path), settings)
         require_installed(config, "run")
@@ -31,9 +28,3 @@ def run(options: RunOptions) -> int:
             report = pipeline.run(tools, changes)
         remember(report, config.cache, project.repository)
         return finish(report, settings)
-
-
-def _with_uncommitted(project: Project, review: Review) -> ChangeSet:
-    """The changes, with a note on those that are not committed: nothing of them is compared."""
-    notes = (*review.changes.notes, *project.uncommitted_models(review))
-    return msgspec.structs.replace(review.changes, notes=notes)

@@ -78,6 +78,7 @@ def test_no_base_leaves_the_choice_to_the_command_only_when_there_is_none() -> N
     request = JobRequest(words=(), step="run", out=Path())
     words = event_words(request, PULL, Revisions(base=None, head="a" * 40))
     assert not [word for word in words if word.startswith("--base")]
+    assert "--no-base" in words
 
 
 def test_a_policy_and_a_zone_that_are_asked_for_stay_but_a_fork_never_writes() -> None:

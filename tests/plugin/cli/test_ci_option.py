@@ -12,8 +12,8 @@ from tunegate.cli.parser import parse
 @pytest.mark.parametrize(
     "line",
     [
-        ["run"],
-        ["run", "--base", "main"],
+        ["detect"],
+        ["detect", "--base", "main"],
         ["run", "--ci", "auto", "--help"],
         ["run", "--ci"],
         ["doctor", "--ci", "auto"],
@@ -21,7 +21,7 @@ from tunegate.cli.parser import parse
         [],
     ],
 )
-def test_without_the_option_or_a_command_it_is_no_job(
+def test_what_has_no_job_or_is_no_command_is_none(
     line: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert asked_job(line) is None
@@ -58,6 +58,14 @@ def test_the_words_that_are_carried_out_are_of_no_job() -> None:
     assert isinstance(options, RunOptions)
     assert options.job.ci == ""
     assert options.settings.overrides.minutes == 5
+
+
+@pytest.mark.parametrize("named", [[], ["--ci", "auto"]])
+def test_a_step_that_names_no_ci_is_a_job_of_the_one_that_it_runs_in(named: list[str]) -> None:
+    found = asked_job(["plan", "--json", "--no-base", *named])
+    assert found is not None
+    assert (found.ci, found.is_named, found.is_json) == ("auto", bool(named), True)
+    assert found.request.asked.no_base
 
 
 @pytest.mark.parametrize("line", [["run", "--ci="], ["run", "--ci", "gitlab", "--ci", ""]])

@@ -168,3 +168,15 @@ def test_a_traceback_draws_nothing_and_begins_no_line_of_its_own(
     assert "Traceback" in shown
     assert "\x1b" not in shown
     assert not any(line.startswith("::") for line in shown.splitlines())
+
+
+def test_a_job_of_a_ci_is_refused_as_its_event_says_without_being_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("GITLAB_CI", "true")
+    monkeypatch.setenv("CI_PIPELINE_SOURCE", "chat")
+    line = ["run", "--repository", str(tmp_path)]
+    assert cli.main(line) == 2
+    assert "event chat is refused" in capsys.readouterr().err
+    assert cli.main([*line, "--ci", "none"]) == 2
+    assert "not a git repository" in capsys.readouterr().err

@@ -53,7 +53,9 @@ class Versions:
     def data(self, revision: str, path: str, most_bytes: int) -> bytes:
         raise NotImplementedError
 
-    def trailers(self, base: str, head: str, key: str) -> Sequence[Trailer]:
+    def trailers(
+        self, base: str, head: str, key: str, *, may_fetch: bool = True
+    ) -> Sequence[Trailer]:
         raise NotImplementedError
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tunegate.artifacts.changes import Revisions
 from tunegate.edges.git.default_branch import default_branch, known_default_branch, short
-from tunegate.edges.git.fetch import ensure_here, fetch_tags, is_shallow
+from tunegate.edges.git.fetch import ensure_here, fetch_tags, is_commit_id, is_shallow
 from tunegate.edges.git.merge_base import SharedCommit, is_ancestor, merge_base
 from tunegate.edges.git.named_revision import named_branches, named_commit
 from tunegate.edges.git.process import GitProcess
@@ -82,16 +82,22 @@ class GitHistory:
 
     def revisions(self, base: str | None, head: str | None) -> Revisions:
         """The head against where it left the base branch, and on that branch against its parent.
-        Without a base that is the default branch; any other base is one commit, and taken
-        literally. Raises RevisionError, NoBaselineError, EnvironmentUnfitError."""
+        Without a base, or with zeros, by which CIs say that there was no commit before, that is the
+        default branch; any other base is one commit, and taken literally. Raises RevisionError,
+        NoBaselineError, EnvironmentUnfitError."""
         commit = self._commit(head or "HEAD", "--head")
-        if base is None:
+        if base is None or (is_commit_id(base) and set(base) == {"0"}):
             return self._against(default_branch(self._git), commit)
         given = self._commit(base, "--base")
         branches = named_branches(self._git, base)
         if branches:
             return self._against(self._nearest(branches, commit), commit)
         return Revisions(base=given, head=commit, reason="given by --base")
+
+    def revisions_without_base(self, head: str | None) -> Revisions:
+        """The head alone: everything in it is new. Raises RevisionError."""
+        commit = self._commit(head or "HEAD", "--head")
+        return Revisions(base=None, head=commit, reason="--no-base")
 
     def since_release(self, head: str | None, pattern: str) -> Revisions:
         """The head against the release before it. Tags and history that a CI checkout lacks are

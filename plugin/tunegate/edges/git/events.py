@@ -67,7 +67,7 @@ class GitEvents(GitHistory):
         if head != commit:
             message = (
                 f"{head[:12]} is checked out, and the event is about {commit[:12]}. Check out what "
-                "the event names, or give base and head."
+                "the event names, or give base and head. --ci none compares as without a CI."
             )
             raise RevisionError(message)
 

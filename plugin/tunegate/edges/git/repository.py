@@ -108,8 +108,10 @@ class GitRepository(GitEvents):
         copy_content(self._git, version, content)
         return content.getvalue()
 
-    def trailers(self, base: str, head: str, key: str) -> Sequence[Trailer]:
-        return trailers_between(self._git, base, head, key)
+    def trailers(
+        self, base: str, head: str, key: str, *, may_fetch: bool = True
+    ) -> Sequence[Trailer]:
+        return trailers_between(self._git, base, head, key, may_fetch=may_fetch)
 
     def sizes(self, blobs: Sequence[str]) -> Mapping[str, int]:
         """Bytes of each of these blobs that can be had."""

@@ -47,7 +47,9 @@ class FilePair:
             raise ModelError(f"{file} has over {most_bytes >> 20} MiB")
         return file.read_bytes()
 
-    def trailers(self, base: str, head: str, key: str) -> Sequence[Trailer]:
+    def trailers(
+        self, base: str, head: str, key: str, *, may_fetch: bool = True
+    ) -> Sequence[Trailer]:
         """Files have no messages."""
         return ()
 

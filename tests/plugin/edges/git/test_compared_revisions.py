@@ -41,6 +41,16 @@ def test_a_base_that_is_the_branch_of_the_head_means_its_parent(origin: Checkout
     )
 
 
+def test_a_base_of_zeros_is_none_that_is_named(origin: Checkout) -> None:
+    history = GitHistory(origin.path)
+    assert history.revisions("0" * 40, "topic") == history.revisions(None, "topic")
+
+
+def test_without_a_base_there_is_the_head_alone(origin: Checkout) -> None:
+    found = GitHistory(origin.path).revisions_without_base("topic")
+    assert (found.base, found.head) == (None, commit_of(origin, "topic"))
+
+
 def test_of_a_branch_here_and_at_the_remote_the_head_left_the_nearer_one(
     origin: Checkout, tmp_path: Path
 ) -> None:
