@@ -8,19 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.revisions import hosted_situations, recorded_situations
-from tests.e2e.revisions.server import World, new_server
+from tests.e2e.revisions.server import World
 from tests.e2e.revisions.situations import SITUATIONS, Situation
 
 JOBS = (hosted_situations.OTHER, recorded_situations.BUILDKITE)
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "revisions.md"
 HEADING = "| where | what happened | base | what the run says |\n|---|---|---|---|\n"
-
-
-@pytest.fixture(scope="session")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("server") / "server"
-    new_server(path)
-    return path
 
 
 @pytest.mark.parametrize("situation", SITUATIONS, ids=[each.found.__name__ for each in SITUATIONS])
