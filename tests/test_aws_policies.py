@@ -11,7 +11,15 @@ import pytest
 from tests.support.servers.iam import is_allowed, may_assume
 
 FOLDER = Path(__file__).parent.parent / "docs" / "aws"
-FILLED = {"BUCKET": "acme", "ACCOUNT": "123456789012", "ORG": "o", "REPO": "r", "USER": "ada"}
+FILLED = {
+    "BUCKET": "acme",
+    "ACCOUNT": "123456789012",
+    "OWNER-NUMBER": "12",
+    "NUMBER": "34",
+    "ORG": "o",
+    "REPO": "r",
+    "USER": "ada",
+}
 ZONES = ("main", "rel", "team/x", "pr/o/r/7", "pr/other/repo/1", "dev/ada", "dev/bob")
 PARTS = ("seg", "pack", "idx", "cold", "HEAD", "history")
 ROLES = ("pull-request", "main", "compactor", "promoter", "developer")
@@ -96,6 +104,14 @@ def test_nothing_goes_without_tls() -> None:
         ("repo:o/r:ref:refs/tags/main", set()),
         ("repo:o/r:environment:compactor", {"compactor"}),
         ("repo:o/r:environment:release", {"promoter"}),
+        ("repo:o/r:ref:refs/heads/gh-readonly-queue/main/pr-7-0123", {"pull-request"}),
+        ("repo:o@12/r@34:pull_request", {"pull-request"}),
+        ("repo:o@12/r@34:ref:refs/heads/gh-readonly-queue/main/pr-7-0123", {"pull-request"}),
+        ("repo:o@12/r@34:ref:refs/heads/main", {"main"}),
+        ("repo:o@12/r@34:environment:compactor", {"compactor"}),
+        ("repo:o@12/r@34:environment:release", {"promoter"}),
+        ("repo:o@12/r@35:ref:refs/heads/main", set()),
+        ("repo:o@13/r@34:ref:refs/heads/main", set()),
         ("repo:evil/r:pull_request", set()),
         ("repo:o/r2:ref:refs/heads/main", set()),
     ],

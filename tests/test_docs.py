@@ -158,6 +158,7 @@ def test_zizmor_finds_nothing_in_the_workflows() -> None:
                 "examples/forks.yml",
                 "examples/forks-comment.yml",
                 "examples/many-models.yml",
+                "examples/oidc.yml",
                 "examples/one-job.yml",
                 "examples/since-release.yml",
                 "examples/three-jobs.yml",

@@ -13,6 +13,7 @@ from tunegate.ci_hosts.protocol import AskedRevisions
 from tunegate.ci_job.request import PLANNING, JobRequest, StepName
 from tunegate.errors import ConfigError
 from tunegate.settings import CommentWhen
+from tunegate_action.debug_log import is_debug
 
 _STEPS: Mapping[str, StepName] = {
     "all": "run",
@@ -71,7 +72,7 @@ def read_request(environment: Mapping[str, str]) -> JobRequest:
     inputs = _Inputs(environment)
     step = _step(inputs.text("STAGE") or "all")
     return JobRequest(
-        words=tuple(_words(step, inputs)),
+        words=(*_words(step, inputs), *(["--verbose"] if is_debug(environment) else [])),
         step=step,
         out=_out(inputs),
         config=Path(inputs.text("CONFIG") or "tunegate.yaml"),

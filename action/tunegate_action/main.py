@@ -10,6 +10,7 @@ from tunegate.ci_job.flow import run_job, stopped
 from tunegate.ci_job.fork_comment import comment_on_fork
 from tunegate.cli.main import carried_out
 from tunegate.errors import ConfigError
+from tunegate_action.debug_log import is_debug, show_debug
 from tunegate_action.inputs import read_fork_report, read_request
 from tunegate_action.wider_environment import (
     WiderEnvironmentNeeded,
@@ -22,6 +23,8 @@ from tunegate_action.wider_environment import (
 def main(environment: Mapping[str, str]) -> int:
     """The exit code of tunegate."""
     host = GitHubHost(environment)
+    if is_debug(environment):
+        show_debug(environment)
     try:
         report = read_fork_report(environment)
         if report is not None:

@@ -16,7 +16,7 @@ from onnx import numpy_helper
 from tests.support.git_repository import new_repository
 from tests.support.small_onnx import conv_model
 
-BOOTSTRAP = Path(__file__).resolve().parents[2] / "action" / "bootstrap.py"
+BOOTSTRAP = Path(__file__).resolve().parents[3] / "action" / "bootstrap.py"
 pytestmark = [pytest.mark.pipelines, pytest.mark.timeout(900)]
 CONFIG = """\
 models:

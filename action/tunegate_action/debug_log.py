@@ -1,0 +1,55 @@
+"""What helps to understand a job: shown where somebody asked for GitHub's debug log."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Iterator, Mapping
+from importlib.metadata import distributions
+from pathlib import Path
+
+import msgspec
+import yaml
+
+from tunegate import __version__
+from tunegate.edges.config.file import CONFIG_FILE, load_config
+from tunegate.errors import TunegateError
+from tunegate.redaction import redacted, secrets_of
+from tunegate.render.escape import drawn_as_text
+
+_REFS = ("GITHUB_EVENT_NAME", "GITHUB_REF", "GITHUB_SHA", "GITHUB_HEAD_REF", "GITHUB_BASE_REF")
+_JOB = ("GITHUB_ACTION_PATH", "GITHUB_WORKSPACE", "GITHUB_API_URL", "RUNNER_NAME", "RUNNER_ARCH")
+
+
+def is_debug(environment: Mapping[str, str]) -> bool:
+    """Whether the job was started again with debug logging."""
+    return environment.get("RUNNER_DEBUG") == "1"
+
+
+def show_debug(environment: Mapping[str, str]) -> None:
+    """Prints a group with versions, git's names and the configuration. No line of it begins as a
+    command of GitHub's does, and no secret is in it."""
+    text = redacted("\n".join(_lines(environment)), secrets_of(environment))
+    body = "".join(f"| {drawn_as_text(line)}\n" for line in text.splitlines())
+    sys.stdout.write(f"::group::tunegate: debug\n{body}::endgroup::\n")
+    sys.stdout.flush()
+
+
+def _lines(environment: Mapping[str, str]) -> Iterator[str]:
+    yield f"tunegate {__version__}, Python {platform.python_version()}, {platform.platform()}"
+    found = {f"{each.name} {each.version}" for each in distributions()}
+    yield ", ".join(sorted(found, key=str.lower))
+    for name in (*_REFS, *_JOB):
+        if value := environment.get(name):
+            yield f"{name}: {value}"
+    path = Path(environment.get("TUNEGATE_CONFIG") or CONFIG_FILE)
+    yield f"{path}, with every default:"
+    yield from _config(path).splitlines()
+
+
+def _config(path: Path) -> str:
+    try:
+        content = msgspec.to_builtins(load_config(path))
+    except TunegateError as error:
+        return str(error)
+    return yaml.safe_dump(content, allow_unicode=True, sort_keys=False)
