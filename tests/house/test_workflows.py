@@ -83,6 +83,6 @@ def test_actionlint_finds_nothing() -> None:
     """It checks expressions, needs and outputs, and has shellcheck look at each script."""
     examples = sorted((ROOT / "examples").glob("*.yml"))
     files = map(str, [*WORKFLOWS, *examples, STARTER])
-    command = [str(PROGRAMS / "actionlint"), "-no-color", *files]
+    command = [str(PROGRAMS / "actionlint"), "-no-color", "-ignore", "label .+ is unknown", *files]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
