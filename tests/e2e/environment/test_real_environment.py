@@ -69,11 +69,12 @@ def ended(directory: Path, base: str, head: str) -> tuple[str, float]:
     )
     began = time.monotonic()
     said, seconds = "", 0.0
-    for line in job.stdout or ():
-        said += line
-        if "the environment" in line and " s)" in line:
-            seconds = time.monotonic() - began
-    assert job.wait() in {0, 3}, said
+    with job:
+        for line in job.stdout or ():
+            said += line
+            if "the environment" in line and " s)" in line:
+                seconds = time.monotonic() - began
+    assert job.returncode in {0, 3}, said
     assert "installation is damaged" not in said
     return said, seconds
 
