@@ -1,11 +1,13 @@
-"""The sizes that make base and head the same work where the base's are static."""
+"""The sizes that make base and head the same work."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tunegate.artifacts.outlines import ModelInput
 from tunegate.input_shapes import takes
+
+_Shapes = Mapping[str, tuple[int, ...]]
 
 
 def sizes_of_base(
@@ -13,14 +15,27 @@ def sizes_of_base(
 ) -> dict[str, tuple[int, ...]]:
     """The base's static shapes, for the inputs that the head leaves open. The base cannot be run at
     others, and the head can be run at these."""
-    static = {value.name: shape for value in base if (shape := _static(value)) is not None}
-    return {
-        value.name: static[value.name]
-        for value in head
-        if value.name in static and _static(value) is None and takes(value, static[value.name])
-    }
+    return _taken({value.name: _sizes(value) for value in base}, head)
 
 
-def _static(value: ModelInput) -> tuple[int, ...] | None:
+def same_as_base(shapes: _Shapes, head: Sequence[ModelInput]) -> dict[str, tuple[int, ...]]:
+    """The shapes that the base is run at, for the inputs that the head leaves open: a symbol that
+    has another name in the head makes no model smaller."""
+    return _taken(shapes, head)
+
+
+def _taken(
+    shapes: Mapping[str, tuple[int, ...] | None], head: Sequence[ModelInput]
+) -> dict[str, tuple[int, ...]]:
+    found = {}
+    for value in head:
+        shape = shapes.get(value.name)
+        if shape is not None and _sizes(value) is None and takes(value, shape):
+            found[value.name] = shape
+    return found
+
+
+def _sizes(value: ModelInput) -> tuple[int, ...] | None:
+    """The sizes of a static input, None of another."""
     sizes = tuple(size for size in value.dimensions if size is not None)
     return sizes if value.is_ranked and len(sizes) == len(value.dimensions) else None

@@ -26,7 +26,7 @@ from tunegate.given_rules import GivenFor
 from tunegate.input_shapes import ShapeLevel
 from tunegate.ports import ModelJob, Repository, Shapes
 from tunegate.selection import entry_shapes, shape_levels, values_for
-from tunegate.sides.comparable_sizes import sizes_of_base
+from tunegate.sides.comparable_sizes import same_as_base, sizes_of_base
 from tunegate.tools import ModelSource
 
 ModelFiles = Mapping[tuple[ModelPath, Side], ShapedModel]
@@ -94,6 +94,8 @@ class _Exporting:
         for side, file in files.items():
             try:
                 shapes = self._shapes(change.path, side, inputs[side], same)
+                if side == "base":
+                    same |= same_as_base(shapes, inputs.get("head") or ())
                 given = self._given(change.path, side, file, shapes)
                 self.files[change.path, side] = ShapedModel(file, shapes, given)
             except ModelError as error:
@@ -114,8 +116,9 @@ class _Exporting:
     def _shapes(
         self, name: ModelPath, side: Side, inputs: Sequence[ModelInput] | None, same: Shapes
     ) -> Shapes:
-        """`same` are static in the base, and open in the head. Raises ModelError with all that is
-        wrong with what the configuration says."""
+        """`same` are the base's, of inputs that are open in the head; before those of the base are
+        known, they are what is static in it. Raises ModelError with all that is wrong with what the
+        configuration says."""
         levels = shape_levels(self._source.config, name)
         if side == "base":
             levels = tuple(_without(level, same) for level in levels)
@@ -125,8 +128,9 @@ class _Exporting:
         if side == "base" or not same:
             return found.shapes
         shapes = entry_shapes((*levels, ShapeLevel(where="base", shapes=same)), inputs).shapes
-        if shapes != found.shapes:
-            self.resized[name] = same
+        resized = {key: shape for key, shape in shapes.items() if found.shapes.get(key) != shape}
+        if resized:
+            self.resized[name] = resized
         return shapes
 
 

@@ -101,7 +101,7 @@ def _untuned(path: ModelPath, side: Side, said: str) -> str:
 
 def _resized(path: ModelPath, shapes: Shapes) -> str:
     sizes = ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items())
-    return f"{path} is run at the sizes of the base, which are static there: {sizes}"
+    return f"{path} is run at the sizes of the base: {sizes}"
 
 
 def _add(tasks: dict[tuple[WorkloadKey, str], TuningTask], task: TuningTask, use: TaskUse) -> None:

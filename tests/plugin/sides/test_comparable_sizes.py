@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tunegate.artifacts.outlines import ModelInput
-from tunegate.sides.comparable_sizes import sizes_of_base
+from tunegate.sides.comparable_sizes import same_as_base, sizes_of_base
 
 STATIC = ModelInput("x", (2, 8))
 OPEN = ModelInput("x", (None, 8), ("batch", ""))
@@ -27,3 +27,11 @@ def test_the_base_says_the_sizes_where_it_is_static_and_the_head_is_not(
     base: ModelInput, head: ModelInput, sizes: dict[str, tuple[int, ...]]
 ) -> None:
     assert sizes_of_base((base,), (head,)) == sizes
+
+
+def test_a_head_is_run_at_the_shapes_of_its_base_where_it_takes_them() -> None:
+    open_too = ModelInput("x", (None, 8), ("tiny", ""))
+    shapes = {"x": (64, 8), "gone": (1,)}
+    assert same_as_base(shapes, (open_too,)) == {"x": (64, 8)}
+    assert same_as_base(shapes, (STATIC, ModelInput("new", (None,)))) == {}
+    assert same_as_base(shapes, (ModelInput("x", (None, 9)),)) == {}

@@ -152,6 +152,28 @@ def test_sizes_by_symbol_become_the_shapes_of_inputs(tmp_path: Path) -> None:
     assert found.files[CHANGE.path, "head"].shapes == {"x": (4, 8), "y": (4,)}
 
 
+def test_a_symbol_that_takes_the_name_of_a_smaller_one_makes_no_head_smaller(
+    tmp_path: Path,
+) -> None:
+    def inputs(file: Path) -> tuple[ModelInput, ...]:
+        return (ModelInput("x", (None, 8), ("seq" if file.read_text() == "b" else "batch", "")),)
+
+    source = ModelSource(
+        config=Config(models=(ModelConfig(path="**"),), dims={"seq": 64, "batch": 1}),
+        repository=Versions(),
+        candidates={},
+        workdir=tmp_path,
+        read_inputs=inputs,
+        read_values=NoValues().rules,
+    )
+    found = export_models(make_changes(), source)
+    assert {side: model.shapes for (_, side), model in found.files.items()} == {
+        "base": {"x": (64, 8)},
+        "head": {"x": (64, 8)},
+    }
+    assert found.resized == {CHANGE.path: {"x": (64, 8)}}
+
+
 def test_the_gaps_of_every_model_are_told_and_the_others_have_their_files(tmp_path: Path) -> None:
     static = msgspec.structs.replace(CHANGE, path="other.onnx")
     both = msgspec.structs.replace(make_changes(), models=(CHANGE, static))

@@ -6,15 +6,20 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 import msgspec
+import numpy as np
 
 from tunegate.artifacts.input_rules import (
     Columns,
+    Constant,
     Draw,
     InputRule,
     Integers,
     OneOf,
 )
 from tunegate.edges.output.artifact_file import ArtifactTensor
+
+_WIDE = 4
+"""The bytes of an integer that holds any index."""
 
 
 def agreed(
@@ -26,7 +31,7 @@ def agreed(
     shared = {
         tensor.name: _met(tensor, others[tensor.name])
         for tensor in base
-        if tensor.name in others and _kind(tensor) == _kind(others[tensor.name])
+        if tensor.name in others and _is_shared(tensor, others[tensor.name])
     }
     ours, theirs = (
         tuple(tensor for tensor in side if tensor.name not in shared) for side in (base, head)
@@ -46,8 +51,17 @@ def met(one: InputRule | None, other: InputRule | None) -> InputRule | None:
     return other if values is None else InputRule(values, other.why)
 
 
-def _kind(tensor: ArtifactTensor) -> tuple[tuple[int, ...], str]:
-    return tensor.shape, tensor.dtype
+def is_alike(one: str, other: str) -> bool:
+    """Whether one rule gives equal numbers in both types, by NumPy's names: in the same, in floats
+    of 4 or 8 bytes, and in such integers."""
+    types = np.dtype(one), np.dtype(other)
+    are_wide = all(each.itemsize >= _WIDE for each in types)
+    kinds = {each.kind for each in types}
+    return one == other or (are_wide and kinds in ({"f"}, {"i"}))
+
+
+def _is_shared(base: ArtifactTensor, head: ArtifactTensor) -> bool:
+    return base.shape == head.shape and is_alike(base.dtype, head.dtype)
 
 
 def _met(base: ArtifactTensor, head: ArtifactTensor) -> tuple[ArtifactTensor, ArtifactTensor]:
@@ -69,10 +83,22 @@ def _narrowed(one: object, other: object) -> Draw | Columns | None:
         case OneOf(), OneOf():
             shared = tuple(value for value in one.values if value in other.values)
             return OneOf(shared, other.words) if shared else None
+        case (Constant(), Integers()) | (Integers(), Constant()):
+            return _fixed(one, other)
         case Columns(), Columns() if one.axis == other.axis:
             return _columns(one, other)
         case _:
             return None
+
+
+def _fixed(one: object, other: object) -> Constant | None:
+    """The constant of one side, where the other takes it."""
+    constant, rest = (one, other) if isinstance(one, Constant) else (other, one)
+    if not (isinstance(constant, Constant) and isinstance(rest, Integers)):
+        return None
+    value = constant.value
+    is_taken = isinstance(value, int) and rest.low <= value <= rest.high
+    return constant if is_taken else None
 
 
 def _columns(one: Columns, other: Columns) -> Columns | None:

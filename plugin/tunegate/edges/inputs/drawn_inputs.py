@@ -19,7 +19,7 @@ from tunegate.artifacts.input_rules import (
     Normal,
     Uniform,
 )
-from tunegate.edges.inputs.agreement import met
+from tunegate.edges.inputs.agreement import is_alike, met
 from tunegate.edges.inputs.inferred_rules import inferred_rules
 from tunegate.edges.models.prepared import PreparedModel, Tensor
 from tunegate.edges.models.seeded_inputs import checked_feeds
@@ -70,7 +70,8 @@ def _inferred(model: onnx.ModelProto, tensors: Sequence[Tensor]) -> _Rules:
 
 
 def _of_base(file: str, tensors: tuple[Tensor, ...]) -> _Rules:
-    """The rules that the base has for inputs of the same name, type and shape."""
+    """The rules that the base has for inputs of the same name and shape, in types that one rule
+    gives equal numbers in."""
     if not file:
         return {}
     try:
@@ -87,7 +88,8 @@ def _has(model: onnx.ModelProto, tensor: Tensor) -> bool:
             kind = value.type.tensor_type
             dims = [dim.dim_value for dim in kind.shape.dim]
             dtype = str(onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type))
-            return (dtype, len(dims)) == (tensor.dtype, len(tensor.shape)) and all(
+            is_same = is_alike(dtype, tensor.dtype) and len(dims) == len(tensor.shape)
+            return is_same and all(
                 dim in {size, 0, -1} for dim, size in zip(dims, tensor.shape, strict=True)
             )
     return False

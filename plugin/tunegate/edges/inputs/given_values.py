@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -69,7 +70,7 @@ class GivenValues:
 
     def _case(self, tensor: Tensor, case: Scalar, revisions: Sequence[str]) -> Path:
         if not isinstance(case, str):
-            return self._kept(np.full(_shape(tensor), case, np.dtype(tensor.dtype)))
+            return self._kept(_filled(tensor, case))
         problem = ""
         for content in self._contents(case, revisions):
             try:
@@ -142,10 +143,25 @@ def _shape(tensor: Tensor) -> tuple[int, ...]:
     return tensor.shape
 
 
+def _filled(tensor: Tensor, number: float) -> Any:
+    """The input with the same number everywhere."""
+    shape, dtype = _shape(tensor), np.dtype(tensor.dtype)
+    try:
+        with np.errstate(all="ignore"):
+            array = np.full(shape, number, dtype)
+        if dtype.kind not in "iu" or array.size == 0 or array.flat[0] == number:
+            return array
+    except (ArithmeticError, TypeError, ValueError, MemoryError):
+        pass  # told below
+    raise ModelError(f"{number} does not fit {dtype} {list(shape)}")
+
+
 def _range(tensor: Tensor, low: float, high: float) -> InputRule:
     dtype, why = np.dtype(tensor.dtype), f"given: {low} to {high}"
     if dtype.kind == "O":
         raise ModelError("texts have no range: give a file")
+    if not _is_finite(low, high):
+        raise ModelError(f"{low} to {high} is no range that numbers can be drawn from")
     if dtype.kind not in "iub":
         return InputRule(Uniform(float(low), float(high)), why)
     limits = np.iinfo(dtype) if dtype.kind != "b" else np.iinfo(np.uint8)
@@ -154,6 +170,14 @@ def _range(tensor: Tensor, low: float, high: float) -> InputRule:
     if low < limits.min or high > limits.max:
         raise ModelError(f"{low} to {high} does not fit {dtype}")
     return InputRule(Integers(int(low), int(high)), why)
+
+
+def _is_finite(low: float, high: float) -> bool:
+    """Whether numbers can be drawn between them, which their distance limits."""
+    try:
+        return math.isfinite(float(high) - float(low))
+    except OverflowError:
+        return False
 
 
 def _misfit(array: Any, tensor: Tensor) -> str:

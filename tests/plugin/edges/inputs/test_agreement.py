@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tunegate.artifacts.input_rules import Columns, Constant, InputRule, Integers, Normal, OneOf
-from tunegate.edges.inputs.agreement import agreed, met
+from tunegate.edges.inputs.agreement import agreed, is_alike, met
 from tunegate.edges.output.artifact_file import ArtifactTensor
 
 
@@ -42,3 +42,19 @@ def test_categories_and_columns_are_narrowed_too() -> None:
     other = InputRule(Columns(1, (Integers(5, 20), Normal())))
     assert met(one, other) == InputRule(Columns(1, (Integers(5, 9), Normal())))
     assert met(one, InputRule(Integers(0, 1))) == InputRule(Integers(0, 1))
+
+
+def test_another_width_of_the_type_gives_no_head_other_numbers() -> None:
+    one, other = InputRule(Integers(0, 9)), InputRule(Integers(0, 4))
+    base, head = ArtifactTensor("a", (2,), "int64", one), ArtifactTensor("a", (2,), "int32", other)
+    rules = [tensor.rule for side in agreed([base], [head]) for tensor in side]
+    assert rules == [other, other]
+    assert is_alike("float32", "float64")
+    assert not any(is_alike("int64", kind) for kind in ("int8", "float64", "uint64", "bool"))
+
+
+def test_a_head_that_asks_for_one_number_gives_it_to_its_base() -> None:
+    token, vocabulary = InputRule(Constant(3)), InputRule(Integers(0, 9))
+    assert met(vocabulary, token) == token
+    assert met(token, vocabulary) == token
+    assert met(vocabulary, InputRule(Constant(10))) == InputRule(Constant(10))

@@ -177,3 +177,26 @@ def test_what_is_no_model_is_not_told_of_here(repository: Given) -> None:
     repository.checkout.commit({"a": b""})
     repository.model.write_bytes(b"no model")
     assert repository.rules(ids=ValuesConfig(low=0, high=1)) == GivenRules({}, ())
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        (ValuesConfig(cases=(10**30,)), f"{10**30} does not fit int64 [2]"),
+        (ValuesConfig(cases=(1.5,)), "1.5 does not fit int64 [2]"),
+        (ValuesConfig(cases=(float("nan"),)), "nan does not fit int64 [2]"),
+        (
+            ValuesConfig(low=0, high=float("inf")),
+            "0 to inf is no range that numbers can be drawn from",
+        ),
+        (
+            ValuesConfig(low=float("nan"), high=1),
+            "nan to 1 is no range that numbers can be drawn from",
+        ),
+    ],
+)
+def test_a_number_that_the_type_does_not_have_is_a_problem(
+    repository: Given, given: ValuesConfig, problem: str
+) -> None:
+    repository.checkout.commit({"a": b""})
+    assert repository.rules(ids=given).problems == (f"inputs.ids.values: {problem}.",)
