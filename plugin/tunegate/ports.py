@@ -87,7 +87,7 @@ class ModelReader(Protocol):
     reason, never an exception. `earlier` is the version before the last change of its file, and how
     many commits back that is from its revision. `outline` is None where the bytes cannot be read.
     `obstacle` says what stands where no file is: a submodule, a link or a directory. `blob` is
-    git's id of any file's content. '' is nothing.
+    git's id of any file's content. '' is nothing. `submodules` are their commits, by path.
     """
 
     def models(self, revision: str) -> Mapping[ModelPath, ModelVersion]: ...
@@ -97,6 +97,7 @@ class ModelReader(Protocol):
     def outline(self, version: ModelVersion) -> ModelOutline | None: ...
     def obstacle(self, revision: str, path: ModelPath) -> str: ...
     def blob(self, revision: str, path: str) -> str: ...
+    def submodules(self, revision: str) -> Mapping[str, str]: ...
 
 
 class TaskIndex(Protocol):

@@ -24,6 +24,7 @@ from tunegate.policy.effective import in_report_order
 from tunegate.ports import ModelReader
 from tunegate.selection import profiles_for, selected, targets_for
 from tunegate.sides.asked_work import AskedWork
+from tunegate.sides.moved_submodules import moved_submodules
 from tunegate.sides.pair_models import Pairs, pair_models
 from tunegate.sides.shape_problems import shape_problems
 from tunegate.verdict.judging_config import judged_by
@@ -75,7 +76,7 @@ def detect(
         revisions=revisions,
         models=tuple(changes),
         unchanged=tuple(path for path, change in found.items() if change is None),
-        notes=_notes(revisions, base_config),
+        notes=(*_notes(revisions, base_config), *moved_submodules(reader, revisions)),
         policy_changes=in_report_order(
             [*map(_no_longer_covered, lost), *other_work, *judging.changes]
         ),

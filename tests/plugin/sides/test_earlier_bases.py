@@ -25,6 +25,9 @@ class History:
     def blob(self, revision: str, path: str) -> str:
         raise NotImplementedError
 
+    def submodules(self, revision: str) -> Mapping[str, str]:
+        raise NotImplementedError
+
     def obstacle(self, revision: str, path: str) -> str:
         return ""
 

@@ -37,6 +37,9 @@ class Tree:
     def blob(self, revision: str, path: str) -> str:
         raise NotImplementedError
 
+    def submodules(self, revision: str) -> Mapping[str, str]:
+        raise NotImplementedError
+
     def obstacle(self, revision: str, path: ModelPath) -> str:
         return self.obstacles.get(path, "")
 

@@ -37,3 +37,6 @@ class Outlines:
 
     def obstacle(self, revision: str, path: ModelPath) -> str:
         raise NotImplementedError
+
+    def submodules(self, revision: str) -> Mapping[str, str]:
+        raise NotImplementedError

@@ -90,6 +90,10 @@ class GitModelReader:
         entry = self._files(revision).get(path)
         return "" if entry is None else entry.blob
 
+    def submodules(self, revision: str) -> Mapping[str, str]:
+        entries = self._files(revision).values()
+        return {entry.path: entry.blob for entry in entries if entry.kind == "submodule"}
+
     def obstacle(self, revision: str, path: ModelPath) -> str:
         entries = self._files(revision).values()
         odd = {entry.path: entry.kind for entry in entries if entry.kind != "file"}

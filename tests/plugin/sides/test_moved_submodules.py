@@ -1,0 +1,44 @@
+"""Models in a submodule are not checked, and a change that moves one is told so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support.git_repository import Checkout, new_repository
+from tunegate.artifacts.changes import Revisions
+from tunegate.edges.git.repository import GitRepository
+from tunegate.edges.models.reader import GitModelReader
+from tunegate.sides.moved_submodules import moved_submodules
+
+OLD, NEW = "1" * 40, "2" * 40
+
+
+def submodule_at(project: Checkout, commit: str) -> str:
+    """The commit of the project that has the submodule there."""
+    entry = f"160000,{commit},shared/models"
+    project.git("update-index", "--add", "--cacheinfo", entry)
+    project.git("commit", "-q", "-m", "a submodule")
+    return project.git("rev-parse", "HEAD")
+
+
+def notes(project: Checkout, base: str | None, head: str) -> list[str]:
+    reader = GitModelReader(GitRepository(project.path))
+    return [*moved_submodules(reader, Revisions(base=base, head=head, reason="given"))]
+
+
+def test_a_submodule_that_moves_is_named(tmp_path: Path) -> None:
+    project = new_repository(tmp_path / "project")
+    base, head = submodule_at(project, OLD), submodule_at(project, NEW)
+    assert notes(project, base, head) == [
+        (
+            "the submodule shared/models is at another commit (222222222222), and models in it are "
+            "not checked: gate them with --repository shared/models"
+        )
+    ]
+
+
+def test_a_new_submodule_is_named_and_one_that_stays_is_not(tmp_path: Path) -> None:
+    project = new_repository(tmp_path / "project")
+    base, head = project.commit({"a": b"a"}), submodule_at(project, OLD)
+    assert len(notes(project, base, head)) == len(notes(project, None, head)) == 1
+    assert notes(project, head, head) == []
