@@ -53,7 +53,8 @@ def test_the_wheel_of_the_source_distribution_is_that_of_the_repository(
     sdist: Path, wheel: Path, tmp_path: Path
 ) -> None:
     with tarfile.open(sdist) as archive:
-        archive.extractall(tmp_path / "source", filter="data")
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # from 3.11.4 on
+        archive.extractall(tmp_path / "source")
     (source,) = (tmp_path / "source").iterdir()
     assert digests(built(WheelBuilder(str(source)), tmp_path)) == digests(wheel)
 

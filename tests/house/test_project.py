@@ -44,4 +44,4 @@ def test_nothing_installs_the_project_by_a_name_without_a_version() -> None:
 
 def texts() -> list[Path]:
     files = [path for path in (ROOT / "plugin").rglob("*") if path.suffix in {".yml", ".yaml"}]
-    return [*(ROOT / "examples").iterdir(), *files]
+    return [*filter(Path.is_file, (ROOT / "examples").iterdir()), *files]

@@ -48,8 +48,8 @@ def run_job(
     except TunegateError as error:
         return stopped(host, environment, request.out, (error.exit_code, str(error), None, ()))
     if revisions is not None:
-        head, base = revisions.head[:12], revisions.base
-        sys.stderr.write(f"tunegate: head {head}, base {base} ({revisions.reason})\n")
+        base = f"base {revisions.base}" if revisions.base else "no base"
+        sys.stderr.write(f"tunegate: head {revisions.head[:12]}, {base} ({revisions.reason})\n")
         sys.stderr.flush()
     before = stamps(request.out)
     begun = _begun(host, request, event, revisions)

@@ -113,7 +113,9 @@ class PlainLog:
 
     def _line(self, text: str) -> None:
         self._shown = self._clock()
-        self._stream.write(f"tunegate {self._shown - self._started:7.1f} s  {text}\n")
+        # What a model calls its parts may be in it: a line of its own would be a CI's instruction.
+        shown = "".join(c if c.isprintable() else " " for c in text)
+        self._stream.write(f"tunegate {self._shown - self._started:7.1f} s  {shown}\n")
         self._stream.flush()
 
 

@@ -72,3 +72,13 @@ def test_names_from_a_pull_request_are_shown_as_they_are(text: str) -> None:
     live.warn(text)
     live.close()
     assert stream.getvalue().count(text) >= 3
+
+
+def test_a_name_from_a_pull_request_begins_no_line_of_a_log() -> None:
+    stream = io.StringIO()
+    log = PlainLog(stream)
+    for say in (log.step, log.warn):
+        say("dimension n\n::error::x\r##[error]y\x1b[2K")
+    assert len(stream.getvalue().splitlines()) == 2
+    assert all(line.startswith("tunegate ") for line in stream.getvalue().splitlines())
+    assert "\x1b" not in stream.getvalue()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import shutil
+import sys
 import threading
 import time
 import zipfile
@@ -23,10 +23,9 @@ def small_wheel(directory: Path, name: str = "tinydep", text: str = "VALUE = 1\n
 
 def uv_wheel(directory: Path) -> Path:
     """The uv of this environment, packed again."""
-    found = shutil.which("uv")
-    assert found is not None, "uv is in requirements/dev.lock"
+    found = Path(sys.executable).with_name("uv")
     program = f"uv-{UV_VERSION}.data/scripts/uv"
-    return _wheel(directory, "uv", UV_VERSION, {program: Path(found).read_bytes()})
+    return _wheel(directory, "uv", UV_VERSION, {program: found.read_bytes()})
 
 
 def locked(*wheels: Path) -> str:

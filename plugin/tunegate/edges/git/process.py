@@ -42,7 +42,7 @@ class GitProcess:
         self,
         *arguments: str,
         settings: Mapping[str, str] | None = None,
-        limit_seconds: float = _MAX_SECONDS,
+        limit_seconds: float | None = None,
     ) -> str | None:
         """Standard output without its last newline; None when git says no, or does not end."""
         content = BytesIO()
@@ -160,7 +160,7 @@ def _run(
     standard_input: bytes = b"",
     settings: Mapping[str, str] | None = None,
     *,
-    limit_seconds: float = _MAX_SECONDS,
+    limit_seconds: float | None = None,
 ) -> tuple[int, bytes]:
     """The exit code, and what was said on standard error. Where git is stopped, by its limit, an
     interrupt or the writer, so is what it has started."""
@@ -170,7 +170,7 @@ def _run(
         stdin.write(standard_input)
         stdin.seek(0)
         with _begun(["git", *words, *arguments], root, stdin, errors) as process:
-            alarm = threading.Timer(limit_seconds, _end, [process])
+            alarm = threading.Timer(limit_seconds or _MAX_SECONDS, _end, [process])
             alarm.start()
             try:
                 while piece := cast("BufferedReader", process.stdout).read1(_PIECE_BYTES):
