@@ -1,5 +1,5 @@
 """Files of a fork's run, read with the rights of the default branch: nothing of them is run, none
-of their words is believed, and they do not say where the comment goes."""
+of their words is trusted, and they do not say where the comment goes."""
 
 from __future__ import annotations
 

@@ -6,10 +6,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import quote
 
 from tunegate import artifact_io
 
 PREFIX = "ci-"
+_MAX_OUTPUT_BYTES = 4096
+"""The least that a CI takes is 5 KiB: more fails the job there."""
 
 
 def write_host_file(directory: Path, name: str, text: str) -> None:
@@ -20,6 +23,21 @@ def write_host_file(directory: Path, name: str, text: str) -> None:
 def write_host_json(directory: Path, name: str, content: object) -> None:
     """Raises OutputError."""
     write_host_file(directory, name, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+
+def write_outputs(directory: Path, outputs: Mapping[str, str]) -> None:
+    """The outputs of a job, for its later steps. Raises OutputError."""
+    write_host_file(directory, "outputs.env", dotenv(outputs, limit_bytes=_MAX_OUTPUT_BYTES))
+
+
+def report_inside(out: Path, workspace: str) -> str:
+    """The path of the report in the workspace whose files a CI keeps, as a part of an address; ''
+    where it lies elsewhere."""
+    try:
+        inside = Path.cwd().joinpath(out).relative_to(workspace or "/dev")
+    except (OSError, ValueError):
+        return ""
+    return quote((inside / "report.html").as_posix())
 
 
 def dotenv(values: Mapping[str, str], *, limit_bytes: int) -> str:

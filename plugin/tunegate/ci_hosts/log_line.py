@@ -1,10 +1,20 @@
-"""An annotation as a line of a log, for a CI that shows none."""
+"""Annotations as lines of a log, for a CI that shows none."""
 
 from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
 
 from tunegate.ci_hosts.protocol import Annotation
 
 _MAX_CHARACTERS = 4000
+
+
+def log_annotations(annotations: Sequence[Annotation]) -> None:
+    """Writes a line for each to standard error, at once."""
+    for annotation in annotations:
+        sys.stderr.write(f"{log_line(annotation)}\n")
+    sys.stderr.flush()
 
 
 def log_line(annotation: Annotation) -> str:

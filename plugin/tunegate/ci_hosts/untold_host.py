@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from tunegate.ci_hosts.log_line import log_line
+from tunegate.ci_hosts.log_line import log_annotations
 from tunegate.ci_hosts.protocol import (
     AskedRevisions,
     CiHost,
@@ -42,9 +41,7 @@ class UntoldHost:
 
     def tell(self, report: JobReport) -> None:
         """Tells annotations in the log."""
-        for annotation in report.annotations:
-            sys.stderr.write(f"{log_line(annotation)}\n")
-        sys.stderr.flush()
+        log_annotations(report.annotations)
 
     def comment(
         self, event: JobEvent, name: str, markdown: str, *, updates_only: bool = False

@@ -12,8 +12,8 @@ from urllib.parse import quote
 from tunegate.ci_hosts.bitbucket.comments import BitbucketComments
 from tunegate.ci_hosts.bitbucket.event import bitbucket_event
 from tunegate.ci_hosts.bitbucket.insight import publish_insight
-from tunegate.ci_hosts.host_files import dotenv, write_host_file
-from tunegate.ci_hosts.log_line import log_line
+from tunegate.ci_hosts.host_files import write_outputs
+from tunegate.ci_hosts.log_line import log_annotations
 from tunegate.ci_hosts.protocol import (
     AskedRevisions,
     CiHost,
@@ -24,7 +24,6 @@ from tunegate.ci_hosts.protocol import (
 )
 from tunegate.ci_hosts.secret import Secret
 
-_MAX_OUTPUT_BYTES = 4096
 _VARIABLE = "TUNEGATE_BITBUCKET_TOKEN"
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
@@ -63,12 +62,9 @@ class BitbucketHost:
     def tell(self, report: JobReport) -> None:
         """Tells annotations in the log, outputs in a file for later steps, and the verdict beside
         the commit."""
-        for annotation in report.annotations:
-            sys.stderr.write(f"{log_line(annotation)}\n")
-        sys.stderr.flush()
+        log_annotations(report.annotations)
         if report.directory is not None:
-            outputs = dotenv(report.outputs, limit_bytes=_MAX_OUTPUT_BYTES)
-            write_host_file(report.directory, "outputs.env", outputs)
+            write_outputs(report.directory, report.outputs)
         self._tell_commit(report)
 
     def comment(

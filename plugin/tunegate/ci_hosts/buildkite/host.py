@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from tunegate.ci_hosts.buildkite.annotation import annotation_of
 from tunegate.ci_hosts.buildkite.event import buildkite_event
-from tunegate.ci_hosts.log_line import log_line
+from tunegate.ci_hosts.log_line import log_annotations
 from tunegate.ci_hosts.protocol import (
     AgentCommand,
     AskedRevisions,
@@ -46,9 +45,7 @@ class BuildkiteHost:
 
     def tell(self, report: JobReport) -> AgentCommand | None:
         """Tells annotations in the log, and the report as an annotation of the build."""
-        for annotation in report.annotations:
-            sys.stderr.write(f"{log_line(annotation)}\n")
-        sys.stderr.flush()
+        log_annotations(report.annotations)
         if not report.summary or not self._value("BUILDKITE_JOB_ID"):
             return None
         verdict = report.outputs.get("verdict", "")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from tunegate.ci_hosts.circleci.event import circleci_event
-from tunegate.ci_hosts.host_files import dotenv, write_host_file
-from tunegate.ci_hosts.log_line import log_line
+from tunegate.ci_hosts.host_files import write_outputs
+from tunegate.ci_hosts.log_line import log_annotations
 from tunegate.ci_hosts.protocol import (
     AskedRevisions,
     CiHost,
@@ -18,8 +17,6 @@ from tunegate.ci_hosts.protocol import (
     JobReport,
     Links,
 )
-
-_MAX_OUTPUT_BYTES = 4096
 
 
 class CircleCiHost:
@@ -47,12 +44,9 @@ class CircleCiHost:
 
     def tell(self, report: JobReport) -> None:
         """Tells annotations in the log, and outputs in a file for later steps."""
-        for annotation in report.annotations:
-            sys.stderr.write(f"{log_line(annotation)}\n")
-        sys.stderr.flush()
+        log_annotations(report.annotations)
         if report.directory is not None:
-            outputs = dotenv(report.outputs, limit_bytes=_MAX_OUTPUT_BYTES)
-            write_host_file(report.directory, "outputs.env", outputs)
+            write_outputs(report.directory, report.outputs)
 
     def comment(
         self, event: JobEvent, name: str, markdown: str, *, updates_only: bool = False

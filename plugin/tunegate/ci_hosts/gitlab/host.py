@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from urllib.parse import quote
 
 from tunegate.ci_hosts.gitlab.comment import Notes
 from tunegate.ci_hosts.gitlab.event import gitlab_event
-from tunegate.ci_hosts.host_files import dotenv, write_host_file, write_host_json
-from tunegate.ci_hosts.log_line import log_line
+from tunegate.ci_hosts.host_files import report_inside, write_host_json, write_outputs
+from tunegate.ci_hosts.log_line import log_annotations
 from tunegate.ci_hosts.protocol import (
     AskedRevisions,
     CiHost,
@@ -21,9 +19,6 @@ from tunegate.ci_hosts.protocol import (
     Links,
 )
 from tunegate.ci_hosts.secret import Secret
-
-_MAX_OUTPUT_BYTES = 4096
-"""GitLab fails a job whose dotenv report has more than 5 KiB."""
 
 
 class GitLabHost:
@@ -44,12 +39,8 @@ class GitLabHost:
     def links(self, out: Path) -> Links:
         """The report is among the artifacts of the job, where the directory is in the project's."""
         job = self._value("CI_JOB_URL")
-        try:
-            inside = Path.cwd().joinpath(out).relative_to(self._value("CI_PROJECT_DIR") or "/dev")
-        except (OSError, ValueError):
-            return Links(run=job)
-        report = quote((inside / "report.html").as_posix())
-        return Links(run=job, report=f"{job}/artifacts/file/{report}" if job else "")
+        report = report_inside(out, self._value("CI_PROJECT_DIR"))
+        return Links(run=job, report=f"{job}/artifacts/file/{report}" if job and report else "")
 
     def literal_output(self) -> AbstractContextManager[None]:
         """Sections of a log need control characters, which are never printed."""
@@ -58,13 +49,10 @@ class GitLabHost:
     def tell(self, report: JobReport) -> None:
         """Tells annotations in the log; outputs for `artifacts:reports:dotenv`, and links for
         `artifacts:reports:annotations`, in files."""
-        for annotation in report.annotations:
-            sys.stderr.write(f"{log_line(annotation)}\n")
-        sys.stderr.flush()
+        log_annotations(report.annotations)
         if report.directory is None:
             return
-        outputs = dotenv(report.outputs, limit_bytes=_MAX_OUTPUT_BYTES)
-        write_host_file(report.directory, "outputs.env", outputs)
+        write_outputs(report.directory, report.outputs)
         address = self.links(report.directory).report if report.outputs.get("report") else ""
         link = {"external_link": {"label": "tunegate report", "url": address}}
         write_host_json(report.directory, "links.json", {"tunegate": [link] if address else []})

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from urllib.parse import quote
 
-from tunegate.ci_hosts.host_files import dotenv, write_host_file
+from tunegate.ci_hosts.host_files import report_inside, write_outputs
 from tunegate.ci_hosts.jenkins.event import jenkins_event
-from tunegate.ci_hosts.log_line import log_line
+from tunegate.ci_hosts.log_line import log_annotations
 from tunegate.ci_hosts.protocol import (
     AskedRevisions,
     CiHost,
@@ -19,8 +17,6 @@ from tunegate.ci_hosts.protocol import (
     JobReport,
     Links,
 )
-
-_MAX_OUTPUT_BYTES = 4096
 
 
 class JenkinsHost:
@@ -41,12 +37,8 @@ class JenkinsHost:
     def links(self, out: Path) -> Links:
         """The report is among the artifacts, where the directory is in the workspace."""
         build = self._value("BUILD_URL").rstrip("/")
-        try:
-            inside = Path.cwd().joinpath(out).relative_to(self._value("WORKSPACE") or "/dev")
-        except (OSError, ValueError):
-            return Links(run=build)
-        report = quote((inside / "report.html").as_posix())
-        return Links(run=build, report=f"{build}/artifact/{report}" if build else "")
+        report = report_inside(out, self._value("WORKSPACE"))
+        return Links(run=build, report=f"{build}/artifact/{report}" if build and report else "")
 
     def literal_output(self) -> AbstractContextManager[None]:
         """Nobody reads instructions out of a log."""
@@ -54,12 +46,9 @@ class JenkinsHost:
 
     def tell(self, report: JobReport) -> None:
         """Tells annotations in the log, and outputs in a file for later steps."""
-        for annotation in report.annotations:
-            sys.stderr.write(f"{log_line(annotation)}\n")
-        sys.stderr.flush()
+        log_annotations(report.annotations)
         if report.directory is not None:
-            outputs = dotenv(report.outputs, limit_bytes=_MAX_OUTPUT_BYTES)
-            write_host_file(report.directory, "outputs.env", outputs)
+            write_outputs(report.directory, report.outputs)
 
     def comment(
         self, event: JobEvent, name: str, markdown: str, *, updates_only: bool = False

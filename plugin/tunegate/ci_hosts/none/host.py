@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from tunegate.ci_hosts.host_files import write_host_file, write_host_json
-from tunegate.ci_hosts.log_line import log_line
+from tunegate.ci_hosts.log_line import log_annotations
 from tunegate.ci_hosts.protocol import (
     AskedRevisions,
     CiHost,
@@ -49,9 +48,7 @@ class NoCiHost:
 
     def tell(self, report: JobReport) -> None:
         """Tells annotations in the log; in files outputs and annotations, too, and the summary."""
-        for annotation in report.annotations:
-            sys.stderr.write(f"{log_line(annotation)}\n")
-        sys.stderr.flush()
+        log_annotations(report.annotations)
         if report.directory is None:
             return
         write_host_json(report.directory, "outputs.json", dict(report.outputs))
