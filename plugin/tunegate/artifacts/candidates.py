@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 import msgspec
 
 RuntimeName = str
 """What the configuration, command lines and artifacts call a runtime."""
+
+
+PRECISION: Final = "precision"
+"""The setting that says in which numbers a candidate computes."""
+FLOAT32: Final = "float32"
+"""The precision of a candidate that does not say its own."""
 
 
 class CandidateBuild(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,6 +33,11 @@ class CandidateBuild(msgspec.Struct, frozen=True, kw_only=True):
     def name(self) -> str:
         """Tells it from the other candidates of its target."""
         return candidate_name(self.runtime, self.variant)
+
+    @property
+    def precision(self) -> str:
+        """The numbers in which it computes: `float32`, `bfloat16`, `float16` or `int8`."""
+        return self.settings.get(PRECISION, FLOAT32)
 
 
 Candidates = Mapping[str, tuple[CandidateBuild, ...]]
