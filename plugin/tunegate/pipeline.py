@@ -22,6 +22,7 @@ from tunegate.config import Config
 from tunegate.digests import digest_of
 from tunegate.errors import CancelledError
 from tunegate.handover import binding, origin_of
+from tunegate.measuring.election import side_seconds
 from tunegate.measuring.score import scored
 from tunegate.measuring.shard_of_plan import compared_elsewhere, of_shard
 from tunegate.policy.gate_rules import GateRules, with_objectives
@@ -256,6 +257,7 @@ def built(
         benchmarker=tools.gate.benchmarker,
         shipping=tools.gate.shipping,
         context=context,
+        seconds=side_seconds(tools.gate.rules.gate.seconds),
     )
     return replaced(chosen, fixed)
 

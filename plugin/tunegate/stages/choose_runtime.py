@@ -1,14 +1,14 @@
 """The choice of what ships: of the builds of a side, the one of the fastest candidate.
 
-Both sides are decided alike, so that the gate sees the change and not a coin: a candidate must be
-faster by more than the noise to displace the one that the base has.
+Both sides are decided alike, so that the gate sees the change and not a coin: the election of the
+head begins with what the base has, which only a gain above the noise displaces.
 """
 
 from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -23,18 +23,15 @@ from tunegate.artifacts.builds import (
     RuntimeChoice,
 )
 from tunegate.artifacts.changes import Side
-from tunegate.bench_ports import Benchmarker
+from tunegate.bench_ports import Bench, Benchmarker
 from tunegate.errors import MeasurementError
-from tunegate.ports import Progress, Shipping
+from tunegate.measuring.election import election
+from tunegate.ports import Shipping
 from tunegate.stages.build import build_directory
 from tunegate.tools import RunContext
 
-CLEAR = 0.10
-"""The effect (ln of the ratio) of one launch that needs no second one."""
-RUNTIME_NOISE = 0.02
-"""A smaller effect does not displace what is there."""
-LAUNCHES = 3
 _PAIRS = 4
+_TOO_LATE = "not measured: the time of the election was over"
 
 
 def choose_runtime(
@@ -43,11 +40,12 @@ def choose_runtime(
     benchmarker: Benchmarker,
     shipping: Shipping,
     context: RunContext,
+    seconds: float,
 ) -> tuple[CellBuilds, ...]:
     """The cells with one build a side, each in the directory that users know. A cell whose sides
-    differ in nothing but weights is measured once."""
+    differ in nothing but weights is measured once. Each side is measured for `seconds` at most."""
     kept = _Kept(context.out, shipping)
-    choosing = _Choosing(context.out, benchmarker, context.progress)
+    choosing = _Choosing(context, benchmarker, seconds)
     chosen = []
     for each in candidates:
         base = _comparable(each, choosing.of(each.cell, each.base, default=None, like=None))
@@ -64,8 +62,9 @@ def choose_runtime(
 
 
 class _Choosing:
-    def __init__(self, out: Path, benchmarker: Benchmarker, progress: Progress) -> None:
-        self._out, self._benchmarker, self._progress = out, benchmarker, progress
+    def __init__(self, context: RunContext, benchmarker: Benchmarker, seconds: float) -> None:
+        self.out, self.clock, self._progress = context.out, context.clock, context.progress
+        self.benchmarker, self.seconds = benchmarker, seconds
 
     def of(
         self, cell: Cell, builds: Sequence[Build], *, default: str | None, like: Build | None
@@ -94,7 +93,7 @@ class _Choosing:
         named = " or ".join(build.title for build in usable.values())
         self._progress.step(f"choose: {named} for {cell.model} on {cell.target}")
         first = usable.get(default or "", next(iter(usable.values())))
-        race = _Race(usable.values(), first, self._out, self._benchmarker)
+        race = _Race(usable, first, self)
         try:
             return race.won(choice)
         except MeasurementError as error:
@@ -106,44 +105,58 @@ class _Choosing:
 
 
 class _Race:
-    """A race: each build in turn is measured beside the one that leads."""
+    """The launches of an election. One that lasts longer than `seconds` ends with what it knows."""
 
     def __init__(
-        self, builds: Iterable[Build], leader: Build, out: Path, benchmarker: Benchmarker
+        self,
+        builds: Mapping[str, Build],
+        incumbent: Build,
+        choosing: _Choosing,
     ) -> None:
-        self._builds, self._leader = list(builds), leader
-        self._out, self._benchmarker = out, benchmarker
+        self._builds, self._choosing = builds, choosing
+        self._election = election(tuple(builds), incumbent.candidate)
+        self._benches: dict[tuple[str, str], Bench] = {}
         self._milliseconds: dict[str, list[float]] = defaultdict(list)
 
     def won(self, choice: RuntimeChoice) -> Build:
         """The winner; its choice is this one with what was measured. Raises MeasurementError."""
-        challengers = [build for build in self._builds if build is not self._leader]
-        for build in challengers:
-            if displaces(self._effect(build)):
-                self._leader = build
-        times = tuple(
-            CandidateTime(
-                candidate=build.candidate,
-                title=build.title,
-                ms=statistics.median(self._milliseconds[build.candidate]),
-            )
-            for build in self._builds
+        clock, seconds = self._choosing.clock, self._choosing.seconds
+        until = clock.monotonic() + seconds
+        while (challenger := self._election.challenger) is not None:
+            if self._milliseconds and clock.monotonic() >= until:
+                break
+            effect = self._launched(challenger)
+            self._election = self._election.after(challenger, effect)
+        choice = msgspec.structs.replace(
+            choice, times=tuple(self._times()), refused=(*choice.refused, *self._unmeasured())
         )
-        return msgspec.structs.replace(
-            self._leader, choice=msgspec.structs.replace(choice, times=times)
-        )
+        return msgspec.structs.replace(self._builds[self._election.winner], choice=choice)
 
-    def _effect(self, build: Build) -> float:
-        """The effect of a build against the one that leads: ln(build / leader)."""
-        base, head = sorted((self._leader, build), key=self._builds.index)
-        bench = self._benchmarker.pair(self._out / base.directory, self._out / head.directory)
-        launches = [bench.launch(_PAIRS)]
-        while abs(launches[0].effect) < CLEAR and len(launches) < LAUNCHES:
-            launches.append(bench.launch(_PAIRS))
-        self._milliseconds[base.candidate] += [launch.base_ms for launch in launches]
-        self._milliseconds[head.candidate] += [launch.head_ms for launch in launches]
-        effect = statistics.median(launch.effect for launch in launches)
-        return effect if build is head else -effect
+    def _launched(self, challenger: str) -> float:
+        """The effect of a challenger against the one that leads: ln(challenger / leader)."""
+        leader = self._election.leader
+        base, head = sorted((leader, challenger), key=list(self._builds).index)
+        launch = self._bench(base, head).launch(_PAIRS)
+        self._milliseconds[base].append(launch.base_ms)
+        self._milliseconds[head].append(launch.head_ms)
+        return launch.effect if challenger == head else -launch.effect
+
+    def _bench(self, base: str, head: str) -> Bench:
+        if (base, head) not in self._benches:
+            at = [self._choosing.out / self._builds[name].directory for name in (base, head)]
+            self._benches[base, head] = self._choosing.benchmarker.pair(*at)
+        return self._benches[base, head]
+
+    def _times(self) -> Iterator[CandidateTime]:
+        for name, build in self._builds.items():
+            if name in self._milliseconds:
+                ms = statistics.median(self._milliseconds[name])
+                yield CandidateTime(candidate=name, title=build.title, ms=ms)
+
+    def _unmeasured(self) -> Iterator[RefusedCandidate]:
+        for name, build in self._builds.items():
+            if name not in self._milliseconds:
+                yield RefusedCandidate(candidate=name, title=build.title, reason=_TOO_LATE)
 
 
 def _refused(cell: Cell, builds: Sequence[Build]) -> Iterator[RefusedCandidate]:
@@ -171,11 +184,6 @@ def _told(cell: Cell, build: Build) -> str:
 
 def _sentence(text: str) -> str:
     return f"{text.rstrip('.')}."
-
-
-def displaces(effect: float) -> bool:
-    """The `effect` is that of a candidate against the one that leads: ln(candidate / leader)."""
-    return effect <= -RUNTIME_NOISE
 
 
 def _comparable(each: CellCandidates, base: Build | None) -> Build | None:

@@ -4,8 +4,6 @@ from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.support.measured_cells import CELL, make_build, make_context, make_launches, make_task
 from tunegate.artifacts.builds import Build, CellBuilds, CellCandidates, RefusedCandidate
@@ -14,7 +12,7 @@ from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.bench_ports import ProbeThresholds
 from tunegate.edges.terminal import PlainLog
 from tunegate.errors import MeasurementError
-from tunegate.stages.choose_runtime import RUNTIME_NOISE, choose_runtime, displaces
+from tunegate.stages.choose_runtime import choose_runtime
 
 TASKS = (make_task("conv", 1.0),)
 
@@ -87,6 +85,7 @@ def chosen(
     effects: Sequence[float | None],
     base: tuple[Build, ...] = (),
     head: tuple[Build, ...] = (),
+    seconds: float = 60.0,
 ) -> tuple[CellBuilds, ScriptedPairs, Moves]:
     pairs, moves = ScriptedPairs(effects), Moves()
     with (tmp_path / "log").open("w") as log:
@@ -95,6 +94,7 @@ def chosen(
             benchmarker=pairs,
             shipping=moves,
             context=make_context(tmp_path, PlainLog(log)),
+            seconds=seconds,
         )
     return cell, pairs, moves
 
@@ -193,19 +193,12 @@ def test_one_runtime_is_no_choice(tmp_path: Path) -> None:
     assert moves.kept == [("head-tvm", [], "head")]
 
 
-@given(st.floats(-2, 2))
-def test_the_one_that_leads_loses_only_to_a_gain_over_the_noise(effect: float) -> None:
-    assert displaces(effect) == (effect <= -RUNTIME_NOISE)
-    assert not (displaces(effect) and displaces(-effect))
-
-
 def three(name: str) -> tuple[Build, ...]:
     return (*both(name), candidate(name, "other", "Other"))
 
 
 def test_of_three_the_fastest_ships_and_all_are_told(tmp_path: Path) -> None:
-    """The second pair is the winner of the first and the third."""
-    cell, pairs, moves = chosen(tmp_path, [-0.4, -0.2], head=three("head"))
+    cell, pairs, moves = chosen(tmp_path, [-0.4, -0.6], head=three("head"))
     assert cell.head is not None
     assert cell.head.choice is not None
     assert (cell.head.runtime, pairs.asked) == ("other", 2)
@@ -215,10 +208,21 @@ def test_of_three_the_fastest_ships_and_all_are_told(tmp_path: Path) -> None:
 
 def test_a_third_candidate_displaces_nothing_within_the_noise(tmp_path: Path) -> None:
     without, _, _ = chosen(tmp_path, [-0.4], head=both("head"))
-    cell, _, _ = chosen(tmp_path, [-0.4, -0.01, 0.0, -0.015], head=three("head"))
+    effects = [-0.4, -0.39, 0.01, 0.0, 0.015]
+    cell, _, _ = chosen(tmp_path, effects, head=three("head"))
     assert without.head is not None
     assert cell.head is not None
     assert cell.head.runtime == without.head.runtime == "onnxruntime"
+
+
+def test_what_the_time_does_not_suffice_for_is_not_elected_and_says_so(tmp_path: Path) -> None:
+    cell, pairs, _ = chosen(tmp_path, [-0.4], head=three("head"), seconds=0.0)
+    assert cell.head is not None
+    assert cell.head.choice is not None
+    assert (cell.head.runtime, pairs.asked) == ("onnxruntime", 1)
+    assert [(each.title, each.reason) for each in cell.head.choice.refused] == [
+        ("Other", "not measured: the time of the election was over")
+    ]
 
 
 def test_variants_of_one_runtime_are_candidates_of_their_own(tmp_path: Path) -> None:

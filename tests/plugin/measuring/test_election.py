@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tunegate.measuring.election import (
+    CLEAR,
+    LAUNCHES,
+    RUNTIME_NOISE,
+    Election,
+    election,
+    side_seconds,
+)
+
+LOGS = st.lists(st.floats(-1, 1), min_size=1, max_size=12)
+
+
+def elected(logs: Mapping[str, float], incumbent: str, noise: float = 0.0) -> tuple[Election, int]:
+    """The end of an election between candidates of these ln(time), and its launches."""
+    chance, found, launches = random.Random(1), election(tuple(logs), incumbent), 0
+    while (challenger := found.challenger) is not None:
+        wrong = chance.uniform(-noise, noise)
+        found = found.after(challenger, logs[challenger] - logs[found.leader] + wrong)
+        launches += 1
+    return found, launches
+
+
+def named(logs: list[float]) -> dict[str, float]:
+    return {f"c{at}": log for at, log in enumerate(logs)}
+
+
+@given(LOGS)
+def test_nothing_is_faster_than_the_winner_by_more_than_the_noise(logs: list[float]) -> None:
+    candidates = named(logs)
+    winner = elected(candidates, "c0")[0].winner
+    assert candidates[winner] - min(candidates.values()) < RUNTIME_NOISE + 1e-9
+    assert winner == "c0" or candidates[winner] <= candidates["c0"] - RUNTIME_NOISE + 1e-9
+
+
+@given(st.integers(2, 12), st.integers(0, 11), st.floats(0, RUNTIME_NOISE * 0.99))
+def test_equal_candidates_never_displace_the_incumbent(
+    count: int, place: int, noise: float
+) -> None:
+    incumbent = f"c{place % count}"
+    assert elected(named([0.0] * count), incumbent, noise)[0].winner == incumbent
+
+
+@given(LOGS)
+def test_an_election_takes_few_launches(logs: list[float]) -> None:
+    assert elected(named(logs), "c0")[1] <= 4 * len(logs) + LAUNCHES
+
+
+def test_those_out_of_reach_are_launched_once() -> None:
+    logs = {"tvm": 0.0, "slow": 0.5, "near": -0.05, "slower": 1.0}
+    found, launches = elected(logs, "tvm")
+    assert (found.winner, launches) == ("near", 3 + 2)
+
+
+def test_a_clear_winner_needs_one_round() -> None:
+    found, launches = elected({"tvm": 0.0, "fast": -0.7, "other": -0.2}, "tvm")
+    assert (found.winner, launches) == ("fast", 2)
+
+
+def test_an_election_that_is_cut_short_displaces_only_clearly() -> None:
+    close = election(("a", "b"), "a").after("b", -0.05)
+    clear = election(("a", "b", "c"), "a").after("b", -2 * CLEAR)
+    assert (close.winner, clear.winner) == ("a", "b")
+
+
+def test_a_single_candidate_wins_without_a_launch() -> None:
+    assert elected({"only": 0.0}, "only")[0].winner == "only"
+
+
+def test_both_sides_share_a_part_of_the_time_of_the_gate() -> None:
+    assert (side_seconds(240.0), side_seconds(24.0), side_seconds(3600.0)) == (30.0, 3.0, 30.0)
