@@ -17,14 +17,15 @@ CLEAR = 0.10
 RUNTIME_NOISE = 0.02
 """A smaller effect does not displace what is there."""
 LAUNCHES = 3
-MAX_ELECTION_SECONDS = 60.0
+MAX_SIDE_SECONDS = 30.0
+"""Whoever was not launched by then is not elected."""
 ELECTION_SHARE = 0.25
-"""The most that both sides of a model may take of the gate's seconds."""
+"""What more launches than one of each may take of the gate's seconds, on both sides together."""
 
 
 def side_seconds(gate_seconds: float) -> float:
-    """The time to elect on one side of a model on one target."""
-    return min(MAX_ELECTION_SECONDS, ELECTION_SHARE * gate_seconds) / 2
+    """The time on one side of a model after which nothing is launched again."""
+    return min(MAX_SIDE_SECONDS, ELECTION_SHARE * gate_seconds / 2)
 
 
 class Election(msgspec.Struct, frozen=True, kw_only=True):

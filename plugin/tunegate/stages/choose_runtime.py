@@ -25,7 +25,7 @@ from tunegate.artifacts.builds import (
 from tunegate.artifacts.changes import Side
 from tunegate.bench_ports import Bench, Benchmarker
 from tunegate.errors import MeasurementError
-from tunegate.measuring.election import election
+from tunegate.measuring.election import MAX_SIDE_SECONDS, election
 from tunegate.ports import Shipping
 from tunegate.stages.build import build_directory
 from tunegate.tools import RunContext
@@ -43,7 +43,8 @@ def choose_runtime(
     seconds: float,
 ) -> tuple[CellBuilds, ...]:
     """The cells with one build a side, each in the directory that users know. A cell whose sides
-    differ in nothing but weights is measured once. Each side is measured for `seconds` at most."""
+    differ in nothing but weights is measured once. After
+    `seconds` of a side nothing is launched again."""
     kept = _Kept(context.out, shipping)
     choosing = _Choosing(context, benchmarker, seconds)
     chosen = []
@@ -105,7 +106,7 @@ class _Choosing:
 
 
 class _Race:
-    """The launches of an election. One that lasts longer than `seconds` ends with what it knows."""
+    """The launches of an election. One that lasts too long ends with what it knows."""
 
     def __init__(
         self,
@@ -120,10 +121,9 @@ class _Race:
 
     def won(self, choice: RuntimeChoice) -> Build:
         """The winner; its choice is this one with what was measured. Raises MeasurementError."""
-        clock, seconds = self._choosing.clock, self._choosing.seconds
-        until = clock.monotonic() + seconds
+        began = self._choosing.clock.monotonic()
         while (challenger := self._election.challenger) is not None:
-            if self._milliseconds and clock.monotonic() >= until:
+            if self._is_late(self._choosing.clock.monotonic() - began):
                 break
             effect = self._launched(challenger)
             self._election = self._election.after(challenger, effect)
@@ -131,6 +131,12 @@ class _Race:
             choice, times=tuple(self._times()), refused=(*choice.refused, *self._unmeasured())
         )
         return msgspec.structs.replace(self._builds[self._election.winner], choice=choice)
+
+    def _is_late(self, seconds: float) -> bool:
+        """Every candidate is launched once, unless that takes too long."""
+        is_each_launched = len(self._milliseconds) == len(self._builds)
+        most = self._choosing.seconds if is_each_launched else MAX_SIDE_SECONDS
+        return bool(self._milliseconds) and seconds >= most
 
     def _launched(self, challenger: str) -> float:
         """The effect of a challenger against the one that leads: ln(challenger / leader)."""

@@ -74,5 +74,5 @@ def test_a_single_candidate_wins_without_a_launch() -> None:
     assert elected({"only": 0.0}, "only")[0].winner == "only"
 
 
-def test_both_sides_share_a_part_of_the_time_of_the_gate() -> None:
+def test_each_side_has_half_of_a_part_of_the_time_of_the_gate() -> None:
     assert (side_seconds(240.0), side_seconds(24.0), side_seconds(3600.0)) == (30.0, 3.0, 30.0)

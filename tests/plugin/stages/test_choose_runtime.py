@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.bench_ports import ProbeThresholds
 from tunegate.edges.terminal import PlainLog
 from tunegate.errors import MeasurementError
+from tunegate.measuring.election import MAX_SIDE_SECONDS
+from tunegate.ports import Clock
 from tunegate.stages.choose_runtime import choose_runtime
 
 TASKS = (make_task("conv", 1.0),)
@@ -86,6 +89,7 @@ def chosen(
     base: tuple[Build, ...] = (),
     head: tuple[Build, ...] = (),
     seconds: float = 60.0,
+    clock: Clock = time,
 ) -> tuple[CellBuilds, ScriptedPairs, Moves]:
     pairs, moves = ScriptedPairs(effects), Moves()
     with (tmp_path / "log").open("w") as log:
@@ -93,7 +97,7 @@ def chosen(
             [CellCandidates(cell=CELL, base=base, head=head)],
             benchmarker=pairs,
             shipping=moves,
-            context=make_context(tmp_path, PlainLog(log)),
+            context=make_context(tmp_path, PlainLog(log), clock),
             seconds=seconds,
         )
     return cell, pairs, moves
@@ -215,8 +219,30 @@ def test_a_third_candidate_displaces_nothing_within_the_noise(tmp_path: Path) ->
     assert cell.head.runtime == without.head.runtime == "onnxruntime"
 
 
+class SlowClock:
+    """Time that passes between two looks at it."""
+
+    def __init__(self, step_seconds: float) -> None:
+        self._step_seconds, self._now = step_seconds, 0.0
+
+    def monotonic(self) -> float:
+        self._now += self._step_seconds
+        return self._now
+
+    time = monotonic
+
+
+def test_little_time_is_enough_for_one_launch_of_each_candidate(tmp_path: Path) -> None:
+    cell, pairs, _ = chosen(tmp_path, [-0.4, -0.39], head=three("head"), seconds=0.0)
+    assert cell.head is not None
+    assert cell.head.choice is not None
+    assert (cell.head.runtime, pairs.asked) == ("onnxruntime", 2)
+    assert cell.head.choice.refused == ()
+
+
 def test_what_the_time_does_not_suffice_for_is_not_elected_and_says_so(tmp_path: Path) -> None:
-    cell, pairs, _ = chosen(tmp_path, [-0.4], head=three("head"), seconds=0.0)
+    clock = SlowClock(MAX_SIDE_SECONDS)
+    cell, pairs, _ = chosen(tmp_path, [-0.4], head=three("head"), clock=clock)
     assert cell.head is not None
     assert cell.head.choice is not None
     assert (cell.head.runtime, pairs.asked) == ("onnxruntime", 1)
