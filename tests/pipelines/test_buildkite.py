@@ -88,7 +88,7 @@ def test_a_configuration_that_cannot_be_read_ends_with_2_and_is_annotated(
 
 def test_the_step_to_copy_passes_too(job: PipelineJob) -> None:
     (step,) = yaml.safe_load((FILES / "pipeline.yml").read_text())["steps"]
-    assert step["soft_fail"] == [{"exit_status": 3}]
+    assert "soft_fail" not in step
     done = job.run("/bin/bash", "-e", "-c", step["command"])
     assert done.returncode == 0, done.stderr
 

@@ -149,8 +149,8 @@ def test_a_tag_is_compared_with_the_release_before(tmp_path: Path, npm_tools: Pa
     assert ran.verdict["revisions"]["release"] == "v1"
 
 
-@pytest.mark.parametrize(("inputs", "ended"), [("", "WARN 3"), ("inconclusive: fail", "FAIL 3")])
-def test_an_undecided_gate_warns_unless_a_job_needs_a_decided_one(
+@pytest.mark.parametrize(("inputs", "ended"), [("", "FAIL 3"), ("inconclusive: warn", "WARN 3")])
+def test_an_undecided_gate_fails_unless_the_job_lets_it_warn(
     tmp_path: Path, npm_tools: Path, inputs: str, ended: str
 ) -> None:
     project = Project(tmp_path, npm_tools, UNDECIDED, inputs)

@@ -19,7 +19,7 @@ from tunegate.ci_hosts.protocol import (
 )
 from tunegate.ci_job.comment_choice import CommentChoice, comment_choice
 from tunegate.ci_job.comment_text import NO_CHANGE, with_links
-from tunegate.ci_job.config_place import place_of
+from tunegate.ci_job.config_place import ConfigPlace, place_of
 from tunegate.ci_job.event_words import event_words
 from tunegate.ci_job.files import report_to_host
 from tunegate.ci_job.problem import job_problem
@@ -76,8 +76,9 @@ def stopped(
 ) -> int:
     """Says what went wrong where people look: beside the job, and in its summary."""
     exit_code, text, about, others = ended
-    lines = (text, *others)
-    found = job_problem(lines, exit_code, environment, place_of(about, Path()))
+    place = place_of(about, Path())
+    lines = tuple(_without_file(line, about, place) for line in (text, *others))
+    found = job_problem(lines, exit_code, environment, place)
     report = JobReport(
         outputs={"verdict": "error"},
         annotations=[found.annotation()],
@@ -89,6 +90,11 @@ def stopped(
 
 
 # ---------------------------------------------------------------------------
+
+
+def _without_file(line: str, about: ConfigKey | None, place: ConfigPlace | None) -> str:
+    """A host writes the place itself, so the text does not name the file again."""
+    return line.removeprefix(f"{about.file}: ") if about and place else line
 
 
 def _begun(

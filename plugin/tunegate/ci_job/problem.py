@@ -43,7 +43,14 @@ class JobProblem(msgspec.Struct, frozen=True):
         shown = "\n".join(html.escape(line).replace("\n", " ") for line in self.lines)
         return (
             "**tunegate: no verdict** (exit code "
-            f"{self.exit_code}: {meaning})\n\n<pre>{shown}</pre>\n"
+            f"{self.exit_code}: {meaning}){self._where()}\n\n<pre>{shown}</pre>\n"
+        )
+
+    def _where(self) -> str:
+        return (
+            f" in <code>{html.escape(self.place.file)}:{self.place.line}</code>"
+            if self.place
+            else ""
         )
 
 

@@ -22,9 +22,9 @@ from tunegate.ci_hosts.protocol import (
     Links,
 )
 from tunegate.ci_hosts.revision_choice import Usual
-from tunegate.ci_job.flow import Ended, run_job
+from tunegate.ci_job.flow import Ended, run_job, stopped
 from tunegate.ci_job.request import JobRequest
-from tunegate.errors import ConfigError
+from tunegate.errors import ConfigError, ConfigKey
 
 SECRET = {"A_TOKEN": "secret-of-the-job"}
 
@@ -254,3 +254,17 @@ def test_a_plan_says_nothing_of_a_verdict(host: RecordingHost, request_: JobRequ
     plan = msgspec.structs.replace(request_, step="plan", words=("plan",))
     run_job(host, {}, plan, ending(request_.out, None, 4))
     assert host.progress == []
+
+
+def test_what_is_wrong_with_the_configuration_names_its_file_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "tunegate.yaml"
+    path.write_text("models: 5\n")
+    host = RecordingHost({})
+    ended = (2, f"{path}: models: no list.", ConfigKey(str(path), "models"), ())
+    assert stopped(host, {}, tmp_path / "out", ended) == 2
+    ((annotation,),) = (report.annotations for report in host.told)
+    assert (annotation.file, annotation.line) == ("tunegate.yaml", 1)
+    assert annotation.text == "models: no list."

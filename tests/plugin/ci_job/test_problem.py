@@ -14,6 +14,7 @@ def test_the_annotation_stands_at_the_place_that_the_text_is_about() -> None:
     assert command_of(found.annotation()) == (
         "::error file=a b%2Cc.yaml,line=7,title=tunegate::tunegate.yaml: bad"
     )
+    assert "in <code>a b,c.yaml:7</code>" in found.markdown()
     assert command_of(job_problem(["bad"], 2, {}).annotation()) == "::error title=tunegate::bad"
 
 
