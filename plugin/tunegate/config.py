@@ -33,6 +33,20 @@ class ObjectiveConfig(_Section, frozen=True, kw_only=True):
     percentile: Annotated[float, msgspec.Meta(gt=0, lt=100)] = 99.0
 
 
+class AccuracyConfig(_Section, frozen=True, kw_only=True):
+    """How far a build in other numbers than float32 may be from float32, in percent: `max-error` is
+    of the largest output, `min-agreement` the share of inputs whose largest output is the same."""
+
+    max_error: Annotated[float, msgspec.Meta(gt=0, le=100)] | None = None
+    min_agreement: Annotated[float, msgspec.Meta(gt=0, le=99.9)] | None = None
+
+    def __post_init__(self) -> None:
+        if self.max_error is None and self.min_agreement is None:
+            message = "accuracy needs max-error or min-agreement, or write accuracy: same"
+            raise ValueError(message)
+
+
+Accuracy = Literal["same"] | AccuracyConfig
 InputShape = tuple[PositiveInt, ...]
 Scalar = bool | int | float | str
 
@@ -74,8 +88,8 @@ class ProfileConfig(_Section, frozen=True, kw_only=True):
 
 
 class ModelConfig(_Section, frozen=True, kw_only=True):
-    """One entry of `models`: a glob, the sizes of its dynamic dimensions, its targets, and the
-    latency that it must keep whatever the base does.
+    """One entry of `models`: a glob, the sizes of its dynamic dimensions, its targets, the
+    latency that it must keep whatever the base does, and its budget of `accuracy`.
 
     `dims` gives sizes by symbol, before those of the whole file; `inputs` the full shape of an
     input. A model is gated once for each of its `profiles`. No `targets` means every target of the
@@ -88,6 +102,7 @@ class ModelConfig(_Section, frozen=True, kw_only=True):
     profiles: dict[str, ProfileConfig] = {}
     targets: tuple[str, ...] = ()
     objective: ObjectiveConfig | None = None
+    accuracy: Accuracy = "same"
 
 
 class TargetConfig(_Section, frozen=True, kw_only=True):

@@ -153,7 +153,8 @@ class BuildJob(msgspec.Struct, frozen=True, kw_only=True):
     """A model to build with the best of these records that replays, into `directory`. `sources`
     says where a task's records came from, for the report. `variant` and `settings` are those of a
     candidate. Whether a schedule that nobody measured is worth its place is tried in the model, but
-    for tasks that are `settled`: the build of the other side has tried them."""
+    for tasks that are `settled`: the build of the other side has tried them. A build in other
+    numbers is run on `samples` inputs to tell its error, in place of the check."""
 
     model: ModelJob
     records: Mapping[WorkloadKey, Sequence[TuningRecord]]
@@ -162,6 +163,7 @@ class BuildJob(msgspec.Struct, frozen=True, kw_only=True):
     variant: str = ""
     settings: Mapping[str, str] = {}
     settled: frozenset[WorkloadKey] = frozenset()
+    samples: int = 0
 
 
 class Export(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,9 +10,9 @@ import msgspec
 
 from tunegate.artifacts.changes import Effect, ModelPath, PolicyChange
 from tunegate.artifacts.outlines import ModelInput
-from tunegate.config import Config, ModelConfig, ObjectiveConfig
+from tunegate.config import Accuracy, Config, ModelConfig, ObjectiveConfig
 from tunegate.policy.judging_shapes import EntryOf, JudgingShapes, judging_shapes
-from tunegate.policy.rules import OBJECTIVE
+from tunegate.policy.rules import ACCURACY, OBJECTIVE
 from tunegate.policy.sections import merged_section, section_changes
 from tunegate.policy.targets import names
 from tunegate.policy.written import written
@@ -43,10 +43,11 @@ def asked_of(
     inputs_of: InputsOf,
     inputs_before: InputsOf = lambda _: None,
 ) -> Asked:
-    """The base's shapes where they still fit, its objective or a
-    stricter one, its targets and more."""
+    """The base's shapes where they still fit, its objective and accuracy or
+    stricter ones, its targets and more."""
     shapes = _shapes(model, EntryOf(base, model.old), head, (inputs_of, inputs_before))
     objective, objective_changes = _objective(model)
+    accuracy, accuracy_changes = _accuracy(model)
     targets, target_changes = _targets(model, base, head)
     entry = ModelConfig(
         path=glob.escape(model.path),
@@ -55,9 +56,10 @@ def asked_of(
         profiles=shapes.profiles,
         targets=targets,
         objective=objective,
+        accuracy=accuracy,
     )
     told = (msgspec.structs.replace(each, model=model.path) for each in shapes.changes)
-    changes = (*_coverage(model), *told, *objective_changes, *target_changes)
+    changes = (*_coverage(model), *told, *objective_changes, *accuracy_changes, *target_changes)
     return Asked(entry, changes)
 
 
@@ -96,6 +98,19 @@ def _objective(model: CoveredModel) -> tuple[ObjectiveConfig | None, list[Policy
         return old, [_change(model, "objective", written(old), "not set", "loosened")]
     found = section_changes(old, new, OBJECTIVE, "models[].objective", model=model.path)
     return merged_section(old, new, OBJECTIVE), list(found)
+
+
+def _accuracy(model: CoveredModel) -> tuple[Accuracy, list[PolicyChange]]:
+    """Nothing is stricter than the same numbers."""
+    old, new = model.old.accuracy, model.new.accuracy if model.new else "same"
+    if model.new is None or old == new:
+        return old, []
+    if new == "same":
+        return new, [_change(model, "accuracy", written(old), new, "tightened", counts="now")]
+    if old == "same":
+        return old, [_change(model, "accuracy", old, written(new), "loosened")]
+    found = section_changes(old, new, ACCURACY, "models[].accuracy", model=model.path)
+    return merged_section(old, new, ACCURACY), list(found)
 
 
 def _targets(

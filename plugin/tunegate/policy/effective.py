@@ -77,6 +77,7 @@ def _is_head_s(model: CoveredModel, found: Asked, config: Config) -> bool:
         and model.new.inputs == found.entry.inputs
         and model.new.profiles == found.entry.profiles
         and model.new.objective == found.entry.objective
+        and model.new.accuracy == found.entry.accuracy
     )
 
 

@@ -38,6 +38,11 @@ def larger(value: float) -> float:
     return value
 
 
+def larger_if_any(value: float | None) -> float:
+    """The larger, the stricter; no value at all is no limit."""
+    return -math.inf if value is None else value
+
+
 def later(*values: str) -> Strictness:
     """The values from the loosest to the strictest."""
     return values.index
@@ -64,4 +69,5 @@ GATE = Rules(
 BUDGET = Rules()
 CACHE = Rules()
 TARGET = Rules(filled=frozenset({"usd_per_hour", "expect_gpu"}))
+ACCURACY = Rules(ordered={"max_error": smaller, "min_agreement": larger_if_any})
 OBJECTIVE = Rules(ordered={"ms": smaller, "percentile": larger})

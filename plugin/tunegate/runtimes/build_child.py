@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from tunegate.artifacts.builds import NumericCheck
+from tunegate.artifacts.sampled_errors import SampledErrors
 from tunegate.digests import digest_of_document
 from tunegate.edges.inputs.drawn_inputs import drawn_inputs
 from tunegate.edges.models.preparation import prepare
@@ -21,6 +22,7 @@ from tunegate.edges.models.seeded_inputs import seeded_inputs
 from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor, files_in
 from tunegate.edges.processes.out_of_memory import memory_problem
 from tunegate.edges.reference.comparison import DidNotRun, compared
+from tunegate.edges.reference.error_samples import sampled_errors
 from tunegate.edges.reference.error_text import said
 from tunegate.edges.reference.output_values import kind
 from tunegate.errors import ModelError, TunegateError
@@ -81,12 +83,10 @@ def _written(
     key = _key(files, artifact, request)
     outputs = _outputs(runtime, prepared, artifact, request)
     artifact = msgspec.structs.replace(artifact, outputs=outputs, key=key)
-    check = None
-    if not request.is_reference:
-        found = _checked(runtime, prepared, artifact, request)
-        if isinstance(found, DidNotRun):
-            return Refused(f"{request.path}: {runtime.title} does not run it ({found.reason}).")
-        check = found
+    found = _judged(runtime, prepared, artifact, request)
+    if isinstance(found, DidNotRun):
+        return Refused(f"{request.path}: {runtime.title} does not run it ({found.reason}).")
+    check, sampled = found
     artifact.write(directory)
     size = sum((directory / name).stat().st_size for name in files)
     return Written(
@@ -94,6 +94,7 @@ def _written(
         size_bytes=size,
         seconds=time.monotonic() - started,
         check=check,
+        sampled=sampled,
         inputs=tuple(each.drawn() for each in artifact.inputs),
     )
 
@@ -131,6 +132,25 @@ def _does_not_run(title: str, artifact: ArtifactFile, error: Exception) -> str:
         f"{artifact.model}: {title} does not run it on the inputs that were drawn "
         f"({said(error)}). Give values for {named} under inputs: in tunegate.yaml."
     )
+
+
+def _judged(
+    runtime: SavingRuntime,
+    prepared: PreparedModel,
+    artifact: ArtifactFile,
+    request: WriteArtifact,
+) -> tuple[NumericCheck | None, SampledErrors | None] | DidNotRun:
+    """Its check, or samples of its error where these are asked for; neither for the reference."""
+    if not request.samples:
+        if request.is_reference:
+            return None, None
+        check = _checked(runtime, prepared, artifact, request)
+        return check if isinstance(check, DidNotRun) else (check, None)
+    run = runtime.load(Path(request.directory), artifact).run
+    errors = sampled_errors(
+        run, prepared.original, artifact.inputs, prepared.outputs, request.samples
+    )
+    return errors if isinstance(errors, DidNotRun) else (None, errors)
 
 
 def _checked(

@@ -7,11 +7,13 @@ import msgspec
 from tunegate.artifacts.builds import NumericCheck
 from tunegate.artifacts.candidates import RuntimeName
 from tunegate.artifacts.input_rules import NOTHING_KNOWN, DrawnInput, KnownInputs
+from tunegate.artifacts.sampled_errors import SampledErrors
 
 
 class WriteArtifact(msgspec.Struct, frozen=True, tag="write", kw_only=True):
     """`path` is what messages call the model in `file`; `scratch` is private to the request; the
-    model is run on the inputs of `seeds`, beside the reference unless this is its own runtime."""
+    model is run on the inputs of `seeds`, beside the reference unless this is its own runtime.
+    Where its numbers are others, `samples` are the seeds of the inputs that tell its error."""
 
     runtime: RuntimeName
     variant: str
@@ -25,6 +27,7 @@ class WriteArtifact(msgspec.Struct, frozen=True, tag="write", kw_only=True):
     scratch: str
     seeds: tuple[int, ...]
     inputs: KnownInputs = NOTHING_KNOWN
+    samples: tuple[int, ...] = ()
 
 
 class Written(msgspec.Struct, frozen=True, tag="written", kw_only=True):
@@ -36,6 +39,7 @@ class Written(msgspec.Struct, frozen=True, tag="written", kw_only=True):
     seconds: float
     check: NumericCheck | None = None
     inputs: tuple[DrawnInput, ...] = ()
+    sampled: SampledErrors | None = None
 
 
 class Refused(msgspec.Struct, frozen=True, tag="refused"):

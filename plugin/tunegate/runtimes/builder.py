@@ -78,6 +78,7 @@ class SavingBuilder:
             scratch=str((self._scratch / f"model-{self._count}").resolve()),
             seeds=tuple(derived(self._seed, "check", n) for n in range(_CHECKS)),
             inputs=job.model.inputs,
+            samples=tuple(derived(self._seed, "accuracy", n) for n in range(job.samples)),
         )
 
     def _finish(self, job: BuildJob, talk: Conversation[WriteReply]) -> Build:
@@ -97,6 +98,7 @@ class SavingBuilder:
             runtime=self._runtime.name,
             crashed=talk.died is not None,
             inputs=written.inputs if written else (),
+            sampled=written.sampled if written else None,
         )
 
     def _error(self, job: BuildJob, talk: Conversation[WriteReply]) -> str | None:

@@ -24,6 +24,7 @@ from tunegate.ports import Builder, BuildJob
 from tunegate.sides.built_alike import built_alike
 from tunegate.sides.export_models import ExportedModels, export_models
 from tunegate.sides.shared_schedules import as_in_base, decided_by_base
+from tunegate.stages.error_budgets import held_to_budget, is_tried, samples_for
 from tunegate.tools import ModelSource, RunContext
 from tunegate_cache.format.records import ExactHit, Miss, TransferHit, TuningRecord, WorkloadKey
 
@@ -55,12 +56,19 @@ def build(
     by_base = decided_by_base(plan, best.sources)
     built: dict[tuple[Cell, Side, str], Build] = {}
     for candidate in _distinct(source.candidates):
-        wanted = [(c, s) for c, s in sides if candidate in source.candidates[c.target]]
+        wanted = [
+            (c, s)
+            for c, s in sides
+            if candidate in source.candidates[c.target]
+            if is_tried(models.config, c, candidate, source.candidates)
+        ]
         jobs = {which: _job(models, best, candidate, which, context.out) for which in wanted}
         builds = _built(jobs, candidate, builders[candidate.runtime], by_base)
         for (cell, side), build in builds.items():
             place = candidate_directory(cell, side, candidate.name)
-            built[cell, side, candidate.name] = _located(build, candidate, place)
+            located = _located(build, candidate, place)
+            held = held_to_budget(located, models.config, cell.model, candidate)
+            built[cell, side, candidate.name] = held
     ordered = (_in_order(cell, built, source.candidates[cell.target]) for cell in cells)
     return tuple(_with_unreadable(each, models.unreadable) for each in ordered)
 
@@ -196,6 +204,7 @@ def _job(
         directory=out / candidate_directory(cell, side, candidate.name),
         variant=candidate.variant,
         settings=candidate.settings,
+        samples=samples_for(models.config, cell.model, candidate),
     )
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tunegate.artifacts.outlines import ModelInput
-from tunegate.config import Config, ModelConfig, TargetConfig
+from tunegate.config import Accuracy, AccuracyConfig, Config, ModelConfig, TargetConfig
 from tunegate.globs import matches
 from tunegate.policy.covered_model import Asked, CoveredModel, asked_of
 
@@ -59,3 +59,23 @@ def test_the_entry_is_for_this_very_path() -> None:
     path = asked(entry(), entry()).entry.path
     assert matches(path, "a[1]/m*.onnx")
     assert not matches(path, "a1/mm.onnx")
+
+
+LOOSE, TIGHT = AccuracyConfig(max_error=5.0), AccuracyConfig(max_error=1.0)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "counting", "effect"),
+    [
+        ("same", LOOSE, "same", "loosened"),
+        (LOOSE, "same", "same", "tightened"),
+        (TIGHT, LOOSE, TIGHT, "loosened"),
+        (LOOSE, TIGHT, TIGHT, "tightened"),
+    ],
+)
+def test_the_stricter_budget_of_accuracy_counts(
+    old: Accuracy, new: Accuracy, counting: Accuracy, effect: str
+) -> None:
+    found = asked(entry(accuracy=old), entry(accuracy=new))
+    assert found.entry.accuracy == counting
+    assert [told.effect for told in found.changes] == [effect]

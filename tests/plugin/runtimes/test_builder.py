@@ -154,3 +154,21 @@ def test_the_model_is_tried_on_inputs_of_the_runs_seed(tmp_path: Path) -> None:
         len({SavingBuilder(ONNX_RUNTIME, tmp_path, seed=n)._request(job).seeds for n in (1, 1, 2)})
         == 2
     )
+
+
+def test_a_build_in_other_numbers_is_run_on_samples_in_place_of_the_check(tmp_path: Path) -> None:
+    job = BuildJob(
+        model=ModelJob(
+            file=save(matmul_model(), tmp_path / "m.onnx"), path="m", shapes={}, target=TARGET
+        ),
+        records={},
+        sources={},
+        directory=tmp_path / "b",
+        settings={"precision": "int8"},
+        samples=3,
+    )
+    (build,) = reference_builder(tmp_path / "scratch", 1).build([job])
+    assert build.error is None
+    assert build.check is None
+    assert build.sampled is not None
+    assert build.sampled.relative == (0.0, 0.0, 0.0)

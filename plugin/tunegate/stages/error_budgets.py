@@ -1,0 +1,59 @@
+"""The budget of accuracy of each model: who is tried under it, and what is refused by it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tunegate.artifacts.builds import Build, Cell
+from tunegate.artifacts.candidates import FLOAT32, CandidateBuild, Candidates
+from tunegate.artifacts.changes import ModelPath
+from tunegate.config import Accuracy, AccuracyConfig, Config
+from tunegate.gate.error_budget import estimated, outside, samples_needed
+from tunegate.selection import entry_for
+
+
+def is_tried(config: Config, cell: Cell, candidate: CandidateBuild, candidates: Candidates) -> bool:
+    """Whether a candidate is built: only a model with a budget has other numbers, unless its target
+    has no others, whose check then says so."""
+    if candidate.precision == FLOAT32 or _accuracy(config, cell.model) != "same":
+        return True
+    return all(each.precision != FLOAT32 for each in candidates[cell.target])
+
+
+def samples_for(config: Config, model: ModelPath, candidate: CandidateBuild) -> int:
+    """The number of inputs to estimate the error of a build on; 0 where it must compute right."""
+    budget = _budget(config, model, candidate)
+    return 0 if budget is None else samples_needed(budget)
+
+
+def held_to_budget(
+    build: Build, config: Config, model: ModelPath, candidate: CandidateBuild
+) -> Build:
+    """The build with its estimates, and an error where it is not shown to be inside its budget. Its
+    directory stays named, so that what is in it is removed with those that lose."""
+    budget = _budget(config, model, candidate)
+    if budget is None or build.error is not None:
+        return msgspec.structs.replace(build, sampled=None)
+    if build.sampled is None:
+        return msgspec.structs.replace(build, error=_unknown(build, model, candidate))
+    estimates = estimated(build.sampled, budget)
+    reason = outside(estimates, budget)
+    error = f"{model}: {candidate.title} {reason}." if reason else None
+    return msgspec.structs.replace(build, sampled=None, error_estimate=estimates, error=error)
+
+
+def _unknown(build: Build, model: ModelPath, candidate: CandidateBuild) -> str | None:
+    """A runtime that estimates no error has computed what float32 does, or does not ship."""
+    if build.check is not None and build.check.passed:
+        return None
+    return f"{model}: {candidate.title} says nothing of its error."
+
+
+def _budget(config: Config, model: ModelPath, candidate: CandidateBuild) -> AccuracyConfig | None:
+    accuracy = _accuracy(config, model)
+    return None if accuracy == "same" or candidate.precision == FLOAT32 else accuracy
+
+
+def _accuracy(config: Config, model: ModelPath) -> Accuracy:
+    entry = entry_for(config, model)
+    return "same" if entry is None else entry.accuracy

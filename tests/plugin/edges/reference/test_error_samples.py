@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+from tests.support.small_onnx import save
+from tunegate.artifacts.sampled_errors import SampledErrors
+from tunegate.edges.output.artifact_file import ArtifactTensor
+from tunegate.edges.reference.comparison import DidNotRun
+from tunegate.edges.reference.error_samples import sampled_errors
+from tunegate.edges.reference.session import ReferenceSession
+
+X = ArtifactTensor("x", (1, 4), "float32")
+
+
+def one_operator(folder: Path, operator: str, inputs: tuple[str, ...] = ("x",)) -> Path:
+    values = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, 4]) for n in ("x", "y")]
+    node = helper.make_node(operator, inputs, ["y"])
+    graph = helper.make_graph([node], "g", values[:1], values[1:])
+    opset = [helper.make_opsetid("", 13)]
+    return save(helper.make_model(graph, opset_imports=opset, ir_version=8), folder / "m.onnx")
+
+
+def sampled(file: Path, change: Any) -> SampledErrors | DidNotRun:
+    session = ReferenceSession(file)
+    return sampled_errors(
+        lambda feed: [change(each) for each in session.run(feed)], file, [X], ["y"], range(5)
+    )
+
+
+def test_each_input_has_an_error_of_its_own(tmp_path: Path) -> None:
+    found = sampled(one_operator(tmp_path, "Neg"), lambda y: y * np.float32(1.01))
+    assert isinstance(found, SampledErrors)
+    assert found.relative == pytest.approx([0.01] * 5, rel=1e-3)
+    assert found.agrees == (True,) * 5
+    assert found.saturated == ()
+
+
+def test_outputs_that_are_always_the_same_or_0_and_1_tell_no_error(tmp_path: Path) -> None:
+    always_0 = one_operator(tmp_path, "Sub", ("x", "x"))
+    assert sampled(always_0, lambda y: y) == SampledErrors(saturated=("y",))
+
+
+def test_a_nan_is_no_error_of_some_size(tmp_path: Path) -> None:
+    found = sampled(one_operator(tmp_path, "Neg"), lambda y: y * np.float32("nan"))
+    assert isinstance(found, DidNotRun)

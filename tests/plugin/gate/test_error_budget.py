@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from tunegate.artifacts.sampled_errors import SampledErrors
+from tunegate.config import AccuracyConfig
+from tunegate.gate.error_budget import estimated, outside, samples_needed
+
+BOTH = AccuracyConfig(max_error=1.0, min_agreement=95.0)
+
+
+def told(errors: SampledErrors, budget: AccuracyConfig = BOTH) -> str:
+    return outside(estimated(errors, budget), budget)
+
+
+def test_enough_inputs_with_small_errors_are_inside_the_budget() -> None:
+    count = samples_needed(BOTH)
+    assert told(SampledErrors(relative=(0.009,) * count, agrees=(True,) * count)) == ""
+
+
+def test_a_bound_outside_the_budget_is_told_with_its_interval() -> None:
+    errors = SampledErrors(relative=(*(0.001,) * 73, 0.02), agrees=(True,) * 74)
+    assert told(errors) == (
+        "has a max-error of 0.1%, interval 0.1% to 2% on 74 inputs; the budget is 1%"
+    )
+
+
+def test_a_few_inputs_show_nothing_however_small_their_error_is() -> None:
+    few = SampledErrors(relative=(0.0,) * 58, agrees=(True,) * 58)
+    assert "interval 0% to any on 58 inputs" in told(few)
+    only = AccuracyConfig(min_agreement=95.0)
+    assert "has a min-agreement of 100%" in told(few, only)
+
+
+def test_saturated_outputs_are_named() -> None:
+    assert told(SampledErrors(saturated=("y",))) == (
+        "has no output that tells its max-error: y cannot show one"
+    )
