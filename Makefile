@@ -68,10 +68,10 @@ $(BIN)/uv:
 	$(MAKE) environment
 
 $(STAMP):
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --disable-pip-version-check --no-compile --require-hashes -r requirements/dev.lock
+	rm -rf $(VENV)
+	PYTHONPATH=action $(PYTHON) -m tunegate_environment requirements/dev.lock $(VENV)
+	$(BIN)/python -m ensurepip >/dev/null
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
-	rm -f $(VENV)/.installed-*
 	touch $@
 
 clean:
