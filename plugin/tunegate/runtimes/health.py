@@ -29,4 +29,4 @@ def _versions(runtime: Runtime) -> HealthCheck:
             name, ok=False, detail=f"{type(error).__name__}: {error}".splitlines()[0]
         )
     listed = ", ".join(f"{distribution} {version}" for distribution, version in versions)
-    return HealthCheck(name, ok=True, detail=listed)
+    return HealthCheck(name, ok=True, detail=listed or "not installed")

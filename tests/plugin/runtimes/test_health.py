@@ -41,3 +41,9 @@ def test_what_cannot_be_used_is_told(packages: RuntimePackages) -> None:
     (check,) = [check for check in runtime_checks() if check.name == "runtimes"]
     assert not check.ok
     assert check.detail.endswith("cannot be loaded (OSError: 7)")
+
+
+def test_one_whose_library_is_absent_is_not_installed(packages: RuntimePackages) -> None:
+    packages.install("fast", WHOLE.format(name="fast"))
+    (check,) = [check for check in runtime_checks() if check.name == "fast"]
+    assert (check.ok, check.detail) == (True, "not installed")

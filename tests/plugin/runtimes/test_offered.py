@@ -12,11 +12,18 @@ from tunegate.edges.models.prepared import PreparedModel
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.errors import ConfigError
 from tunegate.runtimes.offered import offered
+from tunegate.runtimes.openvino import runtime
 from tunegate.runtimes.registry import Installed, installed_runtimes
 from tunegate.runtimes.runtime import Loaded
 
 CPU = TargetConfig(name="cpu")
 GPU = TargetConfig(name="gpu", kind="cuda", arch="sm_90")
+
+
+@pytest.fixture(autouse=True)
+def without_extras(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever runs the tests may have installed them."""
+    monkeypatch.setattr(runtime, "find_spec", lambda name: None)
 
 
 class Precisions:

@@ -11,6 +11,8 @@ from tests.support.runtime_packages import WHOLE, RuntimePackages
 from tunegate.errors import ConfigError
 from tunegate.runtimes.registry import installed_runtimes, runtime_named, saves, splits, tunes
 
+OURS = ["tvm", "hybrid", "onnxruntime", "openvino"]
+
 
 @pytest.fixture
 def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RuntimePackages:
@@ -24,19 +26,20 @@ def names() -> list[str]:
 def test_the_one_that_tunes_comes_first_and_others_come_after_ours_by_name(
     environment: RuntimePackages,
 ) -> None:
-    assert names() == ["tvm", "hybrid", "onnxruntime"]
+    assert names() == OURS
     environment.install("fast", WHOLE.format(name="fast"), "a-1.0")
     environment.install("aged", WHOLE.format(name="aged"), "b-1.0")
-    assert names() == ["tvm", "hybrid", "onnxruntime", "aged", "fast"]
+    assert names() == [*OURS, "aged", "fast"]
     assert installed_runtimes().problems == ()
     assert runtime_named("fast").title == "Example"
 
 
 def test_each_one_tunes_or_takes_parts_or_saves() -> None:
-    tuning, splitting, saving = installed_runtimes().runtimes
+    tuning, splitting, *saving = installed_runtimes().runtimes
     assert (tunes(tuning), splits(tuning), saves(tuning)) == (True, False, False)
     assert (tunes(splitting), splits(splitting), saves(splitting)) == (False, True, False)
-    assert (tunes(saving), splits(saving), saves(saving)) == (False, False, True)
+    for each in saving:
+        assert (tunes(each), splits(each), saves(each)) == (False, False, True)
     assert installed_runtimes().tuning is tuning
 
 
@@ -56,7 +59,7 @@ def test_one_that_is_broken_is_left_out_with_a_line(
     environment: RuntimePackages, before: str, after: str, said: str
 ) -> None:
     environment.install("fast", WHOLE.format(name="fast").replace(before, after))
-    assert names() == ["tvm", "hybrid", "onnxruntime"]
+    assert names() == OURS
     (problem,) = installed_runtimes().problems
     assert problem.startswith("example 1.0: ")
     assert problem.endswith(said)
@@ -67,14 +70,14 @@ def test_one_that_is_broken_is_left_out_with_a_line(
 def test_a_name_that_two_packages_register_is_neithers(environment: RuntimePackages) -> None:
     environment.install("fast", WHOLE.format(name="fast"), "a-1.0")
     environment.install("fast", WHOLE.format(name="fast"), "b-2.0")
-    assert names() == ["tvm", "hybrid", "onnxruntime"]
+    assert names() == OURS
     (problem,) = installed_runtimes().problems
     assert problem == 'a 1.0 and b 2.0 both register "fast". Uninstall one of them.'
 
 
 def test_a_name_of_ours_is_taken(environment: RuntimePackages) -> None:
     environment.install("tvm", WHOLE.format(name="tvm"))
-    assert names() == ["tvm", "hybrid", "onnxruntime"]
+    assert names() == OURS
     assert installed_runtimes().runtimes[0].title == "TVM"
     assert installed_runtimes().problems == (
         'example 1.0: the name "tvm" is taken, and it is left out',

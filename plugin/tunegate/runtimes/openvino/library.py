@@ -1,0 +1,12 @@
+"""OpenVINO with nobody told of it: `import openvino` reports to its maker through the package
+`openvino_telemetry`, and goes on without where that cannot be imported."""
+
+from __future__ import annotations
+
+import sys
+
+sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
+
+import openvino
+
+__all__ = ["openvino"]

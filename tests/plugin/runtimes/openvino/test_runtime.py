@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import pytest
+
+from tunegate.config import TargetConfig
+from tunegate.runtimes.openvino import runtime
+from tunegate.runtimes.openvino.runtime import RUNTIME
+
+CPU = TargetConfig(name="cpu")
+GPU = TargetConfig(name="gpu", kind="cuda", arch="sm_90")
+
+
+def test_it_is_for_cpus() -> None:
+    assert RUNTIME.unsupported(GPU) == "is for CPUs"
+
+
+def test_where_it_is_not_installed_it_says_what_installs_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(runtime, "find_spec", lambda name: None)
+    assert RUNTIME.unsupported(CPU) == "needs openvino: pip install 'tunegate[openvino]'"
+    assert dict(RUNTIME.versions()) == {}
+
+
+def test_the_usual_variant_is_float32() -> None:
+    assert dict(RUNTIME.variants(CPU)[""]) == {}
