@@ -33,7 +33,8 @@ def seeded(path: ModelPath, before: tuple[str, ...], after: tuple[str, ...]) -> 
 
 def _written(inputs: tuple[ModelInput, ...]) -> str:
     shapes = (
-        f"{value.name} [{', '.join('?' if n is None else str(n) for n in value.dimensions)}]"
+        f"{' '.join(filter(None, (value.name, value.dtype)))} "
+        f"[{', '.join('?' if n is None else str(n) for n in value.dimensions)}]"
         for value in sorted(inputs, key=lambda value: value.name)
     )
     return ", ".join(shapes) or "none"

@@ -33,6 +33,12 @@ def test_one_that_was_there_or_is_gone_is_not() -> None:
     assert seeded("m.onnx", ("Bernoulli", "RandomUniform"), ("RandomUniform",)) is None
 
 
+def test_another_type_is_told() -> None:
+    told = reshaped("m.onnx", *((ModelInput("x", (4,), dtype=each),) for each in ("int64", "int8")))
+    assert told is not None
+    assert (told.old, told.new) == ("x int64 [4]", "x int8 [4]")
+
+
 def test_the_order_of_inputs_does_not_count() -> None:
     assert reshaped("m.onnx", (BATCH, OPEN), (OPEN, BATCH)) is None
 
@@ -50,4 +56,5 @@ def test_detecting_tells_it(tmp_path: Path) -> None:
     config = Config(models=(ModelConfig(path="**/*.onnx"),))
     reader = GitModelReader(GitRepository(project.path))
     (told,) = detect(reader, Revisions(base=base, head=head), config, config).policy_changes
-    assert (told.key, told.old, told.new) == ("inputs of the model", "x [16, 16]", "x [1, 16]")
+    assert told.key == "inputs of the model"
+    assert (told.old, told.new) == ("x float32 [16, 16]", "x float32 [1, 16]")

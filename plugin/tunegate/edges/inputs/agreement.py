@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import zip_longest
 
@@ -12,14 +13,21 @@ from tunegate.artifacts.input_rules import (
     Columns,
     Constant,
     Draw,
+    Drawn,
     InputRule,
     Integers,
+    Normal,
     OneOf,
+    Uniform,
 )
 from tunegate.edges.output.artifact_file import ArtifactTensor
 
 _WIDE = 4
 """The bytes of an integer that holds any index."""
+_NUMBERS = frozenset("fiub")
+"""NumPy's kinds of types that one draw fills: numbers are drawn in the widest type, and cast."""
+_BITS = Integers(0, 1)
+"""What is drawn for integers and booleans of which nothing is known."""
 
 
 def agreed(
@@ -61,44 +69,85 @@ def is_alike(one: str, other: str) -> bool:
 
 
 def _is_shared(base: ArtifactTensor, head: ArtifactTensor) -> bool:
-    return base.shape == head.shape and is_alike(base.dtype, head.dtype)
+    if base.shape != head.shape:
+        return False
+    kinds = {np.dtype(side.dtype).kind for side in (base, head)}
+    return base.dtype == head.dtype or kinds <= _NUMBERS
 
 
 def _met(base: ArtifactTensor, head: ArtifactTensor) -> tuple[ArtifactTensor, ArtifactTensor]:
     """The rule of both, or each its own where they have nothing in common."""
+    if not is_alike(base.dtype, head.dtype):
+        return _met_across_types(base, head)
     if base.rule is None or head.rule is None or base.rule.values == head.rule.values:
         return base, head
     values = _narrowed(base.rule.values, head.rule.values)
+    return _both(base, head, values, head.rule.why)
+
+
+def _met_across_types(
+    base: ArtifactTensor, head: ArtifactTensor
+) -> tuple[ArtifactTensor, ArtifactTensor]:
+    """Numbers that both types hold, so that a change of the type changes no value."""
+    ours, theirs = _values(base), _values(head)
+    values: Drawn | None = ours if ours == theirs else _narrowed(ours, theirs)
+    if isinstance(values, Integers):
+        values = _held(_held(values, base.dtype), head.dtype)
+    return _both(base, head, values, head.rule.why if head.rule is not None else "")
+
+
+def _values(tensor: ArtifactTensor) -> Drawn:
+    if tensor.rule is not None:
+        return tensor.rule.values
+    return Normal() if np.dtype(tensor.dtype).kind == "f" else _BITS
+
+
+def _held(values: Integers | None, dtype: str) -> Integers | None:
+    """The integers among these that the type has."""
+    kind = np.dtype(dtype)
+    if values is None or kind.kind == "f":
+        return values
+    limits = np.iinfo(kind) if kind.kind in "iu" else None
+    least, most = (int(limits.min), int(limits.max)) if limits else (0, 1)
+    low, high = max(values.low, least), min(values.high, most)
+    return Integers(low, high) if low <= high else None
+
+
+def _both(
+    base: ArtifactTensor, head: ArtifactTensor, values: Drawn | None, why: str
+) -> tuple[ArtifactTensor, ArtifactTensor]:
     if values is None:
         return base, head
-    rule = InputRule(values, head.rule.why)
+    rule = InputRule(values, why)
     return msgspec.structs.replace(base, rule=rule), msgspec.structs.replace(head, rule=rule)
 
 
 def _narrowed(one: object, other: object) -> Draw | Columns | None:
     match one, other:
-        case Integers(), Integers():
-            low, high = max(one.low, other.low), min(one.high, other.high)
-            return Integers(low, high) if low <= high else None
+        case (Integers() as whole, rest) | (rest, Integers() as whole):
+            return _integers_in(whole, rest)
         case OneOf(), OneOf():
             shared = tuple(value for value in one.values if value in other.values)
             return OneOf(shared, other.words) if shared else None
-        case (Constant(), Integers()) | (Integers(), Constant()):
-            return _fixed(one, other)
         case Columns(), Columns() if one.axis == other.axis:
             return _columns(one, other)
         case _:
             return None
 
 
-def _fixed(one: object, other: object) -> Constant | None:
-    """The constant of one side, where the other takes it."""
-    constant, rest = (one, other) if isinstance(one, Constant) else (other, one)
-    if not (isinstance(constant, Constant) and isinstance(rest, Integers)):
-        return None
-    value = constant.value
-    is_taken = isinstance(value, int) and rest.low <= value <= rest.high
-    return constant if is_taken else None
+def _integers_in(whole: Integers, rest: object) -> Draw | None:
+    """The integers that the other rule takes, too."""
+    low, high = whole.low, whole.high
+    match rest:
+        case Normal():
+            return whole
+        case Constant(value=value):
+            return rest if isinstance(value, int) and low <= value <= high else None
+        case Integers() | Uniform():
+            low, high = max(low, math.ceil(rest.low)), min(high, math.floor(rest.high))
+            return Integers(low, high) if low <= high else None
+        case _:
+            return None
 
 
 def _columns(one: Columns, other: Columns) -> Columns | None:

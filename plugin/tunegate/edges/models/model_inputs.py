@@ -59,4 +59,13 @@ def model_input(value: onnx.ValueInfoProto) -> ModelInput:
         tuple(int(d.dim_value) if d.dim_value > 0 else None for d in dims),
         symbols if any(symbols) else (),
         is_ranked=not is_tensor or kind.HasField("shape"),
+        dtype=_type(kind.elem_type) if is_tensor else "",
     )
+
+
+def _type(number: int) -> str:
+    """NumPy's name, or that of ONNX for a type that NumPy lacks."""
+    try:
+        return str(onnx.helper.tensor_dtype_to_np_dtype(number))
+    except KeyError:
+        return f"type {number}"

@@ -1,7 +1,20 @@
 from __future__ import annotations
 
-from tunegate.artifacts.input_rules import Columns, Constant, InputRule, Integers, Normal, OneOf
+import numpy as np
+import pytest
+
+from tunegate.artifacts.input_rules import (
+    Columns,
+    Constant,
+    Draw,
+    InputRule,
+    Integers,
+    Normal,
+    OneOf,
+    Uniform,
+)
 from tunegate.edges.inputs.agreement import agreed, is_alike, met
+from tunegate.edges.models.seeded_inputs import seeded_inputs
 from tunegate.edges.output.artifact_file import ArtifactTensor
 
 
@@ -58,3 +71,34 @@ def test_a_head_that_asks_for_one_number_gives_it_to_its_base() -> None:
     assert met(vocabulary, token) == token
     assert met(token, vocabulary) == token
     assert met(vocabulary, InputRule(Constant(10))) == InputRule(Constant(10))
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "expected"),
+    [
+        (("int64", Integers(0, 30_000)), ("float32", Normal()), Integers(0, 30_000)),
+        (("int64", Integers(0, 300)), ("int8", None), Integers(0, 1)),
+        (("int64", Integers(0, 300)), ("int8", Integers(0, 300)), Integers(0, 127)),
+        (("float32", Uniform(-0.5, 9.5)), ("uint8", Integers(0, 255)), Integers(0, 9)),
+        (("bool", None), ("float32", Normal()), Integers(0, 1)),
+        (("float16", Normal(1, 2)), ("float64", Normal(1, 2)), Normal(1, 2)),
+        (("float32", None), ("float16", None), Normal()),
+    ],
+)
+def test_a_change_of_the_type_gives_both_sides_equal_numbers(
+    base: tuple[str, Draw | None], head: tuple[str, Draw | None], expected: Draw
+) -> None:
+    sides = [
+        ArtifactTensor("x", (40,), dtype, InputRule(values) if values is not None else None)
+        for dtype, values in (base, head)
+    ]
+    agreed_sides = agreed(*([side] for side in sides))
+    assert [tensor.rule.values for (tensor,) in agreed_sides if tensor.rule] == [expected] * 2
+    ours, theirs = (seeded_inputs(side, 7)["x"] for side in agreed_sides)
+    assert (ours.dtype, theirs.dtype) == (base[0], head[0])
+    np.testing.assert_allclose(ours.astype("f8"), theirs.astype("f8"), atol=0.01)
+
+
+def test_a_text_shares_no_values_with_numbers() -> None:
+    text = ArtifactTensor("x", (2,), "object", InputRule(OneOf(("a",))))
+    assert agreed([text], [_tensor("x")]) == ((text,), (_tensor("x"),))

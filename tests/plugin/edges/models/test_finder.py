@@ -25,7 +25,7 @@ def test_inputs_are_read_and_sizes_guessed_where_they_are_asked_for(workspace: W
     static, opened = find_models(workspace.root, with_guesses=True)
     assert (static.path, static.inputs, static.guesses) == (
         "models/m.onnx",
-        (ModelInput("x", (1, 16, 14, 14)),),
+        (ModelInput("x", (1, 16, 14, 14), dtype="float32"),),
         (),
     )
     assert [(guess.symbol, guess.size) for guess in opened.guesses] == [("batch", 1)]

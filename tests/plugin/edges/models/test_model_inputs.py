@@ -15,7 +15,9 @@ def test_weights_that_are_listed_as_inputs_are_none() -> None:
     weight = model.graph.initializer[0]
     listed = helper.make_tensor_value_info(weight.name, TensorProto.FLOAT, weight.dims)
     model.graph.input.append(listed)
-    assert graph_inputs(model.graph) == (ModelInput("x", (None, 16), ("batch", "")),)
+    assert graph_inputs(model.graph) == (
+        ModelInput("x", (None, 16), ("batch", ""), dtype="float32"),
+    )
 
 
 def test_an_input_may_have_no_rank_or_be_no_tensor() -> None:
@@ -28,7 +30,7 @@ def test_an_input_may_have_no_rank_or_be_no_tensor() -> None:
 
 def test_a_file_that_is_no_model_has_no_inputs_to_see(tmp_path: Path) -> None:
     good = save(matmul_model(), tmp_path / "m.onnx")
-    assert inputs_of_file(good) == (ModelInput("x", (16, 16)),)
+    assert inputs_of_file(good) == (ModelInput("x", (16, 16), dtype="float32"),)
     bad = tmp_path / "bad.onnx"
     bad.write_bytes(b"not a model")
     assert inputs_of_file(bad) is None

@@ -14,13 +14,13 @@ def test_an_outline_counts_operators_and_weights_and_names_the_inputs() -> None:
     model = conv_model().SerializeToString()
     found = outline_of(model)
     assert found.parts == {"Conv": 1, "Relu": 1, "[8, 8, 3, 3]": 1, "[8]": 1}
-    assert found.inputs == (ModelInput("x", (1, 8, 8, 8)),)
+    assert found.inputs == (ModelInput("x", (1, 8, 8, 8), dtype="float32"),)
     assert found.graph_digest == graph_digest(model)
 
 
 def test_an_open_dimension_is_none() -> None:
     found = outline_of(matmul_model(rows="batch").SerializeToString())
-    assert found.inputs == (ModelInput("x", (None, 16), ("batch", "")),)
+    assert found.inputs == (ModelInput("x", (None, 16), ("batch", ""), dtype="float32"),)
 
 
 def test_random_operators_with_a_seed_are_found_inside_a_branch_too() -> None:
