@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from tunegate.cli.commands.compare import CompareOptions
 from tunegate.commands.comparing.built import compare_artifacts, compare_commands
+from tunegate.commands.comparing.environments import compare_environments, one_model
 from tunegate.commands.comparing.models import comparison_config, models_report, paired
 from tunegate.commands.comparing.operands import AgainstModel, Artifacts, understood
 from tunegate.commands.reporting import finish
@@ -19,6 +20,12 @@ def run(options: CompareOptions) -> int:
     unless a budget is given: models are built with what the cache has."""
     settings = options.settings
     base, head = options.base, options.head
+    if options.environments:
+        model = one_model(base, head, options)
+        config = comparison_config(settings, model.file.name, dict(options.shapes))
+        return compare_environments(settings, config, model, options.environments)
+    if not head:
+        raise ConfigError("HEAD is missing. See: tunegate compare --help")
     if options.are_commands:
         if settings.metric_command:
             message = (

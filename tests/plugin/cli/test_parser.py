@@ -78,7 +78,6 @@ def test_compare_takes_two_files_and_shapes() -> None:
         ["run", "--margin-percent", "0"],
         ["plan", "--shards", "0"],
         ["run", "--cache-mode", "maybe"],
-        ["compare", "a.onnx"],
         ["compare", "a.onnx", "b.onnx", "c.onnx"],
         ["compare", "a.onnx", "b.onnx", "--shape", "x"],
         ["run", "--no-such-option"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 from tunegate.cli.command import Command
@@ -31,7 +32,18 @@ class CompareOptions(Options, frozen=True, kw_only=True):
             "BASE",
         ),
     ]
-    head: Annotated[str, Argument("what to check: the same kinds of things", "HEAD")]
+    head: Annotated[str, Argument("what to check: the same kinds of things", "HEAD")] = ""
+    environments: Annotated[
+        tuple[Path, ...],
+        Option(
+            "run BASE, one model, in the virtual environment DIR; "
+            "given twice, the first is the base",
+            "DIR",
+            Path,
+            flags=("--env",),
+            is_repeated=True,
+        ),
+    ] = ()
     are_commands: Annotated[
         bool,
         Option(
@@ -51,6 +63,7 @@ COMMAND = Command(
         "tunegate compare old.onnx new.onnx --margin-percent 3",
         "tunegate compare production/ new.onnx",
         "tunegate compare tvm:m.onnx onnxruntime:m.onnx --shape input=1,3,224,224",
+        "tunegate compare --env old/ --env new/ model.onnx",
         'tunegate compare --commands "./old --bench" "./new --bench"',
     ),
     judges=True,

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 from tunegate.artifacts.input_rules import KnownInputs
 from tunegate.artifacts.measurements import Histogram
@@ -32,7 +33,8 @@ _PROFILED_INFERENCES = 10
 class FreshProcesses:
     """Measures on this machine; artifacts for GPUs on that of the target `cuda`. Inputs and orders
     come from `seed`. A process that takes longer than `limit_seconds` for an answer is given up.
-    What `reference` builds is what `reference_ms` measures."""
+    What `reference` builds is what `reference_ms` measures. An artifact in `pythons` runs under
+    that Python, with the packages of its environment."""
 
     def __init__(
         self,
@@ -42,9 +44,11 @@ class FreshProcesses:
         *,
         limit_seconds: float = MAX_SECONDS,
         reference: ReferenceBuilder | None = None,
+        pythons: Mapping[Path, Path] = MappingProxyType({}),
     ) -> None:
         scratch.mkdir(parents=True, exist_ok=True)
-        self._limits, self._reference = Limits(limit_seconds), reference
+        named = {str(artifact.absolute()): python for artifact, python in pythons.items()}
+        self._limits, self._reference = Limits(limit_seconds, pythons=named), reference
         self._scratch = scratch
         self._devices = Devices(cuda)
         self._seed = seed
@@ -54,7 +58,7 @@ class FreshProcesses:
     def pair(self, base: Path, head: Path, *, slowdown_percent: float = 0.0) -> Bench:
         self._pairs += 1
         seed = derived(self._seed, "pair", self._pairs)
-        limits = Limits(self._limits.seconds, processes=2)
+        limits = self._limits._replace(processes=2)
         return PairBench(
             Sides(base, head),
             self._scratch,

@@ -33,11 +33,13 @@ Expected = TypeVar("Expected", Ready, Timed, Profiled)
 
 class Limits(NamedTuple):
     """How long an answer may take, and how many processes share the memory: as much
-    as is free then, or `memory`."""
+    as is free then, or `memory`. `pythons` are those of other environments, by the artifacts that
+    run there."""
 
     seconds: float = MAX_SECONDS
     processes: int = 1
     memory: MemoryLimit | None = None
+    pythons: Mapping[str, Path] = {}
 
 
 _ALONE = Limits()
@@ -58,7 +60,12 @@ class Process:
         self._log = log
         memory = limits.memory or memory_of([start], limits.processes)
         self._child: Child[BenchReply] = Child(
-            _MODULE, kind, variables=variables, memory=memory, log=log
+            _MODULE,
+            kind,
+            variables=variables,
+            memory=memory,
+            log=log,
+            python=limits.pythons.get(start.artifact),
         )
         self._limit_seconds = limits.seconds
         self._start = start

@@ -43,7 +43,8 @@ class ChildDiedError(Exception):
 
 class Child(Generic[_Reply]):
     """One child that answers with `module`. It is isolated (see interpreter.py), leads a process
-    group of its own, and dies with its parent. Paths in its requests are absolute.
+    group of its own, and dies with its parent. Paths in its requests are absolute. `python` is that
+    of an environment whose packages it imports before ours.
 
     While it is waited for it is watched: one that takes more memory than it may, or that somebody
     has stopped, is killed. How long it may take is for who waits.
@@ -57,6 +58,7 @@ class Child(Generic[_Reply]):
         variables: Mapping[str, str],
         memory: MemoryLimit,
         log: Path,
+        python: Path | None = None,
     ) -> None:
         self._memory = memory
         self._watched_at, self._stopped_seconds = time.monotonic(), 0.0
@@ -71,6 +73,7 @@ class Child(Generic[_Reply]):
                 module,
                 variables={**variables, **memory.variables},
                 errors=errors,
+                python=python,
             )
         self._input = cast("BinaryIO", self._process.stdin)
         self._output = cast("BinaryIO", self._process.stdout)

@@ -1,7 +1,8 @@
-"""The only place that starts a Python of ours. Nothing of the checkout is imported or loaded there.
+"""The only place that starts a Python. Nothing of the checkout is imported or loaded there.
 
 Such a process imports from where this one does, works in no directory of anybody's, and inherits no
-variable that could hold a secret or name code to load.
+variable that could hold a secret or name code to load. An environment that the user named is the
+one other place that a process may import from.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -19,6 +20,7 @@ from tunegate.isolation import absolute_only
 BinaryProcess = subprocess.Popen[bytes]
 
 _START = Path(__file__).with_name("isolated_start.py")
+_ENVIRONMENT_START = Path(__file__).with_name("environment_start.py")
 _FLAGS = ("-P", "-s")
 """Neither the working directory nor the user's site directory is searched. With the variables that
 are passed on, this is `-I`, but for PYTHONHASHSEED, which that would ignore."""
@@ -38,10 +40,12 @@ def begin(
     *arguments: str,
     variables: Mapping[str, str],
     errors: int | IO[bytes],
+    python: Path | None = None,
 ) -> BinaryProcess:
-    """`python -m module`, leading a process group of its own, with pipes to it and from it."""
+    """`python -m module`, leading a process group of its own, with pipes to it and from it.
+    `python` is that of an environment whose packages come before ours."""
     return subprocess.Popen(
-        _command_line(module, arguments),
+        _command_line(module, arguments, python),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=errors,
@@ -57,10 +61,29 @@ def ask(
     """How `python -m module` ends; None where it does not in this time."""
     try:
         return subprocess.run(
-            _command_line(module, ()),
+            _command_line(module, (), None),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             env=child_environment(variables),
+            cwd=_NOWHERE,
+            timeout=limit_seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def ask_environment(
+    python: Path, script: Path, arguments: Sequence[str], *, limit_seconds: float
+) -> subprocess.CompletedProcess[bytes] | None:
+    """How a script of ours ends under the Python of an environment; None where it does not in this
+    time."""
+    try:
+        return subprocess.run(
+            [str(python), *_FLAGS, str(script), *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env=child_environment({}),
             cwd=_NOWHERE,
             timeout=limit_seconds,
             check=False,
@@ -82,6 +105,7 @@ def child_environment(variables: Mapping[str, str]) -> dict[str, str]:
     return absolute_only({**kept, **variables})
 
 
-def _command_line(module: str, arguments: tuple[str, ...]) -> list[str]:
+def _command_line(module: str, arguments: tuple[str, ...], python: Path | None) -> list[str]:
     searched = json.dumps([entry for entry in sys.path if Path(entry).is_absolute()])
-    return [sys.executable, *_FLAGS, str(_START), searched, module, *arguments]
+    program, start = (sys.executable, _START) if python is None else (python, _ENVIRONMENT_START)
+    return [str(program), *_FLAGS, str(start), searched, module, *arguments]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import venv
 from pathlib import Path
 
 import pytest
@@ -59,3 +60,16 @@ def test_the_reference_is_measured_from_the_onnx_file(
     bench = FreshProcesses(Path("scratch"), 1, reference=reference_builder)
     milliseconds = bench.reference_ms(ShapedModel(small / "model.onnx", {}), threads=1)
     assert 0 < milliseconds < 1000
+
+
+def test_an_artifact_runs_with_the_packages_of_its_environment_and_our_own_code(
+    tmp_path: Path, small: Path
+) -> None:
+    venv.create(tmp_path / "env", with_pip=False)
+    (place,) = tmp_path.glob("env/lib/*/site-packages")
+    (place / "onnxruntime.py").write_text("raise ImportError('of the environment')")
+    for ours in ("tunegate", "tunegate_cache", "msgspec"):
+        (place / f"{ours}.py").write_text("raise ImportError('code of ours was taken from it')")
+    pythons = {small: tmp_path / "env" / "bin" / "python"}
+    with pytest.raises(MeasurementError, match="of the environment"):
+        FreshProcesses(tmp_path / "scratch", 1, pythons=pythons).single_ms(small)

@@ -1,0 +1,46 @@
+"""Run by the Python of an environment: prints what is installed there, as JSON. The arguments are
+names of a runtime. Standard library only."""
+
+import json
+import re
+import sys
+import sysconfig
+from importlib import metadata
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _required(listed: list[str]) -> list[str]:
+    """The names of what a package needs, without its extras."""
+    found = [_NAME.match(each) for each in listed if "extra ==" not in each]
+    return [_normal(match.group()) for match in found if match]
+
+
+def _installed() -> dict[str, dict[str, object]]:
+    found: dict[str, dict[str, object]] = {}
+    for each in metadata.distributions():
+        if name := each.metadata["Name"]:
+            needs = _required(each.requires or [])
+            found.setdefault(_normal(name), {"version": each.version, "needs": needs})
+    return found
+
+
+if __name__ == "__main__":
+    packages, modules = _installed(), metadata.packages_distributions()
+    owners = {
+        name: [_normal(name)]
+        if _normal(name) in packages
+        else list(map(_normal, modules.get(name, [])))
+        for name in sys.argv[1:]
+    }
+    described = {
+        "python": f"{sys.implementation.name} {sys.version_info[0]}.{sys.version_info[1]}",
+        "platform": sysconfig.get_platform(),
+        "packages": packages,
+        "owners": owners,
+    }
+    sys.stdout.write(json.dumps(described))
