@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
@@ -30,10 +30,13 @@ def side_seconds(gate_seconds: float) -> float:
 
 class Election(msgspec.Struct, frozen=True, kw_only=True):
     """`leader` is what the challengers are launched beside, and `effects` has ln(challenger /
-    leader) of each launch of those still within reach, in the order of the candidates."""
+    leader) of each launch of those still within reach, in the order of the candidates. `inexact`
+    are those that compute in other numbers than float32."""
 
+    incumbent: str
     leader: str
     effects: Mapping[str, tuple[float, ...]]
+    inexact: frozenset[str] = frozenset()
 
     @property
     def challenger(self) -> str | None:
@@ -51,29 +54,51 @@ class Election(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def winner(self) -> str:
         """The leader, or whoever beats it, and each one before, by more than the noise; a
-        challenger that was launched less often than was planned has to beat them clearly."""
+        challenger that was launched less often than was planned has to beat them clearly. Nobody
+        gets other numbers for a gain within the noise, unless the incumbent has them already."""
         name, best = self.leader, 0.0
         for each, effects in self.effects.items():
             needed = RUNTIME_NOISE if len(effects) >= LAUNCHES else CLEAR
             if effects and statistics.median(effects) <= best - needed:
                 name, best = each, statistics.median(effects)
+        if name in self.inexact and name != self.incumbent:
+            return self._exact_beside(best) or name
         return name
 
+    def _exact_beside(self, best: float) -> str | None:
+        """The fastest in float32 that is within the noise of the best."""
+        exact = {
+            name: effect
+            for name, effect in {self.leader: 0.0, **self._medians()}.items()
+            if name not in self.inexact and effect < best + RUNTIME_NOISE
+        }
+        return min(exact, key=lambda name: exact[name], default=None)
+
+    def _medians(self) -> dict[str, float]:
+        return {name: statistics.median(each) for name, each in self.effects.items() if each}
+
     def _halved(self) -> Election:
-        medians = {name: statistics.median(effects) for name, effects in self.effects.items()}
+        medians = self._medians()
         ranked = sorted(medians, key=lambda name: medians[name])
         first, best = ranked[0], min(0.0, medians[ranked[0]])
         near = [name for name in ranked if medians[name] - best < CLEAR]
-        kept = near[: math.ceil(len(ranked) / 2)]
+        kept = {*near[: math.ceil(len(ranked) / 2)], *self._exact_of(near)[:1]}
         if best > -CLEAR:
-            return _held(self.leader, {n: e for n, e in self.effects.items() if n in kept})
-        return _held(first, {n: () for n in self.effects if n in kept and n != first})
+            return self._held(self.leader, {n: e for n, e in self.effects.items() if n in kept})
+        return self._held(first, {n: () for n in self.effects if n in kept and n != first})
+
+    def _exact_of(self, names: Sequence[str]) -> Sequence[str]:
+        return [name for name in names if name not in self.inexact]
+
+    def _held(self, leader: str, effects: Mapping[str, tuple[float, ...]]) -> Election:
+        return msgspec.structs.replace(self, leader=leader, effects=effects)
 
 
-def _held(leader: str, effects: Mapping[str, tuple[float, ...]]) -> Election:
-    return Election(leader=leader, effects=effects)
-
-
-def election(candidates: Sequence[str], incumbent: str) -> Election:
+def election(candidates: Sequence[str], incumbent: str, inexact: Collection[str] = ()) -> Election:
     """The election before its first launch."""
-    return _held(incumbent, {name: () for name in candidates if name != incumbent})
+    return Election(
+        incumbent=incumbent,
+        leader=incumbent,
+        effects={name: () for name in candidates if name != incumbent},
+        inexact=frozenset(inexact),
+    )

@@ -115,7 +115,8 @@ class _Race:
         choosing: _Choosing,
     ) -> None:
         self._builds, self._choosing = builds, choosing
-        self._election = election(tuple(builds), incumbent.candidate)
+        inexact = [name for name, build in builds.items() if build.error_estimate]
+        self._election = election(tuple(builds), incumbent.candidate, inexact)
         self._benches: dict[tuple[str, str], Bench] = {}
         self._milliseconds: dict[str, list[float]] = defaultdict(list)
 

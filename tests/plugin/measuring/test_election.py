@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,9 +18,11 @@ from tunegate.measuring.election import (
 LOGS = st.lists(st.floats(-1, 1), min_size=1, max_size=12)
 
 
-def elected(logs: Mapping[str, float], incumbent: str, noise: float = 0.0) -> tuple[Election, int]:
+def elected(
+    logs: Mapping[str, float], incumbent: str, noise: float = 0.0, inexact: Collection[str] = ()
+) -> tuple[Election, int]:
     """The end of an election between candidates of these ln(time), and its launches."""
-    chance, found, launches = random.Random(1), election(tuple(logs), incumbent), 0
+    chance, found, launches = random.Random(1), election(tuple(logs), incumbent, inexact), 0
     while (challenger := found.challenger) is not None:
         wrong = chance.uniform(-noise, noise)
         found = found.after(challenger, logs[challenger] - logs[found.leader] + wrong)
@@ -68,6 +70,26 @@ def test_an_election_that_is_cut_short_displaces_only_clearly() -> None:
     close = election(("a", "b"), "a").after("b", -0.05)
     clear = election(("a", "b", "c"), "a").after("b", -2 * CLEAR)
     assert (close.winner, clear.winner) == ("a", "b")
+
+
+def test_other_numbers_are_no_price_for_a_gain_within_the_noise() -> None:
+    logs = {"tvm": 0.0, "bf16": -0.7, "f16": -0.695, "float32": -0.69}
+    assert elected(logs, "tvm", inexact=("bf16", "f16"))[0].winner == "float32"
+    assert elected(logs, "bf16", inexact=("bf16", "f16"))[0].winner == "bf16"
+    faster = {**logs, "bf16": -0.75}
+    assert elected(faster, "tvm", inexact=("bf16", "f16"))[0].winner == "bf16"
+
+
+@given(LOGS, st.integers(1, 11))
+def test_the_winner_in_other_numbers_is_faster_than_all_in_float32(
+    logs: list[float], inexact_from: int
+) -> None:
+    candidates = named(logs)
+    inexact = tuple(candidates)[inexact_from:]
+    winner = elected(candidates, "c0", inexact=inexact)[0].winner
+    if winner in inexact:
+        exact = min(log for name, log in candidates.items() if name not in inexact)
+        assert candidates[winner] <= exact - RUNTIME_NOISE + 1e-9
 
 
 def test_a_single_candidate_wins_without_a_launch() -> None:
