@@ -1,0 +1,231 @@
+"""Latency and error of each runtime in each precision, side by side in one run.
+
+    python benchmarks/runtimes.py [--models squeezenet ppocr_v2_cls ...] [--real DIRECTORY]
+        [--minutes 0] [--threads 1] [--launches 3] [--samples 10] [--json FILE]
+
+Models: light ones by name; with `--real`, the sixteen that real_models.py collects there. All
+candidates that this installation offers are built, and launched in pairs of fresh processes with
+float32 ONNX Runtime, a launch of each in turn. TVM is among them with `--minutes` of tuning, for
+models whose shapes are fixed. Prints the table of docs/benchmarks.md: of ONNX Runtime's time, with
+the error as a share of the largest output, then what would ship at `same` and within budgets.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+from kit.averages import geometric
+from kit.collected import collected
+from kit.command import command_line, scratch_folder
+from kit.models import saved
+from kit.our_model import tune
+from kit.tables import heading, row
+
+from tunegate.artifacts.builds import Build
+from tunegate.artifacts.candidates import FLOAT32, CandidateBuild
+from tunegate.bench_ports import Bench
+from tunegate.config import TargetConfig
+from tunegate.edges.bench.driver import FreshProcesses
+from tunegate.errors import TunegateError
+from tunegate.ports import BuildJob, ModelJob
+from tunegate.runtimes.builder import SavingBuilder
+from tunegate.runtimes.offered import offered
+from tunegate.runtimes.reference import REFERENCE
+from tunegate.runtimes.registry import installed_runtimes, runtime_named
+
+LIGHT = ("squeezenet", "resnet50", "shufflenet", "densenet121", "inception_v2")
+SHAPES = Path(__file__).parent / "data" / "real_shapes.json"
+BUDGETS = (0.0, 1.0, 5.0)
+PAIRS = 6
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """A candidate of one model: `ratio` is of the reference's time, and `error_percent` the worst
+    of the samples; `refused` says why there is neither."""
+
+    candidate: str
+    precision: str
+    ratio: float = math.nan
+    ms: float = math.nan
+    error_percent: float = 0.0
+    refused: str = ""
+
+    def ships(self, budget_percent: float) -> bool:
+        """Says whether it may: in float32 where it passed its check, else within the budget."""
+        if self.refused:
+            return False
+        return self.precision == FLOAT32 or self.error_percent <= budget_percent
+
+
+class Compared(msgspec.Struct, frozen=True):
+    model: str
+    reference_ms: float
+    candidates: tuple[Measured, ...]
+
+    def shipped(self, budget_percent: float) -> float:
+        """The ratio of what would ship: the reference where nothing is faster."""
+        fit = [each.ratio for each in self.candidates if each.ships(budget_percent)]
+        return min([1.0, *fit])
+
+
+def main() -> None:
+    options = command_line(
+        __doc__,
+        models=[""],
+        real=Path,
+        minutes=0.0,
+        threads=1,
+        launches=3,
+        samples=10,
+        json=Path,
+    )
+    found = []
+    for name, model in models(options):
+        with scratch_folder() as scratch:
+            file = model or saved(name, scratch)
+            found.append(compared(name, file, options, scratch))
+        show_model(found[-1])
+        if options.json:
+            options.json.write_bytes(msgspec.json.format(msgspec.json.encode(found)))
+    show(found)
+
+
+def models(options: argparse.Namespace) -> list[tuple[str, Path | None]]:
+    """Files by name; a light model has none yet."""
+    every: dict[str, Path | None] = dict.fromkeys((*LIGHT, "transformer"))
+    if options.real:
+        every |= collected(options.real)
+    return [
+        (name, file)
+        for name, file in every.items()
+        if options.models in ([""], [*every]) or name in options.models
+    ]
+
+
+def compared(name: str, file: Path, options: argparse.Namespace, scratch: Path) -> Compared:
+    """Builds all candidates, then launches each in turn."""
+    shapes = msgspec.json.decode(SHAPES.read_bytes()).get(name, {})
+    target = TargetConfig(name="cpu", threads=options.threads)
+    job = ModelJob(file=file, path=name, shapes=shapes, target=target)
+    reference = built(CandidateBuild(runtime=REFERENCE, title=""), job, 0, scratch)
+    if reference.error:
+        return Compared(name, math.nan, ())
+    bench = FreshProcesses(scratch / "bench", 1)
+    found: dict[str, Measured] = {}
+    pairs: dict[str, Bench] = {}
+    base = scratch / REFERENCE
+    for candidate in offered([target], installed_runtimes()).candidates["cpu"]:
+        if candidate.is_tuned or candidate.name == REFERENCE:
+            continue
+        build = built(candidate, job, options.samples, scratch)
+        found[candidate.name] = judged(candidate, build)
+        if not build.error:
+            pairs[candidate.name] = bench.pair(base, scratch / candidate.name)
+    if options.minutes:
+        found["tvm"] = Measured("tvm", FLOAT32)
+        pairs["tvm"] = bench.pair(base, tuned(file, target, options.minutes, scratch))
+    return timed(name, found, pairs, options.launches)
+
+
+def built(candidate: CandidateBuild, job: ModelJob, samples: int, scratch: Path) -> Build:
+    builder = SavingBuilder(runtime_named(candidate.runtime), scratch / "builder", seed=1)
+    work = BuildJob(
+        model=job,
+        records={},
+        sources={},
+        directory=scratch / candidate.name,
+        variant=candidate.variant,
+        settings=candidate.settings,
+        samples=samples if candidate.precision != FLOAT32 else 0,
+    )
+    (build,) = builder.build([work])
+    return build
+
+
+def judged(candidate: CandidateBuild, build: Build) -> Measured:
+    errors = [build.check.max_relative] if build.check else []
+    errors += build.sampled.relative if build.sampled else []
+    worst = 100 * max(errors, default=math.inf)
+    return Measured(
+        candidate.name,
+        candidate.precision,
+        error_percent=worst,
+        refused=build.error or ("" if errors else "no output tells its error"),
+    )
+
+
+def tuned(file: Path, target: TargetConfig, minutes: float, scratch: Path) -> Path:
+    (scratch / "tuned").mkdir()
+    ours = tune(file, target, [60 * minutes], scratch / "tuned")
+    return ours.builds[60 * minutes]
+
+
+def timed(
+    name: str, found: Mapping[str, Measured], pairs: Mapping[str, Bench], launches: int
+) -> Compared:
+    effects: dict[str, list[float]] = {each: [] for each in pairs}
+    reference_ms: list[float] = []
+    refused: dict[str, str] = {}
+    for _ in range(launches):
+        for each, bench in pairs.items():
+            try:
+                launch = bench.launch(PAIRS)
+            except TunegateError as error:
+                refused[each] = str(error)
+                continue
+            effects[each].append(launch.effect)
+            reference_ms.append(launch.base_ms)
+    middle_ms = statistics.median(reference_ms) if reference_ms else math.nan
+    complete = (
+        outcome(measured, effects.get(each, ()), middle_ms, refused.get(each, "not run"))
+        for each, measured in found.items()
+    )
+    return Compared(name, middle_ms, tuple(complete))
+
+
+def outcome(
+    measured: Measured, effects: Sequence[float], reference_ms: float, reason: str
+) -> Measured:
+    if measured.refused:
+        return measured
+    if not effects:
+        return msgspec.structs.replace(measured, refused=reason)
+    ratio = math.exp(statistics.median(effects))
+    return msgspec.structs.replace(measured, ratio=ratio, ms=ratio * reference_ms)
+
+
+def show_model(compared: Compared) -> None:
+    """Shows why there is no time, as soon as it is known."""
+    print(f"{compared.model}: float32 ONNX Runtime {compared.reference_ms:.3f} ms", flush=True)
+    for each in compared.candidates:
+        if each.refused:
+            print(f"  {each.candidate}: {each.refused}", flush=True)
+
+
+def show(every: Sequence[Compared]) -> None:
+    names = sorted({each.candidate for one in every for each in one.candidates})
+    budgets = [f"ships within {budget:g}%" if budget else "ships at `same`" for budget in BUDGETS]
+    heading(" | ".join(["model", "ONNX Runtime, ms", *names, *budgets]))
+    for one in every:
+        cells = {each.candidate: cell(each) for each in one.candidates}
+        shipped = [f"{one.shipped(budget):.2f}" for budget in BUDGETS]
+        row(one.model, f"{one.reference_ms:.2f}", *(cells.get(n, "–") for n in names), *shipped)
+    ran = [one for one in every if one.candidates]
+    means = [f"**{geometric([one.shipped(budget) for one in ran]):.2f}**" for budget in BUDGETS]
+    row("geometric mean", "", *("" for _ in names), *means)
+
+
+def cell(measured: Measured) -> str:
+    if measured.refused:
+        return "–"
+    error = "" if measured.precision == FLOAT32 else f" ({measured.error_percent:.2g}%)"
+    return f"{measured.ratio:.2f}{error}"
+
+
+if __name__ == "__main__":
+    main()
