@@ -1,4 +1,4 @@
-"""ONNX Runtime on CPUs: needs no compiler, and takes the model as it is."""
+"""ONNX Runtime on CPUs: needs no compiler, and takes the model as it is or in int8."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from tunegate.artifacts.candidates import PRECISION
 from tunegate.config import TargetConfig
 from tunegate.edges.models.prepared import PreparedModel
 from tunegate.edges.output.artifact_file import ArtifactFile
@@ -21,7 +22,7 @@ class OnnxRuntime:
         return "" if target.kind == "llvm" else "is for CPUs"
 
     def variants(self, target: TargetConfig) -> Mapping[str, Mapping[str, str]]:
-        return {"": {}}
+        return {"": {}, "int8.dynamic": {PRECISION: "int8"}}
 
     def versions(self) -> Mapping[str, str]:
         from tunegate.edges.reference.onnx_runtime import onnxruntime  # noqa: PLC0415
@@ -29,6 +30,12 @@ class OnnxRuntime:
         return {self.name: onnxruntime.__version__}
 
     def save(self, model: PreparedModel, directory: Path, settings: Mapping[str, str]) -> str:
+        if PRECISION in settings:
+            # Loads what quantizes, which no process that measures needs.
+            from tunegate.runtimes.onnxruntime.dynamic_int8 import save_quantized  # noqa: PLC0415
+
+            save_quantized(model, directory / MODEL)
+            return MODEL
         shutil.copyfile(model.original, directory / MODEL)
         if model.weights is not None:
             shutil.copyfile(model.weights, directory / model.weights.name)

@@ -1,0 +1,63 @@
+"""Models with matrix products of int8, written by the child that builds them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import pytest
+
+from tests.support.small_onnx import chain_model, conv_model, save
+from tunegate.runtimes.build_child import handle_request
+from tunegate.runtimes.build_messages import Refused, WriteArtifact, Written
+from tunegate.runtimes.onnxruntime.runtime import MODEL, RUNTIME
+
+
+def reply(root: Path, model: onnx.ModelProto, samples: tuple[int, ...]) -> Written | Refused:
+    return handle_request(
+        WriteArtifact(
+            runtime=RUNTIME.name,
+            variant="int8.dynamic",
+            settings={"precision": "int8"},
+            is_reference=False,
+            file=str(save(model, root / "models" / "m.onnx")),
+            path="models/m.onnx",
+            shapes={},
+            threads=1,
+            directory=str(root / "artifact"),
+            scratch=str(root / "scratch"),
+            seeds=(1, 2),
+            samples=samples,
+        )
+    )
+
+
+def test_a_quantized_model_says_its_error_against_float32(tmp_path: Path) -> None:
+    written = reply(tmp_path, chain_model(layers=2, width=32), samples=(1, 2, 3))
+    assert isinstance(written, Written), written
+    assert written.sampled is not None
+    assert all(0 < each < 0.1 for each in written.sampled.relative)
+    nodes = onnx.load(tmp_path / "artifact" / MODEL).graph.node
+    assert [node.op_type for node in nodes].count("MatMulInteger") == 2
+
+
+def test_nothing_is_written_beside_the_model_of_the_user(tmp_path: Path) -> None:
+    reply(tmp_path, chain_model(layers=1, width=8), samples=(1,))
+    assert [each.name for each in (tmp_path / "models").iterdir()] == ["m.onnx"]
+
+
+def test_a_quantized_model_that_is_asked_for_its_check_does_not_pass(tmp_path: Path) -> None:
+    written = reply(tmp_path, chain_model(layers=1, width=32), samples=())
+    assert isinstance(written, Written)
+    assert written.check is not None
+    assert not written.check.passed
+
+
+@pytest.mark.parametrize("samples", [(), (1, 2)])
+def test_a_model_without_matrix_products_is_refused(
+    tmp_path: Path, samples: tuple[int, ...]
+) -> None:
+    refused = reply(tmp_path, conv_model(), samples)
+    assert isinstance(refused, Refused)
+    assert refused.reason.startswith("models/m.onnx: ONNX Runtime cannot run the model (")
+    assert "no matrix product has constant weights to quantize" in refused.reason
