@@ -1,6 +1,6 @@
 """Whether the gate finds an upgrade of ONNX Runtime that makes a model slower, and passes one that
-changes nothing: `python benchmarks/runtime_upgrade.py`. It installs both versions from the package
-index. Prints the table of docs/upgrades.md."""
+changes nothing: `python benchmarks/runtime_upgrade.py [--old 1.19.2] [--new 1.20.1]`. It installs
+both versions from the package index. Prints the table of docs/upgrades.md."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+from kit.command import command_line
 from onnx import TensorProto, helper, numpy_helper
 
-_OLD, _NEW = "1.19.2", "1.20.1"
 _NUMPY = "2.3.5"
-_CASES = ((_OLD, "head", _NEW), (_OLD, "again", _OLD))
 
 
 def _model(file: Path) -> None:
@@ -59,14 +58,15 @@ def _row(base: Path, head: Path, model: Path, out: Path) -> str:
 
 def main() -> None:
     """Prints the table of docs/upgrades.md."""
+    told = command_line(__doc__, old="1.19.2", new="1.20.1")
     with tempfile.TemporaryDirectory() as place:
         here = Path(place)
         _model(here / "squares.onnx")
-        base = _environment(here / "base", _OLD)
-        for old, name, new in _CASES:
-            head = _environment(here / name, new)
+        base = _environment(here / "base", told.old)
+        for name, version in (("head", told.new), ("again", told.old)):
+            head = _environment(here / name, version)
             row = _row(base, head, here / "squares.onnx", here / f"out-{name}")
-            sys.stdout.write(f"| {old} | {new} | {row} |\n")
+            sys.stdout.write(f"| {told.old} | {version} | {row} |\n")
 
 
 if __name__ == "__main__":

@@ -256,7 +256,7 @@ def test_a_runtime_that_is_not_installed_is_told_with_those_that_are() -> None:
     text = MODELS + "targets: [{name: a, runtime: onnxruntme}]"
     assert refusal(text) == (
         "target a: runtime onnxruntme is not installed. "
-        "Write one of auto, hybrid, onnxruntime, tvm."
+        "Write one of auto, hybrid, onnxruntime, openvino, tvm."
     )
 
 
