@@ -171,4 +171,5 @@ def test_a_build_in_other_numbers_is_run_on_samples_in_place_of_the_check(tmp_pa
     assert build.error is None
     assert build.check is None
     assert build.sampled is not None
-    assert build.sampled.relative == (0.0, 0.0, 0.0)
+    assert len(build.sampled.relative) == 3
+    assert all(0 < error < 0.1 for error in build.sampled.relative)
