@@ -50,7 +50,11 @@ LOADERS = {
 }
 STARTING = ("exec", "spawn", "posix_spawn", "fork", "popen", "system", "startfile")
 OTHER_STARTERS = {"multiprocessing", "pty", "asyncio", "runpy", "git", "sh", "pexpect"}
-ALLOWED_ELSEWHERE = {("plugin/tunegate/edges/processes/isolated_start.py", "runpy")}
+ALLOWED_ELSEWHERE = {
+    ("plugin/tunegate/edges/processes/environment_start.py", "runpy"),
+    ("plugin/tunegate/edges/processes/isolated_start.py", "runpy"),
+}
+COMMAND_LINES = ("_command_line(", "[str(python), *_FLAGS, str(script), ")
 
 
 def name_of(path: Path) -> str:
@@ -85,11 +89,11 @@ def test_a_python_of_ours_gets_flags_an_environment_and_a_directory() -> None:
         for n in ast.walk(tree)
         if isinstance(n, ast.Call) and dotted(n.func) in {"subprocess.Popen", "subprocess.run"}
     ]
-    assert len(calls) == 2
+    assert len(calls) == 3
     for call in calls:
-        assert ast.unparse(call.args[0]).startswith("_command_line(")
+        assert ast.unparse(call.args[0]).startswith(COMMAND_LINES)
         given = {word.arg: ast.unparse(word.value) for word in call.keywords}
-        assert given["env"] == "child_environment(variables)"
+        assert given["env"] in {"child_environment(variables)", "child_environment({})"}
         assert given["cwd"] == "_NOWHERE"
 
 
