@@ -14,13 +14,12 @@ from tests.plugin.ci_hosts.gitlab.gitlab_server import TOKEN, gitlab_server
 from tests.support.git_repository import Checkout
 from tests.support.programs import require
 from tests.support.small_onnx import conv_model, save
-from tests.support.workspace import FIRST_ANALYSIS, NOT_COMPILED, Workspace
+from tests.support.workspace import FIRST_ANALYSIS, NOT_COMPILED, UNDECIDED, Workspace
 
 pytestmark = pytest.mark.pipelines
 
 ZEROS = "0" * 40
 QUICK = NOT_COMPILED + FIRST_ANALYSIS
-UNDECIDED = QUICK + "  margin-percent: 0.01\n"
 ON_MAIN = {"CI_COMMIT_BRANCH": "main", "CI_DEFAULT_BRANCH": "main"}
 REQUEST = {
     "CI_PIPELINE_SOURCE": "merge_request_event",

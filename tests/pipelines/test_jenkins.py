@@ -23,12 +23,11 @@ from tests.pipelines.jenkins_build import (
 from tests.support.git_repository import Checkout
 from tests.support.programs import require
 from tests.support.small_onnx import conv_model, save
-from tests.support.workspace import FIRST_ANALYSIS, NOT_COMPILED, Workspace
+from tests.support.workspace import FIRST_ANALYSIS, NOT_COMPILED, UNDECIDED, Workspace
 
 pytestmark = pytest.mark.pipelines
 
 QUICK = NOT_COMPILED + FIRST_ANALYSIS
-UNDECIDED = QUICK + "  margin-percent: 0.01\n"
 COOKIE = "JENKINS_SERVER_COOKIE"
 
 
