@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import subprocess
@@ -122,22 +123,21 @@ def test_results_of_an_earlier_build_are_not_published_again(tmp_path: Path) -> 
 
 def test_an_aborted_build_leaves_no_process(tmp_path: Path) -> None:
     """A controller sends SIGTERM to all processes that have the cookie of the step."""
-    origin = repository(tmp_path, NOT_COMPILED + "gate:\n  seconds: 120\n  margin-percent: 0.01\n")
+    origin = repository(tmp_path, NOT_COMPILED + "gate:\n  pairs: 24\n")
     head = change(origin)
     checkout = git_plugin_checkout(origin, tmp_path / "job", head)
     job = {**variables("pull-request", head=head), COOKIE: "step-7"}
     with start_build(checkout.path, job) as process:
         until((checkout.path / ".tunegate" / "changes.json").exists)
-        time.sleep(3)
-        ours = psutil.Process(process.pid).children(recursive=True)
-        gate = [each for each in ours if "tunegate" in " ".join(each.cmdline())]
-        assert len(gate) > 1, [each.cmdline() for each in ours]
+        until(lambda: len(gate_processes(process.pid)) > 1)
+        gate = gate_processes(process.pid)
         for each in gate:
-            if each.environ().get(COOKIE) == "step-7":
-                each.send_signal(signal.SIGTERM)
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if each.environ().get(COOKIE) == "step-7":
+                    each.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=30)
     assert "exit code 130" in out, out + err
-    assert not [each for each in gate if each.is_running()]
+    assert not [each for each in gate if is_alive(each)]
 
 
 def test_the_linter_of_groovy_finds_nothing(npm_tools: Path) -> None:
@@ -147,6 +147,23 @@ def test_the_linter_of_groovy_finds_nothing(npm_tools: Path) -> None:
         [*command, "--path", str(STEP.parent)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def gate_processes(build: int) -> list[psutil.Process]:
+    """The command and what it has started, of a build that goes on."""
+    found = []
+    for each in psutil.Process(build).children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if "tunegate" in " ".join(each.cmdline()):
+                found.append(each)
+    return found
+
+
+def is_alive(process: psutil.Process) -> bool:
+    """One that has ended, and that nobody has waited for yet, is not."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    return False
 
 
 def until(holds: Callable[[], bool]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from tunegate.errors import ConfigError
 
-GIVEN = "Or name --base and --head."
+GIVEN = "Or name --base and --head, the two commits to compare."
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _NUMBER = re.compile(r"[1-9][0-9]{0,18}")
 _DEFAULT_BRANCH = "TUNEGATE_DEFAULT_BRANCH"

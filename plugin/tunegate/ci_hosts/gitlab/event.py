@@ -21,7 +21,7 @@ _NUMBER = re.compile(r"[1-9][0-9]{0,18}")
 _PROJECT = re.compile(r"[A-Za-z0-9_][\w.-]*(/[A-Za-z0-9_][\w.-]*)+", re.ASCII)
 _MAX_ZONE = 120
 _OF_MERGE_REQUEST = {"merge_request_event", "parent_pipeline"}
-_GIVEN = "Or name --base and --head."
+_GIVEN = "Or name --base and --head, the two commits to compare."
 _Environment = Mapping[str, str]
 
 
