@@ -51,6 +51,14 @@ class Election(msgspec.Struct, frozen=True, kw_only=True):
         is_round = len({len(each) for each in effects.values()}) == 1
         return seen._halved() if is_round else seen
 
+    def without(self, challenger: str) -> Election:
+        """The election without a challenger that could not be measured."""
+        rest = {name: each for name, each in self.effects.items() if name != challenger}
+        left = msgspec.structs.replace(self, effects=rest)
+        rounds = {len(each) for each in rest.values()}
+        is_round = len(rounds) == 1 and len(self.effects[challenger]) < min(rounds)
+        return left._halved() if is_round else left
+
     @property
     def winner(self) -> str:
         """The leader, or whoever beats it, and each one before, by more than the noise; a

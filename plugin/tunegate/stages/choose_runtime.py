@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -25,7 +25,7 @@ from tunegate.artifacts.builds import (
 from tunegate.artifacts.changes import Side
 from tunegate.bench_ports import Bench, Benchmarker
 from tunegate.errors import MeasurementError
-from tunegate.measuring.election import MAX_SIDE_SECONDS, election
+from tunegate.measuring.election import MAX_SIDE_SECONDS, Election, election
 from tunegate.ports import Shipping
 from tunegate.stages.build import build_directory
 from tunegate.tools import RunContext
@@ -49,7 +49,9 @@ def choose_runtime(
     choosing = _Choosing(context, benchmarker, seconds)
     chosen = []
     for each in candidates:
-        base = _comparable(each, choosing.of(each.cell, each.base, default=None, like=None))
+        of_head = {build.candidate for build in each.head if build.error is None}
+        of_base = choosing.of(each.cell, each.base, default=None, like=None, needed=of_head)
+        base = _comparable(each, of_base)
         default = base.candidate if base is not None else ""
         head = choosing.of(each.cell, each.head, default=default, like=_twin(each, base))
         chosen.append(
@@ -68,11 +70,17 @@ class _Choosing:
         self.benchmarker, self.seconds = benchmarker, seconds
 
     def of(
-        self, cell: Cell, builds: Sequence[Build], *, default: str | None, like: Build | None
+        self,
+        cell: Cell,
+        builds: Sequence[Build],
+        *,
+        default: str | None,
+        like: Build | None,
+        needed: Collection[str] = (),
     ) -> Build | None:
         """`default` is the candidate that nothing but a clear gain displaces; `like` decides where
-        it is given. Without either, builds that cannot be measured are an error: nobody knows which
-        one ships."""
+        it is given. Without either, builds that cannot be measured are an error, and so is a single
+        one that is `needed`: nobody knows which one ships."""
         usable = {build.candidate: build for build in builds if build.error is None}
         choice = RuntimeChoice(refused=tuple(_refused(cell, builds)))
         if not usable:
@@ -86,15 +94,20 @@ class _Choosing:
             times = like.choice.times if like.choice else ()
             choice = msgspec.structs.replace(choice, times=times)
             return msgspec.structs.replace(usable[like.candidate], choice=choice)
-        return self._raced(cell, usable, default, choice)
+        return self._raced(cell, usable, default, choice, needed)
 
     def _raced(
-        self, cell: Cell, usable: Mapping[str, Build], default: str | None, choice: RuntimeChoice
+        self,
+        cell: Cell,
+        usable: Mapping[str, Build],
+        default: str | None,
+        choice: RuntimeChoice,
+        needed: Collection[str],
     ) -> Build:
         named = " or ".join(build.title for build in usable.values())
         self._progress.step(f"choose: {named} for {cell.model} on {cell.target}")
         first = usable.get(default or "", next(iter(usable.values())))
-        race = _Race(usable, first, self)
+        race = _Race(usable, first, self, needed)
         try:
             return race.won(choice)
         except MeasurementError as error:
@@ -106,19 +119,23 @@ class _Choosing:
 
 
 class _Race:
-    """The launches of an election. One that lasts too long ends with what it knows."""
+    """The launches of an election. One that lasts too long ends with what it knows. A challenger
+    that breaks is refused, unless it is `needed`, or nothing was launched at all: then the leader
+    may be what breaks."""
 
     def __init__(
         self,
         builds: Mapping[str, Build],
         incumbent: Build,
         choosing: _Choosing,
+        needed: Collection[str],
     ) -> None:
-        self._builds, self._choosing = builds, choosing
+        self._builds, self._choosing, self._needed = builds, choosing, needed
         inexact = [name for name, build in builds.items() if build.error_estimate]
         self._election = election(tuple(builds), incumbent.candidate, inexact)
         self._benches: dict[tuple[str, str], Bench] = {}
         self._milliseconds: dict[str, list[float]] = defaultdict(list)
+        self._broken: dict[str, MeasurementError] = {}
 
     def won(self, choice: RuntimeChoice) -> Build:
         """The winner; its choice is this one with what was measured. Raises MeasurementError."""
@@ -126,8 +143,9 @@ class _Race:
         while (challenger := self._election.challenger) is not None:
             if self._is_late(self._choosing.clock.monotonic() - began):
                 break
-            effect = self._launched(challenger)
-            self._election = self._election.after(challenger, effect)
+            self._election = self._after(challenger)
+        if self._broken and not self._milliseconds:
+            raise next(iter(self._broken.values()))
         choice = msgspec.structs.replace(
             choice, times=tuple(self._times()), refused=(*choice.refused, *self._unmeasured())
         )
@@ -135,9 +153,21 @@ class _Race:
 
     def _is_late(self, seconds: float) -> bool:
         """Every candidate is launched once, unless that takes too long."""
-        is_each_launched = len(self._milliseconds) == len(self._builds)
+        tried = {*self._milliseconds, *self._broken}
+        is_each_launched = len(tried) == len(self._builds)
         most = self._choosing.seconds if is_each_launched else MAX_SIDE_SECONDS
-        return bool(self._milliseconds) and seconds >= most
+        return bool(tried) and seconds >= most
+
+    def _after(self, challenger: str) -> Election:
+        try:
+            effect = self._launched(challenger)
+        except MeasurementError as error:
+            if challenger in self._needed:
+                raise
+            self._broken[challenger] = error
+            self._milliseconds.pop(challenger, None)
+            return self._election.without(challenger)
+        return self._election.after(challenger, effect)
 
     def _launched(self, challenger: str) -> float:
         """The effect of a challenger against the one that leads: ln(challenger / leader)."""
@@ -163,7 +193,9 @@ class _Race:
     def _unmeasured(self) -> Iterator[RefusedCandidate]:
         for name, build in self._builds.items():
             if name not in self._milliseconds:
-                yield RefusedCandidate(candidate=name, title=build.title, reason=_TOO_LATE)
+                error = self._broken.get(name)
+                reason = _TOO_LATE if error is None else f"not measured: {error}"
+                yield RefusedCandidate(candidate=name, title=build.title, reason=reason)
 
 
 def _refused(cell: Cell, builds: Sequence[Build]) -> Iterator[RefusedCandidate]:

@@ -92,6 +92,28 @@ def test_the_winner_in_other_numbers_is_faster_than_all_in_float32(
         assert candidates[winner] <= exact - RUNTIME_NOISE + 1e-9
 
 
+@given(LOGS.filter(lambda logs: len(logs) > 1), st.data())
+def test_without_a_challenger_the_best_of_the_rest_wins(
+    logs: list[float], data: st.DataObject
+) -> None:
+    candidates = named(logs)
+    broken = data.draw(st.sampled_from(sorted(candidates.keys() - {"c0"})))
+    found = election(tuple(candidates), "c0")
+    while (challenger := found.challenger) is not None:
+        if challenger == broken:
+            found = found.without(challenger)
+            continue
+        found = found.after(challenger, candidates[challenger] - candidates[found.leader])
+    best = min(log for name, log in candidates.items() if name != broken)
+    assert found.winner != broken
+    assert candidates[found.winner] - best < RUNTIME_NOISE + 1e-9
+
+
+def test_the_last_of_a_round_that_breaks_ends_it() -> None:
+    found = election(("a", "b", "c"), "a").after("b", -2 * CLEAR).without("c")
+    assert (found.leader, found.challenger, found.winner) == ("b", None, "b")
+
+
 def test_a_single_candidate_wins_without_a_launch() -> None:
     assert elected({"only": 0.0}, "only")[0].winner == "only"
 

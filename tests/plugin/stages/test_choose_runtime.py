@@ -1,59 +1,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
-from tests.support.measured_cells import CELL, make_build, make_context, make_launches, make_task
+from tests.support.measured_cells import CELL, make_build, make_context, make_task
+from tests.support.simulated.scripted_pairs import ScriptedPairs
 from tunegate.artifacts.builds import Build, CellBuilds, CellCandidates, RefusedCandidate
-from tunegate.artifacts.measurements import Histogram, Launch
-from tunegate.artifacts.shaped_model import ShapedModel
-from tunegate.bench_ports import ProbeThresholds
 from tunegate.edges.terminal import PlainLog
-from tunegate.errors import MeasurementError
 from tunegate.measuring.election import MAX_SIDE_SECONDS
 from tunegate.ports import Clock
 from tunegate.stages.choose_runtime import choose_runtime
 
 TASKS = (make_task("conv", 1.0),)
-
-
-class ScriptedPairs:
-    """Launches with these effects of ONNX Runtime against TVM, whichever side asks."""
-
-    within_spread = start_seconds = pair_seconds = 0.0
-
-    def __init__(self, effects: Sequence[float | None]) -> None:
-        self.effects = list(effects)
-        self.asked = 0
-
-    def pair(self, base: Path, head: Path, *, slowdown_percent: float = 0.0) -> ScriptedPairs:
-        return self
-
-    def launch(self, pairs: int) -> Launch:
-        self.asked += 1
-        effect = self.effects.pop(0)
-        if effect is None:
-            message = "no answer in 120 s"
-            raise MeasurementError(message)
-        return make_launches([effect])[0]
-
-    def probes(self, count: int, far: ProbeThresholds) -> Generator[Launch]:
-        raise AssertionError
-
-    def single_ms(self, artifact: Path) -> float:
-        raise AssertionError
-
-    def reference_ms(self, model: ShapedModel, *, threads: int) -> float:
-        raise AssertionError
-
-    def times(self, artifact: Path, inferences: int) -> Histogram:
-        raise AssertionError
-
-    def operators_ms(self, artifact: Path) -> Mapping[str, float]:
-        raise AssertionError
 
 
 class Moves:
@@ -217,6 +178,39 @@ def test_a_third_candidate_displaces_nothing_within_the_noise(tmp_path: Path) ->
     assert without.head is not None
     assert cell.head is not None
     assert cell.head.runtime == without.head.runtime == "onnxruntime"
+
+
+def test_a_challenger_that_cannot_be_measured_is_refused_by_name(tmp_path: Path) -> None:
+    for effects in ([None, -0.4], [-0.4, None]):
+        cell, pairs, _ = chosen(tmp_path, effects, head=three("head"))
+        assert cell.head is not None
+        assert cell.head.choice is not None
+        broken, winner = (
+            ("ONNX Runtime", "other") if effects[0] is None else ("Other", "onnxruntime")
+        )
+        assert (cell.head.runtime, cell.head.error, pairs.asked) == (winner, None, 2)
+        assert [(each.title, each.reason) for each in cell.head.choice.refused] == [
+            (broken, "not measured: no answer in 120 s")
+        ]
+        assert broken not in [time.title for time in cell.head.choice.times]
+
+
+def test_a_challenger_that_breaks_later_is_refused_too(tmp_path: Path) -> None:
+    cell, _, _ = chosen(tmp_path, [0.01, 0.02, None, 0.01, 0.01], head=three("head"))
+    assert cell.head is not None
+    assert cell.head.choice is not None
+    assert cell.head.runtime == "tvm"
+    assert [each.title for each in cell.head.choice.refused] == ["ONNX Runtime"]
+
+
+def test_a_base_that_cannot_measure_what_the_head_has_is_no_baseline(tmp_path: Path) -> None:
+    """A slower head would pass beside what is left of such a base."""
+    cell, _, _ = chosen(tmp_path, [-0.4, None, -0.4, -0.3], base=three("base"), head=three("head"))
+    assert cell.base is not None
+    assert "which runtime the base ships with could not be measured" in str(cell.base.error)
+    fewer, _, _ = chosen(tmp_path, [-0.4, None, -0.4], base=three("base"), head=both("head", ()))
+    assert fewer.base is not None
+    assert (fewer.base.runtime, fewer.base.error) == ("onnxruntime", None)
 
 
 class SlowClock:
