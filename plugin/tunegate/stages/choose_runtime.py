@@ -6,8 +6,6 @@ head begins with what the base has, which only a gain above the noise displaces.
 
 from __future__ import annotations
 
-import statistics
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -15,7 +13,6 @@ import msgspec
 
 from tunegate.artifacts.builds import (
     Build,
-    CandidateTime,
     Cell,
     CellBuilds,
     CellCandidates,
@@ -23,15 +20,12 @@ from tunegate.artifacts.builds import (
     RuntimeChoice,
 )
 from tunegate.artifacts.changes import Side
-from tunegate.bench_ports import Bench, Benchmarker
+from tunegate.bench_ports import Benchmarker
 from tunegate.errors import MeasurementError
-from tunegate.measuring.election import MAX_SIDE_SECONDS, Election, election
+from tunegate.measuring.race import Launching, Race
 from tunegate.ports import Shipping
 from tunegate.stages.build import build_directory
 from tunegate.tools import RunContext
-
-_PAIRS = 4
-_TOO_LATE = "not measured: the time of the election was over"
 
 
 def choose_runtime(
@@ -66,8 +60,10 @@ def choose_runtime(
 
 class _Choosing:
     def __init__(self, context: RunContext, benchmarker: Benchmarker, seconds: float) -> None:
-        self.out, self.clock, self._progress = context.out, context.clock, context.progress
-        self.benchmarker, self.seconds = benchmarker, seconds
+        self._progress = context.progress
+        self._launching = Launching(
+            benchmarker=benchmarker, clock=context.clock, out=context.out, seconds=seconds
+        )
 
     def of(
         self,
@@ -107,7 +103,7 @@ class _Choosing:
         named = " or ".join(build.title for build in usable.values())
         self._progress.step(f"choose: {named} for {cell.model} on {cell.target}")
         first = usable.get(default or "", next(iter(usable.values())))
-        race = _Race(usable, first, self, needed)
+        race = Race(usable, first, self._launching, needed)
         try:
             return race.won(choice)
         except MeasurementError as error:
@@ -116,86 +112,6 @@ class _Choosing:
                 return msgspec.structs.replace(first, error=unknown, directory="")
             choice = msgspec.structs.replace(choice, reason=f"not measured: {error}")
             return msgspec.structs.replace(first, choice=choice)
-
-
-class _Race:
-    """The launches of an election. One that lasts too long ends with what it knows. A challenger
-    that breaks is refused, unless it is `needed`, or nothing was launched at all: then the leader
-    may be what breaks."""
-
-    def __init__(
-        self,
-        builds: Mapping[str, Build],
-        incumbent: Build,
-        choosing: _Choosing,
-        needed: Collection[str],
-    ) -> None:
-        self._builds, self._choosing, self._needed = builds, choosing, needed
-        inexact = [name for name, build in builds.items() if build.error_estimate]
-        self._election = election(tuple(builds), incumbent.candidate, inexact)
-        self._benches: dict[tuple[str, str], Bench] = {}
-        self._milliseconds: dict[str, list[float]] = defaultdict(list)
-        self._broken: dict[str, MeasurementError] = {}
-
-    def won(self, choice: RuntimeChoice) -> Build:
-        """The winner; its choice is this one with what was measured. Raises MeasurementError."""
-        began = self._choosing.clock.monotonic()
-        while (challenger := self._election.challenger) is not None:
-            if self._is_late(self._choosing.clock.monotonic() - began):
-                break
-            self._election = self._after(challenger)
-        if self._broken and not self._milliseconds:
-            raise next(iter(self._broken.values()))
-        choice = msgspec.structs.replace(
-            choice, times=tuple(self._times()), refused=(*choice.refused, *self._unmeasured())
-        )
-        return msgspec.structs.replace(self._builds[self._election.winner], choice=choice)
-
-    def _is_late(self, seconds: float) -> bool:
-        """Every candidate is launched once, unless that takes too long."""
-        tried = {*self._milliseconds, *self._broken}
-        is_each_launched = len(tried) == len(self._builds)
-        most = self._choosing.seconds if is_each_launched else MAX_SIDE_SECONDS
-        return bool(tried) and seconds >= most
-
-    def _after(self, challenger: str) -> Election:
-        try:
-            effect = self._launched(challenger)
-        except MeasurementError as error:
-            if challenger in self._needed:
-                raise
-            self._broken[challenger] = error
-            self._milliseconds.pop(challenger, None)
-            return self._election.without(challenger)
-        return self._election.after(challenger, effect)
-
-    def _launched(self, challenger: str) -> float:
-        """The effect of a challenger against the one that leads: ln(challenger / leader)."""
-        leader = self._election.leader
-        base, head = sorted((leader, challenger), key=list(self._builds).index)
-        launch = self._bench(base, head).launch(_PAIRS)
-        self._milliseconds[base].append(launch.base_ms)
-        self._milliseconds[head].append(launch.head_ms)
-        return launch.effect if challenger == head else -launch.effect
-
-    def _bench(self, base: str, head: str) -> Bench:
-        if (base, head) not in self._benches:
-            at = [self._choosing.out / self._builds[name].directory for name in (base, head)]
-            self._benches[base, head] = self._choosing.benchmarker.pair(*at)
-        return self._benches[base, head]
-
-    def _times(self) -> Iterator[CandidateTime]:
-        for name, build in self._builds.items():
-            if name in self._milliseconds:
-                ms = statistics.median(self._milliseconds[name])
-                yield CandidateTime(candidate=name, title=build.title, ms=ms)
-
-    def _unmeasured(self) -> Iterator[RefusedCandidate]:
-        for name, build in self._builds.items():
-            if name not in self._milliseconds:
-                error = self._broken.get(name)
-                reason = _TOO_LATE if error is None else f"not measured: {error}"
-                yield RefusedCandidate(candidate=name, title=build.title, reason=reason)
 
 
 def _refused(cell: Cell, builds: Sequence[Build]) -> Iterator[RefusedCandidate]:

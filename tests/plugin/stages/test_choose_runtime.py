@@ -180,29 +180,6 @@ def test_a_third_candidate_displaces_nothing_within_the_noise(tmp_path: Path) ->
     assert cell.head.runtime == without.head.runtime == "onnxruntime"
 
 
-def test_a_challenger_that_cannot_be_measured_is_refused_by_name(tmp_path: Path) -> None:
-    for effects in ([None, -0.4], [-0.4, None]):
-        cell, pairs, _ = chosen(tmp_path, effects, head=three("head"))
-        assert cell.head is not None
-        assert cell.head.choice is not None
-        broken, winner = (
-            ("ONNX Runtime", "other") if effects[0] is None else ("Other", "onnxruntime")
-        )
-        assert (cell.head.runtime, cell.head.error, pairs.asked) == (winner, None, 2)
-        assert [(each.title, each.reason) for each in cell.head.choice.refused] == [
-            (broken, "not measured: no answer in 120 s")
-        ]
-        assert broken not in [time.title for time in cell.head.choice.times]
-
-
-def test_a_challenger_that_breaks_later_is_refused_too(tmp_path: Path) -> None:
-    cell, _, _ = chosen(tmp_path, [0.01, 0.02, None, 0.01, 0.01], head=three("head"))
-    assert cell.head is not None
-    assert cell.head.choice is not None
-    assert cell.head.runtime == "tvm"
-    assert [each.title for each in cell.head.choice.refused] == ["ONNX Runtime"]
-
-
 def test_a_base_that_cannot_measure_what_the_head_has_is_no_baseline(tmp_path: Path) -> None:
     """A slower head would pass beside what is left of such a base."""
     cell, _, _ = chosen(tmp_path, [-0.4, None, -0.4, -0.3], base=three("base"), head=three("head"))
@@ -224,14 +201,6 @@ class SlowClock:
         return self._now
 
     time = monotonic
-
-
-def test_little_time_is_enough_for_one_launch_of_each_candidate(tmp_path: Path) -> None:
-    cell, pairs, _ = chosen(tmp_path, [-0.4, -0.39], head=three("head"), seconds=0.0)
-    assert cell.head is not None
-    assert cell.head.choice is not None
-    assert (cell.head.runtime, pairs.asked) == ("onnxruntime", 2)
-    assert cell.head.choice.refused == ()
 
 
 def test_what_the_time_does_not_suffice_for_is_not_elected_and_says_so(tmp_path: Path) -> None:
