@@ -27,6 +27,12 @@ from tunegate.ports import Shipping
 from tunegate.stages.build import build_directory
 from tunegate.tools import RunContext
 
+_LATE_IN_BASE = "not measured: the election of the base had no time for it"
+_ALL_LATE = (
+    "which runtime the base ships with could not be measured: "
+    "its election had no time for what the head ships"
+)
+
 
 def choose_runtime(
     candidates: Sequence[CellCandidates],
@@ -45,9 +51,11 @@ def choose_runtime(
     for each in candidates:
         of_head = {build.candidate for build in each.head if build.error is None}
         of_base = choosing.of(each.cell, each.base, default=None, like=None, needed=of_head)
-        base = _comparable(each, of_base)
+        late = _late(each.base, of_base)
+        base = _comparable(each, of_base, late)
         default = base.candidate if base is not None else ""
-        head = choosing.of(each.cell, each.head, default=default, like=_twin(each, base))
+        builds = _without(late, each.head)
+        head = choosing.of(each.cell, builds, default=default, like=_twin(each, base))
         chosen.append(
             CellBuilds(
                 cell=each.cell,
@@ -141,14 +149,42 @@ def _sentence(text: str) -> str:
     return f"{text.rstrip('.')}."
 
 
-def _comparable(each: CellCandidates, base: Build | None) -> Build | None:
-    """The base, unless a build of it crashed that the head has: with what is left it may be slower
-    than what ships, and a slower head would pass."""
+def _late(builds: Sequence[Build], elected: Build | None) -> frozenset[str]:
+    """The candidates of a base that work, and that its election had no time for."""
+    if elected is None or elected.choice is None or not elected.choice.times:
+        return frozenset()
+    usable = {build.candidate for build in builds if build.error is None}
+    return frozenset(usable - {time.candidate for time in elected.choice.times})
+
+
+def _without(late: Collection[str], head: Sequence[Build]) -> tuple[Build, ...]:
+    """The builds of a head, where those that its base had no time for are refused: the base might
+    be faster with them than with what it ships, and a slower head would pass. Where
+    nothing else works, they stay: such a base is none."""
+    others = [each for each in head if each.error is None and each.candidate not in late]
+    if not others:
+        return tuple(head)
+    return tuple(
+        msgspec.structs.replace(each, error=_LATE_IN_BASE)
+        if each.candidate in late and each.error is None
+        else each
+        for each in head
+    )
+
+
+def _comparable(each: CellCandidates, base: Build | None, late: Collection[str]) -> Build | None:
+    """The base, unless a build of it crashed that the head has, or its election had no time for all
+    that the head can ship: with what is left it may be slower than what ships, and a slower head
+    would pass."""
     of_head = {build.candidate for build in each.head if build.error is None}
     lost = [build for build in each.base if build.crashed and build.candidate in of_head]
-    if base is None or base.error is not None or not lost:
+    if base is None or base.error is not None:
         return base
-    return msgspec.structs.replace(base, error=lost[0].error, directory="")
+    if lost:
+        return msgspec.structs.replace(base, error=lost[0].error, directory="")
+    if of_head and of_head <= set(late):
+        return msgspec.structs.replace(base, error=_ALL_LATE, directory="")
+    return base
 
 
 def _twin(each: CellCandidates, base: Build | None) -> Build | None:

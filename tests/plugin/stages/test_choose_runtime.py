@@ -252,3 +252,48 @@ def test_one_reason_for_all_candidates_is_told_once(tmp_path: Path) -> None:
     cell, _, _ = chosen(tmp_path, [], head=refusals("its file is missing.", "its file is missing."))
     assert cell.head is not None
     assert cell.head.error == "its file is missing."
+
+
+class SlowStart:
+    """No time for more than one launch of the first election, and all of it for the next."""
+
+    def __init__(self) -> None:
+        self._looks = 0
+
+    def monotonic(self) -> float:
+        self._looks += 1
+        return MAX_SIDE_SECONDS * min(self._looks, 3)
+
+    time = monotonic
+
+
+def test_the_head_is_elected_without_what_its_base_had_no_time_for(tmp_path: Path) -> None:
+    """A head that is slower than its base under `other` would pass beside the base's runtime."""
+    cell, pairs, moves = chosen(
+        tmp_path,
+        [-0.4, -0.4],
+        base=three("base"),
+        head=(*both("head", ()), three("head")[2]),
+        clock=SlowStart(),
+    )
+    assert cell.base is not None
+    assert cell.head is not None
+    assert cell.head.choice is not None
+    assert (cell.base.runtime, cell.head.runtime) == ("onnxruntime", "onnxruntime")
+    assert [(each.title, each.reason) for each in cell.head.choice.refused] == [
+        ("Other", "not measured: the election of the base had no time for it")
+    ]
+    assert moves.kept[-1] == ("head-onnxruntime", ["head-tvm", "head-other"], "head")
+    assert pairs.effects == []
+
+
+def test_a_base_with_no_time_for_all_that_the_head_ships_is_no_baseline(tmp_path: Path) -> None:
+    tvm, onnx, other = three("head")
+    lost = tuple(msgspec.structs.replace(each, error="no", directory="") for each in (tvm, onnx))
+    cell, _, _ = chosen(
+        tmp_path, [-0.4], base=three("base"), head=(*lost, other), clock=SlowStart()
+    )
+    assert cell.base is not None
+    assert cell.head is not None
+    assert "had no time for what the head ships" in str(cell.base.error)
+    assert (cell.head.runtime, cell.head.error) == ("other", None)
