@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from tests.house.sources import ROOT
-from tests.pipelines.npm_tools import HERE
 from tests.plugin.ci_hosts.recorded_environment import recorded_environment
 from tests.support.git_repository import Checkout
 from tests.support.programs import require
 
+STEPS = Path(__file__).resolve().parent / "jenkins_steps.groovy"
 STEP = ROOT / "plugin" / "pipelines" / "jenkins" / "vars" / "tunegate.groovy"
 
 
@@ -51,9 +51,8 @@ def start_build(
 ) -> subprocess.Popen[str]:
     require("groovy", "java")
     java = Path(str(shutil.which("java"))).resolve().parents[1]
-    script = str(HERE / "jenkins_steps.groovy")
     return subprocess.Popen(
-        ["groovy", script, str(STEP), json.dumps(options), ",".join(missing) or "-"],
+        ["groovy", str(STEPS), str(STEP), json.dumps(options), ",".join(missing) or "-"],
         cwd=checkout,
         env={
             **environment,

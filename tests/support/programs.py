@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Sequence
+import subprocess
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import pytest
 from _pytest.outcomes import Skipped
 
 _LIST = Path(__file__).resolve().parents[2] / "requirements" / "programs.txt"
@@ -31,3 +34,22 @@ def require(*programs: str) -> None:
     missing = [program for program in programs if shutil.which(program) is None]
     if missing:
         raise MissingProgramsError(missing)
+
+
+def npm_ci(sources: Iterable[Path], directory: Path) -> Path:
+    """The directory, with the sources and `node_modules`, exactly as the lock file of the sources
+    has it. Skips the test where npm cannot install the packages."""
+    require("npm")
+    for source in sources:
+        shutil.copy(source, directory)
+    done = subprocess.run(
+        ["npm", "ci", "--no-audit", "--no-fund", "--silent"],
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "HOME": str(directory)},
+    )
+    if done.returncode:
+        pytest.skip(f"npm ci does not work here: {done.stderr.strip()[-200:]}")
+    return directory

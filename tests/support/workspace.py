@@ -22,13 +22,11 @@ processes start four times as fast."""
 FIRST_ANALYSIS = "gate:\n  pairs: 4\n  seconds: 1\n  extend: false\n  rare-launches: 0\n"
 """A gate that ends with its first analysis: that is always paid for, and is
 enough for a head that is many times slower."""
-UNDECIDED = (
-    NOT_COMPILED.replace("*.onnx", "*.onnx\n    objective: {ms: 60000, percentile: 99.999999}")
-    + FIRST_ANALYSIS
-    + "  margin-percent: 100\n  tail-margin-percent: 1000\n"
-)
-"""A gate that decides on no machine: its objective needs millions of inferences, none of which
-takes a minute."""
+UNDECIDED_OBJECTIVE = "    objective: {ms: 60000, percentile: 99.999999}\n"
+UNDECIDED_GATE = FIRST_ANALYSIS + "  margin-percent: 100\n  tail-margin-percent: 1000\n"
+"""A gate that decides on no machine where the objective is that: it needs millions of inferences,
+none of which takes a minute."""
+UNDECIDED = NOT_COMPILED.replace("*.onnx\n", f"*.onnx\n{UNDECIDED_OBJECTIVE}") + UNDECIDED_GATE
 
 
 class Workspace:
