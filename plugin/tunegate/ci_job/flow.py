@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from tunegate.artifacts.changes import Revisions
 from tunegate.ci_hosts.protocol import (
@@ -27,7 +28,8 @@ from tunegate.ci_job.progress import concluded
 from tunegate.ci_job.request import JUDGING, JobRequest
 from tunegate.ci_job.results import Results, read_results, stamps
 from tunegate.ci_job.revisions import is_of_pull_request, job_revisions, reported_commit
-from tunegate.errors import BUG, FAIL, PASS, ConfigKey, TunegateError
+from tunegate.edges.processes.signals import cancellable, postponed
+from tunegate.errors import BUG, CANCELLED, FAIL, PASS, ConfigKey, TunegateError
 from tunegate.redaction import redacted, secrets_of
 
 Ended = tuple[int, str, ConfigKey | None, tuple[str, ...]]
@@ -41,7 +43,8 @@ def run_job(
     request: JobRequest,
     carried_out: Callable[[Sequence[str]], Ended],
 ) -> int:
-    """The exit code of the command line, which `carried_out` runs."""
+    """The exit code of the command line, which `carried_out` runs. A signal ends it wherever it is,
+    and the CI is told."""
     try:
         event = host.event(request.asked)
         revisions = job_revisions(request, event)
@@ -51,20 +54,23 @@ def run_job(
         base = f"base {revisions.base}" if revisions.base else "no base"
         sys.stderr.write(f"tunegate: head {revisions.head[:12]}, {base} ({revisions.reason})\n")
         sys.stderr.flush()
-    before = stamps(request.out)
-    begun = _begun(host, request, event, revisions)
-    with host.literal_output():
-        ended = carried_out([*request.words, *event_words(request, event, revisions)])
-    results = read_results(request.out, before, ended[0])
-    ended = _truthful(request, ended, results)
-    exit_code, said, *_ = ended
-    verdict = None if said else results.verdict
-    progress = begun and concluded(begun, exit_code, verdict)
-    _report(host, request, results, None if said else progress)
-    _comment(host, environment, request, event, results)
-    if said:
-        return stopped(host, environment, request.out, ended, progress)
-    return exit_code
+    begun = _progress(request, event, revisions)
+    try:
+        with cancellable():
+            _begin(host, begun)
+            before = stamps(request.out)
+            with host.literal_output():
+                ended = carried_out([*request.words, *event_words(request, event, revisions)])
+            results = read_results(request.out, before, ended[0])
+            ended = _truthful(request, ended, results)
+            return _told(host, environment, _Job(request, event, begun), results, ended)
+    except KeyboardInterrupt:
+        cancelled = (CANCELLED, "cancelled; what was finished is kept", None, ())
+        return stopped(host, environment, request.out, cancelled, _cancelled(begun))
+    except BaseException:
+        # What has begun must end. Whoever goes on begins again.
+        report_to_host(host, JobReport(progress=_cancelled(begun)), None)
+        raise
 
 
 def stopped(
@@ -97,16 +103,46 @@ def _without_file(line: str, about: ConfigKey | None, place: ConfigPlace | None)
     return line.removeprefix(f"{about.file}: ") if about and place else line
 
 
-def _begun(
-    host: CiHost, request: JobRequest, event: JobEvent, revisions: Revisions | None
+def _progress(
+    request: JobRequest, event: JobEvent, revisions: Revisions | None
 ) -> JobProgress | None:
-    """Says that a verdict is on its way; None where none is, or nobody knows for which commit."""
+    """The beginning of a verdict; None where none is on its way, or nobody knows for which
+    commit."""
     commit = reported_commit(request, event, revisions)
     if request.step not in JUDGING or not commit:
         return None
-    begun = JobProgress(name=str(request.out), commit=commit)
-    report_to_host(host, JobReport(progress=begun), None)
-    return begun
+    return JobProgress(name=str(request.out), commit=commit)
+
+
+class _Job(NamedTuple):
+    request: JobRequest
+    event: JobEvent
+    begun: JobProgress | None
+
+
+def _told(
+    host: CiHost, environment: Mapping[str, str], job: _Job, results: Results, ended: Ended
+) -> int:
+    request, event, begun = job
+    exit_code, said, *_ = ended
+    verdict = None if said else results.verdict
+    progress = begun and concluded(begun, exit_code, verdict)
+    _report(host, request, results, None if said else progress)
+    _comment(host, environment, request, event, results)
+    if said:
+        return stopped(host, environment, request.out, ended, progress)
+    return exit_code
+
+
+def _begin(host: CiHost, begun: JobProgress | None) -> None:
+    """A host that is interrupted while it asks does not learn what it has begun."""
+    if begun is not None:
+        with postponed():
+            report_to_host(host, JobReport(progress=begun), None)
+
+
+def _cancelled(begun: JobProgress | None) -> JobProgress | None:
+    return begun and concluded(begun, CANCELLED, None)
 
 
 def _truthful(request: JobRequest, ended: Ended, results: Results) -> Ended:

@@ -250,6 +250,23 @@ def test_a_judging_job_says_that_it_begins_and_how_it_ends(
     assert (ended.commit, ended.outcome) == (head, outcome)
 
 
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, ZeroDivisionError])
+def test_what_has_begun_ends_whatever_happens(
+    host: RecordingHost, request_: JobRequest, raised: type[BaseException]
+) -> None:
+    def carried_out(words: Sequence[str]) -> Ended:
+        raise raised
+
+    head = commit_of(Checkout(Path.cwd()), "main")
+    host.found = JobEvent(revisions=Usual(), pull_request=7, tip=head)
+    if raised is KeyboardInterrupt:
+        assert run_job(host, {}, request_, carried_out) == 130
+    else:
+        with pytest.raises(raised):
+            run_job(host, {}, request_, carried_out)
+    assert [each.outcome for each in host.progress] == [None, "cancelled"]
+
+
 def test_a_plan_says_nothing_of_a_verdict(host: RecordingHost, request_: JobRequest) -> None:
     plan = msgspec.structs.replace(request_, step="plan", words=("plan",))
     run_job(host, {}, plan, ending(request_.out, None, 4))

@@ -26,8 +26,10 @@ MAX_CHECK_ANNOTATIONS = 50
 _MAX_TITLE = 250
 _MAX_MESSAGE = 16_000
 _MAX_SECONDS = 15.0
+_MAX_SECONDS_TO_BEGIN = 5.0
 _MAX_SECONDS_AFTER_CANCEL = 4.0
-"""A runner gives a job that is cancelled 7.5 s before it is ended."""
+"""A runner gives a job that is cancelled 7.5 s before it is ended, and 2.5 s more. While a check
+begins, a cancel waits."""
 _CONCLUSIONS: Mapping[Outcome, str] = {
     "passed": "success",
     "nothing to check": "neutral",
@@ -59,7 +61,7 @@ class CheckRun:
         begun = {"name": check_name(progress.name), "head_sha": progress.commit}
         details = {"details_url": self._address} if self._address else {}
         body = {**begun, **details, "status": "in_progress"}
-        answer = self._asked("POST", "", body, _MAX_SECONDS)
+        answer = self._asked("POST", "", body, _MAX_SECONDS_TO_BEGIN)
         number = answer.get("id") if isinstance(answer, dict) else None
         self._number = number if type(number) is int else None
 

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from tunegate.edges.processes.signals import cancellable
+from tunegate.edges.processes.signals import cancellable, postponed
 
 STUBBORN = """\
 import time
@@ -50,6 +50,29 @@ def test_a_lost_terminal_is_told_twice_and_nothing_is_cut_short() -> None:
             os.kill(os.getpid(), signal.SIGHUP)
         os.kill(os.getpid(), signal.SIGHUP)
     assert signal.getsignal(signal.SIGHUP) is before
+
+
+def test_a_signal_that_is_postponed_comes_at_the_end() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    done = []
+
+    def work() -> None:
+        with cancellable(), postponed():
+            os.kill(os.getpid(), signal.SIGTERM)
+            done.append("the rest")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert done
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_nothing_comes_of_what_is_postponed_without_a_signal() -> None:
+    with cancellable():
+        handler = signal.getsignal(signal.SIGINT)
+        with postponed():
+            assert signal.getsignal(signal.SIGINT) is not handler
+        assert signal.getsignal(signal.SIGINT) is handler
 
 
 def test_under_nohup_a_lost_terminal_is_none() -> None:
