@@ -9,14 +9,16 @@ from tunegate.ci_hosts.protocol import AskedRevisions, JobEvent
 from tunegate.ci_hosts.revision_choice import MergeBase, RevisionChoice, Usual
 from tunegate.errors import ConfigError
 
+_NAMED = "Name --since-release or --base."
 
-def require_judged(events: EventTable, name: str, variable: str) -> None:
+
+def require_judged(events: EventTable, name: str, variable: str, instead: str = GIVEN) -> None:
     """Raises ConfigError for an event that is refused, or that the table does not have."""
     if not name:
-        message = f"{variable} is not set: no event says what to compare. {GIVEN}"
+        message = f"{variable} is not set: no event says what to compare. {instead}"
         raise ConfigError(message)
     if not isinstance(events.get(name), JudgedEvent):
-        raise ConfigError(event_refusal(events, name, GIVEN))
+        raise ConfigError(event_refusal(events, name, instead))
 
 
 def as_asked(number: int | None, tip: str) -> JobEvent:
@@ -24,10 +26,10 @@ def as_asked(number: int | None, tip: str) -> JobEvent:
     return JobEvent(revisions=Usual(), pull_request=number, tip=tip if number else "")
 
 
-def of_tag(asked: AskedRevisions, head: str) -> JobEvent:
+def of_tag(asked: AskedRevisions, head: str, instead: str = _NAMED) -> JobEvent:
     """Raises ConfigError, unless the job says what a tag is compared with."""
     if not asked.since_release and not asked.base:
-        message = "a tag says nothing of what to compare with. Name --since-release or --base."
+        message = f"a tag says nothing of what to compare with. {instead}"
         raise ConfigError(message)
     return JobEvent(revisions=Usual(), checked_out=head)
 

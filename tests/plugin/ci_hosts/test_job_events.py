@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.plugin.ci_hosts.gitlab.test_event import BRANCH, REQUEST
 from tests.plugin.ci_hosts.recorded_environment import BEFORE, HEAD, recorded_environment
 from tunegate.ci_hosts.azure.event import azure_event
 from tunegate.ci_hosts.bitbucket.event import bitbucket_event
 from tunegate.ci_hosts.buildkite.event import buildkite_event
 from tunegate.ci_hosts.circleci.event import circleci_event
+from tunegate.ci_hosts.gitlab.event import gitlab_event
 from tunegate.ci_hosts.jenkins.event import jenkins_event
 from tunegate.ci_hosts.job_events import as_asked, of_branch
 from tunegate.ci_hosts.protocol import AskedRevisions, JobEvent
@@ -24,6 +26,7 @@ READERS: dict[str, Reader] = {
     "circleci": circleci_event,
     "bitbucket": bitbucket_event,
     "jenkins": jenkins_event,
+    "gitlab": gitlab_event,
 }
 DUMPS = {
     "buildkite": ["pull-request", "fork", "branch"],
@@ -31,6 +34,12 @@ DUMPS = {
     "circleci": ["pull-request", "fork", "branch"],
     "bitbucket": ["pull-request", "branch"],
     "jenkins": ["pull-request", "fork", "branch"],
+    "gitlab": ["pull-request", "fork", "branch"],
+}
+OF_GITLAB = {
+    "pull-request": REQUEST,
+    "fork": {**REQUEST, "CI_MERGE_REQUEST_SOURCE_PROJECT_ID": "4"},
+    "branch": {**BRANCH, "CI_PIPELINE_SOURCE": "push"},
 }
 VALUES = st.sampled_from(
     ["", "main", "7", "true", "false", "True", "False", HEAD, "../..", "-x", "refs/heads/main"]
@@ -38,11 +47,15 @@ VALUES = st.sampled_from(
 JOBS = [(host, dump) for host, dumps in DUMPS.items() for dump in dumps]
 
 
+def environment_of(host: str, dump: str) -> dict[str, str]:
+    return OF_GITLAB[dump] if host == "gitlab" else recorded_environment(f"{host}-{dump}")
+
+
 @pytest.mark.parametrize(("host", "dump"), JOBS)
 def test_whatever_the_variables_say_a_job_is_refused_or_one_of_its_kind(
     host: str, dump: str
 ) -> None:
-    whole = recorded_environment(f"{host}-{dump}")
+    whole = environment_of(host, dump)
 
     @given(st.dictionaries(st.sampled_from(sorted(whole)), VALUES, max_size=4))
     def holds(changed: dict[str, str]) -> None:
@@ -59,7 +72,7 @@ def test_whatever_the_variables_say_a_job_is_refused_or_one_of_its_kind(
 
 @pytest.mark.parametrize(("host", "dump"), JOBS)
 def test_whoever_names_both_revisions_only_reads(host: str, dump: str) -> None:
-    environment = recorded_environment(f"{host}-{dump}")
+    environment = environment_of(host, dump)
     event = READERS[host](environment, AskedRevisions(base=BEFORE, head=HEAD))
     assert (event.revisions, event.zone, event.checked_out) == (Usual(), None, "")
     assert (event.pull_request is None) == (dump == "branch")

@@ -137,7 +137,7 @@ def test_a_head_that_somebody_names_does_not_teach_main() -> None:
     ],
 )
 def test_variables_that_lack_something_are_refused(more: dict[str, str]) -> None:
-    with pytest.raises(ConfigError, match="the pipeline cannot be used"):
+    with pytest.raises(ConfigError, match="the job cannot be used"):
         request(**more)
 
 
