@@ -27,6 +27,7 @@ from tunegate.measuring.score import scored
 from tunegate.measuring.shard_of_plan import compared_elsewhere, of_shard
 from tunegate.policy.gate_rules import GateRules, with_objectives
 from tunegate.sides.earlier_bases import MAX_EARLIER_BASES, with_earlier_bases
+from tunegate.sides.elections import KnownElections, publish_elections
 from tunegate.sides.export_models import export_models
 from tunegate.sides.far_behind import KnownStandings, publish_standings
 from tunegate.sides.fixed_sides import NOTHING_FIXED, Fixed, replaced, restricted
@@ -72,6 +73,7 @@ def make_plan(
         planned,
         origin=origin_of(changes, tasks, config),
         measuring=plan_measuring(tasks, config, shards=measure_shards),
+        elections=KnownElections(tools)(planned),
     )
     artifact_io.write(out / "plan.json", planned)
     return planned
@@ -121,6 +123,7 @@ def gate(
     """Builds, measures and decides. Writes measurements.json and verdict.json."""
     builds = built(tools, planned, outcomes, fixed)
     publish_standings(tools, planned, outcomes, builds)
+    publish_elections(tools, planned, outcomes, builds)
     references = _references(tools, planned.changes, builds)
     judging = _judging(tools, planned.changes)
     return judge(judging, planned.changes, builds, references, planned=planned, outcomes=outcomes)
@@ -137,6 +140,7 @@ def measure_shard(
     context, mine = tools.context, of_shard(planned, shard)
     builds = built(tools, mine, outcomes)
     publish_standings(tools, mine, outcomes, builds)
+    publish_elections(tools, mine, outcomes, builds)
     judging = _judging(tools, planned.changes)
     references = _references(tools, mine.changes, builds)
     others = compared_elsewhere(planned, shard)

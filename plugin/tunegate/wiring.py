@@ -19,6 +19,7 @@ from tunegate.edges.git.repository import GitRepository
 from tunegate.edges.inputs.given_values import GivenValues
 from tunegate.edges.machine.cores import default_threads
 from tunegate.edges.machine.device import ThisMachine
+from tunegate.edges.machine.installed_packages import installed_packages
 from tunegate.edges.models.model_inputs import inputs_of_file
 from tunegate.edges.models.reader import GitModelReader
 from tunegate.edges.output.directory import OutputDirectory
@@ -229,6 +230,7 @@ def _origin(tuning: TuningRuntime, subject: Subject, context: RunContext) -> Rec
         device=context.device.fingerprint(),
         toolchain=tuning.toolchain(),
         source=Provenance(repository=subject.root.name, commit=subject.commit),
+        installed=installed_packages(),
     )
 
 

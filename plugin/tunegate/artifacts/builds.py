@@ -100,11 +100,15 @@ class RefusedCandidate(msgspec.Struct, frozen=True, kw_only=True):
 
 class RuntimeChoice(msgspec.Struct, frozen=True, kw_only=True):
     """Why a build is for the runtime it is for: what was measured, the candidates that do not run
-    it, and in `reason` why those that do were not measured."""
+    it, and in `reason` why those that do were not measured. `is_complete`: another run would elect
+    among the same, since nothing crashed or was too late. `is_remembered`: an earlier run has
+    measured the times."""
 
     times: tuple[CandidateTime, ...] = ()
     refused: tuple[RefusedCandidate, ...] = ()
     reason: str = ""
+    is_complete: bool = False
+    is_remembered: bool = False
 
     def ms_of(self, candidate: str) -> float | None:
         return next((time.ms for time in self.times if time.candidate == candidate), None)

@@ -8,6 +8,7 @@ import msgspec
 
 from tunegate.artifacts.changes import ChangeSet, ModelPath
 from tunegate.artifacts.cost import Cost
+from tunegate.artifacts.remembered_elections import RememberedElection
 from tunegate.artifacts.tasks import Resolution, ResolvedTask
 
 
@@ -72,7 +73,7 @@ class TuningPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The content of `plan.json`. `estimate` is what the shards are expected to cost
     before anything is spent; `saved` is how much more it would be under the same budget if
     the cache had no exact records. `measuring` are the shards of the gate, where several
-    runners measure."""
+    runners measure; `elections` are those that are not held again."""
 
     schema: Literal[2] = 2
     changes: ChangeSet
@@ -84,3 +85,4 @@ class TuningPlan(msgspec.Struct, frozen=True, kw_only=True):
     origin: PlanOrigin | None = None
     notes: tuple[str, ...] = ()
     measuring: tuple[MeasuringShard, ...] = ()
+    elections: tuple[RememberedElection, ...] = ()

@@ -8,8 +8,10 @@ from tunegate_cache.format.records import DeviceFingerprint, Provenance, Toolcha
 
 
 class RecordOrigin(msgspec.Struct, frozen=True, kw_only=True):
-    """Goes on every record of a run: `device` and `toolchain` took its times, for `source`."""
+    """Goes on every record of a run: `device` and `toolchain` took its times, for `source`.
+    `installed` is the digest of the packages of this installation."""
 
     device: DeviceFingerprint
     toolchain: Toolchain
     source: Provenance
+    installed: str = ""

@@ -23,6 +23,7 @@ from tunegate.project import open_project
 from tunegate.render.stopped import tuning_ended
 from tunegate.render.units import duration, money, plural
 from tunegate.runtimes.requirements import require_installed
+from tunegate.sides.elections import publish_elections
 from tunegate.sides.far_behind import KnownStandings, publish_standings
 from tunegate.stages.resolve import resolve
 from tunegate.stages.try_builds import plan_of_built
@@ -94,6 +95,7 @@ def _look_at_unfinished(
     unfinished = msgspec.structs.replace(planned, changes=changes)
     builds = pipeline.built(tools, unfinished, outcomes)
     publish_standings(tools, planned, outcomes, builds)
+    publish_elections(tools, unfinished, outcomes, builds)
 
 
 def _require_writing(cache: CacheConfig) -> None:

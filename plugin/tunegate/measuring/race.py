@@ -58,8 +58,12 @@ class Race:
             self._election = self._after(challenger)
         if self._broken and not self._milliseconds:
             raise next(iter(self._broken.values()))
+        unmeasured = tuple(self._unmeasured())
         choice = msgspec.structs.replace(
-            choice, times=tuple(self._times()), refused=(*choice.refused, *self._unmeasured())
+            choice,
+            times=tuple(self._times()),
+            refused=(*choice.refused, *unmeasured),
+            is_complete=not unmeasured,
         )
         return msgspec.structs.replace(self._builds[self._election.winner], choice=choice)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +23,7 @@ from tunegate.config import Config, TargetConfig
 from tunegate.ports import Builder, BuildJob
 from tunegate.sides.built_alike import built_alike
 from tunegate.sides.export_models import ExportedModels, export_models
+from tunegate.sides.remembered_winners import as_remembered, lost_winners, remembered_winners
 from tunegate.sides.shared_schedules import as_in_base, decided_by_base
 from tunegate.stages.error_budgets import held_to_budget, is_tried, samples_for
 from tunegate.tools import ModelSource, RunContext
@@ -44,7 +45,8 @@ def build(
     builders: Mapping[RuntimeName, Builder],
     context: RunContext,
 ) -> tuple[CellCandidates, ...]:
-    """Builds both sides of every cell that has work, for each candidate of its target."""
+    """Builds both sides of every cell that has work, for each candidate of its target; where an
+    election is remembered for its winner alone, unless that fails on a side."""
     models = export_models(plan.changes, source)
     cells = _cells(plan.changes, models)
     sides = [(cell, side) for cell in cells for side in SIDES if (cell.model, side) in models.files]
@@ -53,24 +55,61 @@ def build(
             f"build: {_count(len(sides), 'build')} of {_count(len(cells), 'cell')}"
         )
     best = best_records(plan, outcomes)
-    by_base = decided_by_base(plan, best.sources)
-    built: dict[tuple[Cell, Side, str], Build] = {}
-    for candidate in _distinct(source.candidates):
-        wanted = [
-            (c, s)
-            for c, s in sides
-            if candidate in source.candidates[c.target]
-            if is_tried(models.config, c, candidate, source.candidates)
-        ]
-        jobs = {which: _job(models, best, candidate, which, context.out) for which in wanted}
-        builds = _built(jobs, candidate, builders[candidate.runtime], by_base)
+    building = _Building(
+        models=models,
+        best=best,
+        by_base=decided_by_base(plan, best.sources),
+        candidates=source.candidates,
+        builders=builders,
+        out=context.out,
+    )
+    winners = remembered_winners(plan.elections)
+    built = building.built(sides, lambda cell, name: winners.get(cell, name) == name)
+    failed = [(cell, side) for cell, side in sides if cell in lost_winners(winners, sides, built)]
+    built |= building.built(failed, lambda cell, name: winners[cell] != name)
+    ordered = (_in_order(cell, built, source.candidates[cell.target]) for cell in cells)
+    readable = (_with_unreadable(each, models.unreadable) for each in ordered)
+    return as_remembered(readable, plan.elections, source.candidates)
+
+
+class _Building(msgspec.Struct, frozen=True, kw_only=True):
+    models: ExportedModels
+    best: BestRecords
+    by_base: Mapping[ModelPath, frozenset[WorkloadKey]]
+    candidates: Candidates
+    builders: Mapping[RuntimeName, Builder]
+    out: Path
+
+    def built(
+        self, sides: Sequence[tuple[Cell, Side]], is_wanted: Callable[[Cell, str], bool]
+    ) -> dict[tuple[Cell, Side, str], Build]:
+        """The builds of these sides for the candidates that are wanted by name."""
+        built: dict[tuple[Cell, Side, str], Build] = {}
+        for candidate in _distinct(self.candidates):
+            wanted = [
+                (cell, side)
+                for cell, side in sides
+                if candidate in self.candidates[cell.target]
+                if is_tried(self.models.config, cell, candidate, self.candidates)
+                if is_wanted(cell, candidate.name)
+            ]
+            if wanted:
+                built |= self._of(candidate, wanted)
+        return built
+
+    def _of(
+        self, candidate: CandidateBuild, wanted: Sequence[tuple[Cell, Side]]
+    ) -> dict[tuple[Cell, Side, str], Build]:
+        jobs = {which: _job(self.models, self.best, candidate, which, self.out) for which in wanted}
+        builds = _built(jobs, candidate, self.builders[candidate.runtime], self.by_base)
+        held: dict[tuple[Cell, Side, str], Build] = {}
         for (cell, side), build in builds.items():
             place = candidate_directory(cell, side, candidate.name)
             located = _located(build, candidate, place)
-            held = held_to_budget(located, models.config, cell.model, candidate)
-            built[cell, side, candidate.name] = held
-    ordered = (_in_order(cell, built, source.candidates[cell.target]) for cell in cells)
-    return tuple(_with_unreadable(each, models.unreadable) for each in ordered)
+            held[cell, side, candidate.name] = held_to_budget(
+                located, self.models.config, cell.model, candidate
+            )
+        return held
 
 
 def _with_unreadable(

@@ -95,10 +95,12 @@ class _Choosing:
             (only,) = usable.values()
             return msgspec.structs.replace(only, choice=choice)
         if like is not None and like.candidate in usable:
-            times = like.choice.times if like.choice else ()
-            choice = msgspec.structs.replace(choice, times=times)
+            known = like.choice or choice
+            is_complete = known.is_complete and _are_lasting(builds)
+            choice = msgspec.structs.replace(choice, times=known.times, is_complete=is_complete)
             return msgspec.structs.replace(usable[like.candidate], choice=choice)
-        return self._raced(cell, usable, default, choice, needed)
+        raced = self._raced(cell, usable, default, choice, needed)
+        return raced if _are_lasting(builds) else _incomplete(raced)
 
     def _raced(
         self,
@@ -120,6 +122,18 @@ class _Choosing:
                 return msgspec.structs.replace(first, error=unknown, directory="")
             choice = msgspec.structs.replace(choice, reason=f"not measured: {error}")
             return msgspec.structs.replace(first, choice=choice)
+
+
+def _are_lasting(builds: Sequence[Build]) -> bool:
+    """Whether another run would have the same builds to elect from."""
+    return not any(build.crashed or build.error == _LATE_IN_BASE for build in builds)
+
+
+def _incomplete(build: Build) -> Build:
+    if build.choice is None:
+        return build
+    choice = msgspec.structs.replace(build.choice, is_complete=False)
+    return msgspec.structs.replace(build, choice=choice)
 
 
 def _refused(cell: Cell, builds: Sequence[Build]) -> Iterator[RefusedCandidate]:

@@ -164,7 +164,8 @@ def _with_reference(
     if head is not None and head.candidate == reference.runtime:
         return measured  # it is its own reference
     choice = head.choice if head is not None else None
-    known = choice.ms_of(reference.runtime) if choice is not None else None
+    is_measured = choice is not None and not choice.is_remembered
+    known = choice.ms_of(reference.runtime) if choice is not None and is_measured else None
     if known is not None:
         return msgspec.structs.replace(measured, reference_ms=known)
     try:

@@ -63,6 +63,7 @@ def test_little_time_is_enough_for_one_launch_of_each_candidate() -> None:
     won, choice, launches = raced([-0.4, -0.39], seconds=0.0)
     assert (won.runtime, launches) == ("b", 2)
     assert choice.refused == ()
+    assert choice.is_complete
 
 
 def test_what_the_time_does_not_suffice_for_is_not_elected_and_says_so() -> None:
@@ -71,6 +72,7 @@ def test_what_the_time_does_not_suffice_for_is_not_elected_and_says_so() -> None
     assert [(each.title, each.reason) for each in choice.refused] == [
         ("C", "not measured: the time of the election was over")
     ]
+    assert not choice.is_complete
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from tunegate.artifacts.changes import SIDES
 from tunegate.artifacts.cost import Cost
 from tunegate.artifacts.outcomes import Stopped, TaskOutcome, TuningOutcome
 from tunegate.artifacts.plans import Budget, TuningPlan
+from tunegate.artifacts.remembered_elections import RememberedElection
 from tunegate.artifacts.tasks import CacheUse, Claims, Resolution, ResolvedTask, TaskUse, TuningTask
 from tunegate.edges.terminal import PlainLog
 from tunegate.ports import BuildJob
@@ -187,3 +188,50 @@ def test_a_head_waits_for_its_base_where_schedules_count(
         context=make_context(tmp_path, PlainLog(io.StringIO())),
     )
     assert builder.given == batches
+
+
+class Runtimes:
+    """A builder whose builds of one variant fail, and which variants it built of which file."""
+
+    def __init__(self, failing: str = "") -> None:
+        self.failing, self.built = failing, list[tuple[str, str]]()
+
+    def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]:
+        self.built += [(job.variant, job.model.file.read_text()) for job in jobs]
+        return [
+            msgspec.structs.replace(
+                unbuilt(""), error="no" if job.variant == self.failing else None
+            )
+            for job in jobs
+        ]
+
+
+@pytest.mark.parametrize(
+    ("failing", "built", "is_remembered"),
+    [
+        ("", [("b", "b"), ("b", "h")], True),
+        ("b", [("b", "b"), ("b", "h"), ("a", "b"), ("a", "h")], False),
+    ],
+)
+def test_a_remembered_winner_is_built_alone_unless_it_fails(
+    tmp_path: Path, failing: str, built: list[tuple[str, str]], is_remembered: bool
+) -> None:
+    candidates = tuple(CandidateBuild(runtime="any", title=each, variant=each) for each in "ab")
+    source = ModelSource(
+        config=CONFIG,
+        repository=Versions(),
+        candidates={"cpu": candidates},
+        workdir=tmp_path,
+        read_inputs=lambda _: None,
+        read_values=NoValues().rules,
+    )
+    election = RememberedElection(
+        model=MODEL, target="cpu", winner="any-b", milliseconds={"any-b": 1.0}, elected_at=1
+    )
+    plan = msgspec.structs.replace(plan_with(Miss("absent")), elections=(election,))
+    builder = Runtimes(failing)
+    context = make_context(tmp_path, PlainLog(io.StringIO()))
+    (cell,) = build(plan, (), source=source, builders={"any": builder}, context=context)
+    assert builder.built == built
+    assert (cell.head[0].choice is not None) == is_remembered
+    assert {len(cell.base), len(cell.head)} == {1 if is_remembered else 2}

@@ -285,6 +285,7 @@ def test_the_head_is_elected_without_what_its_base_had_no_time_for(tmp_path: Pat
     ]
     assert moves.kept[-1] == ("head-onnxruntime", ["head-tvm", "head-other"], "head")
     assert pairs.effects == []
+    assert not cell.head.choice.is_complete
 
 
 def test_a_base_with_no_time_for_all_that_the_head_ships_is_no_baseline(tmp_path: Path) -> None:

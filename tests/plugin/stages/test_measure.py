@@ -109,6 +109,10 @@ def test_the_reference_is_what_the_choice_of_a_runtime_measured(tmp_path: Path) 
     head = msgspec.structs.replace(make_build("b"), choice=choice)
     cell, _ = measured([0.1, 0.1, 0.1, 0.1], make_builds(make_build("a"), head), tmp_path)
     assert cell.reference_ms == 2.0
+    remembered = msgspec.structs.replace(choice, is_remembered=True)
+    head = msgspec.structs.replace(head, choice=remembered)
+    cell, _ = measured([0.1, 0.1, 0.1, 0.1], make_builds(make_build("a"), head), tmp_path)
+    assert cell.reference_ms == 2.5  # measured now: that of another day says nothing beside it
 
 
 def test_what_runs_under_the_reference_is_its_own(tmp_path: Path) -> None:

@@ -1,0 +1,113 @@
+"""Which candidate won the election of a whole model, kept as records.
+
+Each candidate that was measured has one, whose template is made up of its name and its role alone,
+and which has no decisions. So they are checked, signed, revoked and compacted like all records.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+import msgspec
+
+from tunegate_cache.format.model_standing import shape_of
+from tunegate_cache.format.records import (
+    DeviceFingerprint,
+    Provenance,
+    Toolchain,
+    TuningRecord,
+    WorkloadKey,
+)
+
+LASTS_SECONDS = 30 * 24 * 3600
+"""A model is elected anew after so long."""
+MOST_CANDIDATES = 8
+"""A compaction keeps no more records of a workload on one device."""
+
+
+class ModelElection(msgspec.Struct, frozen=True, kw_only=True):
+    """`nanoseconds` has the time of one inference under each candidate by its name; `measured_at`
+    is in seconds since 1970."""
+
+    key: WorkloadKey
+    winner: str
+    nanoseconds: Mapping[str, int]
+    measured_at: int
+
+
+def election_records(
+    election: ModelElection,
+    *,
+    device: DeviceFingerprint,
+    toolchain: Toolchain,
+    source: Provenance,
+) -> tuple[TuningRecord, ...]:
+    """The records of the winner and of the fastest others."""
+    times = election.nanoseconds
+    ranked = sorted(times, key=lambda name: (name != election.winner, times[name]))
+    return tuple(
+        TuningRecord(
+            key=election.key,
+            shape=shape_of(election.key),
+            template=_role(name, is_winner=name == election.winner),
+            decisions=(),
+            run_nanoseconds=(max(1, times[name]),),
+            status="ok",
+            device=device,
+            toolchain=toolchain,
+            measured_at=election.measured_at,
+            source=source,
+        )
+        for name in ranked[:MOST_CANDIDATES]
+    )
+
+
+def election_of(
+    key: WorkloadKey,
+    records: Iterable[TuningRecord],
+    candidates: Collection[str],
+    *,
+    device: DeviceFingerprint,
+    toolchain: Toolchain,
+    now: int,
+) -> ModelElection | None:
+    """The latest election among these candidates on this kind of device with this compiler; None
+    where it is too old or of the future, and where not exactly one has won it."""
+    here = [
+        record
+        for record in records
+        if record.key == key
+        and record.run_nanoseconds
+        and (record.device.name, record.device.units) == (device.name, device.units)
+        and record.toolchain == toolchain
+        and now - LASTS_SECONDS <= record.measured_at <= now
+    ]
+    measured_at = max((record.measured_at for record in here), default=0)
+    roles = dict(_roles(candidates))
+    latest = {
+        roles[record.template]: record.run_nanoseconds[0]
+        for record in here
+        if record.measured_at == measured_at and record.template in roles
+    }
+    winners = [name for name, is_winner in latest if is_winner]
+    if len(winners) != 1:
+        return None
+    return ModelElection(
+        key=key,
+        winner=winners[0],
+        nanoseconds={name: nanoseconds for (name, _), nanoseconds in latest.items()},
+        measured_at=measured_at,
+    )
+
+
+def _roles(candidates: Iterable[str]) -> Iterator[tuple[str, tuple[str, bool]]]:
+    """What each candidate's template is, whether it won or not."""
+    for name in candidates:
+        for is_winner in (True, False):
+            yield _role(name, is_winner=is_winner), (name, is_winner)
+
+
+def _role(name: str, *, is_winner: bool) -> str:
+    text = f"tunegate: an election, {'won by' if is_winner else 'with'} {name}"
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,18 @@
+"""What an earlier run elected for a model that is as it was."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tunegate.artifacts.changes import ModelPath
+
+
+class RememberedElection(msgspec.Struct, frozen=True, kw_only=True):
+    """`winner` is the name of a candidate; `milliseconds` are those of one inference under each
+    candidate, as they were measured at `elected_at`, in seconds since 1970."""
+
+    model: ModelPath
+    target: str
+    winner: str
+    milliseconds: dict[str, float]
+    elected_at: int

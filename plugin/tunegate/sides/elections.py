@@ -1,0 +1,209 @@
+"""Which candidate ships, remembered as records of the cache, so that an unchanged model elects
+nothing again.
+
+Only what trusted zones say counts, for this kind of device, this compiler and all that is
+installed, and of a change only where both sides have one and the same key: base and head are then
+built for the same candidate, so that whoever forges a record leans no comparison to one side.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from tunegate.artifacts.builds import CellBuilds, RuntimeChoice
+from tunegate.artifacts.changes import ModelChange, Side
+from tunegate.artifacts.outcomes import TuningOutcome
+from tunegate.artifacts.plans import TuningPlan
+from tunegate.artifacts.remembered_elections import RememberedElection
+from tunegate.config import TargetConfig
+from tunegate.selection import entry_for, values_for
+from tunegate.sides.export_models import ExportedModels, export_models, versions
+from tunegate.tools import Tools
+from tunegate.tuning.standing.known_schedules import UsedSchedule, known_schedules
+from tunegate.tuning.standing.model_keys import ModelOnTarget
+from tunegate_cache.format.model_election import ModelElection, election_of, election_records
+from tunegate_cache.format.records import Miss, TuningRecord, WorkloadKey
+
+_NANOSECONDS_PER_MS = 1_000_000
+
+
+class KnownElections:
+    """Asks the cache what was elected for models that are as they were."""
+
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+        self._now = int(tools.context.clock.time())
+
+    def __call__(self, planned: TuningPlan) -> tuple[RememberedElection, ...]:
+        """Those of the models of which this run tunes nothing, with one key for all sides."""
+        tuned = _tuned(planned)
+        keys = {
+            where: next(iter(sides.values()))
+            for where, sides in election_keys(self._tools, planned).items()
+            if len(set(sides.values())) == 1 and where not in tuned
+        }
+        found = self._tools.index.standings([*keys.values()])
+        asked = (
+            self._remembered(where, key, getattr(found.get(key, Miss("absent")), "records", ()))
+            for where, key in keys.items()
+        )
+        return tuple(each for each in asked if each is not None)
+
+    def _remembered(
+        self, where: ModelOnTarget, key: WorkloadKey, records: Sequence[TuningRecord]
+    ) -> RememberedElection | None:
+        model, target = where
+        candidates = [each.name for each in self._tools.source.candidates[target]]
+        origin = self._tools.origin
+        found = election_of(
+            key,
+            records,
+            candidates,
+            device=origin.device,
+            toolchain=origin.toolchain,
+            now=self._now,
+        )
+        if found is None:
+            return None
+        return RememberedElection(
+            model=model,
+            target=target,
+            winner=found.winner,
+            milliseconds={
+                name: nanoseconds / _NANOSECONDS_PER_MS
+                for name, nanoseconds in found.nanoseconds.items()
+            },
+            elected_at=found.measured_at,
+        )
+
+
+def publish_elections(
+    tools: Tools,
+    planned: TuningPlan,
+    outcomes: Sequence[TuningOutcome],
+    builds: Sequence[CellBuilds],
+) -> None:
+    """Says in the cache what was elected for the heads, where another run would elect alike."""
+    origin = tools.origin
+    tools.index.publish(
+        [
+            record
+            for election in new_elections(tools, planned, outcomes, builds)
+            for record in election_records(
+                election, device=origin.device, toolchain=origin.toolchain, source=origin.source
+            )
+        ]
+    )
+
+
+def new_elections(
+    tools: Tools,
+    planned: TuningPlan,
+    outcomes: Sequence[TuningOutcome],
+    builds: Sequence[CellBuilds],
+) -> tuple[ModelElection, ...]:
+    """Those in which each candidate that works was measured."""
+    elected = {
+        (each.cell.model, each.cell.target): each.head
+        for each in builds
+        if each.head is not None and each.head.error is None
+        if each.head.choice is not None and each.head.choice.is_complete
+    }
+    keys = election_keys(tools, planned, outcomes) if elected else {}
+    now = int(tools.context.clock.time())
+    return tuple(
+        ModelElection(
+            key=keys[where]["head"],
+            winner=head.candidate,
+            nanoseconds=_nanoseconds(head.choice or RuntimeChoice()),
+            measured_at=now,
+        )
+        for where, head in elected.items()
+        if "head" in keys.get(where, {})
+    )
+
+
+def election_keys(
+    tools: Tools, planned: TuningPlan, outcomes: Sequence[TuningOutcome] = ()
+) -> dict[ModelOnTarget, dict[Side, WorkloadKey]]:
+    """A key for each side of a model on a target; none for a model one of whose graphs is not at
+    hand. Equal where the graphs, whatever their weights, the shapes, the values that are given, the
+    target, the candidates, their budget, what is installed and the known schedules are."""
+    keying = _Keying(
+        tools=tools,
+        models=export_models(planned.changes, tools.source),
+        schedules=known_schedules(planned.resolution.tasks, outcomes),
+    )
+    targets = {target.name: target for target in tools.config.targets}
+    return {
+        (change.path, name): {side: keying.of(change, side, targets[name]) for side in sides}
+        for change in planned.changes.models
+        if (sides := _known_sides(keying.models, change))
+        for name in change.targets
+        if name in targets
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Keying:
+    tools: Tools
+    models: ExportedModels
+    schedules: Mapping[tuple[ModelOnTarget, Side], Sequence[UsedSchedule]]
+
+    def of(self, change: ModelChange, side: Side, target: TargetConfig) -> WorkloadKey:
+        tools, path = self.tools, change.path
+        entry = entry_for(tools.config, path)
+        content = [
+            "election",
+            tools.origin.installed,
+            versions(change)[side].graph_digest,
+            sorted(self.models.files[path, side].shapes.items()),
+            values_for(tools.config, path),
+            None if entry is None else entry.accuracy,
+            target.threads or tools.threads,
+            [
+                (each.name, sorted(each.settings.items()))
+                for each in tools.source.candidates[target.name]
+            ],
+            self.schedules.get(((path, target.name), side), ()),
+        ]
+        return WorkloadKey(_digest(content), election_target(target))
+
+
+def _known_sides(models: ExportedModels, change: ModelChange) -> tuple[Side, ...]:
+    """The sides of a model with a head; none where a graph is not at hand."""
+    sides = versions(change)
+    is_known = "head" in sides and all(
+        version.graph_digest is not None and (change.path, side) in models.files
+        for side, version in sides.items()
+    )
+    return tuple(sides) if is_known else ()
+
+
+def election_target(target: TargetConfig) -> str:
+    """The digest under which the elections on a target are kept: what it is called, and which
+    runner has it, does not count."""
+    return _digest(["election", target.kind, target.cpu, target.arch, target.layout])
+
+
+def _digest(content: object) -> str:
+    return hashlib.sha256(msgspec.json.encode(content, order="sorted")).hexdigest()
+
+
+def _nanoseconds(choice: RuntimeChoice) -> dict[str, int]:
+    return {time.candidate: round(time.ms * _NANOSECONDS_PER_MS) for time in choice.times}
+
+
+def _tuned(planned: TuningPlan) -> set[ModelOnTarget]:
+    """The models of which this run searches something, or measures a claim."""
+    return {
+        (use.model, shard.target)
+        for shard in planned.shards
+        for task in shard.tasks
+        if task.trials or task.resolved.claims is not None
+        for use in task.resolved.task.uses
+    }

@@ -1,0 +1,43 @@
+"""The schedules that a model is built with, as far as they are known: whoever is elected depends on
+them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+import msgspec
+
+from tunegate.artifacts.changes import Side
+from tunegate.artifacts.outcomes import TuningOutcome
+from tunegate.artifacts.tasks import ResolvedTask
+from tunegate.tuning.standing.model_keys import ModelOnTarget
+from tunegate_cache.format.records import TuningRecord
+
+UsedSchedule = tuple[str, int, str]
+"""A workload, how often a model runs it, and the digest of its schedule, '' for none."""
+
+
+def known_schedules(
+    tasks: Iterable[ResolvedTask], outcomes: Iterable[TuningOutcome] = ()
+) -> dict[tuple[ModelOnTarget, Side], list[UsedSchedule]]:
+    """Those of each side of a model, sorted; `outcomes` are what this run has measured."""
+    measured = {
+        task.key: task.records
+        for each in outcomes
+        for task in each.tasks
+        if task.trials and task.records
+    }
+    found: dict[tuple[ModelOnTarget, Side], list[UsedSchedule]] = {}
+    for resolved in tasks:
+        task = resolved.task
+        records = measured.get(task.key) or getattr(resolved.lookup, "records", ())
+        schedule = _digest(records[0]) if records else ""
+        for use in task.uses:
+            where = ((use.model, task.target), use.side)
+            found.setdefault(where, []).append((task.key.workload, use.weight, schedule))
+    return {where: sorted(used) for where, used in found.items()}
+
+
+def _digest(record: TuningRecord) -> str:
+    return hashlib.sha256(msgspec.json.encode([record.template, record.decisions])).hexdigest()

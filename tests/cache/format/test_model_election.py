@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.support.compacted_place import Place
+from tests.support.tuning_records import make_key
+from tests.support.tuning_tasks import DEVICE
+from tunegate_cache.format.model_election import (
+    LASTS_SECONDS,
+    MOST_CANDIDATES,
+    ModelElection,
+    election_of,
+    election_records,
+)
+from tunegate_cache.format.record_codec import decode_records, encode_record
+from tunegate_cache.format.records import (
+    DeviceFingerprint,
+    ExactHit,
+    Provenance,
+    Toolchain,
+    TuningRecord,
+    WorkloadKey,
+)
+
+KEY = WorkloadKey("1" * 64, "2" * 64)
+TVM = Toolchain(tvm="0.27.0", ffi="0.1.14")
+NOW = 1_800_000_000
+ELECTION = ModelElection(
+    key=KEY, winner="tvm", nanoseconds={"tvm": 900, "onnxruntime": 1_000}, measured_at=NOW
+)
+NAMES = ("tvm", "onnxruntime")
+
+
+def records_of(election: ModelElection = ELECTION) -> tuple[TuningRecord, ...]:
+    return election_records(election, device=DEVICE, toolchain=TVM, source=Provenance())
+
+
+def read(
+    *records: TuningRecord,
+    device: DeviceFingerprint = DEVICE,
+    toolchain: Toolchain = TVM,
+    now: int = NOW,
+) -> ModelElection | None:
+    return election_of(KEY, records, NAMES, device=device, toolchain=toolchain, now=now)
+
+
+def test_an_election_comes_back_from_its_records_as_bytes() -> None:
+    decoded = [decode_records(encode_record(record)) for record in records_of()]
+    assert read(*(each for each in decoded if isinstance(each, TuningRecord))) == ELECTION
+
+
+@pytest.mark.parametrize(
+    ("device", "toolchain", "now"),
+    [
+        (msgspec.structs.replace(DEVICE, name="another"), TVM, NOW),
+        (msgspec.structs.replace(DEVICE, units=64), TVM, NOW),
+        (DEVICE, Toolchain(tvm="0.28.0", ffi="0.1.14"), NOW),
+        (DEVICE, TVM, NOW + LASTS_SECONDS + 1),
+        (DEVICE, TVM, NOW - 1),
+    ],
+)
+def test_another_device_compiler_or_time_says_nothing(
+    device: DeviceFingerprint, toolchain: Toolchain, now: int
+) -> None:
+    assert read(*records_of(), device=device, toolchain=toolchain, now=now) is None
+
+
+def test_the_latest_of_two_elections_counts() -> None:
+    later = msgspec.structs.replace(ELECTION, winner="onnxruntime", measured_at=NOW + 5)
+    assert read(*records_of(), *records_of(later), now=NOW + 9) == later
+
+
+def test_two_winners_at_once_none_and_a_stranger_are_no_election() -> None:
+    other = msgspec.structs.replace(ELECTION, winner="onnxruntime")
+    assert read(*records_of(), *records_of(other)) is None
+    assert read(*records_of()[1:]) is None
+    stranger = msgspec.structs.replace(ELECTION, winner="x", nanoseconds={"x": 1})
+    assert read(*records_of(stranger)) is None
+
+
+def test_a_failure_in_place_of_the_winner_is_no_election() -> None:
+    winner, other = records_of()
+    failed = msgspec.structs.replace(winner, run_nanoseconds=(), status="wrong")
+    assert read(failed, other) is None
+
+
+def test_a_slow_winner_among_many_survives_a_compaction(tmp_path: Path) -> None:
+    """An incumbent ships as long as nobody is clearly faster."""
+    place, key = Place(tmp_path), make_key("model")
+    names = [f"c{number}" for number in range(12)]
+    times = {name: 1_000 + number for number, name in enumerate(names)}
+    election = ModelElection(key=key, winner="c11", nanoseconds=times, measured_at=NOW)
+    place.publish(*records_of(election))
+    place.compact()
+    place.collect()
+    found = place.cache().standings([key])[key]
+    assert isinstance(found, ExactHit)
+    known = election_of(key, found.records, names, device=DEVICE, toolchain=TVM, now=NOW)
+    assert known is not None
+    assert (known.winner, len(known.nanoseconds)) == ("c11", MOST_CANDIDATES)

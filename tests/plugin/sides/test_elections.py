@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from tests.plugin.sides.test_export_models import CONFIG, NoValues, Versions
+from tests.plugin.stages.shelf import Shelf
+from tests.support.measured_cells import MODEL, make_build, make_context, make_version
+from tests.support.tuning_tasks import DEVICE, exact, make_planned, make_record, make_task
+from tunegate.artifacts.builds import CandidateTime, Cell, CellBuilds, RuntimeChoice
+from tunegate.artifacts.candidates import CandidateBuild
+from tunegate.artifacts.changes import ChangeSet, ModelChange, Revisions
+from tunegate.artifacts.cost import Cost
+from tunegate.artifacts.plans import Budget, Shard, TuningPlan
+from tunegate.artifacts.record_origin import RecordOrigin
+from tunegate.artifacts.tasks import CacheUse, Resolution, TaskUse
+from tunegate.edges.terminal import PlainLog
+from tunegate.sides.elections import KnownElections, new_elections, publish_elections
+from tunegate.tools import GateTools, ModelSource, ReferenceRuntime, Tools
+from tunegate_cache.format.records import ExactHit, Lookup, Miss, Provenance
+
+ABSENT = Miss("absent")
+NOW = 1_800_000_000
+TVM = CandidateBuild(runtime="tvm", title="TVM", is_tuned=True)
+ONNX = CandidateBuild(runtime="onnxruntime", title="ONNX Runtime")
+ORIGIN = RecordOrigin(
+    device=DEVICE, toolchain=make_record().toolchain, source=Provenance(), installed="i"
+)
+USES = tuple(TaskUse(model=MODEL, side=side, weight=1, name="conv") for side in ("base", "head"))
+TASK = msgspec.structs.replace(make_task(), uses=USES)
+CHOICE = RuntimeChoice(
+    times=(
+        CandidateTime(candidate="tvm", title="TVM", ms=1.0),
+        CandidateTime(candidate="onnxruntime", title="ONNX Runtime", ms=2.0),
+    ),
+    is_complete=True,
+)
+
+
+class Noon:
+    def monotonic(self) -> float:
+        return 0.0
+
+    def time(self) -> float:
+        return NOW
+
+
+def tools_with(
+    index: Shelf,
+    workdir: Path,
+    *,
+    candidates: tuple[CandidateBuild, ...] = (TVM, ONNX),
+    origin: RecordOrigin = ORIGIN,
+    threads: int = 1,
+) -> Tools:
+    nobody = cast("Any", None)
+    return Tools(
+        source=ModelSource(
+            config=CONFIG,
+            repository=Versions(),
+            candidates={"cpu": candidates},
+            workdir=workdir,
+            read_inputs=lambda _: None,
+            read_values=NoValues().rules,
+        ),
+        compiler=nobody,
+        index=index,
+        tuner=nobody,
+        builders={},
+        reference=ReferenceRuntime("onnxruntime", "ONNX Runtime"),
+        origin=origin,
+        gate=GateTools(
+            context=make_context(workdir, PlainLog(io.StringIO()), Noon()),
+            rules=nobody,
+            benchmarker=nobody,
+            shipping=nobody,
+        ),
+        threads=threads,
+    )
+
+
+def plan_of(
+    base: str = "graph",
+    head: str = "graph",
+    *,
+    lookup: Lookup = ABSENT,
+    trials: int = 0,
+) -> TuningPlan:
+    base_version, head_version = (
+        msgspec.structs.replace(make_version(content), graph_digest=graph)
+        for content, graph in (("old", base), ("new", head))
+    )
+    change = ModelChange(
+        path=MODEL,
+        kind="modified",
+        change="weights-only",
+        base=base_version,
+        head=head_version,
+        targets=("cpu",),
+    )
+    planned = make_planned(TASK, lookup, trials=trials)
+    budget = Budget(seconds=None, trials=None)
+    shard = Shard(
+        index=0, target="cpu", labels=(), tasks=(planned,), budget=budget, predicted_seconds=0.0
+    )
+    return TuningPlan(
+        changes=ChangeSet(revisions=Revisions(base="b" * 40, head="a" * 40), models=(change,)),
+        resolution=Resolution(
+            tasks=(planned.resolved,), cache=CacheUse(location="x", zone="main", mode="rw")
+        ),
+        shards=(shard,),
+        budget=budget,
+        estimate=Cost(seconds=0.0),
+    )
+
+
+def built(choice: RuntimeChoice | None = CHOICE, *, error: str | None = None) -> CellBuilds:
+    head = msgspec.structs.replace(make_build(error=error), choice=choice)
+    return CellBuilds(cell=Cell(model=MODEL, target="cpu"), base=None, head=head)
+
+
+@pytest.fixture(name="known")
+def _known(tmp_path: Path) -> Shelf:
+    """What a run publishes that has elected TVM."""
+    shelf = Shelf()
+    publish_elections(tools_with(shelf, tmp_path / "first"), plan_of(), (), [built()])
+    return Shelf({shelf.records[0].key: ExactHit(tuple(shelf.records))})
+
+
+def test_what_one_run_elects_the_next_one_remembers(tmp_path: Path, known: Shelf) -> None:
+    (found,) = KnownElections(tools_with(known, tmp_path))(plan_of())
+    assert (found.model, found.target, found.winner) == (MODEL, "cpu", "tvm")
+    assert found.milliseconds == {"tvm": 1.0, "onnxruntime": 2.0}
+    assert found.elected_at == NOW
+
+
+def test_a_change_of_the_graph_is_elected_anew_also_where_both_sides_are_known(
+    tmp_path: Path, known: Shelf
+) -> None:
+    """A forged record of each side could name a runtime in which a slower head does not show."""
+    index = Shelf()
+    tools = tools_with(index, tmp_path)
+    publish_elections(tools, plan_of(head="other"), (), [built()])
+    both = {**known.known, index.records[0].key: ExactHit(tuple(index.records))}
+    assert len(both) == 2
+    assert KnownElections(tools_with(Shelf(both), tmp_path))(plan_of(head="other")) == ()
+
+
+def test_what_an_election_depends_on_is_in_its_key(tmp_path: Path, known: Shelf) -> None:
+    newer = msgspec.structs.replace(ORIGIN, installed="j")
+    more = (TVM, ONNX, CandidateBuild(runtime="other", title="Other"))
+    set_otherwise = (TVM, msgspec.structs.replace(ONNX, settings={"a": "b"}))
+    for tools in (
+        tools_with(known, tmp_path, origin=newer),
+        tools_with(known, tmp_path, candidates=more),
+        tools_with(known, tmp_path, candidates=set_otherwise),
+        tools_with(known, tmp_path, threads=2),
+    ):
+        assert KnownElections(tools)(plan_of()) == ()
+    tools = tools_with(known, tmp_path)
+    assert KnownElections(tools)(plan_of("other", "other")) == ()
+    assert KnownElections(tools)(plan_of(lookup=exact())) == ()
+
+
+def test_what_is_tuned_in_this_run_is_elected_anew(tmp_path: Path, known: Shelf) -> None:
+    assert KnownElections(tools_with(known, tmp_path))(plan_of(trials=8)) == ()
+
+
+def test_a_model_whose_graph_is_not_at_hand_is_elected_anew(tmp_path: Path, known: Shelf) -> None:
+    plan = plan_of()
+    (change,) = plan.changes.models
+    assert change.base is not None
+    base = msgspec.structs.replace(change.base, graph_digest=None)
+    models = (msgspec.structs.replace(change, base=base),)
+    changes = msgspec.structs.replace(plan.changes, models=models)
+    plan = msgspec.structs.replace(plan, changes=changes)
+    assert KnownElections(tools_with(known, tmp_path))(plan) == ()
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        built(None),
+        built(error="no"),
+        built(msgspec.structs.replace(CHOICE, is_complete=False)),
+    ],
+)
+def test_what_failed_or_is_incomplete_is_not_remembered(tmp_path: Path, cell: CellBuilds) -> None:
+    assert new_elections(tools_with(Shelf(), tmp_path), plan_of(), (), [cell]) == ()

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import msgspec
+
+from tests.support.tuning_tasks import (
+    DEVICE,
+    exact,
+    make_outcome,
+    make_record,
+    make_resolution,
+    make_task,
+    transfer,
+)
+from tunegate.artifacts.changes import Side
+from tunegate.artifacts.cost import Cost
+from tunegate.artifacts.outcomes import TuningOutcome
+from tunegate.tuning.standing.known_schedules import known_schedules
+from tunegate.tuning.standing.model_keys import ModelOnTarget
+from tunegate_cache.format.records import Miss
+
+HEAD: tuple[ModelOnTarget, Side] = (("m.onnx", "cpu"), "head")
+ABSENT = Miss("absent")
+TASKS = [make_task("conv"), make_task("dense")]
+
+
+def outcome_of(name: str) -> TuningOutcome:
+    return TuningOutcome(
+        shard=0,
+        target="cpu",
+        tasks=(make_outcome(name, records=(make_record(name),), best_ms=1.0),),
+        spent=Cost(seconds=1.0),
+        device=DEVICE,
+        stopped="trials",
+    )
+
+
+def test_what_a_run_measured_is_what_the_next_one_finds_in_the_cache() -> None:
+    before = make_resolution(TASKS, [exact("conv"), Miss("absent")]).tasks
+    after = make_resolution(TASKS, [exact("conv"), exact("dense")]).tasks
+    assert known_schedules(before, [outcome_of("dense")]) == known_schedules(after)
+    assert known_schedules(before) != known_schedules(after)
+
+
+def test_a_neighbours_schedule_counts_and_is_the_same_where_nothing_was_tuned() -> None:
+    resolved = make_resolution(TASKS[:1], [transfer()]).tasks
+    (outcome,) = outcome_of("dense").tasks
+    untuned = msgspec.structs.replace(outcome, key=TASKS[0].key, trials=0)
+    done = msgspec.structs.replace(outcome_of("dense"), tasks=(untuned,))
+    assert known_schedules(resolved, [done]) == known_schedules(resolved)
+    assert known_schedules(resolved) != known_schedules(make_resolution(TASKS[:1], [ABSENT]).tasks)
+
+
+def test_each_task_counts_where_it_is_used() -> None:
+    resolved = make_resolution(TASKS, [exact("conv"), Miss("absent")]).tasks
+    found = known_schedules(resolved)
+    assert list(found) == [HEAD]
+    known, unknown = sorted(found[HEAD], key=lambda used: used[2] == "")
+    assert (known[0], unknown[0]) == (TASKS[0].key.workload, TASKS[1].key.workload)
+    assert len(known[2]) == 64
+    assert unknown[2] == ""
