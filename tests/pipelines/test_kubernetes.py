@@ -63,6 +63,12 @@ def pod_of(found: list[dict[str, Any]]) -> dict[str, Any]:
     return dict(job_of(found)["spec"]["template"]["spec"])
 
 
+def test_the_chart_has_the_version_of_the_package() -> None:
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    package = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert (chart["version"], chart["appVersion"]) == (package, package)
+
+
 @pytest.mark.parametrize("name", RENDERED)
 def test_a_job_is_tried_once_and_ends(name: str) -> None:
     job = job_of(resources(name))

@@ -1,0 +1,40 @@
+"""The example examples/two_teams.sh: two repositories and a bucket of a real S3 server."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.house.sources import ROOT
+
+pytestmark = [pytest.mark.pipelines, pytest.mark.timeout(600)]
+
+
+def test_the_second_team_finds_all_its_tasks_in_what_the_first_has_learned() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    done = subprocess.run(
+        [str(ROOT / "examples" / "two_teams.sh")],
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "PORT": port,
+            "MINUTES": "0.5",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    exact, transferred, tasks = map(
+        int, re.findall(r"\{'exact': (\d+), 'transfer': (\d+)\} of (\d+) tasks", done.stdout)[0]
+    )
+    assert exact + transferred == tasks, done.stdout
+    assert exact >= 10
