@@ -165,9 +165,10 @@ class GateConfig(_Section, frozen=True, kw_only=True):
     of the process that runs it, or of what running adds to it, fails where it has a margin of
     its own. The mean and the tail (p90, p99) inside a launch may be slower by
     `tail-margin-percent`. Launches of the head that are slow only sometimes are looked for down
-    to the share `rare-launches`, 0 for not at all. Everything since the last tag like
-    `release-tags` together may cost `release-margin-percent`. With `waiver-trailers` commits may
-    hold waivers; `waivers-from` is the side whose waivers file counts. `policy-changes` is what
+    to the share `rare-launches`, 0 for not at all. The election of what ships may take
+    `election-share` of the seconds for more than one launch of each. Everything since the last tag
+    like `release-tags` together may cost `release-margin-percent`. With `waiver-trailers` commits
+    may hold waivers; `waivers-from` is the side whose waivers file counts. `policy-changes` is what
     a change does that loosens its own gate."""
 
     margin_percent: Annotated[float, msgspec.Meta(gt=0, le=100)] = 3.0
@@ -180,6 +181,7 @@ class GateConfig(_Section, frozen=True, kw_only=True):
     waivers_from: Literal["base", "head"] = "base"
     pairs: Annotated[int, msgspec.Meta(ge=4, le=24)] = 12
     rare_launches: Annotated[float, msgspec.Meta(ge=0, le=0.5)] = 0.2
+    election_share: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.25
     tail_margin_percent: Annotated[float, msgspec.Meta(gt=0, le=1000)] = 10.0
     size_margin_percent: NotNegative | None = None
     memory_margin_percent: NotNegative | None = None

@@ -251,7 +251,7 @@ def built(
     fixed: Fixed = NOTHING_FIXED,
 ) -> tuple[CellBuilds, ...]:
     """One build a side: for each candidate of its target, then the one that ships."""
-    context = tools.context
+    context, rules = tools.context, tools.gate.rules.gate
     candidates = build(
         planned, outcomes, source=tools.source, builders=tools.builders, context=context
     )
@@ -261,7 +261,7 @@ def built(
         benchmarker=tools.gate.benchmarker,
         shipping=tools.gate.shipping,
         context=context,
-        seconds=side_seconds(tools.gate.rules.gate.seconds),
+        seconds=side_seconds(rules.seconds, rules.election_share),
     )
     return replaced(chosen, fixed)
 

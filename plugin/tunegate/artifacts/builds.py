@@ -83,11 +83,16 @@ class BuiltTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CandidateTime(msgspec.Struct, frozen=True, kw_only=True):
-    """One inference of a side under one of its candidates; `title` is what people call that."""
+    """One inference of a side under one of its candidates; `title` is what people call that. `ms`
+    is the median of its launches, `low_ms` and `high_ms` the least and the most of one; `error` is
+    set for other numbers than float32."""
 
     candidate: str
     title: str
     ms: float
+    low_ms: float | None = None
+    high_ms: float | None = None
+    error: ErrorEstimate | None = None
 
 
 class RefusedCandidate(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from tunegate.artifacts.builds import ErrorEstimate
 from tunegate.artifacts.changes import ChangeSet, ModelPath, PolicyChange, Revisions
 from tunegate.artifacts.input_rules import DrawnInput
 from tunegate.artifacts.measurements import (
@@ -26,14 +27,18 @@ Status = Literal[
 
 
 class CandidateOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one candidate for the head. `ms` is set where several were measured; `reason`
-    says why it does not run the model, or why the one that ships was not measured."""
+    """What became of one candidate for the head. `ms` is set where several were measured, with
+    the least and the most of one launch; `reason` says why it does not run the model, or why the
+    one that ships was not measured. `error` is set for other numbers than float32."""
 
     candidate: str
     title: str
     ships: bool
     ms: float | None = None
     reason: str = ""
+    low_ms: float | None = None
+    high_ms: float | None = None
+    error: ErrorEstimate | None = None
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):

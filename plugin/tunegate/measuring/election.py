@@ -19,13 +19,12 @@ RUNTIME_NOISE = 0.02
 LAUNCHES = 3
 MAX_SIDE_SECONDS = 30.0
 """Whoever was not launched by then is not elected."""
-ELECTION_SHARE = 0.25
-"""What more launches than one of each may take of the gate's seconds, on both sides together."""
 
 
-def side_seconds(gate_seconds: float) -> float:
-    """The time on one side of a model after which nothing is launched again."""
-    return min(MAX_SIDE_SECONDS, ELECTION_SHARE * gate_seconds / 2)
+def side_seconds(gate_seconds: float, share: float) -> float:
+    """The time on one side of a model after which nothing is launched again. `share` is what more
+    launches than one of each may take of the gate's seconds, on both sides together."""
+    return min(MAX_SIDE_SECONDS, share * gate_seconds / 2)
 
 
 class Election(msgspec.Struct, frozen=True, kw_only=True):

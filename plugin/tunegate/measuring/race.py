@@ -103,8 +103,15 @@ class Race:
     def _times(self) -> Iterator[CandidateTime]:
         for name, build in self._builds.items():
             if name in self._milliseconds:
-                ms = statistics.median(self._milliseconds[name])
-                yield CandidateTime(candidate=name, title=build.title, ms=ms)
+                times = self._milliseconds[name]
+                yield CandidateTime(
+                    candidate=name,
+                    title=build.title,
+                    ms=statistics.median(times),
+                    low_ms=min(times),
+                    high_ms=max(times),
+                    error=build.error_estimate[0] if build.error_estimate else None,
+                )
 
     def _unmeasured(self) -> Iterator[RefusedCandidate]:
         for name, build in self._builds.items():

@@ -11,6 +11,8 @@ from tunegate.artifacts.measurements import CellMeasurement, Comparison
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.verdicts import Finding, Report
 from tunegate.render import plots, units
+from tunegate.render.candidates.plot import latency_by_error
+from tunegate.render.candidates.table import candidates_table
 from tunegate.render.cost_table import audit, spending
 from tunegate.render.distribution import distribution
 from tunegate.render.environment import facts
@@ -50,6 +52,8 @@ class CellSection(msgspec.Struct, frozen=True, kw_only=True):
     launches: Markup
     latencies: Markup
     waterfall: Markup
+    candidates: ReportTable
+    latency_by_error: Markup
     distribution: Markup
 
 
@@ -120,6 +124,8 @@ def _check(report: Report, finding: Finding, number: int) -> CellSection:
         launches=_drawn(launches),
         latencies=_drawn(plots.latencies(finding, pairs, name)),
         waterfall=_drawn(plots.waterfall(finding, name)),
+        candidates=candidates_table(finding.runtimes),
+        latency_by_error=_drawn(latency_by_error(finding.runtimes, name)),
         distribution=_drawn(distribution(pairs, name)),
     )
 

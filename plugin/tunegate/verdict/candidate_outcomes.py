@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tunegate.artifacts.builds import Build, RuntimeChoice
+import msgspec
+
+from tunegate.artifacts.builds import Build, CandidateTime, RuntimeChoice
 from tunegate.artifacts.verdicts import CandidateOutcome
 
 
@@ -16,20 +18,25 @@ def candidate_outcomes(head: Build | None) -> tuple[CandidateOutcome, ...]:
 
 
 def _outcomes(head: Build, choice: RuntimeChoice) -> Iterator[CandidateOutcome]:
+    times = {time.candidate: _outcome(time) for time in choice.times}
     if head.error is None:
-        yield CandidateOutcome(
-            candidate=head.candidate,
-            title=head.title,
-            ships=True,
-            ms=choice.ms_of(head.candidate),
-            reason=choice.reason,
-        )
-    for time in choice.times:
-        if time.candidate != head.candidate:
-            yield CandidateOutcome(
-                candidate=time.candidate, title=time.title, ships=False, ms=time.ms
-            )
+        unmeasured = CandidateOutcome(candidate=head.candidate, title=head.title, ships=True)
+        ours = times.pop(head.candidate, unmeasured)
+        yield msgspec.structs.replace(ours, ships=True, reason=choice.reason)
+    yield from times.values()
     for each in choice.refused:
         yield CandidateOutcome(
             candidate=each.candidate, title=each.title, ships=False, reason=each.reason
         )
+
+
+def _outcome(time: CandidateTime) -> CandidateOutcome:
+    return CandidateOutcome(
+        candidate=time.candidate,
+        title=time.title,
+        ships=False,
+        ms=time.ms,
+        low_ms=time.low_ms,
+        high_ms=time.high_ms,
+        error=time.error,
+    )

@@ -119,4 +119,5 @@ def test_a_single_candidate_wins_without_a_launch() -> None:
 
 
 def test_each_side_has_half_of_a_part_of_the_time_of_the_gate() -> None:
-    assert (side_seconds(240.0), side_seconds(24.0), side_seconds(3600.0)) == (30.0, 3.0, 30.0)
+    assert [side_seconds(s, 0.25) for s in (240.0, 24.0, 3600.0)] == [30.0, 3.0, 30.0]
+    assert [side_seconds(240.0, share) for share in (0.0, 0.1, 1.0)] == [0.0, 12.0, 30.0]

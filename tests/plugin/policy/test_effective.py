@@ -180,7 +180,7 @@ def test_what_weakens_the_gate_is_told_first(base: Config, head: Config) -> None
 
 
 UNORDERED = {
-    "gate": {"seconds", "extend", "pairs", "release_tags"},
+    "gate": {"seconds", "extend", "election_share", "pairs", "release_tags"},
     "budget": {*BudgetConfig.__struct_fields__},
     "cache": {*CacheConfig.__struct_fields__},
 }

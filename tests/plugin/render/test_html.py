@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import re
 
+import msgspec
 import pytest
 
+from tests.plugin.render.candidates.budgeted import BUDGETED
 from tests.support.golden import Golden
 from tests.support.html_outline import outline
 from tests.support.reports import KINDS, make_report
@@ -44,6 +46,16 @@ def test_a_failing_check_shows_launches_latencies_and_waterfall() -> None:
     page = render(make_report("slowed"))
     names = re.findall(r'id="(check0-\w+|shard0-\w+)-figure_1"', page)
     assert names == ["check0-launches", "check0-latencies", "check0-waterfall", "shard0-curve"]
+
+
+def test_candidates_are_drawn_by_latency_and_error_and_told_in_a_table(golden: Golden) -> None:
+    report = make_report("identical")
+    (finding,) = report.verdict.findings
+    finding = msgspec.structs.replace(finding, runtimes=BUDGETED)
+    verdict = msgspec.structs.replace(report.verdict, findings=(finding,))
+    page = render(msgspec.structs.replace(report, verdict=verdict))
+    assert 'id="check0-candidates-figure_1"' in page
+    golden.check("candidates.html.txt", "\n".join(outline(page).lines) + "\n")
 
 
 def test_only_the_worst_checks_are_drawn() -> None:

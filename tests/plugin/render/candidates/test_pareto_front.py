@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+from tests.plugin.render.candidates.budgeted import BUDGETED, make_error, make_outcome
+from tunegate.render.candidates.pareto_front import ErrorPercent, error_percent, pareto_front
+
+
+def test_on_the_front_is_whoever_no_other_beats_in_time_and_error() -> None:
+    assert [each.title for each in pareto_front(BUDGETED)] == ["OpenVINO (bf16)", "OpenVINO"]
+
+
+def test_of_two_alike_one_is_on_the_front_and_of_none_measured_none() -> None:
+    assert len(pareto_front([make_outcome("A", 1.0), make_outcome("B", 1.0)])) == 1
+    assert pareto_front([make_outcome("A", None)]) == ()
+
+
+def test_an_agreement_is_an_error_the_other_way_round() -> None:
+    agreement = make_error(99.0, 98.0, 99.5, what="min-agreement")
+    assert error_percent(agreement) == ErrorPercent(1.0, 0.5, 2.0)
+    assert error_percent(None) == ErrorPercent()
+    assert error_percent(make_error(1.0, 0.5, None)).high is None

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from tests.plugin.render.candidates.budgeted import BUDGETED, make_error, make_outcome
+from tunegate.render.candidates.table import candidates_table
+
+
+def test_each_candidate_has_its_time_with_its_spread_its_error_and_why() -> None:
+    first, *others = candidates_table(BUDGETED).cells()
+    assert first == [
+        "1",
+        "OpenVINO (bf16)",
+        "1.900 ms",
+        "1.862 ms",
+        "1.995 ms",
+        "0.8% (0.7 to 1.1)",
+        "ships",
+    ]
+    assert [cells[-1] for cells in others] == [
+        "slower",
+        "slower",
+        "slower, and more exact",
+        "slower",
+        "TVM compiles the whole model",
+    ]
+
+
+def test_a_bound_that_nobody_knows_is_a_question() -> None:
+    outcomes = [make_outcome("A", 1.0, make_error(0.5, 0.1, None)), make_outcome("B", 2.0)]
+    assert candidates_table(outcomes).cells()[0][5] == "0.5% (0.1 to ?)"
+
+
+def test_one_candidate_alone_needs_no_table() -> None:
+    assert candidates_table(BUDGETED[:1]).cells() == []
