@@ -175,3 +175,11 @@ def test_a_verdict_of_an_earlier_run_does_not_outlive_one_that_began(
     refusal(repository, "compare", "models/m.onnx", "models/m.onnx")
     assert not (results / "verdict.json").exists()
     assert not (results / "report.md").exists()
+
+
+def test_a_shard_of_a_plan_that_has_none(repository: Workspace) -> None:
+    repository.write("tunegate.yaml", NOT_COMPILED)
+    repository.commit()
+    assert repository.tunegate("plan", "--base", "main").returncode == 0
+    assert "which has none: nothing is left to tune" in refusal(repository, "tune", "--shard", "0")
+    assert "none: no model is compared" in refusal(repository, "measure", "--shard", "0")

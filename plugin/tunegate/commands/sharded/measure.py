@@ -51,11 +51,9 @@ def run(options: MeasureOptions) -> int:
 def _chosen(planned: TuningPlan, shard: int, settings: Settings) -> MeasuringShard:
     chosen = next((s for s in planned.measuring if s.index == shard), None)
     if chosen is None:
-        known = ", ".join(str(s.index) for s in planned.measuring) or "none"
-        message = (
-            f"--shard {shard}: not in {settings.out / 'plan.json'}, whose measuring shards are "
-            f"{known}."
-        )
+        known = ", ".join(str(s.index) for s in planned.measuring)
+        what = f"shards are {known}" if known else "shards are none: no model is compared"
+        message = f"--shard {shard}: not in {settings.out / 'plan.json'}, whose measuring {what}."
         raise ConfigError(message)
     return chosen
 
