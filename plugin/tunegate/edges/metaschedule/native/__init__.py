@@ -1,0 +1,1 @@
+"""A compiled module as a shared object that needs no TVM."""

@@ -1,0 +1,195 @@
+/* What the kernels call, and the functions of model.h. The generated file includes this one after
+   its tables: INPUTS, OUTPUTS, BUFFERS, CALLS, WEIGHT_BYTES, ARENA_BYTES, THREADS. */
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+static _Thread_local char last_error[512];
+
+const char* model_error(void) { return last_error; }
+
+static int failed(const char* what, const char* detail) {
+  snprintf(last_error, sizeof last_error, "%s%s", what, detail);
+  return -1;
+}
+
+__attribute__((visibility("hidden"))) void TVMFFIErrorSetRaisedFromCStrParts(
+    const char* kind, const char** parts, int32_t count) {
+  size_t used = (size_t)snprintf(last_error, sizeof last_error, "%s: ", kind);
+  for (int32_t i = 0; i < count && used < sizeof last_error; ++i)
+    if (parts[i]) used += (size_t)snprintf(last_error + used, sizeof last_error - used, "%s", parts[i]);
+}
+
+/* Threads wait for work: at first in a loop, then asleep. A launch that finds them at work for
+   another instance does all by itself. */
+typedef struct { void* sync; int32_t count; } environment;
+typedef int (*task)(int, environment*, void*);
+enum { SPINS = 20000 };
+static inline void breathe(void) {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#endif
+}
+
+static struct {
+  pthread_mutex_t owner, sleep;
+  pthread_cond_t wake;
+  pthread_t threads[THREADS];
+  int started;
+  task run;
+  void* data;
+  environment env;
+  _Atomic int generation, left, failures;
+} pool = {.owner = PTHREAD_MUTEX_INITIALIZER,
+          .sleep = PTHREAD_MUTEX_INITIALIZER,
+          .wake = PTHREAD_COND_INITIALIZER};
+
+static void* serve(void* number) {
+  int me = (int)(intptr_t)number, seen = 0;
+  for (;;) {
+    for (int spin = 0; atomic_load(&pool.generation) == seen && spin < SPINS; ++spin)
+      breathe();
+    if (atomic_load(&pool.generation) == seen) {
+      pthread_mutex_lock(&pool.sleep);
+      while (atomic_load(&pool.generation) == seen) pthread_cond_wait(&pool.wake, &pool.sleep);
+      pthread_mutex_unlock(&pool.sleep);
+    }
+    ++seen;
+    for (int part = me; part < pool.env.count; part += THREADS)
+      if (pool.run(part, &pool.env, pool.data)) atomic_fetch_add(&pool.failures, 1);
+    atomic_fetch_sub(&pool.left, 1);
+  }
+  return NULL;
+}
+
+static int alone(task run, void* data, int count) {
+  environment env = {NULL, count};
+  int wrong = 0;
+  for (int part = 0; part < count; ++part) wrong |= run(part, &env, data);
+  return wrong ? -1 : 0;
+}
+
+static int launch(task run, void* data, int count) {
+  if (count <= 0) count = THREADS;
+  if (THREADS == 1 || count == 1 || pthread_mutex_trylock(&pool.owner)) return alone(run, data, count);
+  while (pool.started < THREADS - 1) {
+    if (pthread_create(&pool.threads[pool.started], NULL, serve, (void*)(intptr_t)(pool.started + 1))) break;
+    pthread_detach(pool.threads[pool.started++]);
+  }
+  if (pool.started < THREADS - 1) {
+    pthread_mutex_unlock(&pool.owner);
+    return alone(run, data, count);
+  }
+  pool.run = run, pool.data = data, pool.env.count = count;
+  atomic_store(&pool.failures, 0);
+  atomic_store(&pool.left, THREADS - 1);
+  pthread_mutex_lock(&pool.sleep);
+  atomic_fetch_add(&pool.generation, 1);
+  pthread_cond_broadcast(&pool.wake);
+  pthread_mutex_unlock(&pool.sleep);
+  int wrong = 0;
+  for (int part = 0; part < count; part += THREADS) wrong |= run(part, &pool.env, data);
+  for (int spin = 0; atomic_load(&pool.left); ++spin) {
+    if (spin < SPINS) breathe();
+    else sched_yield();
+  }
+  wrong |= atomic_load(&pool.failures);
+  pthread_mutex_unlock(&pool.owner);
+  return wrong ? -1 : 0;
+}
+
+static void* workspace(int device, int id, uint64_t size, int code, int bits) {
+  (void)device, (void)id, (void)code, (void)bits;
+  return aligned_alloc(64, (size + 63) / 64 * 64);
+}
+
+static int workspace_end(int device, int id, void* data) {
+  (void)device, (void)id;
+  free(data);
+  return 0;
+}
+
+/* The compiled kernels call through these, and have them as weak symbols. */
+#define HIDDEN __attribute__((visibility("hidden")))
+HIDDEN int (*__TVMBackendParallelLaunch)(task, void*, int) = launch;
+HIDDEN void* (*__TVMBackendAllocWorkspace)(int, int, uint64_t, int, int) = workspace;
+HIDDEN int (*__TVMBackendFreeWorkspace)(int, int, void*) = workspace_end;
+
+struct model {
+  char *arena, *weights;
+  tensor buffers[BUFFER_COUNT];
+};
+
+int32_t model_input_count(void) { return INPUT_COUNT; }
+int32_t model_output_count(void) { return OUTPUT_COUNT; }
+const model_tensor* model_input(int32_t i) { return i >= 0 && i < INPUT_COUNT ? &INPUTS[i] : NULL; }
+const model_tensor* model_output(int32_t i) { return i >= 0 && i < OUTPUT_COUNT ? &OUTPUTS[i] : NULL; }
+
+static int read_weights(const char* path, char* into) {
+  FILE* file = fopen(path, "rb");
+  if (!file) return failed("no such file of weights: ", path);
+  size_t read = fread(into, 1, WEIGHT_BYTES, file);
+  int more = fgetc(file) != EOF;
+  fclose(file);
+  return read == WEIGHT_BYTES && !more ? 0 : failed("a file of weights of another model: ", path);
+}
+
+static char* base(const model* instance, int place) {
+  if (place == WEIGHT) return instance->weights ? instance->weights : (char*)weight_bytes;
+  return place == ARENA ? instance->arena : NULL;
+}
+
+int model_create(const char* weights, model** created) {
+  *created = NULL;
+  model* instance = calloc(1, sizeof *instance);
+  if (!instance) return failed("out of memory", "");
+  instance->arena = aligned_alloc(64, ARENA_BYTES);
+  if (weights) instance->weights = aligned_alloc(64, (WEIGHT_BYTES + 127) / 64 * 64);
+  if (!instance->arena || (weights && !instance->weights)) {
+    model_destroy(instance);
+    return failed("out of memory", "");
+  }
+  if (weights && read_weights(weights, instance->weights)) {
+    model_destroy(instance);
+    return -1;
+  }
+  for (int i = 0; i < BUFFER_COUNT; ++i) {
+    instance->buffers[i] = BUFFERS[i].view;
+    if (BUFFERS[i].place != INPUT) instance->buffers[i].data = base(instance, BUFFERS[i].place) + BUFFERS[i].at;
+  }
+  *created = instance;
+  return 0;
+}
+
+void model_destroy(model* instance) {
+  if (!instance) return;
+  free(instance->arena);
+  free(instance->weights);
+  free(instance);
+}
+
+int model_run(model* instance, const void* const* inputs, void* const* outputs) {
+  const void* given[INPUT_COUNT + 1];
+  for (int i = 0; i < INPUT_COUNT; ++i) {
+    given[i] = inputs[i];
+    if ((uintptr_t)inputs[i] % 64)
+      given[i] = memcpy(instance->arena + INPUT_COPIES[i], inputs[i], (size_t)INPUTS[i].size_bytes);
+  }
+  for (int i = 0; i < BUFFER_COUNT; ++i)
+    if (BUFFERS[i].place == INPUT) instance->buffers[i].data = (void*)given[BUFFERS[i].at];
+  int at = 0;
+  for (int i = 0; i < CALL_COUNT; ++i) {
+    any arguments[MOST_ARGUMENTS], result = {0, 0, NULL};
+    for (int j = 0; j < CALLS[i].count; ++j) {
+      arguments[j].type = 7, arguments[j].zero = 0;
+      arguments[j].value = &instance->buffers[at++];
+    }
+    if (CALLS[i].kernel(NULL, arguments, CALLS[i].count, &result)) return -1;
+  }
+  for (int i = 0; i < OUTPUT_COUNT; ++i) {
+    const char* from = OUTPUT_PLACES[i].place == INPUT ? given[OUTPUT_PLACES[i].at]
+                       : base(instance, OUTPUT_PLACES[i].place) + OUTPUT_PLACES[i].at;
+    memcpy(outputs[i], from, (size_t)OUTPUTS[i].size_bytes);
+  }
+  return 0;
+}
