@@ -63,7 +63,7 @@ def _constants(program: NativeProgram, buffers: int, arena_bytes: int) -> Iterab
         "OUTPUT_COUNT": len(program.outputs),
         "BUFFER_COUNT": buffers,
         "CALL_COUNT": len(program.calls),
-        "MOST_ARGUMENTS": max(len(call.buffers) for call in program.calls),
+        "MOST_ARGUMENTS": max((len(call.buffers) for call in program.calls), default=1),
         "THREADS": program.threads,
         "ARENA_BYTES": arena_bytes,
         "WEIGHT_BYTES": len(program.weights),

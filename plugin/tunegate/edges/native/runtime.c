@@ -62,6 +62,17 @@ static void* serve(void* number) {
   return NULL;
 }
 
+/* A child of fork has none of the threads, and starts its own. */
+static void forked(void) {
+  pthread_mutex_init(&pool.owner, NULL);
+  pthread_mutex_init(&pool.sleep, NULL);
+  pthread_cond_init(&pool.wake, NULL);
+  pool.started = 0;
+  atomic_store(&pool.generation, 0);
+}
+
+__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, forked); }
+
 static int alone(task run, void* data, int count) {
   environment env = {NULL, count};
   int wrong = 0;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from tunegate.edges.native.program import (
 from tunegate.errors import UnsupportedModelError
 
 NATIVE_OBJECT = "libmodel.so"
+HEADER = "model.h"
+_LINKED = ("-O2", "-pthread", "-lm", "-s", "-Wl,-Bsymbolic,-z,nodelete,-z,defs")
 _WEIGHTS = """.section .rodata
 .balign 64
 .globl weight_bytes
@@ -38,23 +41,32 @@ def export_native(
     """Writes the object and its header; `names` are those of inputs and of outputs. Raises
     UnsupportedModelError for what is not straight-line code."""
     lowered = _lowered(module, target)
-    program = _Straight(lowered["main"], names, int(target.attrs.get("num-cores", 1))).program()
     kernels = {v: f for v, f in lowered.functions.items() if isinstance(f, tvm.tirx.PrimFunc)}
+    threads = int(target.attrs.get("num-cores", 1))
+    program = _Straight(lowered["main"], names, threads, set(kernels)).program()
     library = tvm.tirx.build(tvm.IRModule(kernels), target=target, pipeline="default")
     at.mkdir(parents=True, exist_ok=True)
-    library.write_to_file(str(at / "kernels.o"), "o")
-    (at / "model.h").write_text(header())
-    (at / "model.c").write_text(c_text(program))
-    (at / "weights.bin").write_bytes(program.weights or b"\0")
-    weights = at / "weights.s"
-    weights.write_text(_WEIGHTS.format(file=at.resolve() / "weights.bin"))
+    (at / HEADER).write_text(header())
+    with tempfile.TemporaryDirectory() as sources:
+        _link(library, program, Path(sources), at / NATIVE_OBJECT, compiler)
+    return program
+
+
+def _link(library: Any, program: NativeProgram, sources: Path, made: Path, compiler: str) -> None:
+    """Leaves nothing but the object behind. It shows the functions of `model.h` only, so that two
+    models live in one process, and stays loaded, for its threads run its code."""
+    library.write_to_file(str(sources / "kernels.o"), "o")
+    (sources / HEADER).write_text(header())
+    (sources / "model.c").write_text(c_text(program))
+    (sources / "weights.bin").write_bytes(program.weights or b"\0")
+    (sources / "weights.s").write_text(_WEIGHTS.format(file=sources.resolve() / "weights.bin"))
+    (sources / "exports.map").write_text("{ global: model_*; local: *; };\n")
     cc.create_shared(
-        str(at / NATIVE_OBJECT),
-        [str(at / "model.c"), str(weights), str(at / "kernels.o")],
-        ["-O2", "-pthread", "-lm"],
+        str(made),
+        [str(sources / each) for each in ("model.c", "weights.s", "kernels.o")],
+        [f"-Wl,--version-script={sources / 'exports.map'}", *_LINKED],
         cc=compiler,
     )
-    return program
 
 
 def _lowered(module: Any, target: Any) -> Any:
@@ -72,8 +84,15 @@ def _lowered(module: Any, target: Any) -> Any:
 class _Straight:
     """Reads the bindings of the main function from first to last."""
 
-    def __init__(self, main: Any, names: tuple[Sequence[str], Sequence[str]], threads: int) -> None:
+    def __init__(
+        self,
+        main: Any,
+        names: tuple[Sequence[str], Sequence[str]],
+        threads: int,
+        kernels: set[Any],
+    ) -> None:
         self._main, self._names, self._threads = main, names, threads
+        self._kernels = kernels
         self._known: dict[Any, Any] = {}
         self._arena, self._weights = 0, bytearray()
         self._calls: list[NativeCall] = []
@@ -125,6 +144,9 @@ class _Straight:
 
     def _called(self, call: Any) -> Any:
         if isinstance(call.op, tvm.ir.GlobalVar):
+            if call.op not in self._kernels:
+                name = call.op.name_hint
+                raise UnsupportedModelError(f"a native artifact holds kernels only, not {name}")
             buffers = tuple(map(self._known_of, call.args))
             if not all(isinstance(each, NativeBuffer) for each in buffers):
                 raise UnsupportedModelError(
