@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,7 @@ class _Straight:
         self._known: dict[Any, Any] = {}
         self._arena, self._weights = 0, bytearray()
         self._calls: list[NativeCall] = []
-        self._constants: dict[Any, NativeBuffer] = {}
+        self._constants: dict[tuple[tuple[int, ...], str, bytes], NativeBuffer] = {}
 
     def program(self) -> NativeProgram:
         inputs = []
@@ -174,13 +175,15 @@ class _Straight:
         return at
 
     def _constant(self, value: Any) -> NativeBuffer:
-        if value not in self._constants:
-            array = value.value.numpy()
+        """Equal weights are kept once: an unrolled recurrence has its own at every step."""
+        array = value.value.numpy()
+        content = array.tobytes()
+        key = (array.shape, str(value.value.dtype), sha256(content).digest())
+        if key not in self._constants:
             self._weights.extend(b"\0" * (aligned(len(self._weights)) - len(self._weights)))
-            made = _buffer("weight", len(self._weights), array.shape, str(value.value.dtype))
-            self._weights.extend(array.tobytes())
-            self._constants[value] = made
-        return self._constants[value]
+            self._constants[key] = _buffer("weight", len(self._weights), key[0], key[1])
+            self._weights.extend(content)
+        return self._constants[key]
 
 
 def _buffer(place: Any, at: int, shape: Any, dtype: Any) -> NativeBuffer:

@@ -207,3 +207,15 @@ def test_weights_beside_replace_those_inside(tmp_path: Path) -> None:
     beside.write_bytes(b"other")
     with pytest.raises(OSError, match="a file of weights of another model"):
         _output(tmp_path, [x], x, beside)
+
+
+def test_equal_weights_are_kept_once(tmp_path: Path) -> None:
+    weights = [relax.const(np.full(1000, 3.0, np.float32)) for _ in range(3)]
+
+    def summed(x: Any) -> Any:
+        for each in weights:
+            x = relax.op.add(x, each)
+        return x
+
+    *_, program = _native(tmp_path, [([1000], "float32")], summed)
+    assert len(program.weights) == 4000
