@@ -110,7 +110,8 @@ class TargetConfig(_Section, frozen=True, kw_only=True):
     `arch` the compute capability for CUDA; `threads` 0 means every core
     this process may use but one. `layout` is that of images inside the model: `auto` is `nhwc` on
     CPUs, and as the model has it elsewhere. `runtime` is what runs the model: `auto` builds it for
-    every runtime that is installed and runs there, and ships what is fastest.
+    every runtime that is installed and runs there, and ships what is fastest. `artifact` is what
+    ships: the file of that `runtime`, or a `native` shared object that needs none.
 
     Of CUDA targets: another GPU than `expect-gpu` is refused, a GPU that others use is waited for
     `device-wait-seconds`, and its clocks are locked while something is measured where
@@ -124,12 +125,17 @@ class TargetConfig(_Section, frozen=True, kw_only=True):
     threads: Annotated[int, msgspec.Meta(ge=0)] = 0
     layout: Literal["auto", "nchw", "nhwc"] = "auto"
     runtime: Name = AUTO
+    artifact: Literal["runtime", "native"] = "runtime"
     runner: tuple[str, ...] = ("self-hosted",)
     usd_per_hour: NotNegative | None = None
     expect_gpu: str | None = None
     device_wait_seconds: NotNegative = 300.0
     lock_clocks_mhz: PositiveInt | None = None
     cuda_graphs: bool = True
+
+    def __post_init__(self) -> None:
+        if self.artifact == "native" and self.kind == "cuda":
+            raise ValueError("artifact: native is for kind: llvm, write artifact: runtime")
 
 
 class CacheConfig(_Section, frozen=True, kw_only=True):

@@ -124,7 +124,17 @@ def needs_of(config: Config, path: str) -> Needs | None:
         ),
         values=values_for(config, path),
         targets=tuple(
-            (t.name, t.kind, t.cpu, t.arch, t.threads, t.layout, t.runtime, t.cuda_graphs)
+            (
+                t.name,
+                t.kind,
+                t.cpu,
+                t.arch,
+                t.threads,
+                t.layout,
+                t.runtime,
+                t.artifact,
+                t.cuda_graphs,
+            )
             for t in config.targets
             if t.name in wanted
         ),

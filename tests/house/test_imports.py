@@ -25,6 +25,7 @@ HEAVY_DOORS = (
     "tunegate.edges.models.preparation",
     "onnx",
     "tunegate.edges.metaschedule",
+    "tunegate.edges.native.loader",
     "tunegate.commands",
     "tunegate.ci_hosts.command_host",
     "tunegate.ci_job.flow",

@@ -46,7 +46,7 @@ def offered(
 
 def _named(name: RuntimeName, target: TargetConfig) -> Sequence[CandidateBuild]:
     runtime = runtime_named(name)
-    reason = runtime.unsupported(target)
+    reason = _unsupported(runtime, target)
     if reason:
         message = f"target {target.name}: runtime {name} {reason}. Write runtime: {AUTO}."
         raise ConfigError(message)
@@ -54,7 +54,7 @@ def _named(name: RuntimeName, target: TargetConfig) -> Sequence[CandidateBuild]:
 
 
 def _candidates(runtime: Runtime, target: TargetConfig) -> Iterator[CandidateBuild]:
-    if runtime.unsupported(target):
+    if _unsupported(runtime, target):
         return
     for variant, settings in runtime.variants(target).items():
         if not _VARIANT.fullmatch(variant):
@@ -68,3 +68,10 @@ def _candidates(runtime: Runtime, target: TargetConfig) -> Iterator[CandidateBui
             is_tuned=tunes(runtime) or splits(runtime),
             in_parts=splits(runtime),
         )
+
+
+def _unsupported(runtime: Runtime, target: TargetConfig) -> str:
+    """Returns its own reason, or that it does not compile: only a compiler has kernels to link."""
+    if target.artifact == "native" and not tunes(runtime):
+        return "writes no native artifact"
+    return runtime.unsupported(target)

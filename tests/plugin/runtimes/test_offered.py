@@ -89,3 +89,10 @@ def test_a_target_may_name_one_and_so_may_a_command() -> None:
     assert [each.name for each in only] == ONNX_RUNTIME
     with pytest.raises(ConfigError, match="target gpu: runtime onnxruntime is for CPUs"):
         offered([GPU], installed_runtimes(), only=["onnxruntime"])
+
+
+def test_a_native_artifact_is_written_by_what_compiles_alone() -> None:
+    native = TargetConfig(name="cpu", artifact="native")
+    assert named(native, installed_runtimes()) == ["tvm"]
+    with pytest.raises(ConfigError, match="runtime onnxruntime writes no native artifact"):
+        offered([native], installed_runtimes(), only=["onnxruntime"])

@@ -23,6 +23,7 @@ from tunegate.digests import digest_of_document
 from tunegate.edges.inputs.drawn_inputs import drawn_inputs
 from tunegate.edges.metaschedule.kernel_profile import slower_in_model
 from tunegate.edges.metaschedule.loader import device_exists
+from tunegate.edges.metaschedule.native.export import export_native
 from tunegate.edges.metaschedule.open_model import OpenModel
 from tunegate.edges.metaschedule.passes.default_schedule import (
     DEFAULTS_VERSION,
@@ -40,8 +41,11 @@ from tunegate.edges.metaschedule.targets import ResolvedTarget
 from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.models.prepared import PreparedModel
 from tunegate.edges.models.saved_model import file_digests
+from tunegate.edges.native.c_compiler import NO_C_COMPILER, c_compiler
+from tunegate.edges.native.native_object import NATIVE_OBJECT
 from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.engine.protocol import BuildModel, Built, BuiltFunction
+from tunegate.errors import EnvironmentUnfitError, UnsupportedModelError
 from tunegate_cache.format.records import WorkloadKey
 
 LIBRARY = "model.so"
@@ -56,6 +60,7 @@ class _Finished(NamedTuple):
     prepared: PreparedModel
     module: Any
     inputs: tuple[ArtifactTensor, ...]
+    outputs: tuple[ArtifactTensor, ...]
 
 
 class ModelBuild(NamedTuple):
@@ -92,10 +97,12 @@ def link_model(
     """The model with these schedules and no other, in the request's directory."""
     started = time.monotonic()
     module = _scheduled(opened.module, choices)
-    size = _export(module, target, Path(request.directory), request)
+    outputs = _output_tensors(module, opened.prepared.outputs)
+    finished = _Finished(opened.prepared, module, inputs, outputs)
+    size = (_export_native if _is_native(request) else _export_finished)(finished, target, request)
     functions = [_built_function(choice, target, request) for choice in choices]
     key = _build_key(opened.prepared, target, functions, request)
-    _write_artifact(request, _Finished(opened.prepared, module, inputs), target, functions, key)
+    _write_artifact(request, finished, target, functions, key)
     return Built(
         key=key,
         reference=str(opened.prepared.original),
@@ -139,7 +146,11 @@ def _slower_ones(
     # A library that was loaded from a path once is what that path gives from then on, and the
     # model may be linked there again.
     tried = Path(request.scratch) / "with-transferred.so"
-    shutil.copyfile(Path(request.directory) / LIBRARY, tried)
+    if _is_native(request):
+        _export(_scheduled(opened.module, choices), target, tried, request)
+        tried /= LIBRARY
+    else:
+        shutil.copyfile(Path(request.directory) / LIBRARY, tried)
     return slower_in_model(
         tried,
         beside / LIBRARY,
@@ -169,13 +180,40 @@ def _built_function(
     )
 
 
-def _export(module: Any, target: ResolvedTarget, directory: Path, request: BuildModel) -> int:
+def _is_native(request: BuildModel) -> bool:
+    return request.target.artifact == "native"
+
+
+def _export_native(finished: _Finished, target: ResolvedTarget, request: BuildModel) -> int:
+    directory = Path(request.directory)
+    names = [each.name for each in finished.inputs], [each.name for each in finished.outputs]
+    compiler = c_compiler()
+    if compiler is None:
+        raise EnvironmentUnfitError(NO_C_COMPILER)
+    module = _with_defaults(finished.module, target)
+    try:
+        export_native(module, target.target, names, directory, compiler)
+    except UnsupportedModelError as error:
+        message = f"{request.model.path}: {error}. Write artifact: runtime."
+        raise UnsupportedModelError(message) from error
+    return (directory / NATIVE_OBJECT).stat().st_size
+
+
+def _export_finished(finished: _Finished, target: ResolvedTarget, request: BuildModel) -> int:
+    return _export(finished.module, target, Path(request.directory), request)
+
+
+def _with_defaults(module: Any, target: ResolvedTarget) -> Any:
     vectorize_elementary_functions()
+    with target.target, tvm.transform.PassContext(opt_level=3):
+        return with_default_schedule(folded(module), target.target)
+
+
+def _export(module: Any, target: ResolvedTarget, directory: Path, request: BuildModel) -> int:
+    module = _with_defaults(module, target)
     # Without a GPU the pass finds nothing to capture.
     graphs = {"relax.backend.use_cuda_graph": request.cuda_graphs}
     with target.target, tvm.transform.PassContext(opt_level=3, config=graphs):
-        module = folded(module)
-        module = with_default_schedule(module, target.target)
         executable = relax.build(module, target=target.target)
     directory.mkdir(parents=True, exist_ok=True)
     library = directory / LIBRARY
@@ -197,6 +235,7 @@ def _build_key(
         "defaults": DEFAULTS_VERSION,
         "schedules": sorted({(f.key.workload, f.rid) for f in built}),
         **({"cuda-graphs": True} if request.cuda_graphs else {}),
+        **({"artifact": "native"} if _is_native(request) else {}),
     }
     return digest_of_document(parts)
 
@@ -208,12 +247,13 @@ def _write_artifact(
     built: list[BuiltFunction],
     key: str,
 ) -> None:
-    outputs = _output_tensors(finished.module, finished.prepared.outputs)
+    is_native = _is_native(request)
     ArtifactFile(
         runtime="tvm",
-        file=LIBRARY,
+        file=NATIVE_OBJECT if is_native else LIBRARY,
+        entry="model_run" if is_native else "main",
         inputs=finished.inputs,
-        outputs=outputs,
+        outputs=finished.outputs,
         threads=int(target.attributes.get("num-cores", 1)),
         device="cuda" if target.attributes["kind"] == "cuda" else "cpu",
         model=request.model.path,

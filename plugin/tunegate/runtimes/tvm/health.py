@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tunegate.edges.machine.health_check import HealthCheck
+from tunegate.edges.native.c_compiler import NO_C_COMPILER, c_compiler
 from tunegate.runtimes.tvm.compiler_self_test import compiler_failure
 from tunegate.runtimes.tvm.requirements import LINKERS, PINNED, linker, wrong_version
 
@@ -18,6 +19,8 @@ def compiler_checks() -> Iterator[HealthCheck]:
     found = linker()
     missing = f"none of {', '.join(LINKERS)}: install one, builds are linked with it"
     yield HealthCheck("linker", ok=found is not None, detail=found or missing)
+    # Nothing else needs one, so a machine without is not unfit.
+    yield HealthCheck("C compiler", ok=True, detail=c_compiler() or NO_C_COMPILER)
 
 
 def _pinned(distribution: str) -> HealthCheck:

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 
 from tunegate.artifacts.candidates import RuntimeName
 from tunegate.config import TargetConfig
+from tunegate.edges.native.c_compiler import NO_C_COMPILER, c_compiler
 from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
 from tunegate.errors import ConfigError, EnvironmentUnfitError
 from tunegate.runtimes.runtime import Step
@@ -33,6 +34,8 @@ def require(targets: Sequence[TargetConfig], step: Step, instead: RuntimeName) -
             f"PATH to link with. Install one{other}."
         )
         raise EnvironmentUnfitError(message)
+    if step != "plan" and any(t.artifact == "native" for t in targets) and c_compiler() is None:
+        raise EnvironmentUnfitError(NO_C_COMPILER)
 
 
 def linker() -> str | None:

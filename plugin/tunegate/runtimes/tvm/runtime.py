@@ -9,6 +9,7 @@ from pathlib import Path
 from tunegate.artifacts.candidates import RuntimeName
 from tunegate.config import TargetConfig
 from tunegate.edges.machine.health_check import HealthCheck
+from tunegate.edges.native.native_object import NATIVE_OBJECT
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.runtimes.runtime import Loaded, OpenCompiler, Step, TuningRuntime
 from tunegate.runtimes.tvm.programs import PROGRAMS
@@ -32,6 +33,10 @@ class Tvm:
 
     def load(self, directory: Path, artifact: ArtifactFile) -> Loaded:
         """TVM reads its settings when it is imported, and when its threads begin."""
+        if artifact.file == NATIVE_OBJECT:
+            from tunegate.edges.native.loader import NativeArtifact  # noqa: PLC0415
+
+            return NativeArtifact(directory, artifact)
         os.environ["TVM_NUM_THREADS"] = str(artifact.threads)
         # Bound to a core, a thread waits there for whoever else is on it.
         os.environ["TVM_BIND_THREADS"] = "0"

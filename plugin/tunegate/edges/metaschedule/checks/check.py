@@ -10,6 +10,8 @@ from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact, Che
 from tunegate.edges.metaschedule.loader import TvmArtifact, device_exists
 from tunegate.edges.metaschedule.parts.plan_file import PLAN_FILE, PartsPlan
 from tunegate.edges.metaschedule.parts.program import PartsProgram
+from tunegate.edges.native.loader import NativeArtifact
+from tunegate.edges.native.native_object import NATIVE_OBJECT
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.edges.reference.comparison import DidNotRun, compared
 from tunegate.engine.protocol import Failed
@@ -33,4 +35,6 @@ def check_numbers(request: CheckArtifact) -> CheckReply:
 def _run_of(directory: Path, artifact: ArtifactFile) -> _Run:
     if artifact.file == PLAN_FILE:
         return PartsProgram(directory, PartsPlan.read(directory), artifact.threads).run
+    if artifact.file == NATIVE_OBJECT:
+        return NativeArtifact(directory, artifact).run
     return TvmArtifact(directory, artifact).run

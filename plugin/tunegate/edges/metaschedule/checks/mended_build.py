@@ -50,7 +50,10 @@ def mended_build(
     if not scheduled:
         return Mended()
     directory = Path(request.build.scratch) / "default"
-    plain = msgspec.structs.replace(request.build, directory=str(directory), cuda_graphs=False)
+    usual = msgspec.structs.replace(request.build.target, artifact="runtime")
+    plain = msgspec.structs.replace(
+        request.build, directory=str(directory), cuda_graphs=False, target=usual
+    )
     inputs = ArtifactFile.read(Path(request.build.directory)).inputs
     built = link_model(plain, opened, target, without_schedules(last.choices, scheduled), inputs)
     check = msgspec.structs.replace(request.check, directory=str(directory))

@@ -14,6 +14,7 @@ from tvm.relax.backend.cpu_generic import pipeline
 from tvm.support import cc
 
 from tunegate.edges.native.c_text import c_text, header
+from tunegate.edges.native.native_object import HEADER, NATIVE_OBJECT
 from tunegate.edges.native.program import (
     NativeBuffer,
     NativeCall,
@@ -23,8 +24,6 @@ from tunegate.edges.native.program import (
 )
 from tunegate.errors import UnsupportedModelError
 
-NATIVE_OBJECT = "libmodel.so"
-HEADER = "model.h"
 _LINKED = ("-O2", "-pthread", "-lm", "-s", "-Wl,-Bsymbolic,-z,nodelete,-z,defs")
 _WEIGHTS = """.section .rodata
 .balign 64

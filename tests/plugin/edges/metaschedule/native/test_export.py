@@ -18,10 +18,11 @@ from tvm import relax
 from tests.support.small_onnx import conv_model, save
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.import_in_layout import import_in_layout
-from tunegate.edges.metaschedule.native.export import NATIVE_OBJECT, export_native
+from tunegate.edges.metaschedule.native.export import export_native
 from tunegate.edges.metaschedule.passes.default_schedule import with_default_schedule
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.models.preparation import prepare
+from tunegate.edges.native.native_object import NATIVE_OBJECT
 from tunegate.edges.native.program import NativeProgram
 from tunegate.errors import UnsupportedModelError
 
