@@ -6,8 +6,9 @@
 Models: light ones by name; with `--real`, the sixteen that real_models.py collects there. All
 candidates that this installation offers are built, and launched in pairs of fresh processes with
 float32 ONNX Runtime, a launch of each in turn. TVM is among them with `--minutes` of tuning, for
-models whose shapes are fixed. Prints the table of docs/benchmarks.md: of ONNX Runtime's time, with
-the error as a share of the largest output, then what would ship at `same` and within budgets.
+models whose shapes are fixed. Static int8 is calibrated on the drawn inputs, and tells its error on
+others. Prints the table of docs/benchmarks.md: of ONNX Runtime's time, with the error as a share of
+the largest output, then what would ship at `same` and within budgets.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from kit.tables import heading, row
 
 from tunegate.artifacts.builds import Build
 from tunegate.artifacts.candidates import FLOAT32, CandidateBuild
+from tunegate.artifacts.input_rules import KnownInputs
 from tunegate.bench_ports import Bench
 from tunegate.config import TargetConfig
 from tunegate.edges.bench.driver import FreshProcesses
@@ -115,6 +117,8 @@ def compared(name: str, file: Path, options: argparse.Namespace, scratch: Path) 
     reference = built(CandidateBuild(runtime=REFERENCE, title=""), job, 0, scratch)
     if reference.error:
         return Compared(name, math.nan, ())
+    given = {each.name: each.rule for each in reference.inputs if each.rule is not None}
+    job = msgspec.structs.replace(job, inputs=KnownInputs(given=given))
     bench = FreshProcesses(scratch / "bench", 1)
     found: dict[str, Measured] = {}
     pairs: dict[str, Bench] = {}

@@ -15,6 +15,10 @@ PRECISION: Final = "precision"
 """The setting that says in which numbers a candidate computes."""
 FLOAT32: Final = "float32"
 """The precision of a candidate that does not say its own."""
+QUANTIZATION: Final = "quantization"
+"""The setting that says when the ranges of activations are known."""
+STATIC: Final = "static"
+"""The ranges come from inputs that the user gave: `PreparedModel.calibration` has some."""
 
 
 class CandidateBuild(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +42,11 @@ class CandidateBuild(msgspec.Struct, frozen=True, kw_only=True):
     def precision(self) -> str:
         """The numbers in which it computes: `float32`, `bfloat16`, `float16` or `int8`."""
         return self.settings.get(PRECISION, FLOAT32)
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether it is made from values that the user gave for the inputs."""
+        return self.settings.get(QUANTIZATION) == STATIC
 
 
 Candidates = Mapping[str, tuple[CandidateBuild, ...]]

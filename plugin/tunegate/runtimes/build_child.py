@@ -5,8 +5,9 @@ Runtimes parse what a pull request brings; what breaks one breaks this process o
 
 from __future__ import annotations
 
+import dataclasses
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import msgspec
 from tunegate.artifacts.builds import NumericCheck
 from tunegate.artifacts.sampled_errors import SampledErrors
 from tunegate.digests import digest_of_document
+from tunegate.edges.inputs.calibration import calibration
 from tunegate.edges.inputs.drawn_inputs import drawn_inputs
 from tunegate.edges.models.preparation import prepare
 from tunegate.edges.models.prepared import PreparedModel
@@ -66,6 +68,8 @@ def _written(
     started = time.monotonic()
     directory = Path(request.directory)
     directory.mkdir(parents=True, exist_ok=True)
+    inputs = drawn_inputs(prepared, request.inputs, request.path)
+    prepared, kept = _calibrated(prepared, inputs, request)
     file = runtime.save(prepared, directory, request.settings)
     versions = dict(runtime.versions())
     artifact = ArtifactFile(
@@ -73,9 +77,10 @@ def _written(
         variant=request.variant,
         settings=request.settings,
         file=file,
-        inputs=drawn_inputs(prepared, request.inputs, request.path),
+        inputs=inputs,
         outputs=(),
         threads=request.threads,
+        device=request.device,
         model=request.path,
         toolchain=versions,
     )
@@ -83,7 +88,7 @@ def _written(
     key = _key(files, artifact, request)
     outputs = _outputs(runtime, prepared, artifact, request)
     artifact = msgspec.structs.replace(artifact, outputs=outputs, key=key)
-    found = _judged(runtime, prepared, artifact, request)
+    found = _judged(runtime, prepared, artifact, request, kept)
     if isinstance(found, DidNotRun):
         return Refused(f"{request.path}: {runtime.title} does not run it ({found.reason}).")
     check, sampled = found
@@ -97,6 +102,17 @@ def _written(
         sampled=sampled,
         inputs=tuple(each.drawn() for each in artifact.inputs),
     )
+
+
+def _calibrated(
+    prepared: PreparedModel, inputs: tuple[ArtifactTensor, ...], request: WriteArtifact
+) -> tuple[PreparedModel, tuple[ArtifactTensor, ...]]:
+    """The model with what a runtime may learn from, and the inputs that are kept from it."""
+    if not request.calibration:
+        return prepared, inputs
+    given = request.inputs.given.keys()
+    learned, kept = calibration(inputs, given, request.calibration, request.path)
+    return dataclasses.replace(prepared, calibration=learned), kept
 
 
 def _outputs(
@@ -139,17 +155,17 @@ def _judged(
     prepared: PreparedModel,
     artifact: ArtifactFile,
     request: WriteArtifact,
+    kept: Sequence[ArtifactTensor],
 ) -> tuple[NumericCheck | None, SampledErrors | None] | DidNotRun:
-    """Its check, or samples of its error where these are asked for; neither for the reference."""
+    """Its check, or samples of its error where these are asked for, on inputs that were kept from
+    it; neither for the reference."""
     if not request.samples:
         if request.is_reference:
             return None, None
         check = _checked(runtime, prepared, artifact, request)
         return check if isinstance(check, DidNotRun) else (check, None)
     run = runtime.load(Path(request.directory), artifact).run
-    errors = sampled_errors(
-        run, prepared.original, artifact.inputs, prepared.outputs, request.samples
-    )
+    errors = sampled_errors(run, prepared.original, kept, prepared.outputs, request.samples)
     return errors if isinstance(errors, DidNotRun) else (None, errors)
 
 
@@ -171,6 +187,8 @@ def _key(files: Mapping[str, str], artifact: ArtifactFile, request: WriteArtifac
     parts |= versions
     if request.runtime not in versions:
         parts["runtime"] = request.runtime
+    if request.device != "cpu":
+        parts["device"] = request.device
     if request.settings:
         parts["settings"] = request.settings
     return digest_of_document(parts)

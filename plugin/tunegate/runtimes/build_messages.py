@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from tunegate.artifacts.builds import NumericCheck
@@ -13,7 +15,8 @@ from tunegate.artifacts.sampled_errors import SampledErrors
 class WriteArtifact(msgspec.Struct, frozen=True, tag="write", kw_only=True):
     """`path` is what messages call the model in `file`; `scratch` is private to the request; the
     model is run on the inputs of `seeds`, beside the reference unless this is its own runtime.
-    Where its numbers are others, `samples` are the seeds of the inputs that tell its error."""
+    Where its numbers are others, `samples` are the seeds of the inputs that tell its error, and
+    `calibration` those of inputs that it may learn from."""
 
     runtime: RuntimeName
     variant: str
@@ -23,11 +26,13 @@ class WriteArtifact(msgspec.Struct, frozen=True, tag="write", kw_only=True):
     path: str
     shapes: dict[str, tuple[int, ...]]
     threads: int
+    device: Literal["cpu", "cuda"] = "cpu"
     directory: str
     scratch: str
     seeds: tuple[int, ...]
     inputs: KnownInputs = NOTHING_KNOWN
     samples: tuple[int, ...] = ()
+    calibration: tuple[int, ...] = ()
 
 
 class Written(msgspec.Struct, frozen=True, tag="written", kw_only=True):

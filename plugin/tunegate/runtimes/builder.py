@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import cast
 
 from tunegate.artifacts.builds import Build
+from tunegate.artifacts.candidates import QUANTIZATION, STATIC
+from tunegate.edges.inputs.calibration import MAX_INPUTS
 from tunegate.edges.machine.cores import default_threads, usable_cores
 from tunegate.edges.processes.child import Child
 from tunegate.edges.processes.conversations import Conversation, converse
@@ -65,6 +67,7 @@ class SavingBuilder:
 
     def _request(self, job: BuildJob) -> WriteArtifact:
         self._count += 1
+        learned = MAX_INPUTS if job.settings.get(QUANTIZATION) == STATIC else 0
         return WriteArtifact(
             runtime=self._runtime.name,
             variant=job.variant,
@@ -74,11 +77,13 @@ class SavingBuilder:
             path=job.model.path,
             shapes=dict(job.model.shapes),
             threads=job.model.target.threads or default_threads(),
+            device="cuda" if job.model.target.kind == "cuda" else "cpu",
             directory=str(job.directory.resolve()),
             scratch=str((self._scratch / f"model-{self._count}").resolve()),
             seeds=tuple(derived(self._seed, "check", n) for n in range(_CHECKS)),
             inputs=job.model.inputs,
             samples=tuple(derived(self._seed, "accuracy", n) for n in range(job.samples)),
+            calibration=tuple(derived(self._seed, "calibration", n) for n in range(learned)),
         )
 
     def _finish(self, job: BuildJob, talk: Conversation[WriteReply]) -> Build:

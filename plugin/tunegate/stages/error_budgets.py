@@ -9,12 +9,14 @@ from tunegate.artifacts.candidates import FLOAT32, CandidateBuild, Candidates
 from tunegate.artifacts.changes import ModelPath
 from tunegate.config import Accuracy, AccuracyConfig, Config
 from tunegate.gate.error_budget import estimated, outside, samples_needed
-from tunegate.selection import entry_for
+from tunegate.selection import entry_for, values_for
 
 
 def is_tried(config: Config, cell: Cell, candidate: CandidateBuild, candidates: Candidates) -> bool:
     """Whether a candidate is built: only a model with a budget has other numbers, unless its target
-    has no others, whose check then says so."""
+    has no others, whose check then says so. What is calibrated needs values for inputs."""
+    if candidate.is_calibrated and not _has_values(config, cell.model):
+        return False
     if candidate.precision == FLOAT32 or _accuracy(config, cell.model) != "same":
         return True
     return all(each.precision != FLOAT32 for each in candidates[cell.target])
@@ -40,6 +42,10 @@ def held_to_budget(
     reason = outside(estimates, budget)
     error = f"{model}: {candidate.title} {reason}." if reason else None
     return msgspec.structs.replace(build, sampled=None, error_estimate=estimates, error=error)
+
+
+def _has_values(config: Config, model: ModelPath) -> bool:
+    return bool(values_for(config, model))
 
 
 def _unknown(build: Build, model: ModelPath, candidate: CandidateBuild) -> str | None:

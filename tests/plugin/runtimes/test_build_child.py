@@ -68,6 +68,14 @@ def test_what_computes_the_same_is_written_and_described(child: Child) -> None:
     assert [tensor.name for tensor in artifact.outputs] == ["y"]
 
 
+def test_an_artifact_says_on_which_device_it_runs(child: Child) -> None:
+    on_cpu = child.written()
+    assert ArtifactFile.read(child.artifact).device == "cpu"
+    on_gpu = child.written(device="cuda")
+    assert ArtifactFile.read(child.artifact).device == "cuda"
+    assert on_gpu.key != on_cpu.key
+
+
 def test_what_computes_other_numbers_does_not_pass(child: Child) -> None:
     written = child.written(SAME.replace('[feed["x"]]', '[feed["x"] * 1.01]'))
     assert written.check is not None

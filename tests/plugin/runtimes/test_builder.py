@@ -20,6 +20,7 @@ from tests.support.models.unusual import (
 )
 from tests.support.small_onnx import conv_model, matmul_model, save
 from tunegate.artifacts.builds import Build
+from tunegate.artifacts.input_rules import InputRule, KnownInputs, Uniform
 from tunegate.config import TargetConfig
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.ports import BuildJob, ModelJob, Shapes
@@ -154,6 +155,40 @@ def test_the_model_is_tried_on_inputs_of_the_runs_seed(tmp_path: Path) -> None:
         len({SavingBuilder(ONNX_RUNTIME, tmp_path, seed=n)._request(job).seeds for n in (1, 1, 2)})
         == 2
     )
+
+
+@pytest.mark.parametrize(
+    ("target", "device"),
+    [(TARGET, "cpu"), (TargetConfig(name="gpu", kind="cuda", arch="sm_90"), "cuda")],
+)
+def test_a_build_is_for_the_device_of_its_target(
+    tmp_path: Path, target: TargetConfig, device: str
+) -> None:
+    which = ModelJob(file=tmp_path / "m.onnx", path="m.onnx", shapes={}, target=target)
+    job = BuildJob(model=which, records={}, sources={}, directory=tmp_path)
+    assert SavingBuilder(ONNX_RUNTIME, tmp_path, seed=1)._request(job).device == device
+
+
+def test_given_values_reach_what_calibrates(tmp_path: Path) -> None:
+    which = ModelJob(
+        file=save(matmul_model(), tmp_path / "m.onnx"),
+        path="m",
+        shapes={},
+        target=TARGET,
+        inputs=KnownInputs(given={"x": InputRule(Uniform(0.0, 1.0))}),
+    )
+    job = BuildJob(
+        model=which,
+        records={},
+        sources={},
+        directory=tmp_path / "b",
+        settings={"precision": "int8", "quantization": "static"},
+        samples=3,
+    )
+    (build,) = reference_builder(tmp_path / "scratch", 1).build([job])
+    assert build.error is None
+    assert build.sampled is not None
+    assert all(0 < error < 0.1 for error in build.sampled.relative)
 
 
 def test_a_build_in_other_numbers_is_run_on_samples_in_place_of_the_check(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from tunegate.runtimes.runtime import Loaded
 
 CPU = TargetConfig(name="cpu")
 GPU = TargetConfig(name="gpu", kind="cuda", arch="sm_90")
-ONNX_RUNTIME = ["onnxruntime", "onnxruntime-int8.dynamic"]
+ONNX_RUNTIME = ["onnxruntime", "onnxruntime-int8", "onnxruntime-int8.dynamic"]
 OURS = ["tvm", "hybrid", *ONNX_RUNTIME]
 
 

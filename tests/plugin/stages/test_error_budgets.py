@@ -6,7 +6,7 @@ import pytest
 from tunegate.artifacts.builds import Build, Cell, unbuilt
 from tunegate.artifacts.candidates import CandidateBuild
 from tunegate.artifacts.sampled_errors import SampledErrors
-from tunegate.config import Accuracy, AccuracyConfig, Config, ModelConfig
+from tunegate.config import Accuracy, AccuracyConfig, Config, InputConfig, ModelConfig, ValuesConfig
 from tunegate.stages.error_budgets import held_to_budget, is_tried, samples_for
 
 CELL = Cell(model="m.onnx", target="cpu")
@@ -17,8 +17,8 @@ INT8 = CandidateBuild(
 BUDGET = AccuracyConfig(max_error=1.0)
 
 
-def config(accuracy: Accuracy) -> Config:
-    return Config(models=(ModelConfig(path="*.onnx", accuracy=accuracy),))
+def config(accuracy: Accuracy, **inputs: InputConfig) -> Config:
+    return Config(models=(ModelConfig(path="*.onnx", accuracy=accuracy, inputs=inputs),))
 
 
 def held(error: float | None) -> Build:
@@ -33,6 +33,16 @@ def test_other_numbers_are_tried_only_under_a_budget() -> None:
     assert tried == [True, False]
     assert is_tried(config(BUDGET), CELL, INT8, both)
     assert [samples_for(config(BUDGET), "m.onnx", each) for each in (PLAIN, INT8)] == [0, 74]
+
+
+def test_what_is_calibrated_is_tried_where_a_budget_and_values_are_given() -> None:
+    static = msgspec.structs.replace(INT8, settings={**INT8.settings, "quantization": "static"})
+    both = {"cpu": (PLAIN, static)}
+    values = InputConfig(values=ValuesConfig(low=0, high=1))
+    assert is_tried(config(BUDGET, x=values), CELL, static, both)
+    assert not is_tried(config("same", x=values), CELL, static, both)
+    assert not is_tried(config(BUDGET, x=InputConfig(shape=(1, 2))), CELL, static, both)
+    assert not is_tried(config("same"), CELL, static, {"cpu": (static,)})
 
 
 def test_a_target_without_float32_is_checked_and_not_left_out() -> None:

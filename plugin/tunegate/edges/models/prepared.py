@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -35,6 +36,7 @@ class PreparedModel:
 
     `inputs` are those of one inference, with the sizes that dynamic dimensions get. What compilers
     get is made when it is first asked for: `make_compilable` raises UnsupportedModelError.
+    `calibration` are inputs to learn ranges of tensors from, for candidates that ask for them.
     """
 
     original: Path
@@ -42,6 +44,7 @@ class PreparedModel:
     inputs: tuple[Tensor, ...]
     outputs: tuple[str, ...]
     make_compilable: Callable[[], Compilable]
+    calibration: Iterable[Mapping[str, Any]] = ()
 
     @property
     def fixed(self) -> Path:

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from tunegate.artifacts.candidates import PRECISION
+from tunegate.artifacts.candidates import PRECISION, QUANTIZATION, STATIC
 from tunegate.config import TargetConfig
 from tunegate.edges.models.prepared import PreparedModel
 from tunegate.edges.output.artifact_file import ArtifactFile
@@ -22,7 +22,11 @@ class OnnxRuntime:
         return "" if target.kind == "llvm" else "is for CPUs"
 
     def variants(self, target: TargetConfig) -> Mapping[str, Mapping[str, str]]:
-        return {"": {}, "int8.dynamic": {PRECISION: "int8"}}
+        return {
+            "": {},
+            "int8": {PRECISION: "int8", QUANTIZATION: STATIC},
+            "int8.dynamic": {PRECISION: "int8"},
+        }
 
     def versions(self) -> Mapping[str, str]:
         from tunegate.edges.reference.onnx_runtime import onnxruntime  # noqa: PLC0415
@@ -30,6 +34,12 @@ class OnnxRuntime:
         return {self.name: onnxruntime.__version__}
 
     def save(self, model: PreparedModel, directory: Path, settings: Mapping[str, str]) -> str:
+        if settings.get(QUANTIZATION) == STATIC:
+            # Loads what quantizes, which no process that measures needs.
+            from tunegate.edges.reference.static_int8 import save_static  # noqa: PLC0415
+
+            save_static(model, directory / MODEL)
+            return MODEL
         if PRECISION in settings:
             # Loads what quantizes, which no process that measures needs.
             from tunegate.runtimes.onnxruntime.dynamic_int8 import save_quantized  # noqa: PLC0415

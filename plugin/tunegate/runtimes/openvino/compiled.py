@@ -30,7 +30,7 @@ def settings_of(
     """Returns what OpenVINO is told. Its own default of a precision is bfloat16 where the
     processor has it. The gate chooses the cores, so it must not pin its threads."""
     return {
-        _HINT: HINTS[settings.get(PRECISION, FLOAT32)],
+        _HINT: HINTS.get(settings.get(PRECISION, FLOAT32), HINTS[FLOAT32]),
         "INFERENCE_NUM_THREADS": threads,
         "NUM_STREAMS": 1,
         "PERFORMANCE_HINT": "LATENCY",

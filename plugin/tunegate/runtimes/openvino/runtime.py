@@ -11,6 +11,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
+from tunegate.artifacts.candidates import QUANTIZATION, STATIC
 from tunegate.config import TargetConfig
 from tunegate.edges.models.prepared import PreparedModel
 from tunegate.edges.output.artifact_file import ArtifactFile
@@ -36,6 +37,12 @@ class OpenVino:
         return {self.name: version(self.name)} if find_spec(self.name) else {}
 
     def save(self, model: PreparedModel, directory: Path, settings: Mapping[str, str]) -> str:
+        if settings.get(QUANTIZATION) == STATIC:
+            # Loads what quantizes, which no process that measures needs.
+            from tunegate.edges.reference.static_int8 import save_static  # noqa: PLC0415
+
+            save_static(model, directory / _MODEL)
+            return _MODEL
         shutil.copyfile(model.original, directory / _MODEL)
         if model.weights is not None:
             shutil.copyfile(model.weights, directory / model.weights.name)

@@ -14,9 +14,13 @@ def test_onnx_runtime_runs_on_cpus_and_says_so_of_others() -> None:
     assert RUNTIME.unsupported(gpu) == "is for CPUs"
 
 
-def test_a_model_is_shipped_as_it_is_or_with_matrix_products_of_int8() -> None:
+def test_a_model_is_shipped_as_it_is_or_in_int8() -> None:
     found = dict(RUNTIME.variants(TargetConfig(name="cpu")))
-    assert found == {"": {}, "int8.dynamic": {"precision": "int8"}}
+    assert found == {
+        "": {},
+        "int8": {"precision": "int8", "quantization": "static"},
+        "int8.dynamic": {"precision": "int8"},
+    }
 
 
 def test_its_version_is_that_of_its_distribution() -> None:

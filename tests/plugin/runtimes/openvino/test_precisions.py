@@ -9,13 +9,14 @@ from tunegate.runtimes.openvino.precisions import offered_variants
 FLOAT32: tuple[str, dict[str, str]] = ("", {})
 BFLOAT16 = ("bf16", {"precision": "bfloat16"})
 FLOAT16 = ("f16", {"precision": "float16"})
+INT8 = ("int8", {"precision": "int8", "quantization": "static"})
 
 
 @pytest.mark.parametrize(
     ("flags", "expected"),
     [
         ("sse4_2 avx2", [FLOAT32]),
-        ("avx2 avx512f avx512_vnni", [FLOAT32]),
+        ("avx2 avx512f avx512_vnni", [FLOAT32, INT8]),
         ("avx512f avx512_bf16", [FLOAT32, BFLOAT16]),
         ("avx512f avx512_bf16 avx512_fp16 amx_bf16", [FLOAT32, BFLOAT16, FLOAT16]),
     ],

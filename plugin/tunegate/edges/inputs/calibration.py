@@ -1,0 +1,59 @@
+"""Inputs on which a runtime sees what ranges the tensors of a model have, and inputs that are kept
+from it: an error that is told on the same inputs would be too small."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from tunegate.artifacts.input_rules import Files
+from tunegate.edges.models.seeded_inputs import cases_of, seeded_inputs
+from tunegate.edges.output.artifact_file import ArtifactTensor
+from tunegate.errors import ModelError
+
+MAX_INPUTS = 32
+_SHARE = 5
+"""One of so many cases calibrates."""
+
+
+class Calibration(msgspec.Struct, frozen=True):
+    """What a runtime is calibrated on: the seeds of `inputs`, or `cases` of those."""
+
+    inputs: tuple[ArtifactTensor, ...]
+    seeds: tuple[int, ...]
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        for case, seed in enumerate(self.seeds):
+            yield seeded_inputs(self.inputs, seed, case)
+
+
+def calibration(
+    inputs: Sequence[ArtifactTensor], given: Collection[str], seeds: Sequence[int], path: str
+) -> tuple[Calibration, tuple[ArtifactTensor, ...]]:
+    """Returns what to calibrate on, and the inputs with the cases that are left to tell the error.
+    Raises ModelError for inputs of floats that the user gave no values for."""
+    missing = [each.name for each in inputs if "float" in each.dtype and each.name not in given]
+    if missing:
+        message = (
+            f"{path}: static int8 is calibrated on values that you give, and there are none for "
+            f"{', '.join(missing)}: write them under inputs: in tunegate.yaml."
+        )
+        raise ModelError(message)
+    cases = cases_of(inputs)
+    used = min(MAX_INPUTS, max(1, cases // _SHARE))
+    if cases == 1:
+        return Calibration(tuple(inputs), tuple(seeds[:MAX_INPUTS])), tuple(inputs)
+    left = tuple(_cases(each, slice(used, None)) for each in inputs)
+    taken = tuple(_cases(each, slice(used)) for each in inputs)
+    return Calibration(taken, tuple(seeds[:used])), left
+
+
+def _cases(tensor: ArtifactTensor, wanted: slice) -> ArtifactTensor:
+    """The input with some of its cases; one that has the same in all keeps it."""
+    rule = tensor.rule
+    if rule is None or not isinstance(rule.values, Files) or len(rule.values.files) == 1:
+        return tensor
+    files = Files(rule.values.files[wanted], rule.values.names[wanted])
+    return msgspec.structs.replace(tensor, rule=msgspec.structs.replace(rule, values=files))

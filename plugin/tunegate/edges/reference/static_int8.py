@@ -1,0 +1,72 @@
+"""A model quantized to int8 with ranges of given inputs: an ONNX file with pairs of QuantizeLinear
+and DequantizeLinear (QDQ), which every runtime reads that knows the standard."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import onnx
+import onnx.version_converter
+
+from tunegate.edges.models.deciding_values import nodes_of
+from tunegate.edges.models.operator_names import STANDARD_DOMAINS
+from tunegate.edges.models.prepared import PreparedModel
+from tunegate.edges.reference.onnx_runtime import quantization
+from tunegate.edges.reference.session import write_optimized
+
+_QUANTIZED = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
+_PER_CHANNEL_OPSET = 13
+"""The first opset in which weights have a scale for each channel."""
+_TARGET_OPSET = 17
+
+
+def save_static(model: PreparedModel, file: Path) -> None:
+    """Writes the model, with weights by channel in int8 and activations in uint8, as x86 has
+    instructions for. Raises ValueError where nothing would be quantized, or it is too large."""
+    if model.weights is not None:
+        message = "its tool quantizes no model of 2 GB"
+        raise ValueError(message)
+    # Advice to optimize the model first: that was done.
+    logging.getLogger().setLevel(logging.ERROR)
+    with TemporaryDirectory(dir=file.parent) as scratch:
+        optimized = _optimized(onnx.load(model.original), Path(scratch))
+        if not any(node.op_type in _QUANTIZED for node in nodes_of(onnx.load(optimized))):
+            message = "it has no convolution and no matrix product to quantize"
+            raise ValueError(message)
+        _quantize(optimized, file, model.calibration)
+
+
+def _optimized(proto: onnx.ModelProto, scratch: Path) -> Path:
+    """Batch norms are merged into convolutions before these are quantized."""
+    opset = next(each.version for each in proto.opset_import if each.domain in STANDARD_DOMAINS)
+    if opset < _PER_CHANNEL_OPSET:
+        proto = onnx.version_converter.convert_version(proto, _TARGET_OPSET)
+    onnx.save(proto, scratch / "model.onnx")
+    optimized = scratch / "optimized.onnx"
+    write_optimized(scratch / "model.onnx", optimized)
+    return optimized
+
+
+def _quantize(optimized: Path, file: Path, inputs: Iterable[Mapping[str, Any]]) -> None:
+    tool = quantization()
+    tool.quantize_static(
+        optimized,
+        file,
+        _reader(tool, iter(inputs)),
+        quant_format=tool.QuantFormat.QDQ,
+        per_channel=True,
+        weight_type=tool.QuantType.QInt8,
+        activation_type=tool.QuantType.QUInt8,
+    )
+
+
+def _reader(tool: Any, inputs: Iterator[Mapping[str, Any]]) -> Any:
+    class Reader(tool.CalibrationDataReader):  # type: ignore[misc]  # it is loaded on demand
+        def get_next(self) -> Any:
+            return next(inputs, None)
+
+    return Reader()

@@ -1,0 +1,111 @@
+"""Models quantized with the ranges of inputs, written by the child that builds them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from tests.support.small_onnx import chain_model, conv_model, one_node_model, save
+from tunegate.artifacts.input_rules import Files, InputRule, KnownInputs, Uniform
+from tunegate.runtimes.build_child import handle_request
+from tunegate.runtimes.build_messages import Refused, WriteArtifact, Written
+
+IN_RANGE = InputRule(Uniform(-1.0, 1.0))
+
+
+def reply(
+    root: Path,
+    model: onnx.ModelProto,
+    *,
+    given: dict[str, InputRule] | None = None,
+    samples: int = 4,
+    runtime: str = "onnxruntime",
+) -> Written | Refused:
+    return handle_request(
+        WriteArtifact(
+            runtime=runtime,
+            variant="int8",
+            settings={"precision": "int8", "quantization": "static"},
+            is_reference=False,
+            file=str(save(model, root / "models" / "m.onnx")),
+            path="models/m.onnx",
+            shapes={},
+            threads=1,
+            directory=str(root / "artifact"),
+            scratch=str(root / "scratch"),
+            seeds=(1, 2),
+            inputs=KnownInputs(given={"x": IN_RANGE} if given is None else given),
+            samples=tuple(range(10, 10 + samples)),
+            calibration=tuple(range(100, 132)),
+        )
+    )
+
+
+def operators(root: Path) -> list[str]:
+    return [node.op_type for node in onnx.load(root / "artifact" / "model.onnx").graph.node]
+
+
+@pytest.mark.parametrize(
+    "runtime", ["onnxruntime", pytest.param("openvino", marks=pytest.mark.pipelines)]
+)
+def test_convolutions_are_quantized_with_their_error_told(tmp_path: Path, runtime: str) -> None:
+    written = reply(tmp_path, conv_model(), runtime=runtime)
+    assert isinstance(written, Written), written
+    assert written.sampled is not None
+    assert len(written.sampled.relative) == 4
+    assert all(0 < each < 0.05 for each in written.sampled.relative)
+    assert "QuantizeLinear" in operators(tmp_path)
+    assert not [each for each in (tmp_path / "artifact").iterdir() if each.is_dir()]
+
+
+def test_a_model_of_an_old_opset_is_quantized_by_channel(tmp_path: Path) -> None:
+    model = conv_model()
+    model.opset_import[0].version = 11
+    assert isinstance(reply(tmp_path, model), Written)
+
+
+def test_equal_models_have_equal_builds(tmp_path: Path) -> None:
+    one, other = (reply(tmp_path / name, chain_model(layers=2, width=32)) for name in "ab")
+    assert isinstance(one, Written)
+    assert isinstance(other, Written)
+    assert one.key == other.key
+
+
+def test_the_ranges_are_those_of_the_given_values(tmp_path: Path) -> None:
+    wide = InputRule(Uniform(-9.0, 9.0))
+    steps = []
+    for name, rule in (("narrow", IN_RANGE), ("wide", wide)):
+        assert isinstance(reply(tmp_path / name, conv_model(), given={"x": rule}), Written)
+        graph = onnx.load(tmp_path / name / "artifact" / "model.onnx").graph
+        values = {each.name: onnx.numpy_helper.to_array(each) for each in graph.initializer}
+        steps.append(float(values["x_scale"]))
+    assert steps == pytest.approx([2 / 255, 18 / 255], rel=0.05)
+
+
+def test_the_cases_that_calibrated_tell_no_error(tmp_path: Path) -> None:
+    files = [tmp_path / f"{case}.npy" for case in range(5)]
+    for case, file in enumerate(files):
+        np.save(file, np.random.default_rng(case).uniform(-1, 1, (1, 8, 8, 8)).astype("float32"))
+    given = {"x": InputRule(Files(tuple(map(str, files))))}
+    written = reply(tmp_path, conv_model(), given=given, samples=20)
+    assert isinstance(written, Written), written
+    assert written.sampled is not None
+    assert len(written.sampled.relative) == 4
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "said"),
+    [
+        (one_node_model("Neg"), None, "no convolution and no matrix product to quantize"),
+        (conv_model(), {}, "there are none for x: write them under inputs: in tunegate.yaml"),
+    ],
+)
+def test_what_cannot_be_calibrated_says_why(
+    tmp_path: Path, model: onnx.ModelProto, given: dict[str, InputRule] | None, said: str
+) -> None:
+    refused = reply(tmp_path, model, given=given)
+    assert isinstance(refused, Refused)
+    assert said in refused.reason
