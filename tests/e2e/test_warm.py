@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.small_onnx import conv_model, matmul_model, save
-from tests.support.workspace import COMPILED, Workspace
+from tests.support.workspace import COMPILED, CONFIG, UNDECIDED_GATE, Workspace
 
 pytestmark = pytest.mark.e2e
+
+TWO_RUNTIMES = CONFIG.replace("trials: 2", "trials: 0") + UNDECIDED_GATE + "  inconclusive: warn\n"
 
 
 def test_warm_tunes_what_is_configured_once_and_new_weights_never(tmp_path: Path) -> None:
@@ -42,3 +44,20 @@ def test_warm_takes_the_models_that_a_glob_names(tmp_path: Path) -> None:
     assert "keeps nothing of what warm learns" in unwritten.stderr
     done = workspace.tunegate("warm", "--model", "models/n*", "--json")
     assert [each["model"] for each in json.loads(done.stdout)["models"]] == ["models/n.onnx"]
+
+
+@pytest.mark.pipelines
+def test_what_warm_elects_a_change_of_weights_builds_alone(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "w", TWO_RUNTIMES)
+    assert workspace.tunegate("warm").returncode == 0
+    save(conv_model(channels=16, out=32, size=14, seed=9), workspace.root / "models" / "m.onnx")
+    workspace.commit()
+    done = workspace.tunegate("run", "--base", "HEAD~1")
+    assert done.returncode == 0, done.stderr
+    found = json.loads((workspace.root / ".tunegate" / "measurements.json").read_text())
+    (built,) = found["builds"]
+    for side in ("base", "head"):
+        assert built[side]["choice"]["is_remembered"]
+        assert len(built[side]["choice"]["times"]) > 1
+    report = (workspace.root / ".tunegate" / "report.md").read_text()
+    assert "remembered from 20" in report

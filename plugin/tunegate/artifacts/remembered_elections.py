@@ -9,10 +9,13 @@ from tunegate.artifacts.changes import ModelPath
 
 class RememberedElection(msgspec.Struct, frozen=True, kw_only=True):
     """`winner` is the name of a candidate; `milliseconds` are those of one inference under each
-    candidate, as they were measured at `elected_at`, in seconds since 1970."""
+    candidate, as they were measured at `elected_at`, in seconds since 1970, on a `device` of this
+    name and number of `units`."""
 
     model: ModelPath
     target: str
     winner: str
     milliseconds: dict[str, float]
     elected_at: int
+    device: str
+    units: int

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 import msgspec
 
 from tunegate import artifact_io, pipeline
-from tunegate.artifacts.changes import ChangeSet
+from tunegate.artifacts.changes import ChangeSet, ModelPath
 from tunegate.artifacts.model_names import path_of
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
@@ -23,7 +23,7 @@ from tunegate.project import open_project
 from tunegate.render.stopped import tuning_ended
 from tunegate.render.units import duration, money, plural
 from tunegate.runtimes.requirements import require_installed
-from tunegate.sides.elections import publish_elections
+from tunegate.sides.elections import KnownElections, publish_elections
 from tunegate.sides.far_behind import KnownStandings, publish_standings
 from tunegate.stages.resolve import resolve
 from tunegate.stages.try_builds import plan_of_built
@@ -55,8 +55,9 @@ def run(options: WarmOptions) -> int:
 
 
 def _warmed(tools: Tools, changes: ChangeSet, *, again: bool) -> Warmed:
-    """Tunes all of these models; `again` also those that stay far behind another runtime. Raises
-    CancelledError: what was finished is in the cache."""
+    """Tunes all of these models, and elects what they ship with; `again` also those that stay far
+    behind another runtime, and those whose election is remembered. Raises CancelledError: what was
+    finished is in the cache."""
     tasks = pipeline.extracted(tools, changes)
     behind = nobody if again else KnownStandings(tools.index, tools.origin)
     resolution = resolve(tasks, tools.index, tools.config, behind)
@@ -64,7 +65,8 @@ def _warmed(tools: Tools, changes: ChangeSet, *, again: bool) -> Warmed:
     outcomes = [pipeline.tune_shard(tools, planned, shard) for shard in planned.shards]
     resolved = planned.resolution.tasks
     known = known_after(resolved, outcomes)
-    _look_at_unfinished(tools, planned, outcomes, known)
+    left = _unfinished(planned, outcomes, known) | _unelected(tools, planned, outcomes, again=again)
+    _build(tools, planned, outcomes, left)
     told = [note for outcome in outcomes for note in outcome.notes]
     use = tools.index.use()
     warmed = Warmed(
@@ -79,23 +81,46 @@ def _warmed(tools: Tools, changes: ChangeSet, *, again: bool) -> Warmed:
     return warmed
 
 
-def _look_at_unfinished(
+def _unfinished(
+    planned: TuningPlan, outcomes: Sequence[TuningOutcome], known: Collection[WorkloadKey]
+) -> set[ModelPath]:
+    """The models that were tuned and not finished: whether more tuning pays is seen in a build."""
+    if not any(task.trials for outcome in outcomes for task in outcome.tasks):
+        return set()
+    left = [task.task for task in planned.resolution.tasks if task.task.key not in known]
+    return {use.model for task in left for use in task.uses}
+
+
+def _unelected(
+    tools: Tools, planned: TuningPlan, outcomes: Sequence[TuningOutcome], *, again: bool
+) -> set[ModelPath]:
+    """The models that have a choice on a target, and of which no election is remembered."""
+    candidates = tools.source.candidates
+    remembered = () if again else KnownElections(tools)(planned, outcomes)
+    known = {(each.model, each.target) for each in remembered}
+    return {
+        change.path
+        for change in planned.changes.models
+        for target in change.targets
+        if len(candidates[target]) > 1 and (change.path, target) not in known
+    }
+
+
+def _build(
     tools: Tools,
     planned: TuningPlan,
     outcomes: Sequence[TuningOutcome],
-    known: Collection[WorkloadKey],
+    paths: Collection[ModelPath],
 ) -> None:
-    """Builds and times the models that were tuned and not finished: whether more tuning pays."""
-    left = [task.task for task in planned.resolution.tasks if task.task.key not in known]
-    paths = {use.model for task in left for use in task.uses}
+    """Builds and times these models under each candidate, for the cache to know."""
     models = tuple(change for change in planned.changes.models if change.path in paths)
-    if not models or not any(task.trials for outcome in outcomes for task in outcome.tasks):
+    if not models:
         return
     changes = msgspec.structs.replace(planned.changes, models=models)
-    unfinished = msgspec.structs.replace(planned, changes=changes)
-    builds = pipeline.built(tools, unfinished, outcomes)
+    left = msgspec.structs.replace(planned, changes=changes)
+    builds = pipeline.built(tools, left, outcomes)
     publish_standings(tools, planned, outcomes, builds)
-    publish_elections(tools, unfinished, outcomes, builds)
+    publish_elections(tools, left, outcomes, builds)
 
 
 def _require_writing(cache: CacheConfig) -> None:

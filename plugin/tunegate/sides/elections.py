@@ -38,12 +38,15 @@ class KnownElections:
         self._tools = tools
         self._now = int(tools.context.clock.time())
 
-    def __call__(self, planned: TuningPlan) -> tuple[RememberedElection, ...]:
-        """Those of the models of which this run tunes nothing, with one key for all sides."""
-        tuned = _tuned(planned)
+    def __call__(
+        self, planned: TuningPlan, outcomes: Sequence[TuningOutcome] | None = None
+    ) -> tuple[RememberedElection, ...]:
+        """Those of the models with one key for all sides, as they are after these `outcomes`;
+        without any, of those of which this run tunes nothing."""
+        tuned = _tuned(planned) if outcomes is None else set()
         keys = {
             where: next(iter(sides.values()))
-            for where, sides in election_keys(self._tools, planned).items()
+            for where, sides in election_keys(self._tools, planned, outcomes or ()).items()
             if len(set(sides.values())) == 1 and where not in tuned
         }
         found = self._tools.index.standings([*keys.values()])
@@ -78,6 +81,8 @@ class KnownElections:
                 for name, nanoseconds in found.nanoseconds.items()
             },
             elected_at=found.measured_at,
+            device=origin.device.name,
+            units=origin.device.units,
         )
 
 

@@ -17,6 +17,15 @@ from tunegate.artifacts.builds import (
 from tunegate.artifacts.candidates import Candidates
 from tunegate.artifacts.changes import Side
 from tunegate.artifacts.remembered_elections import RememberedElection
+from tunegate_cache.format.records import DeviceFingerprint
+
+
+def held_here(
+    elections: Iterable[RememberedElection], device: DeviceFingerprint
+) -> tuple[RememberedElection, ...]:
+    """Those of this kind of device: a plan may be made on another one."""
+    here = (device.name, device.units)
+    return tuple(each for each in elections if (each.device, each.units) == here)
 
 
 def remembered_winners(elections: Iterable[RememberedElection]) -> dict[Cell, str]:

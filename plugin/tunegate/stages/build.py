@@ -23,7 +23,12 @@ from tunegate.config import Config, TargetConfig
 from tunegate.ports import Builder, BuildJob
 from tunegate.sides.built_alike import built_alike
 from tunegate.sides.export_models import ExportedModels, export_models
-from tunegate.sides.remembered_winners import as_remembered, lost_winners, remembered_winners
+from tunegate.sides.remembered_winners import (
+    as_remembered,
+    held_here,
+    lost_winners,
+    remembered_winners,
+)
 from tunegate.sides.shared_schedules import as_in_base, decided_by_base
 from tunegate.stages.error_budgets import held_to_budget, is_tried, samples_for
 from tunegate.tools import ModelSource, RunContext
@@ -63,13 +68,14 @@ def build(
         builders=builders,
         out=context.out,
     )
-    winners = remembered_winners(plan.elections)
+    elections = held_here(plan.elections, context.device.fingerprint())
+    winners = remembered_winners(elections)
     built = building.built(sides, lambda cell, name: winners.get(cell, name) == name)
     failed = [(cell, side) for cell, side in sides if cell in lost_winners(winners, sides, built)]
     built |= building.built(failed, lambda cell, name: winners[cell] != name)
     ordered = (_in_order(cell, built, source.candidates[cell.target]) for cell in cells)
     readable = (_with_unreadable(each, models.unreadable) for each in ordered)
-    return as_remembered(readable, plan.elections, source.candidates)
+    return as_remembered(readable, elections, source.candidates)
 
 
 class _Building(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,12 +2,17 @@ from __future__ import annotations
 
 import msgspec
 
-from tests.support.measured_cells import CELL, make_build
+from tests.support.measured_cells import CELL, DEVICE, make_build
 from tunegate.artifacts.builds import Build, CellCandidates
 from tunegate.artifacts.candidates import CandidateBuild
 from tunegate.artifacts.changes import SIDES
 from tunegate.artifacts.remembered_elections import RememberedElection
-from tunegate.sides.remembered_winners import as_remembered, lost_winners, remembered_winners
+from tunegate.sides.remembered_winners import (
+    as_remembered,
+    held_here,
+    lost_winners,
+    remembered_winners,
+)
 
 ELECTION = RememberedElection(
     model=CELL.model,
@@ -15,6 +20,8 @@ ELECTION = RememberedElection(
     winner="tvm",
     milliseconds={"tvm": 1.0, "onnxruntime": 2.0},
     elected_at=1_790_000_000,
+    device=DEVICE.name,
+    units=DEVICE.units,
 )
 CANDIDATES = {
     CELL.target: (
@@ -31,6 +38,12 @@ def lost(base: Build | None, head: Build | None) -> bool:
     built = zip(SIDES, (base, head), strict=True)
     found = {(CELL, side, "tvm"): build for side, build in built if build is not None}
     return bool(lost_winners(WINNERS, [(CELL, side) for side in SIDES], found))
+
+
+def test_an_election_of_another_kind_of_device_does_not_count_here() -> None:
+    assert held_here([ELECTION], DEVICE) == (ELECTION,)
+    assert held_here([ELECTION], msgspec.structs.replace(DEVICE, units=64)) == ()
+    assert held_here([ELECTION], msgspec.structs.replace(DEVICE, name="another")) == ()
 
 
 def test_a_winner_is_lost_where_one_side_has_no_build_of_it() -> None:

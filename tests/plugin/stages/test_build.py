@@ -226,7 +226,13 @@ def test_a_remembered_winner_is_built_alone_unless_it_fails(
         read_values=NoValues().rules,
     )
     election = RememberedElection(
-        model=MODEL, target="cpu", winner="any-b", milliseconds={"any-b": 1.0}, elected_at=1
+        model=MODEL,
+        target="cpu",
+        winner="any-b",
+        milliseconds={"any-b": 1.0},
+        elected_at=1,
+        device=DEVICE.name,
+        units=DEVICE.units,
     )
     plan = msgspec.structs.replace(plan_with(Miss("absent")), elections=(election,))
     builder = Runtimes(failing)

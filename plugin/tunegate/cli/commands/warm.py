@@ -24,7 +24,11 @@ class WarmOptions(Options, frozen=True, kw_only=True):
         ),
     ] = ()
     again: Annotated[
-        bool, Option("tune also models that an earlier run found far behind another runtime")
+        bool,
+        Option(
+            "tune also models that an earlier run found far behind another runtime, and elect "
+            "anew what is remembered"
+        ),
     ] = False
 
 
