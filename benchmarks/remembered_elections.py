@@ -31,7 +31,10 @@ def main() -> None:
         __doc__, ("directory", Path), models=[""], minutes=0.5, threads=1, turns=3
     )
     models = collected(options.directory)
-    heading("model | ships | elected, s | besides measuring | remembered, s | besides measuring")
+    heading(
+        "model | ships | elected, s | besides measuring | remembered, s | besides measuring",
+        words=(0, 1),
+    )
     for name, model in models.items():
         if name in options.models or options.models == [""]:
             repository = Repository(model, options.threads)
