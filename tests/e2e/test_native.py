@@ -1,8 +1,10 @@
-"""A model ships as one shared object, which a process without TVM loads."""
+"""A model ships as one shared object, which programs without TVM load."""
 
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,37 +12,95 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.house.sources import ROOT
+from tests.support.programs import require
 from tests.support.workspace import CONFIG, FIRST_ANALYSIS, Workspace
 from tunegate.edges.output.artifact_file import ArtifactFile
 
 pytestmark = pytest.mark.e2e
 
 NATIVE = CONFIG + "targets:\n  - name: cpu\n    threads: 1\n    artifact: native\n" + FIRST_ANALYSIS
-PROGRAM = """
+OURS = """
 import sys
 from pathlib import Path
-import numpy as np
-from tunegate.runtimes.loading import load
-x = np.load(sys.argv[2])
-np.save(sys.argv[3], load(Path(sys.argv[1])).run({sys.argv[4]: x})[0])
+from tunegate.runtimes.loading import load as loaded
+load = lambda directory: loaded(Path(directory)).run
+"""
+ASK = """
+import sys
+x = np.zeros([1, 16, 14, 14], "float32")
+print(f"{load(sys.argv[1])({'x': x})[0].flat[0]:.6g}")
 assert "tvm" not in sys.modules
 """
+EXAMPLES = ROOT / "examples" / "native"
+LINKED = ["libmodel.so", "-Wl,-rpath,$ORIGIN", "-o", "run"]
+LINES = {
+    "c": ["gcc", "-Wall", "-Werror", "run.c", *LINKED],
+    "cpp": ["g++", "-std=c++17", "-Wall", "-Werror", "run.cpp", *LINKED],
+    "rust": [
+        "rustc",
+        "--edition",
+        "2021",
+        "-L",
+        ".",
+        "-l",
+        "model",
+        "-C",
+        "link-arg=-Wl,-rpath,$ORIGIN",
+        "run.rs",
+    ],
+}
 
 
-def test_a_run_ships_a_shared_object_that_loads_without_the_compiler(tmp_path: Path) -> None:
-    workspace = Workspace(tmp_path / "w", NATIVE.replace("trials: 2", "trials: 0"))
+@pytest.fixture(scope="module")
+def head(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a run ships."""
+    root = tmp_path_factory.mktemp("native") / "w"
+    workspace = Workspace(root, NATIVE.replace("trials: 2", "trials: 0"))
     done = workspace.tunegate("run", "--json")
     assert done.returncode == 0, done.stderr
-    results = workspace.root / ".tunegate"
+    results = root / ".tunegate"
     (built,) = json.loads((results / "measurements.json").read_text())["builds"]
-    head = results / built["head"]["directory"]
+    assert built["head"]["check"]["passed"]
+    return Path(results / built["head"]["directory"])
+
+
+def test_a_run_ships_a_shared_object_and_its_header(head: Path) -> None:
     artifact = ArtifactFile.read(head)
     assert (artifact.file, artifact.entry) == ("libmodel.so", "model_run")
     assert set(artifact.files) == {"libmodel.so", "model.h"}
-    assert built["head"]["check"]["passed"]
-    (given,) = artifact.inputs
-    x = np.random.default_rng(1).random(given.shape, np.float32)
-    np.save(tmp_path / "x.npy", x)
-    files = [str(tmp_path / name) for name in ("x.npy", "y.npy")]
-    subprocess.run([sys.executable, "-c", PROGRAM, str(head), *files, given.name], check=True)
-    assert np.load(tmp_path / "y.npy").any()
+
+
+def test_the_documented_loader_and_ours_need_no_compiler(head: Path) -> None:
+    page = (ROOT / "docs" / "native.md").read_text()
+    (documented,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    said = [
+        output(head, [sys.executable, "-c", text + "\nimport numpy as np" + ASK, str(head)])
+        for text in (documented, OURS)
+    ]
+    assert said[0] == said[1]
+    assert np.isfinite(float(said[0]))
+
+
+@pytest.mark.parametrize(
+    "language",
+    ["c", "python", *(pytest.param(each, marks=pytest.mark.pipelines) for each in ("cpp", "rust"))],
+)
+def test_the_examples_run_it(head: Path, tmp_path: Path, language: str) -> None:
+    at = Path(shutil.copytree(head, tmp_path / "at"))
+    for example in EXAMPLES.iterdir():
+        shutil.copy(example, at)
+    line = LINES.get(language)
+    if line is not None:
+        require(line[0])
+        subprocess.run(line, cwd=at, check=True)
+    told = output(at, ["./run"] if line is not None else [sys.executable, "run.py", "."])
+    ours = output(at, [sys.executable, "-c", OURS + "\nimport numpy as np" + ASK, str(at)])
+    *tensors, first = told.splitlines()
+    assert tensors == ["y float32 25088"]
+    assert float(first) == pytest.approx(float(ours), rel=1e-5)
+
+
+def output(at: Path, line: list[str]) -> str:
+    done = subprocess.run(line, cwd=at, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
