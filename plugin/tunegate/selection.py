@@ -10,7 +10,7 @@ import msgspec
 from tunegate.artifacts.changes import ModelPath, Revisions
 from tunegate.artifacts.model_names import gated_name, path_of, profile_of
 from tunegate.artifacts.outlines import ModelInput
-from tunegate.config import Config, InputConfig, Inputs, ModelConfig, ValuesConfig
+from tunegate.config import Accuracy, Config, InputConfig, Inputs, ModelConfig, ValuesConfig
 from tunegate.globs import matches
 from tunegate.input_shapes import ResolvedShapes, ShapeLevel, resolve_shapes
 
@@ -19,11 +19,12 @@ WILDCARDS = frozenset("*?[")
 
 class Needs(msgspec.Struct, frozen=True):
     """What the configuration asks of one model: when this changes, the model is checked again.
-    `said` is what it says of shapes, in whatever words."""
+    `said` is what it says of shapes, in whatever words; `accuracy` decides what may ship."""
 
     said: tuple[ShapeLevel, ...]
     values: dict[str, ValuesConfig]
     targets: tuple[tuple[str | int, ...], ...]
+    accuracy: Accuracy
 
 
 def entry_for(config: Config, path: str) -> ModelConfig | None:
@@ -115,7 +116,8 @@ def targets_for(config: Config, path: str) -> tuple[str, ...]:
 
 def needs_of(config: Config, path: str) -> Needs | None:
     """The needs of a model, or None where the configuration does not name it."""
-    if entry_for(config, path) is None:
+    entry = entry_for(config, path)
+    if entry is None:
         return None
     wanted = set(targets_for(config, path))
     return Needs(
@@ -138,6 +140,7 @@ def needs_of(config: Config, path: str) -> Needs | None:
             for t in config.targets
             if t.name in wanted
         ),
+        accuracy=entry.accuracy,
     )
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tunegate.artifacts.changes import Revisions
-from tunegate.config import Config, ModelConfig, TargetConfig
+from tunegate.config import AccuracyConfig, Config, ModelConfig, TargetConfig
 from tunegate.globs import matches
 from tunegate.selection import (
     entry_for,
@@ -69,6 +69,14 @@ def test_shapes_come_from_the_entry() -> None:
 
 def test_a_model_that_is_not_configured_needs_nothing() -> None:
     assert needs_of(CONFIG, "elsewhere.onnx") is None
+
+
+def test_a_changed_budget_of_accuracy_changes_what_a_model_needs() -> None:
+    before, after = (
+        Config(models=(ModelConfig(path="**", accuracy=AccuracyConfig(max_error=error)),))
+        for error in (5.0, 1.0)
+    )
+    assert needs_of(before, "m.onnx") != needs_of(after, "m.onnx")
 
 
 def test_a_target_the_model_does_not_use_changes_none_of_its_needs() -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
 
 from tunegate.artifacts.candidates import RuntimeName, candidate_name
 from tunegate.artifacts.changes import ModelPath
+from tunegate.artifacts.error_estimates import ErrorEstimate
 from tunegate.artifacts.input_rules import DrawnInput
 from tunegate.artifacts.sampled_errors import SampledErrors
 from tunegate.artifacts.schedule_source import ScheduleSource
@@ -34,24 +33,6 @@ class NumericCheck(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""
     outputs: tuple[OutputDifference, ...] = ()
     reference_noise: float | None = None
-
-
-What = Literal["max-error", "min-agreement"]
-"""The part of a budget, as the configuration calls it."""
-
-
-class ErrorEstimate(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a build in other numbers is from float32, in percent: of `samples` inputs, with the
-    95% bounds of what all inputs like them have. `saturated` are outputs that are exactly 0 or 1,
-    or always the same: they cannot show an error.
-    `high` is None where the samples are too few for a bound."""
-
-    what: What
-    center: float
-    low: float
-    high: float | None
-    samples: int
-    saturated: tuple[str, ...] = ()
 
 
 class WrongKernel(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,7 +111,8 @@ class Build(msgspec.Struct, frozen=True, kw_only=True):
     was one between runtimes. `without_graphs` is what went wrong with it on the device when it had
     CUDA graphs. `inputs` are what it is run on.
     `error_estimate` is set for other numbers than float32: one for each part of the budget;
-    `sampled` is what it is estimated from, until then."""
+    `sampled` is what it is estimated from, until then. `has_budget`: its model may be in other
+    numbers, whether or not this build is."""
 
     key: str
     directory: str
@@ -152,6 +134,7 @@ class Build(msgspec.Struct, frozen=True, kw_only=True):
     is_needless: bool = False
     error_estimate: tuple[ErrorEstimate, ...] = ()
     sampled: SampledErrors | None = None
+    has_budget: bool = False
 
     @property
     def candidate(self) -> str:

@@ -6,8 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from tunegate.artifacts.builds import ErrorEstimate
 from tunegate.artifacts.changes import ChangeSet, ModelPath, PolicyChange, Revisions
+from tunegate.artifacts.error_estimates import ErrorEstimate, ShippedErrors
 from tunegate.artifacts.input_rules import DrawnInput
 from tunegate.artifacts.measurements import (
     Comparison,
@@ -44,7 +44,8 @@ class CandidateOutcome(msgspec.Struct, frozen=True, kw_only=True):
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """`inside` are the mean and the tail beside the median, `excluded` the slow launches that there
     are not: what was not resolvable, or not shown, is told there. `inputs` are what the head was
-    run on; `runtimes` are all its candidates, and what is wrong with those that do not ship."""
+    run on; `runtimes` are all its candidates, and what is wrong with those that do not ship.
+    `accuracy` is set for models with a budget of it."""
 
     model: ModelPath
     target: str
@@ -60,6 +61,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     excluded: Excluded | None = None
     inputs: tuple[DrawnInput, ...] = ()
     runtimes: tuple[CandidateOutcome, ...] = ()
+    accuracy: ShippedErrors | None = None
 
 
 class TuningSummary(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,7 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tunegate.artifacts.builds import ErrorEstimate, What
+import msgspec
+
+from tunegate.artifacts.error_estimates import ErrorEstimate, What
 from tunegate.artifacts.sampled_errors import SampledErrors
 from tunegate.config import Accuracy, AccuracyConfig
 from tunegate.gate.objective import inferences_needed, lower_share, upper_share
@@ -31,10 +33,14 @@ def estimated(errors: SampledErrors, budget: AccuracyConfig) -> tuple[ErrorEstim
     """Returns an estimate for each part of the budget."""
     found = []
     if budget.max_error is not None:
-        found.append(_max_error(errors))
+        found.append(_limited(_max_error(errors), budget.max_error, errors.largest_of))
     if budget.min_agreement is not None:
-        found.append(_agreement(errors))
+        found.append(_limited(_agreement(errors), budget.min_agreement, errors.disagrees))
     return tuple(found)
+
+
+def _limited(estimate: ErrorEstimate, limit: float, output: str) -> ErrorEstimate:
+    return msgspec.structs.replace(estimate, limit=limit, output=output)
 
 
 def outside(estimates: Sequence[ErrorEstimate], accuracy: Accuracy) -> str:

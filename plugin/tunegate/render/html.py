@@ -11,6 +11,7 @@ from tunegate.artifacts.measurements import CellMeasurement, Comparison
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.verdicts import Finding, Report
 from tunegate.render import plots, units
+from tunegate.render.candidates.accuracy import accuracy_table
 from tunegate.render.candidates.plot import latency_by_error
 from tunegate.render.candidates.table import candidates_table
 from tunegate.render.cost_table import audit, spending
@@ -53,6 +54,7 @@ class CellSection(msgspec.Struct, frozen=True, kw_only=True):
     latencies: Markup
     waterfall: Markup
     candidates: ReportTable
+    accuracy: ReportTable
     latency_by_error: Markup
     distribution: Markup
 
@@ -125,6 +127,7 @@ def _check(report: Report, finding: Finding, number: int) -> CellSection:
         latencies=_drawn(plots.latencies(finding, pairs, name)),
         waterfall=_drawn(plots.waterfall(finding, name)),
         candidates=candidates_table(finding.runtimes),
+        accuracy=accuracy_table([finding]).without("Model", "Target"),
         latency_by_error=_drawn(latency_by_error(finding.runtimes, name)),
         distribution=_drawn(distribution(pairs, name)),
     )

@@ -9,6 +9,7 @@ from tunegate.artifacts.tasks import CacheUse
 from tunegate.artifacts.verdicts import Finding, Report
 from tunegate.fitted_markdown import Section, fitted
 from tunegate.render.blocks import fold, markdown_table
+from tunegate.render.candidates.accuracy import accuracy_table
 from tunegate.render.cost_table import audit, spending
 from tunegate.render.environment import facts
 from tunegate.render.escape import code, prose
@@ -48,6 +49,7 @@ def render(report: Report, *, limit_chars: int = 60_000) -> str:
         Section(1, _policy(report)),
         Section(2, _models(report)),
         Section(4, _shipped(report)),
+        Section(4, _accuracy(report)),
         *(Section(5, each) for each in _slowdowns(report)),
         Section(3, _steps(report)),
         Section(8, _tuning(report)),
@@ -80,6 +82,11 @@ def _shipped(report: Report) -> str:
     rest = len(sentences) - SHOWN_CHECKS
     shown = "\n".join(f"- {sentence}" for sentence in sentences[:SHOWN_CHECKS])
     return shown + (f"\n- … and {rest} more." if rest > 0 else "")
+
+
+def _accuracy(report: Report) -> str:
+    table = accuracy_table(worst_first(report.verdict)[:SHOWN_CHECKS])
+    return f"#### Accuracy\n\n{markdown_table(table)}" if table.rows else ""
 
 
 def _findings_table(report: Report, findings: tuple[Finding, ...]) -> str:

@@ -45,12 +45,12 @@ class AskedWork(NamedTuple):
         return next(alike, None)
 
     def is_changed(self, name: ModelPath, former: ModelPath, after: ModelVersion) -> bool:
-        """Whether other targets, shapes or values are asked for. The same shapes in other words are
-        no change."""
+        """Whether other targets, shapes, values or numbers are asked for. The same shapes in other
+        words are no change."""
         now, then = needs_of(self.config, name), needs_of(self.old_config, former)
         if now == then or now is None or then is None:
             return now != then
-        if (now.targets, now.values) != (then.targets, then.values):
+        if (now.targets, now.values, now.accuracy) != (then.targets, then.values, then.accuracy):
             return True
         inputs = self._inputs(after)
         if inputs is None:

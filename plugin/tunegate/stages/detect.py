@@ -122,7 +122,7 @@ def _between(
         change, reason = _compare(old, new, problem)
         return _told("modified", name, (old, new), targets, reason, change=change)
     if asked.is_changed(name, former, after):
-        reason = "its inputs or targets changed in the configuration"
+        reason = "its inputs, targets or accuracy changed in the configuration"
         return _told("modified", name, (old, new), targets, reason, change="config")
     renamed = f"renamed from {before.path}, same content"
     same = before.path == after.path

@@ -34,6 +34,7 @@ def held_to_budget(
     """The build with its estimates, and an error where it is not shown to be inside its budget. Its
     directory stays named, so that what is in it is removed with those that lose."""
     budget = _budget(config, model, candidate)
+    build = msgspec.structs.replace(build, has_budget=_accuracy(config, model) != "same")
     if budget is None or build.error is not None:
         return msgspec.structs.replace(build, sampled=None)
     if build.sampled is None:

@@ -27,6 +27,7 @@ from tunegate.verdict.checks import (
     check_workspace,
 )
 from tunegate.verdict.severity import EXIT_CODES, worst
+from tunegate.verdict.shipped_errors import shipped_errors
 
 
 def decide_verdict(
@@ -148,4 +149,5 @@ def _judge(known: _Evidence, rules: GateRules) -> Finding:
         excluded=comparison.excluded if comparison else None,
         inputs=built.head.inputs if built is not None and built.head is not None else (),
         runtimes=candidate_outcomes(built.head if built else None),
+        accuracy=shipped_errors(built),
     )

@@ -34,3 +34,9 @@ def test_saturated_outputs_are_named() -> None:
     assert told(SampledErrors(saturated=("y",))) == (
         "has no output that tells its max-error: y cannot show one"
     )
+
+
+def test_an_estimate_has_its_budget_and_the_output_it_comes_from() -> None:
+    errors = SampledErrors(relative=(0.1,), agrees=(True,), largest_of="a", disagrees="b")
+    told = [(each.what, each.limit, each.output) for each in estimated(errors, BOTH)]
+    assert told == [("max-error", 1.0, "a"), ("min-agreement", 95.0, "b")]

@@ -22,7 +22,7 @@ from tests.support.small_onnx import conv_model
 from tunegate.artifacts.changes import (
     Revisions,
 )
-from tunegate.config import Config, ModelConfig, TargetConfig
+from tunegate.config import AccuracyConfig, Config, ModelConfig, TargetConfig
 from tunegate.edges.config.file import parse_config
 from tunegate.errors import ConfigError
 from tunegate.stages.detect import detect
@@ -184,6 +184,21 @@ def test_a_new_target_concerns_every_model_that_uses_it(project: Checkout) -> No
     targets = (TargetConfig(name="cpu"), TargetConfig(name="many", threads=8))
     changes, _ = after(project, {}, msgspec.structs.replace(CONFIG, targets=targets))
     assert [change.targets for change in changes.models] == [("cpu", "many")] * 2
+
+
+def test_a_budget_that_alone_is_tightened_concerns_its_models(project: Checkout) -> None:
+    (entry,) = CONFIG.models
+    loose, strict = (
+        Config(models=(msgspec.structs.replace(entry, accuracy=AccuracyConfig(max_error=error)),))
+        for error in (5.0, 1.0)
+    )
+    changes, _ = after(project, {}, strict, loose)
+    assert [(change.change, change.reason) for change in changes.models] == [
+        ("config", "its inputs, targets or accuracy changed in the configuration")
+    ] * 2
+    changes, _ = after(project, {}, loose, strict)
+    assert changes.models == ()
+    assert {change.effect for change in changes.policy_changes} == {"loosened"}
 
 
 def test_a_model_that_becomes_configured_is_checked(project: Checkout) -> None:

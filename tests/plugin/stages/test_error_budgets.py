@@ -54,6 +54,13 @@ def test_a_build_inside_its_budget_has_its_estimate_and_no_samples() -> None:
     build = held(0.009)
     assert (build.error, build.sampled) == (None, None)
     assert [each.high for each in build.error_estimate] == pytest.approx([0.9])
+    assert [each.limit for each in build.error_estimate] == [1.0]
+
+
+def test_float32_of_a_model_with_a_budget_is_marked_so_that_the_report_can_say_it() -> None:
+    build = msgspec.structs.replace(unbuilt(""), error=None, directory="b")
+    assert held_to_budget(build, config(BUDGET), "m.onnx", PLAIN).has_budget
+    assert not held_to_budget(build, config("same"), "m.onnx", PLAIN).has_budget
 
 
 def test_a_build_outside_its_budget_is_refused_with_its_interval() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,8 @@ class _Watch:
         self._agrees: list[bool] = []
         self._first: dict[str, Any] = {}
         self._telling: set[str] = set()
+        self._largest = dict.fromkeys(names, 0.0)
+        self._moved: Counter[str] = Counter()
 
     def add(self, got: Sequence[Any], expected: Sequence[Any]) -> None:
         largest, agrees, has_largest = 0.0, True, False
@@ -67,10 +70,14 @@ class _Watch:
             pairs = zip(arrays_in(ours), arrays_in(theirs), strict=True)
             for mine, reference in ((mine.array, other.array) for mine, other in pairs):
                 self._look(name, reference)
-                largest = max(largest, _relative(mine, reference))
+                relative = _relative(mine, reference)
+                largest = max(largest, relative)
+                self._largest[name] = max(self._largest[name], relative)
                 if _has_largest(reference):
                     has_largest = True
-                    agrees = agrees and _agree(mine, reference)
+                    is_moved = not _agree(mine, reference)
+                    agrees = agrees and not is_moved
+                    self._moved[name] += is_moved
         if not np.isfinite(largest):
             raise ValueError(_NO_NUMBER)
         self._relative.append(largest)
@@ -89,8 +96,18 @@ class _Watch:
         if not self._telling:
             return SampledErrors(saturated=saturated)
         return SampledErrors(
-            relative=tuple(self._relative), agrees=tuple(self._agrees), saturated=saturated
+            relative=tuple(self._relative),
+            agrees=tuple(self._agrees),
+            saturated=saturated,
+            largest_of=_most(self._largest),
+            disagrees=_most(self._moved),
         )
+
+
+def _most(counts: Mapping[str, float]) -> str:
+    """The output with the most of it; '' where none has any."""
+    name = max(counts, key=counts.__getitem__, default="")
+    return name if counts.get(name) else ""
 
 
 def _is_saturated(array: Any) -> bool:

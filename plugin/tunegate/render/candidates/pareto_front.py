@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tunegate.artifacts.builds import ErrorEstimate
+from tunegate.artifacts.error_estimates import ErrorEstimate
 from tunegate.artifacts.verdicts import CandidateOutcome
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tunegate.artifacts.builds import ErrorEstimate
+from tunegate.artifacts.error_estimates import ErrorEstimate
 from tunegate.artifacts.verdicts import CandidateOutcome
 from tunegate.render.candidates.pareto_front import error_percent, pareto_front
 from tunegate.render.tables.table import Column, ReportTable, number_column, text_column

@@ -38,6 +38,10 @@ def test_each_input_has_an_error_of_its_own(tmp_path: Path) -> None:
     assert found.relative == pytest.approx([0.01] * 5, rel=1e-3)
     assert found.agrees == (True,) * 5
     assert found.saturated == ()
+    assert (found.largest_of, found.disagrees) == ("y", "")
+    upside_down = sampled(one_operator(tmp_path, "Neg"), lambda y: -y)
+    assert isinstance(upside_down, SampledErrors)
+    assert upside_down.disagrees == "y"
 
 
 def test_outputs_that_are_always_the_same_or_0_and_1_tell_no_error(tmp_path: Path) -> None:

@@ -1,9 +1,12 @@
-"""Candidates of one model, as a finding has them."""
+"""Candidates and errors of one model under a budget of accuracy, as a finding has them."""
 
 from __future__ import annotations
 
-from tunegate.artifacts.builds import ErrorEstimate, What
-from tunegate.artifacts.verdicts import CandidateOutcome
+import msgspec
+
+from tests.support.reports import make_report
+from tunegate.artifacts.error_estimates import ErrorEstimate, ShippedErrors, SideError, What
+from tunegate.artifacts.verdicts import CandidateOutcome, Finding, Report
 
 
 def make_error(
@@ -40,3 +43,27 @@ BUDGETED = (
     make_outcome("ONNX Runtime (int8.dynamic)", 2.6, make_error(1.6, 1.3, 2.1)),
     make_outcome("Hybrid", None, reason="TVM compiles the whole model"),
 )
+
+FLOAT32 = SideError(title="TVM")
+
+
+def make_side(*estimates: ErrorEstimate, title: str = "OpenVINO (bf16)") -> SideError:
+    limits = {"max-error": 2.0, "min-agreement": 98.0}
+    limited = (
+        msgspec.structs.replace(each, limit=limits[each.what], output="logits")
+        for each in estimates
+    )
+    return SideError(title=title, estimates=tuple(limited))
+
+
+BEFORE = make_side(make_error(0.8, 0.7, 1.1), make_error(100.0, 98.1, 100.0, what="min-agreement"))
+AFTER = make_side(make_error(1.6, 1.3, 1.9), make_error(99.2, 98.0, 99.9, what="min-agreement"))
+
+
+def report_with(shipped: ShippedErrors, **fields: object) -> Report:
+    """A report whose only finding has these errors."""
+    report = make_report("measured")
+    (finding,) = report.verdict.findings
+    changed: Finding = msgspec.structs.replace(finding, accuracy=shipped, **fields)
+    verdict = msgspec.structs.replace(report.verdict, findings=(changed,))
+    return msgspec.structs.replace(report, verdict=verdict)

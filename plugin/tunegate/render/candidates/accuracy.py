@@ -1,0 +1,84 @@
+"""The table of what base and head are off, for models with a budget of accuracy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from tunegate.artifacts.error_estimates import ErrorEstimate, ShippedErrors, SideError, What
+from tunegate.artifacts.verdicts import Finding
+from tunegate.render.tables.table import (
+    Column,
+    Identifier,
+    ReportTable,
+    number_column,
+    text_column,
+)
+from tunegate.render.units import NONE
+
+
+class _Row(msgspec.Struct, frozen=True):
+    """One part of the budget of one model; no part where both sides ship float32."""
+
+    finding: Finding
+    shipped: ShippedErrors
+    what: What | None
+
+    def of(self, side: SideError | None) -> ErrorEstimate | None:
+        estimates = side.estimates if side is not None else ()
+        return next((each for each in estimates if each.what == self.what), None)
+
+    @property
+    def any(self) -> ErrorEstimate | None:
+        return self.of(self.shipped.head) or self.of(self.shipped.base)
+
+
+def accuracy_table(findings: Sequence[Finding]) -> ReportTable:
+    """The errors of what ships, with their bounds, and where they come from."""
+    columns: tuple[Column[_Row], ...] = (
+        text_column("Model", lambda row: Identifier(row.finding.model)),
+        Column(title="Target", cell=lambda row: Identifier(row.finding.target), under="Model"),
+        text_column("Budget", lambda row: _budget(row.any)),
+        text_column("Base", lambda row: _side(row.shipped.base, row.of(row.shipped.base))),
+        text_column("Head", lambda row: _side(row.shipped.head, row.of(row.shipped.head))),
+        number_column("Inputs", lambda row: str(row.any.samples) if row.any else NONE),
+        text_column("Worst output", lambda row: _named(row.any.output if row.any else "")),
+        text_column(
+            "Tell nothing", lambda row: _named(", ".join(row.any.saturated) if row.any else "")
+        ),
+    )
+    return ReportTable(columns, tuple(_rows(findings)))
+
+
+def _rows(findings: Sequence[Finding]) -> Iterator[_Row]:
+    for finding in findings:
+        shipped = finding.accuracy
+        if shipped is None:
+            continue
+        sides = [side for side in (shipped.head, shipped.base) if side is not None]
+        parts = dict.fromkeys(each.what for side in sides for each in side.estimates)
+        yield from (_Row(finding, shipped, part) for part in parts or (None,))
+
+
+def _budget(estimate: ErrorEstimate | None) -> str:
+    if estimate is None or estimate.limit is None:
+        return NONE
+    return f"{estimate.what} {estimate.limit:g}%"
+
+
+def _side(side: SideError | None, estimate: ErrorEstimate | None) -> str:
+    if side is None:
+        return NONE
+    told = "float32" if estimate is None else error_in_words(estimate)
+    return f"{side.title}: {told}"
+
+
+def error_in_words(estimate: ErrorEstimate) -> str:
+    """The number of the sample with its bounds, as the budget counts it."""
+    high = "?" if estimate.high is None else f"{estimate.high:.3g}"
+    return f"{estimate.center:.3g}% ({estimate.low:.3g} to {high})"
+
+
+def _named(output: str) -> str | Identifier:
+    return Identifier(output) if output else NONE

@@ -1,0 +1,22 @@
+"""The errors of what ships of a cell, under its budget of accuracy."""
+
+from __future__ import annotations
+
+from tunegate.artifacts.builds import Build, CellBuilds
+from tunegate.artifacts.error_estimates import ShippedErrors, SideError
+
+
+def shipped_errors(built: CellBuilds | None) -> ShippedErrors | None:
+    """The errors of both sides; None for a model that must compute the same as float32, or of which
+    nothing ships."""
+    sides = (built.base, built.head) if built is not None else ()
+    if not any(side is not None and side.has_budget and side.error is None for side in sides):
+        return None
+    base, head = map(_side_error, sides)
+    return ShippedErrors(base=base, head=head)
+
+
+def _side_error(build: Build | None) -> SideError | None:
+    if build is None or build.error is not None:
+        return None
+    return SideError(title=build.title, estimates=build.error_estimate)
