@@ -36,7 +36,10 @@ class SideError(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShippedErrors(msgspec.Struct, frozen=True, kw_only=True):
-    """The errors of what ships, under a budget of accuracy; None for a side that ships nothing."""
+    """The errors of what ships, under a budget of accuracy; None for a side that ships nothing.
+    `moved` are the parts of the budget by which the head is clearly less exact than the base, and
+    not clearly faster."""
 
     base: SideError | None = None
     head: SideError | None = None
+    moved: tuple[What, ...] = ()

@@ -16,7 +16,9 @@ def comment_choice(when: CommentWhen, verdict: Verdict, changed_models: int) -> 
     not the first: an old alarm must not stay where there is none any more."""
     if when == "never":
         return "leave"
-    is_alert = verdict.exit_code != PASS or any(each.weakens for each in verdict.policy_changes)
+    is_weaker = any(each.weakens for each in verdict.policy_changes)
+    is_less_exact = any(each.accuracy and each.accuracy.moved for each in verdict.findings)
+    is_alert = verdict.exit_code != PASS or is_weaker or is_less_exact
     if when == "always" or is_alert:
         return "write"
     is_change = bool(changed_models or verdict.findings or verdict.policy_changes)

@@ -18,6 +18,7 @@ from tunegate.ci_hosts.protocol import Annotation, Level
 from tunegate.ci_job.config_place import place_of
 from tunegate.errors import PASS, ArtifactError, ConfigKey
 from tunegate.regular_files import read_regular
+from tunegate.render.candidates.error_moves import ERROR_MOVED, error_moves
 from tunegate.render.policy import described_change
 
 _Artifact = TypeVar("_Artifact", bound=msgspec.Struct)
@@ -62,7 +63,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
 
     def annotations(self, repository: Path, config: Path) -> list[Annotation]:
         """The loosened rules first, at their line of the configuration; then the findings that need
-        somebody, at their model."""
+        somebody, and errors that got larger for nothing, at their model."""
         if self.verdict is None:
             return []
         level: Level = "error" if self.verdict.policy_fails else "warning"
@@ -72,7 +73,12 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
             if change.weakens
         ]
         needy = [finding for finding in self.verdict.findings if finding.status in _LEVELS]
-        return [*policy, *(_annotation(finding, repository) for finding in needy)]
+        moved = [
+            _moved_annotation(finding, said, repository)
+            for finding in self.verdict.findings
+            for said in error_moves(finding, str)
+        ]
+        return [*policy, *(_annotation(finding, repository) for finding in needy), *moved]
 
 
 Stamps = Mapping[str, tuple[int, int]]
@@ -140,14 +146,28 @@ def _policy_annotation(
 
 def _annotation(finding: Finding, repository: Path) -> Annotation:
     """A model has no lines that anybody reads: it stands at the first."""
-    file = repository / path_of(finding.model)
     return Annotation(
         level=_LEVELS[finding.status],
         title=f"tunegate: {finding.model} on {finding.target}",
         text=f"{finding.status}: {finding.reason}",
-        file="" if file.is_absolute() else file.as_posix(),
+        file=_file(finding, repository),
         line=1,
     )
+
+
+def _moved_annotation(finding: Finding, said: str, repository: Path) -> Annotation:
+    return Annotation(
+        level="warning",
+        title=f"tunegate: {ERROR_MOVED}",
+        text=said,
+        file=_file(finding, repository),
+        line=1,
+    )
+
+
+def _file(finding: Finding, repository: Path) -> str:
+    file = repository / path_of(finding.model)
+    return "" if file.is_absolute() else file.as_posix()
 
 
 def _read(path: Path, kind: type[_Artifact]) -> _Artifact | None:

@@ -12,6 +12,7 @@ from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.verdicts import Finding, Report
 from tunegate.render import plots, units
 from tunegate.render.candidates.accuracy import accuracy_table
+from tunegate.render.candidates.error_moves import error_moves
 from tunegate.render.candidates.plot import latency_by_error
 from tunegate.render.candidates.table import candidates_table
 from tunegate.render.cost_table import audit, spending
@@ -55,6 +56,7 @@ class CellSection(msgspec.Struct, frozen=True, kw_only=True):
     waterfall: Markup
     candidates: ReportTable
     accuracy: ReportTable
+    error_moves: tuple[str, ...]
     latency_by_error: Markup
     distribution: Markup
 
@@ -128,6 +130,7 @@ def _check(report: Report, finding: Finding, number: int) -> CellSection:
         waterfall=_drawn(plots.waterfall(finding, name)),
         candidates=candidates_table(finding.runtimes),
         accuracy=accuracy_table([finding]).without("Model", "Target"),
+        error_moves=tuple(error_moves(finding, str)),
         latency_by_error=_drawn(latency_by_error(finding.runtimes, name)),
         distribution=_drawn(distribution(pairs, name)),
     )

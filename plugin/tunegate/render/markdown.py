@@ -10,6 +10,7 @@ from tunegate.artifacts.verdicts import Finding, Report
 from tunegate.fitted_markdown import Section, fitted
 from tunegate.render.blocks import fold, markdown_table
 from tunegate.render.candidates.accuracy import accuracy_table
+from tunegate.render.candidates.error_moves import error_moves
 from tunegate.render.cost_table import audit, spending
 from tunegate.render.environment import facts
 from tunegate.render.escape import code, prose
@@ -86,7 +87,11 @@ def _shipped(report: Report) -> str:
 
 def _accuracy(report: Report) -> str:
     table = accuracy_table(worst_first(report.verdict)[:SHOWN_CHECKS])
-    return f"#### Accuracy\n\n{markdown_table(table)}" if table.rows else ""
+    if not table.rows:
+        return ""
+    moves = [move for each in worst_first(report.verdict) for move in error_moves(each, code)]
+    told = [f"> ⚠️ {move}.\n" for move in moves[:SHOWN_CHECKS]]
+    return "\n".join(["#### Accuracy\n", *told, markdown_table(table)])
 
 
 def _findings_table(report: Report, findings: tuple[Finding, ...]) -> str:

@@ -12,6 +12,7 @@ from tunegate import __version__
 from tunegate.artifacts.changes import PolicyChange
 from tunegate.artifacts.model_names import path_of
 from tunegate.artifacts.verdicts import Finding, Report, Status, Verdict
+from tunegate.render.candidates.error_moves import ERROR_MOVED, error_moves
 from tunegate.render.escape import visible
 from tunegate.render.headline import reason
 from tunegate.render.policy import POLICY_CHANGE, described_change
@@ -142,18 +143,25 @@ POLICY_RULE = _rule(
     "The change loosens the rules of its own gate.",
     "It has no effect on the verdict before it is merged. Have its owners look at it.",
 )
+ERROR_RULE = _rule(
+    ERROR_MOVED,
+    "ErrorMoved",
+    "The model got less exact, and not clearly faster.",
+    "The report has the errors of base and head, and the budget that both are in.",
+)
 CONFIGURATION = "tunegate.yaml"
 
 
 def render(report: Report) -> str:
-    """A log of one run: every rule, a result for every change that loosens the rules, and one for
-    every finding that is not green."""
-    rules = (*(rule for _, rule in SARIF_RULES.values()), POLICY_RULE)
+    """A log of one run: every rule, a result for every change that loosens the rules, for
+    every finding that is not green and for every error that got larger for nothing."""
+    rules = (*(rule for _, rule in SARIF_RULES.values()), POLICY_RULE, ERROR_RULE)
     driver = Driver("tunegate", __version__, rules)
     verdict = report.verdict
     policy = (_policy_result(each, verdict) for each in verdict.policy_changes if each.weakens)
     results = (_result(each, verdict) for each in verdict.findings if each.status in SARIF_RULES)
-    log = SarifLog((SarifRun(Tool(driver), (*policy, *results)),))
+    moves = (_moved(each, said) for each in verdict.findings for said in error_moves(each, str))
+    log = SarifLog((SarifRun(Tool(driver), (*policy, *results, *moves)),))
     return msgspec.json.format(msgspec.json.encode(log), indent=2).decode() + "\n"
 
 
@@ -182,6 +190,19 @@ def _result(finding: Finding, verdict: Verdict) -> Result:
         locations=(_location(path_of(finding.model)),),
         partial_fingerprints={
             "modelAndTarget/v1": _fingerprint(rule, finding.model, finding.target)
+        },
+    )
+
+
+def _moved(finding: Finding, said: str) -> Result:
+    return Result(
+        rule_id=ERROR_RULE.id,
+        rule_index=len(SARIF_RULES) + 1,
+        level="warning",
+        message=Text(visible(said, 1000)),
+        locations=(_location(path_of(finding.model)),),
+        partial_fingerprints={
+            "modelAndTarget/v1": _fingerprint(ERROR_RULE, finding.model, finding.target)
         },
     )
 

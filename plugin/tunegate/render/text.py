@@ -12,6 +12,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from tunegate.artifacts.verdicts import Finding, Report, Status
+from tunegate.render.candidates.error_moves import error_moves
 from tunegate.render.escape import visible
 from tunegate.render.headline import STATUS_WORDS, headline, reason, worst_first
 from tunegate.render.operators import parts
@@ -85,6 +86,8 @@ def render(report: Report, *, width: int = 100, colour: bool = False) -> str:
 
 def _print_more(console: Console, finding: Finding, report: Report) -> None:
     """Prints what the table has no room for."""
+    for move in error_moves(finding, visible):
+        console.print(_indented(f"→ {move}"))
     if finding.status == "fail":
         _print_operators(console, finding)
     if finding.status in UNDECIDABLE:

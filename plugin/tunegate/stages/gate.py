@@ -149,5 +149,5 @@ def _judge(known: _Evidence, rules: GateRules) -> Finding:
         excluded=comparison.excluded if comparison else None,
         inputs=built.head.inputs if built is not None and built.head is not None else (),
         runtimes=candidate_outcomes(built.head if built else None),
-        accuracy=shipped_errors(built),
+        accuracy=shipped_errors(built, comparison),
     )

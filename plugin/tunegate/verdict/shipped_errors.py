@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from tunegate.artifacts.builds import Build, CellBuilds
 from tunegate.artifacts.error_estimates import ShippedErrors, SideError
+from tunegate.artifacts.measurements import Comparison
+from tunegate.gate.error_moves import moved_errors
 
 
-def shipped_errors(built: CellBuilds | None) -> ShippedErrors | None:
+def shipped_errors(
+    built: CellBuilds | None, comparison: Comparison | None = None
+) -> ShippedErrors | None:
     """The errors of both sides; None for a model that must compute the same as float32, or of which
     nothing ships."""
     sides = (built.base, built.head) if built is not None else ()
     if not any(side is not None and side.has_budget and side.error is None for side in sides):
         return None
     base, head = map(_side_error, sides)
-    return ShippedErrors(base=base, head=head)
+    change = comparison.change_percent if comparison is not None else None
+    return ShippedErrors(base=base, head=head, moved=moved_errors(base, head, change))
 
 
 def _side_error(build: Build | None) -> SideError | None:

@@ -3,8 +3,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from tests.plugin.render.candidates.budgeted import AFTER, BEFORE
 from tests.support.report_parts import finding, verdict
 from tests.support.reports import make_report
+from tunegate.artifacts.error_estimates import ShippedErrors
 from tunegate.artifacts.verdicts import Verdict
 from tunegate.ci_job.comment_choice import comment_choice
 from tunegate.settings import CommentWhen
@@ -43,3 +45,9 @@ def test_what_blocks_a_merge_is_an_alert(status: str) -> None:
 
 def test_a_changed_model_that_needs_no_check_is_a_change() -> None:
     assert comment_choice("on-change", QUIET, 1) == "write"
+
+
+def test_an_error_that_got_larger_for_nothing_is_an_alert() -> None:
+    moved = ShippedErrors(base=BEFORE, head=AFTER, moved=("max-error",))
+    found = verdict("pass", 0, finding("pass", "", accuracy=moved))
+    assert comment_choice("on-alert", found, 1) == "write"

@@ -6,9 +6,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.plugin.render.candidates.budgeted import AFTER, BEFORE
 from tests.support.report_parts import finding, verdict
 from tunegate import artifact_io
 from tunegate.artifacts.changes import PolicyChange
+from tunegate.artifacts.error_estimates import ShippedErrors
 from tunegate.artifacts.verdicts import Status
 from tunegate.ci_job.results import read_results, stamps
 
@@ -94,3 +96,16 @@ def test_a_finding_stands_at_its_model_and_a_loosened_rule_at_its_line(
         ("", 0),
         ("sub/models/a.onnx", 1),
     ]
+
+
+def test_an_error_that_got_larger_for_nothing_is_a_warning_at_its_model(
+    tmp_path: Path,
+) -> None:
+    out = tmp_path
+    moved = ShippedErrors(base=BEFORE, head=AFTER, moved=("max-error",))
+    found = verdict("pass", 0, finding("pass", "why", model="models/a.onnx", accuracy=moved))
+    artifact_io.write(out / "verdict.json", found)
+    (shown,) = read_results(out, {}, 0).annotations(Path(), Path("gate.yaml"))
+    assert (shown.level, shown.title) == ("warning", "tunegate: error-moved")
+    assert (shown.file, shown.line) == ("models/a.onnx", 1)
+    assert shown.text.startswith("models/a.onnx on cpu: the max-error of what ships rose from")

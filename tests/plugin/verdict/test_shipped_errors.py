@@ -27,7 +27,9 @@ def test_both_sides_are_told_and_float32_has_no_estimate() -> None:
     found = shipped_errors(make_builds(budgeted("a"), budgeted("b", is_exact=False)))
     title = make_build("a").title
     assert found == ShippedErrors(
-        base=SideError(title=title), head=SideError(title=title, estimates=(ERROR,))
+        base=SideError(title=title),
+        head=SideError(title=title, estimates=(ERROR,)),
+        moved=("max-error",),
     )
 
 
