@@ -6,9 +6,8 @@ import msgspec
 
 from tunegate.artifacts.candidates import RuntimeName, candidate_name
 from tunegate.artifacts.changes import ModelPath
-from tunegate.artifacts.error_estimates import ErrorEstimate
+from tunegate.artifacts.error_estimates import ErrorEstimate, SampledErrors
 from tunegate.artifacts.input_rules import DrawnInput
-from tunegate.artifacts.sampled_errors import SampledErrors
 from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate_cache.format.records import Decision, Toolchain, WorkloadKey, WorkloadShape
 

@@ -1,4 +1,5 @@
-"""How far builds in other numbers than float32 are from float32."""
+"""How far builds in other numbers than float32 are from float32: on each input, and on all like
+them."""
 
 from __future__ import annotations
 
@@ -10,12 +11,38 @@ What = Literal["max-error", "min-agreement"]
 """The part of a budget, as the configuration calls it."""
 
 
+class SaturatedOutput(msgspec.Struct, frozen=True, kw_only=True):
+    """An output that is at a bound, such as 0 or 1, in `percent` of its elements: these show no
+    error."""
+
+    output: str
+    percent: float
+
+
+class SampledErrors(msgspec.Struct, frozen=True, kw_only=True):
+    """One number for each of the `inputs` on which an output tells an error: the largest error of
+    its outputs `relative` to the largest magnitude of the output, and whether the largest value is
+    in the same place. `saturated` are outputs that never tell one, `mostly_saturated` those that
+    tell it in less than half of their elements.
+    `largest_of` is the output with the largest error, `disagrees` the one whose largest value
+    moves most often; '' where none does."""
+
+    relative: tuple[float, ...] = ()
+    agrees: tuple[bool, ...] = ()
+    saturated: tuple[str, ...] = ()
+    largest_of: str = ""
+    disagrees: str = ""
+    inputs: int = 0
+    mostly_saturated: tuple[SaturatedOutput, ...] = ()
+
+
 class ErrorEstimate(msgspec.Struct, frozen=True, kw_only=True):
     """How far a build in other numbers is from float32, in percent: of `samples` inputs, with the
     95% bounds of what all inputs like them have. `limit` is the budget, None where nobody said it;
     `output` the one that is off the most, '' where none is. `saturated` are outputs that are
-    exactly 0 or 1, or always the same: they cannot show an error.
-    `high` is None where the samples are too few for a bound."""
+    at their bounds, such as 0 and 1, or always the same: they cannot show an error.
+    `mostly_saturated` are at them in most elements; `silent` are inputs that tell nothing, beside
+    the samples. `high` is None where the samples are too few for a bound."""
 
     what: What
     center: float
@@ -25,6 +52,8 @@ class ErrorEstimate(msgspec.Struct, frozen=True, kw_only=True):
     saturated: tuple[str, ...] = ()
     limit: float | None = None
     output: str = ""
+    silent: int = 0
+    mostly_saturated: tuple[SaturatedOutput, ...] = ()
 
 
 class SideError(msgspec.Struct, frozen=True, kw_only=True):

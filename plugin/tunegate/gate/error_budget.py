@@ -12,8 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tunegate.artifacts.error_estimates import ErrorEstimate, What
-from tunegate.artifacts.sampled_errors import SampledErrors
+from tunegate.artifacts.error_estimates import ErrorEstimate, SampledErrors, What
 from tunegate.config import Accuracy, AccuracyConfig
 from tunegate.gate.objective import inferences_needed, lower_share, upper_share
 
@@ -33,14 +32,22 @@ def estimated(errors: SampledErrors, budget: AccuracyConfig) -> tuple[ErrorEstim
     """Returns an estimate for each part of the budget."""
     found = []
     if budget.max_error is not None:
-        found.append(_limited(_max_error(errors), budget.max_error, errors.largest_of))
+        found.append(_told(_max_error(errors), budget.max_error, errors.largest_of, errors))
     if budget.min_agreement is not None:
-        found.append(_limited(_agreement(errors), budget.min_agreement, errors.disagrees))
+        found.append(_told(_agreement(errors), budget.min_agreement, errors.disagrees, errors))
     return tuple(found)
 
 
-def _limited(estimate: ErrorEstimate, limit: float, output: str) -> ErrorEstimate:
-    return msgspec.structs.replace(estimate, limit=limit, output=output)
+def _told(
+    estimate: ErrorEstimate, limit: float, output: str, errors: SampledErrors
+) -> ErrorEstimate:
+    return msgspec.structs.replace(
+        estimate,
+        limit=limit,
+        output=output,
+        silent=max(0, errors.inputs - estimate.samples),
+        mostly_saturated=errors.mostly_saturated,
+    )
 
 
 def outside(estimates: Sequence[ErrorEstimate], accuracy: Accuracy) -> str:
@@ -64,7 +71,9 @@ def _outside(each: ErrorEstimate, limit: float) -> str:
         return ""
     found = f"{each.center:.3g}%, interval {_bound(each.low)} to {_bound(each.high)}"
     inputs = "input" if each.samples == 1 else "inputs"
-    return f"has a {each.what} of {found} on {each.samples} {inputs}; the budget is {limit:g}%"
+    silent = f" ({each.silent} more tell nothing)" if each.silent else ""
+    budget = f"the budget is {limit:g}%"
+    return f"has a {each.what} of {found} on {each.samples} {inputs}{silent}; {budget}"
 
 
 def _bound(percent: float | None) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from tunegate.artifacts.builds import NumericCheck
-from tunegate.artifacts.sampled_errors import SampledErrors
+from tunegate.artifacts.error_estimates import SampledErrors
 from tunegate.digests import digest_of_document
 from tunegate.edges.inputs.calibration import calibration
 from tunegate.edges.inputs.drawn_inputs import drawn_inputs

@@ -8,8 +8,8 @@ import msgspec
 
 from tunegate.artifacts.builds import NumericCheck
 from tunegate.artifacts.candidates import RuntimeName
+from tunegate.artifacts.error_estimates import SampledErrors
 from tunegate.artifacts.input_rules import NOTHING_KNOWN, DrawnInput, KnownInputs
-from tunegate.artifacts.sampled_errors import SampledErrors
 
 
 class WriteArtifact(msgspec.Struct, frozen=True, tag="write", kw_only=True):

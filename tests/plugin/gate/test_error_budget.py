@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tunegate.artifacts.sampled_errors import SampledErrors
+from tunegate.artifacts.error_estimates import SampledErrors
 from tunegate.config import AccuracyConfig
 from tunegate.gate.error_budget import estimated, outside, samples_needed
 
@@ -40,3 +40,8 @@ def test_an_estimate_has_its_budget_and_the_output_it_comes_from() -> None:
     errors = SampledErrors(relative=(0.1,), agrees=(True,), largest_of="a", disagrees="b")
     told = [(each.what, each.limit, each.output) for each in estimated(errors, BOTH)]
     assert told == [("max-error", 1.0, "a"), ("min-agreement", 95.0, "b")]
+
+
+def test_inputs_that_tell_nothing_are_not_counted_and_said() -> None:
+    errors = SampledErrors(relative=(0.0,) * 10, agrees=(True,) * 10, inputs=74)
+    assert "interval 0% to any on 10 inputs (64 more tell nothing)" in told(errors)

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plugin.render.candidates.budgeted import FLOAT32, make_error, make_side
-from tunegate.artifacts.error_estimates import SideError
+from tunegate.artifacts.error_estimates import SampledErrors, SideError
 from tunegate.artifacts.measurements import Interval
-from tunegate.artifacts.sampled_errors import SampledErrors
 from tunegate.config import AccuracyConfig
 from tunegate.gate.error_budget import estimated
 from tunegate.gate.error_moves import OffPercent, is_larger, moved_errors

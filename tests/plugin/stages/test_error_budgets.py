@@ -5,7 +5,7 @@ import pytest
 
 from tunegate.artifacts.builds import Build, Cell, unbuilt
 from tunegate.artifacts.candidates import CandidateBuild
-from tunegate.artifacts.sampled_errors import SampledErrors
+from tunegate.artifacts.error_estimates import SampledErrors
 from tunegate.config import Accuracy, AccuracyConfig, Config, InputConfig, ModelConfig, ValuesConfig
 from tunegate.stages.error_budgets import held_to_budget, is_tried, samples_for
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunegate.artifacts.sampled_errors import SampledErrors
+from tunegate.artifacts.error_estimates import SampledErrors, SaturatedOutput
 from tunegate.edges.models.seeded_inputs import RuledTensor, seeded_inputs
 from tunegate.edges.reference.comparison import DidNotRun
 from tunegate.edges.reference.error_text import said
 from tunegate.edges.reference.output_values import arrays_in
 from tunegate.edges.reference.session import ReferenceSession
+from tunegate.edges.reference.telling import TellingElements, agreement
 from tunegate.edges.reference.tolerance import errors, is_numeric
 
 MAX_SAMPLING_SECONDS = 90.0
@@ -52,68 +53,82 @@ def sampled_errors(
 _NO_NUMBER = "an output has another shape, text, NaN or infinity than in float32"
 
 
+class _Sample(NamedTuple):
+    """What one input has shown: the largest error, the outputs that can tell one, and whether the
+    largest value of an output is in the same place."""
+
+    relative: float
+    telling: frozenset[str]
+    agrees: dict[str, bool]
+
+
 class _Watch:
     """What the samples have shown so far."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = names
-        self._relative: list[float] = []
-        self._agrees: list[bool] = []
-        self._first: dict[str, Any] = {}
-        self._telling: set[str] = set()
+        self._samples: list[_Sample] = []
+        self._arrays: dict[tuple[str, str], TellingElements] = {}
         self._largest = dict.fromkeys(names, 0.0)
         self._moved: Counter[str] = Counter()
 
     def add(self, got: Sequence[Any], expected: Sequence[Any]) -> None:
-        largest, agrees, has_largest = 0.0, True, False
+        telling: set[str] = set()
+        agrees: dict[str, bool] = {}
+        largest = 0.0
         for name, ours, theirs in zip(self._names, got, expected, strict=True):
-            pairs = zip(arrays_in(ours), arrays_in(theirs), strict=True)
-            for mine, reference in ((mine.array, other.array) for mine, other in pairs):
-                self._look(name, reference)
-                relative = _relative(mine, reference)
+            for mine, reference in zip(arrays_in(ours), arrays_in(theirs), strict=True):
+                where = (name, reference.place)
+                elements = self._arrays.setdefault(where, TellingElements())
+                if elements.tell(mine.array, reference.array):
+                    telling.add(name)
+                relative = _relative(mine.array, reference.array)
                 largest = max(largest, relative)
                 self._largest[name] = max(self._largest[name], relative)
-                if _has_largest(reference):
-                    has_largest = True
-                    is_moved = not _agree(mine, reference)
-                    agrees = agrees and not is_moved
-                    self._moved[name] += is_moved
+                same_place = agreement(mine.array, reference.array)
+                if same_place is not None:
+                    agrees[name] = agrees.get(name, True) and same_place
         if not np.isfinite(largest):
             raise ValueError(_NO_NUMBER)
-        self._relative.append(largest)
-        if has_largest:
-            self._agrees.append(agrees)
-
-    def _look(self, name: str, reference: Any) -> None:
-        """An output tells an error where it is not saturated, and not always the same."""
-        first = self._first.setdefault(name, reference)
-        is_same = first.shape == reference.shape and np.array_equal(first, reference)
-        if not _is_saturated(reference) and not is_same:
-            self._telling.add(name)
+        self._moved.update(name for name, is_same in agrees.items() if not is_same)
+        self._samples.append(_Sample(largest, frozenset(telling), agrees))
 
     def found(self) -> SampledErrors:
-        saturated = tuple(name for name in self._names if name not in self._telling)
-        if not self._telling:
-            return SampledErrors(saturated=saturated)
+        """An input counts where an output tells its error: one that is not always the same."""
+        varying = {name for (name, _), each in self._arrays.items() if each.varies}
+        counting = [each for each in self._samples if each.telling & varying]
+        told = {name for each in counting for name in each.telling & varying}
+        placed = [
+            [is_same for name, is_same in each.agrees.items() if name in varying]
+            for each in counting
+        ]
         return SampledErrors(
-            relative=tuple(self._relative),
-            agrees=tuple(self._agrees),
-            saturated=saturated,
+            relative=tuple(each.relative for each in counting),
+            agrees=tuple(all(each) for each in placed if each),
+            saturated=tuple(name for name in self._names if name not in told),
             largest_of=_most(self._largest),
             disagrees=_most(self._moved),
+            inputs=len(self._samples),
+            mostly_saturated=tuple(each for each in self._bounded() if each.output in told),
         )
+
+    def _bounded(self) -> Iterator[SaturatedOutput]:
+        for name in self._names:
+            arrays = [each for (of, _), each in self._arrays.items() if of == name]
+            count = sum(each.elements for each in arrays)
+            percent = 100 * sum(each.at_bounds for each in arrays) / count if count else 0.0
+            if percent > _MOST_PERCENT:
+                yield SaturatedOutput(output=name, percent=percent)
+
+
+_MOST_PERCENT = 50.0
+"""An output that is at its bounds in more of its elements is told."""
 
 
 def _most(counts: Mapping[str, float]) -> str:
     """The output with the most of it; '' where none has any."""
     name = max(counts, key=counts.__getitem__, default="")
     return name if counts.get(name) else ""
-
-
-def _is_saturated(array: Any) -> bool:
-    """Whether all its floats are exactly 0 or 1."""
-    is_float = array.dtype.kind == "f" and array.size > 0
-    return is_float and bool(np.all((array == 0) | (array == 1)))
 
 
 def _relative(got: Any, expected: Any) -> float:
@@ -127,13 +142,3 @@ def _relative(got: Any, expected: Any) -> float:
     if not np.array_equal(ours[others], theirs[others], equal_nan=True):
         return float("inf")
     return errors(ours, theirs)[1]
-
-
-def _has_largest(array: Any) -> bool:
-    is_float = array.dtype.kind == "f"
-    return bool(is_float and array.ndim > 0 and array.shape[-1] > 1 and array.size > 0)
-
-
-def _agree(got: Any, expected: Any) -> bool:
-    is_same_shape = bool(got.shape == expected.shape)
-    return is_same_shape and bool(np.all(np.argmax(got, -1) == np.argmax(expected, -1)))

@@ -42,10 +42,10 @@ def accuracy_table(findings: Sequence[Finding]) -> ReportTable:
         text_column("Budget", lambda row: _budget(row.any)),
         text_column("Base", lambda row: _side(row.shipped.base, row.of(row.shipped.base))),
         text_column("Head", lambda row: _side(row.shipped.head, row.of(row.shipped.head))),
-        number_column("Inputs", lambda row: str(row.any.samples) if row.any else NONE),
+        number_column("Inputs", lambda row: _inputs(row.any) if row.any else NONE),
         text_column("Worst output", lambda row: _named(row.any.output if row.any else "")),
         text_column(
-            "Tell nothing", lambda row: _named(", ".join(row.any.saturated) if row.any else "")
+            "Tell nothing", lambda row: _named(", ".join(_silent(row.any)) if row.any else "")
         ),
     )
     return ReportTable(columns, tuple(_rows(findings)))
@@ -78,6 +78,19 @@ def error_in_words(estimate: ErrorEstimate) -> str:
     """The number of the sample with its bounds, as the budget counts it."""
     high = "?" if estimate.high is None else f"{estimate.high:.3g}"
     return f"{estimate.center:.3g}% ({estimate.low:.3g} to {high})"
+
+
+def _inputs(estimate: ErrorEstimate) -> str:
+    """Those that tell an error, of all that were run."""
+    told = str(estimate.samples)
+    return f"{told} of {estimate.samples + estimate.silent}" if estimate.silent else told
+
+
+def _silent(estimate: ErrorEstimate) -> Iterator[str]:
+    """The outputs that tell nothing, and those that do in few of their elements."""
+    yield from estimate.saturated
+    for each in estimate.mostly_saturated:
+        yield f"{each.output} ({each.percent:.0f}% at its bounds)"
 
 
 def _named(output: str) -> str | Identifier:

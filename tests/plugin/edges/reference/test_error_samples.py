@@ -8,7 +8,8 @@ import pytest
 from onnx import TensorProto, helper
 
 from tests.support.small_onnx import save
-from tunegate.artifacts.sampled_errors import SampledErrors
+from tunegate.artifacts.error_estimates import SampledErrors
+from tunegate.artifacts.input_rules import InputRule, Uniform
 from tunegate.edges.output.artifact_file import ArtifactTensor
 from tunegate.edges.reference.comparison import DidNotRun
 from tunegate.edges.reference.error_samples import sampled_errors
@@ -46,7 +47,27 @@ def test_each_input_has_an_error_of_its_own(tmp_path: Path) -> None:
 
 def test_outputs_that_are_always_the_same_or_0_and_1_tell_no_error(tmp_path: Path) -> None:
     always_0 = one_operator(tmp_path, "Sub", ("x", "x"))
-    assert sampled(always_0, lambda y: y) == SampledErrors(saturated=("y",))
+    assert sampled(always_0, lambda y: y) == SampledErrors(saturated=("y",), inputs=5)
+
+
+def test_inputs_on_which_an_output_is_at_its_bounds_count_for_nothing(tmp_path: Path) -> None:
+    """One element of thirty-six is where the operator is not flat."""
+    model = one_operator(tmp_path, "HardSigmoid")
+    wide = ArtifactTensor("x", (1, 4), "float32", InputRule(Uniform(-90.0, 90.0)))
+    session = ReferenceSession(model)
+    found = sampled_errors(session.run, model, [wide], ["y"], range(40))
+    assert isinstance(found, SampledErrors)
+    assert found.inputs == 40
+    assert 0 < len(found.relative) < 20
+    assert [each.output for each in found.mostly_saturated] == ["y"]
+
+
+def test_an_output_that_is_nan_on_both_sides_tells_no_error(tmp_path: Path) -> None:
+    model = one_operator(tmp_path, "Log")
+    below_0 = ArtifactTensor("x", (1, 4), "float32", InputRule(Uniform(-2.0, -1.0)))
+    session = ReferenceSession(model)
+    found = sampled_errors(session.run, model, [below_0], ["y"], range(5))
+    assert found == SampledErrors(saturated=("y",), inputs=5)
 
 
 def test_a_nan_is_no_error_of_some_size(tmp_path: Path) -> None:

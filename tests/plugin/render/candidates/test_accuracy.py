@@ -13,7 +13,7 @@ from tests.plugin.render.candidates.budgeted import (
 from tests.support.golden import Golden
 from tests.support.html_outline import outline
 from tests.support.reports import make_report
-from tunegate.artifacts.error_estimates import ShippedErrors, SideError
+from tunegate.artifacts.error_estimates import SaturatedOutput, ShippedErrors, SideError
 from tunegate.render import html, markdown
 from tunegate.render.candidates.accuracy import accuracy_table
 from tunegate.render.tables.table import Identifier
@@ -68,6 +68,18 @@ def test_outputs_that_tell_nothing_are_named() -> None:
     assert (told[2], told[-1]) == (
         "OpenVINO (bf16): 0.8% (0.7 to ?)",
         Identifier("mask, flags"),
+    )
+
+
+def test_inputs_and_elements_that_tell_nothing_are_counted() -> None:
+    heat = SaturatedOutput(output="heat", percent=97.3)
+    error = msgspec.structs.replace(
+        make_error(0.8, 0.7, 1.1), silent=12, saturated=("flags",), mostly_saturated=(heat,)
+    )
+    (told,) = rows(None, make_side(error))
+    assert (told[3], told[-1]) == (
+        "128 of 140",
+        Identifier("flags, heat (97% at its bounds)"),
     )
 
 
