@@ -62,6 +62,11 @@ class ModelError(TunegateError):
     exit_code = USAGE
 
 
+class NotOfferedError(ModelError):
+    """A model has no build in the numbers of a candidate, on this machine or at all: its text goes
+    on after "does not offer" and the numbers."""
+
+
 class UnsupportedModelError(ModelError):
     """A valid model that the compiler cannot take; another runtime may."""
 

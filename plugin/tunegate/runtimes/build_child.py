@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from tunegate.artifacts.builds import NumericCheck
+from tunegate.artifacts.candidates import FLOAT32, PRECISION
 from tunegate.artifacts.error_estimates import SampledErrors
 from tunegate.digests import digest_of_document
 from tunegate.edges.inputs.calibration import calibration
@@ -27,7 +28,7 @@ from tunegate.edges.reference.comparison import DidNotRun, compared
 from tunegate.edges.reference.error_samples import sampled_errors
 from tunegate.edges.reference.error_text import said
 from tunegate.edges.reference.output_values import kind
-from tunegate.errors import ModelError, TunegateError
+from tunegate.errors import ModelError, NotOfferedError, TunegateError
 from tunegate.runtimes.build_messages import Refused, WriteArtifact, WriteReply, Written
 from tunegate.runtimes.registry import runtime_named, saves
 from tunegate.runtimes.runtime import SavingRuntime
@@ -51,6 +52,10 @@ def handle_request(request: WriteArtifact) -> WriteReply:
         return Refused(str(error))
     try:
         return _written(runtime, prepared, request)
+    except NotOfferedError as error:
+        precision = request.settings.get(PRECISION, FLOAT32)
+        told = f"{request.path}: {runtime.title} does not offer {precision}: {error}."
+        return Refused(told)
     except ModelError as error:
         return Refused(str(error))
     except Exception as error:  # noqa: BLE001 -- runtimes' errors have no common base class

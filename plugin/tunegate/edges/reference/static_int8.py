@@ -17,6 +17,7 @@ from tunegate.edges.models.operator_names import STANDARD_DOMAINS
 from tunegate.edges.models.prepared import PreparedModel
 from tunegate.edges.reference.onnx_runtime import quantization
 from tunegate.edges.reference.session import write_optimized
+from tunegate.errors import NotOfferedError
 
 _QUANTIZED = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
 _PER_CHANNEL_OPSET = 13
@@ -26,17 +27,17 @@ _TARGET_OPSET = 17
 
 def save_static(model: PreparedModel, file: Path) -> None:
     """Writes the model, with weights by channel in int8 and activations in uint8, as x86 has
-    instructions for. Raises ValueError where nothing would be quantized, or it is too large."""
+    instructions for. Raises NotOfferedError for a model with nothing to quantize, or too large."""
     if model.weights is not None:
         message = "its tool quantizes no model of 2 GB"
-        raise ValueError(message)
+        raise NotOfferedError(message)
     # Advice to optimize the model first: that was done.
     logging.getLogger().setLevel(logging.ERROR)
     with TemporaryDirectory(dir=file.parent) as scratch:
         optimized = _optimized(onnx.load(model.original), Path(scratch))
         if not any(node.op_type in _QUANTIZED for node in nodes_of(onnx.load(optimized))):
             message = "it has no convolution and no matrix product to quantize"
-            raise ValueError(message)
+            raise NotOfferedError(message)
         _quantize(optimized, file, model.calibration)
 
 

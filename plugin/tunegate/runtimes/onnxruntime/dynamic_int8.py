@@ -13,15 +13,16 @@ import onnx
 from tunegate.edges.models.deciding_values import nodes_of
 from tunegate.edges.models.prepared import PreparedModel
 from tunegate.edges.reference.onnx_runtime import quantization
+from tunegate.errors import NotOfferedError
 
 _QUANTIZED = "MatMulInteger"
 
 
 def save_quantized(model: PreparedModel, file: Path) -> None:
-    """Writes the model. Raises ValueError where it would be the same, or is too large."""
+    """Writes the model. Raises NotOfferedError where it would be the same, or is too large."""
     if model.weights is not None:
         message = "its tool quantizes no model of 2 GB"
-        raise ValueError(message)
+        raise NotOfferedError(message)
     # Advice to optimize the model first: the session does.
     logging.getLogger().setLevel(logging.ERROR)
     # Not its path: the tool would write beside the file of the user.
@@ -37,4 +38,4 @@ def save_quantized(model: PreparedModel, file: Path) -> None:
     found = onnx.load(file, load_external_data=False)
     if not any(node.op_type == _QUANTIZED for node in nodes_of(found)):
         message = "no matrix product has constant weights to quantize"
-        raise ValueError(message)
+        raise NotOfferedError(message)

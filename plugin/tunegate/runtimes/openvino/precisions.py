@@ -20,20 +20,31 @@ float32."""
 _INSTRUCTIONS: Final[Mapping[str, frozenset[str]]] = {
     "bfloat16": frozenset({"avx512_bf16", "amx_bf16"}),
     "float16": frozenset({"avx512_fp16", "amx_fp16"}),
+    "int8": frozenset({"avx512_vnni", "avx_vnni", "amx_int8"}),
 }
-_INT8_INSTRUCTIONS: Final = frozenset({"avx512_vnni", "avx_vnni", "amx_int8"})
+_KNOWN: Final = (
+    *("avx", "avx2", "avx_vnni", "avx512f", "avx512_vnni", "avx512_bf16", "avx512_fp16"),
+    *("amx_int8", "amx_bf16", "amx_fp16"),
+)
+"""What a processor may have for a precision, from the oldest on."""
 
 
-def offered_variants(cpu_info: Path = CPU_INFO) -> Mapping[str, Mapping[str, str]]:
-    """Returns float32, and what the processor has besides, by the names of variants."""
-    flags = _flags(cpu_info)
-    found: dict[str, Mapping[str, str]] = {"": {}}
-    for precision, instructions in _INSTRUCTIONS.items():
-        if not instructions.isdisjoint(flags):
-            found[HINTS[precision]] = {PRECISION: precision}
-    if not _INT8_INSTRUCTIONS.isdisjoint(flags):
-        found["int8"] = {PRECISION: "int8", QUANTIZATION: STATIC}
-    return found
+def variants() -> Mapping[str, Mapping[str, str]]:
+    """Returns float32, and all precisions besides, by the names of variants: what a processor lacks
+    is refused by name."""
+    lower = {HINTS[precision]: {PRECISION: precision} for precision in ("bfloat16", "float16")}
+    return {"": {}, **lower, "int8": {PRECISION: "int8", QUANTIZATION: STATIC}}
+
+
+def lacking(settings: Mapping[str, str], cpu_info: Path = CPU_INFO) -> str:
+    """Returns what this processor lacks for a precision, and what it has; '' where it lacks
+    nothing."""
+    wanted = _INSTRUCTIONS.get(settings.get(PRECISION, FLOAT32), frozenset())
+    flags = frozenset(_flags(cpu_info))
+    if not wanted or wanted & flags:
+        return ""
+    has = " ".join(each for each in _KNOWN if each in flags) or "none that are known"
+    return f"the processor has none of {', '.join(sorted(wanted))} (it has {has})"
 
 
 def _flags(cpu_info: Path) -> Collection[str]:

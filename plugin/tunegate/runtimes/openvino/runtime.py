@@ -15,7 +15,8 @@ from tunegate.artifacts.candidates import QUANTIZATION, STATIC
 from tunegate.config import TargetConfig
 from tunegate.edges.models.prepared import PreparedModel
 from tunegate.edges.output.artifact_file import ArtifactFile
-from tunegate.runtimes.openvino.precisions import offered_variants
+from tunegate.errors import NotOfferedError
+from tunegate.runtimes.openvino.precisions import lacking, variants
 from tunegate.runtimes.runtime import Loaded, SavingRuntime
 
 _MODEL = "model.onnx"
@@ -31,12 +32,14 @@ class OpenVino:
         return "" if is_installed else "needs openvino: pip install 'tunegate[openvino]'"
 
     def variants(self, target: TargetConfig) -> Mapping[str, Mapping[str, str]]:
-        return offered_variants()
+        return variants()
 
     def versions(self) -> Mapping[str, str]:
         return {self.name: version(self.name)} if find_spec(self.name) else {}
 
     def save(self, model: PreparedModel, directory: Path, settings: Mapping[str, str]) -> str:
+        if problem := lacking(settings):
+            raise NotOfferedError(problem)
         if settings.get(QUANTIZATION) == STATIC:
             # Loads what quantizes, which no process that measures needs.
             from tunegate.edges.reference.static_int8 import save_static  # noqa: PLC0415
