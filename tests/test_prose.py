@@ -1,0 +1,61 @@
+"""Sentences of the documentation are short enough to be read once."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+OTHERS = {"CHANGELOG.md", "benchmarks-archive.md", "commands.md"}
+"""History, and a page made from the declarations of the commands."""
+PAGES = [
+    path
+    for path in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+    if path.name not in OTHERS
+]
+MAX_MEDIAN_WORDS = 18
+LONG_WORDS = 30
+MAX_LONG_SHARE = 0.1
+FEW = 10
+"""A page with fewer sentences has no share to speak of."""
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a page, without code, tables and headings. A code span is one word."""
+    text = re.sub(r"```.*?```|<!--.*?-->", "", text, flags=re.DOTALL)
+    found = []
+    for block in re.split(r"\n\s*\n|\n(?=\s*(?:[-*|#>]|\d+\. ))", text):
+        plain = re.sub(r"^\s*(?:[-*>]|\d+\.)\s+", "", block.strip())
+        if not plain or plain[0] in "#|<":
+            continue
+        plain = re.sub(r"`[^`]*`", "X", plain)
+        plain = " ".join(re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", plain).split())
+        found += re.split(r"(?<=[.!?:;])\s+(?=[A-Z\"(*0-9])", plain)
+    return [each for each in found if len(each.split()) > 2]
+
+
+def words_in(sentence: str) -> int:
+    return len(sentence.split())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_sentences_are_short(page: Path) -> None:
+    found = sentences(page.read_text())
+    if len(found) < FEW:
+        return
+    long = [each for each in found if words_in(each) > LONG_WORDS]
+    assert statistics.median(map(words_in, found)) <= MAX_MEDIAN_WORDS
+    assert len(long) <= MAX_LONG_SHARE * len(found), long
+
+
+def test_code_tables_and_headings_are_no_sentences() -> None:
+    page = "# A heading of four words\n\nOne sentence here. Another one\nfollows `a b c`.\n\n"
+    page += "| a | table of words |\n|---|---|\n\n```sh\nrun this and that\n```\n- An item of words"
+    assert sentences(page) == [
+        "One sentence here.",
+        "Another one follows X.",
+        "An item of words",
+    ]
