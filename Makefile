@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed-$(shell cat requirements/*.lock pyproject.toml | cks
 
 FUZZ_MINUTES ?= 10
 
-.PHONY: demo environment test pipelines pipelines-environment programs fuzz check picture docs lock format clean
+.PHONY: demo environment test pipelines pipelines-environment programs fuzz check picture docs figures lock format clean
 
 demo: $(STAMP)
 	$(BIN)/tunegate demo
@@ -45,6 +45,10 @@ check: $(STAMP)
 # The commands' page and the man page (man -l docs/tunegate.1), from the declarations in plugin/tunegate/cli/commands/.
 docs: $(STAMP)
 	$(BIN)/python -m pytest -q tests/plugin/cli/test_reference_page.py tests/plugin/cli/test_man_page.py --update-golden
+
+# docs/benchmarks.md, from benchmarks/results.
+figures: $(STAMP)
+	cd benchmarks && ../$(BIN)/python -m kit.page
 
 # The picture of ARCHITECTURE.md, from the imports.
 picture: $(STAMP)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 import logging
+import sys
 import tempfile
 import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO, cast
+
+from kit.results import Tee, save
 
 
 class Choice(NamedTuple):
@@ -40,10 +44,20 @@ def command_line(
         _add_argument(parser, name, kind)
     for name, given in options.items():
         parser.add_argument(f"--{name.replace('_', '-')}", **_settings(given))
+    parser.add_argument("--save", metavar="NAME", help="keeps the tables as results/NAME.json")
     found = parser.parse_args()
+    if (name := vars(found).pop("save")) is not None:
+        _keep(name)
     warnings.simplefilter("ignore")
     logging.disable(logging.INFO)
     return found
+
+
+def _keep(name: str) -> None:
+    """Saves the tables of this process when it ends."""
+    tee = Tee(sys.stdout)
+    sys.stdout = cast(TextIO, tee)
+    atexit.register(lambda: print(f"saved: {save(name, tee.text)}"))
 
 
 def _add_argument(parser: argparse.ArgumentParser, written: str, kind: type | Choice) -> None:

@@ -1,0 +1,126 @@
+"""What benchmarks print becomes results, and the results the page of figures."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BENCHMARKS = ROOT / "benchmarks"
+PRINTED = """\
+from kit.command import command_line
+from kit.tables import heading, row
+
+command_line("What it measures.", trials=8)
+print("begins")
+heading("model | ms", words=(0,))
+row("a", 1.5)
+print("words of the program")
+row("b", "2 \\\\| 3")
+heading("what | cost | why", words=(0, 2))
+print("| half a row |")
+heading("nothing | here")
+"""
+
+
+def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        cwd=BENCHMARKS,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def tables_of(text: str) -> list[dict[str, object]]:
+    program = """\
+import sys, msgspec
+from kit.markdown_tables import tables
+sys.stdout.buffer.write(msgspec.json.encode(tables(sys.argv[1])))
+"""
+    found: list[dict[str, object]] = json.loads(run(program, text).stdout)
+    return found
+
+
+def test_tables_are_read_from_what_was_printed() -> None:
+    first, second = tables_of(run(PRINTED).stdout)
+    assert first == {
+        "columns": ["model", "ms"],
+        "rows": [["a", "1.5"], ["b", "2 \\| 3"]],
+        "words": [0],
+    }
+    assert second == {
+        "columns": ["what", "cost", "why"],
+        "rows": [["half a row", "", ""]],
+        "words": [0, 2],
+    }
+
+
+def test_a_later_run_keeps_the_words_and_replaces_the_figures(tmp_path: Path) -> None:
+    program = f"""\
+import sys
+from pathlib import Path
+from kit.results import Result, load, save, write
+folder = Path({str(tmp_path)!r})
+sys.argv = ["benchmarks/cap.py", "--seed", "1", "--save", "cap"]
+save("cap", "| a |\\n|--:|\\n| 1 |", folder)
+words = load(folder / "cap.json")
+import msgspec
+write(folder / "cap.json", msgspec.structs.replace(words, title="The cap", says="It holds."))
+save("cap", "| a |\\n|--:|\\n| 2 |", folder)
+found = load(folder / "cap.json")
+assert (found.title, found.says) == ("The cap", "It holds."), found
+assert found.tables[0].rows == (("2",),), found
+assert found.command == "python benchmarks/cap.py --seed 1", found
+assert found.machine and found.date and found.commit, found
+"""
+    done = run(program)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_benchmark_that_printed_no_table_saves_nothing(tmp_path: Path) -> None:
+    program = f"""\
+from pathlib import Path
+from kit.results import save
+save("cap", "it failed", Path({str(tmp_path)!r}))
+"""
+    done = run(program)
+    assert "cap: nothing is saved, no table was printed" in done.stderr
+    assert not [*tmp_path.iterdir()]
+
+
+def test_the_page_is_made_of_the_results() -> None:
+    program = """\
+import sys
+from kit.page import page
+from kit.results import RESULTS, load
+sys.stdout.write(page(load(path) for path in sorted(RESULTS.glob("*.json"))))
+"""
+    done = run(program)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == (ROOT / "docs" / "benchmarks.md").read_text(), "run `make figures`"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [("says=''", "write says into its file"), ("group='Other'", "write its group into its file")],
+)
+def test_a_result_without_its_words_is_refused(change: str, said: str) -> None:
+    program = f"""\
+import msgspec
+from kit.page import page
+from kit.results import RESULTS, load
+page([msgspec.structs.replace(load(min(RESULTS.glob("*.json"))), {change})])
+"""
+    assert said in run(program).stderr
+
+
+def test_every_command_of_a_result_exists() -> None:
+    for path in (BENCHMARKS / "results").glob("*.json"):
+        program, *words = json.loads(path.read_text())["command"].split()
+        assert program == "tunegate" or (ROOT / words[0]).is_file(), path.name
