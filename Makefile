@@ -2,14 +2,17 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# What a user installs; the tests need three times as many packages.
+RUN_VENV := .venv-run
+RUN_STAMP := $(RUN_VENV)/.installed-$(shell cksum < requirements/run.lock | cut -d' ' -f1)
 STAMP := $(VENV)/.installed-$(shell cat requirements/*.lock pyproject.toml | cksum | cut -d' ' -f1)
 
 FUZZ_MINUTES ?= 10
 
 .PHONY: demo environment test pipelines pipelines-environment programs fuzz check picture docs figures lock format clean
 
-demo: $(STAMP)
-	$(BIN)/tunegate demo
+demo: $(RUN_STAMP)
+	PYTHONPATH=$(CURDIR)/plugin:$(CURDIR)/cache $(RUN_VENV)/bin/python -P -m tunegate demo $(DEMO)
 
 environment: $(STAMP)
 
@@ -78,5 +81,10 @@ $(STAMP):
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
 
+$(RUN_STAMP):
+	rm -rf $(RUN_VENV)
+	PYTHONPATH=action $(PYTHON) -m tunegate_environment requirements/run.lock $(RUN_VENV)
+	touch $@
+
 clean:
-	rm -rf $(VENV) .tunegate .demo
+	rm -rf $(VENV) $(RUN_VENV) .tunegate .demo

@@ -19,7 +19,11 @@ from tunegate.commands.standard_output import write_json, write_line
 from tunegate.edges.output.directory import opened_output
 from tunegate.errors import BUG, INCONCLUSIVE, PASS, UNFIT
 
-_FIRST_MINUTES, _LATER_MINUTES = 2.0, 1.0
+_MINUTES = (2.0, 1.0)
+_QUICK_MINUTES = (0.25, 0.15)
+"""What tuning the first pull request may take, and what a later one's may."""
+_MARGIN_PERCENT, _QUICK_MARGIN_PERCENT = 3, 10
+"""A model of a millisecond takes many launches to tell apart by less."""
 _ALONE = "Run the demo again while nothing else runs."
 
 
@@ -52,7 +56,7 @@ def run_demo(options: DemoOptions) -> int:
     too slow for them is 3 or 4, and only a verdict that nothing explains is a bug. A
     second run reuses the cache."""
     with opened_output(options.directory, "demo"):
-        acts = _played(options.directory)
+        acts = _played(options.directory, is_quick=options.quick)
     if options.common.as_json:
         write_json(Played(acts))
     else:
@@ -60,16 +64,24 @@ def run_demo(options: DemoOptions) -> int:
     return exit_code([act.problem for act in acts if act.problem is not None])
 
 
-def _played(directory: Path) -> tuple[Act, ...]:
-    root, cache = directory / "repository", directory / "cache"
-    repository = demo_repository.create(root, cache=cache, minutes=_FIRST_MINUTES)
-    first = _play("a", "a new model", directory, None, first_problem)
+def _played(directory: Path, *, is_quick: bool) -> tuple[Act, ...]:
+    first_minutes, later_minutes = _QUICK_MINUTES if is_quick else _MINUTES
+    model = demo_repository.network(is_quick=is_quick)
+    retrained = demo_repository.network(1, is_quick=is_quick)
+    slowed = demo_repository.slowed(is_quick=is_quick)
+    policy = demo_repository.DemoPolicy(
+        cache=directory / "cache",
+        minutes=first_minutes,
+        margin_percent=_QUICK_MARGIN_PERCENT if is_quick else _MARGIN_PERCENT,
+    )
+    repository = demo_repository.create(directory / "repository", model, policy)
+    first = _play("a", "a new model", directory, first_minutes, first_problem)
     demo_repository.branch(repository, "retrained")
-    demo_repository.commit(repository, demo_repository.retrained(), "Retrain")
-    second = _play("b", "new weights, same graph", directory, "main", second_problem)
+    demo_repository.commit(repository, retrained, "Retrain")
+    second = _play("b", "new weights, same graph", directory, later_minutes, second_problem)
     demo_repository.branch(repository, "wider-kernel")
-    demo_repository.commit(repository, demo_repository.slowed(), "Try a 9x9 kernel in fire5")
-    third = _play("c", "a much slower layer", directory, "main", third_problem)
+    demo_repository.commit(repository, slowed, "Try a 9x9 kernel in fire5")
+    third = _play("c", "a much slower layer", directory, later_minutes, third_problem)
     return first, second, third
 
 
@@ -79,15 +91,15 @@ def exit_code(problems: Sequence[Problem]) -> int:
     return next((code for code in (UNFIT, INCONCLUSIVE, BUG) if code in codes), PASS)
 
 
-def _play(letter: str, title: str, directory: Path, base: str | None, judge: Judge) -> Act:
+def _play(letter: str, title: str, directory: Path, minutes: float, judge: Judge) -> Act:
     sys.stderr.write(f"\n=== pull request {letter}: {title} ===\n")
     out = directory / f"pull-request-{letter}"
     started = time.monotonic()
     run.run(
         RunOptions(
             common=Common(repository=directory / "repository", out=out),
-            revisions=ComparedRevisions(base=base),
-            budget=BudgetOptions(minutes=_FIRST_MINUTES if base is None else _LATER_MINUTES),
+            revisions=ComparedRevisions(base=None if judge is first_problem else "main"),
+            budget=BudgetOptions(minutes=minutes),
         )
     )
     verdict = artifact_io.read(out / "verdict.json", Verdict)

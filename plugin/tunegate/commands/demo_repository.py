@@ -1,10 +1,11 @@
-"""The throw-away repository of the demo: a SqueezeNet, and three states of it."""
+"""The throw-away repository of the demo: a SqueezeNet, or two modules of it, in three states."""
 
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
@@ -15,6 +16,9 @@ from tunegate.edges.models.light_models import seeded_light
 DEMO_MODEL = Path("models/squeezenet.onnx")
 SLOWED_LAYER = "fire5/expand3x3"
 _KERNEL = 9
+_FIRST_OF_QUICK, _LAST_OF_QUICK = "fire4/squeeze1x1", "r31"
+_IMAGE = (1, 128, 27, 27)
+"""What the third module of the network gives the fourth."""
 _OWN_SETTINGS = {
     "user.name": "tunegate demo",
     "user.email": "demo@tunegate.invalid",
@@ -32,19 +36,34 @@ cache:
 budget:
   minutes: {minutes}
 gate:
-  margin-percent: 3
+  margin-percent: {margin}
   seconds: 120
 """
 
 
-def create(root: Path, *, cache: Path, minutes: float) -> GitProcess:
-    """A repository on branch `main` with one commit."""
+class DemoPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """What the configuration of the repository says: where its cache is, how many minutes a run
+    may tune, and the gate's margin."""
+
+    cache: Path
+    minutes: float
+    margin_percent: float
+
+
+def create(root: Path, model: onnx.ModelProto, policy: DemoPolicy) -> GitProcess:
+    """A repository on branch `main` with one commit, of this model."""
     shutil.rmtree(root, ignore_errors=True)
     repository = new_repository(root)
     for name, value in _OWN_SETTINGS.items():
         repository.text("config", name, value)
-    (root / "tunegate.yaml").write_text(_CONFIG.format(cache=cache.resolve(), minutes=minutes))
-    commit(repository, seeded_light("squeezenet", seed=0), "Add SqueezeNet")
+    (root / "tunegate.yaml").write_text(
+        _CONFIG.format(
+            cache=policy.cache.resolve(),
+            minutes=policy.minutes,
+            margin=policy.margin_percent,
+        )
+    )
+    commit(repository, model, "Add SqueezeNet")
     return repository
 
 
@@ -61,14 +80,30 @@ def branch(repository: GitProcess, name: str) -> None:
     repository.text("checkout", "-q", "-B", name, "main")
 
 
-def retrained() -> onnx.ModelProto:
-    """The same graph, other weights."""
-    return seeded_light("squeezenet", seed=1)
+def network(seed: int = 0, *, is_quick: bool = False) -> onnx.ModelProto:
+    """The network with weights of this seed. The quick one has two modules alone."""
+    whole = seeded_light("squeezenet", seed)
+    return _modules_alone(whole) if is_quick else whole
 
 
-def slowed() -> onnx.ModelProto:
+def _modules_alone(whole: onnx.ModelProto) -> onnx.ModelProto:
+    names = [node.name for node in whole.graph.node]
+    first, last = names.index(_FIRST_OF_QUICK), names.index(_LAST_OF_QUICK)
+    nodes = whole.graph.node[first : last + 1]
+    read = {name for node in nodes for name in node.input}
+    image = helper.make_tensor_value_info(nodes[0].input[0], onnx.TensorProto.FLOAT, _IMAGE)
+    result = helper.make_tensor_value_info(nodes[-1].output[0], onnx.TensorProto.FLOAT, None)
+    weights = [each for each in whole.graph.initializer if each.name in read]
+    graph = helper.make_graph(nodes, "two modules of SqueezeNet", [image], [result], weights)
+    model = helper.make_model(
+        graph, ir_version=whole.ir_version, opset_imports=list(whole.opset_import)
+    )
+    return onnx.shape_inference.infer_shapes(model)
+
+
+def slowed(*, is_quick: bool = False) -> onnx.ModelProto:
     """One 3x3 convolution becomes 9x9: the same shapes around it, nine times its work."""
-    model = seeded_light("squeezenet", seed=0)
+    model = network(is_quick=is_quick)
     node = next(n for n in model.graph.node if n.name == SLOWED_LAYER)
     weight = next(t for t in model.graph.initializer if t.name == node.input[1])
     out, channels = weight.dims[0], weight.dims[1]

@@ -11,7 +11,9 @@ from tunegate.cli.shared_options import Options
 
 
 class DemoOptions(Options, frozen=True, kw_only=True):
-    """The options of `demo`: where it is played."""
+    """The options of `demo`: where it is played, and how long."""
+
+    quick: Annotated[bool, Option("two modules of the network and less tuning, in 90 s")] = False
 
     directory: Annotated[Path, Option("where the repository of the demo is made", "DIR", Path)] = (
         Path(".demo")
@@ -25,6 +27,7 @@ COMMAND = Command(
     handler="tunegate.commands.demo:run_demo",
     examples=(
         "tunegate demo",
+        "tunegate demo --quick",
         "tunegate demo --directory /tmp/demo",
     ),
 )
