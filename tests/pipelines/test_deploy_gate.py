@@ -10,15 +10,18 @@ import subprocess
 import sys
 import time
 import urllib.request
+from base64 import b64encode
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
 
 import pytest
 
 from tests.pipelines.deploy_clients import environment_with_clients
-from tests.support.programs import require
+from tests.support.programs import require, shell_program
 from tests.support.servers.moto_server import free_port
 from tests.support.servers.scripted_web import Answer, scripted_web, send
 from tests.support.servers.small_registry import MANIFEST, TITLE
@@ -59,9 +62,7 @@ def running(command: list[str], url: str, directory: Path) -> Iterator[None]:
         server = subprocess.Popen(command, stdout=log, stderr=log, cwd=directory)
         try:
             deadline = time.monotonic() + 120
-            while time.monotonic() < deadline:
-                with suppress(OSError), urllib.request.urlopen(url, timeout=2):
-                    break
+            while time.monotonic() < deadline and not answers(url):
                 time.sleep(0.2)
             yield
         finally:
@@ -69,17 +70,19 @@ def running(command: list[str], url: str, directory: Path) -> Iterator[None]:
             server.wait()
 
 
+def answers(url: str) -> bool:
+    """Whether a server is there, be it one that wants a login."""
+    try:
+        urllib.request.urlopen(url, timeout=2).close()
+    except OSError as error:
+        return isinstance(error, HTTPError)
+    return True
+
+
 def test_a_tag_of_a_registry_is_gated_and_moved(tmp_path: Path) -> None:
-    require("docker-registry")
-    port = free_port()
-    (tmp_path / "registry.yml").write_text(
-        f"version: 0.1\nstorage: {{filesystem: {{rootdirectory: {tmp_path / 'blobs'}}}}}\n"
-        f"http: {{addr: '127.0.0.1:{port}'}}\n"
-    )
-    url = f"http://127.0.0.1:{port}/v2/"
-    with running(["docker-registry", "serve", str(tmp_path / "registry.yml")], url, tmp_path):
+    with registry(tmp_path) as url:
         old, new = push(url, "live", OLD), push(url, "2", NEW)
-        place = f"oci://127.0.0.1:{port}/acme/asr"
+        place = place_at(url)
         line = ("--production", f"{place}:live", "--candidate", f"{place}:2", "--promote")
         done = gate(tmp_path, *line)
         assert done.returncode == 0, done.stderr
@@ -91,14 +94,53 @@ def test_a_tag_of_a_registry_is_gated_and_moved(tmp_path: Path) -> None:
         assert (done.returncode, "not there (404)" in done.stderr) == (2, True)
 
 
-def push(url: str, tag: str, model: bytes) -> str:
+def test_a_helper_program_of_docker_logs_in(tmp_path: Path) -> None:
+    """The registry keeps bcrypt's digest of the password `secret`."""
+    users = tmp_path / "users"
+    users.write_text("ci:$2y$04$336P7O3amk1qeajYytEkxeC2JZMHqFLrnSxOsJgBUcHkPsxjNO9ee\n")
+    helper = tmp_path / "bin" / "docker-credential-some"
+    (tmp_path / "config.json").write_text('{"credsStore": "some"}')
+    with registry(tmp_path, f"auth: {{htpasswd: {{realm: x, path: '{users}'}}}}\n") as url:
+        host = urlsplit(url).netloc
+        answer = """echo '{"ServerURL": "", "Username": "ci", "Secret": "secret"}'"""
+        shell_program(helper, f"""test "$(cat)" = {host} && {answer}""")
+        for tag, model in (("live", OLD), ("2", NEW)):
+            push(url, tag, model, f"Basic {b64encode(b'ci:secret').decode()}")
+        line = ("--production", f"{place_at(url)}:live", "--candidate", f"{place_at(url)}:2")
+        login = {"DOCKER_CONFIG": str(tmp_path), "PATH": f"{helper.parent}:{os.environ['PATH']}"}
+        done = gate(tmp_path, *line, "--promote", **login)
+        assert done.returncode == 0, done.stderr
+        assert f"{place_at(url)}:live: moved to {pins(tmp_path)[1]['version']}" in done.stderr
+        done = gate(tmp_path, *line, DOCKER_CONFIG=str(tmp_path / "none"))
+        assert (done.returncode, f"Run: oras login {host}" in done.stderr) == (2, True)
+
+
+@contextmanager
+def registry(directory: Path, more: str = "") -> Iterator[str]:
+    """The address of the registry's API. `more` is added to its configuration."""
+    require("docker-registry")
+    port = free_port()
+    (directory / "registry.yml").write_text(
+        f"version: 0.1\nstorage: {{filesystem: {{rootdirectory: {directory / 'blobs'}}}}}\n"
+        f"http: {{addr: '127.0.0.1:{port}'}}\n{more}"
+    )
+    url = f"http://127.0.0.1:{port}/v2/"
+    with running(["docker-registry", "serve", str(directory / "registry.yml")], url, directory):
+        yield url
+
+
+def place_at(url: str) -> str:
+    return f"oci://{urlsplit(url).netloc}/acme/asr"
+
+
+def push(url: str, tag: str, model: bytes, login: str = "") -> str:
     """Pushes an artifact as `oras push` does. Returns the digest of its manifest."""
     digests = []
     for body in (b"{}", model):
         digests.append(f"sha256:{hashlib.sha256(body).hexdigest()}")
-        begun = asked("POST", f"{url}acme/asr/blobs/uploads/", b"")
+        begun = asked("POST", f"{url}acme/asr/blobs/uploads/", b"", login)
         mark = "&" if "?" in begun else "?"
-        asked("PUT", f"{begun}{mark}digest={digests[-1]}", body, "application/octet-stream")
+        asked("PUT", f"{begun}{mark}digest={digests[-1]}", body, login, "application/octet-stream")
     layer = {"mediaType": "application/onnx", "digest": digests[1], "size": len(model)}
     config = {"mediaType": "application/vnd.oci.empty.v1+json", "digest": digests[0], "size": 2}
     manifest = {
@@ -108,12 +150,13 @@ def push(url: str, tag: str, model: bytes) -> str:
         "layers": [{**layer, "annotations": {TITLE: "m.onnx"}}],
     }
     body = json.dumps(manifest).encode()
-    asked("PUT", f"{url}acme/asr/manifests/{tag}", body, MANIFEST)
+    asked("PUT", f"{url}acme/asr/manifests/{tag}", body, login, MANIFEST)
     return f"sha256:{hashlib.sha256(body).hexdigest()}"
 
 
-def asked(method: str, url: str, body: bytes, kind: str = "application/json") -> str:
-    request = urllib.request.Request(url, body, {"Content-Type": kind}, method=method)
+def asked(method: str, url: str, body: bytes, login: str, kind: str = "application/json") -> str:
+    headers = {"Content-Type": kind, **({"Authorization": login} if login else {})}
+    request = urllib.request.Request(url, body, headers, method=method)
     with urllib.request.urlopen(request) as answer:
         return str(answer.headers.get("Location", ""))
 

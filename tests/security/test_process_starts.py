@@ -21,11 +21,13 @@ STARTERS = {
         "sys.executable",
     },
     "plugin/tunegate/edges/processes/agent_process.py": {"subprocess.run"},
+    "plugin/tunegate/edges/processes/login_program.py": {"subprocess.Popen"},
     "plugin/tunegate/edges/git/process.py": {"subprocess.Popen"},
     "plugin/tunegate/edges/bench/command_output.py": {"subprocess.Popen"},
 }
 """The doors: the environment of the Action, the same process again, our own Python, the agent of
-a CI, git, and a command line of the user's, which runs where the user is."""
+a CI, a helper program of docker's, git, and a command line of the user's, which runs where the user
+is."""
 OF_SUBPROCESS = {
     "DEVNULL",
     "PIPE",

@@ -53,3 +53,11 @@ def npm_ci(sources: Iterable[Path], directory: Path) -> Path:
     if done.returncode:
         pytest.skip(f"npm ci does not work here: {done.stderr.strip()[-200:]}")
     return directory
+
+
+def shell_program(path: Path, script: str) -> Path:
+    """The path, where a program with this text now is."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return path

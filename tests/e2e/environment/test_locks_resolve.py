@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from itertools import product
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from tunegate.cli.supported_machine import NEWEST, OLDEST
 
+UV = Path(sys.executable).with_name("uv")
 LOCKS = Path(__file__).resolve().parents[3] / "requirements"
 RUN = ("run.lock", "run-onnxruntime.lock", "gpu.lock", "installer.lock")
 PROCESSORS = ("x86_64", "aarch64")
@@ -24,7 +26,7 @@ def test_a_lock_resolves_to_wheels(lock: str, processor: str, python: str, tmp_p
     """The resolver takes nothing but wheels for glibc 2.28, with the hashes of the lock."""
     made = subprocess.run(
         [
-            *("uv", "--no-config", "pip", "install", "--dry-run", "--require-hashes"),
+            *(str(UV), "--no-config", "pip", "install", "--dry-run", "--require-hashes"),
             *("--only-binary", ":all:", "--target", str(tmp_path / "nothing")),
             *("--python-platform", f"{processor}-manylinux_2_28", "--python-version", python),
             *("-r", str(LOCKS / lock)),

@@ -4,29 +4,27 @@ its tags. Our own client over our own door, since those of others read answers w
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from urllib.parse import urlencode
 
 import msgspec
 
-from tunegate.edges.model_sources.docker_credentials import registry_login
+from tunegate.edges.model_sources.docker_credentials import DOCKER_HUB
 from tunegate.edges.model_sources.peer_rules import is_loopback_name
+from tunegate.edges.model_sources.registry_challenge import authorization
 from tunegate.edges.model_sources.web import (
     WebAnswer,
     WebRequest,
     require_success,
-    require_web_address,
     web_answer,
 )
-from tunegate.errors import ConfigError, EnvironmentUnfitError, ModelError
+from tunegate.errors import ModelError
 
 MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
 _MAX_MANIFEST_BYTES = 4 * 2**20
-_MAX_TOKEN_BYTES = 2**20
+_MAX_ANSWER_BYTES = 2**20
 _UNAUTHORIZED = 401
-_PARAMETER = re.compile(r'(\w+)="([^"]*)"')
+_HUB_API = "registry-1.docker.io"
 
 
 class Layer(msgspec.Struct, frozen=True, rename="camel"):
@@ -53,18 +51,14 @@ class StoredManifest(msgspec.Struct, frozen=True):
     manifest: Manifest
 
 
-class _Token(msgspec.Struct):
-    token: str = ""
-    access_token: str = ""
-
-
 class OciRegistry:
     """`host` may have a port; on this machine it is asked without encryption."""
 
     def __init__(self, host: str, repository: str) -> None:
         scheme = "http" if is_loopback_name(host.rpartition(":")[0] or host) else "https"
         self._host, self._repository = host, repository
-        self._root = f"{scheme}://{host}/v2/{repository}"
+        asked = _HUB_API if host == DOCKER_HUB else host
+        self._root = f"{scheme}://{asked}/v2/{repository}"
         self._shown = f"oci://{host}/{repository}"
         self._authorization = ""
 
@@ -106,7 +100,7 @@ class OciRegistry:
             headers={"Content-Type": stored.manifest.media_type},
         )
         with self._answer(request, f"{self._shown}:{name}") as answer:
-            answer.body(_MAX_TOKEN_BYTES)
+            answer.body(_MAX_ANSWER_BYTES)
 
     @contextmanager
     def _answer(self, request: WebRequest, shown: str) -> Iterator[WebAnswer]:
@@ -120,33 +114,7 @@ class OciRegistry:
                     yield answer
                     return
                 challenge = answer.headers.get("www-authenticate", "")
-            self._authorization = self._authorized(challenge, shown)
-
-    def _authorized(self, challenge: str, shown: str) -> str:
-        """The header that answers the registry's challenge, with a token where it wants one."""
-        basic = registry_login(self._host).basic
-        kind, _, rest = challenge.partition(" ")
-        if kind.lower() == "basic" and basic:
-            return f"Basic {basic}"
-        parameters = dict(_PARAMETER.findall(rest))
-        if kind.lower() != "bearer" or "realm" not in parameters:
-            message = f"{shown}: the registry wants a login. Run: oras login {self._host}"
-            raise ConfigError(message)
-        realm = parameters.pop("realm")
-        require_web_address(realm)
-        wanted = {name: parameters[name] for name in ("service", "scope") if name in parameters}
-        headers = {"Authorization": f"Basic {basic}"} if basic else {}
-        request = WebRequest(url=f"{realm}?{urlencode(wanted)}", headers=headers)
-        with web_answer(request) as answer:
-            require_success(answer, shown)
-            body = answer.body(_MAX_TOKEN_BYTES)
-        try:
-            token = msgspec.json.decode(body, type=_Token)
-        except msgspec.DecodeError:
-            raise EnvironmentUnfitError(
-                f"{shown}: the registry gave no token. Try again."
-            ) from None
-        return f"Bearer {token.token or token.access_token}"
+            self._authorization = authorization(self._host, challenge, shown)
 
 
 def _decoded(body: bytes) -> Manifest:

@@ -1,0 +1,114 @@
+"""A helper program of docker's as a child process: it is asked for one login, and nothing else.
+
+It is the user's own, with the user's variables: whoever it asks in turn needs them. It works in no
+directory of anybody's, and is found in no place that depends on the working directory.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from typing import IO
+
+import msgspec
+
+from tunegate.isolation import absolute_only
+
+_LIMIT_SECONDS = 30.0
+_MAX_BYTES = 2**20
+_NOWHERE = "/"
+
+
+class HelperAnswer(msgspec.Struct, frozen=True):
+    """`trouble` is why there is no answer, "" where there is one; `printed` is standard output."""
+
+    printed: bytes = b""
+    exit_code: int = 0
+    trouble: str = ""
+
+
+def asked_helper(
+    program: str,
+    server: str,
+    variables: Mapping[str, str],
+    *,
+    limit_seconds: float = _LIMIT_SECONDS,
+) -> HelperAnswer:
+    """What `program get` says of a server, whose name it reads from standard input. It and what it
+    has started are ended after the limit, and with this process."""
+    environment = absolute_only(dict(variables))
+    found = shutil.which(program, path=environment.get("PATH", "/nowhere"))
+    if found is None:
+        return HelperAnswer(trouble="was not found on the PATH")
+    with tempfile.TemporaryFile() as asked:
+        asked.write(server.encode())
+        asked.seek(0)
+        try:
+            process = _begun(found, asked, environment)
+        except OSError as error:
+            return HelperAnswer(trouble=f"cannot be run ({error.strerror})")
+        with process, _ended_with_us(process):
+            return _answer(process, limit_seconds)
+
+
+def _begun(
+    program: str, asked: IO[bytes], environment: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [program, "get"],
+        stdin=asked,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+        cwd=_NOWHERE,
+        start_new_session=True,
+    )
+
+
+def _answer(process: subprocess.Popen[bytes], limit_seconds: float) -> HelperAnswer:
+    is_late = threading.Event()
+
+    def stop() -> None:
+        is_late.set()
+        _end(process)
+
+    alarm = threading.Timer(limit_seconds, stop)
+    alarm.start()
+    try:
+        printed = process.stdout.read(_MAX_BYTES + 1) if process.stdout else b""
+        if len(printed) > _MAX_BYTES:
+            return HelperAnswer(trouble="printed more than any login")
+        code = process.wait()
+    finally:
+        alarm.cancel()
+    if is_late.is_set():
+        return HelperAnswer(trouble=f"did not end in {limit_seconds:g} s")
+    return HelperAnswer(printed=printed, exit_code=code)
+
+
+@contextlib.contextmanager
+def _ended_with_us(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Ends it when it is left, or when this process ends: a download runs in a thread of its own,
+    which an interrupt does not reach."""
+
+    def end() -> None:
+        _end(process)
+
+    atexit.register(end)
+    try:
+        yield
+    finally:
+        end()
+        atexit.unregister(end)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
