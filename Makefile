@@ -45,9 +45,9 @@ check: $(STAMP)
 	$(BIN)/zizmor --offline --quiet action.yml .github examples/*.yml
 	$(BIN)/python -m pytest tests/test_docs.py tests/house
 
-# The commands' page and the man page (man -l docs/tunegate.1), from the declarations in plugin/tunegate/cli/commands/.
+# The commands' page, the man page (man -l docs/tunegate.1) and the JSON Schemas, from what the code declares.
 docs: $(STAMP)
-	$(BIN)/python -m pytest -q tests/plugin/cli/test_reference_page.py tests/plugin/cli/test_man_page.py --update-golden
+	$(BIN)/python -m pytest -q tests/plugin/cli/test_reference_page.py tests/plugin/cli/test_man_page.py tests/schemas --update-golden
 
 # docs/benchmarks.md, from benchmarks/results.
 figures: $(STAMP)

@@ -32,7 +32,10 @@ def run(options: InitOptions) -> int:
         raise ConfigError(message)
     config = settings.config or root / "tunegate.yaml"
     installed = installed_commit()
-    files = {config: starter_config(models), root / _WORKFLOW: starter_workflow(installed)}
+    files = {
+        config: starter_config(models, installed),
+        root / _WORKFLOW: starter_workflow(installed),
+    }
     _write(files, force=options.force)
     count = "1 model" if len(models) == 1 else f"{len(models)} models"
     write_line(f"{config}: {count}")

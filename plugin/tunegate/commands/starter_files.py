@@ -46,16 +46,31 @@ gate:
   margin-percent: 3
 """
 
+_SCHEMA = "docs/schemas/tunegate.schema.json"
 _NO_COMMIT = "0" * 40
 _PUT_HERE = f"@{_NO_COMMIT} # put the commit of a release here"
 _SOURCE = re.compile(rf"git\+(\S+)@{_NO_COMMIT}")
 
 
-def starter_config(models: Sequence[FoundModel]) -> str:
+def starter_config(models: Sequence[FoundModel], installed: InstalledCommit | None = None) -> str:
+    """The configuration. Editors complete it by the schema of the commit that is installed."""
     shared = shared_sizes(models)
     sizes = shared_text(shared)
     entries = "".join(_entry(model, shared) for model in models)
-    return _HEAD + (f"{sizes}\n" if sizes else "") + _MODELS + entries + _TAIL
+    return (
+        _schema_line(installed)
+        + _HEAD
+        + (f"{sizes}\n" if sizes else "")
+        + _MODELS
+        + entries
+        + _TAIL
+    )
+
+
+def _schema_line(installed: InstalledCommit | None) -> str:
+    if installed is None:
+        return ""
+    return f"# yaml-language-server: $schema={installed.source}/raw/{installed.commit}/{_SCHEMA}\n"
 
 
 def starter_workflow(installed: InstalledCommit | None) -> str:

@@ -20,6 +20,15 @@ def test_the_configuration_that_is_written_can_be_read() -> None:
     assert (config.budget.minutes, config.gate.margin_percent) == (10, 3)
 
 
+def test_an_editor_finds_the_schema_of_the_commit_that_is_installed() -> None:
+    installed = InstalledCommit(source="https://example.com/owner/name", commit="a" * 40)
+    text = starter_config([FoundModel(path="a.onnx")], installed)
+    address = f"https://example.com/owner/name/raw/{'a' * 40}/docs/schemas/tunegate.schema.json"
+    assert text.splitlines()[0] == f"# yaml-language-server: $schema={address}"
+    assert parse_config(text, "x").models
+    assert "yaml-language-server" not in starter_config([FoundModel(path="a.onnx")])
+
+
 def test_a_path_may_hold_anything() -> None:
     odd = 'models/"two" # words: é.onnx'
     assert parse_config(starter_config([FoundModel(path=odd)]), "x").models[0].path == odd

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from tests.schemas.published import properties, published, written
+from tests.support.golden import FOLDER, Golden
+
+SCHEMAS = published()
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_the_published_schema_is_what_the_types_say(name: str, golden: Golden) -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMAS[name])
+    golden.check(f"../../docs/schemas/{name}", written(SCHEMAS[name]))
+
+
+def test_every_key_of_the_configuration_is_described() -> None:
+    found = properties(SCHEMAS["tunegate.schema.json"])
+    silent = [f"{struct}.{key}" for struct, key, node in found if "description" not in node]
+    assert not silent, "give each a row in the table of docs/configuration.md"
+
+
+def test_an_editor_refuses_what_the_reader_refuses() -> None:
+    validator = jsonschema.Draft202012Validator(SCHEMAS["tunegate.schema.json"])
+    good = yaml.safe_load("models: [{path: m.onnx}]\ngate: {margin-percent: 3}")
+    assert validator.is_valid(good)
+    for bad in ("{}", "models: [{path: m.onnx}]\ngate: {margin: 3}", "models: [{pat: m.onnx}]"):
+        assert not validator.is_valid(yaml.safe_load(bad))
+
+
+@pytest.mark.parametrize("path", [*FOLDER.glob("*.verdict.json")], ids=lambda path: path.name)
+def test_a_verdict_that_was_written_is_valid(path: Path) -> None:
+    jsonschema.Draft202012Validator(SCHEMAS["verdict.schema.json"]).validate(
+        json.loads(path.read_text())
+    )
