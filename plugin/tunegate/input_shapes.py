@@ -1,7 +1,8 @@
 """The sizes of a model's open dimensions, out of what the configuration says at several levels.
 
 A later level counts before an earlier one. Inside a level an input's own shape counts first, then
-what another input's shape says of the same symbol, then `dims`.
+what another input's shape says of the same symbol, then `dims`. A symbol that is a sum of others,
+and that nobody gives, follows from these.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from tunegate.artifacts.outlines import ModelInput
+from tunegate.symbol_sums import computed_size
 
 _NO_NAMES = frozenset({"", "?", "*", "-1", "None", "none", "null"})
 """What exporters write where a dimension has no name: two of these are not the same dimension."""
@@ -56,12 +58,14 @@ def resolve_shapes(inputs: Sequence[ModelInput], levels: Sequence[ShapeLevel]) -
     misfits = [*_misfits(inputs, levels)]
     fitting = [_fitting(level, inputs) for level in levels]
     known = [_Level(level, inputs) for level in fitting]
-    dimensions = [
-        _sized(value, axis, known)
-        for value in inputs
-        for axis, size in enumerate(value.dimensions)
-        if size is None
-    ]
+    dimensions = _with_sums(
+        [
+            _sized(value, axis, known)
+            for value in inputs
+            for axis, size in enumerate(value.dimensions)
+            if size is None
+        ]
+    )
     sizes = {(each.input, each.axis): each.size for each in dimensions}
     shapes = {
         value.name: shape
@@ -141,6 +145,16 @@ def _sized(value: ModelInput, axis: int, levels: Sequence[_Level]) -> OpenDimens
     return OpenDimension(
         input=value.name, axis=axis, symbol=value.symbol(axis), size=size, source=source
     )
+
+
+def _with_sums(dimensions: Sequence[OpenDimension]) -> list[OpenDimension]:
+    sizes = {each.symbol: each.size for each in dimensions if each.size and is_symbol(each.symbol)}
+    return [
+        msgspec.structs.replace(each, size=size, source="a sum of the others")
+        if each.size is None and (size := computed_size(each.symbol, sizes)) is not None
+        else each
+        for each in dimensions
+    ]
 
 
 def _shape(

@@ -115,3 +115,16 @@ def test_two_sizes_for_one_symbol_at_one_level_are_a_contradiction(level: ShapeL
 def test_another_level_may_say_otherwise() -> None:
     levels = (ShapeLevel(dims={"batch": 9}), ShapeLevel(shapes={"ids": (1, 8), "mask": (1, 8)}))
     assert resolved(*levels).problems == ()
+
+
+def test_a_symbol_that_is_a_sum_follows_from_the_others() -> None:
+    mask = ModelInput("mask", (None, None), ("batch", "past + seq"))
+    past = ModelInput("past_key", (None, 4, None), ("batch", "", "past"))
+    level = ShapeLevel(dims={"batch": 1, "seq": 8, "past": 16})
+    found = resolved(level, inputs=(IDS, mask, past))
+    assert (found.shapes["mask"], found.problems) == ((1, 24), ())
+    assert [e.source for e in found.dimensions if e.size == 24] == ["a sum of the others"]
+    told = resolved(ShapeLevel(dims={**level.dims, "past + seq": 32}), inputs=(IDS, mask, past))
+    assert told.shapes["mask"] == (1, 32)
+    (gap,) = resolved(ShapeLevel(dims={"batch": 1, "seq": 8}), inputs=(IDS, mask)).gaps
+    assert gap.startswith('dimension "past + seq"')

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 
 import msgspec
 
 from tunegate.artifacts.builds import Cell
 from tunegate.artifacts.changes import ModelPath
+from tunegate.artifacts.model_names import path_of
 
 
 class Waiver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
-    """One cell may be slower, up to `ceiling_percent` and through the day `expires`."""
+    """One cell may be slower, up to `ceiling_percent` and through the day `expires`. A model's path
+    stands for all of its profiles."""
 
     model: ModelPath
     target: str
@@ -23,3 +26,10 @@ class Waiver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     @property
     def cell(self) -> Cell:
         return Cell(model=self.model, target=self.target)
+
+
+def waiver_of(waivers: Sequence[Waiver], cell: Cell) -> Waiver | None:
+    """The waiver of a cell: its own, or else that of the model which it is a profile of."""
+    by_cell = {waiver.cell: waiver for waiver in waivers}
+    whole = msgspec.structs.replace(cell, model=path_of(cell.model))
+    return by_cell.get(cell) or by_cell.get(whole)

@@ -23,7 +23,7 @@ def shared_sizes(models: Sequence[FoundModel]) -> dict[str, GuessedSize]:
     """The symbols that mean the same in every model that has them."""
     found: dict[str, list[GuessedSize]] = {}
     for guess in (guess for model in models for guess in model.guesses):
-        if is_symbol(guess.symbol) and not is_generated(guess.symbol):
+        if _is_written(guess) and not is_generated(guess.symbol):
             found.setdefault(guess.symbol, []).append(guess)
     return {
         symbol: guesses[0]
@@ -44,7 +44,7 @@ def entry_lines(model: FoundModel, shared: Mapping[str, GuessedSize]) -> Iterato
     own = {
         guess.symbol: guess
         for guess in model.guesses
-        if is_symbol(guess.symbol) and guess.symbol not in shared
+        if _is_written(guess) and guess.symbol not in shared
     }
     if own:
         yield "    dims:"
@@ -53,6 +53,11 @@ def entry_lines(model: FoundModel, shared: Mapping[str, GuessedSize]) -> Iterato
     if shapes:
         yield "    inputs:"
         yield from shapes
+
+
+def _is_written(guess: GuessedSize) -> bool:
+    """A sum of others follows from these, whatever they are changed to."""
+    return is_symbol(guess.symbol) and not guess.is_sum
 
 
 def _dims(sizes: Mapping[str, GuessedSize], indent: str) -> Iterator[str]:
@@ -72,9 +77,9 @@ def _whole_shapes(model: FoundModel) -> Iterator[str]:
 
 
 def _shape(value: ModelInput, guesses: Sequence[GuessedSize]) -> list[int]:
-    if not value.is_ranked:
-        return [1]
     sizes = {guess.axis: guess.size for guess in guesses}
+    if not value.is_ranked:
+        return [size for _, size in sorted(sizes.items())] or [1]
     return [sizes[axis] if size is None else size for axis, size in enumerate(value.dimensions)]
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from tunegate.artifacts.builds import Cell
 from tunegate.artifacts.measurements import Interval
-from tunegate.artifacts.waivers import Waiver
+from tunegate.artifacts.waivers import Waiver, waiver_of
 
 Standing = Literal["none", "covers", "exceeded", "expired"]
 
@@ -24,19 +24,16 @@ def standing(waiver: Waiver | None, change: Interval | None, today: datetime.dat
     return "covers"
 
 
-def waiver_of(waivers: Sequence[Waiver], cell: Cell) -> Waiver | None:
-    """The waiver of a cell, by its exact model and target."""
-    return next((each for each in waivers if each.cell == cell), None)
-
-
 def notes(
     waivers: Sequence[Waiver], used: Mapping[Cell, bool], today: datetime.date
 ) -> Iterator[str]:
     """Notes on waivers that have expired, and on those that this run did not need; `used`
     has the cells that were judged."""
+    covered = {cell: waiver_of(waivers, cell) for cell in used}
     for waiver in waivers:
+        of_waiver = [used[cell] for cell, found in covered.items() if found == waiver]
         where = f"the waiver of {waiver.model} on {waiver.target}"
         if waiver.expires < today:
             yield f"{where} expired on {waiver.expires}: remove it ({waiver.issue})"
-        elif waiver.cell in used and not used[waiver.cell]:
+        elif of_waiver and not any(of_waiver):
             yield f"{where} is not needed any more: remove it ({waiver.issue})"

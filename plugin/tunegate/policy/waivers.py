@@ -8,7 +8,7 @@ import msgspec
 
 from tunegate.artifacts.builds import Cell
 from tunegate.artifacts.changes import PolicyChange
-from tunegate.artifacts.waivers import Waiver
+from tunegate.artifacts.waivers import Waiver, waiver_of
 
 
 class Waivers(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,21 +25,30 @@ NO_WAIVERS = Waivers()
 
 def merged_waivers(base: Sequence[Waiver], head: Sequence[Waiver], file: str) -> Waivers:
     """`file` is what the two versions are called. A waiver that the head removes, lowers or
-    shortens counts as the head has it."""
-    before = {waiver.cell: waiver for waiver in base}
-    after = {waiver.cell: waiver for waiver in head}
+    shortens counts as the head has it. A profile without a waiver of its own has that of its model
+    in either version, so none that is removed leaves a wider one in its place."""
+    cells = dict.fromkeys(waiver.cell for waiver in (*base, *head))
+    before = {cell: waiver_of(base, cell) for cell in cells}
+    after = {cell: waiver_of(head, cell) for cell in cells}
     return Waivers(
         counting=tuple(
-            _narrower(waiver, after[waiver.cell]) for waiver in base if waiver.cell in after
+            _narrower(cell, old, new)
+            for cell in cells
+            if (old := before[cell]) is not None and (new := after[cell]) is not None
         ),
-        pending=tuple(each for each in head if _is_wider(each, before.get(each.cell))),
+        pending=tuple(
+            msgspec.structs.replace(new, model=cell.model)
+            for cell, new in after.items()
+            if new is not None and _is_wider(new, before[cell])
+        ),
         changes=tuple(_changes(before, after, file)),
     )
 
 
-def _narrower(old: Waiver, new: Waiver) -> Waiver:
+def _narrower(cell: Cell, old: Waiver, new: Waiver) -> Waiver:
     return msgspec.structs.replace(
         old,
+        model=cell.model,
         ceiling_percent=min(old.ceiling_percent, new.ceiling_percent),
         expires=min(old.expires, new.expires),
     )
@@ -50,10 +59,10 @@ def _is_wider(new: Waiver, old: Waiver | None) -> bool:
 
 
 def _changes(
-    before: dict[Cell, Waiver], after: dict[Cell, Waiver], file: str
+    before: dict[Cell, Waiver | None], after: dict[Cell, Waiver | None], file: str
 ) -> Iterator[PolicyChange]:
-    for cell in dict.fromkeys([*before, *after]):
-        old, new = before.get(cell), after.get(cell)
+    for cell, old in before.items():
+        new = after[cell]
         if _terms(old) != _terms(new):
             is_wider = new is not None and _is_wider(new, old)
             yield PolicyChange(

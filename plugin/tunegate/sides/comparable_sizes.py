@@ -10,12 +10,12 @@ from tunegate.input_shapes import takes
 _Shapes = Mapping[str, tuple[int, ...]]
 
 
-def sizes_of_base(
-    base: Sequence[ModelInput], head: Sequence[ModelInput]
+def static_sizes(
+    fixed: Sequence[ModelInput], opened: Sequence[ModelInput]
 ) -> dict[str, tuple[int, ...]]:
-    """The base's static shapes, for the inputs that the head leaves open. The base cannot be run at
-    others, and the head can be run at these."""
-    return _taken({value.name: _sizes(value) for value in base}, head)
+    """The static shapes of one side, for the inputs that the other leaves open. The one cannot be
+    run at others, and the other can be run at these."""
+    return _taken({value.name: _sizes(value) for value in fixed}, opened)
 
 
 def same_as_base(shapes: _Shapes, head: Sequence[ModelInput]) -> dict[str, tuple[int, ...]]:

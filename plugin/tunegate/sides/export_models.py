@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tunegate.artifacts.changes import (
+    SIDES,
     ChangeSet,
     ModelChange,
     ModelPath,
@@ -26,7 +27,7 @@ from tunegate.given_rules import GivenFor
 from tunegate.input_shapes import ShapeLevel
 from tunegate.ports import ModelJob, Repository, Shapes
 from tunegate.selection import entry_shapes, shape_levels, values_for
-from tunegate.sides.comparable_sizes import same_as_base, sizes_of_base
+from tunegate.sides.comparable_sizes import same_as_base, static_sizes
 from tunegate.tools import ModelSource
 
 ModelFiles = Mapping[tuple[ModelPath, Side], ShapedModel]
@@ -34,12 +35,12 @@ ModelFiles = Mapping[tuple[ModelPath, Side], ShapedModel]
 
 class ExportedModels(msgspec.Struct, frozen=True, kw_only=True):
     """`unreadable` are sides that are no model, or do not take their shapes, and why: they have no
-    file. `resized` are heads that are run at the sizes of their base, with these sizes."""
+    file. `resized` are sides that are run at the sizes of the other, with these sizes."""
 
     config: Config
     files: ModelFiles
     unreadable: Mapping[tuple[ModelPath, Side], str] = {}
-    resized: Mapping[ModelPath, Shapes] = {}
+    resized: Mapping[tuple[ModelPath, Side], Shapes] = {}
 
     def job(self, path: ModelPath, side: Side, target: TargetConfig) -> ModelJob:
         """One side of a model, for the compiler. Raises ModelError for one that is no model."""
@@ -80,7 +81,7 @@ class _Exporting:
         self._revisions = _of_values(revisions)
         self.files: dict[tuple[ModelPath, Side], ShapedModel] = {}
         self.unreadable: dict[tuple[ModelPath, Side], str] = {}
-        self.resized: dict[ModelPath, Shapes] = {}
+        self.resized: dict[tuple[ModelPath, Side], Shapes] = {}
 
     def add(self, change: ModelChange) -> None:
         files: dict[Side, Path] = {}
@@ -90,12 +91,14 @@ class _Exporting:
             except ModelError as error:
                 self.unreadable[change.path, side] = str(error)
         inputs = {side: self._source.read_inputs(file) for side, file in files.items()}
-        same = sizes_of_base(inputs.get("base") or (), inputs.get("head") or ())
+        base, head = (inputs.get(side) or () for side in SIDES)
+        same = {"base": static_sizes(head, base), "head": static_sizes(base, head)}
         for side, file in files.items():
             try:
-                shapes = self._shapes(change.path, side, inputs[side], same)
+                ignored = frozenset(same["head"]) if side == "base" else frozenset[str]()
+                shapes = self._shapes(change.path, side, inputs[side], same[side], ignored)
                 if side == "base":
-                    same |= same_as_base(shapes, inputs.get("head") or ())
+                    same["head"] |= same_as_base(shapes, head)
                 given = self._given(change.path, side, file, shapes)
                 self.files[change.path, side] = ShapedModel(file, shapes, given)
             except ModelError as error:
@@ -114,23 +117,27 @@ class _Exporting:
         return found.rules
 
     def _shapes(
-        self, name: ModelPath, side: Side, inputs: Sequence[ModelInput] | None, same: Shapes
+        self,
+        name: ModelPath,
+        side: Side,
+        inputs: Sequence[ModelInput] | None,
+        same: Shapes,
+        ignored: Collection[str],
     ) -> Shapes:
-        """`same` are the base's, of inputs that are open in the head; before those of the base are
-        known, they are what is static in it. Raises ModelError with all that is wrong with what the
-        configuration says."""
-        levels = shape_levels(self._source.config, name)
-        if side == "base":
-            levels = tuple(_without(level, same) for level in levels)
+        """`same` are the sizes of the other side, which this one is run at; `ignored` are inputs
+        whose shapes in the configuration are not of this side. Raises ModelError with all that is
+        wrong with what the configuration says."""
+        given = shape_levels(self._source.config, name)
+        levels = tuple(_without(level, ignored) for level in given)
         found = entry_shapes(levels, inputs)
         if found.problems:
             raise ModelError(f"{name}: {' '.join(found.problems)}")
-        if side == "base" or not same:
+        if not same:
             return found.shapes
-        shapes = entry_shapes((*levels, ShapeLevel(where="base", shapes=same)), inputs).shapes
+        shapes = entry_shapes((*levels, ShapeLevel(where="both", shapes=same)), inputs).shapes
         resized = {key: shape for key, shape in shapes.items() if found.shapes.get(key) != shape}
         if resized:
-            self.resized[name] = resized
+            self.resized[name, side] = resized
         return shapes
 
 

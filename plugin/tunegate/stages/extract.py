@@ -34,7 +34,7 @@ def extract(
     found = merge_tasks(changes, wanted, answers, source.candidates)
     unreadable = models.unreadable.items()
     notes = [*found.notes, *(_untuned(path, side, why) for (path, side), why in unreadable)]
-    notes += [_resized(path, shapes) for path, shapes in models.resized.items()]
+    notes += [_resized(*each, shapes) for each, shapes in models.resized.items()]
     for note in notes:
         progress.warn(note)
     bases = {path: why for (path, side), why in unreadable if side == "base"}
@@ -99,9 +99,10 @@ def _untuned(path: ModelPath, side: Side, said: str) -> str:
     return f"{path} ({side}) is not tuned: {said.removeprefix(f'{path}: ')}"
 
 
-def _resized(path: ModelPath, shapes: Shapes) -> str:
+def _resized(path: ModelPath, side: Side, shapes: Shapes) -> str:
     sizes = ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items())
-    return f"{path} is run at the sizes of the base: {sizes}"
+    who = path if side == "head" else f"the base of {path}"
+    return f"{who} is run at the sizes of the {'base' if side == 'head' else 'head'}: {sizes}"
 
 
 def _add(tasks: dict[tuple[WorkloadKey, str], TuningTask], task: TuningTask, use: TaskUse) -> None:

@@ -10,11 +10,11 @@ from tunegate.artifacts.builds import Build, Cell, CellBuilds
 from tunegate.artifacts.changes import ModelChange
 from tunegate.artifacts.measurements import CellMeasurement, Comparison, Interval
 from tunegate.artifacts.verdicts import Status
-from tunegate.artifacts.waivers import Waiver
+from tunegate.artifacts.waivers import Waiver, waiver_of
 from tunegate.config import GateConfig, ObjectiveConfig
 from tunegate.gate import objective
 from tunegate.gate.histogram import merged_histogram, quantile_ms, slower_than, total
-from tunegate.gate.waiving import standing, waiver_of
+from tunegate.gate.waiving import standing
 from tunegate.policy.gate_rules import Policies
 from tunegate.verdict.assurances import assured, slow_starts_text, slower_inside, undecided
 

@@ -34,3 +34,20 @@ def test_an_input_without_a_rank_gets_a_shape_to_look_over() -> None:
     found = FoundModel(path="a.onnx", inputs=(ModelInput("x", (), is_ranked=False),))
     why = "the model does not say how many dimensions"
     assert [*entry_lines(found, {})] == ["    inputs:", f'      "x": [1]  # guessed: {why}']
+
+
+def test_an_input_without_a_rank_gets_the_shape_that_its_readers_demand() -> None:
+    guesses = tuple(GuessedSize("x", axis, "", size, "why") for axis, size in enumerate((1, 37)))
+    inputs = (ModelInput("x", (), is_ranked=False),)
+    found = FoundModel(path="a.onnx", inputs=inputs, guesses=guesses)
+    assert [*entry_lines(found, {})] == ["    inputs:", '      "x": [1, 37]  # guessed: why']
+
+
+def test_a_sum_of_other_symbols_is_not_written() -> None:
+    guesses = (
+        GuessedSize("x", 0, "past", 16, "why"),
+        GuessedSize("x", 1, "past + 1", 17, "why", is_sum=True),
+    )
+    found = FoundModel(path="a.onnx", inputs=(ModelInput("x", (None, None)),), guesses=guesses)
+    assert list(shared_sizes([found])) == ["past"]
+    assert [*entry_lines(found, shared_sizes([found]))] == []

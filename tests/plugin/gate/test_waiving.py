@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import datetime
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from tests.support.waivers import TODAY, make_waiver
 from tunegate.artifacts.builds import Cell
 from tunegate.artifacts.measurements import Interval
-from tunegate.gate.waiving import notes, standing, waiver_of
+from tunegate.gate.waiving import notes, standing
 
 CELL = Cell(model="models/m.onnx", target="cpu")
 DAY = datetime.timedelta(days=1)
@@ -36,12 +37,6 @@ def test_nothing_is_waived_without_a_waiver_or_without_an_interval() -> None:
     assert standing(make_waiver(), None, TODAY) == "exceeded"
 
 
-def test_a_waiver_is_for_its_very_model_and_target() -> None:
-    waivers = [make_waiver(model="models/other.onnx"), make_waiver(target="gpu"), make_waiver()]
-    assert waiver_of(waivers, CELL) == waivers[2]
-    assert waiver_of(waivers[:2], CELL) is None
-
-
 def test_expired_and_needless_waivers_are_named() -> None:
     expired = make_waiver(model="models/a.onnx", expires=TODAY - DAY)
     needless, needed = make_waiver(), make_waiver(target="gpu")
@@ -50,6 +45,16 @@ def test_expired_and_needless_waivers_are_named() -> None:
     first, second = notes([expired, needless, needed, unmeasured], used, TODAY)
     assert "models/a.onnx on cpu expired" in first
     assert "models/m.onnx on cpu is not needed" in second
+
+
+def test_a_waiver_of_a_model_is_needed_where_one_of_its_profiles_needs_it() -> None:
+    short, long = (msgspec.structs.replace(CELL, model=f"{CELL.model}@{p}") for p in ("a", "b"))
+    assert [*notes([make_waiver()], {short: False, long: True}, TODAY)] == []
+    (told,) = notes([make_waiver()], {short: False, long: False}, TODAY)
+    assert told.startswith("the waiver of models/m.onnx on cpu is not needed")
+    own = make_waiver(model=long.model)
+    (told,) = notes([make_waiver(), own], {short: False, long: True}, TODAY)
+    assert told.startswith("the waiver of models/m.onnx on cpu is not needed")
 
 
 @given(st.floats(-5, 50), st.floats(0.1, 50), st.integers(-100, 90))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tunegate.artifacts.outlines import ModelInput
-from tunegate.sides.comparable_sizes import same_as_base, sizes_of_base
+from tunegate.sides.comparable_sizes import same_as_base, static_sizes
 
 STATIC = ModelInput("x", (2, 8))
 OPEN = ModelInput("x", (None, 8), ("batch", ""))
@@ -23,10 +23,10 @@ OPEN = ModelInput("x", (None, 8), ("batch", ""))
         (ModelInput("x", (), is_ranked=False), OPEN, {}),
     ],
 )
-def test_the_base_says_the_sizes_where_it_is_static_and_the_head_is_not(
+def test_one_side_says_the_sizes_where_it_is_static_and_the_other_is_not(
     base: ModelInput, head: ModelInput, sizes: dict[str, tuple[int, ...]]
 ) -> None:
-    assert sizes_of_base((base,), (head,)) == sizes
+    assert static_sizes((base,), (head,)) == sizes
 
 
 def test_a_head_is_run_at_the_shapes_of_its_base_where_it_takes_them() -> None:

@@ -171,7 +171,7 @@ def test_a_symbol_that_takes_the_name_of_a_smaller_one_makes_no_head_smaller(
         "base": {"x": (64, 8)},
         "head": {"x": (64, 8)},
     }
-    assert found.resized == {CHANGE.path: {"x": (64, 8)}}
+    assert found.resized == {(CHANGE.path, "head"): {"x": (64, 8)}}
 
 
 def test_the_gaps_of_every_model_are_told_and_the_others_have_their_files(tmp_path: Path) -> None:
@@ -241,11 +241,13 @@ def test_a_new_model_has_no_base() -> None:
     assert versions(CHANGE) == {"base": CHANGE.base, "head": CHANGE.head}
 
 
-def sizes(tmp_path: Path, base: ModelInput, head: ModelInput) -> ExportedModels:
-    """What is exported where the configuration asks for [1, 8]."""
+def sizes(
+    tmp_path: Path, base: ModelInput, head: ModelInput, config: Config = CONFIG
+) -> ExportedModels:
+    """What is exported where the configuration asks for [1, 8], or for something else."""
     inputs = {"b": (base,), "h": (head,)}
     source = ModelSource(
-        config=CONFIG,
+        config=config,
         repository=Versions(),
         candidates={},
         workdir=tmp_path,
@@ -259,7 +261,7 @@ def test_a_head_that_became_dynamic_is_run_at_the_sizes_of_its_base(tmp_path: Pa
     found = sizes(tmp_path, ModelInput("x", (2, 8)), ModelInput("x", (None, 8), ("batch", "")))
     assert found.unreadable == {}
     assert found.files[CHANGE.path, "head"].shapes == {"x": (2, 8)}
-    assert found.resized == {CHANGE.path: {"x": (2, 8)}}
+    assert found.resized == {(CHANGE.path, "head"): {"x": (2, 8)}}
 
 
 def test_a_base_of_the_sizes_that_are_asked_for_resizes_nothing(tmp_path: Path) -> None:
@@ -274,3 +276,13 @@ def test_a_head_that_became_static_is_compared_where_it_takes_what_is_asked(
     found = sizes(tmp_path, ModelInput("x", (None, 8), ("batch", "")), ModelInput("x", (1, 8)))
     assert (found.unreadable, found.resized) == ({}, {})
     assert found.files[CHANGE.path, "base"].shapes == {"x": (1, 8)}
+
+
+def test_a_base_is_run_at_the_only_sizes_of_a_head_that_became_static(tmp_path: Path) -> None:
+    """Only the base would do the work of the 128 that the configuration asks for."""
+    config = Config(models=(ModelConfig(path="**"),), dims={"batch": 128})
+    opened = ModelInput("x", (None, 8), ("batch", ""))
+    found = sizes(tmp_path, opened, ModelInput("x", (64, 8)), config)
+    assert found.files[CHANGE.path, "base"].shapes == {"x": (64, 8)}
+    assert found.files[CHANGE.path, "head"].shapes == {}
+    assert found.resized == {(CHANGE.path, "base"): {"x": (64, 8)}}

@@ -14,6 +14,7 @@ from tunegate.artifacts.input_rules import (
     Constant,
     Draw,
     Drawn,
+    Files,
     InputRule,
     Integers,
     Normal,
@@ -21,6 +22,7 @@ from tunegate.artifacts.input_rules import (
     Uniform,
 )
 from tunegate.edges.output.artifact_file import ArtifactTensor
+from tunegate.errors import MeasurementError
 
 _WIDE = 4
 """The bytes of an integer that holds any index."""
@@ -28,13 +30,18 @@ _NUMBERS = frozenset("fiub")
 """NumPy's kinds of types that one draw fills: numbers are drawn in the widest type, and cast."""
 _BITS = Integers(0, 1)
 """What is drawn for integers and booleans of which nothing is known."""
+_NOTHING_IN_COMMON = (
+    "input {0}: base and head take no equal values, and on different ones they do different work. "
+    "Give values for it under inputs"
+)
 
 
 def agreed(
     base: Sequence[ArtifactTensor], head: Sequence[ArtifactTensor]
 ) -> tuple[tuple[ArtifactTensor, ...], tuple[ArtifactTensor, ...]]:
     """The inputs of both sides. Those that both have come first and in one order, with values that
-    both take: so equal seeds give them equal arrays."""
+    both take: so equal seeds give them equal arrays. Raises MeasurementError where there are none:
+    on other values a head may do less, and look faster for it."""
     others = {tensor.name: tensor for tensor in head}
     shared = {
         tensor.name: _met(tensor, others[tensor.name])
@@ -76,24 +83,29 @@ def _is_shared(base: ArtifactTensor, head: ArtifactTensor) -> bool:
 
 
 def _met(base: ArtifactTensor, head: ArtifactTensor) -> tuple[ArtifactTensor, ArtifactTensor]:
-    """The rule of both, or each its own where they have nothing in common."""
-    if not is_alike(base.dtype, head.dtype):
-        return _met_across_types(base, head)
-    if base.rule is None or head.rule is None or base.rule.values == head.rule.values:
+    """The rule of both; each its own where a user gave the values."""
+    are_alike = is_alike(base.dtype, head.dtype)
+    if are_alike and (base.rule is None or head.rule is None):
         return base, head
-    values = _narrowed(base.rule.values, head.rule.values)
-    return _both(base, head, values, head.rule.why)
-
-
-def _met_across_types(
-    base: ArtifactTensor, head: ArtifactTensor
-) -> tuple[ArtifactTensor, ArtifactTensor]:
-    """Numbers that both types hold, so that a change of the type changes no value."""
     ours, theirs = _values(base), _values(head)
-    values: Drawn | None = ours if ours == theirs else _narrowed(ours, theirs)
-    if isinstance(values, Integers):
+    if ours == theirs and are_alike:
+        return base, head
+    if isinstance(ours, Files) or isinstance(theirs, Files):
+        return base, head
+    values = ours if ours == theirs or _are_floats(base, head) else _narrowed(ours, theirs)
+    if isinstance(values, Integers) and not are_alike:
         values = _held(_held(values, base.dtype), head.dtype)
-    return _both(base, head, values, head.rule.why if head.rule is not None else "")
+    if values is None:
+        raise MeasurementError(_NOTHING_IN_COMMON.format(base.name))
+    rule = InputRule(values, head.rule.why if head.rule is not None else "")
+    return msgspec.structs.replace(base, rule=rule), msgspec.structs.replace(head, rule=rule)
+
+
+def _are_floats(base: ArtifactTensor, head: ArtifactTensor) -> bool:
+    """Whether no model refuses what the other draws."""
+    drawn = (_values(base), _values(head))
+    kinds = {np.dtype(side.dtype).kind for side in (base, head)}
+    return kinds == {"f"} and all(isinstance(each, Normal | Uniform) for each in drawn)
 
 
 def _values(tensor: ArtifactTensor) -> Drawn:
@@ -111,15 +123,6 @@ def _held(values: Integers | None, dtype: str) -> Integers | None:
     least, most = (int(limits.min), int(limits.max)) if limits else (0, 1)
     low, high = max(values.low, least), min(values.high, most)
     return Integers(low, high) if low <= high else None
-
-
-def _both(
-    base: ArtifactTensor, head: ArtifactTensor, values: Drawn | None, why: str
-) -> tuple[ArtifactTensor, ArtifactTensor]:
-    if values is None:
-        return base, head
-    rule = InputRule(values, why)
-    return msgspec.structs.replace(base, rule=rule), msgspec.structs.replace(head, rule=rule)
 
 
 def _narrowed(one: object, other: object) -> Draw | Columns | None:

@@ -7,6 +7,7 @@ from tunegate.artifacts.input_rules import (
     Columns,
     Constant,
     Draw,
+    Files,
     InputRule,
     Integers,
     Normal,
@@ -16,6 +17,7 @@ from tunegate.artifacts.input_rules import (
 from tunegate.edges.inputs.agreement import agreed, is_alike, met
 from tunegate.edges.models.seeded_inputs import seeded_inputs
 from tunegate.edges.output.artifact_file import ArtifactTensor
+from tunegate.errors import MeasurementError
 
 
 def _tensor(name: str, high: int = 9, shape: tuple[int, ...] = (2,)) -> ArtifactTensor:
@@ -42,10 +44,33 @@ def test_inputs_of_another_shape_are_not_shared() -> None:
     assert (base, head) == ((_tensor("a", 9),), (_tensor("a", 4, (3,)),))
 
 
-def test_values_with_nothing_in_common_stay_those_of_each_side() -> None:
-    one, other = InputRule(Constant(8000)), InputRule(Constant(16000))
-    base, head = (ArtifactTensor("rate", (), "int64", rule) for rule in (one, other))
-    assert agreed([base], [head]) == ((base,), (head,))
+@pytest.mark.parametrize(
+    ("dtype", "ours", "theirs"),
+    [
+        ("int64", Constant(8000), Constant(16000)),
+        ("int64", Integers(0, 3), Integers(5, 9)),
+        ("object", OneOf(("a",)), OneOf(("b",))),
+        ("float32", OneOf((1.0,)), Normal()),
+    ],
+)
+def test_values_with_nothing_in_common_are_refused(dtype: str, ours: Draw, theirs: Draw) -> None:
+    base, head = (ArtifactTensor("rate", (), dtype, InputRule(each)) for each in (ours, theirs))
+    with pytest.raises(MeasurementError, match="input rate: base and head take no equal values"):
+        agreed([base], [head])
+
+
+def test_floats_are_those_of_the_base_where_the_head_would_draw_others() -> None:
+    rules = (InputRule(Normal(3.0), "a"), InputRule(Uniform(0.0, 255.0), "b"))
+    sides = agreed(*([ArtifactTensor("x", (2,), "float32", rule)] for rule in rules))
+    assert [tensor.rule for (tensor,) in sides] == [InputRule(Normal(3.0), "b")] * 2
+
+
+def test_values_that_the_user_gave_stay_those_of_each_side() -> None:
+    given = InputRule(Files(("x.npy",)))
+    base = ArtifactTensor("x", (2,), "int64", given)
+    for other in (InputRule(Integers(0, 3)), InputRule(Files(("y.npy",)))):
+        head = ArtifactTensor("x", (2,), "int64", other)
+        assert agreed([base], [head]) == ((base,), (head,))
 
 
 def test_categories_and_columns_are_narrowed_too() -> None:

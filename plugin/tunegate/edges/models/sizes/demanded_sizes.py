@@ -1,4 +1,5 @@
-"""The sizes that weights demand of an open dimension: who reads an input says how wide it is."""
+"""What a graph demands of an input that it leaves open: who reads it says how wide it is, and how
+many dimensions it has."""
 
 from __future__ import annotations
 
@@ -11,24 +12,64 @@ _CHANNELS_IN_WEIGHT = frozenset({"Conv", "ConvInteger"})
 _CHANNELS_FIRST = frozenset({"ConvTranspose", "BatchNormalization", "InstanceNormalization"})
 _WIDTH_LAST = frozenset({"LSTM", "GRU", "RNN", "LayerNormalization"})
 _PRODUCTS = frozenset({"MatMul", "MatMulInteger", "Gemm"})
+_WINDOWS = frozenset({"MaxPool", "AveragePool", "LpPool"})
+_GLOBAL = frozenset({"GlobalAveragePool", "GlobalMaxPool", "SpaceToDepth", "DepthToSpace"})
+_IMAGE_RANK, _MATRIX_RANK, _SEQUENCE_RANK = 4, 2, 3
 _Shapes = Mapping[str, tuple[int, ...]]
 Place = tuple[str, int]
 
 
 def demanded_sizes(graph: onnx.GraphProto) -> dict[Place, int]:
     """Sizes by (name of the input, axis counted from the end where it is negative)."""
-    weights = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
-    origins = {value.name: value.name for value in graph.input if value.name not in weights}
+    weights = _weights(graph)
     found: dict[Place, int] = {}
+    for node, source in _readers(graph, weights):
+        for axis, size in _demands(node, weights):
+            found.setdefault((source, axis), size)
+    return found
+
+
+def demanded_ranks(graph: onnx.GraphProto) -> dict[str, int]:
+    """How many dimensions inputs have, by those who read them; none of an input that is read by
+    nobody who says it."""
+    weights = _weights(graph)
+    found: dict[str, int] = {}
+    for node, source in _readers(graph, weights):
+        if rank := _rank(node, weights):
+            found.setdefault(source, rank)
+    return found
+
+
+def _weights(graph: onnx.GraphProto) -> _Shapes:
+    return {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
+
+
+def _readers(graph: onnx.GraphProto, weights: _Shapes) -> Iterator[tuple[onnx.NodeProto, str]]:
+    """Each node whose first operand is an input, also behind operators that keep its shape."""
+    origins = {value.name: value.name for value in graph.input if value.name not in weights}
     for node in graph.node:
         source = origins.get(node.input[0]) if node.input else None
         if source is None:
             continue
         if node.op_type in _UNARY:
             origins[node.output[0]] = source
-        for axis, size in _demands(node, weights):
-            found.setdefault((source, axis), size)
-    return found
+        yield node, source
+
+
+def _rank(node: onnx.NodeProto, weights: _Shapes) -> int:
+    shape = weights.get(node.input[1], ()) if len(node.input) > 1 else ()
+    lists = {each.name: len(each.ints) for each in node.attribute}
+    if node.op_type == "Transpose":
+        return lists.get("perm", 0)
+    if node.op_type in _WINDOWS:
+        return 2 + lists.get("kernel_shape", 0)
+    if node.op_type in _CHANNELS_IN_WEIGHT | {"ConvTranspose"}:
+        return len(shape)
+    if node.op_type in _GLOBAL | {"BatchNormalization", "InstanceNormalization"}:
+        return _IMAGE_RANK
+    if node.op_type in {"LSTM", "GRU", "RNN"}:
+        return _SEQUENCE_RANK
+    return _MATRIX_RANK if node.op_type in _PRODUCTS and len(shape) == _MATRIX_RANK else 0
 
 
 def _demands(node: onnx.NodeProto, weights: _Shapes) -> Iterator[tuple[int, int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 import msgspec
@@ -11,10 +11,15 @@ from google.protobuf.message import DecodeError, EncodeError
 
 from tunegate.artifacts.outlines import ModelInput
 from tunegate.edges.models.model_inputs import graph_inputs, real_inputs
-from tunegate.edges.models.sizes.demanded_sizes import demanded_sizes
+from tunegate.edges.models.sizes.demanded_sizes import (
+    Place,
+    demanded_ranks,
+    demanded_sizes,
+)
 from tunegate.edges.models.sizes.likely_size import LikelySize, is_for_sound, likely_size
 from tunegate.edges.models.without_weights import without_weights
 from tunegate.input_shapes import is_symbol
+from tunegate.symbol_sums import computed_size
 
 _MAX_CHECKED_BYTES = 300 * 10**6
 _MAX_TRIES = 40
@@ -24,33 +29,49 @@ _Dimension = onnx.TensorShapeProto.Dimension
 
 
 class GuessedSize(msgspec.Struct, frozen=True):
-    """The size of one open dimension, and where it is from, in a few words."""
+    """The size of one open dimension, and where it is from, in a few words. One that `is_sum`
+    follows from the sizes of others."""
 
     input: str
     axis: int
     symbol: str
     size: int
     why: str
+    is_sum: bool = False
 
 
 def guessed_sizes(model: onnx.ModelProto) -> tuple[GuessedSize, ...]:
     """The likeliest sizes, or the first others that shape inference does not refuse."""
-    inputs = graph_inputs(model.graph)
+    inputs = _ranked(graph_inputs(model.graph), model.graph)
     likely = _with_demands(inputs, model.graph)
+    symbols = {place: _symbol(inputs, *place) for place in likely}
     kinds = {each.kind: each.sizes for each in likely.values()}
     chosen = {kind: sizes[0] for kind, sizes in kinds.items()}
     is_checked = model.ByteSize() < _MAX_CHECKED_BYTES and any(len(s) > 1 for s in kinds.values())
     light = without_weights(model, _MAX_NUMBERS) if is_checked else model
-    if is_checked and not _fits(light, _sizes(likely, chosen)):
-        others = (each for each in _others(kinds) if _fits(light, _sizes(likely, each)))
+    if is_checked and not _fits(light, _sizes(likely, chosen, symbols)):
+        others = (each for each in _others(kinds) if _fits(light, _sizes(likely, each, symbols)))
         chosen = next(others, chosen)
+    sums = _sums(likely, chosen, symbols)
     return tuple(
-        GuessedSize(name, axis, _symbol(inputs, name, axis), chosen[each.kind], each.why)
-        for (name, axis), each in likely.items()
+        GuessedSize(*place, symbols[place], size, likely[place].why, is_sum=place in sums)
+        for place, size in _sizes(likely, chosen, symbols).items()
     )
 
 
-_Places = dict[tuple[str, int], LikelySize]
+def _ranked(inputs: Sequence[ModelInput], graph: onnx.GraphProto) -> tuple[ModelInput, ...]:
+    """The inputs; one without a number of dimensions has that which its readers demand."""
+    ranks = demanded_ranks(graph) if not all(value.is_ranked for value in inputs) else {}
+    return tuple(
+        msgspec.structs.replace(value, dimensions=(None,) * ranks[value.name])
+        if not value.is_ranked and value.name in ranks
+        else value
+        for value in inputs
+    )
+
+
+_Places = dict[Place, LikelySize]
+_Chosen = Mapping[str, int]
 
 
 def _with_demands(inputs: Sequence[ModelInput], graph: onnx.GraphProto) -> _Places:
@@ -80,8 +101,16 @@ def _symbol(inputs: Sequence[ModelInput], name: str, axis: int) -> str:
     return next(value.symbol(axis) for value in inputs if value.name == name)
 
 
-def _sizes(likely: _Places, chosen: dict[str, int]) -> dict[tuple[str, int], int]:
-    return {place: chosen[each.kind] for place, each in likely.items()}
+def _sizes(likely: _Places, chosen: _Chosen, symbols: Mapping[Place, str]) -> dict[Place, int]:
+    plain = {place: chosen[each.kind] for place, each in likely.items()}
+    return {**plain, **_sums(likely, chosen, symbols)}
+
+
+def _sums(likely: _Places, chosen: _Chosen, symbols: Mapping[Place, str]) -> dict[Place, int]:
+    """The sizes of dimensions that are sums of others."""
+    known = {symbols[place]: chosen[each.kind] for place, each in likely.items()}
+    found = ((place, computed_size(symbols[place], known)) for place in likely)
+    return {place: size for place, size in found if size is not None}
 
 
 def _others(kinds: dict[str, tuple[int, ...]]) -> Iterator[dict[str, int]]:
@@ -96,12 +125,15 @@ def _others(kinds: dict[str, tuple[int, ...]]) -> Iterator[dict[str, int]]:
     yield from tries[:_MAX_TRIES]
 
 
-def _fits(model: onnx.ModelProto, sizes: dict[tuple[str, int], int]) -> bool:
+def _fits(model: onnx.ModelProto, sizes: Mapping[Place, int]) -> bool:
     """Whether shape inference finds no contradiction; what it cannot do refuses nothing."""
     fixed = onnx.ModelProto()
     fixed.CopyFrom(model)
     for value in real_inputs(fixed.graph):
-        for axis, dim in enumerate(value.type.tensor_type.shape.dim):
+        shape = value.type.tensor_type.shape
+        rank = sum(name == value.name for name, _ in sizes)
+        shape.dim.extend(_Dimension() for _ in range(rank if not shape.dim else 0))
+        for axis, dim in enumerate(shape.dim):
             if (value.name, axis) in sizes:
                 dim.CopyFrom(_Dimension(dim_value=sizes[value.name, axis]))
     with suppress(DecodeError, EncodeError, ValueError, RuntimeError):

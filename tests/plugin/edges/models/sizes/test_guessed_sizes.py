@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import onnx
 from onnx import TensorProto, helper
@@ -12,7 +12,7 @@ Node = tuple[str, list[str], str]
 
 def model(
     nodes: Sequence[Node],
-    inputs: dict[str, list[str | int | None]],
+    inputs: Mapping[str, list[str | int | None] | None],
     weights: dict[str, list[int]],
     kind: int = TensorProto.FLOAT,
 ) -> onnx.ModelProto:
@@ -62,3 +62,15 @@ def test_dimensions_that_are_named_by_a_question_mark_are_not_the_same() -> None
 
 def test_a_static_model_has_nothing_to_guess() -> None:
     assert sizes(model([("Relu", ["x"], "y")], {"x": [1, 3]}, {})) == []
+
+
+def test_a_dimension_that_is_a_sum_of_others_follows_from_them() -> None:
+    made = model([("Relu", ["x"], "y")], {"x": ["past", "seq"], "mask": ["past + seq"]}, {})
+    found = {guess.symbol: (guess.size, guess.is_sum) for guess in guessed_sizes(made)}
+    assert found == {"past": (16, False), "seq": (128, False), "past + seq": (144, True)}
+
+
+def test_an_input_without_a_rank_has_that_of_who_reads_it() -> None:
+    made = model([("Conv", ["x", "w"], "y")], {"x": None}, {"w": [8, 3, 3, 3]})
+    assert sizes(made) == [1, 3, 224, 224]
+    assert sizes(model([("Relu", ["x"], "y")], {"x": None}, {})) == []
