@@ -33,7 +33,7 @@ from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.space import DesignSpace
-from tunegate.edges.metaschedule.transferred import expectation
+from tunegate.edges.metaschedule.unmeasured.transferred import expectation
 from tunegate.engine.protocol import Candidate, Schedule
 from tunegate_cache.format.records import TransferHit
 

@@ -3,7 +3,7 @@ live in `edges/`, fakes in tests."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -164,6 +164,12 @@ class BuildJob(msgspec.Struct, frozen=True, kw_only=True):
     settings: Mapping[str, str] = {}
     settled: frozenset[WorkloadKey] = frozenset()
     samples: int = 0
+
+    def with_default_schedules(self, keys: Collection[WorkloadKey]) -> BuildJob:
+        """The job, these tasks with nothing that is known of them."""
+        records = {key: () if key in keys else found for key, found in self.records.items()}
+        sources = {key: source for key, source in self.sources.items() if key not in keys}
+        return msgspec.structs.replace(self, records=records, sources=sources)
 
 
 class Export(msgspec.Struct, frozen=True, kw_only=True):

@@ -51,7 +51,7 @@ class WrongKernel(msgspec.Struct, frozen=True, kw_only=True):
 class BuiltTask(msgspec.Struct, frozen=True, kw_only=True):
     """Which schedule a task got. `rid` identifies the decisions ('' for the default schedule);
     `ms` is its measured time per call where one is known; a schedule that is not `verified` was
-    transferred and never measured."""
+    transferred, picked by the prior or only claimed, and never measured."""
 
     key: WorkloadKey
     name: str
@@ -102,13 +102,14 @@ class RuntimeChoice(msgspec.Struct, frozen=True, kw_only=True):
 class Build(msgspec.Struct, frozen=True, kw_only=True):
     """One side of a cell, compiled. `key` is the digest of all that decides the code and weights;
     `directory` is relative to `--out`. With `error` set nothing was shipped. `dropped` are kernels
-    whose transferred schedule was slower inside the model than the default one, which they have
+    whose unmeasured schedule was slower inside the model than the default one, which they have
     now; `wrong_kernels` have it because theirs computes other numbers. `crashed`: its process died,
     or did not end in time, which says less of the model than a refusal does. `digest` is that of
     its `artifact.json`, which has those of its files; '' where there is none. `is_needless`: its
     runtime has nothing to add to the others here, which `error` says. `choice` is set where there
     was one between runtimes. `without_graphs` is what went wrong with it on the device when it had
-    CUDA graphs. `inputs` are what it is run on.
+    CUDA graphs, `without_picks` when it had schedules that nobody had measured. `inputs` are what
+    it is run on.
     `error_estimate` is set for other numbers than float32: one for each part of the budget;
     `sampled` is what it is estimated from, until then. `has_budget`: its model may be in other
     numbers, whether or not this build is."""
@@ -123,6 +124,7 @@ class Build(msgspec.Struct, frozen=True, kw_only=True):
     digest: str = ""
     dropped: tuple[str, ...] = ()
     without_graphs: str = ""
+    without_picks: str = ""
     wrong_kernels: tuple[WrongKernel, ...] = ()
     runtime: RuntimeName = ""
     variant: str = ""

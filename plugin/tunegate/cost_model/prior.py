@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache, cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -26,6 +27,17 @@ _PARAMETERS = {
     "subsample": 0.8,
     "colsample_bytree": 0.8,
 }
+_FAR = 3.0
+"""How far outside of what it was fitted to a column may lie: eight times, in logarithms to 2."""
+
+
+class _Fitted(NamedTuple):
+    """The trees, the mean of what they were fitted to, and the range of each column there."""
+
+    trees: BoostedTrees
+    mean: float
+    least: np.ndarray
+    most: np.ndarray
 
 
 class Prior:
@@ -37,13 +49,19 @@ class Prior:
     def ratios(self, rows: Sequence[Sequence[float]]) -> np.ndarray:
         """Expected of samples, whose rows begin with the columns of their loop nest; one without a
         nest is as good as the mean."""
-        trees, mean = self._fitted
-        columns = np.array(rows, dtype=np.float32)[:, :NEST_COLUMNS]
-        return np.where(np.isnan(columns).all(axis=1), mean, trees.predicted(columns))
+        columns = _nest_columns_of(rows)
+        expected = self._fitted.trees.predicted(columns)
+        return np.where(np.isnan(columns).all(axis=1), self._fitted.mean, expected)
+
+    def knows(self, rows: Sequence[Sequence[float]]) -> np.ndarray:
+        """Whether each sample has a loop nest that is not far from all that was measured."""
+        columns = _nest_columns_of(rows)
+        low, high = self._fitted.least - _FAR, self._fitted.most + _FAR
+        inside = (columns >= low) & (columns <= high)
+        return np.asarray(inside.all(axis=1))
 
     @cached_property
-    def _fitted(self) -> tuple[BoostedTrees, float]:
-        """The trees, and the mean of what they were fitted to."""
+    def _fitted(self) -> _Fitted:
         rows = [
             nest_columns(task.sketches[number], decided)
             for task in self._tasks
@@ -51,7 +69,16 @@ class Prior:
         ]
         ratios = np.array([ratio for task in self._tasks for ratio in ratios_of(task)])
         features = np.array(rows, dtype=np.float32)
-        return BoostedTrees(features, ratios, _PARAMETERS, rounds=_ROUNDS), float(np.mean(ratios))
+        return _Fitted(
+            trees=BoostedTrees(features, ratios, _PARAMETERS, rounds=_ROUNDS),
+            mean=float(np.mean(ratios)),
+            least=np.nanmin(features, axis=0),
+            most=np.nanmax(features, axis=0),
+        )
+
+
+def _nest_columns_of(rows: Sequence[Sequence[float]]) -> np.ndarray:
+    return np.array(rows, dtype=np.float32)[:, :NEST_COLUMNS]
 
 
 @cache

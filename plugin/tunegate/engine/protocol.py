@@ -253,7 +253,7 @@ class BuiltFunction(msgspec.Struct, frozen=True, kw_only=True):
 
 class Built(msgspec.Struct, frozen=True, tag="built", kw_only=True):
     """`reference` is the ONNX file whose outputs the build must have; `dropped` are labels of
-    kernels whose transferred schedule was slower inside the model than the default one."""
+    kernels whose unmeasured schedule was slower inside the model than the default one."""
 
     key: str
     reference: str

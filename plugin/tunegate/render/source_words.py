@@ -9,5 +9,6 @@ SOURCE_WORDS = {
     "default": "untuned",
     "library": "ONNX Runtime",
     "own-zone": "own zone, measured now",
+    "prior": "picked by the prior, unverified",
     "claimed": "own zone, unverified",
 }

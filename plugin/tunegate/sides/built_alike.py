@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-
-import msgspec
+from collections.abc import Mapping
 
 from tunegate.artifacts.builds import Build, Cell
 from tunegate.artifacts.changes import Side
@@ -30,15 +28,10 @@ def built_alike(
         for (cell, side), build in builds.items()
         if side == "head" and (keys := _scheduled(build) & given_up.get(cell, set()))
     }
-    again = [_without(jobs[which], keys) for which, keys in uneven.items()]
+    again = [jobs[which].with_default_schedules(keys) for which, keys in uneven.items()]
     rebuilt = builder.build(again) if again else ()
     return {**builds, **dict(zip(uneven, rebuilt, strict=True))}
 
 
 def _scheduled(build: Build) -> set[WorkloadKey]:
     return {task.key for task in build.tasks if task.rid and build.error is None}
-
-
-def _without(job: BuildJob, keys: Collection[WorkloadKey]) -> BuildJob:
-    records = {key: found for key, found in job.records.items() if key not in keys}
-    return msgspec.structs.replace(job, records=records)

@@ -14,12 +14,10 @@ import msgspec
 from tunegate.artifacts.builds import Build
 from tunegate.artifacts.changes import ModelPath
 from tunegate.artifacts.plans import TuningPlan
-from tunegate.artifacts.schedule_source import ScheduleSource
+from tunegate.artifacts.schedule_source import UNMEASURED, ScheduleSource
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.ports import BuildJob
 from tunegate_cache.format.records import WorkloadKey
-
-UNMEASURED: tuple[ScheduleSource, ...] = ("transfer", "claimed")
 
 
 def decided_by_base(
@@ -41,11 +39,7 @@ def as_in_base(job: BuildJob, base: Build, keys: Iterable[WorkloadKey]) -> Build
         return job
     kept = {task.key for task in base.tasks if task.rid}
     settled = frozenset(keys)
-    records = {
-        key: () if key in settled and key not in kept else found
-        for key, found in job.records.items()
-    }
-    return msgspec.structs.replace(job, records=records, settled=settled)
+    return msgspec.structs.replace(job.with_default_schedules(settled - kept), settled=settled)
 
 
 def _shared_by(task: TuningTask) -> list[ModelPath]:

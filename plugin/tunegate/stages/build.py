@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
@@ -18,9 +17,9 @@ from tunegate.artifacts.candidates import CandidateBuild, Candidates, RuntimeNam
 from tunegate.artifacts.changes import SIDES, ChangeSet, ModelPath, Side
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
-from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate.config import Config, TargetConfig
 from tunegate.ports import Builder, BuildJob
+from tunegate.sides.best_records import BestRecords, best_records
 from tunegate.sides.built_alike import built_alike
 from tunegate.sides.export_models import ExportedModels, export_models
 from tunegate.sides.remembered_winners import (
@@ -32,14 +31,7 @@ from tunegate.sides.remembered_winners import (
 from tunegate.sides.shared_schedules import as_in_base, decided_by_base
 from tunegate.stages.error_budgets import held_to_budget, is_tried, samples_for
 from tunegate.tools import ModelSource, RunContext
-from tunegate_cache.format.records import ExactHit, Miss, TransferHit, TuningRecord, WorkloadKey
-
-
-class BestRecords(NamedTuple):
-    """The records of every task, best first, and where they are from."""
-
-    records: dict[WorkloadKey, tuple[TuningRecord, ...]]
-    sources: dict[WorkloadKey, ScheduleSource]
+from tunegate_cache.format.records import WorkloadKey
 
 
 def build(
@@ -181,46 +173,6 @@ def _distinct(candidates: Candidates) -> list[CandidateBuild]:
     """The candidates of all targets; one with settings of its own for a target is another."""
     every = [candidate for each in candidates.values() for candidate in each]
     return [candidate for at, candidate in enumerate(every) if candidate not in every[:at]]
-
-
-def best_records(plan: TuningPlan, outcomes: Sequence[TuningOutcome]) -> BestRecords:
-    """This run's records come before those of trusted zones. A task that nothing was measured for
-    gets those of its neighbours: better than nothing, and marked as not verified. What the run's
-    own zone claims and nothing has measured is used, on both sides alike, only where trusted zones
-    have nothing at all."""
-    best, sources = _trusted(plan)
-    tasks = [task for outcome in outcomes for task in outcome.tasks]
-    for task in tasks:
-        own = _of(task.key, task.records)
-        if own:
-            best[task.key] = own + _of(task.key, best.get(task.key, ()))
-            sources[task.key] = task.source
-    decided = {*best, *(task.key for task in tasks if task.stopped != "not-started")}
-    for resolved in plan.resolution.tasks:
-        if resolved.claims is not None and resolved.task.key not in decided:
-            best[resolved.task.key] = resolved.claims.records
-            sources[resolved.task.key] = "claimed"
-    return BestRecords(best, sources)
-
-
-def _of(key: WorkloadKey, records: Iterable[TuningRecord]) -> tuple[TuningRecord, ...]:
-    return tuple(record for record in records if record.key == key)
-
-
-def _trusted(plan: TuningPlan) -> BestRecords:
-    best: dict[WorkloadKey, tuple[TuningRecord, ...]] = {}
-    sources: dict[WorkloadKey, ScheduleSource] = {}
-    for resolved in plan.resolution.tasks:
-        match resolved.lookup:
-            case ExactHit(records=records):
-                best[resolved.task.key] = records
-                sources[resolved.task.key] = "exact"
-            case TransferHit(records=records):
-                best[resolved.task.key] = records
-                sources[resolved.task.key] = "transfer"
-            case Miss():
-                pass
-    return BestRecords(best, sources)
 
 
 def _cells(changes: ChangeSet, models: ExportedModels) -> list[Cell]:

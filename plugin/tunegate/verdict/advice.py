@@ -16,6 +16,12 @@ NAMED_OPERATORS = 3
 NAMED_SHARE = 0.1
 LIMIT_KEYS = {"seconds": "budget.minutes", "usd": "budget.usd", "trials": "budget.trials"}
 
+_UNMEASURED_ORIGINS = {
+    "transfer": "transferred from another shape",
+    "claimed": "that only this run's own zone has, and nothing has measured",
+    "prior": "that was picked without measuring",
+}
+
 
 def next_steps(
     verdict: Verdict,
@@ -85,11 +91,9 @@ def _why_slow(
     match difference.source:
         case "default":
             return f"was never tuned: {more}{_as_the_others(now_ms, outcomes)}"
-        case "transfer" | "claimed":
+        case "transfer" | "claimed" | "prior":
             most_ms = headroom.of_transferred(now_ms)
-            origin = "transferred from another shape"
-            if difference.source == "claimed":
-                origin = "that only this run's own zone has, and nothing has measured"
+            origin = _UNMEASURED_ORIGINS[difference.source]
             return f"runs a schedule {origin}: {more} to tune it itself, for up to {most_ms:.3g} ms"
         case "search" if tuned is not None and tuned.stopped == "budget":
             back_ms = headroom.of_unfinished(now_ms, tuned)

@@ -7,10 +7,17 @@ from collections.abc import Iterator
 
 from tunegate.artifacts.builds import Build
 from tunegate.artifacts.measurements import MeasurementRun
+from tunegate.artifacts.schedule_source import ScheduleSource
+
+_UNVERIFIED: dict[ScheduleSource, str] = {
+    "transfer": "a transferred schedule",
+    "prior": "a schedule picked by the prior",
+    "claimed": "a schedule of this run's own zone",
+}
 
 
 def build_notes(run: MeasurementRun | None) -> Iterator[str]:
-    """Yields notes on the builds at head: transferred schedules that were not measured on their
+    """Yields notes on the builds at head: schedules that were not measured on their
     own, those that the model was slower with, and numbers that were allowed to differ by more; and
     on both sides, kernels whose schedule computes other numbers."""
     for built in run.builds if run else ():
@@ -18,7 +25,7 @@ def build_notes(run: MeasurementRun | None) -> Iterator[str]:
             for note in _notes(built.head):
                 yield f"{built.cell.model} on {built.cell.target}: {note}"
         for side, build in (("base", built.base), ("head", built.head)):
-            for note in _mended(build) if build is not None else ():
+            for note in _given_up(build) if build is not None else ():
                 yield f"{built.cell.model} on {built.cell.target} ({side}): {note}"
 
 
@@ -29,14 +36,11 @@ def _notes(head: Build) -> Iterator[str]:
 
 
 def _unverified(head: Build) -> Iterator[str]:
-    unverified = Counter(task.source == "claimed" for task in head.tasks if not task.verified)
-    for is_claimed, what in (
-        (False, "a transferred schedule"),
-        (True, "a schedule of this run's own zone"),
-    ):
-        if unverified[is_claimed]:
+    unverified = Counter(task.source for task in head.tasks if not task.verified)
+    for source, what in _UNVERIFIED.items():
+        if unverified[source]:
             yield (
-                f"{unverified[is_claimed]} of {len(head.tasks)} kernels run {what} that is "
+                f"{unverified[source]} of {len(head.tasks)} kernels run {what} that is "
                 "unverified: there was no time, or no device, to measure it"
             )
 
@@ -46,12 +50,17 @@ def _left_out(head: Build) -> Iterator[str]:
         yield f"built without CUDA graphs, with them: {head.without_graphs}"
     if head.dropped:
         yield (
-            "slower in the model with a transferred schedule, so without: "
+            "slower in the model with a schedule that nobody had measured, so without: "
             + ", ".join(head.dropped)
         )
 
 
-def _mended(build: Build) -> Iterator[str]:
+def _given_up(build: Build) -> Iterator[str]:
+    if build.without_picks:
+        yield (
+            "built with default schedules where nothing was measured, with picked ones: "
+            f"{build.without_picks}"
+        )
     for kernel in build.wrong_kernels:
         yield (
             f"kernel {kernel.name} computes {kernel.max_absolute:.2g} other with its schedule "

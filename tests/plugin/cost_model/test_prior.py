@@ -42,6 +42,13 @@ def test_a_sample_without_a_loop_nest_is_as_good_as_the_mean() -> None:
     assert expected == pytest.approx(statistics.mean(ratios_of(experience())))
 
 
+def test_it_knows_what_lies_near_what_it_was_fitted_to() -> None:
+    prior = Prior([experience()])
+    near = nest_columns(SKETCH, decided(16, rows=6))
+    far = [each + 16.0 for each in near]
+    assert prior.knows([near, far, [math.nan] * NEST_COLUMNS]).tolist() == [True, False, False]
+
+
 def test_the_scheduler_knows_for_which_targets_there_is_one() -> None:
     assert {kind for kind, pace in PACES.items() if pace == INFORMED} == {
         kind for kind in PACES if prior_of(kind) is not None

@@ -34,8 +34,8 @@ class Checking:
 
     def _build(self, job: BuildJob) -> Build:
         side = job.directory.name
-        is_wrong = side == self._wrong_on and RECORD.key in job.records
-        rid = "r" if RECORD.key in job.records and not is_wrong else ""
+        is_wrong = side == self._wrong_on and bool(job.records[RECORD.key])
+        rid = "r" if job.records[RECORD.key] and not is_wrong else ""
         task = BuiltTask(key=RECORD.key, name="conv", weight=1, source="exact", rid=rid, ms=None)
         wrong = WrongKernel(
             key=RECORD.key,

@@ -39,7 +39,7 @@ def plan_of(**tasks: Sequence[Side]) -> TuningPlan:
 
 @pytest.mark.parametrize(
     ("source", "is_decided"),
-    [("transfer", True), ("claimed", True), ("exact", False), ("search", False)],
+    [("transfer", True), ("claimed", True), ("prior", True), ("exact", False), ("search", False)],
 )
 def test_the_base_decides_about_what_nobody_has_measured(
     source: ScheduleSource, is_decided: bool
@@ -74,6 +74,7 @@ def test_the_head_has_what_the_base_kept_and_drops_what_it_dropped() -> None:
     job = as_in_base(JOB, built("kept", ""), {A, B})
     assert (list(job.records[A]), list(job.records[B])) == ([make_record("a")], [])
     assert job.settled == {A, B}
+    assert job.sources == {A: "transfer"}
 
 
 def test_tasks_of_the_head_alone_are_still_tried_in_it() -> None:

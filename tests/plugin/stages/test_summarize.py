@@ -80,8 +80,24 @@ def test_a_build_that_did_not_run_with_cuda_graphs_is_told() -> None:
     )
 
 
+def test_a_side_that_could_not_be_built_with_picked_schedules_is_told() -> None:
+    base = msgspec.structs.replace(make_build("a"), without_picks="did not finish in 300 s")
+    run = make_run(make_measurement(), make_builds(base, make_build("b")))
+    report = summarize(
+        VERDICT,
+        changes=parts.changes(),
+        plan=None,
+        outcomes=[],
+        run=run,
+        comparisons=[],
+    )
+    (warning,) = report.warnings
+    assert warning.startswith("models/m.onnx on cpu (base): built with default schedules where")
+    assert warning.endswith("with picked ones: did not finish in 300 s")
+
+
 def test_schedules_that_nobody_measured_are_told_by_where_they_are_from() -> None:
-    sources: tuple[ScheduleSource, ...] = ("transfer", "claimed")
+    sources: tuple[ScheduleSource, ...] = ("transfer", "prior", "claimed")
     tasks = [
         BuiltTask(
             key=TASKS[n].key,
@@ -103,6 +119,7 @@ def test_schedules_that_nobody_measured_are_told_by_where_they_are_from() -> Non
         run=run,
         comparisons=[],
     )
-    transferred, claimed = report.warnings
-    assert "1 of 2 kernels run a transferred schedule that is unverified" in transferred
-    assert "1 of 2 kernels run a schedule of this run's own zone that is unverified" in claimed
+    transferred, picked, claimed = report.warnings
+    assert "1 of 3 kernels run a transferred schedule that is unverified" in transferred
+    assert "1 of 3 kernels run a schedule picked by the prior that is unverified" in picked
+    assert "1 of 3 kernels run a schedule of this run's own zone that is unverified" in claimed

@@ -18,9 +18,10 @@ import msgspec
 import tvm
 from tvm import relax
 
-from tunegate.artifacts.schedule_source import ScheduleSource as Origin
+from tunegate.artifacts.schedule_source import UNMEASURED, ScheduleSource
 from tunegate.digests import digest_of_document
 from tunegate.edges.inputs.drawn_inputs import drawn_inputs
+from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.kernel_profile import slower_in_model
 from tunegate.edges.metaschedule.loader import device_exists
 from tunegate.edges.metaschedule.native.export import export_native
@@ -49,9 +50,6 @@ from tunegate.errors import EnvironmentUnfitError, UnsupportedModelError
 from tunegate_cache.format.records import WorkloadKey
 
 LIBRARY = "model.so"
-_UNMEASURED = ("transfer", "claimed")
-"""Sources of schedules that were not measured for their kernel, or not
-by anybody who is trusted."""
 
 
 class _Finished(NamedTuple):
@@ -74,7 +72,9 @@ def build_model(request: BuildModel, opened: OpenModel, target: ResolvedTarget) 
     """Link the model into the request's directory."""
     started = time.monotonic()
     inputs = drawn_inputs(opened.prepared, request.inputs, request.model.path)
-    choices = [chosen_schedule(f, request.records, target) for f in opened.functions]
+    choices = [
+        chosen_schedule(f, request.records, target, _source(f, request)) for f in opened.functions
+    ]
     built = link_model(request, opened, target, choices, inputs)
     dropped = _slower_ones(request, opened, target, choices, inputs)
     if dropped:
@@ -135,7 +135,7 @@ def _slower_ones(
         choice.function.name
         for choice in choices
         if choice.main is not None
-        and request.sources.get(choice.function.workload.digest) in _UNMEASURED
+        and _source(choice.function, request) in UNMEASURED
         and choice.function.workload.digest not in request.settled
     }
     if not transferred or not device_exists(request.target.kind):
@@ -164,20 +164,24 @@ def _slower_ones(
 def _built_function(
     choice: ScheduleChoice, target: ResolvedTarget, request: BuildModel
 ) -> BuiltFunction:
-    function, _, record = choice
+    function, record, schedule = choice.function, choice.record, choice.schedule
     key = WorkloadKey(function.workload.digest, target.key)
-    source = cast("Origin", request.sources.get(function.workload.digest, "exact"))
+    source = _source(function, request) if choice.picked is None else "prior"
     is_own = record is not None and record.key == key and source != "claimed"
     return BuiltFunction(
         key=key,
         name=function.label,
         function=str(function.name),
         weight=function.weight,
-        source=source if record is not None and record.template else "default",
-        rid=record_id(key, record) if record is not None and record.template else "",
+        source=source if schedule is not None else "default",
+        rid=record_id(key, schedule) if schedule is not None else "",
         ms=record.median_ms if record is not None and is_own else None,
-        verified=record is None or is_own,
+        verified=is_own or (record is None and schedule is None),
     )
+
+
+def _source(function: ModelFunction, request: BuildModel) -> ScheduleSource:
+    return cast("ScheduleSource", request.sources.get(function.workload.digest, "exact"))
 
 
 def _is_native(request: BuildModel) -> bool:

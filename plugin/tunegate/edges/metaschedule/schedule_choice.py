@@ -1,4 +1,5 @@
-"""The schedule of each kernel of a build: the best of its records that replays, or the default."""
+"""The schedule of each kernel of a build: the best of its records that replays, the prior's
+pick, or the default."""
 
 from __future__ import annotations
 
@@ -8,32 +9,50 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate.cost_model.prior import prior_of
 from tunegate.cost_model.sample_features import SampleFeatures
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.passes.unscheduled import IS_SCHEDULED
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import ResolvedTarget
-from tunegate.edges.metaschedule.transferred import expectation, likeliest
+from tunegate.edges.metaschedule.unmeasured.prior_pick import prior_pick
+from tunegate.edges.metaschedule.unmeasured.transferred import expectation, likeliest
 from tunegate.engine.protocol import Schedule
 from tunegate_cache.format.records import TuningRecord, WorkloadKey
 
+PICKED: tuple[ScheduleSource, ...] = ("prior", "transfer")
+"""Sources of tasks of which nobody has measured anything, so that the prior picks."""
+
 
 class ScheduleChoice(NamedTuple):
-    """`main` is None for the default schedule; `record` is what it came from."""
+    """`main` is None for the default schedule; `record` is what it came from, `picked` are the
+    decisions of one that came from no record."""
 
     function: ModelFunction
     main: Any | None
     record: TuningRecord | None
+    picked: Schedule | None = None
+
+    @property
+    def schedule(self) -> Schedule | None:
+        """The decisions of `main`; None for the default schedule."""
+        if self.record is None or not self.record.template:
+            return self.picked
+        return Schedule(self.record.template, self.record.decisions)
 
 
 def chosen_schedule(
     function: ModelFunction,
     records: Mapping[str, tuple[TuningRecord, ...]],
     target: ResolvedTarget,
+    source: ScheduleSource = "exact",
 ) -> ScheduleChoice:
+    """The best of the function's records. Where those are not of it (`source`), the prior chooses
+    among them and what it would try first itself; it has the word before the nearest neighbour."""
     found = records.get(function.workload.digest, ())
-    return ScheduleChoice(function, *best_that_replays(function, found, target.target))
+    picked = _picked(function, found, target.target) if source in PICKED else None
+    return picked or ScheduleChoice(function, *best_that_replays(function, found, target.target))
 
 
 def without_schedules(
@@ -44,6 +63,27 @@ def without_schedules(
         ScheduleChoice(choice.function, None, None) if choice.function.name in names else choice
         for choice in choices
     ]
+
+
+def _picked(
+    function: ModelFunction, records: Sequence[TuningRecord], target: Any
+) -> ScheduleChoice | None:
+    space = DesignSpace(function.workload, target)
+    refits = {
+        refit: record
+        for record in records
+        if record.status == "ok" and (refit := space.refit(_schedule_of(record))) is not None
+    }
+    failed = [_schedule_of(record) for record in records if record.status != "ok"]
+    pick = prior_pick(function.workload, target, space, offered=refits, failed=failed)
+    if pick is None:
+        return None
+    main = _marked(pick.replayed)
+    neighbour = refits.get(pick.schedule)
+    if neighbour is None:
+        return ScheduleChoice(function, main, None, pick.schedule)
+    used = msgspec.structs.replace(neighbour, decisions=pick.schedule.decisions)
+    return ScheduleChoice(function, main, used)
 
 
 def best_that_replays(
@@ -58,10 +98,18 @@ def best_that_replays(
             return None, record  # the default schedule was measured, and nothing was faster
         schedule = space.replay(wanted)
         if schedule is not None:
-            main = schedule.mod["main"].without_attr("global_symbol")
             used = msgspec.structs.replace(record, decisions=wanted.decisions)
-            return main.with_attr(IS_SCHEDULED, True), used
+            return _marked(schedule), used
     return None, None
+
+
+def _marked(schedule: Any) -> Any:
+    main = schedule.mod["main"].without_attr("global_symbol")
+    return main.with_attr(IS_SCHEDULED, True)
+
+
+def _schedule_of(record: TuningRecord) -> Schedule:
+    return Schedule(record.template, record.decisions)
 
 
 def _in_order(
@@ -70,7 +118,7 @@ def _in_order(
     """The best first: by their times, or, of neighbours, whose times say nothing here, by what is
     expected of them. A neighbour's schedule is moved to the extents here: TVM's own repair may make
     a tile that takes minutes to compile, and nobody has tried."""
-    schedules = [Schedule(record.template, record.decisions) for record in records]
+    schedules = [_schedule_of(record) for record in records]
     if records[0].key.workload == workload:
         return list(zip(records, schedules, strict=True))
     refits = [space.refit(schedule) for schedule in schedules]
@@ -80,7 +128,7 @@ def _in_order(
     return [fitting[place] for place in likeliest([refit for _, refit in fitting], expect)]
 
 
-def record_id(key: WorkloadKey, record: TuningRecord) -> str:
+def record_id(key: WorkloadKey, schedule: TuningRecord | Schedule) -> str:
     """Identity of the candidate, however often it was measured."""
-    text = msgspec.json.encode([key.workload, key.target, record.template, record.decisions])
+    text = msgspec.json.encode([key.workload, key.target, schedule.template, schedule.decisions])
     return hashlib.sha256(text).hexdigest()

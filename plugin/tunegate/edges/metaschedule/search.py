@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Iterator, Sequence
-from heapq import nlargest
 from typing import Any
 
 import tvm
@@ -18,11 +17,12 @@ from tvm.s_tir import meta_schedule as ms
 from tunegate.artifacts.schedule_source import ScheduleSource as Origin
 from tunegate.cost_model.prior import Prior
 from tunegate.cost_model.sample_features import SampleFeatures
-from tunegate.cost_model.surrogate import Score, Surrogate
+from tunegate.cost_model.sample_pools import GOOD, SamplePools
+from tunegate.cost_model.surrogate import Surrogate
 from tunegate.edges.metaschedule.algorithm_variants import DIRECT
 from tunegate.edges.metaschedule.passes.default_schedule import with_default_schedule
 from tunegate.edges.metaschedule.space import DesignSpace
-from tunegate.edges.metaschedule.transferred import (
+from tunegate.edges.metaschedule.unmeasured.transferred import (
     MAX_TRANSFERRED,
     Expect,
     expectation,
@@ -40,14 +40,6 @@ from tunegate.engine.protocol import (
 from tunegate.tuning.candidate_filter import Pick, Reason, picks
 from tunegate.tuning.schedule_samples import SampleSpace, ScheduleSample
 
-_POOL = 512
-"""The number of samples that a batch is chosen from, small or large: two candidates of
-fewer samples are worse by more than finding them costs (docs/benchmarks.md, "How many
-samples a batch is chosen from")."""
-_GOOD = 12
-"""The number of schedules that are changed and crossed."""
-_GENERATIONS = 2
-"""The number of pools that are made from the best of the pool before."""
 _ATTEMPTS = 24
 """The number of replays for each candidate that a batch wants: on a GPU one sample in fifty may fit
 its limits, until the surrogate has learned which. A replay that fails takes a few milliseconds."""
@@ -82,12 +74,13 @@ class TaskSearch:
         sampling = self.space.sampling()
         # With channels last the direct form is the best of nine in ten convolutions.
         others = [d for d, t in self.space.templates.items() if t.variant.name != DIRECT]
-        self._samples = SampleSpace(sampling, self._rng, seldom=others)
+        samples = SampleSpace(sampling, self._rng, seldom=others)
         sketches = self.space.sketches()
         self._features = SampleFeatures(sampling, sketches)
         is_known = any(sketch.nest for sketch in sketches.values())
         self._surrogate = Surrogate(prior if is_known else None)
-        self._is_cpu = str(target.kind.name) == "llvm"
+        is_cpu = str(target.kind.name) == "llvm"
+        self._pools = SamplePools(samples, self._features, drops_bloated=is_cpu)
         self._open: dict[int, Schedule] = {}
         self._times: dict[Schedule, float] = {}
         self._seen: set[Schedule] = set()
@@ -199,41 +192,18 @@ class TaskSearch:
     def _picked(self, count: int) -> tuple[list[ScheduleSample], Iterator[Pick]]:
         """The samples, and the order in which to try them."""
         good = [_sample(schedule) for schedule in self._best()]
-        pool = self._samples.pool(good, _POOL)
-        self._is_small = len(pool) < _POOL
-        samples = self._worth_compiling(pool)
+        seen = {_sample(schedule) for schedule in self._seen}
+        samples, self._is_small = self._pools.drawn(good, seen)
         score = self._surrogate.score() if self._filters and samples else None
         scores = None
         if score is not None:
-            bred = self._bred(score, samples, good)
+            bred = self._pools.bred(score, samples, good, seen)
             samples, scores = list(bred), list(bred.values())
         kinds = [self._features.kind(sample) for sample in samples]
         return samples, picks(scores, kinds, count, self._rng)
 
-    def _bred(
-        self, score: Score, samples: list[ScheduleSample], good: list[ScheduleSample]
-    ) -> dict[ScheduleSample, float]:
-        """The scores of these samples, and of more that are made from those with the best scores
-        as if they had been measured."""
-        scores = self._scores(score, samples)
-        for _ in range(_GENERATIONS):
-            parents = [*good, *nlargest(_GOOD, scores, key=scores.__getitem__)]
-            pool = self._worth_compiling(self._samples.pool(parents, _POOL))
-            scores |= self._scores(score, [sample for sample in pool if sample not in scores])
-        return scores
-
     def _best(self) -> list[Schedule]:
-        return sorted(self._times, key=lambda schedule: self._times[schedule])[:_GOOD]
-
-    def _worth_compiling(self, pool: list[ScheduleSample]) -> list[ScheduleSample]:
-        new = (sample for sample in pool if Schedule(*sample) not in self._seen)
-        return [d for d in new if not (self._is_cpu and self._features.is_bloated(d))]
-
-    def _scores(self, score: Score, samples: list[ScheduleSample]) -> dict[ScheduleSample, float]:
-        if not samples:
-            return {}
-        found = score([self._features.of(sample) for sample in samples])
-        return dict(zip(samples, map(float, found), strict=True))
+        return sorted(self._times, key=lambda schedule: self._times[schedule])[:GOOD]
 
     def _scheduled(
         self, origin: Origin, schedule: Any, reason: Reason = "random"

@@ -17,14 +17,17 @@ _TICK_SECONDS = 1.0
 
 class Conversation(Generic[_Reply]):
     """One child and what it is asked: `first`, then whatever `then` makes of a reply until that is
-    None. `died` says how the child ended where it did not answer everything."""
+    None. `died` says how the child ended where it did not answer everything. `patience_seconds`
+    is for one that has less time than the others."""
 
     def __init__(
         self,
         begin: Callable[[], Child[_Reply]],
         first: msgspec.Struct,
         then: Callable[[_Reply], msgspec.Struct | None] = lambda _: None,
+        patience_seconds: float = float("inf"),
     ) -> None:
+        self._patience_seconds = patience_seconds
         self._begin, self._first, self._then = begin, first, then
         self._late = float("inf")
         self.child: Child[_Reply] | None = None
@@ -32,6 +35,7 @@ class Conversation(Generic[_Reply]):
         self.died: ChildDiedError | None = None
 
     def start(self, limit_seconds: float) -> Child[_Reply]:
+        limit_seconds = min(limit_seconds, self._patience_seconds)
         self.child = self._begin()
         self._ask(self._first, limit_seconds)
         return self.child
@@ -40,6 +44,7 @@ class Conversation(Generic[_Reply]):
         """Take the answer if it has come, and ask on."""
         if self.child is None or self.died is not None:
             return True
+        limit_seconds = min(limit_seconds, self._patience_seconds)
         try:
             reply = self.child.receive()
         except ChildDiedError as error:

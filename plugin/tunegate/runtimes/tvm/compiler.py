@@ -43,6 +43,7 @@ from tunegate.runtimes.tvm.build_questions import questions_after_build
 from tunegate.runtimes.tvm.compile_requests import CompileRequests, OpenedKey, opened_key
 from tunegate.runtimes.tvm.compiler_self_test import compiler_failure
 from tunegate.runtimes.tvm.finished_build import finished, needless, refusal_of_build
+from tunegate.runtimes.tvm.risky_schedules import RISKY_SHARE, made_again, risky_schedules
 from tunegate_cache.format.records import WorkloadKey
 
 _CHILD = "tunegate.edges.metaschedule.compile"
@@ -146,7 +147,12 @@ class MetaScheduleCompiler:
             for job, cuda_graphs in jobs
         ]
         self._converse([job.model for job, _ in jobs], talks, shares, is_last=is_last)
-        return [self._finish(job, talk) for (job, _), talk in zip(jobs, talks, strict=True)]
+        builds = [self._finish(job, talk) for (job, _), talk in zip(jobs, talks, strict=True)]
+        return made_again(
+            [job for job, _ in jobs],
+            builds,
+            lambda without: self._built([(job, False) for job in without], in_parts),
+        )
 
     def _converse(
         self,
@@ -207,7 +213,9 @@ class MetaScheduleCompiler:
             seeds=tuple(derived(self._seed, "check", n) for n in range(_CHECKS)),
             limit_seconds=self._limit_seconds,
         )
-        return Conversation(self._child(job.model, memory), request, checking)
+        share = RISKY_SHARE if risky_schedules(job) else 1.0
+        begin = self._child(job.model, memory)
+        return Conversation(begin, request, checking, share * self._limit_seconds)
 
     def _child(self, job: ModelJob, memory: MemoryLimit) -> Callable[[], Child[_Reply]]:
         def begin() -> Child[_Reply]:

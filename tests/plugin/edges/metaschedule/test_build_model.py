@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.small_onnx import conv_model, save
 from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate.config import TargetConfig
-from tunegate.edges.metaschedule import build_model
+from tunegate.edges.metaschedule import build_model, kernel_profile
 from tunegate.edges.metaschedule.compile import handle_request
 from tunegate.edges.metaschedule.functions import ModelFunction, functions_of
 from tunegate.edges.metaschedule.import_in_layout import import_in_layout
@@ -113,10 +114,13 @@ def test_the_kernel_that_is_slower_inside_the_model_is_named(workshop: Workshop)
 
 
 @pytest.mark.usefixtures("naive")
-def test_a_transferred_schedule_that_is_faster_stays(workshop: Workshop) -> None:
-    built = workshop.build("transferred", workshop.record(), source="transfer")
+@pytest.mark.parametrize("source", ["claimed", "prior"])
+def test_a_schedule_that_nobody_measured_and_is_faster_stays(
+    workshop: Workshop, source: ScheduleSource
+) -> None:
+    built = workshop.build(f"kept-{source}", workshop.record(), source=source)
     assert built.dropped == ()
-    assert source_of(built) == "transfer"
+    assert source_of(built) == source
 
 
 @pytest.mark.usefixtures("naive")
@@ -150,7 +154,7 @@ def test_a_claim_that_nothing_has_measured_is_not_verified_and_has_no_time(
         assert (kernel.ms is not None) == is_verified
 
 
-@pytest.mark.parametrize("source", ["transfer", "claimed"])
+@pytest.mark.parametrize("source", ["transfer", "claimed", "prior"])
 def test_a_schedule_that_nobody_measured_and_is_slower_is_dropped_and_named(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch, source: ScheduleSource
 ) -> None:
@@ -162,6 +166,38 @@ def test_a_schedule_that_nobody_measured_and_is_slower_is_dropped_and_named(
     assert source_of(built) == "default"
     plain = workshop.build(f"plain-beside-{source}")
     assert built.key == plain.key
+
+
+@pytest.mark.usefixtures("naive")
+def test_what_the_prior_picks_is_the_same_in_every_build_and_not_verified(
+    workshop: Workshop,
+) -> None:
+    one, other = (workshop.build(f"picked-{n}", source="prior") for n in (1, 2))
+    (kernel,) = [f for f in one.functions if "conv" in f.name]
+    assert (kernel.source, kernel.verified, kernel.ms) == ("prior", False, None)
+    assert kernel.rid
+    assert one.key == other.key
+
+
+def test_what_makes_the_model_ten_times_as_slow_is_run_once(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here whatever takes time at all is too slow."""
+    monkeypatch.setattr(kernel_profile, "_FAR_SLOWER", 0.0)
+    for name in ("one", "two"):
+        workshop.build(name)
+    libraries = [workshop.directory / name / "model.so" for name in ("one", "two")]
+    runs: list[Any] = []
+    run = kernel_profile._Watched.run
+
+    def counted(watched: Any, given: list[Any]) -> None:
+        runs.append(watched)
+        run(watched, given)
+
+    monkeypatch.setattr(kernel_profile._Watched, "run", counted)
+    inputs = ArtifactFile.read(workshop.directory / "one").inputs
+    slower_in_model(*libraries, inputs=inputs, kernels=(), kind="llvm", seed=1)
+    assert len(runs) == len(libraries)
 
 
 def test_only_transferred_schedules_are_put_to_the_test(

@@ -7,10 +7,11 @@ from pathlib import Path
 import msgspec
 
 from tests.support.small_onnx import matmul_model, save
-from tests.support.tuning_records import make_record
+from tests.support.tuning_records import make_key, make_record
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.functions import ModelFunction, functions_of
 from tunegate.edges.metaschedule.import_in_layout import import_in_layout
+from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.schedule_choice import (
     ScheduleChoice,
     chosen_schedule,
@@ -19,6 +20,7 @@ from tunegate.edges.metaschedule.schedule_choice import (
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.models.preparation import prepare
 
+load_intrinsics("llvm")
 TARGET = tvm_target(TargetConfig(name="cpu", threads=1))
 
 
@@ -35,6 +37,37 @@ def test_a_record_that_does_not_replay_leaves_the_default_schedule(tmp_path: Pat
     for records in ((), (of_another,)):
         choice = chosen_schedule(function, {function.workload.digest: records}, TARGET)
         assert (choice.main, choice.record) == (None, None)
+
+
+def test_where_nothing_was_measured_the_prior_picks(tmp_path: Path) -> None:
+    choice = chosen_schedule(product(tmp_path), {}, TARGET, "prior")
+    assert choice.main is not None
+    assert (choice.record, choice.schedule) == (None, choice.picked)
+
+
+def test_a_neighbours_record_that_is_picked_counts_as_transferred(tmp_path: Path) -> None:
+    """Each pick is offered as a neighbour's, until nothing better is found beside it."""
+    function = product(tmp_path)
+    choice = chosen_schedule(function, {}, TARGET, "prior")
+    for _ in range(20):
+        if choice.picked is None:
+            break
+        near = make_record(
+            "another", template=choice.picked.template, decisions=choice.picked.decisions
+        )
+        records = {function.workload.digest: (near,)}
+        choice = chosen_schedule(function, records, TARGET, "transfer")
+    assert choice.record is not None
+    assert choice.record.key == make_key("another")
+
+
+def test_a_pick_that_computed_other_numbers_before_is_not_picked_again(tmp_path: Path) -> None:
+    function = product(tmp_path)
+    pick = chosen_schedule(function, {}, TARGET, "prior").picked
+    assert pick is not None
+    wrong = make_record(status="wrong", template=pick.template, decisions=pick.decisions)
+    records = {function.workload.digest: (wrong,)}
+    assert chosen_schedule(function, records, TARGET, "prior").picked not in {None, pick}
 
 
 def test_kernels_without_their_schedule_have_the_default_one(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import statistics
 from typing import Any
 
@@ -15,7 +16,7 @@ from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.workload import canonical_workload
 from tunegate.engine.protocol import Candidate, Measured, Schedule
-from tunegate.tuning.schedule_samples import ScheduleSample
+from tunegate.tuning.schedule_samples import SampleSpace, ScheduleSample
 
 load_intrinsics("llvm")
 CPU = tvm.target.Target({"kind": "llvm", "mcpu": "haswell", "num-cores": 2})
@@ -94,7 +95,10 @@ def test_what_would_keep_the_compiler_busy_is_never_proposed() -> None:
     """One in twenty samples of this product has a copy that is unrolled into hundreds of
     statements."""
     mine = search(size=512)
-    assert any(mine._features.is_bloated(sample) for sample in mine._samples.pool([], 512))
+    assert any(
+        mine._features.is_bloated(sample)
+        for sample in SampleSpace(mine.space.sampling(), random.Random(1)).pool([], 512)
+    )
     for _ in range(6):
         proposed = mine.propose(8, ()).candidates
         mine.learn(results(proposed))

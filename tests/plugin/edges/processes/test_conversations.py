@@ -70,3 +70,9 @@ def test_a_child_that_dies_or_hangs_costs_its_own_conversation_only(tmp_path: Pa
     converse([], at_once=1, limit_seconds=1)
     if talks[2].child is not None:
         talks[2].child.kill()
+
+
+def test_a_conversation_may_have_less_time_than_the_others(tmp_path: Path) -> None:
+    short = Conversation(begin(tmp_path / "log"), question(1, "hang"), patience_seconds=1.0)
+    converse([short], at_once=1, limit_seconds=60)
+    assert str(short.died) == "did not finish in 1 s"

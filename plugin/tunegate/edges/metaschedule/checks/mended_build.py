@@ -144,11 +144,11 @@ def _wrong_kernels(
             shape=choice.function.workload.shape,
             toolchain=toolchain(),
             name=choice.function.label,
-            template=choice.record.template,
-            decisions=choice.record.decisions,
+            template=schedule.template,
+            decisions=schedule.decisions,
             max_absolute=error.absolute,
             max_relative=error.relative,
         )
         for error in errors
-        if (choice := by_name[error.name]).record is not None
+        if (schedule := (choice := by_name[error.name]).schedule) is not None
     )

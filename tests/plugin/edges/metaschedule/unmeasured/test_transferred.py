@@ -12,7 +12,10 @@ import tvm
 from tests.plugin.edges.metaschedule.test_workload import product
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.space import DesignSpace
-from tunegate.edges.metaschedule.transferred import MAX_TRANSFERRED, transferred_schedules
+from tunegate.edges.metaschedule.unmeasured.transferred import (
+    MAX_TRANSFERRED,
+    transferred_schedules,
+)
 from tunegate.edges.metaschedule.workload import canonical_workload
 from tunegate.engine.protocol import Schedule
 

@@ -1,0 +1,83 @@
+"""The schedule that the prior expects most of, where nothing can be measured.
+
+One-Shot Tuner (CC 2022) builds with the first pick of a model that was trained on other tasks. Here
+the pick of a workload hangs on nothing but the workload, the target, the prior and what neighbours
+offer, so that base and head have the same one.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from tunegate.cost_model.prior import Prior, prior_of
+from tunegate.cost_model.sample_features import SampleFeatures
+from tunegate.cost_model.sample_pools import SamplePools
+from tunegate.edges.metaschedule.algorithm_variants import DIRECT
+from tunegate.edges.metaschedule.space import DesignSpace
+from tunegate.edges.metaschedule.workload import Workload
+from tunegate.engine.protocol import Schedule
+from tunegate.tuning.schedule_samples import SampleSpace, ScheduleSample
+
+_MOST_REPLAYS = 24
+"""The number of samples of which one must replay, else there is no pick."""
+
+
+class PriorPick(NamedTuple):
+    """`replayed` is TVM's schedule, `schedule` its decisions."""
+
+    replayed: Any
+    schedule: Schedule
+
+
+def prior_pick(
+    workload: Workload,
+    target: Any,
+    space: DesignSpace,
+    *,
+    offered: Collection[Schedule] = (),
+    failed: Collection[Schedule] = (),
+) -> PriorPick | None:
+    """Returns the likeliest of the `offered` and of what is sampled, without those that `failed`;
+    None where the prior abstains: it is of another kind of target, or knows no such loop nest."""
+    kind = str(target.kind.name)
+    prior = prior_of(kind)
+    if prior is None or not any(sketch.nest for sketch in space.sketches().values()):
+        return None
+    ranked = _ranked(space, prior, kind, _seed(workload), [_sample(each) for each in offered])
+    without = {_sample(each) for each in failed}
+    for number, sample in enumerate(each for each in ranked if each not in without):
+        if number == _MOST_REPLAYS:
+            return None
+        replayed = space.replay(Schedule(*sample))
+        described = None if replayed is None else space.describe(replayed.trace)
+        if described is not None and _sample(described) not in without:
+            return PriorPick(replayed, described)
+    return None
+
+
+def _ranked(
+    space: DesignSpace, prior: Prior, kind: str, seed: int, offered: Sequence[ScheduleSample]
+) -> Iterator[ScheduleSample]:
+    """Yields what the prior knows, the likeliest first."""
+    sampling = space.sampling()
+    features = SampleFeatures(sampling, space.sketches())
+    others = [d for d, t in space.templates.items() if t.variant.name != DIRECT]
+    rng = random.Random(seed)  # noqa: S311 -- a search, not a secret
+    samples = SampleSpace(sampling, rng, seldom=others)
+    pools = SamplePools(samples, features, drops_bloated=kind == "llvm")
+    drawn, _ = pools.drawn(offered, ())
+    fitting = [each for each in offered if not features.is_bloated(each)]
+    scores = pools.bred(prior.ratios, [*fitting, *drawn], (), ())
+    for sample in sorted(scores, key=lambda each: -scores[each]):
+        if prior.knows([features.of(sample)])[0]:
+            yield sample
+
+
+def _seed(workload: Workload) -> int:
+    return int(workload.digest[:16], 16)
+
+
+def _sample(schedule: Schedule) -> ScheduleSample:
+    return ScheduleSample(schedule.template, schedule.decisions)
