@@ -23,6 +23,7 @@ from tunegate.digests import digest_of
 from tunegate.errors import CancelledError
 from tunegate.handover import binding, origin_of
 from tunegate.measuring.election import side_seconds
+from tunegate.measuring.run_forecast import run_forecast
 from tunegate.measuring.score import scored
 from tunegate.measuring.shard_of_plan import compared_elsewhere, of_shard
 from tunegate.policy.gate_rules import GateRules, with_objectives
@@ -51,6 +52,7 @@ from tunegate.verdict.rules_digest import rules_digest
 def run(tools: Tools, changes: ChangeSet, fixed: Fixed = NOTHING_FIXED) -> Report:
     """Runs every stage in one process. Raises CancelledError when the tuning was cancelled."""
     planned = make_plan(tools, changes)
+    tools.context.progress.expect(run_forecast(planned, tools.config))
     outcomes = [tune_shard(tools, planned, shard) for shard in planned.shards]
     return gate(tools, planned, outcomes, fixed)
 
@@ -103,7 +105,7 @@ def tune_shard(tools: Tools, planned: TuningPlan, shard: Shard) -> TuningOutcome
     """Writes outcome-<shard>.json, also when it is cancelled: then it raises CancelledError."""
     context = tools.context
     if any(task.trials for task in shard.tasks):
-        context.progress.step(f"tune: shard {shard.index} on {shard.target}")
+        context.progress.step(f"tune: shard {shard.index} on {shard.target}", "tune")
     models = export_models(planned.changes, tools.source).files
     outcome = tune(shard, models, tuner=tools.tuner, index=tools.index, context=context)
     outcome = msgspec.structs.replace(outcome, plan=digest_of(planned))

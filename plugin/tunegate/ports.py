@@ -11,6 +11,7 @@ import msgspec
 
 from tunegate.artifacts.builds import Build
 from tunegate.artifacts.changes import ModelPath, ModelVersion, Revisions, Side
+from tunegate.artifacts.expected_steps import ExpectedStep, StepKind
 from tunegate.artifacts.foreign_schedules import ForeignSchedule, ImportedSchedule
 from tunegate.artifacts.input_rules import NOTHING_KNOWN, KnownInputs
 from tunegate.artifacts.outcomes import TaskOutcome
@@ -259,8 +260,10 @@ class Device(Protocol):
 
 
 class Progress(Protocol):
-    """Talk for people, on stderr: a live line on a terminal, plain lines in a log."""
+    """Talk for people, on stderr: a live line on a terminal, plain lines in a log. A step of an
+    expected kind is told as one of so many; `seconds_left` is what the step itself still needs."""
 
-    def step(self, text: str) -> None: ...
-    def update(self, text: str) -> None: ...
+    def expect(self, steps: Sequence[ExpectedStep]) -> None: ...
+    def step(self, text: str, kind: StepKind | None = None) -> None: ...
+    def update(self, text: str, seconds_left: float | None = None) -> None: ...
     def warn(self, text: str) -> None: ...

@@ -24,8 +24,8 @@ from tunegate.edges.models.model_inputs import inputs_of_file
 from tunegate.edges.models.reader import GitModelReader
 from tunegate.edges.output.directory import OutputDirectory
 from tunegate.edges.output.shipping import BuildDirectories
+from tunegate.edges.progress.choice import progress
 from tunegate.edges.run_seed import new_seed
-from tunegate.edges.terminal import progress
 from tunegate.engine.tuner import EngineTuner
 from tunegate.policy.gate_rules import GateRules, Policies
 from tunegate.policy.waivers import Waivers

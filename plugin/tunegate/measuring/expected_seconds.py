@@ -1,7 +1,7 @@
 """The expected time to build and measure one model on one target.
 
-Rough on purpose: it only decides which runner measures what. The figures are what one small
-machine was seen to take; only their ratios matter.
+Rough on purpose: it decides which runner measures what, and is told to people. The figures are
+what one small machine was seen to take.
 """
 
 from __future__ import annotations
@@ -27,16 +27,35 @@ EXPECTED_LAUNCHES = 10
 def expected_seconds(
     change: ModelChange, tasks: Iterable[TuningTask], kind: TargetKind, gate: GateConfig
 ) -> float:
-    """The time of building, and of measuring within what the gate may spend. A model without a base
-    is built, and run a few times."""
-    sides = [side for side in SIDES if getattr(change, side) is not None]
-    mine = [task for task in tasks if any(use.model == change.path for use in task.uses)]
-    building = SIDE_SECONDS * len(sides) + TASK_SECONDS * len(mine)
-    inference_seconds = [_inference_seconds(mine, change.path, side, kind) for side in sides]
+    """The time of building, and of measuring."""
+    mine = tuple(tasks)
+    return building_seconds(change, mine) + measuring_seconds(change, mine, kind, gate)
+
+
+def building_seconds(change: ModelChange, tasks: Iterable[TuningTask]) -> float:
+    """The time of compiling and checking all sides of a model."""
+    return SIDE_SECONDS * len(_sides(change)) + TASK_SECONDS * len(_of(change, tasks))
+
+
+def measuring_seconds(
+    change: ModelChange, tasks: Iterable[TuningTask], kind: TargetKind, gate: GateConfig
+) -> float:
+    """The time of measuring, within what the gate may spend. A model without a base is run a few
+    times."""
+    mine, sides = _of(change, tasks), _sides(change)
+    inference_seconds = sum(_inference_seconds(mine, change.path, side, kind) for side in sides)
     if "base" not in sides:
-        return building + BLOCK_INFERENCES * sum(inference_seconds)
-    launch = LAUNCH_SECONDS + gate.pairs * BLOCK_INFERENCES * sum(inference_seconds)
-    return building + min(gate.seconds * (2 if gate.extend else 1), EXPECTED_LAUNCHES * launch)
+        return BLOCK_INFERENCES * inference_seconds
+    launch = LAUNCH_SECONDS + gate.pairs * BLOCK_INFERENCES * inference_seconds
+    return min(gate.seconds * (2 if gate.extend else 1), EXPECTED_LAUNCHES * launch)
+
+
+def _sides(change: ModelChange) -> list[Side]:
+    return [side for side in SIDES if getattr(change, side) is not None]
+
+
+def _of(change: ModelChange, tasks: Iterable[TuningTask]) -> list[TuningTask]:
+    return [task for task in tasks if any(use.model == change.path for use in task.uses)]
 
 
 def _inference_seconds(

@@ -26,6 +26,8 @@ from tunegate.gate.slow_modes import lowest_cut_off
 _TRIES = 2
 _WITH_CONTROL = 1 + 1 / CONTROL_EVERY
 """The cost of a launch together with its share of the launches of the base against itself."""
+_LIKELY_PROBES = 12
+"""The probes of a usual pass."""
 _MIN_PROBING_SECONDS = 60.0
 """The least time for short launches of fresh starts, however little the budget is:
 without them nothing may pass."""
@@ -33,7 +35,7 @@ without them nothing may pass."""
 
 class LaunchProgress(msgspec.Struct, frozen=True, kw_only=True):
     """The progress of a cell: launches that count, of at most so many; the seconds until an answer
-    is likely; the interval in percent. Once that passes, `probes` of at most so many."""
+    is likely; the change and its interval in percent. Once that passes, `probes` of so many."""
 
     launches: int
     most: int
@@ -141,7 +143,7 @@ class _Series:
             self._pairs = _replanned(self._bench, self._launches)
         self._launches.append(_launch(self._bench, self._pairs))
         self._run_control()
-        self._say(_so_far(self._launches, self._rule))
+        self._tell(self._probes_if_passed())
 
     def ended(self, stop: Stop) -> PairedLaunches:
         return PairedLaunches(
@@ -152,6 +154,26 @@ class _Series:
             probes=tuple(self._probes),
             starts=self._next.starts,
         )
+
+    def _tell(self, after_launches: float, most_probes: int = 0) -> None:
+        """Says how far it is: `after_launches` are the seconds that come after them."""
+        far = _so_far(self._launches, self._rule)
+        made = [probe.seconds for probe in self._probes]
+        if most_probes:
+            left = max(0, most_probes - len(made)) * statistics.fmean(made)
+        else:
+            left = far.seconds_left + after_launches
+        self._say(
+            msgspec.structs.replace(
+                far, seconds_left=left, probes=len(made), most_probes=most_probes
+            )
+        )
+
+    def _probes_if_passed(self) -> float:
+        """The seconds of the probes that follow, if it passes as it looks now."""
+        usual = statistics.median(launch.effect for launch in self._launches)
+        is_passing = usual < self._rule.margin and self._rule.rare > 0
+        return _LIKELY_PROBES * self._bench.start_seconds if is_passing else 0.0
 
     def _assessed(self) -> Assessment | None:
         return assess(self._launches, self._probes, self._next.starts, self._rule)
@@ -170,7 +192,7 @@ class _Series:
         with closing(self._bench.probes(count, thresholds)) as probes:
             for probe in probes:
                 self._probes.append(_numbers(probe))
-                self._say(_so_far(self._launches, self._rule, len(self._probes), count))
+                self._tell(0.0, count)
                 if sum(each.seconds for each in self._probes) > self._probing_seconds:
                     raise MeasurementError(_too_slow(len(self._probes), count))
 
@@ -213,16 +235,16 @@ def _replanned(bench: Bench, launches: list[Launch]) -> int:
     )
 
 
-def _so_far(
-    launches: list[Launch], rule: StoppingRule, probes: int = 0, most_probes: int = 0
-) -> LaunchProgress:
+def _so_far(launches: list[Launch], rule: StoppingRule) -> LaunchProgress:
     effects = [launch.effect for launch in counted(launches, rule.margin)]
     if len(effects) < 2:  # noqa: PLR2004 -- a spread needs two
-        center = 100 * statistics.fmean(effects or [0.0])
+        center = 100 * math.expm1(statistics.fmean(effects or [0.0]))
         low, high = float("-inf"), float("inf")
     else:
         found = bounds(effects, analyses=len(rule.analyses), cells=rule.cells)
-        low, center, high = (100 * each for each in (found.low, found.center, found.high))
+        low, center, high = (
+            100 * math.expm1(each) for each in (found.low, found.center, found.high)
+        )
     left = max(0, likely_end(effects, rule) - len(effects))
     return LaunchProgress(
         launches=len(effects),
@@ -231,6 +253,4 @@ def _so_far(
         low=low,
         center=center,
         high=high,
-        probes=probes,
-        most_probes=most_probes,
     )

@@ -49,7 +49,7 @@ def build(
     sides = [(cell, side) for cell in cells for side in SIDES if (cell.model, side) in models.files]
     if sides:
         context.progress.step(
-            f"build: {_count(len(sides), 'build')} of {_count(len(cells), 'cell')}"
+            f"build: {_count(len(sides), 'build')} of {_count(len(cells), 'cell')}", "build"
         )
     best = best_records(plan, outcomes)
     building = _Building(

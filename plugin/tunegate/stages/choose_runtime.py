@@ -111,7 +111,7 @@ class _Choosing:
         needed: Collection[str],
     ) -> Build:
         named = " or ".join(build.title for build in usable.values())
-        self._progress.step(f"choose: {named} for {cell.model} on {cell.target}")
+        self._progress.step(f"choose: {named} for {cell.model} on {cell.target}", "choose")
         first = usable.get(default or "", next(iter(usable.values())))
         race = Race(usable, first, self._launching, needed)
         try:

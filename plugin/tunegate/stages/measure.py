@@ -88,7 +88,8 @@ class _Measuring:
                 return self._alone(built, self.context.out / head.directory)
             if not _is_compared(built):
                 return _unmeasured(built, "identical")
-            self.context.progress.step(f"measure: {built.cell.model} on {built.cell.target}")
+            named = f"measure: {built.cell.model} on {built.cell.target}"
+            self.context.progress.step(named, "measure")
             return self._compared(built, base, head)
         except MeasurementError as error:
             seconds = clock.monotonic() - started
@@ -122,7 +123,7 @@ class _Measuring:
         started = clock.monotonic()
 
         def say(progress: LaunchProgress) -> None:
-            self.context.progress.update(_progress_text(built, progress))
+            self.context.progress.update(_progress_text(built, progress), progress.seconds_left)
 
         found = launch_until_decided(bench, control, self.rules.gate, self.compared, say)
         return CellMeasurement(
@@ -149,7 +150,7 @@ def _progress_text(built: CellBuilds, progress: LaunchProgress) -> str:
     )
     return (
         f"{built.cell.model}: {progress.launches} of at most {progress.most} launches, "
-        f"{progress.center:+.1f}%{interval}, likely {progress.seconds_left:.0f} s more"
+        f"{progress.center:+.1f}%{interval}"
     )
 
 

@@ -75,7 +75,7 @@ class _Run:
         spending = self.spending()
         estimate_ms = self._estimate_ms()
         self.curve = extended(self.curve, seconds=spending.seconds, estimate_ms=estimate_ms)
-        self._progress.update(_line(outcome, spending, estimate_ms))
+        self._progress.update(_line(outcome, spending, estimate_ms), spending.seconds_left)
 
     def spending(self) -> Spending:
         return Spending(

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tunegate.edges.output.log_file import LogFile
+from tunegate.edges.progress.choice import progress
 from tunegate.edges.talk import Talk, talking
-from tunegate.edges.terminal import progress
 
 
 class Screen(io.StringIO):

@@ -108,8 +108,22 @@ def test_one_control_that_trips_is_an_accident_and_two_are_a_machine() -> None:
 def test_progress_tells_the_interval_and_how_far_it_is() -> None:
     _, said = measured(ScriptedBench([0.1, 0.101, 0.1, 0.099]))
     assert [far.launches for far in said] == [2, 3, 4]
-    assert said[-1].low < 10.0 < said[-1].high
+    assert said[-1].low < 100 * math.expm1(0.1) < said[-1].high
     assert said[-1].most >= 4
+
+
+def test_a_likely_pass_counts_the_probes_that_follow() -> None:
+    _, said = measured(ScriptedBench([0.0] * 20))
+    assert said[0].seconds_left >= 24
+    probing = [far for far in said if far.most_probes]
+    assert [far.seconds_left for far in probing] == [float(n) for n in range(len(probing))][::-1]
+
+
+def test_progress_tells_percent_and_no_logarithms() -> None:
+    _, said = measured(ScriptedBench([6.1, 6.0, 6.2, 6.1]))
+    assert said[-1].low > 10_000
+    _, said = measured(ScriptedBench([-6.1, -6.0, -6.2, -6.1]))
+    assert -100 < said[-1].low < said[-1].high < 0
 
 
 def test_progress_tells_when_an_answer_is_likely() -> None:

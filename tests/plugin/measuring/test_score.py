@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.measured_cells import make_build, make_builds, make_measurement, make_run
 from tunegate.artifacts.measurements import CellMeasurement, Metric
-from tunegate.edges.terminal import PlainLog
+from tunegate.edges.progress.plain_log import PlainLog
 from tunegate.errors import MeasurementError
 from tunegate.measuring.score import scored
 

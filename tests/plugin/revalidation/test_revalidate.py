@@ -1,12 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from tests.support.tuning_tasks import make_outcome, make_record, make_task
+from tunegate.artifacts.expected_steps import ExpectedStep, StepKind
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Shard
 from tunegate.artifacts.shaped_model import ShapedModel
@@ -44,10 +45,11 @@ class Lines:
     def __init__(self) -> None:
         self.steps: list[str] = []
 
-    def step(self, text: str) -> None:
+    def expect(self, steps: Sequence[ExpectedStep]) -> None: ...
+    def step(self, text: str, kind: StepKind | None = None) -> None:
         self.steps.append(text)
 
-    def update(self, text: str) -> None: ...
+    def update(self, text: str, seconds_left: float | None = None) -> None: ...
     def warn(self, text: str) -> None: ...
 
 

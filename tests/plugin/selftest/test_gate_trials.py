@@ -13,7 +13,7 @@ from tunegate.artifacts.measurements import Histogram, Launch
 from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.bench_ports import ProbeThresholds
 from tunegate.config import GateConfig
-from tunegate.edges.terminal import PlainLog
+from tunegate.edges.progress.plain_log import PlainLog
 from tunegate.selftest.gate_trials import INJECTED_PERCENT, Qualification, qualify
 
 

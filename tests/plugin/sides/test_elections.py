@@ -18,7 +18,7 @@ from tunegate.artifacts.cost import Cost
 from tunegate.artifacts.plans import Budget, Shard, TuningPlan
 from tunegate.artifacts.record_origin import RecordOrigin
 from tunegate.artifacts.tasks import CacheUse, Resolution, TaskUse
-from tunegate.edges.terminal import PlainLog
+from tunegate.edges.progress.plain_log import PlainLog
 from tunegate.sides.elections import KnownElections, new_elections, publish_elections
 from tunegate.tools import GateTools, ModelSource, ReferenceRuntime, Tools
 from tunegate_cache.format.records import ExactHit, Lookup, Miss, Provenance

@@ -19,7 +19,7 @@ from tunegate.artifacts.candidates import CandidateBuild
 from tunegate.artifacts.changes import SIDES
 from tunegate.artifacts.remembered_elections import RememberedElection
 from tunegate.artifacts.tasks import TaskUse
-from tunegate.edges.terminal import PlainLog
+from tunegate.edges.progress.plain_log import PlainLog
 from tunegate.ports import BuildJob
 from tunegate.stages.build import build, build_directory
 from tunegate.tools import ModelSource

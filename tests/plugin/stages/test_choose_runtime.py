@@ -9,7 +9,7 @@ import msgspec
 from tests.support.measured_cells import CELL, make_build, make_context, make_task
 from tests.support.simulated.scripted_pairs import ScriptedPairs
 from tunegate.artifacts.builds import Build, CellBuilds, CellCandidates, RefusedCandidate
-from tunegate.edges.terminal import PlainLog
+from tunegate.edges.progress.plain_log import PlainLog
 from tunegate.measuring.election import MAX_SIDE_SECONDS
 from tunegate.ports import Clock
 from tunegate.stages.choose_runtime import choose_runtime

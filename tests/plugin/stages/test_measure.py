@@ -11,7 +11,7 @@ from tunegate.artifacts.measurements import CellMeasurement, Histogram, Launch
 from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.bench_ports import ProbeThresholds
 from tunegate.config import GateConfig, ObjectiveConfig
-from tunegate.edges.terminal import PlainLog
+from tunegate.edges.progress.plain_log import PlainLog
 from tunegate.errors import MeasurementError
 from tunegate.gate.histogram import histogram, total
 from tunegate.policy.gate_rules import NO_POLICIES, GateRules, Policies

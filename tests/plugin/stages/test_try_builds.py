@@ -12,6 +12,7 @@ import pytest
 from tests.plugin.sides.test_export_models import CONFIG, NoValues, Versions
 from tests.support import report_parts as parts
 from tests.support.tuning_tasks import make_planned, make_resolution, make_task, make_task_set
+from tunegate.artifacts.expected_steps import ExpectedStep, StepKind
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.tasks import TaskUse, TuningTask
 from tunegate.config import TargetConfig
@@ -38,8 +39,9 @@ class Refusing:
 
 
 class Silent:
-    def step(self, text: str) -> None: ...
-    def update(self, text: str) -> None: ...
+    def expect(self, steps: Sequence[ExpectedStep]) -> None: ...
+    def step(self, text: str, kind: StepKind | None = None) -> None: ...
+    def update(self, text: str, seconds_left: float | None = None) -> None: ...
     def warn(self, text: str) -> None: ...
 
 

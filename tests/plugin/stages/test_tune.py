@@ -17,6 +17,7 @@ from tests.support.tuning_tasks import (
     make_record,
     make_task,
 )
+from tunegate.artifacts.expected_steps import ExpectedStep, StepKind
 from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
 from tunegate.errors import CancelledError, EnvironmentUnfitError
@@ -56,9 +57,10 @@ class Lines:
         self.updates: list[str] = []
         self._raises_at = raises_at
 
-    def step(self, text: str) -> None: ...
+    def expect(self, steps: Sequence[ExpectedStep]) -> None: ...
+    def step(self, text: str, kind: StepKind | None = None) -> None: ...
     def warn(self, text: str) -> None: ...
-    def update(self, text: str) -> None:
+    def update(self, text: str, seconds_left: float | None = None) -> None:
         self.updates.append(text)
         if len(self.updates) == self._raises_at:
             raise CancelledError("stopped by SIGTERM")

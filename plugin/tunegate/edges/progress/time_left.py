@@ -1,0 +1,59 @@
+"""The place of a run among its expected steps, and the time that it still takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tunegate.artifacts.expected_steps import ExpectedStep, StepKind
+
+_SECONDS_UP_TO, _HALF_MINUTES_UP_TO = 57.5, 570
+_OVERDUE_SHARE = 0.1
+"""What is left of a step that takes longer than expected: this share of what was expected."""
+
+
+class TimeLeft:
+    """Knows nothing until there are steps. A step that was skipped is done."""
+
+    def __init__(self) -> None:
+        self._steps: Sequence[ExpectedStep] = ()
+        self._at: int | None = None
+        self._told: float | None = None
+
+    def expect(self, steps: Sequence[ExpectedStep]) -> None:
+        self._steps, self._at = steps, None
+
+    def enter(self, kind: StepKind | None) -> None:
+        """Goes to the step of that kind, if it is expected, and never back."""
+        kinds = [step.kind for step in self._steps]
+        self._told = None
+        if kind in kinds:
+            self._at = max(self._at or 0, kinds.index(kind))
+
+    def tell(self, seconds: float | None) -> None:
+        """Takes what the step itself knows of the seconds that it still needs."""
+        self._told = seconds if seconds is not None else self._told
+
+    @property
+    def place(self) -> str:
+        """Such as `[2/4] `; empty where nothing is expected."""
+        return "" if self._at is None else f"[{self._at + 1}/{len(self._steps)}] "
+
+    def seconds(self, elapsed_seconds: float) -> float | None:
+        """What the run still takes, `elapsed_seconds` after its step began; None where nobody
+        knows."""
+        if self._at is None:
+            return None
+        expected = self._steps[self._at].seconds
+        planned = max(expected - elapsed_seconds, _OVERDUE_SHARE * expected)
+        own = planned if self._told is None else self._told
+        return own + sum(step.seconds for step in self._steps[self._at + 1 :])
+
+
+def rounded(seconds: float) -> str:
+    """A duration that claims no more than is known: in steps of 5 s, of half a minute, and from ten
+    minutes on of whole ones."""
+    if seconds < _SECONDS_UP_TO:
+        return f"{max(5, 5 * round(seconds / 5)):.0f} s"
+    if seconds < _HALF_MINUTES_UP_TO:
+        return f"{round(2 * seconds / 60) / 2:g} min"
+    return f"{seconds / 60:.0f} min"

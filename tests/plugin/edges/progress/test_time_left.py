@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tunegate.artifacts.expected_steps import ExpectedStep
+from tunegate.edges.progress.time_left import TimeLeft, rounded
+
+STEPS = (
+    ExpectedStep("tune", 60, "tune"),
+    ExpectedStep("build", 10, "build"),
+    ExpectedStep("measure", 30, "measure"),
+)
+
+
+def expecting(*steps: ExpectedStep) -> TimeLeft:
+    left = TimeLeft()
+    left.expect(steps)
+    return left
+
+
+def test_nothing_is_known_without_a_plan() -> None:
+    left = TimeLeft()
+    left.enter("tune")
+    assert (left.place, left.seconds(5)) == ("", None)
+
+
+def test_a_step_is_one_of_so_many_and_the_later_ones_are_still_to_come() -> None:
+    left = expecting(*STEPS)
+    left.enter("tune")
+    assert (left.place, left.seconds(20)) == ("[1/3] ", 80)
+    left.enter("measure")
+    assert (left.place, left.seconds(0)) == ("[3/3] ", 30)
+
+
+def test_what_a_step_says_of_itself_counts_more_than_what_was_expected() -> None:
+    left = expecting(*STEPS)
+    left.enter("build")
+    left.tell(100)
+    assert left.seconds(5) == 130
+    left.tell(None)
+    assert left.seconds(5) == 130
+    left.enter("measure")
+    assert left.seconds(0) == 30
+
+
+def test_a_step_that_was_not_expected_changes_nothing() -> None:
+    left = expecting(*STEPS)
+    left.enter("build")
+    left.enter("choose")
+    left.enter(None)
+    assert left.place == "[2/3] "
+
+
+@given(st.floats(0, 1e6), st.floats(0, 1e6))
+def test_an_overdue_step_never_says_that_it_is_over(first: float, later: float) -> None:
+    left = expecting(*STEPS)
+    left.enter("tune")
+    sooner, after = left.seconds(min(first, later)), left.seconds(max(first, later))
+    assert sooner is not None
+    assert after is not None
+    assert sooner >= after >= 46
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "5 s"), (12, "10 s"), (58, "1 min"), (80, "1.5 min"), (119, "2 min"), (700, "12 min")],
+)
+def test_a_duration_claims_no_more_than_is_known(seconds: float, text: str) -> None:
+    assert rounded(seconds) == text

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support import report_parts as parts
+from tests.support.plans import CPU, config_of, plan_of
+from tests.support.tuning_tasks import make_task
+from tunegate.artifacts.changes import ModelChange
+from tunegate.artifacts.plans import TuningPlan
+from tunegate.artifacts.remembered_elections import RememberedElection
+from tunegate.config import BudgetConfig
+from tunegate.measuring.run_forecast import run_forecast
+
+MODEL = "m.onnx"
+
+
+def planned(*models: ModelChange, minutes: float = 2, **fields: object) -> TuningPlan:
+    found = plan_of([make_task("a"), make_task("b")], budget=BudgetConfig(minutes=minutes))
+    return msgspec.structs.replace(found, changes=parts.changes(*models), **fields)
+
+
+def kinds(plan: TuningPlan) -> list[str]:
+    return [step.kind for step in run_forecast(plan, config_of(None, CPU))]
+
+
+def test_a_changed_model_is_tuned_built_chosen_for_and_measured() -> None:
+    steps = run_forecast(planned(parts.change(MODEL)), config_of(None, CPU))
+    assert [step.text for step in steps] == [
+        "tune 2 tasks in at most 120 s (0.033 USD)",
+        "build 1 model",
+        "choose what ships",
+        "measure 1 model",
+    ]
+
+
+def test_a_new_model_is_not_measured_against_anything() -> None:
+    new = parts.change(MODEL, kind="added", base=None)
+    assert kinds(planned(new)) == ["tune", "build", "choose"]
+
+
+def test_without_trials_nothing_is_tuned() -> None:
+    assert kinds(planned(parts.change(MODEL), minutes=0)) == ["build", "choose", "measure"]
+
+
+def test_a_remembered_election_is_not_held_again() -> None:
+    known = RememberedElection(
+        model=MODEL, target="cpu", winner="tvm", milliseconds={}, elected_at=0, device="", units=1
+    )
+    plan = planned(parts.change(MODEL), elections=(known,))
+    assert kinds(plan) == ["tune", "build", "measure"]
+
+
+def test_a_change_of_no_model_does_nothing() -> None:
+    assert kinds(planned(minutes=0)) == []
+
+
+@given(st.integers(1, 5), st.floats(0, 100))
+def test_every_step_takes_a_time_that_can_be_waited_for(models: int, minutes: float) -> None:
+    changes = [parts.change(f"{number}.onnx") for number in range(models)]
+    steps = run_forecast(planned(*changes, minutes=minutes), config_of(None, CPU))
+    assert all(0 <= step.seconds < 1e5 for step in steps)
