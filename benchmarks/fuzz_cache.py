@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator
 from typing import get_args
 
 import psutil
-from fuzz_cases import line_case, name_case, segment_case, values_case
 from kit.command import command_line
+from kit.fuzz_cases import line_case, name_case, segment_case, values_case
 
 from tunegate_cache.format import names, segment
 from tunegate_cache.format import record_codec as wire

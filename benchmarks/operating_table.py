@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 from kit.command import command_line
-from operating_scenarios import scenarios, synthetic
+from kit.operating_scenarios import scenarios, synthetic
 from tests.support.simulated.simulated_launches import Gate, Noise, Scenario, gates
 
 from tunegate.config import GateConfig

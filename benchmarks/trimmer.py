@@ -27,9 +27,9 @@ from kit.command import command_line, scratch_folder
 from kit.costs import audited, wasted_share
 from kit.models import TARGET, saved
 from kit.our_model import tasks_of, tuned
+from kit.paper_rule import paper_rule
 from kit.tables import heading
 from kit.turns import in_turn
-from paper_rule import paper_rule
 
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.tasks import TuningTask

@@ -1,8 +1,9 @@
 """Models whose compiled build stays far behind the runtime that ships, by records of the cache.
 
-Such a record says only that tuning does not pay. Those of trusted zones count, for this kind
-of device and this compiler, and for a change only where both sides have one: whoever forges it can
-keep a model untuned, and lean no comparison to one side.
+Such a record says only that tuning does not pay. It counts for this kind of device and this
+compiler, of a base from trusted zones alone. A head may have it from the run's own zone where its
+base has one, or where there is no base: so a second push pays nothing again. Whoever forges it
+keeps a head untuned against a base that ships under another runtime, which makes no head faster.
 """
 
 from __future__ import annotations
@@ -22,8 +23,13 @@ from tunegate.tuning.expected_time import TargetKind
 from tunegate.tuning.standing.far_behind import is_far_behind, kept_share
 from tunegate.tuning.standing.model_keys import ModelOnTarget, model_keys
 from tunegate.tuning.warmed import known_after
-from tunegate_cache.format.model_standing import ModelStanding, standing_of, standing_records
-from tunegate_cache.format.records import Miss, WorkloadKey
+from tunegate_cache.format.model_standing import (
+    ModelStanding,
+    shape_of,
+    standing_of,
+    standing_records,
+)
+from tunegate_cache.format.records import Lookup, Miss, WorkloadKey
 
 _NANOSECONDS_PER_MS = 1_000_000
 
@@ -36,19 +42,28 @@ class KnownStandings:
 
     def __call__(self, tasks: Sequence[TuningTask]) -> frozenset[ModelOnTarget]:
         keys = model_keys(tasks, __version__)
-        found = self._index.standings([key for sides in keys.values() for key in sides.values()])
+        every = [key for sides in keys.values() for key in sides.values()]
+        behind = self._behind(every, self._index.standings(every))
+        heads = [
+            sides["head"]
+            for sides in keys.values()
+            if "head" in sides and set(sides.values()) - behind == {sides["head"]}
+        ]
+        behind |= self._behind(heads, self._index.claims([(key, shape_of(key)) for key in heads]))
+        return frozenset(model for model, sides in keys.items() if set(sides.values()) <= behind)
 
-        def is_behind(key: WorkloadKey) -> bool:
-            records = getattr(found.get(key, Miss("absent")), "records", ())
-            standing = standing_of(
-                key, records, device=self._origin.device, toolchain=self._origin.toolchain
-            )
-            return standing is not None and is_far_behind(
-                standing.compiled_nanoseconds, standing.other_nanoseconds, kept=1.0
-            )
+    def _behind(
+        self, keys: Sequence[WorkloadKey], found: Mapping[WorkloadKey, Lookup]
+    ) -> set[WorkloadKey]:
+        return {key for key in keys if self._is_behind(key, found.get(key, Miss("absent")))}
 
-        return frozenset(
-            model for model, sides in keys.items() if all(map(is_behind, sides.values()))
+    def _is_behind(self, key: WorkloadKey, found: Lookup) -> bool:
+        records = getattr(found, "records", ())
+        standing = standing_of(
+            key, records, device=self._origin.device, toolchain=self._origin.toolchain
+        )
+        return standing is not None and is_far_behind(
+            standing.compiled_nanoseconds, standing.other_nanoseconds, kept=1.0
         )
 
 

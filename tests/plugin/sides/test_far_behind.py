@@ -40,6 +40,10 @@ CANDIDATES = {
 
 
 def shelf_with(key: WorkloadKey, compiled_ns: int, other_ns: int) -> Shelf:
+    return Shelf({key: standing_hit(key, compiled_ns, other_ns)})
+
+
+def standing_hit(key: WorkloadKey, compiled_ns: int = 9_000, other_ns: int = 1_000) -> ExactHit:
     standing = ModelStanding(key=key, compiled_nanoseconds=compiled_ns, other_nanoseconds=other_ns)
     records = standing_records(
         standing,
@@ -48,7 +52,7 @@ def shelf_with(key: WorkloadKey, compiled_ns: int, other_ns: int) -> Shelf:
         measured_at=1,
         source=ORIGIN.source,
     )
-    return Shelf({key: ExactHit(records)})
+    return ExactHit(records)
 
 
 def tasks_of(*names: str, sides: tuple[Side, ...] = ("head",)) -> list[TuningTask]:
@@ -69,6 +73,28 @@ def test_a_change_is_far_behind_only_where_both_its_sides_are() -> None:
     keys = model_keys([base, head], __version__)[M]
     for known in keys.values():
         assert KnownStandings(shelf_with(known, 9_000, 1_000), ORIGIN)([base, head]) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("sides", "trusted", "own", "is_behind"),
+    [
+        (("head",), (), ("head",), True),
+        (("base", "head"), ("base",), ("head",), True),
+        (("base", "head"), (), ("base", "head"), False),
+        (("base", "head"), (), ("head",), False),
+        (("base", "head"), ("head",), ("base",), False),
+    ],
+)
+def test_the_own_zone_is_believed_of_a_head_whose_base_is_behind_or_not_there(
+    sides: tuple[Side, ...], trusted: tuple[Side, ...], own: tuple[Side, ...], is_behind: bool
+) -> None:
+    tasks = [make_task(f"of-{side}", sides=(side,)) for side in sides]
+    keys = model_keys(tasks, __version__)[M]
+    index = Shelf(
+        {keys[side]: standing_hit(keys[side]) for side in trusted},
+        own={keys[side]: standing_hit(keys[side]) for side in own},
+    )
+    assert KnownStandings(index, ORIGIN)(tasks) == ({M} if is_behind else frozenset())
 
 
 def test_another_compiler_or_nothing_known_gives_nobody_up() -> None:

@@ -16,17 +16,19 @@ from tunegate_cache.format.records import (
 
 
 class Shelf:
-    """A cache that knows what it is given, and takes records only while it is open."""
+    """A cache that knows what it is given, takes records only while it is open, and has `own` in
+    the zone that it does not believe."""
 
     def __init__(
         self,
         known: Mapping[WorkloadKey, Lookup] | None = None,
         *,
+        own: Mapping[WorkloadKey, ExactHit | TransferHit] | None = None,
         is_open: Callable[[int], bool] = lambda _: True,
     ) -> None:
         self.records: list[TuningRecord] = []
         self.asked: list[WorkloadKey] = []
-        self.known = known or {}
+        self.known, self.own = known or {}, own or {}
         self.on_their_way = 0
         self._is_open, self._calls = is_open, 0
 
@@ -43,7 +45,7 @@ class Shelf:
         wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
         fastest: Mapping[WorkloadKey, int] | None = None,
     ) -> Mapping[WorkloadKey, ExactHit | TransferHit]:
-        return {}
+        return {key: self.own[key] for key, _ in wanted if key in self.own}
 
     def standings(self, keys: Sequence[WorkloadKey]) -> Mapping[WorkloadKey, Lookup]:
         return {key: self.known[key] for key in keys if key in self.known}

@@ -21,12 +21,13 @@ UsedSchedule = tuple[str, int, str]
 def known_schedules(
     tasks: Iterable[ResolvedTask], outcomes: Iterable[TuningOutcome] = ()
 ) -> dict[tuple[ModelOnTarget, Side], list[UsedSchedule]]:
-    """Those of each side of a model, sorted; `outcomes` are what this run has measured."""
+    """Those of each side of a model, sorted; `outcomes` are what this run has measured: also what
+    is measured once without a trial is an answer of the cache from then on."""
     measured = {
-        task.key: task.records
+        task.key: own
         for each in outcomes
         for task in each.tasks
-        if task.trials and task.records
+        if (own := tuple(record for record in task.records if record.key == task.key))
     }
     found: dict[tuple[ModelOnTarget, Side], list[UsedSchedule]] = {}
     for resolved in tasks:

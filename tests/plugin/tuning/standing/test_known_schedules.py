@@ -41,6 +41,16 @@ def test_what_a_run_measured_is_what_the_next_one_finds_in_the_cache() -> None:
     assert known_schedules(before) != known_schedules(after)
 
 
+def test_what_was_measured_without_a_trial_counts_too() -> None:
+    """A task that is too small to search is measured once, and is in the cache from then on."""
+    (outcome,) = outcome_of("dense").tasks
+    tasks = (msgspec.structs.replace(outcome, trials=0),)
+    once = msgspec.structs.replace(outcome_of("dense"), tasks=tasks)
+    before = make_resolution(TASKS, [exact("conv"), Miss("absent")]).tasks
+    after = make_resolution(TASKS, [exact("conv"), exact("dense")]).tasks
+    assert known_schedules(before, [once]) == known_schedules(after)
+
+
 def test_a_neighbours_schedule_counts_and_is_the_same_where_nothing_was_tuned() -> None:
     resolved = make_resolution(TASKS[:1], [transfer()]).tasks
     (outcome,) = outcome_of("dense").tasks

@@ -16,8 +16,16 @@ PAYS = 0.98
 
 
 def pays(way: Callable[[], object], other: Callable[[], object], threads: int) -> bool:
-    """Whether `way` is faster than `other` by more than noise. Each has its turn in every round,
-    for half a second, or five rounds; what else ran on the machine is in the slower ones."""
+    """Whether `way` is faster than `other` by more than noise."""
+    ours, theirs = raced(way, other, threads)
+    return ours < PAYS * theirs
+
+
+def raced(
+    way: Callable[[], object], other: Callable[[], object], threads: int
+) -> tuple[float, float]:
+    """The milliseconds of each. Each has its turn in every round, for half a second, or five
+    rounds; what else ran on the machine is in the slower ones."""
     # A thread by itself computes for all of its time, whoever else had the core meanwhile.
     clock = time.process_time if threads == 1 else time.perf_counter
     counts = [_warm(way), _warm(other)]
@@ -26,7 +34,7 @@ def pays(way: Callable[[], object], other: Callable[[], object], threads: int) -
     while len(seconds) < _FEWEST or (time.perf_counter() < until and len(seconds) < _MOST):
         seconds.append((_seconds(way, counts[0], clock), _seconds(other, counts[1], clock)))
     ours, theirs = (statistics.quantiles(each)[0] for each in zip(*seconds, strict=True))
-    return bool(ours < PAYS * theirs)
+    return 1000 * ours, 1000 * theirs
 
 
 def _warm(way: Callable[[], object]) -> int:
