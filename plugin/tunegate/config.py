@@ -153,11 +153,13 @@ class CacheConfig(_Section, frozen=True, kw_only=True):
 
 class BudgetConfig(_Section, frozen=True, kw_only=True):
     """The cap on tuning, and when it has done enough. The first limit reached stops it; what is
-    about money needs `usd-per-hour`. Gains are of the estimated end-to-end time."""
+    about money needs `usd-per-hour`. A task ends after `trials-per-task`, unless what was expected
+    of its candidates is contradicted. Gains are of the estimated end-to-end time."""
 
     minutes: NotNegative | None = 10.0
     usd: NotNegative | None = None
     trials: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    trials_per_task: Annotated[int, msgspec.Meta(ge=1)] | None = None
     usd_per_hour: NotNegative | None = None
     target_latency_ms: Positive | None = None
     min_gain_percent_per_minute: NotNegative = 0.5

@@ -42,12 +42,14 @@ class TensorArgument(msgspec.Struct, frozen=True):
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """One scheduled module, serialized for the workers of this run only."""
+    """One scheduled module, serialized for the workers of this run only. `expected` is what the
+    prior expects of it, more being better; None where it knows nothing."""
 
     number: int
     workload: str
     origin: ScheduleSource
     reason: Reason = "random"
+    expected: float | None = None
     schedule: Schedule
     module: str
     arguments: tuple[TensorArgument, ...]

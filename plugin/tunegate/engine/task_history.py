@@ -16,6 +16,7 @@ from tunegate.tuning.claims import MIN_SAMPLES_BESIDE
 from tunegate.tuning.expected_time import starting_state
 from tunegate.tuning.finalists import MAX_FINALISTS, finalist_count, tie_count
 from tunegate.tuning.improvement import MeasuredBatch
+from tunegate.tuning.one_shot.few_trials import Prediction, is_enough
 from tunegate.tuning.task_state import TaskState
 from tunegate_cache.format.records import (
     DeviceFingerprint,
@@ -39,8 +40,12 @@ class TaskHistory:
         device: DeviceFingerprint,
         toolchain: Toolchain,
         source: Provenance,
+        most_trials: int | None = None,
     ) -> None:
+        """`most_trials` are enough where they bear out what was expected."""
         self.planned = planned
+        self._most_trials = most_trials
+        self._predictions: list[Prediction] = []
         self.before = PriorResults(planned, device, toolchain)
         self._prior = starting_state(planned, "cuda" if device.kind == "cuda" else "llvm")
         self.task = planned.resolved.task
@@ -108,6 +113,8 @@ class TaskHistory:
         record = self._record(candidate.schedule, measured, now)
         if measured.status == "ok":
             self._accept(candidate, record)
+            if candidate.expected is not None:
+                self._predictions.append(Prediction(candidate.expected, measured.median_ms))
         improved = self.best_ms is not None and (before is None or self.best_ms < before)
         self._costs.append(cost_of("quick", candidate, measured, improved=improved))
         return record
@@ -127,9 +134,22 @@ class TaskHistory:
                 default_seconds=default_seconds,
             )
         )
-        self.exhausted = self.exhausted or self._is_claim_checked()
+        self.exhausted = self.exhausted or self._is_claim_checked() or self._has_enough()
         kept = {DEFAULT, *list(self._ranked())[:MAX_FINALISTS]}
         self._candidates = {s: c for s, c in self._candidates.items() if s in kept}
+
+    def room(self, in_flight: int) -> int | None:
+        """The number of candidates that it may still be given; None is no limit. One that goes on
+        after its last trial has none."""
+        if self._most_trials is None or self.trials >= self._most_trials:
+            return None
+        return max(0, self._most_trials - self.trials - in_flight)
+
+    def _has_enough(self) -> bool:
+        if self._most_trials is None:
+            return False
+        gained = self.best_origin != "default"
+        return is_enough(self.trials, self._most_trials, self._predictions, gained=gained)
 
     def _is_claim_checked(self) -> bool:
         claims = self.before.claims

@@ -142,7 +142,11 @@ class EngineTuner:
     def _histories(self, shard: Shard, origin: RecordOrigin) -> list[TaskHistory]:
         return [
             TaskHistory(
-                planned, device=origin.device, toolchain=origin.toolchain, source=origin.source
+                planned,
+                device=origin.device,
+                toolchain=origin.toolchain,
+                source=origin.source,
+                most_trials=shard.budget.trials_per_task,
             )
             for planned in shard.tasks
         ]

@@ -173,12 +173,13 @@ class TuningRun:
         if choice is None:
             return
         history = self._histories[choice.index]
+        room = history.room(self._in_flight(history.workload))
         is_new = not self._search.knows(history.workload)
         results = self._batches.to_learn(history.workload)
         self._search.propose(
             Propose(
                 workload=history.workload,
-                count=choice.candidates,
+                count=choice.candidates if room is None else min(choice.candidates, room),
                 seeds=history.before.seeds() if is_new else (),
                 failed=history.before.failed() if is_new else (),
                 known=history.known() if is_new else (),
@@ -189,9 +190,11 @@ class TuningRun:
 
     def _searchable(self, history: TaskHistory) -> TaskState:
         """The state of a task for the choice of the next one."""
+        in_flight = self._in_flight(history.workload)
         return msgspec.structs.replace(
             history.state(),
-            in_flight=self._in_flight(history.workload),
+            exhausted=history.exhausted or history.room(in_flight) == 0,
+            in_flight=in_flight,
             is_searching=not self._search.is_idle(history.workload),
         )
 

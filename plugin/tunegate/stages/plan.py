@@ -155,7 +155,7 @@ def _planned_tasks(part: TargetPart) -> tuple[PlannedTask, ...]:
     return tuple(
         PlannedTask(
             resolved=part.tasks[i],
-            trials=trials[i],
+            trials=min(trials[i], part.trials_per_task or trials[i]),
             gain_ms=demands[i].gain_ms,
             is_unpaid=i in urgent and not trials[i],
         )
@@ -215,7 +215,10 @@ def _with_objectives(
     targets = [{} for _ in groups] if wanted is None else parts_of_target(timed, wanted)
     return [
         msgspec.structs.replace(
-            budget, min_gain_percent_per_minute=part.least_gain, target_ms=target
+            budget,
+            min_gain_percent_per_minute=part.least_gain,
+            target_ms=target,
+            trials_per_task=part.trials_per_task,
         )
         for budget, target in zip(budgets, targets, strict=True)
     ]
@@ -230,6 +233,7 @@ def _whole_budget(shards: Sequence[Shard], config: Config, *, side_by_side: bool
     return Budget(
         seconds=_whole_seconds(shards, config.budget.minutes, side_by_side=side_by_side),
         trials=config.budget.trials,
+        trials_per_task=config.budget.trials_per_task,
         usd=config.budget.usd,
         usd_per_hour=prices.pop() if len(prices) == 1 else None,
     )

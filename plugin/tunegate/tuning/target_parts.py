@@ -27,6 +27,7 @@ class TargetPart(msgspec.Struct, frozen=True, kw_only=True):
     usd_per_hour: float | None
     least_gain: float
     target_latency_ms: float | None
+    trials_per_task: int | None = None
 
     @property
     def machine_seconds(self) -> float | None:
@@ -68,6 +69,7 @@ def target_parts(
             usd_per_hour=budgets[i].usd_per_hour,
             least_gain=least_gain(config.budget, budgets[i].usd_per_hour),
             target_latency_ms=config.budget.target_latency_ms,
+            trials_per_task=config.budget.trials_per_task,
         )
         for i, target in enumerate(targets)
     )

@@ -214,3 +214,51 @@ def test_a_default_schedule_is_no_answer_for_what_only_the_budget_left_out() -> 
     for is_unpaid in (False, True):
         task.planned = msgspec.structs.replace(task.planned, trials=0, is_unpaid=is_unpaid)
         assert task.needs_default == (not is_unpaid)
+
+
+def short(limit: int = 4) -> TaskHistory:
+    """A task of few trials whose default schedule takes 2 ms."""
+    task = TaskHistory(
+        PlannedTask(resolved=ResolvedTask(make_task("a"), Miss("absent")), trials=4, gain_ms=1.0),
+        device=TRUSTED.device,
+        toolchain=TRUSTED.toolchain,
+        source=TRUSTED.source,
+        most_trials=limit,
+    )
+    task.is_started = True
+    task.enter(one(task, 0, DEFAULT, "default"), timed_ms(0, DEFAULT_MS), 5)
+    return task
+
+
+def batch_of(task: TaskHistory, times_ms: tuple[float, ...], first: int = 1) -> None:
+    """The more is expected of a candidate the later it comes."""
+    for number, milliseconds in enumerate(times_ms, start=first):
+        sample = one(task, number, Schedule("t", ((1, (number,)),)), "search")
+        expected = msgspec.structs.replace(sample, expected=number / 100)
+        task.enter(expected, timed_ms(number, milliseconds), 5)
+    task.note_batch(len(times_ms), 1.0)
+
+
+def test_a_task_of_few_trials_has_room_for_no_more() -> None:
+    task = short()
+    assert [task.room(in_flight) for in_flight in (0, 3, 4)] == [4, 1, 0]
+    batch_of(task, (0.5, 0.4, 0.3, 0.2))
+    assert (task.exhausted, task.stopped("budget")) == (True, "finished")
+
+
+def test_a_task_whose_trials_contradict_what_was_expected_goes_on_until_they_do_not() -> None:
+    task = short()
+    batch_of(task, (0.2, 0.3, 0.4, 0.5))
+    assert (task.exhausted, task.room(0)) == (False, None)
+    batch_of(task, (0.1, 0.09, 0.08, 0.07), first=5)
+    assert task.exhausted
+
+
+def test_a_task_that_few_trials_make_no_faster_goes_on() -> None:
+    task = short()
+    batch_of(task, (2 * DEFAULT_MS,) * 4)
+    assert not task.exhausted
+
+
+def test_without_a_limit_a_task_has_room_for_any_number() -> None:
+    assert history().room(100) is None

@@ -224,6 +224,7 @@ class TaskSearch:
             workload=self._workload.digest,
             origin=origin,
             reason=reason,
+            expected=self._expected(schedule),
             schedule=schedule,
             module=str(tvm.ir.save_json(module)),
             arguments=tuple(
@@ -231,6 +232,13 @@ class TaskSearch:
                 for a in self._arguments
             ),
         )
+
+    def _expected(self, schedule: Schedule) -> float | None:
+        prior = self._surrogate.prior
+        if prior is None or schedule == DEFAULT:
+            return None
+        (ratio,) = prior.ratios([self._features.of(_sample(schedule))])
+        return float(ratio)
 
 
 def _sample(schedule: Schedule) -> ScheduleSample:

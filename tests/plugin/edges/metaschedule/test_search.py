@@ -81,6 +81,16 @@ def test_what_is_known_decides_what_comes_next() -> None:
     assert all(time_of(c) <= 10**6 // 16 for c in predicted)
 
 
+def test_candidates_say_what_the_prior_expects_of_them() -> None:
+    mine = TaskSearch(
+        canonical_workload(product(128, 128, 128)), CPU, seed=1, prior=prior_of("llvm")
+    )
+    default, *others = mine.propose(8, ()).candidates
+    assert default.expected is None
+    assert all(0.0 < (each.expected or 0.0) < 1.5 for each in others)
+    assert all(each.expected is None for each in search().propose(8, ()).candidates)
+
+
 def test_nothing_is_proposed_twice() -> None:
     mine = search()
     schedules = []

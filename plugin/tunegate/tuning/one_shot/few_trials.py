@@ -1,0 +1,39 @@
+"""The end of a search that may have few trials.
+
+One-Shot Tuner (CC 2022) measures one batch of what its model expects most of, and stops. What was
+picked is alike, so that ranks within a batch say little: only those that clearly contradict the
+model, or a batch that is not faster than the default schedule, are a reason to search on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tunegate.tuning.candidate_filter import rank_correlation
+
+MIN_COMPARED = 4
+"""Fewer candidates say nothing of ranks."""
+CONTRADICTED = -0.3
+"""The rank correlation below which predictions and measurements disagree."""
+
+
+class Prediction(NamedTuple):
+    """What was expected of a candidate (more is better), and the milliseconds it took."""
+
+    expected: float
+    milliseconds: float
+
+
+def is_enough(trials: int, limit: int, predictions: Sequence[Prediction], *, gained: bool) -> bool:
+    """Whether a search of `limit` trials ends after so many; `gained` says that something was
+    faster than the default schedule."""
+    return trials >= limit and gained and not disagrees(predictions)
+
+
+def disagrees(predictions: Sequence[Prediction]) -> bool:
+    if len(predictions) < MIN_COMPARED:
+        return False
+    expected = [each.expected for each in predictions]
+    speeds = [-each.milliseconds for each in predictions]
+    return rank_correlation(expected, speeds) < CONTRADICTED
