@@ -49,6 +49,15 @@ def test_other_names_of_dimensions_make_no_model_smaller(dynamic: Checkout) -> N
     assert (told.old, told.new, told.counts) == ("{x: [8, 16]}", "{x: [1, 16]}", "once merged")
 
 
+@pytest.mark.parametrize("rows", ["batch - 7", "tiny"])
+def test_sums_in_names_of_dimensions_make_no_model_smaller(dynamic: Checkout, rows: str) -> None:
+    renamed = content(matmul_model(seed=9, rows=rows))
+    entry = ModelConfig(path="models/product.onnx", dims={rows: 1})
+    changes, _ = after(dynamic, {"models/product.onnx": renamed}, Config(models=(entry,)), sized(8))
+    (told,) = changes.policy_changes
+    assert (told.old, told.counts) == ("{x: [8, 16]}", "once merged")
+
+
 def test_the_same_shapes_in_other_words_are_no_change(dynamic: Checkout) -> None:
     entry = ModelConfig(path="models/product.onnx", inputs={"x": (8, 16)})
     changes, _ = after(dynamic, {}, Config(models=(entry,)), sized(8))

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from tunegate.artifacts.changes import Effect, PolicyChange
 from tunegate.artifacts.outlines import ModelInput
 from tunegate.config import Config, InputConfig, Inputs, ModelConfig, ProfileConfig, ValuesConfig
-from tunegate.input_shapes import ResolvedShapes, ShapeLevel, resolve_shapes
+from tunegate.input_shapes import ResolvedShapes, ShapeLevel, resolve_shapes, takes
 from tunegate.policy.written import written
 from tunegate.selection import entry_levels, entry_shapes, entry_values
 
@@ -95,14 +97,22 @@ def _shapes(
     inputs: Sequence[ModelInput] | None,
     inputs_before: Sequence[ModelInput] | None,
 ) -> ResolvedShapes:
-    """The shapes for these inputs. Where symbols have other names now, those that the model had
-    before, by the names of its inputs: a new name makes no model smaller."""
+    """The shapes for these inputs: those that the model had before, by the names of its inputs,
+    wherever these take them. Another name of a dimension makes no model smaller: neither a new
+    one, nor a sum of others, nor two that change their places."""
     found = entry_shapes(levels, inputs)
-    if not found.problems or inputs is None or inputs_before is None:
+    before = None if inputs_before is None else entry_shapes(levels, inputs_before)
+    if inputs is None or before is None or before.problems:
         return found
-    before = entry_shapes(levels, inputs_before)
-    again = resolve_shapes(inputs, [ShapeLevel(shapes=before.shapes)])
-    return found if before.problems or again.problems else again
+    if found.problems:
+        again = resolve_shapes(inputs, [ShapeLevel(shapes=before.shapes)])
+        return found if again.problems else again
+    same = {
+        value.name: shape
+        for value in inputs
+        if (shape := before.shapes.get(value.name)) is not None and takes(value, shape)
+    }
+    return msgspec.structs.replace(found, shapes={**found.shapes, **same})
 
 
 def _renamed(before: Mapping[str, _Profile], after: Mapping[str, _Profile]) -> frozenset[str]:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from tunegate.artifacts.outlines import ModelInput
 from tunegate.config import Config, InputConfig, ModelConfig, ProfileConfig, ValuesConfig
 from tunegate.policy.judging_shapes import EntryOf, JudgingShapes, judging_shapes
@@ -20,6 +22,19 @@ def judged(
 
 WIDE = {"batch": 8, "seq": 128}
 TINY = {"batch": 1, "seq": 128}
+PAIR = (*INPUTS, ModelInput("mask", (None, None), ("batch", "seq")))
+
+
+@pytest.mark.parametrize("symbols", [("batch - 7", "seq"), ("seq", "batch"), ("tiny", "seq")])
+def test_no_name_of_a_dimension_makes_a_head_smaller_than_its_base(
+    symbols: tuple[str, str],
+) -> None:
+    """A sum of other symbols, two that changed their places, and a new one with a size."""
+    renamed = (ModelInput("x", (None, None), symbols), PAIR[1])
+    new = side({"batch": 8, "seq": 64, "tiny": 1})
+    found = judging_shapes(side(WIDE), new, renamed, PAIR)
+    shapes = dict.fromkeys(("x", "mask"), (8, 128))
+    assert found.inputs == shapes
 
 
 def test_smaller_dims_of_the_head_have_no_effect() -> None:

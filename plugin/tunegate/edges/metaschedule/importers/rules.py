@@ -28,7 +28,7 @@ RULES: Mapping[str, RewritingRule] = {
     **dict.fromkeys(("LSTM", "GRU", "RNN"), recurrent.unrolled),
     **dict.fromkeys(("Reshape", "Squeeze", "Unsqueeze"), declared_shapes.with_declared_shape),
     "ConvTranspose": convolutions.transposed,
-    "MaxUnpool": refusals.refused,
+    **dict.fromkeys(("MaxUnpool", "NonMaxSuppression"), refusals.refused),
     "Dropout": selections.kept_everything,
     "Expand": declared_shapes.expanded_to,
     "Tile": declared_shapes.tiled,
