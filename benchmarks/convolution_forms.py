@@ -26,10 +26,10 @@ from kit.in_process import RESOLVED, heaviest, measured
 from tvm.s_tir import meta_schedule as ms
 
 from tunegate.edges.metaschedule import space
-from tunegate.edges.metaschedule.algorithm_variants import DIRECT, variants_of
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.search import TaskSearch
+from tunegate.edges.metaschedule.variants.algorithm_variants import DIRECT, variants_of
 from tunegate.engine.protocol import Candidate
 
 BATCH = 8

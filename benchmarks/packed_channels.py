@@ -27,10 +27,11 @@ from tvm.tirx import IndexMap
 
 from tunegate.cost_model.prior import prior_of
 from tunegate.edges.metaschedule import space
-from tunegate.edges.metaschedule.algorithm_variants import _convolution, variants_of
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.search import TaskSearch
+from tunegate.edges.metaschedule.variants.algorithm_variants import variants_of
+from tunegate.edges.metaschedule.variants.unfolded_image import _convolution
 from tunegate.edges.metaschedule.workload import Workload, canonical_workload
 
 BLOCK = 16

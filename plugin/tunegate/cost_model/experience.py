@@ -22,10 +22,11 @@ _LANES = (8, 16)
 
 class Sketch(msgspec.Struct, frozen=True):
     """What of a template is the same for any task; `variant` is that of the workload. Without
-    a loop nest it says nothing."""
+    a loop nest it says nothing. A step of the innermost loop computes `lanes` numbers."""
 
     variant: str
     nest: LoopNest | None
+    lanes: int = 1
 
 
 class TaskExperience(msgspec.Struct, frozen=True):
@@ -55,7 +56,7 @@ def nest_columns(sketch: Sketch, decided: Decided) -> list[float]:
     unknown without a loop nest."""
     if sketch.nest is None:
         return [math.nan] * NEST_COLUMNS
-    tile = _tile(sketch.nest, decided)
+    tile = _tile(sketch.nest, decided, sketch.lanes)
     lanes = 2**tile.lanes
     unroll = _log([sketch.nest.unrolled_steps(decided)])
     body = tile.inner - tile.lanes + tile.reduced_inner
@@ -85,12 +86,13 @@ def innermost(sketch: Sketch, decided: Decided) -> Decided:
     return ((*(decided[place][-1] for place in sketch.nest.spatial),),)
 
 
-def _tile(nest: LoopNest, decided: Decided) -> _Tile:
+def _tile(nest: LoopNest, decided: Decided, lanes: int) -> _Tile:
     spatial = nest.spatial
     deepest = len(decided[spatial[0]])
     inner = [decided[p][level] for p, level in nest.order if p in spatial and level == deepest - 1]
     middle = [decided[p][level] for p, level in nest.order if p in spatial and level == deepest - 2]
     last = nest.order[-1][0]
+    inner[-1] *= lanes
     return _Tile(
         lanes=_log(inner[-1:]),
         second=_log(inner[-2:-1]),
@@ -100,7 +102,7 @@ def _tile(nest: LoopNest, decided: Decided) -> _Tile:
         outer=sum(_log(decided[p][:-2]) for p in spatial),
         reduced_inner=sum(_log(decided[p][-1:]) for p in nest.reduced),
         reduced_outer=sum(_log(decided[p][:-1]) for p in nest.reduced),
-        axis=_log(decided[last]),
+        axis=_log(decided[last]) + _log([lanes]),
     )
 
 

@@ -86,6 +86,11 @@ def _convolutions(dtype: str) -> dict[str, Make]:
             (1, 64, 28, 28),
             (64, 16, 3, 3),
         ),
+        "conv2d_grouped_nhwc": of(
+            lambda x, w: topi.nn.group_conv2d_nhwc(x, w, 1, 1, 1, 16, out_dtype=dtype),
+            (1, 28, 28, 64),
+            (3, 3, 4, 64),
+        ),
         "conv2d_depthwise": of(
             lambda x, w: topi.nn.depthwise_conv2d_nchw(x, w, 1, 1, 1, out_dtype=dtype),
             (1, 64, 28, 28),

@@ -29,6 +29,7 @@ from tunegate.edges.metaschedule.open_model import OpenModel
 from tunegate.edges.metaschedule.passes.default_schedule import (
     DEFAULTS_VERSION,
     with_default_schedule,
+    with_packing_schedules,
 )
 from tunegate.edges.metaschedule.passes.elementary_functions import vectorize_elementary_functions
 from tunegate.edges.metaschedule.passes.prepacking import folded
@@ -210,7 +211,8 @@ def _export_finished(finished: _Finished, target: ResolvedTarget, request: Build
 def _with_defaults(module: Any, target: ResolvedTarget) -> Any:
     vectorize_elementary_functions()
     with target.target, tvm.transform.PassContext(opt_level=3):
-        return with_default_schedule(folded(module), target.target)
+        packing = with_packing_schedules(module, target.target)
+        return with_default_schedule(folded(packing), target.target)
 
 
 def _export(module: Any, target: ResolvedTarget, directory: Path, request: BuildModel) -> int:

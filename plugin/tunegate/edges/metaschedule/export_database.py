@@ -9,10 +9,10 @@ from typing import Any
 
 from tvm.s_tir import meta_schedule as ms
 
-from tunegate.edges.metaschedule.algorithm_variants import DIRECT
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.passes.prepacking import unmarked
 from tunegate.edges.metaschedule.space import DesignSpace
+from tunegate.edges.metaschedule.variants.algorithm_variants import DIRECT
 from tunegate.engine.protocol import Exported, Schedule
 from tunegate_cache.format.records import TuningRecord
 

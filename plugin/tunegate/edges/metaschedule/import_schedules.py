@@ -12,11 +12,11 @@ from typing import Any
 from tvm.s_tir import meta_schedule as ms
 
 from tunegate.artifacts.foreign_schedules import ForeignSchedule, ImportedSchedule
-from tunegate.edges.metaschedule.algorithm_variants import DIRECT
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import ResolvedTarget
 from tunegate.edges.metaschedule.trace_signature import trace_signature
+from tunegate.edges.metaschedule.variants.algorithm_variants import DIRECT
 from tunegate.engine.protocol import Schedule
 from tunegate_cache.format.records import WorkloadKey
 

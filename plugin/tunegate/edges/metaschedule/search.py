@@ -19,7 +19,6 @@ from tunegate.cost_model.prior import Prior
 from tunegate.cost_model.sample_features import SampleFeatures
 from tunegate.cost_model.sample_pools import GOOD, SamplePools
 from tunegate.cost_model.surrogate import Surrogate
-from tunegate.edges.metaschedule.algorithm_variants import DIRECT
 from tunegate.edges.metaschedule.passes.default_schedule import with_default_schedule
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.unmeasured.transferred import (
@@ -72,9 +71,8 @@ class TaskSearch:
         self.space = DesignSpace(workload, target)
         self._arguments = ms.arg_info.ArgInfo.from_prim_func(workload.module["main"])
         sampling = self.space.sampling()
-        # With channels last the direct form is the best of nine in ten convolutions.
-        others = [d for d, t in self.space.templates.items() if t.variant.name != DIRECT]
-        samples = SampleSpace(sampling, self._rng, seldom=others)
+        seldom = [d for d, t in self.space.templates.items() if t.variant.is_seldom_best]
+        samples = SampleSpace(sampling, self._rng, seldom=seldom)
         sketches = self.space.sketches()
         self._features = SampleFeatures(sampling, sketches)
         is_known = any(sketch.nest for sketch in sketches.values())

@@ -19,8 +19,13 @@ from tvm.s_tir import meta_schedule as ms
 
 from tunegate.cost_model.experience import Sketch
 from tunegate.cost_model.loop_nest import nest_of
-from tunegate.edges.metaschedule.algorithm_variants import DIRECT, AlgorithmVariant, variants_of
 from tunegate.edges.metaschedule.trace_signature import trace_signature
+from tunegate.edges.metaschedule.variants.algorithm_variants import (
+    DIRECT,
+    AlgorithmVariant,
+    variants_of,
+)
+from tunegate.edges.metaschedule.variants.group_vectors import keep_vectors
 from tunegate.edges.metaschedule.workload import Workload
 from tunegate.engine.protocol import Schedule
 from tunegate.tuning.refit import adapt
@@ -120,7 +125,10 @@ class DesignSpace:
 
     def sketches(self) -> dict[str, Sketch]:
         """What each template has in common with those of other tasks."""
-        return {d: Sketch(t.variant.name, nest_of(t.signature)) for d, t in self.templates.items()}
+        return {
+            digest: Sketch(each.variant.name, nest_of(each.signature), each.variant.lanes)
+            for digest, each in self.templates.items()
+        }
 
     def sample(self, count: int, rng: random.Random) -> list[Any]:
         """Random schedules that pass the postprocessors, at most `count`."""
@@ -147,6 +155,8 @@ class DesignSpace:
             trace = tvm.s_tir.schedule.Trace(template.instructions, chosen)
             trace.apply_to_schedule(schedule, remove_postproc=True)
             schedule.enter_postproc()
+            if template.variant.lanes > 1:
+                keep_vectors(schedule)
             processors = self._postprocessors[template.variant.name]
             fits = all(bool(p.apply(schedule)) for p in processors)
         except Exception:

@@ -6,19 +6,21 @@ from typing import Any
 
 from tvm.s_tir import dlight
 
+from tunegate.edges.metaschedule.passes.group_vector_schedule import with_group_vectors
 from tunegate.edges.metaschedule.passes.split_concatenations import with_split_choices
 from tunegate.edges.metaschedule.passes.vector_accumulators import with_vector_accumulators
 
-DEFAULTS_VERSION = 2
+DEFAULTS_VERSION = 3
 """Goes up with every change of these schedules: builds with other ones are other builds."""
 
 
 def with_default_schedule(module: Any, target: Any) -> Any:
     """The module with a schedule for every kernel that has none. On CPUs the loops stay as they are
-    written, but for choices and sums along the innermost one. On a GPU they would not run at all:
-    TVM's own rules for any kernel (DLight) bind the loops to its threads."""
+    written, but for choices, sums along the innermost one and grouped convolutions. On a GPU they
+    would not run at all: TVM's own rules for any kernel (DLight) bind the loops to its threads."""
     if str(target.kind.name) != "cuda":
-        return with_vector_accumulators(with_split_choices(module))
+        packing = with_packing_schedules(module, target)
+        return with_vector_accumulators(with_split_choices(packing))
     with target:
         return dlight.ApplyDefaultSchedule(
             dlight.gpu.Matmul(),
@@ -27,3 +29,9 @@ def with_default_schedule(module: Any, target: Any) -> Any:
             dlight.gpu.GeneralReduction(),
             dlight.gpu.Fallback(),
         )(module.clone())  # it changes the module that it is given
+
+
+def with_packing_schedules(module: Any, target: Any) -> Any:
+    """The module with those of its default schedules that lay out constants: a build has them
+    before it folds constants."""
+    return module if str(target.kind.name) == "cuda" else with_group_vectors(module)

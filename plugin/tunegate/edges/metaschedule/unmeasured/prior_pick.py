@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from tunegate.cost_model.prior import Prior, prior_of
 from tunegate.cost_model.sample_features import SampleFeatures
 from tunegate.cost_model.sample_pools import SamplePools
-from tunegate.edges.metaschedule.algorithm_variants import DIRECT
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.workload import Workload
 from tunegate.engine.protocol import Schedule
@@ -63,9 +62,9 @@ def _ranked(
     """Yields what the prior knows, the likeliest first."""
     sampling = space.sampling()
     features = SampleFeatures(sampling, space.sketches())
-    others = [d for d, t in space.templates.items() if t.variant.name != DIRECT]
+    seldom = [d for d, t in space.templates.items() if t.variant.is_seldom_best]
     rng = random.Random(seed)  # noqa: S311 -- a search, not a secret
-    samples = SampleSpace(sampling, rng, seldom=others)
+    samples = SampleSpace(sampling, rng, seldom=seldom)
     pools = SamplePools(samples, features, drops_bloated=kind == "llvm")
     drawn, _ = pools.drawn(offered, ())
     fitting = [each for each in offered if not features.is_bloated(each)]

@@ -1,13 +1,11 @@
-"""The forms of a function: the same computation by another algorithm, each with a search space.
+"""A convolution with a window as a matrix product over the unfolded image (im2col).
 
-A convolution with a window is also a matrix product over the unfolded image (im2col). Which of the
-two is faster depends on the extents: a prime width leaves the direct form no good tile, many
-channels make the unfolded image large. The search measures both.
+Which of the two is faster depends on the extents: a prime width leaves the direct form no good
+tile, many channels make the unfolded image large. The search measures both.
 """
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -18,9 +16,7 @@ from tvm.tirx import IndexMap
 
 from tunegate.edges.metaschedule.workload import canonical_workload
 
-_logger = logging.getLogger(__name__)
-
-DIRECT, IM2COL = "direct", "im2col"
+_MAIN = "main"
 _MAX_BYTES = 64 * 1024 * 1024
 """The largest unfolded image in bytes: nobody's cache holds more of it."""
 _SPATIAL, _REDUCE = 0, 2
@@ -29,27 +25,10 @@ _FIRST, _LAST = 1, 3
 _IMAGE = [_SPATIAL] * 4 + [_REDUCE] * 3
 
 
-class AlgorithmVariant(NamedTuple):
-    """`module` has one function, `main`, of the same arguments as the function it is a form of."""
-
-    name: str
-    module: Any
-
-
-def variants_of(module: Any, kind: str) -> tuple[AlgorithmVariant, ...]:
-    """The direct form first. `kind` is that of the target: on a GPU the tensor cores' own space has
-    products already."""
-    direct = AlgorithmVariant(DIRECT, module)
-    if kind != "llvm":
-        return (direct,)
-    try:
-        product = _im2col(Schedule(module))
-    except Exception:
-        _logger.info("a convolution has no matrix product", exc_info=True)
-        return (direct,)
-    if product is None:
-        return (direct,)
-    return (direct, AlgorithmVariant(IM2COL, canonical_workload(product["main"]).module))
+def unfolded_image(module: Any) -> Any | None:
+    """The function as a matrix product, or None where there is nothing to unfold."""
+    product = _im2col(Schedule(module))
+    return None if product is None else canonical_workload(product[_MAIN]).module
 
 
 class _Convolution(NamedTuple):

@@ -14,10 +14,10 @@ from tvm.s_tir import meta_schedule as ms
 
 from tests.support.models.workload_corpus import primitive, workloads
 from tunegate.config import TargetConfig
-from tunegate.edges.metaschedule.algorithm_variants import DIRECT, IM2COL, variants_of
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import tvm_target
+from tunegate.edges.metaschedule.variants.algorithm_variants import DIRECT, IM2COL, variants_of
 from tunegate.edges.metaschedule.workload import canonical_workload
 
 load_intrinsics("llvm")
@@ -71,10 +71,6 @@ def test_a_window_is_unfolded_and_computes_the_same(name: str) -> None:
 @pytest.mark.parametrize("name", NOT_UNFOLDED)
 def test_what_is_no_plain_convolution_with_a_window_has_one_form(name: str) -> None:
     assert [variant.name for variant in variants_of(module_of(name), "llvm")] == [DIRECT]
-
-
-def test_a_gpu_has_the_direct_form_only() -> None:
-    assert len(variants_of(module_of("conv2d_3x3_float32"), "cuda")) == 1
 
 
 def test_an_unfolded_image_that_no_cache_holds_is_not_made() -> None:

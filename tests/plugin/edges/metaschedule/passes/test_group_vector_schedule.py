@@ -1,0 +1,64 @@
+"""A grouped convolution without a record is computed in vectors, and all its bits stay."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from hypothesis import assume, given, settings
+
+from tests.plugin.edges.metaschedule.variants.test_group_vectors import (
+    OF_EACH_KIND,
+    SHAPES,
+    TARGET,
+    computed,
+)
+from tests.support.models.grouped_convolutions import Shape, arguments, convolved, workload
+from tunegate.edges.metaschedule.passes.group_vector_schedule import with_group_vectors
+from tunegate.edges.metaschedule.passes.unscheduled import IS_SCHEDULED
+from tunegate.edges.metaschedule.single_kernel import built_kernel
+
+
+@given(SHAPES)
+@settings(max_examples=10)
+def test_it_computes_what_numpy_does(shape: Shape) -> None:
+    assume(shape.is_possible)
+    scheduled = with_group_vectors(workload(shape).module)
+    assert np.array_equal(computed(scheduled, shape), convolved(shape, *arguments(shape)))
+
+
+@pytest.mark.parametrize("shape", OF_EACH_KIND)
+def test_each_kind_has_a_schedule_of_its_own(shape: Shape) -> None:
+    main = with_group_vectors(workload(shape).module)["main"]
+    assert main.attrs[IS_SCHEDULED]
+    assert str(main.attrs["global_symbol"]) == "main"
+    assert np.array_equal(
+        computed(tvm.IRModule({"main": main}), shape), convolved(shape, *arguments(shape))
+    )
+
+
+@pytest.mark.parametrize("shape", [Shape(), Shape(channels_in=20, channels_out=20, groups=3)])
+def test_sums_are_those_of_the_function_to_the_last_bit(shape: Shape) -> None:
+    plain = workload(shape).module
+    random = np.random.default_rng(3)
+    given = [random.normal(size=each.shape).astype("float32") for each in arguments(shape)]
+    as_written = run(plain, given, shape)
+    assert np.array_equal(run(with_group_vectors(plain), given, shape), as_written)
+
+
+def run(module: Any, given: list[np.ndarray], shape: Shape) -> np.ndarray:
+    kernel = built_kernel(module, TARGET)
+    output = tvm.runtime.tensor(np.zeros_like(convolved(shape, *arguments(shape))))
+    tensors = [tvm.runtime.tensor(each) for each in given]
+    kernel.function["main"](*kernel.arguments([*tensors, output]))
+    found: np.ndarray = output.numpy()
+    return found
+
+
+def test_what_has_a_schedule_or_is_no_grouped_convolution_stays_as_it_is() -> None:
+    scheduled = with_group_vectors(workload(Shape()).module)
+    assert with_group_vectors(scheduled) is scheduled
+    nearly_empty = workload(Shape(groups=2, channels_in=40, channels_out=3)).module
+    assert with_group_vectors(nearly_empty) is nearly_empty

@@ -1,0 +1,43 @@
+"""Which forms a function has, and which of them are searched first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.support.models.grouped_convolutions import Shape, workload
+from tests.support.models.workload_corpus import primitive, workloads
+from tunegate.edges.metaschedule.intrinsics import load_intrinsics
+from tunegate.edges.metaschedule.variants.algorithm_variants import (
+    DIRECT,
+    GROUP_VECTORS,
+    IM2COL,
+    variants_of,
+)
+from tunegate.edges.metaschedule.workload import canonical_workload
+
+load_intrinsics("llvm")
+
+
+def module_of(name: str) -> Any:
+    return canonical_workload(primitive(workloads()[name])).module
+
+
+def test_a_gpu_has_the_direct_form_only() -> None:
+    assert len(variants_of(module_of("conv2d_3x3_float32"), "cuda")) == 1
+    assert len(variants_of(workload(Shape()).module, "cuda")) == 1
+
+
+def test_a_grouped_convolution_is_seldom_fastest_as_it_is_written() -> None:
+    direct, vectors = variants_of(workload(Shape()).module, "llvm")
+    assert (direct.name, direct.is_seldom_best, direct.lanes) == (DIRECT, True, 1)
+    assert (vectors.name, vectors.is_seldom_best, vectors.lanes) == (GROUP_VECTORS, False, 16)
+
+
+def test_a_plain_convolution_is_seldom_fastest_as_a_product() -> None:
+    direct, product = variants_of(module_of("conv2d_nhwc_float32"), "llvm")
+    assert (direct.is_seldom_best, product.name, product.is_seldom_best) == (False, IM2COL, True)
+
+
+def test_what_has_no_window_and_no_groups_has_one_form() -> None:
+    for name in ("matmul_float32", "softmax_float32", "conv2d_depthwise_float32"):
+        assert [each.name for each in variants_of(module_of(name), "llvm")] == [DIRECT]
