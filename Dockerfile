@@ -1,5 +1,6 @@
 # Images of the wheel in dist/, installed from locked requirements alone: docs/pipelines/images.md.
-#   slim: gates with ONNX Runtime.   full: TVM and a linker.   cuda: full, for NVIDIA GPUs.
+#   slim: gates with ONNX Runtime.   cuda: full, for NVIDIA GPUs.
+#   full: TVM, a linker, and the clients of MLflow and of the hub for the deploy gate.
 # python:3.12.14-slim-trixie, the index of all its architectures.
 FROM python:3.12.14-slim-trixie@sha256:78387bc3881b8273120a12ebe6c1ab22b018ccc2c9adf565ae1ac9b536e184ea AS base
 # git is what a run reads revisions with. Its version is Debian's: with security fixes.
@@ -30,7 +31,7 @@ RUN --mount=type=bind,source=requirements,target=/requirements \
 
 FROM slim-environment AS full-environment
 RUN --mount=type=bind,source=requirements,target=/requirements \
-    pip --python /opt/tunegate/bin/python install --no-cache-dir --only-binary :all: --require-hashes --requirement /requirements/run.lock
+    pip --python /opt/tunegate/bin/python install --no-cache-dir --only-binary :all: --require-hashes --requirement /requirements/deploy.lock
 
 FROM full-environment AS cuda-environment
 RUN --mount=type=bind,source=requirements,target=/requirements \

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pwd
 import re
 import shutil
 import subprocess
@@ -93,12 +95,18 @@ def test_the_examples_run_it(head: Path, tmp_path: Path, language: str) -> None:
     line = LINES.get(language)
     if line is not None:
         require(line[0])
-        subprocess.run(line, cwd=at, check=True)
+        subprocess.run(line, cwd=at, check=True, env=compiler_environment())
     told = output(at, ["./run"] if line is not None else [sys.executable, "run.py", "."])
     ours = output(at, [sys.executable, "-c", OURS + "\nimport numpy as np" + ASK, str(at)])
     *tensors, first = told.splitlines()
     assert tensors == ["y float32 25088"]
     assert float(first) == pytest.approx(float(ours), rel=1e-5)
+
+
+def compiler_environment() -> dict[str, str]:
+    """The variables of a compiler: rustup looks into the home, and that of a test is empty."""
+    home = pwd.getpwuid(os.getuid()).pw_dir
+    return {"RUSTUP_HOME": f"{home}/.rustup", **os.environ}
 
 
 def output(at: Path, line: list[str]) -> str:

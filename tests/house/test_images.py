@@ -16,7 +16,7 @@ from tests.house.sources import ROOT
 from tests.support.small_onnx import conv_model, save
 
 TEXT = (ROOT / "Dockerfile").read_text()
-IMAGES = {"slim": "run-onnxruntime.lock", "full": "run.lock", "cuda": "gpu.lock"}
+IMAGES = {"slim": "run-onnxruntime.lock", "full": "deploy.lock", "cuda": "gpu.lock"}
 PROGRAMS = Path(sys.executable).parent
 
 
@@ -65,6 +65,27 @@ def test_what_an_image_installs_is_locked_with_hashes(name: str, lock: str) -> N
     assert all("--no-index --no-deps /dist/" in one for one in installs[1:])
 
 
+def test_full_has_the_clients_of_the_deploy_gate_at_the_versions_of_the_rest() -> None:
+    deploy, gpu, slim = (
+        locked(name) for name in ("deploy.lock", "gpu.lock", "run-onnxruntime.lock")
+    )
+    clients = {"mlflow-skinny", "huggingface-hub"}
+    assert clients <= deploy.keys()
+    assert not clients & slim.keys()
+    both = deploy.keys() & gpu.keys()
+    assert {name: deploy[name] for name in both} == {name: gpu[name] for name in both}
+
+
+def locked(name: str) -> dict[str, list[str]]:
+    """The versions of each package of a lock, with the machines that they are for."""
+    found: dict[str, list[str]] = {}
+    for line in (ROOT / "requirements" / name).read_text().splitlines():
+        if line[:1].isalpha():
+            package, _, version = line.rstrip(" \\").partition("==")
+            found.setdefault(package, []).append(version)
+    return found
+
+
 def test_no_secret_has_a_way_into_an_image() -> None:
     assert not re.search(r"^ARG|type=secret|type=ssh|TOKEN|PASSWORD|^ADD", TEXT, re.MULTILINE)
     assert {line for stage in stages().values() for line in stage.said("COPY")} == {
@@ -88,35 +109,49 @@ def test_hadolint_finds_nothing() -> None:
 
 
 @pytest.mark.pipelines
-@pytest.mark.timeout(900)
-def test_the_commands_of_the_slim_image_make_an_environment_that_gates(tmp_path: Path) -> None:
-    """The image's own RUN, with its absolute paths somewhere else."""
+@pytest.mark.timeout(1800)
+def test_the_commands_of_each_image_make_an_environment_that_gates(tmp_path: Path) -> None:
+    """The images' own RUNs, one on top of the other, with their absolute paths somewhere else."""
     list(WheelBuilder(str(ROOT)).build(directory=str(tmp_path / "dist"), versions=["standard"]))
-    (run,) = stages()["slim-environment"].said("RUN")
-    command = re.sub(r"RUN (--mount=\S+ *)+", "", run)
-    places = {
-        "opt": tmp_path / "opt",
-        "dist": tmp_path / "dist",
-        "requirements": ROOT / "requirements",
-    }
-    for name, place in places.items():
-        command = command.replace(f" /{name}/", f" {place}/")
-    subprocess.run(["bash", "-ec", command], check=True, env=environment(tmp_path))
-    python = tmp_path / "opt" / "tunegate" / "bin" / "python"
-    assert not list(python.parents[1].glob("lib/python*/site-packages/tvm"))
     models = tmp_path / "models"
     save(conv_model(), models / "a.onnx")
     save(conv_model(), models / "b.onnx")
-    models_of_onnxruntime = ("onnxruntime:a.onnx", "onnxruntime:b.onnx")
+    compared = ("compare", "onnxruntime:a.onnx", "onnxruntime:b.onnx")
+    looked = ("deploy-gate", "--production", "models:/asr/1", "--candidate", "a.onnx")
+    assert made("slim", tmp_path) == {"boto3", "onnxruntime"}
+    assert ran(tmp_path, *compared) == (0, "")
+    assert ran(tmp_path, *looked)[1].endswith("python -m pip install 'tunegate[mlflow]'")
+    assert made("full", tmp_path) == {"boto3", "huggingface_hub", "mlflow", "onnxruntime", "tvm"}
+    assert ran(tmp_path, *looked)[1].endswith("such as https://mlflow.example.com.")
+    assert made("cuda", tmp_path) >= {"cuda", "mlflow", "tvm"}
+    assert ran(tmp_path, *compared) == (0, "")
+
+
+def made(image: str, root: Path) -> set[str]:
+    """Those of some packages that are there, after the RUN of the image's environment."""
+    (run,) = stages()[f"{image}-environment"].said("RUN")
+    command = re.sub(r"RUN (--mount=\S+ *)+", "", run)
+    places = {"opt": root / "opt", "dist": root / "dist", "requirements": ROOT / "requirements"}
+    for name, place in places.items():
+        command = command.replace(f" /{name}/", f" {place}/")
+    subprocess.run(["bash", "-ec", command], check=True, env=environment(root))
+    (packages,) = (root / "opt" / "tunegate").glob("lib/python*/site-packages")
+    some = ("boto3", "cuda", "huggingface_hub", "mlflow", "onnxruntime", "tvm")
+    return {name for name in some if (packages / name).is_dir()}
+
+
+def ran(root: Path, *line: str) -> tuple[int, str]:
+    """The exit code, and the last line of what went wrong."""
+    program = root / "opt" / "tunegate" / "bin" / "tunegate"
     done = subprocess.run(
-        [python.with_name("tunegate"), "compare", *models_of_onnxruntime],
-        cwd=models,
-        env=environment(tmp_path),
+        [program, *line],
+        cwd=root / "models",
+        env=environment(root),
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    return done.returncode, done.stderr.splitlines()[-1] if done.returncode else ""
 
 
 def environment(home: Path) -> dict[str, str]:

@@ -14,7 +14,7 @@ from tunegate.cli.supported_machine import NEWEST, OLDEST
 
 UV = Path(sys.executable).with_name("uv")
 LOCKS = Path(__file__).resolve().parents[3] / "requirements"
-RUN = ("run.lock", "run-onnxruntime.lock", "gpu.lock", "installer.lock")
+RUN = ("run.lock", "run-onnxruntime.lock", "gpu.lock", "deploy.lock", "installer.lock")
 PROCESSORS = ("x86_64", "aarch64")
 BOUND = r"^([a-z0-9-]+)==\S+ ; python_full_version (<|>=) '3\.(\d+)'"
 PYTHONS = [f"3.{minor}" for minor in range(OLDEST[1], NEWEST[1] + 1)]
