@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from tunegate.artifacts.changes import Revisions
@@ -11,11 +12,18 @@ _SHOWN = 12
 
 
 def moved_submodules(reader: ModelReader, revisions: Revisions) -> Iterator[str]:
-    """Yields a note for each submodule that is new in the head, or at another commit there."""
+    """Yields a note for each submodule that is new in the head, or at another commit there, with
+    how models in it are gated."""
     before = {} if revisions.base is None else reader.submodules(revisions.base)
     for path, commit in sorted(reader.submodules(revisions.head).items()):
-        if before.get(path) != commit:
-            yield (
-                f"the submodule {path} is at another commit ({commit[:_SHOWN]}), and models in it "
-                f"are not checked: gate them with --repository {path}"
-            )
+        old = before.get(path)
+        if old == commit:
+            continue
+        new, where = commit[:_SHOWN], f"--repository {shlex.quote(path)}"
+        if old is None:
+            said, line = f"is new, at commit {new}", f"{where} --no-base"
+        else:
+            said = f"is at another commit ({new}, before {old[:_SHOWN]})"
+            line = f"{where} --base {old[:_SHOWN]} --head {new}"
+        told = f"the submodule {path} {said}, and models in it are not checked"
+        yield f"{told}: gate them with {line}"

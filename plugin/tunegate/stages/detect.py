@@ -33,6 +33,7 @@ Change = Literal["weights-only", "structural", "config", "unknown"]
 ChangeKind = Literal["added", "modified", "renamed", "deleted", "unreadable"]
 Versions = tuple[ModelVersion | None, ModelVersion | None]
 """A model in base and head."""
+_SHOWN = 3
 _Found = Mapping[ModelPath, ModelVersion]
 
 
@@ -53,7 +54,7 @@ def detect(
     """
     head = reader.models(revisions.head)
     base = {} if revisions.base is None else reader.models(revisions.base)
-    _check_globs(config, config_name, [*head, *base])
+    _check_globs(config, config_name, [*head, *base], sorted(reader.submodules(revisions.head)))
     if problems := shape_problems(reader, config, base_config, head):
         raise config_error([f"{config_name}: {each}" for each in problems], ConfigKey(config_name))
     old = base_config or config
@@ -233,14 +234,20 @@ def _identity(version: ModelVersion) -> tuple[str, ...]:
     return (version.content_digest, *(file.digest for file in version.external))
 
 
-def _check_globs(config: Config, config_name: str, paths: Sequence[ModelPath]) -> None:
+def _check_globs(
+    config: Config, config_name: str, paths: Sequence[ModelPath], submodules: Sequence[str]
+) -> None:
+    elsewhere = (
+        f" Submodules are repositories of their own ({', '.join(submodules[:_SHOWN])}): gate one "
+        f"with --repository."
+    )
     for entry in config.models:
         if not any(matches(entry.path, path) for path in paths):
             message = (
                 f"{config_name}: models: path {entry.path} matches no ONNX file of the revision. "
                 f"Correct the glob, or commit the model (also when it is stored by LFS or DVC)."
             )
-            raise ConfigError(message)
+            raise ConfigError(message + elsewhere * bool(submodules))
 
 
 def _notes(revisions: Revisions, base_config: Config | None) -> tuple[str, ...]:

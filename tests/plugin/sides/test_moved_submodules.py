@@ -31,8 +31,9 @@ def test_a_submodule_that_moves_is_named(tmp_path: Path) -> None:
     base, head = submodule_at(project, OLD), submodule_at(project, NEW)
     assert notes(project, base, head) == [
         (
-            "the submodule shared/models is at another commit (222222222222), and models in it are "
-            "not checked: gate them with --repository shared/models"
+            "the submodule shared/models is at another commit (222222222222, before 111111111111), "
+            "and models in it are not checked: gate them with --repository shared/models "
+            "--base 111111111111 --head 222222222222"
         )
     ]
 
@@ -40,5 +41,8 @@ def test_a_submodule_that_moves_is_named(tmp_path: Path) -> None:
 def test_a_new_submodule_is_named_and_one_that_stays_is_not(tmp_path: Path) -> None:
     project = new_repository(tmp_path / "project")
     base, head = project.commit({"a": b"a"}), submodule_at(project, OLD)
-    assert len(notes(project, base, head)) == len(notes(project, None, head)) == 1
+    (said,) = notes(project, base, head)
+    assert notes(project, None, head) == [said]
+    assert said.startswith("the submodule shared/models is new, at commit 111111111111, and ")
+    assert said.endswith("gate them with --repository shared/models --no-base")
     assert notes(project, head, head) == []

@@ -243,6 +243,18 @@ def test_a_glob_that_matches_nothing_is_one_clear_line(project: Checkout) -> Non
     )
 
 
+def test_a_glob_into_a_submodule_is_told_how_its_models_are_gated(project: Checkout) -> None:
+    project.git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},vendor/models")
+    project.git("commit", "-q", "-m", "a submodule")
+    wrong = Config(models=(*CONFIG.models, ModelConfig(path="vendor/**/*.onnx")))
+    revisions = Revisions(base=None, head=project.git("rev-parse", "HEAD"), reason="given")
+    with pytest.raises(ConfigError) as raised:
+        detect(reader_of(project), revisions, wrong, None)
+    assert str(raised.value).endswith(
+        "Submodules are repositories of their own (vendor/models): gate one with --repository."
+    )
+
+
 def test_a_glob_whose_last_model_is_deleted_is_right(project: Checkout) -> None:
     only = Config(models=(ModelConfig(path="models/conv.onnx"),))
     assert kinds(after(project, {"models/conv.onnx": None}, only)[0]) == {
