@@ -68,6 +68,19 @@ def test_a_command_in_the_documentation_parses(command: str) -> None:
     assert page(words) or parse(words).command.name
 
 
+def test_options_that_a_pipeline_passes_on_parse() -> None:
+    """The lists `arguments: [--minutes, "10"]` and `options: ['--cache-mode=ro']`."""
+    pages = [*(ROOT / "docs" / "pipelines").glob("*.md"), *(ROOT / "plugin").rglob("*.md")]
+    found = [
+        re.findall(r"""[^\s,'"]+""", listed)
+        for each in pages
+        for listed in re.findall(r"(?:arguments|options):[ `]*\[([^]]*-[^]]*)\]", each.read_text())
+    ]
+    assert len(found) >= 4
+    for words in found:
+        parse(["run", *(word.replace("…", "main") for word in words)])
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.name))
 def test_a_link_leads_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from tunegate.edges.model_sources.addressed_model import AddressedModel
 from tunegate.edges.model_sources.download_limits import ByteCount
 from tunegate.edges.model_sources.model_files import bring_artifact, bring_model, pieces_of
-from tunegate.errors import ConfigError
+from tunegate.edges.output.artifact_file import ARTIFACT_FILE
+from tunegate.errors import ConfigError, ModelError
 
 
 class LocalPath:
@@ -28,13 +30,27 @@ class LocalPath:
                 f"artifact.json, or an address (docs/deploying.md)."
             )
             raise ConfigError(message)
+        if real.is_dir() and not (real / ARTIFACT_FILE).is_file():
+            message = (
+                f"{self._path}: a directory without an {ARTIFACT_FILE}. Name an ONNX file in it."
+            )
+            raise ConfigError(message)
         return "" if real == self._path.absolute() else str(real)
 
     def download(self, into: Path, count: ByteCount) -> Path:
         real = self._path.resolve()
         if real.is_dir():
-            return bring_artifact(into, lambda name: pieces_of(real / name), count)
-        return bring_model(real.name, into, lambda name: pieces_of(real.parent / name), count)
+            return bring_artifact(into, lambda name: _read(real, name), count)
+        return bring_model(real.name, into, lambda name: _read(real.parent, name), count)
+
+
+def _read(directory: Path, name: str) -> Iterator[bytes]:
+    """Raises ModelError for a file that is not there, or that this user may not read."""
+    try:
+        yield from pieces_of(directory / name)
+    except OSError as error:
+        message = f"its file {name!r} cannot be read ({error.strerror})"
+        raise ModelError(message) from error
 
 
 _: type[AddressedModel] = LocalPath

@@ -141,6 +141,7 @@ class S3Object:
     def _refused(self, response: Mapping[str, Any]) -> Exception:
         code = str(response.get("Error", {}).get("Code", "unknown"))
         status = int(response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+        code = _SAID.get(status, code) if code.isdigit() else code
         if status == 412 or status == 409:  # noqa: PLR1714, PLR2004
             return _MovedError(self._moved())
         if status in {400, 401, 403, 404}:
@@ -166,6 +167,15 @@ class S3Object:
             region_name=self._settings.region,
             config=config,
         )
+
+
+_SAID = {
+    400: "not understood; a versionId may be none of its versions",
+    401: "refused",
+    403: "refused, or not there",
+    404: "not there",
+}
+"""The answers to a HEAD, which has no body to say more."""
 
 
 class _MovedError(EnvironmentUnfitError):

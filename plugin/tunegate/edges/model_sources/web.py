@@ -3,6 +3,7 @@ answer to take credentials elsewhere."""
 
 from __future__ import annotations
 
+import re
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping
@@ -26,6 +27,7 @@ _BUSY = frozenset({429, 500, 502, 503, 504})
 _REFUSED = frozenset({401, 403})
 _ABSENT = frozenset({404, 410})
 _FIRST_REFUSAL = 400
+_HOST = re.compile(r"[\w.:%-]+")
 
 
 class WebRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,10 +104,11 @@ def require_web_address(url: str) -> SplitResult:
             f"Put them into ~/.netrc (docs/deploying.md)."
         )
         raise ConfigError(message)
-    if not parts.hostname:
-        message = f"{shown_url(url)}: an address without a host."
+    host = parts.hostname or ""
+    if not _HOST.fullmatch(host):
+        message = f"{shown_url(url)}: an address without a host that can be asked."
         raise ConfigError(message)
-    is_plain = parts.scheme == "http" and is_loopback_name(parts.hostname)
+    is_plain = parts.scheme == "http" and is_loopback_name(host)
     if parts.scheme != "https" and not is_plain:
         message = f"{shown_url(url)}: not encrypted. Write https://."
         raise ConfigError(message)

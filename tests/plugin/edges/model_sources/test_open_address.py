@@ -35,6 +35,7 @@ def test_a_digest_pins_any_address() -> None:
         ("http://example.com/m.onnx", "not encrypted"),
         ("https://user:secret@example.com/m.onnx", "credentials in an address"),
         ("https:///m.onnx", "without a host"),
+        ("https://exa mple.com/m.onnx", "without a host"),
         ("https://[/m.onnx", "cannot be read"),
         ("https://example.com:99999/m.onnx", "cannot be read"),
         ("m.onnx#sha256=abc", "not 64 digits"),

@@ -61,6 +61,13 @@ class TestS3Object(SourceContract):
         with pytest.raises(EnvironmentUnfitError, match="was not replaced"):
             production.move_to(production, candidate)
 
+    def test_what_a_bucket_answers_without_a_body_is_said_in_words(self) -> None:
+        with pytest.raises(ConfigError, match=r"none\.onnx: not there \(404\)\.$"):
+            self.at("none.onnx").resolve()
+        self.there({"m.onnx": b"x"})
+        with pytest.raises(ConfigError, match="a versionId may be none of its versions"):
+            self.at("m.onnx?versionId=abc").resolve()
+
     def test_a_version_is_never_moved(self) -> None:
         model = self.at("m.onnx?versionId=abc")
         assert model.shown.endswith("m.onnx")

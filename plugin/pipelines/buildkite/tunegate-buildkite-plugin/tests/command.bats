@@ -21,11 +21,11 @@ setup() {
 @test "options are handed on as one word each" {
   export BUILDKITE_PLUGIN_TUNEGATE_OUT='out $(touch /tmp/planted)'
   export BUILDKITE_PLUGIN_TUNEGATE_CONFIG='models/a b.yaml'
-  export BUILDKITE_PLUGIN_TUNEGATE_ARGUMENTS_0='--budget-minutes'
+  export BUILDKITE_PLUGIN_TUNEGATE_ARGUMENTS_0='--minutes'
   export BUILDKITE_PLUGIN_TUNEGATE_ARGUMENTS_1='5; exit 0'
   run "$hook"
   expected='<run><--ci><buildkite><--out><out $(touch /tmp/planted)><--config><models/a b.yaml>'
-  [ "$output" = "$expected<--budget-minutes><5; exit 0>" ]
+  [ "$output" = "$expected<--minutes><5; exit 0>" ]
 }
 
 @test "the name of the options is that of the plugin's repository" {
