@@ -5,11 +5,14 @@ BIN := $(VENV)/bin
 # What a user installs; the tests need three times as many packages.
 RUN_VENV := .venv-run
 RUN_STAMP := $(RUN_VENV)/.installed-$(shell cksum < requirements/run.lock | cut -d' ' -f1)
+SITE ?= .site
+SITE_VENV := .venv-site
+SITE_STAMP := $(SITE_VENV)/.installed-$(shell cksum < requirements/site.lock | cut -d' ' -f1)
 STAMP := $(VENV)/.installed-$(shell cat requirements/*.lock pyproject.toml | cksum | cut -d' ' -f1)
 
 FUZZ_MINUTES ?= 10
 
-.PHONY: demo environment test pipelines pipelines-environment programs fuzz check picture docs figures lock format clean
+.PHONY: site demo environment test pipelines pipelines-environment programs fuzz check picture docs figures lock format clean
 
 demo: $(RUN_STAMP)
 	PYTHONPATH=$(CURDIR)/plugin:$(CURDIR)/cache $(RUN_VENV)/bin/python -P -m tunegate demo $(DEMO)
@@ -49,6 +52,10 @@ check: $(STAMP)
 docs: $(STAMP)
 	$(BIN)/python -m pytest -q tests/plugin/cli/test_reference_page.py tests/plugin/cli/test_man_page.py tests/schemas --update-golden
 
+# The documentation as a site, in .site. A link that leads nowhere fails.
+site: $(SITE_STAMP)
+	NO_MKDOCS_2_WARNING=1 $(SITE_VENV)/bin/mkdocs build --strict --quiet --site-dir $(abspath $(SITE))
+
 # docs/benchmarks.md, from benchmarks/results.
 figures: $(STAMP)
 	cd benchmarks && ../$(BIN)/python -m kit.page
@@ -70,6 +77,7 @@ lock: $(BIN)/uv
 	$(LOCKED) --extra tvm --extra nvidia -c requirements/run.lock pyproject.toml -o requirements/gpu.lock
 	$(LOCKED) --extra tvm --extra mlflow --extra hub -c requirements/gpu.lock pyproject.toml -o requirements/deploy.lock
 	$(LOCKED) --extra tvm --extra nvidia --extra ray --group dev -c requirements/gpu.lock -c requirements/installer.lock pyproject.toml -o requirements/dev.lock
+	$(LOCKED) --group pyproject.toml:site -o requirements/site.lock
 	$(LOCKED) --group pyproject.toml:pipelines -c requirements/dev.lock -o requirements/pipelines.lock
 
 $(BIN)/uv:
@@ -87,5 +95,10 @@ $(RUN_STAMP):
 	PYTHONPATH=action $(PYTHON) -m tunegate_environment requirements/run.lock $(RUN_VENV)
 	touch $@
 
+$(SITE_STAMP):
+	rm -rf $(SITE_VENV)
+	PYTHONPATH=action $(PYTHON) -m tunegate_environment requirements/site.lock $(SITE_VENV)
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(RUN_VENV) .tunegate .demo
+	rm -rf $(VENV) $(RUN_VENV) $(SITE_VENV) $(SITE) .tunegate .demo
