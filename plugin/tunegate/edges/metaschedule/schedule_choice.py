@@ -75,7 +75,8 @@ def _picked(
         if record.status == "ok" and (refit := space.refit(_schedule_of(record))) is not None
     }
     failed = [_schedule_of(record) for record in records if record.status != "ok"]
-    pick = prior_pick(function.workload, target, space, offered=refits, failed=failed)
+    prior = prior_of(str(target.kind.name))
+    pick = prior_pick(function.workload, target, space, prior, offered=refits, failed=failed)
     if pick is None:
         return None
     main = _marked(pick.replayed)

@@ -200,6 +200,36 @@ def test_what_makes_the_model_ten_times_as_slow_is_run_once(
     assert len(runs) == len(libraries)
 
 
+def test_a_kernel_that_only_a_neighbour_on_the_machine_slows_down_stays(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is slower in most inferences, and as fast in the best one."""
+    libraries = [workshop.directory / name / "model.so" for name in ("quiet", "beside")]
+    for library in libraries:
+        workshop.build(library.parent.name)
+    disturbed = iter([9.0, 9.0, 2.0, 9.0, 9.0])
+    monkeypatch.setattr(kernel_profile, "machine_of", lambda library, _: Disturbed(library))
+
+    def run(watched: Any, _: list[Any]) -> None:
+        is_ours = watched._machine.library == libraries[0]
+        watched._runs.append({"conv": next(disturbed) if is_ours else 2.0})
+
+    monkeypatch.setattr(kernel_profile._Watched, "run", run)
+    inputs = ArtifactFile.read(workshop.directory / "quiet").inputs
+    found = slower_in_model(*libraries, inputs=inputs, kernels={"conv"}, kind="llvm", seed=1)
+    assert found == frozenset()
+
+
+class Disturbed:
+    """A machine that runs nothing."""
+
+    def __init__(self, library: Path) -> None:
+        self.library = library
+
+    def set_instrument(self, _: object) -> None:
+        pass
+
+
 def test_only_transferred_schedules_are_put_to_the_test(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,7 @@ import random
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from tunegate.cost_model.prior import Prior, prior_of
+from tunegate.cost_model.prior import Prior
 from tunegate.cost_model.sample_features import SampleFeatures
 from tunegate.cost_model.sample_pools import SamplePools
 from tunegate.edges.metaschedule.space import DesignSpace
@@ -34,14 +34,14 @@ def prior_pick(
     workload: Workload,
     target: Any,
     space: DesignSpace,
+    prior: Prior | None,
     *,
     offered: Collection[Schedule] = (),
     failed: Collection[Schedule] = (),
 ) -> PriorPick | None:
     """Returns the likeliest of the `offered` and of what is sampled, without those that `failed`;
-    None where the prior abstains: it is of another kind of target, or knows no such loop nest."""
+    None where the prior abstains: there is none for such targets, or it knows no such loop nest."""
     kind = str(target.kind.name)
-    prior = prior_of(kind)
     if prior is None or not any(sketch.nest for sketch in space.sketches().values()):
         return None
     ranked = _ranked(space, prior, kind, _seed(workload), [_sample(each) for each in offered])

@@ -28,7 +28,8 @@ def picked(
 ) -> Schedule | None:
     """The pick of a space that is made anew, as another process would make it."""
     space = DesignSpace(workload, CPU)
-    found = prior_pick(workload, CPU, space, failed=failed, offered=offered)
+    prior = prior_of("llvm")
+    found = prior_pick(workload, CPU, space, prior, failed=failed, offered=offered)
     return None if found is None else found.schedule
 
 
@@ -86,13 +87,6 @@ def test_the_prior_abstains_far_from_all_that_was_measured() -> None:
     assert picked(canonical_workload(product(16, 2**26, 16))) is None
 
 
-def test_gpus_have_no_prior() -> None:
-    gpu = tvm.target.Target(
-        {
-            "kind": "cuda",
-            "arch": "sm_80",
-            "max_shared_memory_per_block": 49152,
-            "max_threads_per_block": 1024,
-        }
-    )
-    assert prior_pick(OF_PRODUCT, gpu, DesignSpace(OF_PRODUCT, CPU)) is None
+def test_without_a_prior_nothing_is_picked() -> None:
+    space = DesignSpace(OF_PRODUCT, CPU)
+    assert prior_pick(OF_PRODUCT, CPU, space, prior_of("cuda")) is None

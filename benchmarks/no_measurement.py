@@ -1,0 +1,232 @@
+"""What a model takes that nobody has measured: built with the prior's picks, and after few trials.
+
+    python benchmarks/no_measurement.py squeezenet magika [--real DIRECTORY]
+        [--cpu native haswell] [--trials 8] [--seconds 120] [--rounds 20]
+
+Each model is built with default schedules; with a random schedule, the pick of a prior whose labels
+are shuffled, and the prior's pick for each task, whatever they are worth; with what a run without
+trials ships, which drops what is slower in the model; and, with `--seconds`, after so many
+`--trials` for each task and after a search of so many seconds. All builds of a model run in turn in
+one process, on one thread; medians. Prints a row of docs/benchmarks.md for each model and
+processor. Models that are not light ones are those of `real_models.py`, in `--real`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import onnx
+from kit.command import command_line, scratch_folder
+from kit.in_process import imported as functions_in
+from kit.models import TARGET, named_model, one_thread
+from kit.our_model import DEVICE, imported, shard_of, tuner_of
+from kit.tables import heading, row
+
+from tunegate.artifacts.plans import Budget
+from tunegate.artifacts.schedule_source import ScheduleSource
+from tunegate.artifacts.shaped_model import ShapedModel
+from tunegate.config import TargetConfig
+from tunegate.cost_model.experience import TaskExperience
+from tunegate.cost_model.prior import Prior, experience_of, prior_of
+from tunegate.edges.metaschedule.functions import ModelFunction
+from tunegate.edges.metaschedule.intrinsics import load_intrinsics
+from tunegate.edges.metaschedule.loader import TvmArtifact
+from tunegate.edges.metaschedule.space import DesignSpace
+from tunegate.edges.metaschedule.targets import tvm_target
+from tunegate.edges.metaschedule.unmeasured.prior_pick import prior_pick
+from tunegate.edges.metaschedule.versions import toolchain
+from tunegate.edges.models.seeded_inputs import seeded_inputs
+from tunegate.edges.output.artifact_file import ArtifactFile
+from tunegate.engine.protocol import Schedule
+from tunegate.ports import BuildJob, ModelJob
+from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
+from tunegate_cache.format.records import TuningRecord, WorkloadKey
+
+SHAPES = Path(__file__).parent / "data" / "real_shapes.json"
+Records = Mapping[WorkloadKey, tuple[TuningRecord, ...]]
+ZERO = ("default", "random", "shuffled labels", "picks", "ships")
+
+
+def main() -> None:
+    options = command_line(
+        __doc__,
+        "models...",
+        real=Path(),
+        cpu=["native"],
+        trials=[8],
+        seconds=0.0,
+        rounds=20,
+    )
+    one_thread()
+    load_intrinsics("llvm")
+    tuned = [f"{trials} trials" for trials in options.trials] + [f"{options.seconds:g} s"]
+    columns = [*ZERO, *(tuned if options.seconds else ())]
+    heading(
+        f"model | processor | tasks | picked | dropped | built, s | {' | '.join(columns)}", (0, 1)
+    )
+    for name in options.models:
+        for cpu in options.cpu:
+            with scratch_folder() as scratch:
+                Model(name, cpu, options, scratch).show(columns)
+
+
+class Model:
+    """One model on one processor, and its builds."""
+
+    def __init__(self, name: str, cpu: str, options: argparse.Namespace, scratch: Path) -> None:
+        self._name, self._cpu, self._options, self._scratch = name, cpu, options, scratch
+        self._target: TargetConfig = msgspec.structs.replace(TARGET, cpu=cpu)
+        self._file = scratch / "m.onnx"
+        onnx.save(model_of(name, options.real), self._file)
+        self._job = ModelJob(file=self._file, path="m.onnx", shapes={}, target=self._target)
+        self._compiler = MetaScheduleCompiler(scratch / "compiler", seed=1)
+        self._tasks = imported(self._compiler, self._job)
+
+    def show(self, columns: Sequence[str]) -> None:
+        started = time.monotonic()
+        sources: dict[WorkloadKey, ScheduleSource] = {t.key: "prior" for t in self._tasks}
+        ships = self._built("ships", {}, sources)
+        seconds = time.monotonic() - started
+        self._built("default", {}, {})
+        for what, pick in self._picks().items():
+            self._built(what, self._records(pick), {})
+        if self._options.seconds:
+            for trials in self._options.trials:
+                self._tuned(f"{trials} trials", trials)
+            self._tuned(f"{self._options.seconds:g} s", None)
+        self._compiler.close()
+        picked = sum(task.source == "prior" for task in ships.tasks)
+        times = in_turn([self._scratch / what for what in columns], self._options.rounds)
+        dropped = len(ships.dropped)
+        told = (self._name, self._cpu, len(self._tasks), picked, dropped, f"{seconds:.0f}")
+        row(*told, *(f"{ms:.2f}" for ms in times))
+
+    def _built(self, what: str, records: Records, sources: Mapping[Any, Any]) -> Any:
+        place = self._scratch / what
+        work = BuildJob(model=self._job, records=records, sources=sources, directory=place)
+        (built,) = self._compiler.build([work])
+        assert built.error is None, built.error
+        return built
+
+    def _picks(self) -> dict[str, Callable[[DesignSpace, ModelFunction], Schedule | None]]:
+        target = tvm_target(self._target).target
+
+        def by(prior: Prior | None) -> Callable[[DesignSpace, ModelFunction], Schedule | None]:
+            def pick(space: DesignSpace, function: ModelFunction) -> Schedule | None:
+                found = prior_pick(function.workload, target, space, prior)
+                return None if found is None else found.schedule
+
+            return pick
+
+        return {
+            "random": at_random,
+            "shuffled labels": by(shuffled()),
+            "picks": by(prior_of("llvm")),
+        }
+
+    def _records(self, pick: Callable[[DesignSpace, ModelFunction], Schedule | None]) -> Records:
+        """The picks of all tasks that the prior knows, as if they had been measured."""
+        resolved = tvm_target(self._target)
+        known = {task.key.workload: task for task in self._tasks}
+        found: dict[WorkloadKey, tuple[TuningRecord, ...]] = {}
+        place = self._scratch / f"p{time.monotonic_ns()}"
+        for function in functions_in(onnx.load(self._file), place, resolved):
+            task = known.get(function.workload.digest)
+            space = DesignSpace(function.workload, resolved.target)
+            is_known = any(sketch.nest for sketch in space.sketches().values())
+            schedule = pick(space, function) if task is not None and is_known else None
+            if task is not None and schedule is not None:
+                found[task.key] = (record_of(task.key, function, schedule),)
+        return found
+
+    def _tuned(self, what: str, trials_per_task: int | None) -> None:
+        budget = Budget(
+            seconds=self._options.seconds,
+            trials=None,
+            min_gain_percent_per_minute=0.0,
+            trials_per_task=trials_per_task,
+        )
+        tuner = tuner_of(self._target, self._scratch / what.replace(" ", "-"))
+        shard = shard_of(self._tasks, self._target, budget)
+        models = {("m.onnx", "head"): ShapedModel(self._file, {})}
+        outcomes = {o.key: o for o in tuner.tune(shard, models, lambda _: True)}  # type: ignore[arg-type]
+        records = {key: o.records for key, o in outcomes.items() if o.records}
+        picked: dict[WorkloadKey, ScheduleSource] = {
+            task.key: "search" if task.key in records else "prior" for task in self._tasks
+        }
+        self._built(what, records, picked)
+
+
+def at_random(space: DesignSpace, function: ModelFunction) -> Schedule | None:
+    rng = random.Random(int(function.workload.digest[:8], 16))
+    found = space.sample(1, rng)
+    return space.describe(found[0].trace) if found else None
+
+
+@cache
+def shuffled() -> Prior:
+    """A prior that was fitted to times that mean nothing."""
+    rng = random.Random(1)
+
+    def mixed(task: TaskExperience) -> TaskExperience:
+        times = [ms for _, ms, _ in task.rows]
+        rng.shuffle(times)
+        rows = zip(task.rows, times, strict=True)
+        return msgspec.structs.replace(task, rows=tuple((n, ms, d) for (n, _, d), ms in rows))
+
+    return Prior([mixed(task) for task in experience_of("llvm")])
+
+
+def record_of(key: WorkloadKey, function: ModelFunction, schedule: Schedule) -> TuningRecord:
+    return TuningRecord(
+        key=key,
+        shape=function.workload.shape,
+        template=schedule.template,
+        decisions=schedule.decisions,
+        run_nanoseconds=(1,),
+        status="ok",
+        device=DEVICE,
+        toolchain=toolchain(),
+        measured_at=1,
+    )
+
+
+def model_of(name: str, real: Path) -> onnx.ModelProto:
+    """A light model, or one of those in `real` with the sizes that it is deployed with."""
+    shapes = json.loads(SHAPES.read_text())
+    if name not in shapes:
+        return named_model(name)
+    model = onnx.load(real / name / "model.onnx")
+    for given in model.graph.input:
+        for dimension, size in zip(
+            given.type.tensor_type.shape.dim, shapes[name].get(given.name, ()), strict=False
+        ):
+            dimension.dim_value = size
+    return model
+
+
+def in_turn(builds: Sequence[Path], rounds: int) -> list[float]:
+    """Median milliseconds of each build."""
+    artifacts = [ArtifactFile.read(build) for build in builds]
+    runs = [TvmArtifact(b, a).run for b, a in zip(builds, artifacts, strict=True)]
+    feeds = seeded_inputs(artifacts[0].inputs, 1)
+    times: list[list[float]] = [[] for _ in runs]
+    for _ in range(rounds + 1):
+        for run, its in zip(runs, times, strict=True):
+            started = time.perf_counter()
+            run(feeds)
+            its.append((time.perf_counter() - started) * 1e3)
+    return [statistics.median(its[1:]) for its in times]
+
+
+if __name__ == "__main__":
+    main()
