@@ -30,12 +30,12 @@ from kit.in_process import imported as functions_in
 from kit.models import TARGET, named_model, one_thread
 from kit.our_model import DEVICE, imported, shard_of, tuner_of
 from kit.tables import heading, row
+from prior_knowledge import shuffled
 
 from tunegate.artifacts.plans import Budget
 from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.config import TargetConfig
-from tunegate.cost_model.experience import TaskExperience
 from tunegate.cost_model.prior import Prior, experience_of, prior_of
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
@@ -129,7 +129,7 @@ class Model:
 
         return {
             "random": at_random,
-            "shuffled labels": by(shuffled()),
+            "shuffled labels": by(meaningless()),
             "picks": by(prior_of("llvm")),
         }
 
@@ -173,17 +173,9 @@ def at_random(space: DesignSpace, function: ModelFunction) -> Schedule | None:
 
 
 @cache
-def shuffled() -> Prior:
+def meaningless() -> Prior:
     """A prior that was fitted to times that mean nothing."""
-    rng = random.Random(1)
-
-    def mixed(task: TaskExperience) -> TaskExperience:
-        times = [ms for _, ms, _ in task.rows]
-        rng.shuffle(times)
-        rows = zip(task.rows, times, strict=True)
-        return msgspec.structs.replace(task, rows=tuple((n, ms, d) for (n, _, d), ms in rows))
-
-    return Prior([mixed(task) for task in experience_of("llvm")])
+    return Prior([shuffled(task) for task in experience_of("llvm")])
 
 
 def record_of(key: WorkloadKey, function: ModelFunction, schedule: Schedule) -> TuningRecord:

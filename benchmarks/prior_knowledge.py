@@ -3,13 +3,14 @@ the search with and without it.
 
     python benchmarks/prior_knowledge.py squeezenet transformer-128
         [--tasks 4] [--trials 48] [--seeds 2]
-        [--cpu haswell]
+        [--cpu haswell] [--held-out]
 
 Of each model the tasks that compute most are searched alone, each with the same number of trials,
 in turn with the prior, without it, and with neither prior nor surrogate. Prints two tables of
 docs/benchmarks.md: what the prior is worth for shipped operators that it was not fitted to, and the
 best times after so many trials. With `--cpu` the candidates are compiled for another processor than
-this one, which this one must be able to run.
+this one, which this one must be able to run. With `--held-out` only the first table is made, and
+beside it that of a prior whose labels are shuffled.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ from tunegate.tuning.candidate_filter import rank_correlation
 
 BATCH = 8
 LOOKS = (8, 16, 32, 48)
+FIRST = (1, 8, 32)
+"""The numbers of candidates of which the best is compared with the best of all."""
 FOLDS = 8
 DRAWS = 300
 VARIANTS = ("prior", "no prior", "no filter")
@@ -46,12 +49,22 @@ VARIANTS = ("prior", "no prior", "no filter")
 
 def main() -> None:
     options = command_line(
-        __doc__, "models...=squeezenet transformer-128", tasks=4, trials=48, seeds=2, cpu="native"
+        __doc__,
+        "models...=squeezenet transformer-128",
+        tasks=4,
+        trials=48,
+        seeds=2,
+        cpu="native",
+        held_out=False,
     )
     one_thread()
     load_intrinsics("llvm")
     resolved = tvm_target(msgspec.structs.replace(TARGET, cpu=options.cpu))
-    show_held_out(experience_of("llvm"))
+    tasks = experience_of("llvm")
+    show_held_out(tasks, tasks)
+    if options.held_out:
+        show_held_out([shuffled(task) for task in tasks], tasks)
+        return
     looks = [look for look in LOOKS if look <= options.trials]
     print(f"| | {' | '.join(f'after {look}' for look in looks)} |")
     print(f"|---|{'--:|' * len(looks)}")
@@ -60,37 +73,50 @@ def main() -> None:
             show_model(name, options, looks, scratch, resolved)
 
 
-def show_held_out(tasks: Sequence[TaskExperience]) -> None:
-    heading(
-        f"operators | of them | rank correlation | best of its first {BATCH} | of {BATCH} at random"
-    )
-    found = judged_in_folds(tasks)
+def show_held_out(taught: Sequence[TaskExperience], tasks: Sequence[TaskExperience]) -> None:
+    firsts = " | ".join(f"best of its first {count}" for count in FIRST)
+    chance = " | ".join(f"of {count} at random" for count in FIRST)
+    heading(f"operators | of them | rank correlation | {firsts} | {chance}")
+    found = judged_in_folds(taught, tasks)
     for kind, rows in [*found.items(), ("all", [each for its in found.values() for each in its])]:
-        correlation = statistics.mean(each[0] for each in rows)
-        first, chance = (geometric([each[i] for each in rows]) for i in (1, 2))
-        row(kind, len(rows), f"{correlation:.2f}", f"{first:.2f}", f"{chance:.2f}")
+        correlation, *regrets = zip(*rows, strict=True)
+        means = (f"{geometric(each):.2f}" for each in regrets)
+        row(kind, len(rows), f"{statistics.mean(correlation):.2f}", *means)
 
 
-def judged_in_folds(tasks: Sequence[TaskExperience]) -> dict[str, list[tuple[float, float, float]]]:
-    """The tasks by operator, each as a prior judges it that has not seen it."""
-    found: dict[str, list[tuple[float, float, float]]] = {}
+def judged_in_folds(
+    taught: Sequence[TaskExperience], tasks: Sequence[TaskExperience]
+) -> dict[str, list[list[float]]]:
+    """The tasks by operator, each as a prior judges it that has not seen it; `taught` are the same
+    tasks as it is taught them."""
+    found: dict[str, list[list[float]]] = {}
     for fold in range(FOLDS):
-        prior = Prior([task for number, task in enumerate(tasks) if number % FOLDS != fold])
+        prior = Prior([task for number, task in enumerate(taught) if number % FOLDS != fold])
         for task in tasks[fold::FOLDS]:
             found.setdefault(task.name.split()[0], []).append(judged(prior, task))
     return found
 
 
-def judged(prior: Prior, task: TaskExperience) -> tuple[float, float, float]:
-    """Spearman's correlation, and the best time of `BATCH` rows over the best of all: of those that
-    the prior would take first, and of random ones on average."""
+def judged(prior: Prior, task: TaskExperience) -> list[float]:
+    """Spearman's correlation, and the best times of so many rows over the best of all: of those
+    that the prior would take first, and of random ones on average."""
     expected = prior.ratios([nest_columns(task.sketches[n], values) for n, _, values in task.rows])
     ratios = np.array(ratios_of(task))
-    first = np.argsort(-expected)[:BATCH]
+    ranked = ratios[np.argsort(-expected)]
     random = np.random.default_rng(0)
-    drawn = [max(random.choice(ratios, BATCH, replace=False)) for _ in range(DRAWS)]
-    correlation = rank_correlation(expected.tolist(), ratios.tolist())
-    return correlation, 1 / float(max(ratios[first])), geometric([1 / best for best in drawn])
+    drawn = [random.permutation(ratios) for _ in range(DRAWS)]
+    return [
+        rank_correlation(expected.tolist(), ratios.tolist()),
+        *(1 / float(max(ranked[:count])) for count in FIRST),
+        *(geometric([1 / float(max(each[:count])) for each in drawn]) for count in FIRST),
+    ]
+
+
+def shuffled(task: TaskExperience) -> TaskExperience:
+    """The task with its times exchanged, which mean nothing so."""
+    times = np.random.default_rng(1).permutation([ms for _, ms, _ in task.rows]).tolist()
+    rows = zip(task.rows, times, strict=True)
+    return msgspec.structs.replace(task, rows=tuple((n, ms, d) for (n, _, d), ms in rows))
 
 
 def show_model(
