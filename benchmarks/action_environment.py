@@ -1,9 +1,9 @@
 """How long the action takes until it has its environment: the first time on a runner, and later.
 
-  python benchmarks/action_environment.py [--locks run run-onnxruntime] [--rounds 3]
+  python benchmarks/action_environment.py [--locks run] [--rounds 3] [--wheels wheels]
 
 Each round begins with an empty tool cache and empty caches of pip and uv. The packages come from
-the index that pip's configuration names.
+the index that pip's configuration names, or from a directory of wheels, without a network.
 """
 
 from __future__ import annotations
@@ -29,27 +29,30 @@ environment_for(pathlib.Path(sys.argv[1]), os.environ)
 
 
 def main() -> None:
-    given = command_line(__doc__, locks=["run", "run-onnxruntime"], rounds=3)
+    given = command_line(__doc__, locks=["run", "run-onnxruntime"], rounds=3, wheels=Path())
+    wheels = given.wheels.resolve() if given.wheels != Path() else None
     heading("lock | | seconds | of each round", words=(0, 1, 3))
     for name in given.locks:
         lock = HERE / "requirements" / f"{name}.lock"
-        rounds = [round_of(lock) for _ in range(given.rounds)]
+        rounds = [round_of(lock, wheels) for _ in range(given.rounds)]
         for title, seconds in zip(("first", "later"), zip(*rounds, strict=True), strict=True):
             row(f"`{lock.name}`", title, f"{statistics.median(seconds):.1f}", shown(seconds))
 
 
-def round_of(lock: Path) -> tuple[float, float]:
+def round_of(lock: Path, wheels: Path | None) -> tuple[float, float]:
     """The seconds of two processes: one that makes the environment, and one that finds it."""
     with tempfile.TemporaryDirectory() as caches:
-        return seconds_to_have(lock, Path(caches)), seconds_to_have(lock, Path(caches))
+        first = seconds_to_have(lock, Path(caches), wheels)
+        return first, seconds_to_have(lock, Path(caches), wheels)
 
 
-def seconds_to_have(lock: Path, caches: Path) -> float:
+def seconds_to_have(lock: Path, caches: Path, wheels: Path | None) -> float:
     named = {
         "RUNNER_TOOL_CACHE": str(caches / "tools"),
         "PIP_CACHE_DIR": str(caches / "pip"),
         "UV_CACHE_DIR": str(caches / "uv"),
         "PYTHONPATH": str(HERE / "action"),
+        **({"TUNEGATE_WHEELHOUSE": str(wheels)} if wheels else {}),
     }
     begun = time.perf_counter()
     subprocess.run(

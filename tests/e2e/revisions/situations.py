@@ -100,9 +100,14 @@ def depth_one(world: World) -> Found:
     return Found(shell(job), world.at("at/left"))
 
 
-@situation(SHELL, "a base and a head that a clone of depth 1 lacks", "what was named, fetched")
+@situation(
+    SHELL,
+    "a base and a head that a clone of depth 1 lacks, also as `HEAD~1`",
+    "what was named, fetched",
+)
 def named_and_missing(world: World) -> Found:
     job = world.cloned("--depth=1")
+    assert shell(job, "HEAD~1").base == world.at("main~1")
     start, topic = world.at("at/start"), world.at("topic")
     found = shell(job, start, topic)
     assert found.head == topic

@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import re
 
-from tunegate.edges.git.fetch import ensure_here, fetch_branch, fetch_tag, is_commit_id, is_ref
+from tunegate.edges.git.fetch import (
+    deepened_until,
+    ensure_here,
+    fetch_branch,
+    fetch_tag,
+    is_commit_id,
+    is_ref,
+)
 from tunegate.edges.git.process import GitProcess
 from tunegate.errors import RevisionError
 
 _BRANCHES = ("refs/heads/", "refs/remotes/")
 _END = "--end-of-options"
 _OF_REMOTE = "refs/remotes/origin/"
+_ANCESTOR = re.compile(r"([^~^]+)[~^][~^0-9]*")
 _SHORT_ID = re.compile(r"[0-9a-f]{4,39}")
 
 
 def named_commit(git: GitProcess, name: str, option: str) -> str:
-    """The commit. What is not here is fetched: a full id, a branch or a tag of the remote. Raises
-    RevisionError."""
+    """The commit. What is not here is fetched: a full id, a branch or a tag of the remote, and the
+    history that `HEAD~1` needs. Raises RevisionError."""
     found = _here(git, name)
     if found is None:
         _fetch(git, name)
-        found = _here(git, name)
+        found = _here(git, name) or _ancestor(git, name)
     if found is None:
         raise RevisionError(
             f'{option}: "{name}" is no revision of {git.root}. Name a commit, branch or '
@@ -64,6 +72,17 @@ def _fetch(git: GitProcess, name: str) -> None:
     else:
         fetch_branch(git, _plain(name))
         fetch_tag(git, name.removeprefix("refs/tags/"))
+
+
+def _ancestor(git: GitProcess, name: str) -> str | None:
+    """The commit that is named by the way to it from one that is here: a shallow clone has the
+    first one alone."""
+    way = _ANCESTOR.fullmatch(name)
+    start = None if way is None else _here(git, way[1])
+    if start is None:
+        return None
+    deepened_until(git, lambda: _here(git, name) is not None, start)
+    return _here(git, name)
 
 
 def _plain(name: str) -> str:

@@ -72,3 +72,19 @@ def test_a_branch_that_a_used_checkout_has_is_made_that_of_today(
     assert commit_of(here, "origin/main") != later
     fetch_if_branch(GitProcess(here.path), "main")
     assert commit_of(here, "origin/main") == later
+
+
+@pytest.mark.parametrize("way", ["~1", "^", "^1"])
+def test_the_history_that_a_way_to_a_commit_needs_is_fetched(
+    origin: Checkout, tmp_path: Path, way: str
+) -> None:
+    job = actions_checkout(origin, tmp_path / "job", commit_of(origin, "main"))
+    found = named_commit(GitProcess(job.path), f"HEAD{way}", "--base")
+    assert found == commit_of(origin, "main~1")
+
+
+def test_a_way_that_leads_nowhere_is_no_revision(origin: Checkout, tmp_path: Path) -> None:
+    job = actions_checkout(origin, tmp_path / "job", commit_of(origin, "main"))
+    for name in ("HEAD~99", "HEAD^7", "nothing~1", "~1"):
+        with pytest.raises(RevisionError, match="is no revision"):
+            named_commit(GitProcess(job.path), name, "--base")
