@@ -65,15 +65,14 @@ class Piece(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """A model: the pieces, and what is left of it; `cuts_ms` is what it takes longer for the cuts,
-    `best_ms` the model whose faster pieces are compiled."""
+    """A model: the pieces, and what is left of it; `cuts_ms` is what it takes longer for the
+    cuts."""
 
     pieces: tuple[Piece, ...]
     refused_ms: float
     whole_ms: float
     cuts: int
     cuts_ms: float
-    best_ms: float
 
 
 def main() -> None:
@@ -156,24 +155,17 @@ class Cutting:
         feeds = [feed for _, feed in program.feeds(self._feed)]
         timed = {part: self._times(part, feed) for part, feed in zip(parts, feeds, strict=True)}
         others = [msgspec.structs.replace(part, is_compiled=False) for part in parts]
-        won = {
-            place for part, (ours, theirs) in timed.items() if ours < theirs for place in part.nodes
-        }
         whole = opened_part(split.prepared.original, self._threads)
-        runs = (
-            lambda: whole.run(None, dict(self._feed)),
-            self._bound(others, "theirs"),
-            self._bound(cutting.put_together(won), "best"),
+        cut = assembly.program(others, split.graph.outputs, self._folder / "theirs")
+        whole_ms, cut_ms = raced(
+            lambda: whole.run(None, dict(self._feed)), cut.bound(self._feed), self._threads
         )
-        whole_ms, cut_ms = raced(runs[0], runs[1], self._threads)
-        _, best_ms = raced(runs[0], runs[2], self._threads)
         return Cut(
             pieces=tuple(self._piece(p, *timed[p]) for p in parts if p.is_compiled),
             refused_ms=sum(timed[part][1] for part in parts if not part.is_compiled),
             whole_ms=whole_ms,
             cuts=len(parts) - 1,
             cuts_ms=cut_ms - whole_ms,
-            best_ms=best_ms,
         )
 
     def _cut(self, part: ModelPart, cutting: Winners) -> Sequence[ModelPart]:
@@ -189,10 +181,6 @@ class Cutting:
             return float("inf"), raced(theirs, theirs, self._threads)[0]
         ours = self._assembly.program([part], part.outputs, at / "ours").bound(feed)
         return raced(ours, theirs, self._threads)
-
-    def _bound(self, parts: Sequence[ModelPart], name: str) -> Any:
-        at = self._folder / name
-        return self._assembly.program(parts, self._split.graph.outputs, at).bound(self._feed)
 
     def _piece(self, part: ModelPart, ours: float, theirs: float) -> Piece:
         proto = onnx.load(self._split.prepared.optimized, load_external_data=False)
@@ -227,17 +215,22 @@ def show(found: Mapping[str, Cut | str]) -> None:
     print()
     heading(
         "model | ONNX Runtime, ms | in no compiled piece, ms | pieces | of them faster compiled "
-        "| a cut, µs | faster pieces compiled, ms | of ONNX Runtime"
+        "| a cut, µs"
     )
     for name, cut in found.items():
         if isinstance(cut, str):
-            row(name, *["–"] * 7)
+            row(name, *["–"] * 5)
             continue
         faster = sum(each.compiled_ms < each.other_ms for each in cut.pieces)
         a_cut = f"{1000 * cut.cuts_ms / cut.cuts:.0f}" if cut.cuts else "–"
-        best = (f"{cut.best_ms:.3f}", f"{cut.best_ms / cut.whole_ms:.2f}") if faster else ("–", "–")
-        words = (f"{cut.whole_ms:.3f}", f"{cut.refused_ms:.3f}", len(cut.pieces), faster, a_cut)
-        row(name, *words, *best)
+        row(
+            name,
+            f"{cut.whole_ms:.3f}",
+            f"{cut.refused_ms:.3f}",
+            len(cut.pieces),
+            faster,
+            a_cut,
+        )
 
 
 def pieces(cut: Cut | str) -> Iterator[tuple[object, ...]]:
