@@ -11,6 +11,7 @@ from tests.support.outcome_parts import outcome
 from tunegate import artifact_io
 from tunegate.artifacts.builds import BuiltTask
 from tunegate.artifacts.changes import ChangeSet
+from tunegate.artifacts.measurements import MeasurementRun
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate.artifacts.verdicts import Report, Verdict
@@ -64,17 +65,16 @@ def test_a_report_survives_the_way_through_a_file(tmp_path: Path) -> None:
     assert artifact_io.read(tmp_path / "report.json", Report) == report
 
 
+def report_of(run: MeasurementRun) -> Report:
+    """The report of a run without a plan."""
+    changes = parts.changes()
+    return summarize(VERDICT, changes=changes, plan=None, outcomes=[], run=run, comparisons=[])
+
+
 def test_a_build_that_did_not_run_with_cuda_graphs_is_told() -> None:
     refused = msgspec.structs.replace(make_build("b"), without_graphs="capture failed")
     run = make_run(make_measurement(), make_builds(make_build("a"), refused))
-    report = summarize(
-        VERDICT,
-        changes=parts.changes(),
-        plan=None,
-        outcomes=[],
-        run=run,
-        comparisons=[],
-    )
+    report = report_of(run)
     assert report.warnings == (
         "models/m.onnx on cpu: built without CUDA graphs, with them: capture failed",
     )
@@ -83,14 +83,7 @@ def test_a_build_that_did_not_run_with_cuda_graphs_is_told() -> None:
 def test_a_side_that_could_not_be_built_with_picked_schedules_is_told() -> None:
     base = msgspec.structs.replace(make_build("a"), without_picks="did not finish in 300 s")
     run = make_run(make_measurement(), make_builds(base, make_build("b")))
-    report = summarize(
-        VERDICT,
-        changes=parts.changes(),
-        plan=None,
-        outcomes=[],
-        run=run,
-        comparisons=[],
-    )
+    report = report_of(run)
     (warning,) = report.warnings
     assert warning.startswith("models/m.onnx on cpu (base): built with default schedules where")
     assert warning.endswith("with picked ones: did not finish in 300 s")
@@ -111,14 +104,7 @@ def test_schedules_that_nobody_measured_are_told_by_where_they_are_from() -> Non
         for n, source in enumerate(sources)
     ]
     run = make_run(make_measurement(), make_builds(make_build("a"), make_build("b", tasks=tasks)))
-    report = summarize(
-        VERDICT,
-        changes=parts.changes(),
-        plan=None,
-        outcomes=[],
-        run=run,
-        comparisons=[],
-    )
+    report = report_of(run)
     transferred, picked, claimed = report.warnings
     assert "1 of 3 kernels run a transferred schedule that is unverified" in transferred
     assert "1 of 3 kernels run a schedule picked by the prior that is unverified" in picked
