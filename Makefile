@@ -72,9 +72,9 @@ format: $(STAMP)
 LOCKED := $(BIN)/uv --no-config pip compile -q --universal --python-version 3.11 --generate-hashes --custom-compile-command 'make lock'
 lock: $(BIN)/uv
 	$(LOCKED) requirements/installer.in -o requirements/installer.lock
-	$(LOCKED) --extra tvm pyproject.toml -o requirements/run.lock
-	$(LOCKED) -c requirements/run.lock pyproject.toml -o requirements/run-onnxruntime.lock
-	$(LOCKED) --extra tvm --extra nvidia -c requirements/run.lock pyproject.toml -o requirements/gpu.lock
+	$(LOCKED) --extra tvm --extra upgrades -c requirements/installer.lock pyproject.toml -o requirements/run.lock
+	$(LOCKED) --extra upgrades -c requirements/run.lock pyproject.toml -o requirements/run-onnxruntime.lock
+	$(LOCKED) --extra tvm --extra nvidia --extra upgrades -c requirements/run.lock pyproject.toml -o requirements/gpu.lock
 	$(LOCKED) --extra tvm --extra mlflow --extra hub -c requirements/gpu.lock pyproject.toml -o requirements/deploy.lock
 	$(LOCKED) --extra tvm --extra nvidia --extra ray --group dev -c requirements/gpu.lock -c requirements/installer.lock pyproject.toml -o requirements/dev.lock
 	$(LOCKED) --group pyproject.toml:site -o requirements/site.lock

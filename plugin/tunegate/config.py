@@ -200,6 +200,15 @@ class GateConfig(_Section, frozen=True, kw_only=True):
     )
 
 
+class WatchConfig(_Section, frozen=True, kw_only=True):
+    """`files` are globs of lock files, requirements and Dockerfiles whose change gates all models
+    with the packages of base and head. `indexes` are where packages come from, the first one before
+    the others; without any it is PyPI, or what this machine says in its place."""
+
+    files: tuple[str, ...] = ()
+    indexes: tuple[Annotated[str, msgspec.Meta(pattern=r"^https?://[^\s]+$")], ...] = ()
+
+
 class Config(_Section, frozen=True, kw_only=True):
     """`dims` are the sizes of dynamic dimensions by symbol, for all models. `executor` is where
     candidates are built and measured: on this machine, or on a Ray cluster."""
@@ -212,4 +221,5 @@ class Config(_Section, frozen=True, kw_only=True):
     cache: CacheConfig = CacheConfig()
     budget: BudgetConfig = BudgetConfig()
     gate: GateConfig = GateConfig()
+    watch: WatchConfig = WatchConfig()
     executor: Literal["local", "ray"] = "local"

@@ -1,5 +1,4 @@
-"""The run, as a list of its stages. What branches is in the stages, what touches the world is in
-the tools."""
+"""The run, as a list of its stages: they branch, and the tools touch the world."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from tunegate.artifacts.changes import ChangeSet, ModelPath
 from tunegate.artifacts.measurements import MeasurementRun
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import MeasuringShard, Shard, TuningPlan
-from tunegate.artifacts.shard_measurements import ShardMeasurements, UnmeasuredShard
+from tunegate.artifacts.shard_measurements import ShardMeasurements
 from tunegate.artifacts.tasks import TaskSet
 from tunegate.artifacts.verdicts import Report, VerdictOrigin
 from tunegate.config import Config
@@ -44,17 +43,23 @@ from tunegate.stages.resolve import resolve
 from tunegate.stages.summarize import summarize
 from tunegate.stages.try_builds import plan_of_built
 from tunegate.stages.tune import tune
-from tunegate.tools import GateTools, Tools
+from tunegate.tools import GateTools, Tools, Upgrades
 from tunegate.tuning.tally import tally
+from tunegate.verdict.judged import Judged
 from tunegate.verdict.rules_digest import rules_digest
 
 
-def run(tools: Tools, changes: ChangeSet, fixed: Fixed = NOTHING_FIXED) -> Report:
+def run(
+    tools: Tools,
+    changes: ChangeSet,
+    fixed: Fixed = NOTHING_FIXED,
+    upgrades: Upgrades | None = None,
+) -> Report:
     """Runs every stage in one process. Raises CancelledError when the tuning was cancelled."""
     planned = make_plan(tools, changes)
     tools.context.progress.expect(run_forecast(planned, tools.config))
     outcomes = [tune_shard(tools, planned, shard) for shard in planned.shards]
-    return gate(tools, planned, outcomes, fixed)
+    return gate(tools, planned, outcomes, fixed, upgrades)
 
 
 def make_plan(
@@ -82,8 +87,7 @@ def make_plan(
 
 
 def _extracted(tools: Tools, changes: ChangeSet) -> TaskSet:
-    """The tasks, with earlier bases where the bases are broken: they
-    hold the changes that are gated."""
+    """The tasks, with earlier bases where those that are gated against are broken."""
     tasks = extracted(tools, changes)
     if tools.source.reader is None:
         return tasks
@@ -121,6 +125,7 @@ def gate(
     planned: TuningPlan,
     outcomes: Sequence[TuningOutcome],
     fixed: Fixed = NOTHING_FIXED,
+    upgrades: Upgrades | None = None,
 ) -> Report:
     """Builds, measures and decides. Writes measurements.json and verdict.json."""
     builds = built(tools, planned, outcomes, fixed)
@@ -128,6 +133,8 @@ def gate(
     publish_elections(tools, planned, outcomes, builds)
     references = _references(tools, planned.changes, builds)
     judging = _judging(tools, planned.changes)
+    if upgrades is not None:
+        builds = (*builds, *upgrades.builds(planned.changes, tools.context))
     return judge(judging, planned.changes, builds, references, planned=planned, outcomes=outcomes)
 
 
@@ -136,6 +143,7 @@ def measure_shard(
     planned: TuningPlan,
     shard: MeasuringShard,
     outcomes: Sequence[TuningOutcome],
+    upgrades: Upgrades | None = None,
 ) -> ShardMeasurements:
     """Builds and measures the models of one shard, and decides nothing. Writes
     measurements-<shard>.json."""
@@ -145,6 +153,8 @@ def measure_shard(
     publish_elections(tools, mine, outcomes, builds)
     judging = _judging(tools, planned.changes)
     references = _references(tools, mine.changes, builds)
+    if upgrades is not None:
+        builds = (*builds, *upgrades.builds(mine.changes, context))
     others = compared_elsewhere(planned, shard)
     found = ShardMeasurements(
         shard=shard.index,
@@ -177,17 +187,6 @@ def judge(
     return decide(measured, judged, tools.rules, tools.context.out)
 
 
-class Judged(msgspec.Struct, frozen=True, kw_only=True):
-    """What is judged. Shards that are `unmeasured` decide about their models; `machine` is the name
-    of the machine that measured, or the names of all."""
-
-    changes: ChangeSet
-    plan: TuningPlan | None = None
-    outcomes: tuple[TuningOutcome, ...] = ()
-    unmeasured: tuple[UnmeasuredShard, ...] = ()
-    machine: str = ""
-
-
 def decide(run: MeasurementRun | None, judged: Judged, rules: GateRules, out: Path) -> Report:
     """Decides about what was measured, or that there was nothing to measure. Writes
     measurements.json and verdict.json."""
@@ -218,8 +217,7 @@ def decide(run: MeasurementRun | None, judged: Judged, rules: GateRules, out: Pa
 
 
 def _check_builds(tools: GateTools, builds: Sequence[CellBuilds]) -> None:
-    """Checks the builds before anything of them is loaded. Raises ArtifactError where
-    one is no longer what was built."""
+    """Raises ArtifactError where a build is no longer what was built."""
     for side in (side for built in builds for side in (built.base, built.head)):
         if side is not None and side.digest:
             tools.shipping.check(tools.context.out / side.directory, side.digest)
@@ -266,6 +264,12 @@ def built(
         seconds=side_seconds(rules.seconds, rules.election_share),
     )
     return replaced(chosen, fixed)
+
+
+def gate_upgrades(tools: GateTools, changes: ChangeSet, upgrades: Upgrades) -> Report:
+    """The gate of a change that touches lock files and no model: no compiler is needed for it."""
+    artifact_io.write(tools.context.out / "changes.json", changes)
+    return judge(tools, changes, upgrades.builds(changes, tools.context))
 
 
 def nothing_to_do(config: Config, changes: ChangeSet, out: Path) -> Report:

@@ -10,7 +10,7 @@ import msgspec
 
 from tunegate.artifacts.changes import ChangeSet, PolicyChange, Revisions
 from tunegate.artifacts.plans import TuningPlan
-from tunegate.config import Config
+from tunegate.config import Config, WatchConfig
 from tunegate.edges.cache import snapshot_pins
 from tunegate.edges.cache.snapshot_pins import SnapshotPins, pins_at, read_pins
 from tunegate.edges.clock import SystemClock, today
@@ -21,9 +21,13 @@ from tunegate.edges.models.reader import GitModelReader
 from tunegate.handover import check_changes, check_release, check_revisions
 from tunegate.policy.effective import in_report_order
 from tunegate.policy.waivers import NO_WAIVERS, Waivers
+from tunegate.policy.watching import merged_watch
 from tunegate.ports import Repository
+from tunegate.runtimes.locked import locked_runtimes
 from tunegate.selection import judged_as, selected
 from tunegate.settings import Overrides, Settings, overridden
+from tunegate.sides.upgraded_locks import watched_changes
+from tunegate.sides.upgraded_models import NOTHING_WATCHED, Watched
 from tunegate.stages.detect import detect
 from tunegate.verdict.judging_config import judging_config
 from tunegate.waivers import read_waivers
@@ -34,12 +38,14 @@ _BESIDE_A_MODEL = ("", ".data", ".dvc")
 
 class Review(msgspec.Struct, frozen=True, kw_only=True):
     """What a change touches, and the rules that judge it: `config` is base's and head's together,
-    `pins` are the snapshots of the cache that both sides are built from."""
+    `pins` are the snapshots of the cache that both sides are built from, `watched` the lock files
+    that changed."""
 
     changes: ChangeSet
     config: Config
     waivers: Waivers
     pins: SnapshotPins
+    watched: Watched = NOTHING_WATCHED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,12 +89,16 @@ class Project:
     def _review(self, revisions: Revisions) -> Review:
         before = self._before(revisions)
         own = self._own(revisions, before)
+        head = own or before.config or self.config
+        watch = merged_watch(before.config.watch, head.watch) if before.config else head.watch
+        watched = self._watched(revisions, watch)
         changes = detect(
             self._reader,
             revisions,
-            own or before.config or self.config,
+            head,
             before.config,
             config_name=str(self.config_path),
+            watched=watched,
         )
         review = self._judged(changes, before)
         told = (
@@ -97,9 +107,8 @@ class Project:
             *review.waivers.changes,
             *self._pinned_otherwise(review),
         )
-        return msgspec.structs.replace(
-            review, changes=msgspec.structs.replace(changes, policy_changes=in_report_order(told))
-        )
+        changes = msgspec.structs.replace(changes, policy_changes=in_report_order(told))
+        return msgspec.structs.replace(review, changes=changes, watched=watched)
 
     def review_of(self, changes: ChangeSet) -> Review:
         """The rules for what an earlier job found. They and the models are read again:
@@ -115,7 +124,8 @@ class Project:
         check_changes(changes, found.changes)
         told = found.changes.policy_changes
         changes = msgspec.structs.replace(changes, policy_changes=told)
-        return self._judged(changes, self._before(revisions))
+        judged = self._judged(changes, self._before(revisions))
+        return msgspec.structs.replace(judged, watched=found.watched)
 
     def reviewed(self, review: Review) -> Subject:
         """A change, with the rules that judge it."""
@@ -188,6 +198,11 @@ class Project:
             waivers=read_waivers(self.repository, changes.revisions, config.gate, day),
             pins=read_pins(root) if judge is None else pins_at(self.repository, judge),
         )
+
+    def _watched(self, revisions: Revisions, watch: WatchConfig) -> Watched:
+        """Runtimes are imported only where a lock file changed."""
+        changes = watched_changes(self.repository, revisions, watch)
+        return Watched(changes=changes, runtimes=locked_runtimes() if changes.locks else ())
 
     def _pinned_otherwise(self, review: Review) -> list[PolicyChange]:
         own = read_pins(self.repository.root)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 from tunegate.artifacts.candidates import Candidates, RuntimeName
 from tunegate.artifacts.record_origin import RecordOrigin
@@ -27,7 +28,7 @@ from tunegate.edges.output.shipping import BuildDirectories
 from tunegate.edges.progress.choice import progress
 from tunegate.edges.run_seed import new_seed
 from tunegate.engine.tuner import EngineTuner
-from tunegate.policy.gate_rules import GateRules, Policies
+from tunegate.policy.gate_rules import GateRules, Policies, with_objectives
 from tunegate.policy.waivers import Waivers
 from tunegate.ports import Builder, Clock, Device
 from tunegate.project import Review, Subject
@@ -48,6 +49,9 @@ from tunegate.time_limits import answer_seconds, build_seconds
 from tunegate.tools import GateTools, ModelSource, ReferenceRuntime, RunContext, Tools
 from tunegate_cache.format.records import Provenance
 
+NO_PYTHONS: Mapping[Path, Path] = MappingProxyType({})
+NO_CANDIDATES: Candidates = MappingProxyType({})
+
 
 @contextmanager
 def opened_tools(
@@ -55,8 +59,10 @@ def opened_tools(
     subject: Subject,
     out: OutputDirectory,
     runtimes: Collection[RuntimeName] = (),
+    pythons: Mapping[Path, Path] = NO_PYTHONS,
 ) -> Iterator[Tools]:
-    """The real tools of one run, with all runtimes or those named."""
+    """The real tools of one run, with all runtimes or those named. Artifacts in `pythons` are run
+    by the Python of another environment."""
     config = subject.config
     installed = installed_runtimes()
     found = offered(config.targets, installed, only=runtimes)
@@ -69,7 +75,7 @@ def opened_tools(
         origin = _origin(installed.tuning, subject, context)
         yield Tools(
             origin=origin,
-            source=_source(subject, found.candidates, out.workdir),
+            source=model_source(subject, out.workdir, found.candidates),
             compiler=compilers[installed.tuning.name],
             index=_index(subject, context.device),
             tuner=_tuner(installed.tuning, origin, config, context, out.workdir),
@@ -81,7 +87,7 @@ def opened_tools(
             gate=GateTools(
                 context=context,
                 rules=_rules(subject.waivers, config, context.clock, settings),
-                benchmarker=_benchmarker(out.workdir, config, context.seed),
+                benchmarker=_benchmarker(out.workdir, config, context.seed, pythons),
                 shipping=BuildDirectories(),
                 scorer=_scorer(settings),
             ),
@@ -96,17 +102,36 @@ def opened_gate_tools(
     config: Config,
     benchmarker: Callable[[Path, int], Benchmarker],
     out: OutputDirectory,
+    rules: GateRules | None = None,
 ) -> Iterator[GateTools]:
-    """What gates builds that exist; `benchmarker` gets a directory of its own, and the seed."""
+    """What gates builds that exist, by the configuration's rules or those given; `benchmarker` gets
+    a directory of its own, and the seed."""
     policies = Policies(metric_margin=settings.metric_margin)
     with _opened_context(settings, ThisMachine(config.targets[0].kind), out) as context:
         yield GateTools(
             context=context,
-            rules=GateRules(gate=config.gate, policies=policies),
+            rules=rules or GateRules(gate=config.gate, policies=policies),
             benchmarker=benchmarker(out.workdir / "bench", context.seed),
             shipping=BuildDirectories(),
             scorer=_scorer(settings),
         )
+
+
+@contextmanager
+def opened_upgrade_tools(
+    settings: Settings, review: Review, out: OutputDirectory, pythons: Mapping[Path, Path]
+) -> Iterator[GateTools]:
+    """What gates the upgraded models of a review; artifacts in `pythons` are run by the Python of
+    another environment."""
+    config = review.config
+
+    def benchmarker(scratch: Path, seed: int) -> FreshProcesses:
+        limit_seconds = answer_seconds(config.gate)
+        return FreshProcesses(scratch, seed, limit_seconds=limit_seconds, pythons=pythons)
+
+    rules = with_objectives(judging_rules(settings, review), config, review.changes)
+    with opened_gate_tools(settings, config, benchmarker, out, rules) as tools:
+        yield tools
 
 
 @contextmanager
@@ -130,7 +155,10 @@ def _opened_context(
     out.keep_logs()
 
 
-def _source(subject: Subject, candidates: Candidates, workdir: Path) -> ModelSource:
+def model_source(
+    subject: Subject, workdir: Path, candidates: Candidates = NO_CANDIDATES
+) -> ModelSource:
+    """The models of the subject as files."""
     repository = subject.repository
     return ModelSource(
         config=subject.config,
@@ -178,7 +206,9 @@ def _parts_builders(installed: Installed, compiler: OpenCompiler) -> dict[Runtim
     return {r.name: r.builder(compiler) for r in filter(splits, installed.runtimes)}
 
 
-def _benchmarker(workdir: Path, config: Config, seed: int) -> FreshProcesses:
+def _benchmarker(
+    workdir: Path, config: Config, seed: int, pythons: Mapping[Path, Path]
+) -> FreshProcesses:
     limit_seconds = answer_seconds(config.gate)
     scratch = workdir / "bench"
     return FreshProcesses(
@@ -187,6 +217,7 @@ def _benchmarker(workdir: Path, config: Config, seed: int) -> FreshProcesses:
         _cuda_target(config),
         limit_seconds=limit_seconds,
         reference=reference_builder,
+        pythons=pythons,
     )
 
 

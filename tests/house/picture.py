@@ -19,7 +19,7 @@ COMPOSITION = ("wiring", "project", "pipeline", "handover", "waivers", "cache_ad
 GROUND = (
     *("artifact_io", "bench_ports", "config", "digests", "errors", "given_rules", "globs"),
     *("input_shapes", "isolation", "ports", "redaction", "regular_files", "selection", "settings"),
-    *("fitted_markdown", "symbol_sums", "time_limits"),
+    *("fitted_markdown", "lock_files", "symbol_sums", "time_limits"),
 )
 ROOMS = {
     "tunegate.edges.metaschedule": "tunegate.edges.metaschedule",

@@ -20,6 +20,8 @@ SETTINGS = [ROOT / "pyproject.toml", ROOT / "Makefile", ROOT / "action.yml", ROO
 ELSEWHERE = {
     # What users have, or get from us.
     "tunegate.lock",
+    "uv.lock",
+    "pylock.toml",
     "report.md",
     # What the page on security says an attacker would write.
     "sitecustomize.py",

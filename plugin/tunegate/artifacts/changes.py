@@ -85,10 +85,11 @@ class Ancestor(msgspec.Struct, frozen=True, kw_only=True):
 class ModelChange(msgspec.Struct, frozen=True, kw_only=True):
     """How one configured model differs. `change` is set for `modified`: weights only, the graph,
     what the config asks of it, or unknown (treated as structural). An `unreadable` model has turned
-    into something that is no file: it is an error."""
+    into something that is no file: it is an error. An `upgraded` one is the head's on both sides,
+    with the packages of a lock file at base and head."""
 
     path: ModelPath
-    kind: Literal["added", "modified", "renamed", "deleted", "unreadable"]
+    kind: Literal["added", "modified", "renamed", "deleted", "unreadable", "upgraded"]
     change: Literal["weights-only", "structural", "config", "unknown"] | None
     base: ModelVersion | None
     head: ModelVersion | None

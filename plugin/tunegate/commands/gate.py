@@ -8,13 +8,14 @@ from tunegate import pipeline
 from tunegate.cli.commands.gate import GateOptions
 from tunegate.commands.remembering import remember
 from tunegate.commands.reporting import finish
+from tunegate.commands.upgrading.upgraded_sides import opened_upgrades
 from tunegate.edges.output.directory import opened_output
 from tunegate.handover import check_config_digest, read_outcomes, read_plan
 from tunegate.project import open_project
 from tunegate.runtimes.requirements import require_installed
-from tunegate.sides.export_models import versions
+from tunegate.sides.export_models import is_measured, versions
 from tunegate.tuning.merge import merge_outcomes
-from tunegate.wiring import opened_tools
+from tunegate.wiring import model_source, opened_tools, opened_upgrade_tools
 
 
 def run(options: GateOptions) -> int:
@@ -30,10 +31,18 @@ def run(options: GateOptions) -> int:
         out.forget(since="gate")
         changes, config = review.changes, review.config
         planned = msgspec.structs.replace(planned, changes=changes)
-        if not any(versions(change) for change in changes.models):
+        if not any(map(is_measured, changes.models)):
             return finish(pipeline.nothing_to_do(config, changes, out.path), settings)
-        require_installed(config, "gate")
-        with opened_tools(settings, project.reviewed(review), out) as tools:
-            report = pipeline.gate(tools, planned, outcomes)
+        subject = project.reviewed(review)
+        source = model_source(subject, out.workdir)
+        with opened_upgrades(review, source, out) as upgrades:
+            pythons = upgrades.pythons(changes)
+            if not any(versions(change) for change in changes.models):
+                with opened_upgrade_tools(settings, review, out, pythons) as tools:
+                    report = pipeline.gate_upgrades(tools, changes, upgrades)
+            else:
+                require_installed(config, "gate")
+                with opened_tools(settings, subject, out, pythons=pythons) as tools:
+                    report = pipeline.gate(tools, planned, outcomes, upgrades=upgrades)
         remember(report, config.cache, project.repository)
         return finish(report, settings)

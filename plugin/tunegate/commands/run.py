@@ -6,11 +6,12 @@ from tunegate import pipeline
 from tunegate.cli.commands.run import RunOptions
 from tunegate.commands.remembering import remember
 from tunegate.commands.reporting import finish
+from tunegate.commands.upgrading.upgraded_sides import opened_upgrades
 from tunegate.edges.output.directory import opened_output
 from tunegate.project import open_project
 from tunegate.runtimes.requirements import require_installed
-from tunegate.sides.export_models import versions
-from tunegate.wiring import opened_tools
+from tunegate.sides.export_models import is_measured, versions
+from tunegate.wiring import model_source, opened_tools, opened_upgrade_tools
 
 
 def run(options: RunOptions) -> int:
@@ -21,10 +22,18 @@ def run(options: RunOptions) -> int:
         review = project.review(settings)
         out.forget(since="plan")
         changes, config = review.changes, review.config
-        if not any(versions(change) for change in changes.models):
+        if not any(map(is_measured, changes.models)):
             return finish(pipeline.nothing_to_do(config, changes, out.path), settings)
-        require_installed(config, "run")
-        with opened_tools(settings, project.reviewed(review), out) as tools:
-            report = pipeline.run(tools, changes)
+        subject = project.reviewed(review)
+        source = model_source(subject, out.workdir)
+        with opened_upgrades(review, source, out) as upgrades:
+            pythons = upgrades.pythons(changes)
+            if not any(versions(change) for change in changes.models):
+                with opened_upgrade_tools(settings, review, out, pythons) as tools:
+                    report = pipeline.gate_upgrades(tools, changes, upgrades)
+            else:
+                require_installed(config, "run")
+                with opened_tools(settings, subject, out, pythons=pythons) as tools:
+                    report = pipeline.run(tools, changes, upgrades=upgrades)
         remember(report, config.cache, project.repository)
         return finish(report, settings)

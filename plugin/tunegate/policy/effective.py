@@ -18,6 +18,7 @@ from tunegate.policy.covered_model import Asked, CoveredModel, InputsOf, asked_o
 from tunegate.policy.rules import BUDGET, CACHE, GATE
 from tunegate.policy.sections import merged_section, section_changes
 from tunegate.policy.targets import merged_targets, names, target_changes
+from tunegate.policy.watching import merged_watch, watch_changes
 from tunegate.policy.written import written
 from tunegate.selection import entry_for
 
@@ -44,6 +45,7 @@ def effective(
         cache=merged_section(base.cache, head.cache, CACHE),
         budget=merged_section(base.budget, head.budget, BUDGET),
         gate=merged_section(base.gate, head.gate, GATE),
+        watch=merged_watch(base.watch, head.watch),
     )
     covered = [
         CoveredModel(path, old, entry_for(head, path))
@@ -85,6 +87,7 @@ def _of_sections(base: Config, head: Config) -> Iterator[PolicyChange]:
     yield from section_changes(base.gate, head.gate, GATE, "gate")
     yield from section_changes(base.budget, head.budget, BUDGET, "budget")
     yield from section_changes(base.cache, head.cache, CACHE, "cache")
+    yield from watch_changes(base.watch, head.watch)
     if base.executor != head.executor:
         yield PolicyChange(
             key="executor",

@@ -168,9 +168,9 @@ def _identity(version: ModelVersion) -> str:
 
 
 def versions(change: ModelChange) -> dict[Side, ModelVersion]:
-    """The sides of a change that must be compiled: none of a model
-    that is gone or merely renamed."""
-    if change.kind in {"deleted", "renamed", "unreadable"}:
+    """The sides of a change that must be compiled: none of a model that is gone, merely renamed, or
+    the same under other packages."""
+    if change.kind in {"deleted", "renamed", "unreadable", "upgraded"}:
         return {}
     sides: dict[Side, ModelVersion] = {}
     if change.base is not None:
@@ -178,3 +178,8 @@ def versions(change: ModelChange) -> dict[Side, ModelVersion]:
     if change.head is not None:
         sides["head"] = change.head
     return sides
+
+
+def is_measured(change: ModelChange) -> bool:
+    """Whether its head is built and measured."""
+    return change.kind == "upgraded" or "head" in versions(change)

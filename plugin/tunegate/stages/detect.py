@@ -27,10 +27,10 @@ from tunegate.sides.asked_work import AskedWork
 from tunegate.sides.moved_submodules import moved_submodules
 from tunegate.sides.pair_models import Pairs, pair_models
 from tunegate.sides.shape_problems import shape_problems
+from tunegate.sides.upgraded_models import NOTHING_WATCHED, Watched, upgraded_models
 from tunegate.verdict.judging_config import judged_by
 
 Change = Literal["weights-only", "structural", "config", "unknown"]
-ChangeKind = Literal["added", "modified", "renamed", "deleted", "unreadable"]
 Versions = tuple[ModelVersion | None, ModelVersion | None]
 """A model in base and head."""
 _SHOWN = 3
@@ -44,9 +44,10 @@ def detect(
     base_config: Config | None,
     *,
     config_name: str = "tunegate.yaml",
+    watched: Watched = NOTHING_WATCHED,
 ) -> ChangeSet:
-    """The changed models. Only models whose stored bytes differ, or what
-    may be their data, are opened.
+    """The changed models, and all of them again where a `watched` lock file changed. Only models
+    whose stored bytes differ, or what may be their data, are opened.
 
     `config` is the head's; `base_config` None: there is none. What is asked of a model that the
     base covers is the base's to say. Raises ConfigError, naming the configuration, for a glob that
@@ -71,16 +72,16 @@ def detect(
     }
     changes = [change for change in found.values() if change is not None]
     changes += _gone(pairs, base, old)
+    changes += upgraded_models(judging.config, {path: head[path] for path in covered}, watched)
     lost = pairs.lost if base_config is not None else ()
+    loosened = (*map(_no_longer_covered, lost), *watched.loosened)
     other_work = (*_of_other_work(reader, changes), *asked.replaced_values(revisions, found))
     return ChangeSet(
         revisions=revisions,
         models=tuple(changes),
         unchanged=tuple(path for path, change in found.items() if change is None),
-        notes=(*_notes(revisions, base_config), *moved_submodules(reader, revisions)),
-        policy_changes=in_report_order(
-            [*map(_no_longer_covered, lost), *other_work, *judging.changes]
-        ),
+        notes=(*_notes(revisions, base_config, watched), *moved_submodules(reader, revisions)),
+        policy_changes=in_report_order([*loosened, *other_work, *judging.changes]),
         uncovered=tuple(sorted(set(head) - set(covered))),
     )
 
@@ -180,7 +181,7 @@ def _unreadable(
 
 
 def _told(
-    kind: ChangeKind,
+    kind: Literal["added", "modified", "renamed", "deleted", "unreadable"],
     path: ModelPath,
     sides: Versions,
     targets: tuple[str, ...],
@@ -250,9 +251,10 @@ def _check_globs(
             raise ConfigError(message + elsewhere * bool(submodules))
 
 
-def _notes(revisions: Revisions, base_config: Config | None) -> tuple[str, ...]:
+def _notes(revisions: Revisions, base_config: Config | None, watched: Watched) -> tuple[str, ...]:
     if revisions.base is None:
         return (f"no base to compare with ({revisions.reason}): every model counts as added",)
     if base_config is None:
-        return ("the base has no configuration that can be read: the head's judges this change",)
-    return ()
+        said = "the base has no configuration that can be read: the head's judges this change"
+        return (said, *watched.notes)
+    return watched.notes

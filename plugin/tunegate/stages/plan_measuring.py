@@ -10,7 +10,7 @@ from tunegate.artifacts.tasks import TaskSet
 from tunegate.config import Config, TargetConfig
 from tunegate.errors import ConfigError
 from tunegate.measuring.expected_seconds import expected_seconds
-from tunegate.sides.export_models import versions
+from tunegate.sides.export_models import is_measured
 from tunegate.stages.plan import MAX_SHARDS, MatrixLeg
 from tunegate.tuning.allocation import divide
 from tunegate.tuning.sharding import balanced
@@ -53,7 +53,7 @@ def _models(tasks: TaskSet, target: TargetConfig) -> list[ModelChange]:
     return [
         change
         for change in tasks.changes.models
-        if target.name in change.targets and "head" in versions(change)
+        if target.name in change.targets and is_measured(change)
     ]
 
 

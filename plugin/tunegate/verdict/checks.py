@@ -41,12 +41,12 @@ def check_latency(
         case "invalid" | "disturbed":
             return CheckResult("invalid-env", _unfit(measured))
         case "identical":
-            return _identical(built)
+            return _identical(change, built)
         case "single":
             return _alone(change, built.base)
         case _:
             result = _by_interval(comparison, gate)
-            more = _by_clock(comparison) + _ancestry(change)
+            more = _by_clock(comparison) + _ancestry(change) + _packages(change)
             return CheckResult(result.status, result.reason + more)
 
 
@@ -195,16 +195,26 @@ def _ancestry(change: ModelChange) -> str:
     )
 
 
-def _identical(built: CellBuilds) -> CheckResult:
+def _identical(change: ModelChange, built: CellBuilds) -> CheckResult:
     if built.base is None or built.head is None or built.base.key != built.head.key:
         return CheckResult("error", "never measured, though the builds differ")
+    if change.kind == "upgraded":
+        return CheckResult("pass", "the packages that it needs are the same, not measured")
     return CheckResult("pass", "identical build, not measured")
+
+
+def _packages(change: ModelChange) -> str:
+    return f"; {change.reason}" if change.kind == "upgraded" else ""
 
 
 def _alone(change: ModelChange, base: Build | None) -> CheckResult:
     if change.base is None:
-        return CheckResult("new", "new model, nothing to compare with")
+        why = "new model, nothing to compare with"
+        return CheckResult("new", change.reason if change.kind == "upgraded" else why)
     reason = base.error if base is not None else None
+    if change.kind == "upgraded" and base is not None and not base.crashed:
+        # Who repairs a lock file that could not be used must not be blocked by it.
+        return CheckResult("new", f"nothing to compare with: {reason}")
     return CheckResult("no-baseline", reason or "the base of this model could not be built")
 
 

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -16,9 +16,15 @@ from pathlib import Path
 UV_VERSION = "0.13.9"
 
 
-def small_wheel(directory: Path, name: str = "tinydep", text: str = "VALUE = 1\n") -> Path:
-    """A wheel with one module."""
-    return _wheel(directory, name, "1.0", {f"{name}.py": text.encode()})
+def small_wheel(
+    directory: Path,
+    name: str = "tinydep",
+    text: str = "VALUE = 1\n",
+    version: str = "1.0",
+    needs: Sequence[str] = (),
+) -> Path:
+    """A wheel with one module, which needs other packages."""
+    return _wheel(directory, name, version, {f"{name}.py": text.encode()}, needs)
 
 
 def uv_wheel(directory: Path) -> Path:
@@ -97,11 +103,18 @@ class _Handler(BaseHTTPRequestHandler):
         """Says nothing."""
 
 
-def _wheel(directory: Path, name: str, version: str, files: Mapping[str, bytes]) -> Path:
+def _wheel(
+    directory: Path,
+    name: str,
+    version: str,
+    files: Mapping[str, bytes],
+    needs: Sequence[str] = (),
+) -> Path:
     wheel = directory / f"{name}-{version}-py3-none-any.whl"
     info = f"{name}-{version}.dist-info"
+    required = "".join(f"Requires-Dist: {each}\n" for each in needs)
     said = {
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{required}",
         f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\n"
         "Tag: py3-none-any\n",
     }

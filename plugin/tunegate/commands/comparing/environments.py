@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import msgspec
-
 from tunegate import pipeline
-from tunegate.artifacts.builds import Build, Cell, CellBuilds
+from tunegate.artifacts.builds import Cell, CellBuilds
 from tunegate.artifacts.changes import ChangeSet, ModelChange, Revisions
 from tunegate.cli.commands.compare import CompareOptions
 from tunegate.commands.comparing.operands import AgainstModel, Model, understood
 from tunegate.commands.reporting import finish
+from tunegate.commands.upgrading.under_environments import built_under, located
 from tunegate.config import Config, TargetConfig
-from tunegate.digests import digest_of_document
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.bench.sides import Sides
 from tunegate.edges.environments.runtime_environment import (
@@ -26,7 +23,7 @@ from tunegate.edges.environments.runtime_environment import (
 from tunegate.edges.models.file_pair import FilePair
 from tunegate.edges.output.directory import BUILDS, OutputDirectory, opened_output
 from tunegate.errors import ConfigError
-from tunegate.ports import BuildJob, ModelJob
+from tunegate.ports import ModelJob
 from tunegate.runtimes.builder import SavingBuilder
 from tunegate.runtimes.reference import REFERENCE
 from tunegate.runtimes.registry import runtime_named, saves
@@ -108,39 +105,20 @@ class _Builds:
         return Sides(place / "base", place / "head")
 
     def of(self, target: TargetConfig, shapes: Mapping[str, object], seed: int) -> CellBuilds:
-        places = self.directories(target)
-        for place in places:
-            shutil.rmtree(place, ignore_errors=True)
-        scratch = self._out.workdir / "save" / target.name
         sizes = {name: tuple(shape) for name, shape in shapes.items() if isinstance(shape, tuple)}
-        job = BuildJob(
-            model=ModelJob(
-                file=self._model.file, path=self._model.file.name, shapes=sizes, target=target
-            ),
-            records={},
-            sources={},
-            directory=places.base,
-            settings=self._runtime.variants(target)[""],
+        model = ModelJob(
+            file=self._model.file, path=self._model.file.name, shapes=sizes, target=target
         )
-        (build,) = SavingBuilder(self._runtime, scratch, seed=seed).build([job])
-        if build.error is None:
-            shutil.copytree(places.base, places.head)
-        base, head = (
-            self._for(build, place, environment)
-            for place, environment in zip(places, self._environments, strict=True)
-        )
+        scratch = self._out.workdir / "save" / target.name
+        base, head = built_under(
+            self._runtime,
+            model,
+            self.directories(target),
+            Sides(*self._environments),
+            SavingBuilder(self._runtime, scratch, seed=seed),
+        ).each(lambda build: located(build, self._out.path))
         cell = Cell(model=self._model.file.name, target=target.name)
         return CellBuilds(cell=cell, base=base, head=head)
-
-    def _for(self, build: Build, place: Path, environment: RuntimeEnvironment) -> Build:
-        """What runs is decided by the environment, too."""
-        decides = [build.key, str(environment.directory), dict(environment.packages)]
-        return msgspec.structs.replace(
-            build,
-            key=digest_of_document(decides),
-            directory="" if build.error else str(place.relative_to(self._out.path)),
-            title=f"{self._runtime.title} {environment.version}",
-        )
 
 
 def _changes(

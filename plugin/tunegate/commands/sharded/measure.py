@@ -13,14 +13,16 @@ from tunegate.artifacts.shard_measurements import ShardMeasurements
 from tunegate.cli.commands.measure import MeasureOptions
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines
+from tunegate.commands.upgrading.upgraded_sides import opened_upgrades
 from tunegate.edges.output.directory import opened_output
 from tunegate.errors import PASS, ConfigError
 from tunegate.handover import check_config_digest, read_outcomes, read_plan
+from tunegate.measuring.shard_of_plan import of_shard
 from tunegate.project import Subject, open_project
 from tunegate.runtimes.requirements import require_installed
 from tunegate.settings import Settings
 from tunegate.tuning.merge import merge_outcomes
-from tunegate.wiring import opened_tools
+from tunegate.wiring import model_source, opened_tools
 
 
 def run(options: MeasureOptions) -> int:
@@ -39,8 +41,13 @@ def run(options: MeasureOptions) -> int:
         out.forget_shard(chosen.index)
         require_installed(review.config, "gate", {chosen.target})
         subject = _of_target(project.reviewed(review), chosen.target)
-        with opened_tools(settings, subject, out) as tools:
-            found = pipeline.measure_shard(tools, planned, chosen, outcomes)
+        mine = of_shard(msgspec.structs.replace(planned, changes=review.changes), chosen).changes
+        shard_review = msgspec.structs.replace(review, changes=mine)
+        source = model_source(subject, out.workdir)
+        with opened_upgrades(shard_review, source, out) as upgrades:
+            pythons = upgrades.pythons(mine)
+            with opened_tools(settings, subject, out, pythons=pythons) as tools:
+                found = pipeline.measure_shard(tools, planned, chosen, outcomes, upgrades)
     if settings.as_json:
         write_json(found)
     else:

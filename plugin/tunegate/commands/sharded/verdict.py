@@ -23,8 +23,9 @@ from tunegate.measuring.merge_shards import merge_shards
 from tunegate.policy.gate_rules import with_objectives
 from tunegate.project import Review, open_project
 from tunegate.settings import Settings
-from tunegate.sides.export_models import versions
+from tunegate.sides.export_models import is_measured
 from tunegate.tuning.merge import merge_outcomes
+from tunegate.verdict.judged import Judged
 from tunegate.wiring import judging_rules
 
 
@@ -39,7 +40,7 @@ def run(options: VerdictOptions) -> int:
         review = project.review_of(planned.changes)
         check_config_digest(planned, out.path, review.config)
         out.forget(since="gate")
-        if not any(versions(change) for change in review.changes.models):
+        if not any(map(is_measured, review.changes.models)):
             nothing = pipeline.nothing_to_do(review.config, review.changes, out.path)
             return finish(nothing, settings)
         report = _decided(planned, outcomes, review, settings)
@@ -56,7 +57,7 @@ def _decided(
         planned.measuring, read_measurements(settings.out), binding(planned, outcomes, rules)
     )
     machines = {shard.machine for shard in merged.run.shards} if merged.run else set()
-    judged = pipeline.Judged(
+    judged = Judged(
         changes=review.changes,
         plan=msgspec.structs.replace(planned, changes=review.changes),
         outcomes=outcomes,

@@ -1,0 +1,181 @@
+"""The environments of the lock files of a change, and the models that run under them."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from tunegate.artifacts.builds import Cell, CellBuilds, unbuilt
+from tunegate.artifacts.changes import SIDES, ChangeSet, ModelChange
+from tunegate.artifacts.model_names import upgraded_name, without_upgrade
+from tunegate.commands.upgrading.under_environments import (
+    NoEnvironment,
+    SideEnvironment,
+    built_under,
+    located,
+)
+from tunegate.config import Config, TargetConfig
+from tunegate.edges.bench.sides import Sides
+from tunegate.edges.cache.user_directories import cache_home
+from tunegate.edges.environments.kept_environments import KeptEnvironments
+from tunegate.edges.environments.locked_packages import needed_pins
+from tunegate.edges.environments.runtime_environment import RuntimeEnvironment
+from tunegate.edges.environments.uv import Uv, UvError
+from tunegate.edges.output.directory import OutputDirectory
+from tunegate.errors import ModelError
+from tunegate.lock_files.lock import LockFile, LockFileError
+from tunegate.lock_files.locked_runtime import LockedRuntime
+from tunegate.ports import ModelJob
+from tunegate.project import Review
+from tunegate.runtimes.builder import SavingBuilder
+from tunegate.runtimes.registry import runtime_named
+from tunegate.sides.export_models import export_models
+from tunegate.sides.upgraded_locks import UpgradedLock
+from tunegate.stages.build import build_directory
+from tunegate.tools import ModelSource, RunContext
+
+
+class UpgradedSides:
+    """Implements tools.Upgrades: the models of the head, with the packages of base and head."""
+
+    def __init__(
+        self,
+        source: ModelSource,
+        out: OutputDirectory,
+        environments: Mapping[str, Sides[SideEnvironment]],
+        runtimes: Mapping[str, str],
+    ) -> None:
+        """Environments and runtimes go by the names of the models that they run."""
+        self._source, self._out = source, out
+        self._environments, self._runtimes = environments, runtimes
+
+    def pythons(self, changes: ChangeSet) -> dict[Path, Path]:
+        """The Python that runs each artifact."""
+        return {
+            self._out.path
+            / build_directory(Cell(model=each.path, target=target), side): found.python
+            for each in upgraded(changes)
+            for target in each.targets
+            for side in SIDES
+            if isinstance(found := self._environments[each.path].of(side), RuntimeEnvironment)
+        }
+
+    def builds(self, changes: ChangeSet, context: RunContext) -> Sequence[CellBuilds]:
+        """A build for each side of every upgraded model among these changes."""
+        targets = {target.name: target for target in self._source.config.targets}
+        return [
+            self._built(each, targets[name], changes, context)
+            for each in upgraded(changes)
+            for name in each.targets
+            if name in targets
+        ]
+
+    def _built(
+        self, change: ModelChange, target: TargetConfig, changes: ChangeSet, context: RunContext
+    ) -> CellBuilds:
+        cell = Cell(model=change.path, target=target.name)
+        runtime = runtime_named(self._runtimes[change.path])
+        scratch = self._out.workdir / "save" / "upgraded" / target.name
+        places = Sides(*(self._out.path / build_directory(cell, side) for side in SIDES))
+        context.progress.step(f"build: {change.path} on {target.name}")
+        try:
+            model = self._model(change, target, changes)
+        except ModelError as error:
+            return CellBuilds(cell=cell, base=None, head=unbuilt(str(error)))
+        base, head = built_under(
+            runtime,
+            model,
+            places,
+            self._environments[change.path],
+            SavingBuilder(runtime, scratch, seed=context.seed),
+        ).each(lambda build: located(build, self._out.path))
+        return CellBuilds(cell=cell, base=base, head=head)
+
+    def _model(self, change: ModelChange, target: TargetConfig, changes: ChangeSet) -> ModelJob:
+        """The head's model, as a new one would be run. Raises ModelError."""
+        name = without_upgrade(change.path)
+        alone = msgspec.structs.replace(change, path=name, kind="added", base=None)
+        only = msgspec.structs.replace(changes, models=(alone,))
+        return export_models(only, self._source).job(name, "head", target)
+
+
+def upgraded(changes: ChangeSet) -> list[ModelChange]:
+    """The changes that are gated for a lock file."""
+    return [each for each in changes.models if each.kind == "upgraded"]
+
+
+@contextmanager
+def opened_upgrades(
+    review: Review, source: ModelSource, out: OutputDirectory
+) -> Iterator[UpgradedSides]:
+    """Makes the environments, which stay until the end. Raises ConfigError for a lock file of the
+    head with a package that is refused, and where uv is not installed."""
+    wanted = upgraded(review.changes)
+    if not wanted:
+        yield UpgradedSides(source, out, {}, {})
+        return
+    place = cache_home() / "environments"
+    indexes = review.config.watch.indexes
+    with tempfile.TemporaryDirectory(prefix="tunegate-uv-") as scratch:
+        uv = Uv(indexes, Path(scratch))
+        with KeptEnvironments(place, uv, indexes) as kept:
+            making = _Making(review.config, uv, kept)
+            environments, runtimes = {}, {}
+            for lock, runtime in _pairs(review):
+                sides = making.sides(lock, runtime)
+                for change in wanted:
+                    model = without_upgrade(change.path)
+                    if change.path == upgraded_name(model, runtime.name, lock.head.path):
+                        environments[change.path] = sides
+                        runtimes[change.path] = runtime.name
+            yield UpgradedSides(source, out, environments, runtimes)
+
+
+class _Making:
+    """Makes environments of lock files."""
+
+    def __init__(self, config: Config, uv: Uv, kept: KeptEnvironments) -> None:
+        self._indexes = config.watch.indexes
+        self._uv, self._kept = uv, kept
+
+    def sides(self, lock: UpgradedLock, runtime: LockedRuntime) -> Sides[SideEnvironment]:
+        """Raises LockFileError where the head's is refused."""
+        head: SideEnvironment = self._made(lock.head, runtime)
+        base: SideEnvironment = None
+        if lock.base is not None:
+            try:
+                base = self._made(lock.base, runtime)
+            except LockFileError as error:
+                base = NoEnvironment(reason=f"at the base, {error}")
+        return Sides(base, head)
+
+    def _made(self, lock: LockFile, runtime: LockedRuntime) -> RuntimeEnvironment | NoEnvironment:
+        roots = runtime.packages
+        try:
+            pins = needed_pins(lock, roots, self._uv, self._indexes)
+            directory = self._kept.made(pins)
+        except (UvError, OSError) as error:
+            return NoEnvironment(reason=f"{lock.path} cannot be installed: {error}", broken=True)
+        versions = {pin.name: pin.version for pin in pins}
+        return RuntimeEnvironment(
+            directory=directory,
+            python=directory / "bin" / "python",
+            version=versions[roots[0]],
+            packages=versions,
+            others={},
+        )
+
+
+def _pairs(review: Review) -> Iterator[tuple[UpgradedLock, LockedRuntime]]:
+    """Lock files with the runtimes that some model runs under them."""
+    names = {each.path for each in upgraded(review.changes)}
+    for lock in review.watched.changes.locks:
+        for runtime in review.watched.runtimes:
+            if any(
+                name.endswith(upgraded_name("", runtime.name, lock.head.path)) for name in names
+            ):
+                yield lock, runtime

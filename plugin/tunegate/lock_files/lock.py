@@ -1,0 +1,78 @@
+"""What a lock file says of the packages that it names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from tunegate.errors import ConfigError
+
+_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_VERSION = re.compile(r"[0-9][A-Za-z0-9.+!_-]{0,99}")
+_HASH = re.compile(r"sha(?:256|384|512):[0-9a-f]{64,128}")
+
+
+class PinnedPackage(msgspec.Struct, frozen=True, kw_only=True):
+    """One package in one version. `hashes` are like `sha256:…`, none where the file has none;
+    `indexes` are the places that the file takes it from, none where it does not say; `where` is its
+    place in the file, for messages."""
+
+    name: str
+    version: str
+    hashes: tuple[str, ...] = ()
+    indexes: tuple[str, ...] = ()
+    where: str = ""
+
+    @property
+    def decides(self) -> tuple[object, ...]:
+        """What decides which files are installed."""
+        return self.name, self.version, tuple(sorted(self.hashes)), self.indexes
+
+
+class LockFile(msgspec.Struct, frozen=True, kw_only=True):
+    """The packages for this Python and platform. `refused` are those that are no pinned version
+    from an index, by name, with the reason."""
+
+    path: str
+    pins: Mapping[str, PinnedPackage]
+    refused: Mapping[str, str] = {}
+
+    def decides(self) -> frozenset[tuple[object, ...]]:
+        """Two files that decide the same install the same."""
+        return frozenset((*(pin.decides for pin in self.pins.values()), *self.refused.items()))
+
+
+class LockFileError(ConfigError):
+    """A lock file cannot be read, or is of no kind that is read."""
+
+
+def normal_name(name: str) -> str:
+    """The name as indexes write it, by PEP 503."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def as_lock(path: str, pins: Iterable[PinnedPackage], refused: Mapping[str, str]) -> LockFile:
+    """The lock with each package once. One that is pinned to two versions is refused. Raises
+    LockFileError for what is no name, version or hash: it would become another line for pip."""
+    found: dict[str, PinnedPackage] = {}
+    bad = dict(refused)
+    for pin in pins:
+        _check_plain(pin)
+        known = found.setdefault(pin.name, pin)
+        if known.version != pin.version:
+            bad[pin.name] = f"{pin.where}: {pin.name} is pinned to {known.version} too"
+    kept = {name: pin for name, pin in sorted(found.items()) if name not in bad}
+    return LockFile(path=path, pins=kept, refused=bad)
+
+
+def _check_plain(pin: PinnedPackage) -> None:
+    odd = [
+        what
+        for what, pattern in ((pin.name, _NAME), (pin.version, _VERSION))
+        if not pattern.fullmatch(what)
+    ]
+    odd += [each for each in pin.hashes if not _HASH.fullmatch(each)]
+    if odd:
+        raise LockFileError(f"{pin.where}: no name, version or hash: {odd[0][:80]!r}.")
