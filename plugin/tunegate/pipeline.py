@@ -131,11 +131,13 @@ def gate(
     builds = built(tools, planned, outcomes, fixed)
     publish_standings(tools, planned, outcomes, builds)
     publish_elections(tools, planned, outcomes, builds)
-    references = _references(tools, planned.changes, builds)
-    judging = _judging(tools, planned.changes)
+    changes = planned.changes
+    references, judging = _references(tools, changes, builds), _judging(tools, changes)
     if upgrades is not None:
-        builds = (*builds, *upgrades.builds(planned.changes, tools.context))
-    return judge(judging, planned.changes, builds, references, planned=planned, outcomes=outcomes)
+        builds = (*builds, *upgrades.builds(changes, tools.context))
+    return judge(
+        judging, changes, builds, references, planned=planned, outcomes=outcomes, upgrades=upgrades
+    )
 
 
 def measure_shard(
@@ -161,7 +163,7 @@ def measure_shard(
         target=shard.target,
         bound=binding(planned, outcomes, judging.rules),
         machine=context.device.machine(),
-        run=_measured(judging, builds, references, others=others),
+        run=_measured(judging, builds, references, others=others, upgrades=upgrades),
     )
     artifact_io.write(context.out / f"measurements-{shard.index}.json", found)
     return found
@@ -175,21 +177,17 @@ def judge(
     *,
     planned: TuningPlan | None = None,
     outcomes: Sequence[TuningOutcome] = (),
+    upgrades: Upgrades | None = None,
 ) -> Report:
     """Measures what is built, and decides. Writes measurements.json and verdict.json."""
-    judged = Judged(
-        changes=changes,
-        plan=planned,
-        outcomes=tuple(outcomes),
-        machine=tools.context.device.machine(),
-    )
-    measured = _measured(tools, builds, references or {})
+    machine = tools.context.device.machine()
+    judged = Judged(changes=changes, plan=planned, outcomes=tuple(outcomes), machine=machine)
+    measured = _measured(tools, builds, references or {}, upgrades=upgrades)
     return decide(measured, judged, tools.rules, tools.context.out)
 
 
 def decide(run: MeasurementRun | None, judged: Judged, rules: GateRules, out: Path) -> Report:
-    """Decides about what was measured, or that there was nothing to measure. Writes
-    measurements.json and verdict.json."""
+    """Decides about what was measured, if anything. Writes measurements.json and verdict.json."""
     if run is not None:
         artifact_io.write(out / "measurements.json", run)
     comparisons = compare(run, rules.gate) if run is not None else ()
@@ -229,6 +227,7 @@ def _measured(
     references: Mapping[ModelPath, Reference],
     *,
     others: int = 0,
+    upgrades: Upgrades | None = None,
 ) -> MeasurementRun:
     """The measurements, with the user's own metric where there is one."""
     _check_builds(tools, builds)
@@ -241,6 +240,7 @@ def _measured(
         references=references,
         others=others,
     )
+    measured = upgrades.explained(measured, tools) if upgrades is not None else measured
     return scored(measured, out=context.out, scorer=tools.scorer, progress=context.progress)
 
 
@@ -269,7 +269,7 @@ def built(
 def gate_upgrades(tools: GateTools, changes: ChangeSet, upgrades: Upgrades) -> Report:
     """The gate of a change that touches lock files and no model: no compiler is needed for it."""
     artifact_io.write(tools.context.out / "changes.json", changes)
-    return judge(tools, changes, upgrades.builds(changes, tools.context))
+    return judge(tools, changes, upgrades.builds(changes, tools.context), upgrades=upgrades)
 
 
 def nothing_to_do(config: Config, changes: ChangeSet, out: Path) -> Report:

@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 from tunegate.artifacts.builds import CellBuilds
 from tunegate.artifacts.candidates import Candidates, RuntimeName
 from tunegate.artifacts.changes import ChangeSet
+from tunegate.artifacts.measurements import MeasurementRun
 from tunegate.artifacts.outlines import ModelInput
 from tunegate.artifacts.record_origin import RecordOrigin
 from tunegate.bench_ports import Benchmarker, Scorer
@@ -80,6 +81,10 @@ class Upgrades(Protocol):
 
     def builds(self, changes: ChangeSet, context: RunContext) -> Sequence[CellBuilds]:
         """The builds of both sides of each upgraded model among these changes."""
+        ...
+
+    def explained(self, run: MeasurementRun, tools: GateTools) -> MeasurementRun:
+        """The measurements, with the package that makes each upgraded model slower."""
         ...
 
 

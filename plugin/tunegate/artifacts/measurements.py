@@ -73,7 +73,8 @@ class CellMeasurement(msgspec.Struct, frozen=True, kw_only=True):
     the base against itself. It is `disturbed` where too many launches were, or two controls.
     `alone` are the latencies of a head without a base, where an objective asks for them. `probes`
     are probes of more starts of the head, which only count for slow launches; `starts` says at
-    how many starts that question was answered, twice at most."""
+    how many starts that question was answered, twice at most. `packages` says which package makes
+    an upgraded model slower."""
 
     cell: Cell
     launches: tuple[Launch, ...]
@@ -98,6 +99,7 @@ class CellMeasurement(msgspec.Struct, frozen=True, kw_only=True):
     metric: Metric | None = None
     probes: tuple[Launch, ...] = ()
     starts: tuple[int, ...] = ()
+    packages: str = ""
 
 
 class MeasuredShard(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,6 +6,7 @@ from tunegate import pipeline
 from tunegate.cli.commands.run import RunOptions
 from tunegate.commands.remembering import remember
 from tunegate.commands.reporting import finish
+from tunegate.commands.upgrading.culprits import Culprits
 from tunegate.commands.upgrading.upgraded_sides import opened_upgrades
 from tunegate.edges.output.directory import opened_output
 from tunegate.project import open_project
@@ -26,7 +27,7 @@ def run(options: RunOptions) -> int:
             return finish(pipeline.nothing_to_do(config, changes, out.path), settings)
         subject = project.reviewed(review)
         source = model_source(subject, out.workdir)
-        with opened_upgrades(review, source, out) as upgrades:
+        with opened_upgrades(review, source, out, Culprits) as upgrades:
             pythons = upgrades.pythons(changes)
             if not any(versions(change) for change in changes.models):
                 with opened_upgrade_tools(settings, review, out, pythons) as tools:

@@ -46,7 +46,7 @@ def check_latency(
             return _alone(change, built.base)
         case _:
             result = _by_interval(comparison, gate)
-            more = _by_clock(comparison) + _ancestry(change) + _packages(change)
+            more = _by_clock(comparison) + _ancestry(change) + _packages(change, measured)
             return CheckResult(result.status, result.reason + more)
 
 
@@ -203,8 +203,9 @@ def _identical(change: ModelChange, built: CellBuilds) -> CheckResult:
     return CheckResult("pass", "identical build, not measured")
 
 
-def _packages(change: ModelChange) -> str:
-    return f"; {change.reason}" if change.kind == "upgraded" else ""
+def _packages(change: ModelChange, measured: CellMeasurement) -> str:
+    """The packages of an upgraded model: the one that was found, else what the lock file says."""
+    return f"; {measured.packages or change.reason}" if change.kind == "upgraded" else ""
 
 
 def _alone(change: ModelChange, base: Build | None) -> CheckResult:

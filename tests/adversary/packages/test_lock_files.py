@@ -42,7 +42,8 @@ def index(tmp_path: Path) -> Iterator[Index]:
     wheels.mkdir()
     small_wheel(wheels, "onnxruntime", USUAL, "9.0", needs=["arrays"])
     small_wheel(wheels, "onnxruntime", USUAL + SLOW, "9.1", needs=["arrays"])
-    small_wheel(wheels, "arrays", version="1.0")
+    for version in ("1.0", "2.0"):
+        small_wheel(wheels, "arrays", version=version)
     with serving_packages(wheels) as server:
         yield server
 
@@ -66,13 +67,15 @@ def request_of(tmp_path: Path, index: Index) -> PullRequest:
     return made
 
 
-def test_a_slower_runtime_is_found_with_what_it_is_slow_at(request_of: PullRequest) -> None:
-    request_of.write(LOCK, "onnxruntime==9.1\narrays==1.0\n")
+def test_a_slower_runtime_is_found_among_other_packages_that_changed(
+    request_of: PullRequest,
+) -> None:
+    request_of.write(LOCK, "onnxruntime==9.1\narrays==2.0\n")
     done = request_of.judge()
     assert done.exit_code == 1, done.err
     (finding,) = done.verdict["findings"]
     assert finding["model"] == "models/m.onnx (onnxruntime of requirements.txt)"
-    assert "onnxruntime 9.0 -> 9.1" in finding["reason"]
+    assert "onnxruntime 9.0 -> 9.1 did it, of 2 packages that differ" in finding["reason"]
 
 
 def test_packages_that_no_runtime_needs_change_nothing(request_of: PullRequest) -> None:

@@ -11,7 +11,9 @@ import msgspec
 
 from tunegate.artifacts.builds import Cell, CellBuilds, unbuilt
 from tunegate.artifacts.changes import SIDES, ChangeSet, ModelChange
+from tunegate.artifacts.measurements import MeasurementRun
 from tunegate.artifacts.model_names import upgraded_name, without_upgrade
+from tunegate.commands.upgrading.locked_sides import LockedSides, MakeSearch, Search
 from tunegate.commands.upgrading.under_environments import (
     NoEnvironment,
     SideEnvironment,
@@ -27,7 +29,7 @@ from tunegate.edges.environments.runtime_environment import RuntimeEnvironment
 from tunegate.edges.environments.uv import Uv, UvError
 from tunegate.edges.output.directory import OutputDirectory
 from tunegate.errors import ModelError
-from tunegate.lock_files.lock import LockFile, LockFileError
+from tunegate.lock_files.lock import LockFile, LockFileError, PinnedPackage
 from tunegate.lock_files.locked_runtime import LockedRuntime
 from tunegate.ports import ModelJob
 from tunegate.project import Review
@@ -36,7 +38,7 @@ from tunegate.runtimes.registry import runtime_named
 from tunegate.sides.export_models import export_models
 from tunegate.sides.upgraded_locks import UpgradedLock
 from tunegate.stages.build import build_directory
-from tunegate.tools import ModelSource, RunContext
+from tunegate.tools import GateTools, ModelSource, RunContext
 
 
 class UpgradedSides:
@@ -48,10 +50,12 @@ class UpgradedSides:
         out: OutputDirectory,
         environments: Mapping[str, Sides[SideEnvironment]],
         runtimes: Mapping[str, str],
+        search: Search | None = None,
     ) -> None:
         """Environments and runtimes go by the names of the models that they run."""
         self._source, self._out = source, out
         self._environments, self._runtimes = environments, runtimes
+        self._search = search
 
     def pythons(self, changes: ChangeSet) -> dict[Path, Path]:
         """The Python that runs each artifact."""
@@ -73,6 +77,10 @@ class UpgradedSides:
             for name in each.targets
             if name in targets
         ]
+
+    def explained(self, run: MeasurementRun, tools: GateTools) -> MeasurementRun:
+        """The measurements, with the package that makes each upgraded model slower."""
+        return self._search.found(run, tools) if self._search is not None else run
 
     def _built(
         self, change: ModelChange, target: TargetConfig, changes: ChangeSet, context: RunContext
@@ -110,7 +118,7 @@ def upgraded(changes: ChangeSet) -> list[ModelChange]:
 
 @contextmanager
 def opened_upgrades(
-    review: Review, source: ModelSource, out: OutputDirectory
+    review: Review, source: ModelSource, out: OutputDirectory, make_search: MakeSearch
 ) -> Iterator[UpgradedSides]:
     """Makes the environments, which stay until the end. Raises ConfigError for a lock file of the
     head with a package that is refused, and where uv is not installed."""
@@ -124,7 +132,7 @@ def opened_upgrades(
         uv = Uv(indexes, Path(scratch))
         with KeptEnvironments(place, uv, indexes) as kept:
             making = _Making(review.config, uv, kept)
-            environments, runtimes = {}, {}
+            environments, runtimes, locked = {}, {}, {}
             for lock, runtime in _pairs(review):
                 sides = making.sides(lock, runtime)
                 for change in wanted:
@@ -132,7 +140,10 @@ def opened_upgrades(
                     if change.path == upgraded_name(model, runtime.name, lock.head.path):
                         environments[change.path] = sides
                         runtimes[change.path] = runtime.name
-            yield UpgradedSides(source, out, environments, runtimes)
+                        if both := making.locked(lock, runtime):
+                            locked[change.path] = both
+            search = make_search(locked, kept.made, out.workdir / "culprits")
+            yield UpgradedSides(source, out, environments, runtimes, search)
 
 
 class _Making:
@@ -141,6 +152,7 @@ class _Making:
     def __init__(self, config: Config, uv: Uv, kept: KeptEnvironments) -> None:
         self._indexes = config.watch.indexes
         self._uv, self._kept = uv, kept
+        self._pins: dict[tuple[frozenset[tuple[object, ...]], str], dict[str, PinnedPackage]] = {}
 
     def sides(self, lock: UpgradedLock, runtime: LockedRuntime) -> Sides[SideEnvironment]:
         """Raises LockFileError where the head's is refused."""
@@ -153,6 +165,16 @@ class _Making:
                 base = NoEnvironment(reason=f"at the base, {error}")
         return Sides(base, head)
 
+    def locked(self, lock: UpgradedLock, runtime: LockedRuntime) -> LockedSides | None:
+        """The packages of both sides, where both have an environment."""
+        if lock.base is None:
+            return None
+        files = (lock.base, lock.head)
+        base, head = (self._pins.get((each.decides(), runtime.name)) for each in files)
+        if base is None or head is None:
+            return None
+        return LockedSides(pins=Sides(base, head), roots=runtime.packages)
+
     def _made(self, lock: LockFile, runtime: LockedRuntime) -> RuntimeEnvironment | NoEnvironment:
         roots = runtime.packages
         try:
@@ -160,6 +182,7 @@ class _Making:
             directory = self._kept.made(pins)
         except (UvError, OSError) as error:
             return NoEnvironment(reason=f"{lock.path} cannot be installed: {error}", broken=True)
+        self._pins[lock.decides(), runtime.name] = {pin.name: pin for pin in pins}
         versions = {pin.name: pin.version for pin in pins}
         return RuntimeEnvironment(
             directory=directory,
