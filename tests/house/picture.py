@@ -44,6 +44,7 @@ PURPOSES = {
     "tunegate.tuning": "the policies: what to tune next, when to stop",
     "tunegate.revalidation": "records of others, measured again",
     "tunegate.selftest": "which margin a machine can decide",
+    "tunegate.study": "across the stack: designs, effects, flips of rank",
     "tunegate.run_history": "what is kept of a run",
     "tunegate.render": "Markdown, HTML, JUnit, SARIF, plots",
     "tunegate.runtimes": "TVM, ONNX Runtime: build, load, profile",

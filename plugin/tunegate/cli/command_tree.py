@@ -26,6 +26,7 @@ COMMANDS = (
     "compare",
     "deploy-gate",
     "bench-rules",
+    "study",
     "selftest",
     "confirm",
     "history",

@@ -11,7 +11,13 @@ from typing import NamedTuple, TypeGuard, cast
 
 from tunegate.artifacts.candidates import RuntimeName
 from tunegate.errors import ConfigError
-from tunegate.runtimes.runtime import PartsRuntime, Runtime, SavingRuntime, TuningRuntime
+from tunegate.runtimes.runtime import (
+    LackingRuntime,
+    PartsRuntime,
+    Runtime,
+    SavingRuntime,
+    TuningRuntime,
+)
 from tunegate_cache.installed_plugins import (
     Plugin,
     PluginError,
@@ -27,6 +33,7 @@ _TEXTS = ("name", "title")
 _METHODS = ("unsupported", "variants", "versions", "load")
 _SAVES = ("save",)
 _SPLITS = ("builder",)
+_LACKS = ("lacking",)
 _TUNES = ("toolchain", "compiler", "require", "checks")
 
 
@@ -83,6 +90,10 @@ def tunes(runtime: Runtime) -> TypeGuard[TuningRuntime]:
 
 def saves(runtime: Runtime) -> TypeGuard[SavingRuntime]:
     return not _absent(runtime, _SAVES)
+
+
+def knows_lacks(runtime: Runtime) -> TypeGuard[LackingRuntime]:
+    return not _absent(runtime, _LACKS)
 
 
 def splits(runtime: Runtime) -> TypeGuard[PartsRuntime]:

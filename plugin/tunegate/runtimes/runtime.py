@@ -86,6 +86,14 @@ class OpenCompiler(Compiler, Protocol):
     def close(self) -> None: ...
 
 
+class LackingRuntime(Runtime, Protocol):
+    """One with variants that some processors have no instructions for."""
+
+    def lacking(self, settings: Mapping[str, str]) -> str:
+        """Says what this machine lacks for these settings, and what it has; '' for nothing."""
+        ...
+
+
 class PartsRuntime(Runtime, Protocol):
     """One that runs a model in parts: those that the runtime that tunes can compile, and others."""
 

@@ -25,6 +25,8 @@ from tunegate.errors import OutputError
 from tunegate.regular_files import read_regular, replace
 
 BUILDS = "builds"
+STUDY, CELLS = "study", "cells"
+"""The directory of a study, and that of its cells inside it."""
 _DERIVED = (
     r"tasks\.json|plan\.json|matrix\.json|measure-matrix\.json|outcome-.*\.json|"
     r"measurements-.*\.json"
@@ -34,7 +36,7 @@ _GATED = (
     r"warm\.json|measurements\.json|verdict\.json|report\.md|report\.html|junit\.xml|sarif\.json|"
     r"ci-.*"
 )
-_OURS = re.compile(rf"{_PLANNED}|{_GATED}|history\.html|\.gitignore")
+_OURS = re.compile(rf"{_PLANNED}|{_GATED}|history\.html|study\.(json|md|html)|\.gitignore")
 _HANDED_OVER = re.compile(_PLANNED)
 _FORGOTTEN = {"plan": re.compile(rf"{_DERIVED}|{_GATED}"), "gate": re.compile(_GATED)}
 _OF_THE_DISK = {"lost+found"}
@@ -148,13 +150,25 @@ def _refuse_tracked(path: Path) -> None:
 
 def _is_handed_over(file: Path) -> bool:
     """Whether an earlier step of the pipeline may have written it, on another machine."""
+    if file.name == STUDY:
+        return _are_cells(file)
     if not _HANDED_OVER.fullmatch(file.name):
         return False
+    return _has_schema(file)
+
+
+def _has_schema(file: Path) -> bool:
     try:
         found = json.loads(read_regular(file))
     except (OSError, ValueError):
         return False
     return isinstance(found, dict) and ("schema" in found or "include" in found)
+
+
+def _are_cells(directory: Path) -> bool:
+    """Whether there is nothing in it but the cells that shards of a study have left."""
+    found = [Path(at, name) for at, _, names in os.walk(directory) for name in names]
+    return all(each.parent == directory / CELLS and _has_schema(each) for each in found)
 
 
 def _refuse_odd_entries(path: Path) -> None:

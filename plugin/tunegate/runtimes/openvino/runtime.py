@@ -37,6 +37,9 @@ class OpenVino:
     def versions(self) -> Mapping[str, str]:
         return {self.name: version(self.name)} if find_spec(self.name) else {}
 
+    def lacking(self, settings: Mapping[str, str]) -> str:
+        return lacking(settings)
+
     def save(self, model: PreparedModel, directory: Path, settings: Mapping[str, str]) -> str:
         if problem := lacking(settings):
             raise NotOfferedError(problem)

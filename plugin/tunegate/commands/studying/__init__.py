@@ -1,0 +1,1 @@
+"""`tunegate study`: cells to builds, builds to launches, launches to pages."""

@@ -1,0 +1,1 @@
+"""A study as Markdown and as a page."""

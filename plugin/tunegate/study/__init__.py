@@ -1,0 +1,1 @@
+"""The across-stack study, pure: which cells, and what their times say."""

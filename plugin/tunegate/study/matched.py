@@ -1,0 +1,46 @@
+"""Effects of a full factorial with holes: means over settings in which all that is compared was
+measured, so that no assumption about the others is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tunegate.study.measured import MeasuredCell, as_key, without
+
+Weights = list[float]
+
+
+def main_weights(
+    cells: Sequence[MeasuredCell], axis: str, level: str, against: str
+) -> tuple[Weights, int]:
+    """The weights of `level` against another one, and the number of settings that have both."""
+    return _weights(cells, {axis: (level, against)})
+
+
+def pair_weights(
+    cells: Sequence[MeasuredCell], levels: Mapping[str, tuple[str, str]]
+) -> tuple[Weights, int]:
+    """The weights of how far two axes are from adding up, for a level of each against another, and
+    the number of settings that have all four."""
+    return _weights(cells, levels)
+
+
+def _weights(
+    cells: Sequence[MeasuredCell], levels: Mapping[str, tuple[str, str]]
+) -> tuple[Weights, int]:
+    groups: dict[tuple[tuple[str, str], ...], list[tuple[int, int]]] = {}
+    for place, cell in enumerate(cells):
+        signs = [_sign(cell.setting[axis], *both) for axis, both in levels.items()]
+        if all(signs):
+            sign = -1 if signs.count(-1) % 2 else 1
+            groups.setdefault(as_key(without(cell.setting, levels)), []).append((place, sign))
+    whole = [group for group in groups.values() if len(group) == 2 ** len(levels)]
+    weights = [0.0] * len(cells)
+    for group in whole:
+        for place, sign in group:
+            weights[place] += sign / len(whole)
+    return weights, len(whole)
+
+
+def _sign(level: str, wanted: str, against: str) -> int:
+    return 1 if level == wanted else -1 if level == against else 0

@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import argparse
+
+import pytest
+
+from tunegate.cli.commands.study import level, shard_of_shards
+
+
+def test_a_shard_is_one_of_so_many() -> None:
+    assert [shard_of_shards(each) for each in ("1/1", "2/3")] == [(1, 1), (2, 3)]
+
+
+@pytest.mark.parametrize("text", ["", "3/2", "0/2", "1", "1/2/3", "a/b"])
+def test_what_is_no_shard_is_refused_in_words(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="is not a shard such as 2/3"):
+        shard_of_shards(text)
+
+
+def test_a_level_is_what_stands_behind_its_axis() -> None:
+    assert level("model=a=b") == ("model", "a=b")
+
+
+@pytest.mark.parametrize("text", ["", "model", "=a", "model="])
+def test_what_is_no_level_is_refused_in_words(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="is not AXIS=LEVEL"):
+        level(text)

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import msgspec
+
+from tests.plugin.study.synthetic import RUNTIME, TUNING, cell, measured_study, settings_of
+from tunegate.artifacts.studies import CellSetting, StudyDesign
+from tunegate.study.summary import StudiedCells, summarized
+
+AXES = (RUNTIME, TUNING)
+
+
+def subject(repeats: tuple[tuple[CellSetting, CellSetting], ...] = ()) -> StudiedCells:
+    design = StudyDesign(kind="full", axes=AXES, possible=4, chosen=4, left_out=())
+    return StudiedCells(file="study.yaml", rounds=5, design=design, repeats=repeats)
+
+
+def test_a_runtime_that_is_not_tuned_may_be_beaten_by_one_that_is() -> None:
+    """It is measured once, and stands in the ranks of both levels."""
+    cells = measured_study(
+        [
+            {"runtime": "onnxruntime", "tuning": "untuned"},
+            {"runtime": "tvm", "tuning": "untuned"},
+            {"runtime": "tvm", "tuning": "64"},
+        ],
+        lambda each: {"onnxruntime": 0.0, "tvm": 0.5 if each["tuning"] == "untuned" else -0.5}[
+            each["runtime"]
+        ],
+    )
+    twin = ({"runtime": "onnxruntime", "tuning": "64"}, cells[0].setting)
+    assert summarized(subject(), cells, [""] * 3).rank_flips == ()
+    (flip,) = summarized(subject((twin,)), cells, [""] * 3).rank_flips
+    assert (flip.axis, flip.best) == ("tuning", ({"runtime": "onnxruntime"}, {"runtime": "tvm"}))
+
+
+def test_what_is_missing_is_unfinished_and_what_was_refused_is_not() -> None:
+    settings = settings_of(AXES)
+    refused = msgspec.structs.replace(cell(settings[0], []), reason="no such operator")
+    cells = [refused, cell(settings[1], [0.1] * 5), cell(settings[2], [0.1])]
+    study = summarized(subject(), cells, [""] * 3)
+    assert study.unfinished == 1
+    assert summarized(subject(), [], []).main_effects == ()
