@@ -57,17 +57,7 @@ def test_a_part_that_nobody_measured_is_told(studied: Workspace) -> None:
     assert "2 cells not finished" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("--only", "runtme=tvm"), "no such axis. Did you mean runtime?"),
-        (("--shard", "3/2"), "is not a shard such as 2/3"),
-    ],
-)
-def test_a_wrong_argument_is_one_line(
-    studied: Workspace, arguments: tuple[str, ...], said: str
-) -> None:
-    done = studied.tunegate("study", "study.yaml", *arguments)
-    assert done.returncode == 2
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
+def test_a_part_that_is_measured_alone_leaves_the_others_on_the_page(studied: Workspace) -> None:
+    done = studied.tunegate("study", "study.yaml", "--only", "model=a", "--json")
+    assert done.returncode == 0, done.stderr
+    assert [len(each["launches"]) for each in json.loads(done.stdout)["cells"]] == [3, 3]

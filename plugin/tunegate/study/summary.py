@@ -41,13 +41,14 @@ def summarized(subject: StudiedCells, cells: Sequence[StudyCell], commands: Sequ
         rank_flips=rank_flips(axes, _with_repeats(measured, subject.repeats)),
         slower_with_less=slower_with_less(measured),
         fronts=fronts(cells),
-        unfinished=sum(_is_unfinished(cell, subject.rounds) for cell in cells),
+        unfinished=sum(not is_finished(cell, subject.rounds) for cell in cells),
         environment=subject.environment,
     )
 
 
-def _is_unfinished(cell: StudyCell, rounds: int) -> bool:
-    return not cell.reason and len(cell.launches) < rounds
+def is_finished(cell: StudyCell, rounds: int) -> bool:
+    """Whether another run would not measure the cell, or cannot."""
+    return bool(cell.reason) or len(cell.launches) >= rounds
 
 
 def _seen_axes(design: StudyDesign, cells: Sequence[MeasuredCell]) -> list[Axis]:

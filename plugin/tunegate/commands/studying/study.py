@@ -31,7 +31,7 @@ from tunegate.study.measured import MODEL
 from tunegate.study.model_matrix import varied
 from tunegate.study.shards import cells_of_shard
 from tunegate.study.study_config import StudyConfig
-from tunegate.study.summary import StudiedCells, summarized
+from tunegate.study.summary import StudiedCells, is_finished, summarized
 
 _PAGES = {"study.md": markdown.render, "study.html": page.render}
 
@@ -48,22 +48,22 @@ def run(options: StudyOptions) -> int:
         return PASS
     with opened_output(options.settings.out, "study") as out:
         keys = _keys(found, asked)
+        shown = keys if options.shard else _keys(found, found.cells)
         kept = KeptCells(out.path / STUDY / CELLS)
-        if options.is_report:
-            cells = {key: kept.of(key) or _missing(key, keys) for key in keys}
-        else:
+        cells = {key: kept.of(key) or _missing(key, shown) for key in shown}
+        if not options.is_report:
             bench = FreshProcesses(out.path / STUDY / "bench", new_seed())
             builder = GroupBuilder(options.settings, out)
-            cells = StudyWork(config, found, kept, builder, bench).done(keys)
-        ordered = [cells[key] for key in keys]
-        study = _told(options, config, found, ordered)
+            cells |= StudyWork(config, found, kept, builder, bench).done(keys)
+        study = _told(options, config, found, [cells[key] for key in shown])
         if options.shard is None:
             _write(out, study)
     if options.settings.as_json:
         write_json(study)
     else:
         show_lines(_lines(options, study))
-    return INCONCLUSIVE if study.unfinished else PASS
+    is_done = all(is_finished(cells[key], config.rounds) for key in keys)
+    return PASS if is_done else INCONCLUSIVE
 
 
 def _asked(found: Chosen, options: StudyOptions, config: StudyConfig) -> tuple[CellSetting, ...]:
