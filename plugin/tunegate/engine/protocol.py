@@ -6,7 +6,7 @@ import statistics
 
 import msgspec
 
-from tunegate.artifacts.candidates import RuntimeName
+from tunegate.artifacts.candidates import FLOAT32, RuntimeName
 from tunegate.artifacts.foreign_schedules import ForeignSchedule, ImportedSchedule
 from tunegate.artifacts.input_rules import NOTHING_KNOWN, DrawnInput, KnownInputs
 from tunegate.artifacts.schedule_source import ScheduleSource
@@ -194,7 +194,7 @@ class BuildModel(msgspec.Struct, frozen=True, tag="build", kw_only=True):
     """A request to build a model. With `cuda_graphs` the kernels between input and output of a GPU
     are launched as one. Transferred schedules are tried in the model on the inputs of `seed`, those
     of `settled` workloads are kept as they are. With `in_parts` set only what cannot be compiled
-    whole is built."""
+    whole is built. `variant` is the candidate's, and `precision` the numbers of its products."""
 
     model: ModelFile
     target: TargetConfig
@@ -207,6 +207,8 @@ class BuildModel(msgspec.Struct, frozen=True, tag="build", kw_only=True):
     inputs: KnownInputs = NOTHING_KNOWN
     settled: tuple[str, ...] = ()
     in_parts: InParts | None = None
+    variant: str = ""
+    precision: str = FLOAT32
 
 
 class ExportDatabase(msgspec.Struct, frozen=True, tag="export", kw_only=True):

@@ -10,5 +10,6 @@ SOURCE_WORDS = {
     "library": "ONNX Runtime",
     "own-zone": "own zone, measured now",
     "prior": "picked by the prior, unverified",
+    "tiles": "lower precision",
     "claimed": "own zone, unverified",
 }

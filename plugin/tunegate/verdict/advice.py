@@ -103,8 +103,9 @@ def _why_slow(
             )
         case "search":
             return "was tuned to the end: more budget would not help, the operator itself is slower"
-        case "library":
-            return "is run by ONNX Runtime: tuning would not help, the operator itself is slower"
+        case "library" | "tiles":
+            runs = "run by ONNX Runtime" if difference.source == "library" else "in lower precision"
+            return f"is {runs}: tuning would not help, the operator itself is slower"
         case "exact" | "own-zone":
             return "already runs the best schedule known: the operator itself is slower"
 

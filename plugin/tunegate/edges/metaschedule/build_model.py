@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -18,12 +18,19 @@ import msgspec
 import tvm
 from tvm import relax
 
+from tunegate.artifacts.candidates import FLOAT32, PRECISION
 from tunegate.artifacts.schedule_source import UNMEASURED, ScheduleSource
 from tunegate.digests import digest_of_document
 from tunegate.edges.inputs.drawn_inputs import drawn_inputs
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.kernel_profile import slower_in_model
 from tunegate.edges.metaschedule.loader import device_exists
+from tunegate.edges.metaschedule.low_precision.lower_kernels import (
+    TileKernels,
+    key_parts,
+    tile_kernels,
+    with_tiles,
+)
 from tunegate.edges.metaschedule.native.export import export_native
 from tunegate.edges.metaschedule.open_model import OpenModel
 from tunegate.edges.metaschedule.passes.default_schedule import (
@@ -60,6 +67,7 @@ class _Finished(NamedTuple):
     module: Any
     inputs: tuple[ArtifactTensor, ...]
     outputs: tuple[ArtifactTensor, ...]
+    lower: TileKernels
 
 
 class ModelBuild(NamedTuple):
@@ -77,7 +85,9 @@ def build_model(request: BuildModel, opened: OpenModel, target: ResolvedTarget) 
         chosen_schedule(f, request.records, target, _source(f, request)) for f in opened.functions
     ]
     built = link_model(request, opened, target, choices, inputs)
-    dropped = _slower_ones(request, opened, target, choices, inputs)
+    lower = {each.function for each in built.functions if each.source == "tiles"}
+    tried = without_schedules(choices, lower)
+    dropped = _slower_ones(request, opened, target, tried, inputs)
     if dropped:
         choices = without_schedules(choices, dropped)
         built = link_model(request, opened, target, choices, inputs)
@@ -97,11 +107,14 @@ def link_model(
 ) -> Built:
     """The model with these schedules and no other, in the request's directory."""
     started = time.monotonic()
+    lower = tile_kernels(opened.module, choices, target, request.precision)
+    choices = without_schedules(choices, lower.kernels)
     module = _scheduled(opened.module, choices)
     outputs = _output_tensors(module, opened.prepared.outputs)
-    finished = _Finished(opened.prepared, module, inputs, outputs)
-    size = (_export_native if _is_native(request) else _export_finished)(finished, target, request)
-    functions = [_built_function(choice, target, request) for choice in choices]
+    finished = _Finished(opened.prepared, module, inputs, outputs, lower)
+    export = _export_native if _is_native(request) else _export_finished
+    size = export(finished, request)
+    functions = [_built_function(c, target, request, lower.kernels) for c in choices]
     key = _build_key(opened.prepared, target, functions, request)
     _write_artifact(request, finished, target, functions, key)
     return Built(
@@ -143,12 +156,13 @@ def _slower_ones(
         return frozenset()
     without = without_schedules(choices, transferred)
     beside = Path(request.scratch) / "without-transferred"
-    _export(_scheduled(opened.module, without), target, beside, request)
+    plain = TileKernels({}, target.target)
+    _export(_scheduled(opened.module, without), plain, beside, request)
     # A library that was loaded from a path once is what that path gives from then on, and the
     # model may be linked there again.
     tried = Path(request.scratch) / "with-transferred.so"
-    if _is_native(request):
-        _export(_scheduled(opened.module, choices), target, tried, request)
+    if _is_native(request) or request.precision != FLOAT32:
+        _export(_scheduled(opened.module, choices), plain, tried, request)
         tried /= LIBRARY
     else:
         shutil.copyfile(Path(request.directory) / LIBRARY, tried)
@@ -163,9 +177,10 @@ def _slower_ones(
 
 
 def _built_function(
-    choice: ScheduleChoice, target: ResolvedTarget, request: BuildModel
+    choice: ScheduleChoice, target: ResolvedTarget, request: BuildModel, lower: Collection[str]
 ) -> BuiltFunction:
     function, record, schedule = choice.function, choice.record, choice.schedule
+    is_lower = function.name in lower
     key = WorkloadKey(function.workload.digest, target.key)
     source = _source(function, request) if choice.picked is None else "prior"
     is_own = record is not None and record.key == key and source != "claimed"
@@ -174,7 +189,7 @@ def _built_function(
         name=function.label,
         function=str(function.name),
         weight=function.weight,
-        source=source if schedule is not None else "default",
+        source="tiles" if is_lower else source if schedule is not None else "default",
         rid=record_id(key, schedule) if schedule is not None else "",
         ms=record.median_ms if record is not None and is_own else None,
         verified=is_own or (record is None and schedule is None),
@@ -189,38 +204,38 @@ def _is_native(request: BuildModel) -> bool:
     return request.target.artifact == "native"
 
 
-def _export_native(finished: _Finished, target: ResolvedTarget, request: BuildModel) -> int:
+def _export_native(finished: _Finished, request: BuildModel) -> int:
     directory = Path(request.directory)
     names = [each.name for each in finished.inputs], [each.name for each in finished.outputs]
     compiler = c_compiler()
     if compiler is None:
         raise EnvironmentUnfitError(NO_C_COMPILER)
-    module = _with_defaults(finished.module, target)
+    module = _with_defaults(finished.module, finished.lower)
     try:
-        export_native(module, target.target, names, directory, compiler)
+        export_native(module, finished.lower.target, names, directory, compiler)
     except UnsupportedModelError as error:
         message = f"{request.model.path}: {error}. Write artifact: runtime."
         raise UnsupportedModelError(message) from error
     return (directory / NATIVE_OBJECT).stat().st_size
 
 
-def _export_finished(finished: _Finished, target: ResolvedTarget, request: BuildModel) -> int:
-    return _export(finished.module, target, Path(request.directory), request)
+def _export_finished(finished: _Finished, request: BuildModel) -> int:
+    return _export(finished.module, finished.lower, Path(request.directory), request)
 
 
-def _with_defaults(module: Any, target: ResolvedTarget) -> Any:
+def _with_defaults(module: Any, lower: TileKernels) -> Any:
     vectorize_elementary_functions()
-    with target.target, tvm.transform.PassContext(opt_level=3):
-        packing = with_packing_schedules(module, target.target)
-        return with_default_schedule(folded(packing), target.target)
+    with lower.target, tvm.transform.PassContext(opt_level=3):
+        packed = folded(with_packing_schedules(module, lower.target))
+        return with_default_schedule(with_tiles(packed, lower.kernels), lower.target)
 
 
-def _export(module: Any, target: ResolvedTarget, directory: Path, request: BuildModel) -> int:
-    module = _with_defaults(module, target)
+def _export(module: Any, lower: TileKernels, directory: Path, request: BuildModel) -> int:
+    module = _with_defaults(module, lower)
     # Without a GPU the pass finds nothing to capture.
     graphs = {"relax.backend.use_cuda_graph": request.cuda_graphs}
-    with target.target, tvm.transform.PassContext(opt_level=3, config=graphs):
-        executable = relax.build(module, target=target.target)
+    with lower.target, tvm.transform.PassContext(opt_level=3, config=graphs):
+        executable = relax.build(module, target=lower.target)
     directory.mkdir(parents=True, exist_ok=True)
     library = directory / LIBRARY
     executable.export_library(str(library))
@@ -242,6 +257,7 @@ def _build_key(
         "schedules": sorted({(f.key.workload, f.rid) for f in built}),
         **({"cuda-graphs": True} if request.cuda_graphs else {}),
         **({"artifact": "native"} if _is_native(request) else {}),
+        **key_parts(request.precision, built),
     }
     return digest_of_document(parts)
 
@@ -254,8 +270,11 @@ def _write_artifact(
     key: str,
 ) -> None:
     is_native = _is_native(request)
+    settings = {PRECISION: request.precision} if request.precision != FLOAT32 else {}
     ArtifactFile(
         runtime="tvm",
+        variant=request.variant,
+        settings=settings,
         file=NATIVE_OBJECT if is_native else LIBRARY,
         entry="model_run" if is_native else "main",
         inputs=finished.inputs,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tunegate.artifacts.candidates import FLOAT32
 from tunegate.artifacts.tasks import TaskUse, TuningTask
 from tunegate.edges.metaschedule.build_model import ModelBuild, build_model
 from tunegate.edges.metaschedule.checks.check import check_numbers
@@ -19,6 +20,7 @@ from tunegate.edges.metaschedule.export_database import export_database
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.import_schedules import import_schedules
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
+from tunegate.edges.metaschedule.low_precision.lower_kernels import require_tiles
 from tunegate.edges.metaschedule.open_model import OpenModel
 from tunegate.edges.metaschedule.parts.build_parts import build_parts
 from tunegate.edges.metaschedule.parts.open_parts import SplitModel
@@ -42,7 +44,7 @@ from tunegate.engine.protocol import (
     NoParts,
     Tasks,
 )
-from tunegate.errors import ConfigError, TunegateError, UnsupportedModelError
+from tunegate.errors import ConfigError, NotOfferedError, TunegateError, UnsupportedModelError
 from tunegate_cache.format.records import WorkloadKey
 
 Request = CompileRequest | CheckArtifact | MendBuild
@@ -58,6 +60,8 @@ def handle_request(request: Request) -> CompileReply | CheckReply:
         return _answered(request)
     except ConfigError as error:
         return Failed(str(error), model=False, configuration=True)
+    except NotOfferedError as error:
+        return Failed(_not_offered(request, error), model=True)
     except TunegateError as error:
         is_valid = isinstance(error, UnsupportedModelError)
         return Failed(str(error), model=True, compiler=is_valid)
@@ -82,6 +86,11 @@ def _answered(request: Request) -> CompileReply | CheckReply:
             return _export_database(request)
         case ImportSchedules():
             return _import_schedules(request)
+
+
+def _not_offered(request: Request, error: NotOfferedError) -> str:
+    precision = request.precision if isinstance(request, BuildModel) else FLOAT32
+    return f"{_path(request)}: TVM does not offer {precision}: {error}."
 
 
 def _path(request: Request) -> str:
@@ -161,6 +170,7 @@ def _merge(
 
 def _build(request: BuildModel) -> Built | NoParts:
     global _last_build  # noqa: PLW0603 -- the state of this process
+    require_tiles(request.precision, request.target)
     target = tvm_target(request.target)
     if request.in_parts is not None:
         return _build_in_parts(request, request.in_parts, target)

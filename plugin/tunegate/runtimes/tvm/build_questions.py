@@ -17,10 +17,15 @@ MAX_MENDING_SECONDS = 180.0
 
 
 def questions_after_build(
-    build: BuildModel, *, seeds: tuple[int, ...], limit_seconds: float
+    build: BuildModel,
+    *,
+    seeds: tuple[int, ...],
+    samples: tuple[int, ...] = (),
+    limit_seconds: float,
 ) -> Callable[[CompileReply | CheckReply], CheckArtifact | MendBuild | None]:
-    """Returns what makes the next question of a reply. A child has `limit_seconds` for each: one
-    that mends stops in time to say so."""
+    """Returns what makes the next question of a reply. Where there are `samples`, the build is run
+    on the inputs of these seeds, to tell its error, in place of the check. A child has
+    `limit_seconds` for each: one that mends stops in time to say so."""
     checks: list[CheckArtifact] = []
 
     def ask(reply: CompileReply | CheckReply) -> CheckArtifact | MendBuild | None:
@@ -31,6 +36,7 @@ def questions_after_build(
                     reference=reference,
                     kind=build.target.kind,
                     seeds=seeds,
+                    samples=samples,
                 )
                 checks.append(check)
                 return check

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tunegate.artifacts.candidates import RuntimeName
+from tunegate.artifacts.candidates import FLOAT32, PRECISION, RuntimeName
 from tunegate.artifacts.foreign_schedules import ForeignSchedule
 from tunegate.config import TargetConfig
 from tunegate.edges.machine.cores import default_threads
@@ -23,6 +23,9 @@ from tunegate_cache.format.records import TuningRecord
 
 OpenedKey = tuple[str, tuple[tuple[str, tuple[int, ...]], ...], TargetConfig]
 """What a child has open: the file, the shapes and the target."""
+
+
+_CHECKS = 2
 
 
 def opened_key(job: ModelJob) -> OpenedKey:
@@ -59,7 +62,17 @@ class CompileRequests:
             inputs=job.model.inputs,
             settled=tuple(sorted(key.workload for key in job.settled)),
             in_parts=in_parts,
+            variant=job.variant,
+            precision=job.settings.get(PRECISION, FLOAT32),
         )
+
+    def checks(self) -> tuple[int, ...]:
+        """Returns the seeds of the inputs that a build must compute right."""
+        return tuple(derived(self._seed, "check", n) for n in range(_CHECKS))
+
+    def samples(self, job: BuildJob) -> tuple[int, ...]:
+        """Returns the seeds of the inputs that tell the error of a build in other numbers."""
+        return tuple(derived(self._seed, "accuracy", n) for n in range(job.samples))
 
     def in_parts(self, job: BuildJob, runtime: RuntimeName, whole: Path | None) -> InParts:
         """Returns how this model is built in parts; what is decided of it holds for the run."""

@@ -24,7 +24,6 @@ from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
 from tunegate.edges.processes.child import Child
 from tunegate.edges.processes.conversations import Conversation, converse
 from tunegate.edges.processes.memory_limit import MemoryLimit, Shares, memory_limit, memory_shares
-from tunegate.edges.run_seed import derived
 from tunegate.engine.protocol import (
     BuildModel,
     Built,
@@ -48,8 +47,6 @@ from tunegate_cache.format.records import WorkloadKey
 
 _CHILD = "tunegate.edges.metaschedule.compile"
 _MAX_SECONDS = 900.0
-_CHECKS = 2
-"""Inputs that a build must compute right."""
 _KEPT_BYTES = 512 * 1024 * 1024
 """The total size of the model files whose children stay: an open model takes
 several times its file in memory."""
@@ -104,7 +101,8 @@ class MetaScheduleCompiler:
         wanted = [job for job in jobs if opened_key(job.model) not in self._not_whole]
         builds = self._built_whole(wanted)
         for job, build in zip(wanted, builds, strict=True):
-            self._whole_at[opened_key(job.model)] = None if build.error else job.directory
+            if not job.settings:  # parts are held against the whole in float32
+                self._whole_at[opened_key(job.model)] = None if build.error else job.directory
         built = iter(builds)
         known = (self._not_whole.get(opened_key(job.model), "") for job in jobs)
         return [unbuilt(reason) if reason else next(built) for reason in known]
@@ -210,7 +208,8 @@ class MetaScheduleCompiler:
     ) -> Conversation[_Reply]:
         checking = questions_after_build(
             request,
-            seeds=tuple(derived(self._seed, "check", n) for n in range(_CHECKS)),
+            seeds=self._requests.checks(),
+            samples=self._requests.samples(job),
             limit_seconds=self._limit_seconds,
         )
         share = RISKY_SHARE if risky_schedules(job) else 1.0

@@ -35,7 +35,9 @@ def finished(job: BuildJob, reply: Built, later: Sequence[_Reply]) -> Build:
 def _wrong(job: BuildJob, reply: Built, checked: _Reply, reason: str, *, crashed: bool) -> Build:
     check, error = _judged(job.model.path, checked)
     error = f"{error} {reason[0].upper()}{reason[1:]}." if error and reason else error
-    return _build(job, reply, check=check, error=error, crashed=crashed)
+    sampled = checked.sampled if isinstance(checked, Checked) else None
+    found = _build(job, reply, check=check, error=error, crashed=crashed)
+    return msgspec.structs.replace(found, sampled=sampled)
 
 
 def _build(

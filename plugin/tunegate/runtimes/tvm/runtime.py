@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tunegate.artifacts.candidates import RuntimeName
+from tunegate.artifacts.candidates import PRECISION, RuntimeName
 from tunegate.config import TargetConfig
 from tunegate.edges.machine.health_check import HealthCheck
 from tunegate.edges.native.native_object import NATIVE_OBJECT
@@ -24,7 +24,8 @@ class Tvm:
         return ""
 
     def variants(self, target: TargetConfig) -> Mapping[str, Mapping[str, str]]:
-        return {"": {}}
+        lower = {"bf16": {PRECISION: "bfloat16"}} if target.kind == "llvm" else {}
+        return {"": {}, **lower}
 
     def versions(self) -> Mapping[str, str]:
         from tunegate.runtimes.tvm.requirements import PINNED, installed_version  # noqa: PLC0415

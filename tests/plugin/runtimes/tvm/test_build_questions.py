@@ -32,6 +32,14 @@ def test_a_build_is_checked_and_nothing_more_is_asked_where_it_is_right() -> Non
     assert ask(Checked()) is None
 
 
+def test_a_build_in_other_numbers_tells_its_error_in_place_of_a_check() -> None:
+    ask = questions_after_build(BUILD, seeds=(1, 2), samples=(7, 8), limit_seconds=900.0)
+    asked = ask(BUILT)
+    assert isinstance(asked, CheckArtifact)
+    assert asked.samples == (7, 8)
+    assert ask(Checked()) is None
+
+
 def test_a_build_that_computes_other_numbers_is_mended_in_half_the_time() -> None:
     for limit, seconds in ((60.0, 30.0), (900.0, MAX_MENDING_SECONDS)):
         ask = questions_after_build(BUILD, seeds=(1, 2), limit_seconds=limit)

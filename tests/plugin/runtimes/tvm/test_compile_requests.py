@@ -23,6 +23,25 @@ def test_requests_share_no_directory_but_that_of_what_is_decided(tmp_path: Path)
     assert (how.whole, requests.in_parts(job, "r", None).whole) == (str(tmp_path / "whole"), "")
 
 
+def test_a_build_in_other_numbers_says_which_and_draws_what_tells_its_error(tmp_path: Path) -> None:
+    model = ModelJob(
+        file=tmp_path / "m.onnx", path="m.onnx", shapes={}, target=TargetConfig(name="a", threads=1)
+    )
+    job = BuildJob(
+        model=model,
+        records={},
+        sources={},
+        directory=tmp_path / "out",
+        variant="bf16",
+        settings={"precision": "bfloat16"},
+        samples=3,
+    )
+    requests = CompileRequests(tmp_path, seed=1)
+    asked = requests.build(job, cuda_graphs=False, in_parts=None)
+    assert (asked.variant, asked.precision) == ("bf16", "bfloat16")
+    assert len(set(requests.samples(job))) == 3
+
+
 def test_a_model_is_open_for_one_target_and_one_set_of_shapes(tmp_path: Path) -> None:
     jobs = [
         ModelJob(file=tmp_path / "m.onnx", path="m", shapes=shapes, target=TargetConfig(name=name))

@@ -8,10 +8,11 @@ from tunegate.runtimes.tvm.requirements import PINNED
 from tunegate.runtimes.tvm.runtime import RUNTIME
 
 
-def test_it_runs_on_all_targets_in_one_way() -> None:
-    for target in (TargetConfig(name="a"), TargetConfig(name="b", kind="cuda", arch="sm_90")):
-        assert RUNTIME.unsupported(target) == ""
-        assert RUNTIME.variants(target) == {"": {}}
+def test_it_runs_on_all_targets_and_on_cpus_in_bfloat16_too() -> None:
+    cpu, gpu = TargetConfig(name="a"), TargetConfig(name="b", kind="cuda", arch="sm_90")
+    assert RUNTIME.unsupported(cpu) == RUNTIME.unsupported(gpu) == ""
+    assert RUNTIME.variants(cpu) == {"": {}, "bf16": {"precision": "bfloat16"}}
+    assert RUNTIME.variants(gpu) == {"": {}}
 
 
 def test_its_versions_are_those_that_work() -> None:

@@ -14,22 +14,28 @@ from tunegate.edges.native.loader import NativeArtifact
 from tunegate.edges.native.native_object import NATIVE_OBJECT
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.edges.reference.comparison import DidNotRun, compared
+from tunegate.edges.reference.error_samples import sampled_errors
 from tunegate.engine.protocol import Failed
 
 _Run = Callable[[Mapping[str, Any]], Sequence[Any]]
 
 
 def check_numbers(request: CheckArtifact) -> CheckReply:
-    """Answers with how far the numbers lie apart, where this machine can run them."""
+    """Answers with how far the numbers lie apart, or samples of that, where this machine can run
+    them."""
     if not device_exists(request.kind):
         return Checked()
     directory = Path(request.directory)
     artifact = ArtifactFile.read(directory)
-    run = _run_of(directory, artifact)
-    found = compared(run, Path(request.reference), artifact, request.seeds)
-    if isinstance(found, DidNotRun):
-        return Failed(found.reason, model=True)
-    return Checked(found)
+    run, reference = _run_of(directory, artifact), Path(request.reference)
+    if request.samples:
+        names = [each.name for each in artifact.outputs]
+        sampled = sampled_errors(run, reference, artifact.inputs, names, request.samples)
+        if isinstance(sampled, DidNotRun):
+            return Failed(sampled.reason, model=True)
+        return Checked(sampled=sampled)
+    found = compared(run, reference, artifact, request.seeds)
+    return Failed(found.reason, model=True) if isinstance(found, DidNotRun) else Checked(found)
 
 
 def _run_of(directory: Path, artifact: ArtifactFile) -> _Run:

@@ -5,23 +5,27 @@ from __future__ import annotations
 import msgspec
 
 from tunegate.artifacts.builds import NumericCheck, WrongKernel
+from tunegate.artifacts.error_estimates import SampledErrors
 from tunegate.engine.protocol import BuildModel, Built, Failed
 
 
 class CheckArtifact(msgspec.Struct, frozen=True, tag="check", kw_only=True):
-    """`reference` is the ONNX file that ONNX Runtime runs; `kind` is the
-    target's; `seeds` make the inputs."""
+    """`reference` is the ONNX file that ONNX Runtime runs; `kind` is the target's; `seeds` make the
+    inputs. With `samples` those of these seeds tell how far a build in other numbers is off, and
+    nothing is checked."""
 
     directory: str
     reference: str
     kind: str
     seeds: tuple[int, ...]
+    samples: tuple[int, ...] = ()
 
 
 class Checked(msgspec.Struct, frozen=True, tag="checked"):
     """`check` is None where this machine has no device to run it on."""
 
     check: NumericCheck | None = None
+    sampled: SampledErrors | None = None
 
 
 class MendBuild(msgspec.Struct, frozen=True, tag="mend", kw_only=True):

@@ -1,0 +1,177 @@
+"""A scheduled model with its products in bfloat16, where tiles are faster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import tvm
+from tvm import relax
+from tvm.relax.expr_functor import PyExprMutator, mutator
+from tvm.target import codegen
+
+from tunegate.artifacts.candidates import FLOAT32, PRECISION
+from tunegate.config import TargetConfig
+from tunegate.edges.machine.cpu_flags import lacks_some
+from tunegate.edges.metaschedule.low_precision.packed_weights import packed
+from tunegate.edges.metaschedule.low_precision.product import Product, product_of
+from tunegate.edges.metaschedule.low_precision.product_shape import RowsOfTiles
+from tunegate.edges.metaschedule.low_precision.tile_kernel import tile_kernel
+from tunegate.edges.metaschedule.low_precision.tile_time import is_faster
+from tunegate.edges.metaschedule.schedule_choice import ScheduleChoice
+from tunegate.edges.metaschedule.targets import ResolvedTarget
+from tunegate.engine.protocol import BuiltFunction
+from tunegate.errors import NotOfferedError, UnsupportedModelError
+
+TILES_VERSION = 1
+"""Goes up with every change of these kernels: builds with other ones are other builds."""
+FLAGS = ("amx_bf16", "amx_tile", "avx512_bf16")
+"""What the processor needs, by Linux's names."""
+FEATURES = {"amx-bf16", "amx-tile", "avx512bf16"}
+"""The same by LLVM's."""
+
+
+class TileKernel(NamedTuple):
+    product: Product
+    function: Any
+
+
+class TileKernels(NamedTuple):
+    """The kernels in lower precision by the names of those they replace, and `target`, which all is
+    compiled for then."""
+
+    kernels: Mapping[str, TileKernel]
+    target: Any
+
+
+def require_tiles(
+    precision: str, target: TargetConfig, lacks: Callable[..., str] = lacks_some
+) -> None:
+    """Raises NotOfferedError where the machine or the target has no tiles of bfloat16."""
+    if precision == FLOAT32:
+        return
+    if problem := lacks(FLAGS):
+        raise NotOfferedError(problem)
+    if target.cpu != "native":
+        known = tvm.target.Target({"kind": "llvm", "mcpu": target.cpu})
+        missing = sorted(f for f in FEATURES if not codegen.target_has_features(f, known))
+        if missing:
+            message = f"the target's cpu {target.cpu} has no {', '.join(missing)}"
+            raise NotOfferedError(message)
+
+
+def tile_kernels(
+    module: Any, choices: Sequence[ScheduleChoice], target: ResolvedTarget, precision: str
+) -> TileKernels:
+    """Returns none for float32. Raises NotOfferedError where no kernel is faster in lower
+    precision."""
+    if precision == FLOAT32:
+        return TileKernels({}, target.target)
+    threads = int(target.attributes.get("num-cores", 1))
+    calls = _calls(module["main"])
+    found = {
+        choice.function.name: kernel
+        for choice in choices
+        if (kernel := _made(choice, calls.get(choice.function.name, ()), threads)) is not None
+    }
+    if not found:
+        message = "no product of the model has constant weights and is faster in it"
+        raise NotOfferedError(message)
+    return TileKernels(found, _with_tiles(target))
+
+
+def with_tiles(module: Any, kernels: Mapping[str, TileKernel]) -> Any:
+    """A Relax module of kernels with these in the place of its own, and their weights packed."""
+    if not kernels:
+        return module
+    others = {v: f for v, f in module.functions.items() if v.name_hint not in kernels}
+    packing = _Packing(tvm.IRModule(others, attrs=module.attrs), kernels)
+    for variable, function in others.items():
+        if isinstance(function, relax.Function):
+            packing.builder_.update_func(variable, packing.visit_expr(function))
+    return packing.builder_.get()
+
+
+def key_parts(precision: str, built: Iterable[BuiltFunction]) -> Mapping[str, Any]:
+    """What decides of a build besides what decides of one in float32."""
+    if precision == FLOAT32:
+        return {}
+    tiles = sorted(each.key.workload for each in built if each.source == "tiles")
+    return {PRECISION: precision, "tiles": tiles, "tiles-version": TILES_VERSION}
+
+
+def _with_tiles(target: ResolvedTarget) -> Any:
+    """LLVM names a processor by its family, and knows fewer instructions than it has."""
+    features = [f"+{each}" for each in sorted(FEATURES)]
+    return tvm.target.Target({**target.attributes, "mattr": features})
+
+
+def _made(
+    choice: ScheduleChoice, calls: Collection[Sequence[Any]], threads: int
+) -> TileKernel | None:
+    """The kernel, where every call has constant weights that are finite, and it is faster."""
+    function = choice.function.workload.module["main"]
+    try:
+        product = product_of(function)
+        if product is None or not _are_finite(calls, product.weights):
+            return None
+        if not is_faster(product.shape, threads, _known_ms(choice)):
+            return None
+        return TileKernel(product, tile_kernel(product, function, threads))
+    except UnsupportedModelError:
+        return None
+
+
+def _known_ms(choice: ScheduleChoice) -> float | None:
+    """What the kernel takes in float32, where that was measured."""
+    record = choice.record
+    is_own = record is not None and record.key.workload == choice.function.workload.digest
+    return record.median_ms if record is not None and is_own else None
+
+
+def _are_finite(calls: Collection[Sequence[Any]], place: int) -> bool:
+    return bool(calls) and all(
+        isinstance(call[place], tvm.ir.GenericConst)
+        and bool(np.isfinite(call[place].value.numpy()).all())
+        for call in calls
+    )
+
+
+def _calls(main: Any) -> dict[str, list[Sequence[Any]]]:
+    """The arguments of all calls, by the names of kernels."""
+    found: dict[str, list[Sequence[Any]]] = {}
+    for block in main.body.blocks:
+        for binding in block.bindings:
+            call = binding.value
+            if isinstance(call, relax.Call) and getattr(call.op, "name", "") == "relax.call_tir":
+                arguments = call.args[1]
+                fields = arguments.fields if isinstance(arguments, relax.Tuple) else [arguments]
+                found.setdefault(call.args[0].name_hint, []).append(list(fields))
+    return found
+
+
+@mutator
+class _Packing(PyExprMutator):  # type: ignore[misc]
+    """Gives each kernel its weights as its tiles read them."""
+
+    def __init__(self, module: Any, kernels: Mapping[str, TileKernel]) -> None:
+        super().__init__(module)
+        self._kernels = kernels
+        self._variables = {
+            name: self.builder_.add_func(each.function, name) for name, each in kernels.items()
+        }
+
+    def visit_call_(self, call: Any) -> Any:
+        if getattr(call.op, "name", "") != "relax.call_tir":
+            return super().visit_call_(call)
+        callee, arguments = call.args[0], call.args[1]
+        if callee.name_hint not in self._kernels:
+            return super().visit_call_(call)
+        product = self._kernels[callee.name_hint].product
+        values = [self.visit_expr(each) for each in arguments.fields]
+        weights = values[product.weights].value.numpy()
+        values[product.weights] = relax.const(packed(weights, RowsOfTiles(product.shape)), "uint16")
+        return relax.call_tir(
+            self._variables[callee.name_hint], relax.Tuple(values), call.ty_args[0]
+        )

@@ -1,0 +1,51 @@
+"""The time of a product by tiles, and whether float32 is faster.
+
+An estimate that both sides of a comparison make alike: a measurement would let two kernels that are
+equally fast flip between base and head. Its constants are fits to kernels on a Sapphire Rapids
+(docs/benchmarks.md).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tunegate.edges.metaschedule.low_precision.product_shape import (
+    COLUMNS,
+    DEPTH,
+    ROWS,
+    ProductShape,
+    RowsOfTiles,
+)
+
+_BEGIN_NS: Final = 300.0
+_LINE_NS: Final = 6.0
+"""The cost of each piece of an image that is rounded, besides its numbers."""
+_NUMBER_NS: Final = 0.05
+_STEP_NS: Final = 30.0
+"""The cost of two by two tiles by a depth of one: loads and products."""
+_RESULT_NS: Final = 3.5
+"""The cost of 16 results that are read, put through the stages and written."""
+_UNTUNED_GFLOPS: Final = 40.0
+"""What float32 reaches where no time is known, at best: tiles have to be faster than that."""
+_CLEARLY: Final = 0.9
+
+
+def is_faster(shape: ProductShape, threads: int, float32_ms: float | None) -> bool:
+    """Whether tiles are clearly faster than float32, which took so long, or was not measured."""
+    known_ns = shape.flops / _UNTUNED_GFLOPS / threads if float32_ms is None else float32_ms * 1e6
+    return tiles_ns(shape, threads) < _CLEARLY * known_ns
+
+
+def tiles_ns(shape: ProductShape, threads: int) -> float:
+    """The estimate in nanoseconds."""
+    rows = RowsOfTiles(shape)
+    lines = shape.images * len(rows.phases) * rows.phase_height
+    pieces = lines if rows.pixel == shape.channels else lines * shape.source.width
+    rounding = pieces * _LINE_NS + shape.images * rows.image * _NUMBER_NS
+    high = 1 if rows.row_count <= ROWS else 2
+    blocks = shape.images * -(-rows.row_count // (ROWS * high))
+    tiles = -(-shape.out_channels // COLUMNS)
+    steps = blocks * tiles * len(rows.taps) * (rows.tap_depth // DEPTH)
+    multiplying = steps * high * _STEP_NS / 4
+    results = shape.images * rows.row_count * tiles * _RESULT_NS
+    return _BEGIN_NS + (rounding + multiplying + results) / threads

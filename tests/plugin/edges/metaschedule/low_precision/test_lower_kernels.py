@@ -1,0 +1,100 @@
+"""A model in bfloat16, and what is refused by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.plugin.edges.metaschedule.low_precision.test_tile_kernel import needs_tiles
+from tests.support.small_onnx import conv_model, save
+from tunegate.config import TargetConfig
+from tunegate.edges.machine.cpu_flags import lacks_some
+from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact, Checked
+from tunegate.edges.metaschedule.compile import handle_request
+from tunegate.edges.metaschedule.low_precision.lower_kernels import FLAGS, require_tiles
+from tunegate.edges.output.artifact_file import ArtifactFile
+from tunegate.engine.protocol import BuildModel, Built, Failed, ModelFile
+from tunegate.errors import NotOfferedError
+
+TARGET = TargetConfig(name="cpu", threads=1)
+
+
+def request(folder: Path, precision: str = "bfloat16", *, channels: int = 64) -> BuildModel:
+    model = save(conv_model(channels=channels, out=channels, size=28), folder / "m.onnx")
+    scratch = folder / f"scratch-{precision}"
+    scratch.mkdir()
+    return BuildModel(
+        seed=1,
+        model=ModelFile(file=str(model), path="m.onnx", shapes={}),
+        target=TARGET,
+        records={},
+        sources={},
+        directory=str(folder / precision),
+        scratch=str(scratch),
+        precision=precision,
+        variant="" if precision == "float32" else "bf16",
+    )
+
+
+@needs_tiles
+def test_a_model_in_bfloat16_is_near_float32_and_says_what_it_is(tmp_path: Path) -> None:
+    asked = request(tmp_path)
+    built = handle_request(asked)
+    assert isinstance(built, Built), built
+    assert {each.source for each in built.functions if "conv" in each.name.lower()} == {"tiles"}
+    artifact = ArtifactFile.read(Path(asked.directory))
+    assert (artifact.variant, artifact.settings) == ("bf16", {"precision": "bfloat16"})
+    check = CheckArtifact(
+        directory=asked.directory,
+        reference=built.reference,
+        kind="llvm",
+        seeds=(),
+        samples=(1, 2, 3),
+    )
+    found = handle_request(check)
+    assert isinstance(found, Checked)
+    assert found.sampled is not None
+    assert len(found.sampled.relative) == 3
+    assert 0 < max(found.sampled.relative) < 0.01
+
+
+@needs_tiles
+def test_its_key_is_its_own_and_float32_stays_what_it_is(tmp_path: Path) -> None:
+    lower, plain = (handle_request(request(tmp_path, each)) for each in ("bfloat16", "float32"))
+    assert isinstance(lower, Built)
+    assert isinstance(plain, Built)
+    assert lower.key != plain.key
+    assert [each.key for each in lower.functions] == [each.key for each in plain.functions]
+    assert {each.source for each in plain.functions} == {"default"}
+
+
+@needs_tiles
+def test_a_model_without_a_product_that_tiles_compute_is_refused(tmp_path: Path) -> None:
+    asked = request(tmp_path, channels=1)
+    found = handle_request(asked)
+    assert isinstance(found, Failed)
+    assert found.reason == (
+        "m.onnx: TVM does not offer bfloat16: no product of the model has constant weights and is "
+        "faster in it."
+    )
+
+
+def test_a_machine_without_the_instructions_is_told_what_it_lacks(tmp_path: Path) -> None:
+    info = tmp_path / "cpuinfo"
+    info.write_text("flags : fpu avx512f avx512_bf16\n")
+    with pytest.raises(NotOfferedError, match=r"lacks amx_bf16, amx_tile \(it has avx512f avx512"):
+        require_tiles("bfloat16", TARGET, lambda wanted: lacks_some(wanted, info))
+    require_tiles("float32", TARGET, lambda wanted: lacks_some(wanted, info))
+
+
+def test_a_target_whose_processor_is_known_to_have_no_tiles_is_refused(tmp_path: Path) -> None:
+    info = tmp_path / "cpuinfo"
+    info.write_text(f"flags : {' '.join(FLAGS)}\n")
+
+    def lacks(wanted: tuple[str, ...]) -> str:
+        return lacks_some(wanted, info)
+
+    require_tiles("bfloat16", TargetConfig(name="cpu", cpu="sapphirerapids"), lacks)
+    with pytest.raises(NotOfferedError, match="cpu znver4 has no amx-bf16, amx-tile"):
+        require_tiles("bfloat16", TargetConfig(name="cpu", cpu="znver4"), lacks)

@@ -1,0 +1,119 @@
+"""Kernels beside the compiler's own in float32, on processors that have the tiles."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.plugin.edges.metaschedule.low_precision.product_kernels import (
+    Fused,
+    convolution,
+    matrices,
+)
+from tunegate.edges.machine.cpu_flags import lacks_some
+from tunegate.edges.metaschedule.low_precision.lower_kernels import FEATURES, FLAGS
+from tunegate.edges.metaschedule.low_precision.packed_weights import packed
+from tunegate.edges.metaschedule.low_precision.product import product_of
+from tunegate.edges.metaschedule.low_precision.product_shape import RowsOfTiles
+from tunegate.edges.metaschedule.low_precision.tile_kernel import tile_kernel
+
+LACKING = lacks_some(FLAGS)
+needs_tiles = pytest.mark.skipif(bool(LACKING), reason=LACKING)
+TARGET = tvm.target.Target(
+    {"kind": "llvm", "mcpu": "skylake-avx512", "mattr": [f"+{each}" for each in sorted(FEATURES)]}
+)
+HALF_A_STEP = 2.0**-9
+"""The largest error of one rounding to bfloat16, of the number."""
+
+
+def computed(kernel: Fused, image: np.ndarray, threads: int = 1) -> np.ndarray:
+    product = product_of(kernel.function)
+    assert product is not None
+    made = tile_kernel(product, kernel.function, threads).with_attr("global_symbol", "main")
+    arguments = [
+        image if place == 0 else a.value.numpy() for place, a in enumerate(kernel.arguments)
+    ]
+    arguments[product.weights] = packed(arguments[product.weights], RowsOfTiles(product.shape))
+    result = np.full([int(n) for n in kernel.function.params[-1].shape], np.nan, "float32")
+    tensors = [tvm.runtime.tensor(each) for each in (*arguments, result)]
+    tvm.compile(made, target=TARGET)["main"](*tensors)
+    found: np.ndarray = tensors[-1].numpy()
+    return found
+
+
+def assert_near(kernel: Fused, image: np.ndarray, **how: Any) -> None:
+    """Both factors of each product are off by half a step at most, and sums are in float32."""
+    product = product_of(kernel.function)
+    assert product is not None
+    weights = kernel.arguments[product.weights].value.numpy()
+    depth = math.prod(weights.shape[:-1])
+    largest = depth * np.abs(image).max() * np.abs(weights).max()
+    expected = kernel.computed(image)
+    np.testing.assert_allclose(
+        computed(kernel, image, **how), expected, rtol=0, atol=2.1 * HALF_A_STEP * largest
+    )
+
+
+def drawn(*shape: int) -> np.ndarray:
+    return np.random.default_rng(1).uniform(-1, 1, shape).astype("float32")
+
+
+@needs_tiles
+@settings(max_examples=8, deadline=None)
+@given(st.data())
+def test_a_convolution_of_any_extents_is_off_by_rounding_alone(data: st.DataObject) -> None:
+    small, extent = st.integers(1, 3), st.integers(7, 12)
+    batch, height, width = data.draw(st.tuples(st.integers(1, 2), extent, extent))
+    channels, out = data.draw(st.tuples(*[st.sampled_from((1, 3, 16, 31, 32, 50))] * 2))
+    window = data.draw(st.tuples(small, small))
+    stride, dilation = data.draw(st.tuples(st.tuples(small, small), st.tuples(small, small)))
+    padding = data.draw(st.tuples(*[st.integers(0, 2)] * 4))
+    kernel = convolution(
+        (batch, height, width, channels),
+        (*window, channels, out),
+        strides=stride,
+        dilation=dilation,
+        padding=padding,
+    )
+    assert_near(kernel, drawn(batch, height, width, channels))
+
+
+@needs_tiles
+@settings(max_examples=5, deadline=None)
+@given(st.integers(1, 70), st.integers(1, 100), st.integers(1, 70))
+def test_a_matrix_product_of_any_extents_is_off_by_rounding_alone(
+    rows: int, depth: int, columns: int
+) -> None:
+    assert_near(matrices((2, rows), depth, columns), drawn(2, rows, depth))
+
+
+@needs_tiles
+def test_small_whole_numbers_come_out_exactly() -> None:
+    kernel = convolution((1, 6, 6, 8), (3, 3, 8, 20), padding=1, stages=False)
+    product = product_of(kernel.function)
+    assert product is not None
+    image = np.random.default_rng(2).integers(-8, 9, (1, 6, 6, 8)).astype("float32")
+    weights = np.random.default_rng(3).integers(-8, 9, (3, 3, 8, 20)).astype("float32")
+    exact = kernel.with_weights(weights)
+    np.testing.assert_array_equal(computed(exact, image), exact.computed(image))
+
+
+@needs_tiles
+@pytest.mark.parametrize("rows", [3, 200])
+def test_threads_share_rows_or_columns(rows: int) -> None:
+    assert_near(matrices((rows,), 64, 200), drawn(rows, 64), threads=2)
+
+
+@needs_tiles
+def test_a_number_that_is_none_stays_none_where_it_is_read() -> None:
+    image = drawn(4, 64)
+    image[2, 5] = np.nan
+    found = computed(matrices((4,), 64, 32), image)
+    assert np.isnan(found[2]).all()
+    assert np.isfinite(found[[0, 1, 3]]).all()

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from tunegate.edges.metaschedule.low_precision.product_shape import Extents, ProductShape
+from tunegate.edges.metaschedule.low_precision.tile_time import is_faster, tiles_ns
+
+
+def square(size: int, channels: int, out: int, window: int = 1) -> ProductShape:
+    extents = Extents(size, size)
+    return ProductShape(1, extents, channels, extents, out, window=Extents(window, window))
+
+
+def test_the_estimate_is_near_what_was_measured() -> None:
+    measured_us = {
+        square(28, 128, 128, 3): 146,
+        square(28, 256, 512): 181,
+        ProductShape(1, Extents(128, 1), 768, Extents(128, 1), 768): 119,
+    }
+    for shape, microseconds in measured_us.items():
+        assert 0.6 < tiles_ns(shape, 1) / 1e3 / microseconds < 1.6
+
+
+def test_threads_share_the_work() -> None:
+    assert tiles_ns(square(28, 128, 128, 3), 4) < tiles_ns(square(28, 128, 128, 3), 1) / 3
+
+
+def test_a_kernel_that_is_quick_in_float32_stays_there() -> None:
+    shape = square(14, 256, 256)
+    milliseconds = tiles_ns(shape, 1) / 1e6
+    assert is_faster(shape, 1, 2 * milliseconds)
+    assert not is_faster(shape, 1, 1.05 * milliseconds)
+
+
+def test_without_a_time_float32_is_taken_at_its_best() -> None:
+    assert is_faster(square(14, 256, 256), 1, None)
+    assert not is_faster(square(1, 8, 2), 1, None)
