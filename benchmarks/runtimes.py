@@ -5,10 +5,10 @@
 
 Models: light ones by name; with `--real`, the sixteen that real_models.py collects there. All
 candidates that this installation offers are built, and launched in pairs of fresh processes with
-float32 ONNX Runtime, a launch of each in turn. TVM is among them with `--minutes` of tuning, for
-models whose shapes are fixed. Static int8 is calibrated on the drawn inputs, and tells its error on
-others. Prints the table of docs/benchmarks.md: of ONNX Runtime's time, with the error as a share of
-the largest output, then what would ship at `same` and within budgets.
+float32 ONNX Runtime, a launch of each in turn. TVM's candidates are among them with `--minutes` of
+tuning, all built from the same records. Static int8 is calibrated on the drawn inputs, and tells
+its error on others. Prints the table of docs/benchmarks.md: of ONNX Runtime's time, with the error
+as a share of the largest output, then what would ship at `same` and within budgets.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from kit.averages import geometric
 from kit.collected import collected
 from kit.command import command_line, scratch_folder
 from kit.models import saved
-from kit.our_model import tune
 from kit.tables import heading, row
+from kit.tvm_candidates import tvm_builds
 
 from tunegate.artifacts.builds import Build
 from tunegate.artifacts.candidates import FLOAT32, CandidateBuild
@@ -111,7 +111,8 @@ def models(options: argparse.Namespace) -> list[tuple[str, Path | None]]:
 
 def compared(name: str, file: Path, options: argparse.Namespace, scratch: Path) -> Compared:
     """Builds all candidates, then launches each in turn."""
-    shapes = msgspec.json.decode(SHAPES.read_bytes()).get(name, {})
+    kind = dict[str, dict[str, tuple[int, ...]]]
+    shapes = msgspec.json.decode(SHAPES.read_bytes(), type=kind).get(name, {})
     target = TargetConfig(name="cpu", threads=options.threads)
     job = ModelJob(file=file, path=name, shapes=shapes, target=target)
     reference = built(CandidateBuild(runtime=REFERENCE, title=""), job, 0, scratch)
@@ -123,17 +124,28 @@ def compared(name: str, file: Path, options: argparse.Namespace, scratch: Path) 
     found: dict[str, Measured] = {}
     pairs: dict[str, Bench] = {}
     base = scratch / REFERENCE
-    for candidate in offered([target], installed_runtimes()).candidates["cpu"]:
-        if candidate.is_tuned or candidate.name == REFERENCE:
+    candidates = offered([target], installed_runtimes()).candidates["cpu"]
+    builds = every_build(candidates, job, options, scratch)
+    for candidate in candidates:
+        if candidate.name not in builds:
             continue
-        build = built(candidate, job, options.samples, scratch)
+        build = builds[candidate.name]
         found[candidate.name] = judged(candidate, build)
         if not build.error:
             pairs[candidate.name] = bench.pair(base, scratch / candidate.name)
-    if options.minutes:
-        found["tvm"] = Measured("tvm", FLOAT32)
-        pairs["tvm"] = bench.pair(base, tuned(file, target, options.minutes, scratch))
     return timed(name, found, pairs, options.launches)
+
+
+def every_build(
+    candidates: Sequence[CandidateBuild], job: ModelJob, options: argparse.Namespace, scratch: Path
+) -> dict[str, Build]:
+    """The builds of all candidates but the reference and those in parts."""
+    others = [each for each in candidates if not each.is_tuned and each.name != REFERENCE]
+    builds = {each.name: built(each, job, options.samples, scratch) for each in others}
+    if options.minutes:
+        ours = [each for each in candidates if each.is_tuned and not each.in_parts]
+        builds |= tvm_builds(ours, job, options.minutes, options.samples, scratch)
+    return builds
 
 
 def built(candidate: CandidateBuild, job: ModelJob, samples: int, scratch: Path) -> Build:
@@ -161,12 +173,6 @@ def judged(candidate: CandidateBuild, build: Build) -> Measured:
         error_percent=worst,
         refused=build.error or ("" if errors else "no output tells its error"),
     )
-
-
-def tuned(file: Path, target: TargetConfig, minutes: float, scratch: Path) -> Path:
-    (scratch / "tuned").mkdir()
-    ours = tune(file, target, [60 * minutes], scratch / "tuned")
-    return ours.builds[60 * minutes]
 
 
 def timed(

@@ -214,13 +214,13 @@ def tuned(
     *,
     filters: bool = True,
     seed: int = 1,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
 ) -> dict[WorkloadKey, TaskOutcome]:
     budget = Budget(seconds=seconds, trials=None, min_gain_percent_per_minute=0.0)
     shard = shard_of(tasks, target, budget, found)
     tuner = tuner_of(target, scratch, filters=filters, seed=seed)
-    return {
-        o.key: o for o in tuner.tune(shard, {("m.onnx", "head"): ShapedModel(model, {})}, publish)
-    }
+    shaped = ShapedModel(model, shapes or {})
+    return {o.key: o for o in tuner.tune(shard, {("m.onnx", "head"): shaped}, publish)}
 
 
 def shard_of(
