@@ -71,7 +71,7 @@ def nest_columns(sketch: Sketch, decided: Decided) -> list[float]:
         float(body <= unroll),
         float(body + tile.middle <= unroll),
         -1.0 if sketch.nest.copied_at is None else float(sketch.nest.copied_at),
-        float(sketch.variant != "direct"),
+        float(sketch.variant == "im2col"),
     ]
 
 

@@ -78,3 +78,11 @@ def test_every_sample_has_as_many_columns_and_none_unknown(
     columns = nest_columns(SKETCH, decided(lanes, rows, unroll)) if 64 % lanes == 0 else []
     assert len(columns) in {0, NEST_COLUMNS}
     assert all(math.isfinite(column) for column in columns)
+
+
+def test_a_step_of_many_numbers_is_a_wider_innermost_loop() -> None:
+    wide = ((2, 1, 2, 4), (1, 2, 1, 16), (4, 8), (1,))
+    narrow = ((2, 1, 2, 4), (1, 2, 1, 2), (4, 8), (1,))
+    vectors = Sketch("group-vectors", SKETCH.nest, lanes=8)
+    columns = zip(nest_columns(vectors, narrow), nest_columns(SKETCH, wide), strict=True)
+    assert all(one == other for one, other in columns)

@@ -40,9 +40,11 @@ def prior_pick(
     failed: Collection[Schedule] = (),
 ) -> PriorPick | None:
     """Returns the likeliest of the `offered` and of what is sampled, without those that `failed`;
-    None where the prior abstains: there is none for such targets, or it knows no such loop nest."""
+    None where the prior abstains: there is none for such targets, it knows no such loop nest, or it
+    has seen no such operator, as grouped convolutions: their default schedule is faster than its
+    pick."""
     kind = str(target.kind.name)
-    if prior is None or not any(sketch.nest for sketch in space.sketches().values()):
+    if prior is None or not _is_known(space):
         return None
     ranked = _ranked(space, prior, kind, _seed(workload), [_sample(each) for each in offered])
     without = {_sample(each) for each in failed}
@@ -54,6 +56,12 @@ def prior_pick(
         if described is not None and _sample(described) not in without:
             return PriorPick(replayed, described)
     return None
+
+
+def _is_known(space: DesignSpace) -> bool:
+    """Whether a prior may know the operator: with steps of many numbers it is a grouped one."""
+    sketches = space.sketches().values()
+    return any(each.nest for each in sketches) and all(each.lanes == 1 for each in sketches)
 
 
 def _ranked(

@@ -39,7 +39,7 @@ def variants_of(module: Any, kind: str) -> tuple[AlgorithmVariant, ...]:
     vectors = _made(group_vectors, module[_MAIN])
     if vectors is not None:
         return (
-            direct._replace(is_seldom_best=True),
+            direct._replace(is_seldom_best=vectors.is_shuffled),
             AlgorithmVariant(GROUP_VECTORS, vectors.module, lanes=vectors.lanes),
         )
     product = _made(unfolded_image, module)

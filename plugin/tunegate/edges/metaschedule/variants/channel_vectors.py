@@ -54,6 +54,9 @@ class ChannelVectors(NamedTuple):
         """The number of channels in that a vector of whole groups reads."""
         return self.groups * groups.channels_in
 
+    def is_shuffled(self, groups: Groups) -> bool:
+        return self.groups > 0 and groups.channels_in * groups.channels_out > 1
+
     def order(self, groups: Groups, channel: int) -> list[int]:
         """The places among the channels that are read: for each lane this channel of its group."""
         size = groups.channels_out
@@ -79,8 +82,7 @@ def _spanning(groups: Groups) -> Iterable[ChannelVectors]:
 
 
 def _worth(vectors: ChannelVectors, groups: Groups) -> float:
-    is_shuffled = vectors.groups and groups.channels_in * groups.channels_out > 1
-    return _filled(vectors) * (_SHUFFLED if is_shuffled else 1.0)
+    return _filled(vectors) * (_SHUFFLED if vectors.is_shuffled(groups) else 1.0)
 
 
 def _filled(vectors: ChannelVectors) -> float:

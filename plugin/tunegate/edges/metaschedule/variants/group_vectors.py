@@ -41,11 +41,13 @@ _PACKING = {"meta_schedule.layout_rewrite_preproc": True, "schedule_rule": "None
 
 class GroupVectors(NamedTuple):
     """`function` is the one that it was made from, in steps of so many numbers; `groups` is more
-    than 0 where a step goes over that many whole groups."""
+    than 0 where a step goes over that many whole groups. It `is_shuffled` where these have
+    several channels."""
 
     function: Any
     lanes: int
     groups: int
+    is_shuffled: bool
 
     @property
     def module(self) -> Any:
@@ -60,7 +62,8 @@ def group_vectors(function: Any) -> GroupVectors | None:
     vectors = None if found is None else channel_vectors(found.groups)
     if found is None or vectors is None:
         return None
-    return GroupVectors(_Steps(function, found, vectors).function(), *vectors)
+    function = _Steps(function, found, vectors).function()
+    return GroupVectors(function, *vectors, vectors.is_shuffled(found.groups))
 
 
 def vector_block(schedule: Any) -> Any:

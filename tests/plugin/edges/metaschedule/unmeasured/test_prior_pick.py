@@ -9,6 +9,7 @@ import tvm
 
 from tests.plugin.edges.metaschedule.test_search import added
 from tests.plugin.edges.metaschedule.test_workload import product
+from tests.support.models import grouped_convolutions
 from tunegate.cost_model.prior import prior_of
 from tunegate.cost_model.sample_features import SampleFeatures
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
@@ -90,3 +91,7 @@ def test_the_prior_abstains_far_from_all_that_was_measured() -> None:
 def test_without_a_prior_nothing_is_picked() -> None:
     space = DesignSpace(OF_PRODUCT, CPU)
     assert prior_pick(OF_PRODUCT, CPU, space, prior_of("cuda")) is None
+
+
+def test_grouped_convolutions_are_left_to_their_default_schedule() -> None:
+    assert picked(grouped_convolutions.workload(grouped_convolutions.Shape())) is None

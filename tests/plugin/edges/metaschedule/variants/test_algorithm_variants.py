@@ -27,10 +27,15 @@ def test_a_gpu_has_the_direct_form_only() -> None:
     assert len(variants_of(workload(Shape()).module, "cuda")) == 1
 
 
-def test_a_grouped_convolution_is_seldom_fastest_as_it_is_written() -> None:
+def test_a_convolution_of_small_groups_is_seldom_fastest_as_it_is_written() -> None:
     direct, vectors = variants_of(workload(Shape()).module, "llvm")
     assert (direct.name, direct.is_seldom_best, direct.lanes) == (DIRECT, True, 1)
     assert (vectors.name, vectors.is_seldom_best, vectors.lanes) == (GROUP_VECTORS, False, 16)
+
+
+def test_a_depthwise_convolution_may_be_fastest_in_either_form() -> None:
+    depthwise = workload(Shape(groups=32, channels_in=1, channels_out=1)).module
+    assert not any(each.is_seldom_best for each in variants_of(depthwise, "llvm"))
 
 
 def test_a_plain_convolution_is_seldom_fastest_as_a_product() -> None:
