@@ -64,6 +64,7 @@ def test_every_setting_is_said_once(path: Path) -> None:
         "budget",
         "gate",
         "executor",
+        "watch",
     }
 
 
