@@ -28,7 +28,7 @@ class Estimates:
     def of(self, levels: Mapping[str, tuple[str, str]]) -> tuple[Contrast, int] | None:
         """The contrast, and the number of settings that it is the mean of; 0 for a fit."""
         if not self._is_full:
-            fitted = fitted_weights(self._axes, self._cells, levels, self._pairs)
+            fitted = self._fitted(levels)
             return None if fitted is None else (contrast(fitted, self._samples), 0)
         if len(levels) == 1:
             ((axis, both),) = levels.items()
@@ -36,6 +36,13 @@ class Estimates:
         else:
             weights, settings = pair_weights(self._cells, levels)
         return (contrast(weights, self._samples), settings) if settings else None
+
+    def _fitted(self, levels: Mapping[str, tuple[str, str]]) -> list[float] | None:
+        """What all pairs leave of it, or, where they leave nothing, what is left if they add up."""
+        fitted = fitted_weights(self._axes, self._cells, levels, self._pairs)
+        if fitted is not None or not self._pairs:
+            return fitted
+        return fitted_weights(self._axes, self._cells, levels, ())
 
 
 def main_effects(axes: Sequence[Axis], estimates: Estimates) -> tuple[MainEffect, ...]:

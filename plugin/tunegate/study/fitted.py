@@ -15,11 +15,11 @@ _TOLERANCE = 1e-8
 
 
 def fitted_pairs(axes: Sequence[Axis], cells: Sequence[MeasuredCell]) -> tuple[Pair, ...]:
-    """The pairs that are fitted beside the main effects: all, where the cells have room for them
-    and one to spare, else none."""
+    """The pairs that are fitted beside the main effects: all, where there are more cells than
+    these can tell, else none. What a hole keeps from being told spoils nothing of the others."""
     pairs = tuple(pairs_of(axes))
     rows = ModelMatrix(axes, pairs).rows([cell.setting for cell in cells])
-    return pairs if rank(rows) == rows.shape[1] < len(cells) else ()
+    return pairs if rank(rows) < len(cells) else ()
 
 
 def fitted_weights(

@@ -13,6 +13,9 @@ from tunegate.study.measured import MeasuredCell, as_key, measured_cells
 from tunegate.study.operations import slower_with_less
 from tunegate.study.rank_flips import rank_flips
 
+_NEARLY_FULL = 0.75
+"""The share of all possible cells from which their own means say more than a fit."""
+
 
 class StudiedCells(msgspec.Struct, frozen=True, kw_only=True):
     """What was studied: its file, the cells that were chosen, and settings that they stand for."""
@@ -28,7 +31,7 @@ def summarized(subject: StudiedCells, cells: Sequence[StudyCell], commands: Sequ
     """The study as far as its cells are measured; `commands` has one for each of them."""
     measured = measured_cells(cells)
     axes = _seen_axes(subject.design, measured)
-    is_full = subject.design.kind == "full"
+    is_full = len(measured) >= _NEARLY_FULL * subject.design.possible
     estimates = Estimates(axes, measured, is_full=is_full) if measured else None
     return Study(
         file=subject.file,

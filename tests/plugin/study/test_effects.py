@@ -87,3 +87,12 @@ def test_models_have_no_main_effect() -> None:
     main, pairs = told(lambda _: 0.0, 4, axes=axes)
     assert {each.axis for each in main} == {"tuning"}
     assert {each.axes for each in pairs} == {("model", "tuning")}
+
+
+def test_a_pair_that_is_there_is_not_found_in_others_of_a_fraction_with_holes() -> None:
+    """One runtime has one level of tuning, and half of the cells were measured."""
+    possible = [s for s in settings_of(AXES) if (s["runtime"], s["tuning"]) != ("openvino", "64")]
+    chosen = chosen_cells(AXES, possible, 18)
+    cells = measured_cells(measured_study(chosen, truth_of(0.3, -0.2, -0.5)))
+    pairs = pair_effects(AXES, Estimates(AXES, cells, is_full=False))
+    assert [each.axes for each in pairs if each.is_clear] == [("runtime", "tuning")]

@@ -93,8 +93,8 @@ def _design(study: Study) -> str:
 
 
 def _effects(study: Study) -> str:
-    is_full = study.design.kind == "full"
-    how = "as the mean of settings that have both" if is_full else "by a fit to all cells"
+    is_matched = any(effect.settings for effect in study.main_effects)
+    how = "as the mean of settings that have both" if is_matched else "by a fit to all cells"
     return (
         f"The time at a level against that at the first one, {how}. All intervals together miss "
         "with 5% at the most (Bonferroni), and what is clear is so after Holm's correction. They "
