@@ -51,7 +51,7 @@ class Contrast(msgspec.Struct, frozen=True):
         return 2 * t_probability(self.freedom, -abs(self.center) / self.error)
 
     def percent(self, family: int = 1) -> Interval:
-        """The interval of a ratio as a change in percent, where so many are looked at together
+        """The interval of a ratio as a change in percent, where so many are tested together
         (Bonferroni's inequality)."""
         wide = self.error * t_quantile(self.freedom, 1 - FAMILY_ERROR / (2 * family))
         low, center, high = (
@@ -79,7 +79,7 @@ def contrast(weights: Sequence[float], samples: Sequence[Sample]) -> Contrast:
 
 def holm_p_values(p_values: Sequence[float]) -> list[float]:
     """Holm's p-values (Scandinavian Journal of Statistics 6, 1979): those under `ERROR` are clear,
-    however many were looked at."""
+    however many were tested."""
     order = sorted(range(len(p_values)), key=lambda place: p_values[place])
     found, highest = [0.0] * len(p_values), 0.0
     for done, place in enumerate(order):

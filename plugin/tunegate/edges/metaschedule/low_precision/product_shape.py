@@ -82,7 +82,7 @@ class RowsOfTiles:
 
     @cached_property
     def phases(self) -> tuple[int, ...]:
-        """The remainders of rows of the padded image, by the stride, that are looked at."""
+        """The remainders of rows of the padded image, by the stride, that a window reads."""
         return tuple(sorted({row % self.shape.stride.height for row in self._window_rows}))
 
     @cached_property
