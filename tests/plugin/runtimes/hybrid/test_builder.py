@@ -151,8 +151,8 @@ def test_of_what_is_slower_compiled_whole_the_pieces_that_are_faster_stay(
 
 def slow_end_model() -> onnx.ModelProto:
     """A model of many maps, which are faster compiled, and a product, which is not untuned."""
-    model = parts_model(maps=12, size=200_000)
-    kept = [node for node in model.graph.node if node.name != "bits"][:24]
+    model = parts_model(maps=24, size=200_000)
+    kept = [node for node in model.graph.node if node.name != "bits"][:48]
     kept.append(helper.make_node("Reshape", [kept[-1].output[0], "shape"], ["square"]))
     kept.append(helper.make_node("MatMul", ["square", "w"], ["product"]))
     del model.graph.node[:], model.graph.output[:]
