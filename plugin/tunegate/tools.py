@@ -29,6 +29,7 @@ from tunegate.ports import (
     TaskIndex,
     Tuner,
 )
+from tunegate.tuning.costs.energy_counter import NO_COUNTER, EnergyCounter
 
 ReadInputs = Callable[[Path], Sequence[ModelInput] | None]
 """The inputs of a model in a file, or None where it cannot be read."""
@@ -40,13 +41,14 @@ ReadValues = Callable[[Path, GivenFor], GivenRules]
 @dataclass(frozen=True, kw_only=True)
 class RunContext:
     """The surroundings of a stage: this machine, its clock, its terminal, the directory `out` of
-    the files that stay, and the seed of all chance."""
+    the files that stay, the seed of all chance, and the counters of energy."""
 
     device: Device
     clock: Clock
     progress: Progress
     out: Path
     seed: int
+    energy: EnergyCounter = NO_COUNTER
 
 
 @dataclass(frozen=True, kw_only=True)

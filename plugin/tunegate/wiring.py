@@ -16,6 +16,7 @@ from tunegate.edges.bench.scoring_command import ScoringCommand
 from tunegate.edges.cache.shared_cache import SharedCache
 from tunegate.edges.cache.user_directories import cache_home, state_home
 from tunegate.edges.clock import SystemClock, today
+from tunegate.edges.energy.machine_energy import energy_for
 from tunegate.edges.git.repository import GitRepository
 from tunegate.edges.inputs.given_values import GivenValues
 from tunegate.edges.machine.cores import default_threads
@@ -47,6 +48,7 @@ from tunegate.runtimes.runtime import OpenCompiler, TuningRuntime
 from tunegate.settings import Settings
 from tunegate.time_limits import answer_seconds, build_seconds
 from tunegate.tools import GateTools, ModelSource, ReferenceRuntime, RunContext, Tools
+from tunegate.tuning.costs.energy_counter import NO_COUNTER, EnergyCounter
 from tunegate_cache.format.records import Provenance
 
 NO_PYTHONS: Mapping[Path, Path] = MappingProxyType({})
@@ -67,7 +69,8 @@ def opened_tools(
     installed = installed_runtimes()
     found = offered(config.targets, installed, only=runtimes)
     with (
-        _opened_context(settings, _device(config), out) as context,
+        energy_for(config) as energy,
+        _opened_context(settings, _device(config), out, energy) as context,
         _opened_compilers(installed, out.workdir, config, context.seed) as compilers,
     ):
         for problem in (*installed.problems, *found.problems):
@@ -136,7 +139,10 @@ def opened_upgrade_tools(
 
 @contextmanager
 def _opened_context(
-    settings: Settings, device: Device, out: OutputDirectory
+    settings: Settings,
+    device: Device,
+    out: OutputDirectory,
+    energy: EnergyCounter = NO_COUNTER,
 ) -> Iterator[RunContext]:
     """The context with an empty working directory. When the run ends, only the logs in it stay:
     errors in the report name them. After an exception all of it does."""
@@ -149,6 +155,7 @@ def _opened_context(
             progress=shown,
             out=out.path,
             seed=new_seed() if settings.seed is None else settings.seed,
+            energy=energy,
         )
     finally:
         shown.close()
@@ -279,4 +286,4 @@ def _tuner(
         seed=context.seed,
         programs=tuning.programs,
         scratch=workdir / "tune",
-    )
+    ).counting(context.energy)

@@ -1,12 +1,20 @@
-"""The price of work, in time and money."""
+"""The price of work, in time, money and energy."""
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
+
+EnergySource = Literal["rapl", "nvml", "rapl+nvml", "declared"]
+"""The source of joules: counters of the processors, of the GPU, of both, or the declared watts of
+the target times the seconds, which is a proxy."""
 
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True):
-    """`usd` is None where no price is configured."""
+    """`usd` is None where no price is configured, `joules` where nothing tells them."""
 
     seconds: float
     usd: float | None = None
+    joules: float | None = None
+    energy_source: EnergySource | None = None

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from tunegate.artifacts.changes import ChangeSet, ModelPath, PolicyChange, Revisions
+from tunegate.artifacts.cost import EnergySource
 from tunegate.artifacts.error_estimates import ErrorEstimate, ShippedErrors
 from tunegate.artifacts.input_rules import DrawnInput
 from tunegate.artifacts.measurements import (
@@ -66,7 +67,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 class TuningSummary(msgspec.Struct, frozen=True, kw_only=True):
     """`exact`, `transfer` and `miss` are what the cache had. `waiting` of the last two are shared
-    by both sides, and left to `tunegate warm`."""
+    by both sides, and left to `tunegate warm`. `joules` are a proxy where any of them are by
+    declared watts."""
 
     tasks: int
     exact: int
@@ -77,6 +79,8 @@ class TuningSummary(msgspec.Struct, frozen=True, kw_only=True):
     usd: float | None
     stopped: str
     waiting: int = 0
+    joules: float | None = None
+    energy_source: EnergySource | None = None
 
 
 class VerdictOrigin(msgspec.Struct, frozen=True, kw_only=True):

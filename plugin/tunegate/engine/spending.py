@@ -4,23 +4,31 @@ from __future__ import annotations
 
 from tunegate.artifacts.plans import Budget
 from tunegate.ports import Clock
+from tunegate.tuning.budget import expected_limit_seconds
+from tunegate.tuning.costs.energy_counter import NO_COUNTER, EnergyCounter
+from tunegate.tuning.costs.energy_use import EnergyUse
 from tunegate.tuning.next_task import RemainingBudget
 
 _CONFIRM_SHARE, _CONFIRM_SECONDS_PER_TASK = 0.15, 1.0
 
 
 class BudgetMeter:
-    """The seconds count from here on."""
+    """The seconds and the joules count from here on."""
 
-    def __init__(self, budget: Budget, clock: Clock) -> None:
+    def __init__(self, budget: Budget, clock: Clock, energy: EnergyCounter = NO_COUNTER) -> None:
         self.budget, self.clock = budget, clock
+        self._energy = EnergyUse(energy, budget.watts)
         self._started = clock.monotonic()
 
     @property
     def seconds_left(self) -> float | None:
         """The seconds that are left, negative when they are over; None where nothing limits
-        them."""
-        return None if self.budget.seconds is None else self.budget.seconds - self._spent()
+        them. Joules limit them by the highest power so far."""
+        spent = self._spent()
+        limits = [] if self.budget.seconds is None else [self.budget.seconds - spent]
+        if self.budget.joules is not None:
+            limits.append(self._energy.seconds_left(spent, self.budget.joules))
+        return min(limits) if limits else None
 
     def is_out(self, reserve: float = 0.0) -> bool:
         """Whether no more than the `reserve` is left."""
@@ -42,9 +50,10 @@ class BudgetMeter:
 
     def confirmation_seconds(self, tasks: int) -> float:
         """What is kept to measure the winners of so many tasks again."""
-        if self.budget.seconds is None:
+        seconds = expected_limit_seconds(self.budget)
+        if seconds is None:
             return 0.0
-        return min(_CONFIRM_SHARE * self.budget.seconds, 2.0 + _CONFIRM_SECONDS_PER_TASK * tasks)
+        return min(_CONFIRM_SHARE * seconds, 2.0 + _CONFIRM_SECONDS_PER_TASK * tasks)
 
     def _spent(self) -> float:
         return self.clock.monotonic() - self._started

@@ -26,6 +26,8 @@ from tunegate.engine.workers.executor import Executor, LocalExecutor
 from tunegate.engine.workers.ray_cluster.cluster import RayCluster
 from tunegate.engine.workers.ray_cluster.door import Ray
 from tunegate.ports import Clock, Publish, Tuner
+from tunegate.tuning.budget import pays_nothing
+from tunegate.tuning.costs.energy_counter import NO_COUNTER, EnergyCounter
 
 
 class SearchOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,16 +58,21 @@ class EngineTuner:
     ) -> None:
         self._config, self._origin, self._search = config, origin, search
         self._clock, self._scratch, self._programs = clock, scratch, programs
+        self._energy: EnergyCounter = NO_COUNTER
         self._seed = derived(seed, "candidates")
         self.notes: tuple[str, ...] = ()
+
+    def counting(self, energy: EnergyCounter) -> EngineTuner:
+        """This tuner, which from now on counts the joules of its budgets with these counters."""
+        self._energy = energy
+        return self
 
     def tune(
         self, shard: Shard, models: Mapping[tuple[ModelPath, Side], ShapedModel], publish: Publish
     ) -> Generator[TaskOutcome, None, None]:
         """Outcomes as they come. Raises ModelError and EnvironmentUnfitError."""
         histories = self._histories(shard, self._origin)
-        is_nothing_paid = shard.budget.seconds == 0 or shard.budget.trials == 0
-        if is_nothing_paid or all(history.before.is_served for history in histories):
+        if pays_nothing(shard.budget) or all(history.before.is_served for history in histories):
             yield from (
                 history.before.outcome()
                 if history.before.is_served
@@ -106,7 +113,7 @@ class EngineTuner:
             run = TuningRun(
                 request,
                 histories,
-                spending=BudgetMeter(shard.budget, self._clock),
+                spending=BudgetMeter(shard.budget, self._clock, self._energy),
                 publish=publish,
                 executor=executor,
                 seed=self._seed,

@@ -68,6 +68,6 @@ GATE = Rules(
 # below its best lets a slower head pass.
 BUDGET = Rules()
 CACHE = Rules()
-TARGET = Rules(filled=frozenset({"usd_per_hour", "expect_gpu"}))
+TARGET = Rules(filled=frozenset({"usd_per_hour", "watts", "expect_gpu"}))
 ACCURACY = Rules(ordered={"max_error": smaller, "min_agreement": larger_if_any})
 OBJECTIVE = Rules(ordered={"ms": smaller, "percentile": larger})

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from tunegate.artifacts.cost import EnergySource
 from tunegate.artifacts.outcomes import CandidateCost, TaskOutcome, TuningOutcome
+from tunegate.tuning.costs.energy_use import total_energy
 
 NEARLY_BEST = 1.02
 """What is within this of a task's best was worth measuring."""
@@ -20,14 +22,16 @@ _ROWS = (
 
 
 class SpendingRow(msgspec.Struct, frozen=True):
-    """`seconds` are those of the processes that did it, several at once; `usd` is their share of
-    the bill, None where there is no price."""
+    """`seconds` are those of the processes that did it, several at once; `usd` and `joules` are
+    their share of the bill, None where there is no price, or nothing told the energy."""
 
     what: str
     candidates: int | None
     seconds: float
     share: float
     usd: float | None
+    joules: float | None = None
+    energy_source: EnergySource | None = None
 
 
 class FilterAudit(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +47,7 @@ def spending(outcomes: Sequence[TuningOutcome]) -> tuple[SpendingRow, ...]:
     costs = [cost for outcome in outcomes for task in outcome.tasks for cost in task.costs]
     searching = sum(task.search_seconds for outcome in outcomes for task in outcome.tasks)
     total = sum(_seconds(cost) for cost in costs) + searching
-    bill = _bill(outcomes)
+    bill, energy = _bill(outcomes), total_energy([outcome.spent for outcome in outcomes])
     if not total:
         return ()
     groups: dict[str, list[CandidateCost]] = {what: [] for what in _ROWS}
@@ -53,7 +57,8 @@ def spending(outcomes: Sequence[TuningOutcome]) -> tuple[SpendingRow, ...]:
     def row(what: str, seconds: float, candidates: int | None) -> SpendingRow:
         share = seconds / total
         usd = None if bill is None else bill * share
-        return SpendingRow(what, candidates, seconds, share, usd)
+        joules = None if energy.joules is None else energy.joules * share
+        return SpendingRow(what, candidates, seconds, share, usd, joules, energy.source)
 
     *measuring, search = groups
     rows = (row(what, sum(map(_seconds, groups[what])), len(groups[what])) for what in measuring)

@@ -29,6 +29,7 @@ from tunegate.render.tables.report_tables import (
 )
 from tunegate.render.units import (
     duration,
+    energy,
     money,
     plural,
     size,
@@ -143,7 +144,9 @@ def _cache(cache: CacheUse, saved: Cost | None) -> str:
 def _saved(saved: Cost | None) -> str:
     if saved is None or saved.seconds < 1:
         return ""
-    price = "" if saved.usd is None else f" ({money(saved.usd)})"
+    known = [] if saved.usd is None else [money(saved.usd)]
+    known += [] if saved.joules is None else [energy(saved.joules, saved.energy_source)]
+    price = f" ({', '.join(known)})" if known else ""
     return f" Without its exact hits about {duration(saved.seconds)} more tuning{price}."
 
 

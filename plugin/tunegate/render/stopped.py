@@ -12,6 +12,7 @@ STOPPED_WORDS = {
     "budget": "budget spent",
     "seconds": "time budget spent",
     "usd": "money budget spent",
+    "joules": "energy budget spent",
     "trials": "trial budget spent",
     "cancelled": "cancelled",
     "failed": "failed",

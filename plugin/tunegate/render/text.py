@@ -30,6 +30,7 @@ from tunegate.render.tables.table import (
 from tunegate.render.units import (
     difference_ms,
     duration,
+    energy,
     interval,
     money,
     percent,
@@ -149,6 +150,8 @@ def _tuning(report: Report) -> str:
     spent = duration(tuning.seconds)
     if tuning.usd is not None:
         spent += f", {money(tuning.usd)}"
+    if tuning.joules is not None:
+        spent += f", {energy(tuning.joules, tuning.energy_source)}"
     return (
         f"Tuning: {plural(tuning.tasks, 'task')}, {tuning.exact} from the cache, "
         f"{tuning.transfer} transferred, {tuning.miss} not known; "

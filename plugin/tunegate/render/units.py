@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import math
 
+from tunegate.artifacts.cost import EnergySource
 from tunegate.artifacts.measurements import Interval
 
 NONE = "–"
@@ -65,6 +67,18 @@ def money(usd: float | None) -> str:
     if 0 < usd < 0.0001:  # noqa: PLR2004
         return "under 0.0001 USD"
     return f"{usd:.2f} USD" if usd >= 1 or usd == 0 else f"{usd:.4f} USD"
+
+
+_JOULES = ("J", "kJ", "MJ")
+
+
+def energy(joules: float | None, source: EnergySource | None) -> str:
+    """Joules, with a word where they are none that were counted."""
+    if joules is None:
+        return NONE
+    steps = min(int(math.log10(joules) // 3), len(_JOULES) - 1) if joules >= 1 else 0
+    amount = f"{joules / 1000**steps:.4g} {_JOULES[steps]}"
+    return f"{amount} (proxy: declared watts)" if source == "declared" else amount
 
 
 def utc_minute(at: int) -> str:

@@ -12,8 +12,13 @@ from tunegate.artifacts.tasks import Resolution, ResolvedTask, TaskSet, TuningTa
 from tunegate.config import Config
 from tunegate.errors import ConfigError
 from tunegate.tuning.allocation import Demand, divide, mattering, share_trials
-from tunegate.tuning.budget import SECONDS_PER_HOUR, budget_of
+from tunegate.tuning.budget import (
+    budget_of,
+    expected_limit_seconds,
+    pays_nothing,
+)
 from tunegate.tuning.claims import is_settled, is_waiting
+from tunegate.tuning.costs.plan_costs import estimated_cost, saved
 from tunegate.tuning.expected_time import assumed_headroom, known_ms, seconds_per_trial, weight_of
 from tunegate.tuning.objective import parts_of_target
 from tunegate.tuning.payers import is_shared
@@ -39,7 +44,7 @@ def plan(
     """
     tasks = _with_misses(task_set, resolution)
     planned = _planned(tasks, config, shards)
-    estimate = _estimate(planned)
+    estimate = estimated_cost(planned)
     return TuningPlan(
         changes=task_set.changes,
         resolution=resolution,
@@ -71,12 +76,7 @@ def _saved(
     if not any(isinstance(task.lookup, ExactHit) for task in tasks):
         return None
     unknown = [_missed(task.task) if isinstance(task.lookup, ExactHit) else task for task in tasks]
-    without = _estimate(_planned(unknown, config, shards))
-    has_prices = without.usd is not None and estimate.usd is not None
-    return Cost(
-        seconds=max(0.0, without.seconds - estimate.seconds),
-        usd=max(0.0, (without.usd or 0.0) - (estimate.usd or 0.0)) if has_prices else None,
-    )
+    return saved(without=estimated_cost(_planned(unknown, config, shards)), estimate=estimate)
 
 
 def matrix(plan: TuningPlan) -> dict[str, list[MatrixLeg]]:
@@ -98,8 +98,7 @@ def matrix(plan: TuningPlan) -> dict[str, list[MatrixLeg]]:
 
 def _has_work(task: PlannedTask, budget: Budget) -> bool:
     """Whether there is something to search, or a claim to measure."""
-    is_paid = budget.seconds != 0 and budget.trials != 0
-    return bool(task.trials) or (is_paid and task.resolved.claims is not None)
+    return bool(task.trials) or (not pays_nothing(budget) and task.resolved.claims is not None)
 
 
 def _with_misses(task_set: TaskSet, resolution: Resolution) -> tuple[ResolvedTask, ...]:
@@ -131,7 +130,9 @@ def _shards_of(part: TargetPart, *, first_index: int) -> list[Shard]:
             labels=part.target.runner,
             tasks=tuple(tasks[i] for i in group),
             budget=budget,
-            predicted_seconds=_at_most(sum(seconds[i] for i in group), budget.seconds),
+            predicted_seconds=_at_most(
+                sum(seconds[i] for i in group), expected_limit_seconds(budget)
+            ),
         )
         for number, (group, budget) in enumerate(zip(groups, budgets, strict=True))
     ]
@@ -179,7 +180,7 @@ def _shard_budgets(
     seconds: Sequence[float],
     groups: Sequence[Sequence[int]],
 ) -> list[Budget]:
-    """The wall clock is each shard's own; money and trials go by what is planned for it."""
+    """The wall clock is each shard's own; money, joules and trials go by what is planned for it."""
     loads = [sum(seconds[i] for i in group) for group in groups]
     planned = [sum(tasks[i].trials for i in group) for group in groups]
     trials: Sequence[int | None] = [None] * len(groups)
@@ -190,14 +191,24 @@ def _shard_budgets(
         ]
     total = sum(loads)
     return [
-        budget_of(
-            part.seconds,
-            trials=trials[number],
-            usd=None if part.usd is None else part.usd * (load / total if total else 0.0),
-            usd_per_hour=part.usd_per_hour,
-        )
+        _shard_budget(part, load / total if total else 0.0, trials[number])
         for number, load in enumerate(loads)
     ]
+
+
+def _shard_budget(part: TargetPart, share: float, trials: int | None) -> Budget:
+    budget = budget_of(
+        part.seconds,
+        trials=trials,
+        usd=_share_of(part.usd, share),
+        usd_per_hour=part.usd_per_hour,
+    )
+    joules = _share_of(part.joules, share)
+    return msgspec.structs.replace(budget, joules=joules, watts=part.watts)
+
+
+def _share_of(cap: float | None, share: float) -> float | None:
+    return None if cap is None else cap * share
 
 
 def _with_objectives(
@@ -236,6 +247,7 @@ def _whole_budget(shards: Sequence[Shard], config: Config, *, side_by_side: bool
         trials_per_task=config.budget.trials_per_task,
         usd=config.budget.usd,
         usd_per_hour=prices.pop() if len(prices) == 1 else None,
+        joules=config.budget.joules,
     )
 
 
@@ -248,19 +260,6 @@ def _whole_seconds(
     if len(seconds) < len(shards):
         return None
     return max(seconds) if side_by_side else sum(seconds)
-
-
-def _estimate(shards: Sequence[Shard]) -> Cost:
-    """Machine time and money, summed; no money where a shard has no price."""
-    seconds = sum(shard.predicted_seconds for shard in shards)
-    prices = [shard.budget.usd_per_hour for shard in shards]
-    if not prices or None in prices:
-        return Cost(seconds=seconds)
-    hours = [shard.predicted_seconds / SECONDS_PER_HOUR for shard in shards]
-    return Cost(
-        seconds=seconds,
-        usd=sum(hour * (price or 0) for hour, price in zip(hours, prices, strict=True)),
-    )
 
 
 def _notes(shards: Sequence[Shard], config: Config, asked: int | None) -> tuple[str, ...]:
@@ -279,8 +278,9 @@ def _notes(shards: Sequence[Shard], config: Config, asked: int | None) -> tuple[
     if asked is not None and asked != len(shards):
         left = sum(left_to_tune([t.resolved for t in shard.tasks]) for shard in shards)
         notes.append(f"{asked} shards asked for, {len(shards)} planned: {left} tasks left to tune")
-    if config.budget.minutes is None and config.budget.usd is None and config.budget.trials is None:
-        notes.append("no limit is set on tuning: budget.minutes, usd or trials would cap it")
+    caps = (config.budget.minutes, config.budget.usd, config.budget.joules, config.budget.trials)
+    if all(cap is None for cap in caps):
+        notes.append("no limit is set on tuning: budget.minutes, usd, joules or trials caps it")
     return tuple(notes)
 
 

@@ -7,12 +7,13 @@ from contextlib import suppress
 
 from tunegate.artifacts.changes import ModelPath, Side
 from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
-from tunegate.artifacts.plans import PlannedTask, Shard
+from tunegate.artifacts.plans import Budget, PlannedTask, Shard
 from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.errors import CancelledError
 from tunegate.ports import TaskIndex, Tuner
 from tunegate.tools import RunContext
 from tunegate.tuning.budget import Spending
+from tunegate.tuning.costs.energy_use import EnergyUse
 from tunegate.tuning.ending import final_outcomes, why_ended
 from tunegate.tuning.estimate import CurvePoint, extended
 from tunegate.tuning.expected_time import TargetKind, known_ms, weight_of
@@ -55,7 +56,7 @@ def tune(
         device=fingerprint,
         stopped="cancelled" if is_cancelled else why_ended(tasks, spending),
         curve=run.curve,
-        notes=(*unpublished, *tuner.notes),
+        notes=(*unpublished, *_proxy(spending, shard.budget), *tuner.notes),
         unpublished=missing,
     )
 
@@ -67,6 +68,7 @@ class _Run:
         self._shard, self._kind = shard, kind
         self._clock, self._progress = context.clock, context.progress
         self._started = self._clock.monotonic()
+        self._energy = EnergyUse(context.energy, shard.budget.watts)
         self.latest: dict[WorkloadKey, TaskOutcome] = {}
         self.curve: tuple[CurvePoint, ...] = ((0.0, self._estimate_ms()),)
 
@@ -78,10 +80,13 @@ class _Run:
         self._progress.update(_line(outcome, spending, estimate_ms), spending.seconds_left)
 
     def spending(self) -> Spending:
+        seconds = max(0.0, self._clock.monotonic() - self._started)
         return Spending(
             budget=self._shard.budget,
-            seconds=max(0.0, self._clock.monotonic() - self._started),
+            seconds=seconds,
             trials=sum(outcome.trials for outcome in self.latest.values()),
+            joules=self._energy.joules(seconds),
+            energy_source=self._energy.source,
         )
 
     def _estimate_ms(self) -> float:
@@ -126,6 +131,14 @@ def _line(outcome: TaskOutcome, spending: Spending, estimate_ms: float) -> str:
         f"{outcome.name}: {best} after {outcome.trials} trials; all tasks {estimate_ms:.4g} ms; "
         f"{spending.seconds:.0f}{of} s, {spending.trials} trials"
     )
+
+
+def _proxy(spending: Spending, budget: Budget) -> tuple[str, ...]:
+    """That joules are no measurement, where nothing counted them."""
+    if spending.energy_source != "declared":
+        return ()
+    what = f"joules are {budget.watts:g} W, which the target declares, times the seconds: a proxy"
+    return (f"no energy counter could be read here: {what}",)
 
 
 def _close(batches: Iterator[TaskOutcome]) -> None:

@@ -1,4 +1,5 @@
-"""The cap on tuning, and how much of it is spent. Money is time at a price."""
+"""The cap on tuning, and how much of it is spent. Money is time at a price; joules are counted, or
+time at the declared watts."""
 
 from __future__ import annotations
 
@@ -6,12 +7,13 @@ from typing import Literal
 
 import msgspec
 
-from tunegate.artifacts.cost import Cost
+from tunegate.artifacts.cost import Cost, EnergySource
 from tunegate.artifacts.plans import Budget
 from tunegate.config import BudgetConfig, TargetConfig
 from tunegate.errors import ConfigError
+from tunegate.tuning.costs.energy_use import RESERVE_SECONDS
 
-Limit = Literal["seconds", "usd", "trials"]
+Limit = Literal["seconds", "usd", "joules", "trials"]
 
 SECONDS_PER_HOUR = 3600.0
 _MINUTES_PER_HOUR = 60
@@ -32,8 +34,15 @@ def resolve_budget(config: BudgetConfig, target: TargetConfig) -> Budget:
             "Set usd-per-hour on the target or under budget."
         )
         raise ConfigError(message)
+    if config.joules is not None and target.watts is None:
+        message = (
+            f"budget.joules: {config.joules:g} needs the watts of target '{target.name}'. "
+            "Set watts on the target."
+        )
+        raise ConfigError(message)
     seconds = None if config.minutes is None else config.minutes * 60
-    return budget_of(seconds, trials=config.trials, usd=config.usd, usd_per_hour=price)
+    budget = budget_of(seconds, trials=config.trials, usd=config.usd, usd_per_hour=price)
+    return msgspec.structs.replace(budget, joules=config.joules, watts=target.watts)
 
 
 def least_gain(config: BudgetConfig, usd_per_hour: float | None) -> float:
@@ -59,18 +68,33 @@ def budget_of(
     )
 
 
+def expected_limit_seconds(budget: Budget) -> float | None:
+    """The seconds that time, money and joules are expected to last: joules at the declared watts,
+    before anything is counted."""
+    limits = [] if budget.seconds is None else [budget.seconds]
+    if budget.joules is not None and budget.watts:
+        limits.append(max(0.0, budget.joules / budget.watts - RESERVE_SECONDS))
+    return min(limits) if limits else None
+
+
+def pays_nothing(budget: Budget) -> bool:
+    return budget.trials == 0 or expected_limit_seconds(budget) == 0
+
+
 class Spending(msgspec.Struct, frozen=True, kw_only=True):
     """What a budget has paid for so far; failed candidates count as trials."""
 
     budget: Budget
     seconds: float = 0.0
     trials: int = 0
+    joules: float | None = None
+    energy_source: EnergySource | None = None
 
     def at(self, *, seconds: float, trials: int) -> Spending:
         """The state when this much is spent in total. A clock that
         steps back gives nothing back."""
-        return Spending(
-            budget=self.budget,
+        return msgspec.structs.replace(
+            self,
             seconds=max(self.seconds, seconds),
             trials=max(self.trials, trials),
         )
@@ -83,7 +107,12 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def cost(self) -> Cost:
-        return Cost(seconds=self.seconds, usd=self.usd)
+        return Cost(
+            seconds=self.seconds,
+            usd=self.usd,
+            joules=self.joules,
+            energy_source=self.energy_source,
+        )
 
     @property
     def seconds_left(self) -> float | None:
@@ -102,7 +131,17 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
         """The limit that is reached, None while there is something left of each."""
         if self.trials_left == 0:
             return "trials"
-        return clock_limit(self.budget) if self.seconds_left == 0 else None
+        if self.seconds_left == 0:
+            return clock_limit(self.budget)
+        return "joules" if self.energy_share >= 1 else None
+
+    @property
+    def energy_share(self) -> float:
+        """The share of the joules that is used or kept back, 0 without such a cap."""
+        if self.budget.joules is None:
+            return 0.0
+        used = (self.joules or 0.0) + RESERVE_SECONDS * (self.budget.watts or 0.0)
+        return used / self.budget.joules if self.budget.joules else 1.0
 
     @property
     def is_spent(self) -> bool:

@@ -12,7 +12,7 @@ from tunegate.artifacts.plans import PlannedTask
 from tunegate.tuning.budget import Limit, Spending, clock_limit
 from tunegate_cache.format.records import ExactHit, WorkloadKey
 
-RunEnd = Literal["finished", "target-latency", "seconds", "usd", "trials", "failed"]
+RunEnd = Literal["finished", "target-latency", "seconds", "usd", "joules", "trials", "failed"]
 
 _UNTOUCHED = frozenset({"exact", "not-started", "shared", "behind"})
 
@@ -53,6 +53,8 @@ def _nearest_limit(spending: Spending) -> Limit:
     budget = spending.budget
     clock = 0.0 if not budget.seconds else spending.seconds / budget.seconds
     counter = 0.0 if not budget.trials else spending.trials / budget.trials
+    if spending.energy_share > max(clock, counter):
+        return "joules"
     return "trials" if counter > clock else clock_limit(budget)
 
 

@@ -10,9 +10,13 @@ from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import Shard, TuningPlan
 from tunegate.artifacts.verdicts import TuningSummary
 from tunegate.tuning.claims import is_waiting
+from tunegate.tuning.costs.energy_use import total_energy
 from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit
 
-_WORST_FIRST = ("cancelled", "failed", "lost", "usd", "seconds", "trials", "target-latency")
+_WORST_FIRST = (
+    *("cancelled", "failed", "lost"),
+    *("usd", "joules", "seconds", "trials", "target-latency"),
+)
 """The reasons from worst to best: of several shards a reader must know the worst;
 "finished" where none of these."""
 
@@ -33,6 +37,7 @@ def tally(plan: TuningPlan | None, outcomes: Sequence[TuningOutcome]) -> TuningS
     by_shard = {outcome.shard: outcome for outcome in outcomes}
     found = Counter(_kind(resolved.lookup) for resolved in plan.resolution.tasks)
     prices = [outcome.spent.usd for outcome in by_shard.values()]
+    energy = total_energy([outcome.spent for outcome in by_shard.values()])
     return TuningSummary(
         tasks=len(plan.resolution.tasks),
         exact=found["exact"],
@@ -46,6 +51,8 @@ def tally(plan: TuningPlan | None, outcomes: Sequence[TuningOutcome]) -> TuningS
             | {"lost" for _ in lost_shards(plan, outcomes)}
         ),
         waiting=sum(map(is_waiting, plan.resolution.tasks)),
+        joules=energy.joules,
+        energy_source=energy.source,
     )
 
 

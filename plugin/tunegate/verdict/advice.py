@@ -14,7 +14,12 @@ from tunegate.tuning import headroom
 
 NAMED_OPERATORS = 3
 NAMED_SHARE = 0.1
-LIMIT_KEYS = {"seconds": "budget.minutes", "usd": "budget.usd", "trials": "budget.trials"}
+LIMIT_KEYS = {
+    "seconds": "budget.minutes",
+    "usd": "budget.usd",
+    "joules": "budget.joules",
+    "trials": "budget.trials",
+}
 
 _UNMEASURED_ORIGINS = {
     "transfer": "transferred from another shape",

@@ -6,7 +6,9 @@ import pytest
 from tests.support.outcome_parts import outcome
 from tunegate.artifacts.cost import Cost
 from tunegate.artifacts.outcomes import CandidateCost, TuningOutcome
+from tunegate.render.blocks import markdown_table
 from tunegate.render.cost_table import FilterAudit, audit, spending
+from tunegate.render.tables.report_tables import spending_table
 
 
 def cost(**fields: object) -> CandidateCost:
@@ -64,3 +66,14 @@ def test_a_rejected_candidate_near_the_best_was_rejected_wrongly() -> None:
         cost(pick="audit", stage="confirm", milliseconds=1.0),
     )
     assert audit([made]) == FilterAudit(audited=3, wrong=1)
+
+
+def test_joules_are_shared_like_the_bill_and_keep_their_source() -> None:
+    made = msgspec.structs.replace(
+        with_costs(cost()), spent=Cost(seconds=1.0, joules=60.0, energy_source="declared")
+    )
+    rows = spending([made])
+    assert [row.joules for row in rows] == pytest.approx([0.0, 30.0, 0.0, 0.0, 30.0])
+    assert {row.energy_source for row in rows} == {"declared"}
+    assert "30\xa0J\xa0(proxy:\xa0declared\xa0watts)" in markdown_table(spending_table(rows))
+    assert "Energy" not in markdown_table(spending_table(spending([with_costs(cost())])))

@@ -79,3 +79,23 @@ def test_a_time_is_rounded_by_less_than_a_thousandth_or_a_nanosecond(value: floa
     number, unit = units.milliseconds(value).split()
     back = float(number) * {"µs": 1e-3, "ms": 1.0, "s": 1e3}[unit]
     assert back == pytest.approx(value, rel=1e-3, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("joules", "text"),
+    [
+        (None, "–"),
+        (0.0, "0 J"),
+        (0.25, "0.25 J"),
+        (999.0, "999 J"),
+        (36_000.0, "36 kJ"),
+        (5.25e6, "5.25 MJ"),
+        (7.0e9, "7000 MJ"),
+    ],
+)
+def test_energy_is_in_joules(joules: float | None, text: str) -> None:
+    assert units.energy(joules, "rapl") == text
+
+
+def test_energy_that_nobody_counted_is_called_a_proxy() -> None:
+    assert units.energy(1500.0, "declared") == "1.5 kJ (proxy: declared watts)"

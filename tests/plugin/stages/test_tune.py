@@ -169,3 +169,11 @@ def test_progress_is_one_line_for_each_batch() -> None:
     assert lines.updates[0].startswith("a: 1.25 ms after 8 trials; all tasks ")
     assert lines.updates[0].endswith("10 of 600 s, 8 trials")
     assert lines.updates[1].startswith("b: no time yet after 8 trials")
+
+
+def test_joules_by_declared_watts_are_told_as_a_proxy() -> None:
+    outcome, _ = tuned(make_outcome("a"), budget=Budget(seconds=600, trials=None, watts=50.0))
+    assert (outcome.spent.joules, outcome.spent.energy_source) == (500.0, "declared")
+    assert "joules are 50 W" in outcome.notes[0]
+    assert "proxy" in outcome.notes[0]
+    assert tuned(make_outcome("a"))[0].spent.joules is None

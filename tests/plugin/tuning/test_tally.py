@@ -113,3 +113,17 @@ def test_what_both_sides_share_and_nobody_has_finished_waits() -> None:
     resolution = msgspec.structs.replace(plan.resolution, tasks=tuple(skipped))
     assert tally(plan, ()).waiting == 0
     assert tally(msgspec.structs.replace(plan, resolution=resolution), ()).waiting == 2
+
+
+def test_joules_are_summed_where_all_are_known() -> None:
+    first, second = shard(0), shard(1)
+    counted = Cost(seconds=10.0, joules=400.0, energy_source="rapl")
+    told = tally(
+        make_plan(),
+        [
+            msgspec.structs.replace(first, spent=counted),
+            msgspec.structs.replace(second, spent=counted),
+        ],
+    )
+    assert (told.joules, told.energy_source) == (800.0, "rapl")
+    assert tally(make_plan(), [first]).joules is None

@@ -41,6 +41,8 @@ _UNITS = {
     "minutes": "a number of minutes",
     "usd": "a number of US dollars",
     "usd-per-hour": "a number of US dollars",
+    "joules": "a number of joules",
+    "watts": "a number of watts above 0",
     "seconds": "a number of seconds",
     "margin-percent": "a number of percent",
     "trials": "a whole number",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tunegate.artifacts.builds import Build, OutputDifference
 from tunegate.artifacts.history import HistoryEntry
@@ -27,6 +28,7 @@ from tunegate.render.tables.table import (
 from tunegate.render.units import (
     NONE,
     duration,
+    energy,
     interval,
     milliseconds,
     money,
@@ -159,6 +161,9 @@ def tasks_table(rows: Sequence[TunedRow]) -> ReportTable:
     return ReportTable(columns, rows)
 
 
+_Counted = TuningSummary | SpendingRow
+
+
 def tuning_table(tuning: TuningSummary) -> ReportTable:
     """What tuning did, in one row."""
     columns: tuple[Column[TuningSummary], ...] = (
@@ -169,6 +174,7 @@ def tuning_table(tuning: TuningSummary) -> ReportTable:
         number_column("Trials", lambda row: f"{row.trials:,}"),
         number_column("Time", lambda row: duration(row.seconds)),
         number_column("Cost", lambda row: money(row.usd)),
+        *_energy_columns((tuning,)),
         text_column("Ended", tuning_ended),
     )
     return ReportTable(columns, (tuning,))
@@ -193,8 +199,16 @@ def spending_table(rows: Sequence[SpendingRow]) -> ReportTable:
         number_column("Time", lambda row: duration(row.seconds)),
         number_column("Share", lambda row: share(row.share)),
         number_column("Cost", lambda row: money(row.usd)),
+        *_energy_columns(rows),
     )
     return ReportTable(columns, rows)
+
+
+def _energy_columns(rows: Sequence[_Counted]) -> tuple[Column[Any], ...]:
+    """A column of joules, where they are known."""
+    if all(row.joules is None for row in rows):
+        return ()
+    return (number_column("Energy", lambda row: energy(row.joules, row.energy_source)),)
 
 
 def history_table(entries: Sequence[HistoryEntry]) -> ReportTable:

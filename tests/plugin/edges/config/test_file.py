@@ -196,6 +196,13 @@ def test_money_without_a_price_is_refused() -> None:
     )
 
 
+def test_joules_without_watts_are_refused() -> None:
+    declared = "targets: [{name: a, watts: 65}, {name: b}]\nbudget: {joules: 1}"
+    assert refusal(MODELS + declared) == (
+        "budget.joules needs the watts of every target: give watts on b."
+    )
+
+
 @pytest.mark.parametrize(
     ("url", "advice"),
     [

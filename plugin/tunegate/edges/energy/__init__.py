@@ -1,0 +1,1 @@
+"""Counters of energy: of processors, of GPUs, of the machine."""
