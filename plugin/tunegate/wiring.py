@@ -70,7 +70,7 @@ def opened_tools(
     found = offered(config.targets, installed, only=runtimes)
     with (
         energy_for(config) as energy,
-        _opened_context(settings, _device(config), out, energy) as context,
+        _opened_context(settings, _device(config, installed), out, energy) as context,
         _opened_compilers(installed, out.workdir, config, context.seed) as compilers,
     ):
         for problem in (*installed.problems, *found.problems):
@@ -178,9 +178,9 @@ def model_source(
     )
 
 
-def _device(config: Config) -> ThisMachine:
+def _device(config: Config, installed: Installed) -> ThisMachine:
     kinds = {target.kind for target in config.targets}
-    return ThisMachine("cuda" if kinds == {"cuda"} else "llvm")
+    return ThisMachine("cuda" if kinds == {"cuda"} else "llvm", installed.versions())
 
 
 @contextmanager

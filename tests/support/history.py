@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tunegate.artifacts.history import HistoryEntry
+from tunegate.artifacts.history import HistoryEntry, ModelCost
 from tunegate.artifacts.measurements import Interval
 from tunegate.artifacts.verdicts import Status
 
@@ -23,6 +23,13 @@ def entry(at: int, **fields: object) -> HistoryEntry:
         "base_ms": 8.0,
         "head_ms": 8.0,
         "change_percent": Interval(low=-0.4, center=0.1, high=0.5),
+        "repository": "acme/vision",
+        "change": 40 + at,
+        "authored": START + at * DAY - 3600,
+        "run_url": f"https://ci.example/runs/{at}",
+        "target_key": "0123456789abcdef",
+        "versions": {"apache-tvm": "0.24.0" if at < 9 else "0.25.0", "tunegate": "0.1.0"},
+        "cost": ModelCost(tasks=10, hits=8, trials=32, seconds=60, usd=0.02, saved_seconds=240),
     }
     return HistoryEntry(**(wanted | fields))  # type: ignore[arg-type]  # a builder
 

@@ -1,8 +1,12 @@
-"""What stays of a run when its report is gone: a line for each model on each target."""
+"""What stays of a run when its report is gone: a line for each model on each target.
+
+Lines lie in the shared cache, where others write too: the limits of these types are what a line has
+to keep to be shown at all.
+"""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -10,21 +14,82 @@ from tunegate.artifacts.changes import ModelPath
 from tunegate.artifacts.measurements import Interval
 from tunegate.artifacts.verdicts import Status
 
+MAX_TEXT = 1000
+HistoryStatus = Status | Literal["warmed"]
+"""What a run said of a model; one that is `warmed` was tuned and not compared."""
+Instant = Annotated[int, msgspec.Meta(ge=0, le=253_402_300_799)]
+"""Seconds since 1970, as far as calendars go."""
+Amount = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
+_Text = Annotated[str, msgspec.Meta(max_length=MAX_TEXT)]
+_Address = Annotated[
+    str, msgspec.Meta(max_length=MAX_TEXT, pattern=r"^(https?://[^\s@<>\"'`\\]+)?\Z")
+]
+"""A page of a CI. Another scheme than HTTP could be code, and before an `@` stands a secret."""
+
+
+class ModelCost(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model on a target cost in one run, and what the cache saved it.
+
+    A task that several models use is shared evenly among them, so that the lines of a run add up to
+    what it spent: counts are no whole numbers then. `hits` are the `tasks` that the cache had,
+    `transfers` those of which it had another shape. `seconds` and `usd` went into tuning,
+    `gate_seconds` and `gate_usd` into building what ships and measuring it. What is saved is the
+    tuning that hits made needless under the same budget. `gained_ms` is what tuning took off one
+    inference of the head, by the sum of its operators."""
+
+    tasks: Amount = 0.0
+    hits: Amount = 0.0
+    transfers: Amount = 0.0
+    trials: Amount = 0.0
+    seconds: Amount = 0.0
+    usd: Amount | None = None
+    gate_seconds: Amount = 0.0
+    gate_usd: Amount | None = None
+    saved_trials: Amount = 0.0
+    saved_seconds: Amount = 0.0
+    saved_usd: Amount | None = None
+    gained_ms: Amount = 0.0
+
+
+class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run is of, besides its verdict. `change` is the number of a pull request; `authored`
+    is when the head was written, `at` when the run ended; `run_url` is its page in the CI, '' where
+    there is none."""
+
+    at: int
+    repository: str = ""
+    release: str = ""
+    change: int | None = None
+    authored: int | None = None
+    run_url: str = ""
+
 
 class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the history. `at` is in seconds since 1970; `release` is the tag of
-    the head, where it has one."""
+    """One line of the history. `at` and `authored` are in seconds since 1970: the end of the run,
+    and when the commit was written. `release` is the tag of the head, where it has one; `change`
+    the number of its pull request. `target_key` is the start of the key that the cache has for the
+    target. `versions` are those of the packages that decide what runs. `trials` are those of the
+    whole run, `cost` is of this model alone. Lines of earlier versions lack everything from
+    `repository` on."""
 
     schema: Literal[1] = 1
-    at: int
-    commit: str
-    release: str = ""
-    model: ModelPath
-    target: str
-    device: str
-    runtime: str
-    status: Status
-    base_ms: float | None
-    head_ms: float | None
+    at: Instant
+    commit: _Text
+    release: _Text = ""
+    model: Annotated[ModelPath, msgspec.Meta(max_length=MAX_TEXT)]
+    target: _Text
+    device: _Text
+    runtime: _Text
+    status: HistoryStatus
+    base_ms: Amount | None
+    head_ms: Amount | None
     change_percent: Interval | None = None
     trials: int = 0
+    repository: _Text = ""
+    change: Annotated[int, msgspec.Meta(ge=0, le=2**53)] | None = None
+    authored: Instant | None = None
+    run_url: _Address = ""
+    target_key: _Text = ""
+    reason: _Text = ""
+    versions: Annotated[dict[_Text, _Text], msgspec.Meta(max_length=30)] = {}
+    cost: ModelCost | None = None

@@ -76,8 +76,9 @@ class PlanOrigin(msgspec.Struct, frozen=True, kw_only=True):
 class TuningPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The content of `plan.json`. `estimate` is what the shards are expected to cost
     before anything is spent; `saved` is how much more it would be under the same budget if
-    the cache had no exact records. `measuring` are the shards of the gate, where several
-    runners measure; `elections` are those that are not held again."""
+    the cache had no exact records, and `saved_trials` how many more are planned then.
+    `measuring` are the shards of the gate, where several runners measure; `elections` are those
+    that are not held again."""
 
     schema: Literal[2] = 2
     changes: ChangeSet
@@ -86,6 +87,7 @@ class TuningPlan(msgspec.Struct, frozen=True, kw_only=True):
     budget: Budget
     estimate: Cost
     saved: Cost | None = None
+    saved_trials: int = 0
     origin: PlanOrigin | None = None
     notes: tuple[str, ...] = ()
     measuring: tuple[MeasuringShard, ...] = ()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar, cast
 
-from tunegate.ci_hosts.protocol import CiHost
+from tunegate.ci_hosts.protocol import AskedRevisions, CiHost, JobEvent
 from tunegate.errors import ConfigError, EnvironmentUnfitError
 from tunegate_cache.installed_plugins import Plugin, PluginError, installed, load_plugin
 
@@ -41,6 +41,14 @@ def run_address(environment: Mapping[str, str]) -> str:
         return opened_host(_AUTO, environment).links(Path()).run
     except Exception:  # noqa: BLE001 -- whatever a host of others does, a device is not lost for it
         return ""
+
+
+def job_event(environment: Mapping[str, str]) -> JobEvent | None:
+    """What the job that this is, is about; None where that cannot be told."""
+    try:
+        return opened_host(_AUTO, environment).event(AskedRevisions())
+    except Exception:  # noqa: BLE001 -- whatever a host of others does, no verdict is lost for it
+        return None
 
 
 def _name_here(known: Mapping[str, Plugin], environment: Mapping[str, str]) -> str:

@@ -45,5 +45,5 @@ def run(options: GateOptions) -> int:
                 require_installed(config, "gate")
                 with opened_tools(settings, subject, out, pythons=pythons) as tools:
                     report = pipeline.gate(tools, planned, outcomes, upgrades=upgrades)
-        remember(report, config.cache, project.repository)
+        remember(report, config, project.repository)
         return finish(report, settings)

@@ -13,12 +13,14 @@ from tunegate.edges.cache.history_log import read_history
 from tunegate.edges.output.directory import opened_output
 from tunegate.errors import PASS
 from tunegate.render.history import render
+from tunegate.render.units import plural
 
 
 class History(msgspec.Struct, frozen=True, kw_only=True):
     schema: int = 1
     zone: str
     entries: tuple[HistoryEntry, ...]
+    refused: int
 
 
 def run(options: HistoryOptions) -> int:
@@ -26,9 +28,10 @@ def run(options: HistoryOptions) -> int:
     settings = options.settings
     place = open_cache_admin(settings)
     with answering(place.config):
-        entries = read_history(place.store, place.config.zone, options.runs)
+        found = read_history(place.store, place.config.zone, options.runs)
+    entries = found.entries
     if settings.as_json:
-        write_json(History(zone=place.config.zone, entries=tuple(entries)))
+        write_json(History(zone=place.config.zone, entries=entries, refused=found.refused))
         return PASS
     if not entries:
         write_line(
@@ -39,5 +42,9 @@ def run(options: HistoryOptions) -> int:
     path = settings.out / "history.html"
     with opened_output(settings.out, "history"):
         artifact_io.write_text(path, render(entries, place.config.url))
-    write_line(f"{len(entries)} lines of history: {path}")
+    write_line(f"{plural(len(entries), 'line')} of history: {path}{_left_out(found.refused)}")
     return PASS
+
+
+def _left_out(refused: int) -> str:
+    return f"; {plural(refused, 'line')} of another format left out" if refused else ""

@@ -36,5 +36,5 @@ def run(options: RunOptions) -> int:
                 require_installed(config, "run")
                 with opened_tools(settings, subject, out, pythons=pythons) as tools:
                     report = pipeline.run(tools, changes, upgrades=upgrades)
-        remember(report, config.cache, project.repository)
+        remember(report, config, project.repository)
         return finish(report, settings)

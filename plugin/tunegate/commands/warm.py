@@ -13,13 +13,14 @@ from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.warmed import Warmed
 from tunegate.cli.commands.warm import WarmOptions
+from tunegate.commands.remembering import remember_warming
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines, show_table
 from tunegate.config import CacheConfig
 from tunegate.edges.output.directory import opened_output
 from tunegate.errors import PASS, UNFIT, ConfigError
 from tunegate.globs import matches
-from tunegate.project import open_project
+from tunegate.project import Project, open_project
 from tunegate.render.stopped import tuning_ended
 from tunegate.render.units import duration, money, plural
 from tunegate.runtimes.requirements import require_installed
@@ -46,7 +47,7 @@ def run(options: WarmOptions) -> int:
         out.forget(since="plan")
         require_installed(project.config, "tune")
         with opened_tools(settings, project.checkout(), out) as tools:
-            warmed = _warmed(tools, changes, again=options.again)
+            warmed = _warmed(tools, changes, project, again=options.again)
     if settings.as_json:
         write_json(warmed)
     else:
@@ -54,7 +55,7 @@ def run(options: WarmOptions) -> int:
     return PASS if warmed.is_published else UNFIT
 
 
-def _warmed(tools: Tools, changes: ChangeSet, *, again: bool) -> Warmed:
+def _warmed(tools: Tools, changes: ChangeSet, project: Project, *, again: bool) -> Warmed:
     """Tunes all of these models, and elects what they ship with; `again` also those that stay far
     behind another runtime, and those whose election is remembered. Raises CancelledError: what was
     finished is in the cache."""
@@ -67,6 +68,8 @@ def _warmed(tools: Tools, changes: ChangeSet, *, again: bool) -> Warmed:
     known = known_after(resolved, outcomes)
     left = _unfinished(planned, outcomes, known) | _unelected(tools, planned, outcomes, again=again)
     _build(tools, planned, outcomes, left)
+    device, cache = tools.context.device, project.config.cache
+    remember_warming(planned, outcomes, device, cache, project.repository)
     told = [note for outcome in outcomes for note in outcome.notes]
     use = tools.index.use()
     warmed = Warmed(

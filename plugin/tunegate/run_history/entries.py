@@ -2,39 +2,138 @@
 
 from __future__ import annotations
 
-from tunegate.artifacts.history import HistoryEntry
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from tunegate.artifacts.history import MAX_TEXT, HistoryEntry, ModelCost, RunFacts
+from tunegate.artifacts.measurements import MeasurementRun
+from tunegate.artifacts.outcomes import TuningOutcome
+from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.verdicts import Finding, Report
+from tunegate.run_history.model_costs import model_costs
+from tunegate_cache.format.names import group_of
+from tunegate_cache.format.records import DeviceFingerprint
+
+VERSION = " version"
+"""The end of the names of facts about a machine that are the version of a package."""
 
 
-def history_entries(report: Report, *, at: int, release: str) -> tuple[HistoryEntry, ...]:
-    """A line for everything that was measured; nothing of what was not."""
+def history_entries(
+    report: Report, facts: RunFacts, usd_per_hour: Mapping[str, float | None]
+) -> tuple[HistoryEntry, ...]:
+    """A line for everything that was measured or cost something; nothing of the rest."""
     run = report.run
-    if run is None:
-        return ()
-    verdict = report.verdict
+    costs = model_costs(report.plan, report.outcomes, run, usd_per_hour)
+    keys = _target_keys(report.plan)
     return tuple(
-        HistoryEntry(
-            at=at,
-            commit=verdict.revisions.head,
-            release=release,
-            model=finding.model,
-            target=finding.target,
-            device=run.device.name,
-            runtime=_runtime(report, finding),
-            status=finding.status,
-            base_ms=finding.base_ms,
-            head_ms=finding.head_ms,
-            change_percent=finding.change_percent,
-            trials=verdict.tuning.trials,
+        _of_run(
+            facts,
+            HistoryEntry(
+                at=facts.at,
+                commit=report.verdict.revisions.head,
+                model=_cut(finding.model),
+                target=finding.target,
+                device=_cut(_device_name(run, finding.target)),
+                runtime=_runtime(run, finding),
+                status=finding.status,
+                base_ms=finding.base_ms,
+                head_ms=finding.head_ms,
+                change_percent=finding.change_percent,
+                trials=report.verdict.tuning.trials,
+                target_key=keys.get(finding.target, ""),
+                reason=_cut(finding.reason),
+                versions=_versions(run.environment) if run is not None else {},
+                cost=costs.get((finding.model, finding.target)),
+            ),
         )
-        for finding in verdict.findings
-        if finding.head_ms is not None
+        for finding in report.verdict.findings
+        if _is_kept(finding, costs.get((finding.model, finding.target)))
     )
 
 
-def _runtime(report: Report, finding: Finding) -> str:
+def warmed_entries(
+    plan: TuningPlan,
+    outcomes: Sequence[TuningOutcome],
+    facts: RunFacts,
+    device: DeviceFingerprint,
+    environment: Mapping[str, str],
+) -> tuple[HistoryEntry, ...]:
+    """A line for each model that was tuned and not compared. Without a cache nobody would warm it,
+    so a hit saves nothing here."""
+    keys = _target_keys(plan)
+    nothing_saved = {"saved_trials": 0.0, "saved_seconds": 0.0, "saved_usd": None}
+    return tuple(
+        _of_run(
+            facts,
+            HistoryEntry(
+                at=facts.at,
+                commit=plan.changes.revisions.head,
+                model=_cut(model),
+                target=target,
+                device=_cut(device.name),
+                runtime="",
+                status="warmed",
+                base_ms=None,
+                head_ms=None,
+                trials=sum(task.trials for outcome in outcomes for task in outcome.tasks),
+                target_key=keys.get(target, ""),
+                versions=_versions(environment),
+                cost=msgspec.structs.replace(cost, **nothing_saved),
+            ),
+        )
+        for (model, target), cost in sorted(model_costs(plan, outcomes, None, {}).items())
+    )
+
+
+# ---------------------------------------------------------------------------
+
+
+def _of_run(facts: RunFacts, entry: HistoryEntry) -> HistoryEntry:
+    return msgspec.structs.replace(
+        entry,
+        release=_cut(facts.release),
+        repository=_cut(facts.repository),
+        change=facts.change,
+        authored=facts.authored,
+        run_url=facts.run_url,
+    )
+
+
+def _is_kept(finding: Finding, cost: ModelCost | None) -> bool:
+    return finding.head_ms is not None or (cost is not None and bool(cost.seconds or cost.tasks))
+
+
+def _device_name(run: MeasurementRun | None, target: str) -> str:
+    if run is None:
+        return ""
+    shards = (shard.device.name for shard in run.shards if shard.target == target)
+    return next(shards, run.device.name)
+
+
+def _runtime(run: MeasurementRun | None, finding: Finding) -> str:
     wanted = (finding.model, finding.target)
-    for built in report.run.builds if report.run else ():
+    for built in run.builds if run is not None else ():
         if (built.cell.model, built.cell.target) == wanted and built.head is not None:
             return built.head.runtime
     return ""
+
+
+def _target_keys(plan: TuningPlan | None) -> dict[str, str]:
+    tasks = plan.resolution.tasks if plan is not None else ()
+    return {each.task.target: group_of("", each.task.key.target).target for each in tasks}
+
+
+def _versions(environment: Mapping[str, str]) -> dict[str, str]:
+    return dict(_found_versions(environment))
+
+
+def _found_versions(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for name, value in sorted(environment.items()):
+        if name.endswith(VERSION):
+            yield name.removesuffix(VERSION), _cut(value)
+
+
+def _cut(text: str) -> str:
+    """What is written must be readable again."""
+    return text[:MAX_TEXT]

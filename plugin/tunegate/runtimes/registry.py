@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple, TypeGuard, cast
 
+from tunegate import __version__
 from tunegate.artifacts.candidates import RuntimeName
 from tunegate.errors import ConfigError
 from tunegate.runtimes.runtime import (
@@ -51,6 +52,13 @@ class Installed(NamedTuple):
             if tunes(runtime):
                 return runtime
         raise ConfigError("runtimes: none is installed that tunes. Install tunegate again.")
+
+    def versions(self) -> dict[str, str]:
+        """The version of this product, and of each distribution that decides what runs."""
+        found = {"tunegate": __version__}
+        for runtime in self.runtimes:
+            found |= runtime.versions()
+        return found
 
 
 def installed_runtimes() -> Installed:

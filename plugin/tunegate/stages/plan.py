@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tunegate.artifacts.cost import Cost
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard, TuningPlan
 from tunegate.artifacts.tasks import Resolution, ResolvedTask, TaskSet, TuningTask
 from tunegate.config import Config
@@ -18,7 +17,7 @@ from tunegate.tuning.budget import (
     pays_nothing,
 )
 from tunegate.tuning.claims import is_settled, is_waiting
-from tunegate.tuning.costs.plan_costs import estimated_cost, saved
+from tunegate.tuning.costs.plan_costs import estimated_cost, planned_trials, saved
 from tunegate.tuning.expected_time import assumed_headroom, known_ms, seconds_per_trial, weight_of
 from tunegate.tuning.objective import parts_of_target
 from tunegate.tuning.payers import is_shared
@@ -45,13 +44,15 @@ def plan(
     tasks = _with_misses(task_set, resolution)
     planned = _planned(tasks, config, shards)
     estimate = estimated_cost(planned)
+    unknown = _without_hits(tasks, config, shards)
     return TuningPlan(
         changes=task_set.changes,
         resolution=resolution,
         shards=planned,
         budget=_whole_budget(planned, config, side_by_side=shards is not None),
         estimate=estimate,
-        saved=_saved(tasks, estimate, config, shards),
+        saved=saved(without=estimated_cost(unknown), estimate=estimate) if unknown else None,
+        saved_trials=max(0, planned_trials(unknown) - planned_trials(planned)) if unknown else 0,
         notes=_notes(planned, config, shards),
     )
 
@@ -69,14 +70,14 @@ def _planned(
     return tuple(planned)
 
 
-def _saved(
-    tasks: Sequence[ResolvedTask], estimate: Cost, config: Config, shards: int | None
-) -> Cost | None:
-    """The cost that exact hits save, or None where no task has one."""
+def _without_hits(
+    tasks: Sequence[ResolvedTask], config: Config, shards: int | None
+) -> tuple[Shard, ...]:
+    """The shards if the cache had no exact records; none where it has none."""
     if not any(isinstance(task.lookup, ExactHit) for task in tasks):
-        return None
+        return ()
     unknown = [_missed(task.task) if isinstance(task.lookup, ExactHit) else task for task in tasks]
-    return saved(without=estimated_cost(_planned(unknown, config, shards)), estimate=estimate)
+    return _planned(unknown, config, shards)
 
 
 def matrix(plan: TuningPlan) -> dict[str, list[MatrixLeg]]:

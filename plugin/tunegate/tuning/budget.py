@@ -20,8 +20,8 @@ _MINUTES_PER_HOUR = 60
 
 
 def resolve_budget(config: BudgetConfig, target: TargetConfig) -> Budget:
-    """The cap of a run that uses this target alone. The price of the target comes first."""
-    price = target.usd_per_hour if target.usd_per_hour is not None else config.usd_per_hour
+    """The cap of a run that uses this target alone."""
+    price = price_of(config, target)
     if config.usd is not None and price is None:
         message = (
             f"budget.usd: {config.usd:g} needs a price for target '{target.name}'. "
@@ -43,6 +43,11 @@ def resolve_budget(config: BudgetConfig, target: TargetConfig) -> Budget:
     seconds = None if config.minutes is None else config.minutes * 60
     budget = budget_of(seconds, trials=config.trials, usd=config.usd, usd_per_hour=price)
     return msgspec.structs.replace(budget, joules=config.joules, watts=target.watts)
+
+
+def price_of(config: BudgetConfig, target: TargetConfig) -> float | None:
+    """The dollars of an hour. The price of the target comes first."""
+    return config.usd_per_hour if target.usd_per_hour is None else target.usd_per_hour
 
 
 def least_gain(config: BudgetConfig, usd_per_hour: float | None) -> float:

@@ -14,7 +14,7 @@ from tunegate.ci_hosts.github.host import GitHubHost
 from tunegate.ci_hosts.jenkins.host import JenkinsHost
 from tunegate.ci_hosts.none.host import NoCiHost
 from tunegate.ci_hosts.protocol import CiHost
-from tunegate.ci_hosts.registry import HOST_GROUP, opened_host, run_address
+from tunegate.ci_hosts.registry import HOST_GROUP, job_event, opened_host, run_address
 from tunegate.errors import ConfigError, EnvironmentUnfitError
 
 GITHUB = {
@@ -53,6 +53,19 @@ def test_the_host_of_this_job_is_found_and_elsewhere_there_is_none() -> None:
 )
 def test_a_job_is_known_by_its_whole_environment(dump: str, host: type[CiHost]) -> None:
     assert type(opened_host("auto", recorded_environment(dump))) is host
+
+
+def test_the_event_of_this_job_is_told_without_being_named() -> None:
+    event = job_event(recorded_environment("buildkite-pull-request"))
+    assert event is not None
+    assert event.pull_request is not None
+    elsewhere = job_event({})
+    assert elsewhere is not None
+    assert elsewhere.pull_request is None
+
+
+def test_a_job_that_contradicts_itself_has_no_event_and_ends_nothing() -> None:
+    assert job_event(GITHUB) is None
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:

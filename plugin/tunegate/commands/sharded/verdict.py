@@ -44,7 +44,7 @@ def run(options: VerdictOptions) -> int:
             nothing = pipeline.nothing_to_do(review.config, review.changes, out.path)
             return finish(nothing, settings)
         report = _decided(planned, outcomes, review, settings)
-        remember(report, review.config.cache, project.repository)
+        remember(report, review.config, project.repository)
         return finish(report, settings)
 
 

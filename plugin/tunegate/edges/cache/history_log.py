@@ -17,6 +17,13 @@ from tunegate_cache.stores.store import ObjectStore
 WRITE_SECONDS = 3.0
 
 
+class ReadHistory(msgspec.Struct, frozen=True, kw_only=True):
+    """The lines, oldest first, and how many were refused."""
+
+    entries: tuple[HistoryEntry, ...]
+    refused: int = 0
+
+
 def write_history(
     store: ObjectStore, config: CacheConfig, entries: Sequence[HistoryEntry], milliseconds: int
 ) -> str:
@@ -39,16 +46,19 @@ def write_history(
     return f"{told} ({answer})" if isinstance(answer, Exception) else ""
 
 
-def read_history(store: ObjectStore, zone: str, most: int) -> Sequence[HistoryEntry]:
-    """The lines of the latest runs, oldest first; a line that is none of ours is left out. Raises
-    StoreUnavailableError."""
-    found = [entry for body in recent_history(store, zone, most) for entry in _entries(body)]
-    return sorted(found, key=lambda entry: (entry.at, entry.model, entry.target))
+def read_history(store: ObjectStore, zone: str, most: int) -> ReadHistory:
+    """The lines of the latest runs. A line that is none of ours, or breaks a limit of its type, is
+    refused. Raises StoreUnavailableError."""
+    lines = [line for body in recent_history(store, zone, most) for line in body.splitlines()]
+    found = list(_entries(lines))
+    found.sort(key=lambda entry: (entry.at, entry.model, entry.target))
+    return ReadHistory(entries=tuple(found), refused=len(lines) - len(found))
 
 
-def _entries(body: bytes) -> Iterator[HistoryEntry]:
-    for line in body.splitlines():
+def _entries(lines: Sequence[bytes]) -> Iterator[HistoryEntry]:
+    decoder = msgspec.json.Decoder(HistoryEntry)
+    for line in lines:
         try:
-            yield msgspec.json.decode(line, type=HistoryEntry)
+            yield decoder.decode(line)
         except (msgspec.DecodeError, RecursionError):
             continue

@@ -12,6 +12,7 @@ from tunegate.edges.git.merge_base import SharedCommit, is_ancestor, merge_base
 from tunegate.edges.git.named_revision import named_branches, named_commit
 from tunegate.edges.git.process import GitProcess
 from tunegate.edges.git.releases import release_before
+from tunegate.edges.git.remote_name import name_of_remote
 from tunegate.errors import (
     EnvironmentUnfitError,
     NoBaselineError,
@@ -79,6 +80,20 @@ class GitHistory:
             return ""
         tags = self._git.text("tag", "--points-at", commit, "--sort=-creatordate") or ""
         return next(iter(tags.splitlines()), "")
+
+    def authored(self, commit: str) -> int | None:
+        """The seconds since 1970 when a commit was written, wherever it was moved to since; None
+        where it is not here, or lies before."""
+        if not is_commit_id(commit):
+            return None
+        told = self._git.text("show", "-s", "--format=%at", commit) or ""
+        return int(told) if told.isascii() and told.isdigit() else None
+
+    def name(self) -> str:
+        """The name of the repository: its path on the server that it came from, or else the name
+        of its directory."""
+        address = self._git.text("remote", "get-url", "origin") or ""
+        return name_of_remote(address) or self.root.name
 
     def revisions(self, base: str | None, head: str | None) -> Revisions:
         """The head against where it left the base branch, and on that branch against its parent.

@@ -7,6 +7,7 @@ import os
 import platform
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import psutil
 
@@ -22,13 +23,15 @@ _GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 _STAT = Path("/proc/stat")
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _STEAL_FIELD = 8
+NO_VERSIONS: Mapping[str, str] = MappingProxyType({})
 
 
 class ThisMachine:
-    """`kind` is the kind of the targets that run here: their device is the one to name."""
+    """`kind` is the kind of the targets that run here: their device is the one to name. `versions`
+    are those of the packages that decide what runs, for the report."""
 
-    def __init__(self, kind: str) -> None:
-        self._kind = kind
+    def __init__(self, kind: str, versions: Mapping[str, str] = NO_VERSIONS) -> None:
+        self._kind, self._versions = kind, versions
 
     def fingerprint(self) -> DeviceFingerprint:
         gpus = visible_gpus() if self._kind == "cuda" else ()
@@ -56,6 +59,7 @@ class ThisMachine:
             "load average": f"{load[0]:.2f} {load[1]:.2f} {load[2]:.2f}",
             "kernel": platform.release(),
             "python": platform.python_version(),
+            **{f"{name} version": version for name, version in self._versions.items()},
         }
         governor = _first_line(_GOVERNOR)
         if governor:

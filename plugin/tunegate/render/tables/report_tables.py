@@ -217,7 +217,10 @@ def history_table(entries: Sequence[HistoryEntry]) -> ReportTable:
         text_column("Commit", lambda row: Identifier(row.commit[:12])),
         Column(title="Release", cell=lambda row: row.release, under="Commit"),
         text_column("When (UTC)", lambda row: utc_minute(row.at)),
-        text_column("Verdict", lambda row: StatusWord(row.status)),
+        text_column(
+            "Verdict",
+            lambda row: NONE if row.status == "warmed" else StatusWord(row.status),
+        ),
         number_column("Latency", lambda row: milliseconds(row.head_ms)),
         number_column("Change", lambda row: interval(row.change_percent)),
         text_column("Runtime", lambda row: row.runtime or NONE),

@@ -22,6 +22,11 @@ def estimated_cost(shards: Sequence[Shard]) -> Cost:
     )
 
 
+def planned_trials(shards: Sequence[Shard]) -> int:
+    """The trials of all tasks."""
+    return sum(task.trials for shard in shards for task in shard.tasks)
+
+
 def _bill(shards: Sequence[Shard], rates: Sequence[float | None]) -> float | None:
     """The predicted seconds times the rate of each shard; None where one has none."""
     known = [rate for rate in rates if rate is not None]

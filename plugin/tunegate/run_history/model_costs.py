@@ -1,0 +1,138 @@
+"""What each model of a run cost and was saved: everything that a run spent, shared out."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from tunegate.artifacts.builds import CellBuilds
+from tunegate.artifacts.history import ModelCost
+from tunegate.artifacts.measurements import CellMeasurement, MeasurementRun
+from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
+from tunegate.artifacts.plans import TuningPlan
+from tunegate.artifacts.tasks import TuningTask
+from tunegate.tuning.budget import SECONDS_PER_HOUR
+from tunegate_cache.format.records import ExactHit, TransferHit
+
+_Place = tuple[str, str]
+"""A model and a target."""
+
+
+def model_costs(
+    plan: TuningPlan | None,
+    outcomes: Sequence[TuningOutcome],
+    run: MeasurementRun | None,
+    usd_per_hour: Mapping[str, float | None],
+) -> dict[_Place, ModelCost]:
+    """The spending of every model on every target; `usd_per_hour` has the price of each target.
+    Money is None where none of it has a price."""
+    totals: dict[_Place, dict[str, float]] = defaultdict(dict)
+    for place, part in _parts(plan, outcomes, run, usd_per_hour):
+        total = totals[place]
+        for name, amount in part.items():
+            total[name] = total.get(name, 0.0) + amount
+    return {place: ModelCost(**total) for place, total in totals.items()}
+
+
+def together(parts: Sequence[ModelCost]) -> ModelCost:
+    """The sum; money is None where no part has any."""
+    found: dict[str, float] = {}
+    for part in parts:
+        for name, amount in msgspec.structs.asdict(part).items():
+            if amount is not None:
+                found[name] = found.get(name, 0.0) + amount
+    return ModelCost(**found)
+
+
+# ---------------------------------------------------------------------------
+
+
+def _parts(
+    plan: TuningPlan | None,
+    outcomes: Sequence[TuningOutcome],
+    run: MeasurementRun | None,
+    usd_per_hour: Mapping[str, float | None],
+) -> Iterator[tuple[_Place, dict[str, float]]]:
+    if plan is not None:
+        yield from _look_ups(plan)
+        tasks = {(each.task.key, each.task.target): each.task for each in plan.resolution.tasks}
+        by_shard = {outcome.shard: outcome for outcome in outcomes}
+        for outcome in by_shard.values():
+            yield from _tuning(outcome, [tasks.get((t.key, t.target)) for t in outcome.tasks])
+    if run is not None:
+        yield from _measuring(run.cells, run.builds, usd_per_hour)
+
+
+def _look_ups(plan: TuningPlan) -> Iterator[tuple[_Place, dict[str, float]]]:
+    hits = sum(isinstance(each.lookup, ExactHit) for each in plan.resolution.tasks)
+    for resolved in plan.resolution.tasks:
+        part = {"tasks": 1.0}
+        if isinstance(resolved.lookup, TransferHit):
+            part["transfers"] = 1.0
+        if isinstance(resolved.lookup, ExactHit):
+            part |= {"hits": 1.0, **_saved(plan, hits)}
+        yield from _shared(resolved.task, part)
+
+
+def _saved(plan: TuningPlan, hits: int) -> dict[str, float]:
+    """What one hit saved: a plan tells what all of them did."""
+    if plan.saved is None:
+        return {}
+    money = {} if plan.saved.usd is None else {"saved_usd": plan.saved.usd / hits}
+    return {
+        "saved_seconds": plan.saved.seconds / hits,
+        "saved_trials": plan.saved_trials / hits,
+        **money,
+    }
+
+
+def _tuning(
+    outcome: TuningOutcome, tasks: Sequence[TuningTask | None]
+) -> Iterator[tuple[_Place, dict[str, float]]]:
+    """The spending of a shard by the time of its tasks; evenly where none took any."""
+    known = [(each, task) for each, task in zip(outcome.tasks, tasks, strict=True) if task]
+    total = sum(each.seconds for each, _ in known)
+    for each, task in known:
+        share = each.seconds / total if total > 0 else 1 / len(known)
+        part = {"trials": float(each.trials), "seconds": outcome.spent.seconds * share}
+        if outcome.spent.usd is not None:
+            part["usd"] = outcome.spent.usd * share
+        yield from _shared(task, part)
+        yield from _gained(each, task)
+
+
+def _gained(outcome: TaskOutcome, task: TuningTask) -> Iterator[tuple[_Place, dict[str, float]]]:
+    before, best = outcome.before_ms, outcome.best_ms
+    if not outcome.trials or before is None or best is None or best >= before:
+        return
+    for use in task.uses:
+        if use.side == "head":
+            yield (use.model, task.target), {"gained_ms": use.weight * (before - best)}
+
+
+def _measuring(
+    cells: Sequence[CellMeasurement],
+    builds: Sequence[CellBuilds],
+    usd_per_hour: Mapping[str, float | None],
+) -> Iterator[tuple[_Place, dict[str, float]]]:
+    seconds = [(each.cell, each.seconds) for each in cells]
+    seconds += [
+        (built.cell, side.seconds) for built in builds for side in (built.base, built.head) if side
+    ]
+    for cell, took in seconds:
+        price = usd_per_hour.get(cell.target)
+        money = {} if price is None else {"gate_usd": took * price / SECONDS_PER_HOUR}
+        yield (cell.model, cell.target), {"gate_seconds": took, **money}
+
+
+def _shared(
+    task: TuningTask, part: Mapping[str, float]
+) -> Iterator[tuple[_Place, dict[str, float]]]:
+    models = sorted({use.model for use in task.uses})
+    for model in models:
+        yield (
+            (model, task.target),
+            {name: amount / len(models) for name, amount in part.items()},
+        )
