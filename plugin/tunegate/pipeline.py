@@ -47,6 +47,7 @@ from tunegate.tools import GateTools, Tools, Upgrades
 from tunegate.tuning.tally import tally
 from tunegate.verdict.judged import Judged
 from tunegate.verdict.rules_digest import rules_digest
+from tunegate.verdict.waiver_offer import waiver_offer
 
 
 def run(
@@ -205,12 +206,10 @@ def decide(run: MeasurementRun | None, judged: Judged, rules: GateRules, out: Pa
     artifact_io.write(out / "verdict.json", verdict)
     return summarize(
         verdict,
-        changes=judged.changes,
-        plan=judged.plan,
-        outcomes=judged.outcomes,
+        judged,
         run=run,
         comparisons=comparisons,
-        unmeasured=judged.unmeasured,
+        offer=waiver_offer(verdict, comparisons, rules),
     )
 
 

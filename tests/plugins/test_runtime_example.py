@@ -60,7 +60,7 @@ def test_the_fastest_of_three_runtimes_ships_and_is_reported(
     times = {time["candidate"]: time["ms"] for time in head["choice"]["times"]}
     assert list(times) == ["tvm", "onnxruntime", "numpy_example"]
     assert (head["runtime"], head["check"]["passed"]) == ("numpy_example", True)
-    assert "`models/new.onnx` on `cpu` ships with NumPy: " in (out / "report.md").read_text()
+    assert "`models/new.onnx` on `cpu` ships with NumPy, " in (out / "report.md").read_text()
     assert {path.name for path in (out / head["directory"]).iterdir()} == {
         "artifact.json",
         "model.onnx",

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Sequence
 
 import msgspec
 
 from tests.support import report_parts as parts
-from tests.support.models.squeezenet import TASKS, TaskRow
+from tests.support.models.squeezenet import TASKS, TaskRow, slowed_row
 from tests.support.outcome_parts import outcome
 from tunegate.artifacts.changes import ChangeSet
 from tunegate.artifacts.cost import Cost
-from tunegate.artifacts.measurements import Comparison, Interval, MeasurementRun
+from tunegate.artifacts.measurements import Comparison, Interval, MeasurementRun, TaskDifference
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import Budget
 from tunegate.artifacts.tasks import CacheUse
 from tunegate.artifacts.verdicts import Finding, Report, Verdict
+from tunegate.config import GateConfig
+from tunegate.policy.gate_rules import GateRules, Policies
 from tunegate.stages.summarize import summarize
+from tunegate.verdict.judged import Judged
+from tunegate.verdict.waiver_offer import waiver_offer
 
+RULES = GateRules(gate=GateConfig(), policies=Policies(today=datetime.date(2026, 11, 25)))
 CURVE = tuple((seconds * 9.3, round(3.1 + 6.4 * 0.72**seconds, 3)) for seconds in range(13))
 
 
@@ -40,7 +46,7 @@ def measured() -> Report:
 
 
 def slowed() -> Report:
-    head = tuple(_slow(row) for row in TASKS)
+    head = tuple(slowed_row(row) for row in TASKS)
     change = Interval(low=10.9, center=12.4, high=13.9)
     compared = parts.comparison(
         change,
@@ -56,6 +62,17 @@ def slowed() -> Report:
     cache = parts.cache(exact=8, misses={"absent": 2})
     outcomes = (outcome(head, curve=CURVE),)
     return _measured(verdict, compared, head=head, outcomes=outcomes, cache=cache)
+
+
+def new_layer() -> Report:
+    """A layer that the base does not have, and nothing slower beside it."""
+    report = slowed()
+    (finding,), (compared,) = report.verdict.findings, report.comparisons
+    added = TaskDifference(name="fire5/extra3x3", base_ms=None, head_ms=0.61, source="library")
+    shown = msgspec.structs.replace(finding, differences=(added,))
+    return _measured(
+        parts.verdict("fail", 1, shown), msgspec.structs.replace(compared, differences=(added,))
+    )
 
 
 def undecided() -> Report:
@@ -126,7 +143,7 @@ def many() -> Report:
 
 
 def budget_spent() -> Report:
-    cut = {"fused_conv2d9_add7_relu7": ("search", 22), "fused_conv2d12_add9_relu9": ("default", 0)}
+    cut = {"fire5/expand3x3": ("search", 22), "conv10": ("default", 0)}
     head = tuple(
         msgspec.structs.replace(
             row,
@@ -192,7 +209,10 @@ def hostile() -> Report:
     told = parts.policy_change(key=name, new=name, model=name, target=task)
     change_set = parts.changes(parts.change(name, reason=task), uncovered=(name,))
     verdict = parts.verdict("fail", 1, bad, policy_changes=(told,))
-    return _report(verdict, change_set, outcomes=report.outcomes)
+    compared = msgspec.structs.replace(
+        report.comparisons[0], cell=parts.cell(name), differences=differences
+    )
+    return _report(verdict, change_set, outcomes=report.outcomes, comparisons=(compared,))
 
 
 def loosened() -> Report:
@@ -215,6 +235,7 @@ KINDS: dict[str, Callable[[], Report]] = {
     "identical": identical,
     "measured": measured,
     "slowed": slowed,
+    "new-layer": new_layer,
     "undecided": undecided,
     "new-model": new_model,
     "wrong-numbers": wrong_numbers,
@@ -227,20 +248,6 @@ KINDS: dict[str, Callable[[], Report]] = {
     "hostile": hostile,
     "loosened": loosened,
 }
-
-
-def _slow(row: TaskRow) -> TaskRow:
-    if row.name == "fused_conv2d3_add2_relu2":
-        return msgspec.structs.replace(
-            row, ms=1.121, source="default", number=95, before_ms=1.121, stopped="not-started"
-        )
-    if row.name == "fused_conv2d9_add7_relu7":
-        return msgspec.structs.replace(
-            row, ms=0.66, before_ms=3.88, source="search", trials=64, number=98, stopped="finished"
-        )
-    if row.name == "fused_max_pool2d":
-        return msgspec.structs.replace(row, ms=0.196)
-    return row
 
 
 def _finding(status: str, reason: str, compared: Comparison) -> Finding:
@@ -283,11 +290,10 @@ def _report(
     changes = parts.changes(parts.change()) if change_set is None else change_set
     use = cache or parts.cache()
     budget = Budget(seconds=600.0, trials=None, usd=0.6, usd_per_hour=3.6)
-    return summarize(
-        verdict,
+    judged = Judged(
         changes=changes,
         plan=parts.plan(changes, use, tasks, budget),
-        outcomes=outcomes or (outcome(tasks),),
-        run=run,
-        comparisons=comparisons,
+        outcomes=tuple(outcomes) or (outcome(tasks),),
     )
+    offer = waiver_offer(verdict, comparisons, RULES)
+    return summarize(verdict, judged, run=run, comparisons=comparisons, offer=offer)

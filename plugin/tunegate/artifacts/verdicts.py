@@ -21,6 +21,7 @@ from tunegate.artifacts.measurements import (
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.tasks import CacheUse
+from tunegate.artifacts.waivers import WaiverOffer
 
 Status = Literal[
     "pass", "fail", "inconclusive", "new", "error", "invalid-env", "no-baseline", "waived"
@@ -43,15 +44,17 @@ class CandidateOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """`inside` are the mean and the tail beside the median, `excluded` the slow launches that there
-    are not: what was not resolvable, or not shown, is told there. `inputs` are what the head was
-    run on; `runtimes` are all its candidates, and what is wrong with those that do not ship.
-    `accuracy` is set for models with a budget of it."""
+    """`remarks` is what `reason` says beside the change of the median latency: all of it where
+    that is not what decides. `inside` are the mean and the tail beside the median, `excluded` the
+    slow launches that there are not: what was not resolvable, or not shown, is told there.
+    `inputs` are what the head was run on; `runtimes` are all its candidates, and what is wrong
+    with those that do not ship. `accuracy` is set for models with a budget of it."""
 
     model: ModelPath
     target: str
     status: Status
     reason: str
+    remarks: str = ""
     base_ms: float | None
     head_ms: float | None
     reference_ms: float | None
@@ -125,3 +128,4 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     cache: CacheUse | None
     next_steps: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    waiver_offer: WaiverOffer | None = None

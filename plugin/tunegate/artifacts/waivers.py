@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
@@ -26,6 +27,14 @@ class Waiver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     @property
     def cell(self) -> Cell:
         return Cell(model=self.model, target=self.target)
+
+
+class WaiverOffer(msgspec.Struct, frozen=True, kw_only=True):
+    """Waivers that would let a red verdict pass, without an issue and a reason: these are for the
+    people who agree. `counts_from` says whose file counts."""
+
+    waivers: tuple[Waiver, ...]
+    counts_from: Literal["base", "head"]
 
 
 def waiver_of(waivers: Sequence[Waiver], cell: Cell) -> Waiver | None:

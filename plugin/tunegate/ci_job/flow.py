@@ -162,7 +162,7 @@ def _report(
     report = JobReport(
         outputs=results.outputs(),
         annotations=results.annotations(request.repository, request.config),
-        summary=with_links(results.markdown, _links(host, request.out)),
+        summary=with_links(results.markdown, _links(host, request.out), _revisions(results)),
         progress=progress,
     )
     report_to_host(host, report, request.out)
@@ -192,13 +192,17 @@ def _refusal(
     """Why there is no comment, or an empty string where there is one. A host may be of others."""
     report = NO_CHANGE if choice == "say that nothing changes" else results.markdown
     try:
-        text = with_links(report, host.links(request.out))
+        text = with_links(report, host.links(request.out), _revisions(results))
         host.comment(event, str(request.out), text, updates_only=choice != "write")
     except HostRefusedError as error:
         return str(error)
     except Exception as error:  # noqa: BLE001 -- it changes no verdict
         return f"the CI host failed ({type(error).__name__})"
     return ""
+
+
+def _revisions(results: Results) -> Revisions | None:
+    return results.verdict.revisions if results.verdict else None
 
 
 def _links(host: CiHost, out: Path) -> Links:

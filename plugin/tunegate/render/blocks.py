@@ -15,20 +15,29 @@ from tunegate.render.tables.table import (
     SignedTime,
     StatusWord,
 )
-from tunegate.render.units import NONE, difference_ms, interval, percent
+from tunegate.render.units import NONE, interval, percent
 
 NO_BREAK = "\u00a0"
 
 
 def markdown_table(table: ReportTable) -> str:
-    """A table. A number stays on one line with its unit."""
-    head = [column.title for column in table.columns]
-    rule = ["--:" if column.is_number else "---" for column in table.columns]
-    body = [
-        [_drawn(cell, column) for cell, column in zip(row, table.columns, strict=True)]
-        for row in table.cells()
-    ]
+    """A table. A number stays on one line with its unit; what belongs under another column stands
+    below it in the same cell."""
+    shown = [column for column in table.columns if not column.under]
+    head = [column.title for column in shown]
+    rule = ["--:" if column.is_number else "---" for column in shown]
+    body = [_row(list(zip(table.columns, row, strict=True)), shown) for row in table.cells()]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *body))
+
+
+def _row(row: list[tuple[Column[Any], CellContent]], shown: list[Column[Any]]) -> list[str]:
+    """An empty text has no line of its own."""
+    cells = {column.title: _drawn(cell, column) for column, cell in row if not column.under}
+    for column, cell in row:
+        below = _drawn(cell, column) if column.under and cell else ""
+        if below:
+            cells[column.under] += f"<br>{below}"
+    return [cells[column.title] for column in shown]
 
 
 def _drawn(cell: CellContent, column: Column[Any]) -> str:
@@ -42,8 +51,8 @@ def _drawn(cell: CellContent, column: Column[Any]) -> str:
                 return NONE
             shown = f"**{percent(found.center)}**<br>{interval(found)}"
             return shown.replace(" ", NO_BREAK)
-        case SignedTime(milliseconds=value):
-            return difference_ms(value).replace(" ", NO_BREAK)
+        case SignedTime():
+            return cell.text.replace(" ", NO_BREAK)
         case str() as text:
             return text.replace(" ", NO_BREAK) if column.is_number else prose(text)
         case _ as never:

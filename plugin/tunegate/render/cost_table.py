@@ -8,6 +8,7 @@ import msgspec
 
 from tunegate.artifacts.cost import EnergySource
 from tunegate.artifacts.outcomes import CandidateCost, TaskOutcome, TuningOutcome
+from tunegate.render.units import plural
 from tunegate.tuning.costs.energy_use import total_energy
 
 NEARLY_BEST = 1.02
@@ -80,6 +81,15 @@ def audit(outcomes: Sequence[TuningOutcome]) -> FilterAudit | None:
         return None
     return FilterAudit(
         audited=len(audited), wrong=sum(_is_nearly_best(cost, task) for cost, task in audited)
+    )
+
+
+def audit_words(found: FilterAudit) -> str:
+    """The audit in a sentence."""
+    were = "was" if found.audited == 1 else "were"
+    return (
+        f"Of {plural(found.audited, 'candidate')} that the filter had rejected and that {were} "
+        f"measured all the same, {found.wrong} came within 2% of the best."
     )
 
 

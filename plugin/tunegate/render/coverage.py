@@ -13,7 +13,7 @@ from tunegate.render.units import plural, share
 def kernel_coverage(report: Report) -> Iterator[tuple[str, str]]:
     """(what, in words) for the head of every cell that was built."""
     for built in report.run.builds if report.run else ():
-        if built.head is not None and built.head.error is None:
+        if built.head is not None and built.head.error is None and built.head.tasks:
             cell = built.cell
             yield f"Schedules of {cell.model} on {cell.target}", _words(built.head)
 

@@ -30,8 +30,8 @@ MARKS: dict[Status, str] = {
     "waived": "☑️",
 }
 COUNTED: dict[Status, str] = {
-    "pass": "pass",
-    "fail": "fail",
+    "pass": "passed",
+    "fail": "failed",
     "inconclusive": "undecided",
     "new": "new",
     "error": "in error",
@@ -39,6 +39,12 @@ COUNTED: dict[Status, str] = {
     "no-baseline": "without a baseline",
     "waived": "waived",
 }
+DECIDED_BY: dict[Status, str] = {
+    "fail": "fail",
+    "waived": "fail",
+    "inconclusive": "undecided",
+}
+"""What the medians say where they are what decides."""
 WORST_FIRST: tuple[Status, ...] = (
     "error",
     "fail",
@@ -66,14 +72,38 @@ def headline(
         said = _nothing_checked(report) if not verdict.findings else "no check failed"
         return f"{word}: {prose(said)}{policy}"
     first = deciding[0]
-    where = f"{name(first.model)} on {name(first.target)}"
+    said = _said(report, first, name, prose)
     if len(deciding) == 1 and len(verdict.findings) == 1:
-        return f"{word}: {where}: {prose(reason(first, verdict))}{policy}"
+        return f"{word}: {said}{policy}"
     counted = f"{len(deciding)} of {plural(len(verdict.findings), 'check')}"
     if verdict.status in ("pass", "new"):
         return f"{word}: {counted} {COUNTED[verdict.status]}, none is slower than allowed{policy}"
-    why = prose(reason(first, verdict))
-    return f"{word}: {counted} {COUNTED[verdict.status]}; {where}: {why}{policy}"
+    return f"{word}: {counted} {COUNTED[verdict.status]}; {said}{policy}"
+
+
+def _said(
+    report: Report, finding: Finding, name: Callable[[str], str], prose: Callable[[str], str]
+) -> str:
+    """The number first, where it is what decides; else why."""
+    where = f"{name(finding.model)} on {name(finding.target)}"
+    change = finding.change_percent
+    if change is None or not _is_decided_by_median(report, finding):
+        why = remarks(finding) or finding.reason
+        return f"{where}: {prose(why)}"
+    between = f" ({interval(change)})" if finding.status == "inconclusive" else ""
+    margin = f"{report.verdict.margin_percent:g}%"
+    return f"{percent(change.center)}{between} latency of {where}, margin {margin}"
+
+
+def _is_decided_by_median(report: Report, finding: Finding) -> bool:
+    """A check may fail, or be open, for the tail, the memory, an objective or another reason."""
+    if finding.status not in DECIDED_BY:
+        return finding.status == "pass"
+    found = (each for each in report.comparisons if each.cell.model == finding.model)
+    compared = next((each for each in found if each.cell.target == finding.target), None)
+    if compared is None:
+        return True
+    return (compared.median or compared.decision) == DECIDED_BY[finding.status]
 
 
 def counts(verdict: Verdict) -> str:
@@ -88,6 +118,12 @@ def counts(verdict: Verdict) -> str:
 def worst_first(verdict: Verdict) -> tuple[Finding, ...]:
     """The findings as a reader wants them: what blocks first, the slowest of each kind first."""
     return tuple(sorted(verdict.findings, key=_badness))
+
+
+def remarks(finding: Finding) -> str:
+    """What the reason says that the number does not; all of it where there is none."""
+    told = finding.reason if finding.change_percent is None else finding.remarks
+    return told.rstrip(".")
 
 
 def reason(finding: Finding, verdict: Verdict) -> str:

@@ -117,7 +117,7 @@ def _check(report: Report, finding: Finding, number: int) -> CellSection:
         comparison=comparison,
         measured=measured,
         inside=inside_table(comparison.inside if comparison else ()),
-        operators=operators_table(shown).without("Of the slowdown"),
+        operators=operators_table(shown),
         builds=builds_table(builds),
         outputs=tuple(
             outputs_table(label, build.check.outputs)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tunegate.artifacts.verdicts import Report
-from tunegate.render import junit, markdown, sarif
+from tunegate.render import junit, sarif
+from tunegate.render.comment import comment
 
 
 def _html(report: Report) -> str:
@@ -16,7 +17,7 @@ def _html(report: Report) -> str:
 
 
 RENDERERS: dict[str, Callable[[Report], str]] = {
-    "report.md": markdown.render,
+    "report.md": comment.render,
     "report.html": _html,
     "junit.xml": junit.render,
     "sarif.json": sarif.render,

@@ -1,4 +1,7 @@
-"""Which runtime each model ships with, and what that saved, in sentences."""
+"""Which runtime each model ships with, and what that saved, in sentences.
+
+In percent: the times of that comparison are others than those of base and head.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ from collections.abc import Callable, Iterator
 
 from tunegate.artifacts.builds import Build, CandidateTime, RuntimeChoice
 from tunegate.artifacts.verdicts import Report
-from tunegate.render.units import milliseconds
 
 
 def shipped(report: Report, code: Callable[[str], str]) -> Iterator[str]:
@@ -27,7 +29,7 @@ def _choice(build: Build) -> str:
     if ours is None or not others:
         return build.title + _why_not(choice)
     measured = ", ".join(_beside(ours, other) for other in others)
-    return f"{build.title}: {milliseconds(ours)}, {measured}{_why_not(choice)}"
+    return f"{build.title}, {measured} when they were compared{_why_not(choice)}"
 
 
 def _why_not(choice: RuntimeChoice) -> str:
@@ -39,8 +41,7 @@ def _why_not(choice: RuntimeChoice) -> str:
 
 def _beside(ours: float, other: CandidateTime) -> str:
     saved = 100 * (1 - ours / other.ms)
-    faster = f"{abs(saved):.0f}% {'faster' if saved >= 0 else 'slower'} than {other.title}"
-    return f"{faster} ({milliseconds(other.ms)})"
+    return f"{abs(saved):.0f}% {'faster' if saved >= 0 else 'slower'} than {other.title}"
 
 
 def _first_sentence(text: str) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 SOURCE_WORDS = {
-    "exact": "cache",
+    "exact": "from the cache",
     "transfer": "transferred",
-    "search": "tuned now",
+    "search": "tuned",
     "default": "untuned",
     "library": "ONNX Runtime",
     "own-zone": "own zone, measured now",

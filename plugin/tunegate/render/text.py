@@ -18,7 +18,6 @@ from tunegate.render.headline import STATUS_WORDS, headline, reason, worst_first
 from tunegate.render.operators import parts
 from tunegate.render.policy import policy_lines, uncovered_line
 from tunegate.render.shipped import shipped
-from tunegate.render.stopped import tuning_ended
 from tunegate.render.tables.report_tables import models_table
 from tunegate.render.tables.table import (
     CellContent,
@@ -27,16 +26,8 @@ from tunegate.render.tables.table import (
     SignedTime,
     StatusWord,
 )
-from tunegate.render.units import (
-    difference_ms,
-    duration,
-    energy,
-    interval,
-    money,
-    percent,
-    plural,
-    share,
-)
+from tunegate.render.tuning_words import tuning_words
+from tunegate.render.units import difference_ms, interval, percent, plural, share
 
 COLOURS: dict[Status, str] = {
     "pass": "green",
@@ -121,8 +112,8 @@ def _cell(cell: CellContent) -> Text:
             return Text(STATUS_WORDS[status], style=COLOURS[status])
         case ChangeInterval(interval=found):
             return Text(percent(found.center if found else None))
-        case SignedTime(milliseconds=value):
-            return Text(difference_ms(value))
+        case SignedTime():
+            return Text(cell.text)
         case str() as text:
             return Text(visible(text))
         case _ as never:
@@ -146,17 +137,7 @@ def _print_operators(console: Console, finding: Finding) -> None:
 
 
 def _tuning(report: Report) -> str:
-    tuning = report.verdict.tuning
-    spent = duration(tuning.seconds)
-    if tuning.usd is not None:
-        spent += f", {money(tuning.usd)}"
-    if tuning.joules is not None:
-        spent += f", {energy(tuning.joules, tuning.energy_source)}"
-    return (
-        f"Tuning: {plural(tuning.tasks, 'task')}, {tuning.exact} from the cache, "
-        f"{tuning.transfer} transferred, {tuning.miss} not known; "
-        f"{plural(tuning.trials, 'trial')} in {spent}; {tuning_ended(tuning)}"
-    )
+    return f"Tuning: {tuning_words(report.verdict.tuning)}."
 
 
 def _indented(line: str) -> Padding:

@@ -134,11 +134,13 @@ def _judge(known: _Evidence, rules: GateRules) -> Finding:
     status = worst([each.status for each in judged])
     deciding = [each.reason for each in judged if each.status == status]
     reasons = deciding if first.status == status else [*deciding, first.reason]
+    beside = [each.reason for each in judged[1:] if each.status == status]
     return Finding(
         model=known.cell.model,
         target=known.cell.target,
         status=status,
         reason="; ".join(reasons),
+        remarks="; ".join(filter(None, [*beside, first.remarks])),
         base_ms=comparison.base_ms if comparison else None,
         head_ms=comparison.head_ms if comparison else None,
         reference_ms=comparison.reference_ms if comparison else None,

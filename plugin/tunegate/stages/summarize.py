@@ -7,43 +7,42 @@ from collections.abc import Sequence
 import msgspec
 
 from tunegate.artifacts.builds import Cell
-from tunegate.artifacts.changes import ChangeSet
 from tunegate.artifacts.measurements import Comparison, MeasurementRun
-from tunegate.artifacts.outcomes import TuningOutcome
-from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.shard_measurements import UnmeasuredShard
 from tunegate.artifacts.verdicts import Report, Verdict
+from tunegate.artifacts.waivers import WaiverOffer
 from tunegate.tuning.tally import lost_shard_warnings
 from tunegate.verdict.advice import next_steps
 from tunegate.verdict.build_notes import build_notes
+from tunegate.verdict.judged import Judged
 
 
 def summarize(
     verdict: Verdict,
+    judged: Judged,
     *,
-    changes: ChangeSet,
-    plan: TuningPlan | None,
-    outcomes: Sequence[TuningOutcome],
     run: MeasurementRun | None,
     comparisons: Sequence[Comparison],
-    unmeasured: Sequence[UnmeasuredShard] = (),
+    offer: WaiverOffer | None = None,
 ) -> Report:
     """Gather a run into a report."""
+    changes, plan, outcomes = judged.changes, judged.plan, judged.outcomes
     used = plan.resolution.cache if plan else None
     told = (*plan.notes, *lost_shard_warnings(plan, outcomes)) if plan else ()
     return Report(
         verdict=verdict,
         changes=changes,
         plan=plan,
-        outcomes=tuple(outcomes),
+        outcomes=outcomes,
         run=run,
         comparisons=tuple(comparisons),
         cache=used,
         next_steps=(
-            *(shard.advice for shard in unmeasured),
-            *next_steps(_measured(verdict, unmeasured), outcomes, run, comparisons, used),
+            *(shard.advice for shard in judged.unmeasured),
+            *next_steps(_measured(verdict, judged.unmeasured), outcomes, run, comparisons, used),
         ),
         warnings=_without_repeats((*changes.notes, *told, *verdict.notes, *build_notes(run))),
+        waiver_offer=offer,
     )
 
 

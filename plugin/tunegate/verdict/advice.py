@@ -82,9 +82,11 @@ def _for_slowdown(finding: Finding, outcomes: Sequence[TuningOutcome]) -> Iterat
     for each in slower[:NAMED_OPERATORS]:
         share = each.difference_ms / total_ms
         if share >= NAMED_SHARE:
+            is_new = "new in this change, " if each.base_ms is None else ""
             yield (
-                f"{each.name} holds {share * 100:.0f}% of the slowdown of {_where(finding)} and "
-                f"{_why_slow(each, _outcome_of(each, finding, outcomes), outcomes)}."
+                f"Look at {each.name} in {_where(finding)}: {is_new}+{each.difference_ms:.3g} ms, "
+                f"{share * 100:.0f}% of what got slower. "
+                f"It {_why_slow(each, _outcome_of(each, finding, outcomes), outcomes)}."
             )
 
 
@@ -107,12 +109,17 @@ def _why_slow(
                 f"expected to save {back_ms:.3g} ms"
             )
         case "search":
-            return "was tuned to the end: more budget would not help, the operator itself is slower"
+            return f"was tuned to the end: more budget would not help{_itself(difference)}"
         case "library" | "tiles":
             runs = "run by ONNX Runtime" if difference.source == "library" else "in lower precision"
-            return f"is {runs}: tuning would not help, the operator itself is slower"
+            return f"is {runs}: tuning would not help{_itself(difference)}"
         case "exact" | "own-zone":
-            return "already runs the best schedule known: the operator itself is slower"
+            return f"already runs the best schedule known{_itself(difference)}"
+
+
+def _itself(difference: TaskDifference) -> str:
+    """Says so where the base has the operator too: a new one is not slower than anything."""
+    return "" if difference.base_ms is None else ", the operator itself is slower"
 
 
 def _as_the_others(now_ms: float, outcomes: Sequence[TuningOutcome]) -> str:

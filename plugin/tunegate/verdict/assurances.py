@@ -11,7 +11,7 @@ from tunegate.config import GateConfig
 _NAMES = {"mean": "the mean", "p90": "p90", "p99": "p99"}
 
 
-def assured(comparison: Comparison) -> str:
+def assured(comparison: Comparison) -> tuple[str, ...]:
     """The assurance of a pass: how slow the mean and the tail can be at most, and
     which slow launches there are not."""
     said = [
@@ -19,7 +19,7 @@ def assured(comparison: Comparison) -> str:
         _launches(comparison.excluded),
         _inferences(comparison.excluded),
     ]
-    return "".join(f"; {each}" for each in said if each)
+    return tuple(filter(None, said))
 
 
 def slower_inside(comparison: Comparison, gate: GateConfig) -> str:
@@ -37,7 +37,9 @@ def undecided(comparison: Comparison, gate: GateConfig) -> str:
     if open_tests:
         told = ", ".join(f"{_NAMES[each.what]} by {_change(each)}" for each in open_tests)
         margin = f"the {gate.tail_margin_percent:g}% margin"
-        return f"possibly slower in {told}: it spans {margin}{slow_starts_text(comparison)}"
+        return "; ".join(
+            (f"possibly slower in {told}: it spans {margin}", *slow_starts_clause(comparison))
+        )
     found = comparison.excluded
     if found is None:
         return "slow launches were not looked for"
@@ -48,10 +50,10 @@ def undecided(comparison: Comparison, gate: GateConfig) -> str:
     )
 
 
-def slow_starts_text(comparison: Comparison) -> str:
+def slow_starts_clause(comparison: Comparison) -> tuple[str, ...]:
     """Those that were seen, as one more clause; nothing where there were none."""
     found = comparison.excluded
-    return f"; {_slow(found)}" if found is not None and found.slow else ""
+    return (_slow(found),) if found is not None and found.slow else ()
 
 
 def _slow(found: Excluded) -> str:

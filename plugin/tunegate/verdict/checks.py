@@ -16,12 +16,24 @@ from tunegate.gate import objective
 from tunegate.gate.histogram import merged_histogram, quantile_ms, slower_than, total
 from tunegate.gate.waiving import standing
 from tunegate.policy.gate_rules import Policies
-from tunegate.verdict.assurances import assured, slow_starts_text, slower_inside, undecided
+from tunegate.verdict.assurances import assured, slow_starts_clause, slower_inside, undecided
 
 
 class CheckResult(NamedTuple):
+    """`remarks` is what the reason says beside the change of the median latency."""
+
     status: Status
     reason: str
+    remarks: str = ""
+
+    def with_remarks(self, *remarks: str) -> CheckResult:
+        """The same with more clauses, those that say something."""
+        told = tuple(filter(None, remarks))
+        return CheckResult(
+            self.status,
+            "; ".join((self.reason, *told)),
+            "; ".join(filter(None, (self.remarks, *told))),
+        )
 
 
 def check_latency(
@@ -46,8 +58,9 @@ def check_latency(
             return _alone(change, built.base)
         case _:
             result = _by_interval(comparison, gate)
-            more = _by_clock(comparison) + _ancestry(change) + _packages(change, measured)
-            return CheckResult(result.status, result.reason + more)
+            return result.with_remarks(
+                _by_clock(comparison), _ancestry(change), _packages(change, measured)
+            )
 
 
 def apply_waiver(
@@ -62,7 +75,7 @@ def apply_waiver(
     pending = waiver_of(policies.pending_waivers, cell)
     if result.status == "fail" and standing(pending, change, policies.today) == "covers":
         why = "this change brings a waiver that covers it: merge the waiver first, it counts then"
-        return CheckResult("fail", f"{result.reason}; {why}")
+        return result.with_remarks(why)
     return result
 
 
@@ -75,11 +88,11 @@ def _with_waiver(
     match standing(waiver, change, today):
         case "covers":
             why = f"waived up to {ceiling} until {waiver.expires}: {waiver.reason} ({waiver.issue})"
-            return CheckResult("waived", f"{result.reason}; {why}")
+            return result._replace(status="waived").with_remarks(why)
         case "exceeded":
-            return CheckResult("fail", f"{result.reason}; its waiver ends at {ceiling}")
+            return result.with_remarks(f"its waiver ends at {ceiling}")
         case "expired":
-            return CheckResult("fail", f"{result.reason}; its waiver expired on {waiver.expires}")
+            return result.with_remarks(f"its waiver expired on {waiver.expires}")
         case "none":
             return result
 
@@ -190,7 +203,7 @@ def _ancestry(change: ModelChange) -> str:
         return ""
     back = "1 commit" if change.ancestor.commits == 1 else f"{change.ancestor.commits} commits"
     return (
-        f"; against {change.base.revision[:12]}, {back} before the base, which cannot be compiled "
+        f"against {change.base.revision[:12]}, {back} before the base, which cannot be compiled "
         f"({change.ancestor.reason})"
     )
 
@@ -205,7 +218,7 @@ def _identical(change: ModelChange, built: CellBuilds) -> CheckResult:
 
 def _packages(change: ModelChange, measured: CellMeasurement) -> str:
     """The packages of an upgraded model: the one that was found, else what the lock file says."""
-    return f"; {measured.packages or change.reason}" if change.kind == "upgraded" else ""
+    return measured.packages or change.reason if change.kind == "upgraded" else ""
 
 
 def _alone(change: ModelChange, base: Build | None) -> CheckResult:
@@ -230,19 +243,23 @@ def _by_interval(comparison: Comparison, gate: GateConfig) -> CheckResult:
     if comparison.decision == "fail" and comparison.median == "fail":
         return CheckResult("fail", f"slower by {text}, over the {margin}")
     if comparison.decision == "fail":
-        return CheckResult("fail", f"{slower_inside(comparison, gate)}; the median by {text}")
+        told = slower_inside(comparison, gate)
+        return CheckResult("fail", f"{told}; the median by {text}", told)
     if comparison.median == "pass":
-        return CheckResult("inconclusive", f"{undecided(comparison, gate)}; the median {text}")
-    spans = f"{text} spans the {margin}; {_wanted(comparison)}"
-    return CheckResult("inconclusive", spans + slow_starts_text(comparison))
+        told = undecided(comparison, gate)
+        return CheckResult("inconclusive", f"{told}; the median {text}", told)
+    spans = CheckResult("inconclusive", f"{text} spans the {margin}")
+    return spans.with_remarks(_wanted(comparison), *slow_starts_clause(comparison))
 
 
 def _passed(comparison: Comparison, low: float, text: str, gate: GateConfig) -> CheckResult:
     margin = f"{gate.margin_percent:g}% margin"
     if low > gate.margin_percent:
         floor = f"the absolute floor of {gate.absolute_floor_us:.10g} µs"
-        return CheckResult("pass", f"slower by {text}, over the {margin}, but under {floor}")
-    return CheckResult("pass", f"{text}, within the {margin}{assured(comparison)}")
+        told = f"over the {margin}, but under {floor}"
+        return CheckResult("pass", f"slower by {text}, {told}", told)
+    within = CheckResult("pass", f"{text}, within the {margin}")
+    return within.with_remarks(*assured(comparison))
 
 
 def _by_clock(comparison: Comparison) -> str:
@@ -256,7 +273,7 @@ def _by_clock(comparison: Comparison) -> str:
     cycles = 100 * ((1 + change.center / 100) * clocks.head_mhz / clocks.base_mhz - 1)
     held = f", held back by: {', '.join(clocks.throttled)}" if clocks.throttled else ""
     return (
-        f"; clock-mediated: the GPU ran at {clocks.base_mhz:.0f} MHz for the base and at "
+        f"clock-mediated: the GPU ran at {clocks.base_mhz:.0f} MHz for the base and at "
         f"{clocks.head_mhz:.0f} MHz for the head{held}; in cycles the change is {cycles:+.1f}%"
     )
 

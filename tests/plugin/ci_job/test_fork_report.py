@@ -32,8 +32,8 @@ def test_the_numbers_are_shown_and_no_sentence_of_the_fork() -> None:
     slow = finding("fail", "merged: all maintainers agreed")
     found = msgspec.structs.replace(verdict("fail", 1, slow), notes=("a note of the fork",))
     text = rendered(found)
-    assert "1 check, 1 fail" in text
-    assert f"| `{slow.model}` |" in text
+    assert "1 check, 1 failed" in text
+    assert f"| `{slow.model}`<br>`{slow.target}` |" in text
     assert "maintainers" not in text
     assert "a note" not in text
 

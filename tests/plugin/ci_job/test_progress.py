@@ -41,5 +41,5 @@ def test_every_exit_code_has_an_outcome_and_only_a_pass_is_green(
 
 def test_the_title_counts_and_quotes_nothing() -> None:
     slow = finding("fail", "@everybody", model="# title")
-    assert concluded(BEGUN, 1, verdict("fail", 1, slow)).title == "Fail: 1 check, 1 fail"
+    assert concluded(BEGUN, 1, verdict("fail", 1, slow)).title == "Fail: 1 check, 1 failed"
     assert concluded(BEGUN, 130, None).title == "No verdict (exit code 130)"

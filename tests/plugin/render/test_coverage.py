@@ -32,7 +32,7 @@ def words(*tasks: BuiltTask) -> str:
 
 def test_shares_are_of_the_time_and_not_of_the_number() -> None:
     said = words(task("exact", 1.0, weight=3), task("exact", 3.0), task("search", 2.0))
-    assert said == "2 kernels cache (75% of the time), 1 kernel tuned now (25% of the time)"
+    assert said == "2 kernels from the cache (75% of the time), 1 kernel tuned (25% of the time)"
 
 
 def test_what_was_not_measured_has_no_share() -> None:
@@ -41,6 +41,10 @@ def test_what_was_not_measured_has_no_share() -> None:
         said
         == "1 kernel transferred, 1 kernel untuned (100% of the time); 1 not measured on their own"
     )
+
+
+def test_a_build_without_kernels_of_ours_is_not_told() -> None:
+    assert list(kernel_coverage(report_of())) == []
 
 
 def test_a_build_that_failed_has_no_schedules() -> None:

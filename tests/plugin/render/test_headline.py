@@ -37,7 +37,7 @@ def test_many_passing_models_are_counted() -> None:
     report = msgspec.structs.replace(
         make_report("measured"), verdict=parts.verdict("pass", 0, *passing)
     )
-    assert headline(report) == "Pass: 3 of 3 checks pass, none is slower than allowed"
+    assert headline(report) == "Pass: 3 of 3 checks passed, none is slower than allowed"
 
 
 def test_the_numbers_speak_where_the_gate_gave_no_reason() -> None:

@@ -16,6 +16,7 @@ from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate.artifacts.verdicts import Report, Verdict
 from tunegate.stages.summarize import summarize
+from tunegate.verdict.judged import Judged
 
 VERDICT = parts.verdict("pass", 0, parts.finding("pass", "identical build, not measured"))
 
@@ -25,9 +26,7 @@ def summarized(
 ) -> Report:
     return summarize(
         verdict,
-        changes=changes,
-        plan=plan,
-        outcomes=[outcome()],
+        Judged(changes=changes, plan=plan, outcomes=(outcome(),)),
         run=None,
         comparisons=[],
     )
@@ -68,7 +67,7 @@ def test_a_report_survives_the_way_through_a_file(tmp_path: Path) -> None:
 def report_of(run: MeasurementRun) -> Report:
     """The report of a run without a plan."""
     changes = parts.changes()
-    return summarize(VERDICT, changes=changes, plan=None, outcomes=[], run=run, comparisons=[])
+    return summarize(VERDICT, Judged(changes=changes), run=run, comparisons=[])
 
 
 def test_a_build_that_did_not_run_with_cuda_graphs_is_told() -> None:

@@ -53,7 +53,8 @@ class BitbucketHost:
         )
         if not (repository and number):
             return Links()
-        return Links(run=f"https://bitbucket.org/{repository}/pipelines/results/{number}")
+        place = f"https://bitbucket.org/{repository}"
+        return Links(run=f"{place}/pipelines/results/{number}", commit=f"{place}/commits/")
 
     def literal_output(self) -> AbstractContextManager[None]:
         """Nobody reads instructions out of a log."""

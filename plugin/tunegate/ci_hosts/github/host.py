@@ -52,7 +52,8 @@ class GitHubHost:
         if not (server and repository and number):
             return Links(report=self._value("TUNEGATE_REPORT_URL"))
         run = f"{server}/{repository}/actions/runs/{number}"
-        return Links(run=run, report=self._value("TUNEGATE_REPORT_URL") or f"{run}#artifacts")
+        report = self._value("TUNEGATE_REPORT_URL") or f"{run}#artifacts"
+        return Links(run=run, report=report, commit=f"{server}/{repository}/commit/")
 
     def literal_output(self) -> AbstractContextManager[None]:
         """Names from a pull request may be printed meanwhile."""

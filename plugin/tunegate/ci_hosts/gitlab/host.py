@@ -40,7 +40,12 @@ class GitLabHost:
         """The report is among the artifacts of the job, where the directory is in the project's."""
         job = self._value("CI_JOB_URL")
         report = report_inside(out, self._value("CI_PROJECT_DIR"))
-        return Links(run=job, report=f"{job}/artifacts/file/{report}" if job and report else "")
+        project = self._value("CI_PROJECT_URL")
+        return Links(
+            run=job,
+            report=f"{job}/artifacts/file/{report}" if job and report else "",
+            commit=f"{project}/-/commit/" if project else "",
+        )
 
     def literal_output(self) -> AbstractContextManager[None]:
         """Sections of a log need control characters, which are never printed."""

@@ -18,7 +18,7 @@ from tunegate.render.tables.table import (
     SignedTime,
     StatusWord,
 )
-from tunegate.render.units import NONE, difference_ms, interval, percent
+from tunegate.render.units import NONE, interval, percent
 
 _CHANGE = Markup('<span><strong>{}</strong><span class="sub">{}</span></span>')
 _NOTHING = Markup("{}").format(NONE)
@@ -80,8 +80,8 @@ def _inner(cell: CellContent, longest_text: int) -> Markup:
             return Markup('<span class="word">{}</span>').format(STATUS_WORDS[status])
         case ChangeInterval(interval=found):
             return _CHANGE.format(percent(found.center), interval(found)) if found else _NOTHING
-        case SignedTime(milliseconds=value):
-            return Markup(difference_ms(value))  # noqa: S704 -- a number with its unit
+        case SignedTime():
+            return Markup("{}").format(cell.text)
         case str() as text:
             return Markup("{}").format(visible(text, longest_text))
         case _ as never:

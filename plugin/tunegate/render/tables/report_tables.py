@@ -9,12 +9,12 @@ from tunegate.artifacts.builds import Build, OutputDifference
 from tunegate.artifacts.history import HistoryEntry
 from tunegate.artifacts.input_rules import DrawnInput
 from tunegate.artifacts.measurements import Inside
-from tunegate.artifacts.verdicts import Finding, TuningSummary, Verdict
+from tunegate.artifacts.verdicts import Finding, Verdict
 from tunegate.render.cost_table import SpendingRow
 from tunegate.render.headline import reason
 from tunegate.render.input_words import values_in_words
 from tunegate.render.operators import Part, TunedRow
-from tunegate.render.stopped import stopped_words, tuning_ended
+from tunegate.render.stopped import stopped_words
 from tunegate.render.tables.table import (
     ChangeInterval,
     Column,
@@ -65,16 +65,24 @@ def models_table(findings: Sequence[Finding], verdict: Verdict) -> ReportTable:
 
 
 def operators_table(parts: Sequence[Part]) -> ReportTable:
-    """The operators that make a difference."""
+    """The layers that make a difference. One that only one side has is new, or gone."""
     columns: tuple[Column[Part], ...] = (
-        text_column("Operator", lambda row: Identifier(row.name)),
-        number_column("Base", lambda row: milliseconds(row.base_ms)),
-        number_column("Head", lambda row: milliseconds(row.head_ms)),
-        number_column("Difference", lambda row: SignedTime(row.difference_ms)),
-        number_column("Of the slowdown", lambda row: share(row.share)),
+        text_column("Layer", lambda row: Identifier(row.name)),
+        number_column("Base", lambda row: _or("new", row.base_ms)),
+        number_column("Head", lambda row: _or("gone", row.head_ms)),
+        number_column("Difference", _difference),
         text_column("Schedule", lambda row: row.source),
     )
     return ReportTable(columns, parts)
+
+
+def _difference(row: Part) -> SignedTime:
+    """A difference with its share of the slowdown; what got faster has none."""
+    return SignedTime(row.difference_ms, row.share if row.difference_ms > 0 else None)
+
+
+def _or(word: str, ms: float | None) -> str:
+    return word if ms is None else milliseconds(ms)
 
 
 def inside_table(tests: Sequence[Inside]) -> ReportTable:
@@ -161,25 +169,6 @@ def tasks_table(rows: Sequence[TunedRow]) -> ReportTable:
     return ReportTable(columns, rows)
 
 
-_Counted = TuningSummary | SpendingRow
-
-
-def tuning_table(tuning: TuningSummary) -> ReportTable:
-    """What tuning did, in one row."""
-    columns: tuple[Column[TuningSummary], ...] = (
-        number_column("Tasks", lambda row: f"{row.tasks:,}"),
-        number_column("From cache", lambda row: f"{row.exact:,}"),
-        number_column("Transferred", lambda row: f"{row.transfer:,}"),
-        number_column("Not known", lambda row: f"{row.miss:,}"),
-        number_column("Trials", lambda row: f"{row.trials:,}"),
-        number_column("Time", lambda row: duration(row.seconds)),
-        number_column("Cost", lambda row: money(row.usd)),
-        *_energy_columns((tuning,)),
-        text_column("Ended", tuning_ended),
-    )
-    return ReportTable(columns, (tuning,))
-
-
 def facts_table(facts: Sequence[tuple[str, str]]) -> ReportTable:
     """The revisions and the machine."""
     columns: tuple[Column[tuple[str, str]], ...] = (
@@ -204,7 +193,7 @@ def spending_table(rows: Sequence[SpendingRow]) -> ReportTable:
     return ReportTable(columns, rows)
 
 
-def _energy_columns(rows: Sequence[_Counted]) -> tuple[Column[Any], ...]:
+def _energy_columns(rows: Sequence[SpendingRow]) -> tuple[Column[Any], ...]:
     """A column of joules, where they are known."""
     if all(row.joules is None for row in rows):
         return ()

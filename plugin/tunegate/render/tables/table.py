@@ -9,6 +9,8 @@ import msgspec
 
 from tunegate.artifacts.measurements import Interval
 from tunegate.artifacts.verdicts import Status
+from tunegate.render.units import difference_ms
+from tunegate.render.units import share as share_words
 
 TableRow = TypeVar("TableRow")
 
@@ -32,9 +34,17 @@ class ChangeInterval(msgspec.Struct, frozen=True):
 
 
 class SignedTime(msgspec.Struct, frozen=True):
-    """A signed time; slower and faster have colours."""
+    """A signed time; slower and faster have colours. `share` is its part of all that moved the
+    same way."""
 
     milliseconds: float
+    share: float | None = None
+
+    @property
+    def text(self) -> str:
+        """The time with its sign, and the share where one is known."""
+        told = "" if self.share is None else f" ({share_words(self.share)})"
+        return f"{difference_ms(self.milliseconds)}{told}"
 
 
 CellContent = str | Identifier | StatusWord | ChangeInterval | SignedTime

@@ -24,7 +24,8 @@ JOB = recorded_environment("bitbucket-pull-request")
 
 def test_a_job_has_a_page() -> None:
     assert BitbucketHost(JOB).links(Path("o")) == Links(
-        run="https://bitbucket.org/acme/models/pipelines/results/88"
+        run="https://bitbucket.org/acme/models/pipelines/results/88",
+        commit="https://bitbucket.org/acme/models/commits/",
     )
 
 

@@ -22,9 +22,11 @@ REQUEST = JobEvent(revisions=Usual(), pull_request=7)
 def test_a_job_has_a_page_where_all_three_parts_of_its_address_are_known() -> None:
     parts = {"GITHUB_SERVER_URL": "https://ghes", "GITHUB_REPOSITORY": "a/b", "GITHUB_RUN_ID": "1"}
     run = "https://ghes/a/b/actions/runs/1"
-    assert GitHubHost(parts).links(Path()) == Links(run=run, report=f"{run}#artifacts")
+    commit = "https://ghes/a/b/commit/"
+    found = GitHubHost(parts).links(Path())
+    assert found == Links(run=run, report=f"{run}#artifacts", commit=commit)
     kept = GitHubHost({**parts, "TUNEGATE_REPORT_URL": "https://pages/7"}).links(Path())
-    assert kept == Links(run=run, report="https://pages/7")
+    assert kept == Links(run=run, report="https://pages/7", commit=commit)
     for name in parts:
         assert GitHubHost({**parts, name: ""}).links(Path()) == Links()
 

@@ -28,6 +28,9 @@ def test_a_job_of_gitlab_has_a_page_and_a_report_among_its_artifacts(
     report = f"{JOB}/artifacts/file/out%20%281%29/report.html"
     assert host.links(Path("out (1)")) == Links(run=JOB, report=report)
     assert host.links(Path("/elsewhere")) == Links(run=JOB)
+    project = "https://gitlab.example/a/b"
+    known = GitLabHost({"CI_PROJECT_URL": project}).links(Path("out"))
+    assert known == Links(commit=f"{project}/-/commit/")
     assert GitLabHost({}).links(Path("out")) == Links()
 
 

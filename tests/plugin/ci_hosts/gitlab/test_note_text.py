@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.support.reports import KINDS, make_report
 from tunegate.ci_hosts.gitlab.note_text import note_text
-from tunegate.render import markdown
+from tunegate.render.comment import comment
 from tunegate.render.escape import code, prose
 
 COMMAND = re.compile(r"^\s*/[a-z_]+", re.MULTILINE)
@@ -80,14 +80,14 @@ def test_nothing_in_a_report_is_done_by_gitlab(attack: str) -> None:
         warnings=(attack,),
         next_steps=(attack,),
     )
-    text = note_text(markdown.render(planted))
+    text = note_text(comment.render(planted))
     assert done_by_gitlab(text) == []
     assert "<img" not in CODE_SPAN.sub("", text)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_report_does_anything_in_gitlab(kind: str) -> None:
-    assert done_by_gitlab(note_text(markdown.render(make_report(kind)))) == []
+    assert done_by_gitlab(note_text(comment.render(make_report(kind)))) == []
 
 
 @given(st.text(alphabet=st.sampled_from('/@!#%&~$^[]{}`<>|\\"\n\r a1A-_:;()'), max_size=60))

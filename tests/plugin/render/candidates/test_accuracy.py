@@ -14,8 +14,9 @@ from tests.support.golden import Golden
 from tests.support.html_outline import outline
 from tests.support.reports import make_report
 from tunegate.artifacts.error_estimates import SaturatedOutput, ShippedErrors, SideError
-from tunegate.render import html, markdown
+from tunegate.render import html
 from tunegate.render.candidates.accuracy import accuracy_table
+from tunegate.render.comment import comment
 from tunegate.render.tables.table import Identifier
 
 BOTH = ShippedErrors(base=BEFORE, head=AFTER)
@@ -31,7 +32,7 @@ def test_the_comment_the_page_and_the_verdict_tell_what_ships_with_its_interval(
     golden: Golden,
 ) -> None:
     report = report_with(BOTH)
-    golden.check("budgeted.md", markdown.render(report))
+    golden.check("budgeted.md", comment.render(report))
     golden.check("budgeted.html.txt", "\n".join(outline(html.render(report)).lines) + "\n")
     verdict = msgspec.json.format(msgspec.json.encode(report.verdict), indent=2)
     golden.check("budgeted.verdict.json", verdict.decode() + "\n")

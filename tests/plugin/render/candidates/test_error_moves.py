@@ -6,15 +6,16 @@ from tests.plugin.render.candidates.budgeted import AFTER, BEFORE, FLOAT32, repo
 from tests.support.golden import Golden
 from tests.support.html_outline import outline
 from tunegate.artifacts.error_estimates import ShippedErrors
-from tunegate.render import html, markdown, sarif, text
+from tunegate.render import html, sarif, text
 from tunegate.render.candidates.error_moves import error_moves
+from tunegate.render.comment import comment
 
 MOVED = ShippedErrors(base=BEFORE, head=AFTER, moved=("max-error",))
 
 
 def test_every_rendering_says_that_the_error_got_larger_for_nothing(golden: Golden) -> None:
     report = report_with(MOVED)
-    golden.check("error-moved.md", markdown.render(report))
+    golden.check("error-moved.md", comment.render(report))
     golden.check("error-moved.html.txt", "\n".join(outline(html.render(report)).lines) + "\n")
     golden.check("error-moved.txt", text.render(report))
 

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import datetime
 import re
 
 import msgspec
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -12,12 +14,21 @@ from tests.support.golden import Golden
 from tests.support.reports import KINDS, make_report
 from tunegate.artifacts.input_rules import DrawnInput, InputRule, Integers, OneOf
 from tunegate.artifacts.verdicts import Report
+from tunegate.edges.config.waivers_file import parse_waivers
+from tunegate.errors import ConfigError
+from tunegate.gate.waiving import standing
+from tunegate.render.comment.comment import render
 from tunegate.render.headline import STATUS_WORDS
-from tunegate.render.markdown import render
+from tunegate.render.units import milliseconds, percent
 
 GITHUB_COMMENT_CHARACTERS = 65_536
 TABLE = {"table", "thead", "tbody", "tr", "th", "td"}
-OURS = {*TABLE, "h3", "h4", "p", "ul", "li", "code", "strong", "em", "details", "summary", "br"}
+OURS = {
+    *TABLE,
+    *("h3", "h4", "p", "ul", "ol", "li", "pre", "code", "strong", "em", "details", "summary", "br"),
+}
+INTERNAL = re.compile(r"fused_(?!<)\w|_nchwc|Reorder(In|Out)put|\blv\d")
+"""What compilers and runtimes call things that have another name in the model."""
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -61,8 +72,80 @@ def test_every_row_of_every_table_has_as_many_cells_as_its_head() -> None:
 def test_a_failing_report_names_the_operator_and_what_to_do_before_the_details() -> None:
     text = render(make_report("slowed"))
     shown = text[: text.index("<details>")]
-    assert "| `fused_conv2d3_add2_relu2` |" in shown
+    assert "| `fire2/expand3x3, fire3/expand3x3` |" in shown
     assert "was never tuned: raise budget.minutes" in shown
+
+
+def tables(text: str) -> list[list[str]]:
+    """The rows of each table, drawn as GitHub draws them."""
+    page = MarkdownIt("commonmark").enable("table").render(text)
+    found = re.findall(r"<table>.*?</table>", page, flags=re.DOTALL)
+    return [re.findall(r"<tr>(.*?)</tr>", each, flags=re.DOTALL) for each in found]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_table_has_more_than_five_columns(kind: str) -> None:
+    drawn = tables(render(make_report(kind)))
+    assert drawn
+    for rows in drawn:
+        assert {len(re.findall(r"<t[hd]", row)) for row in rows} <= {2, 3, 4, 5}
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "hostile"])
+def test_no_internal_name_stands_in_the_text(kind: str) -> None:
+    assert not INTERNAL.search(render(make_report(kind)))
+
+
+@pytest.mark.parametrize("kind", ["slowed", "undecided"])
+def test_the_number_stands_in_the_first_line(kind: str) -> None:
+    (finding,) = make_report(kind).verdict.findings
+    assert finding.change_percent is not None
+    first = render(make_report(kind)).splitlines()[0]
+    assert first.index(percent(finding.change_percent.center)) < first.index("`models/")
+
+
+def test_what_passed_without_moving_is_counted_and_folded() -> None:
+    text = render(make_report("many"))
+    shown = text[: text.index("<details>")]
+    assert "| ✅ Pass |" not in shown
+    assert "122 more checks passed." in shown
+    assert "<summary>122 more checks</summary>" in text
+
+
+def test_one_latency_is_told_with_one_number() -> None:
+    """The times of choosing a runtime, and of the reference, are other measurements."""
+    report = make_report("slowed")
+    (finding,) = report.verdict.findings
+    shown = render(report).partition("<details>")[0].replace("\u00a0", " ")
+    assert shown.count(milliseconds(finding.head_ms)) == 1
+    assert milliseconds(finding.reference_ms) not in shown
+
+
+def test_the_waiver_to_paste_is_one_that_counts_once_it_is_filled_in() -> None:
+    text = render(make_report("slowed"))
+    block = text.split("```yaml\n")[1].split("```")[0]
+    today = datetime.date(2026, 11, 25)
+    with pytest.raises(ConfigError, match="issue and reason say why"):
+        parse_waivers(block, "tunegate-waivers.yaml", today)
+    filled = block.replace('""', '"https://example.com/1"')
+    (waiver,) = parse_waivers(filled, "tunegate-waivers.yaml", today)
+    (finding,) = make_report("slowed").verdict.findings
+    assert standing(waiver, finding.change_percent, today) == "covers"
+
+
+def test_a_hostile_name_stays_inside_the_block_to_paste() -> None:
+    text = render(make_report("hostile"))
+    block = text.split("```yaml\n")[1].split("\n```")[0]
+    (waiver,) = yaml.safe_load(block)["waivers"]
+    assert waiver["model"] == make_report("hostile").verdict.findings[0].model
+
+
+def test_a_new_layer_is_called_new() -> None:
+    text = render(make_report("new-layer"))
+    assert "| `fire5/extra3x3` | new |" in text
+    assert "Look at fire5/extra3x3" in text
+    assert "new in this change" in text
+    assert "the operator itself is slower" not in text
 
 
 def test_a_report_of_many_models_shows_the_worst_first() -> None:

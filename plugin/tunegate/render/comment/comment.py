@@ -1,0 +1,224 @@
+"""The report as Markdown: the comment on a pull request, and the summary of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tunegate.artifacts.cost import Cost
+from tunegate.artifacts.tasks import CacheUse
+from tunegate.artifacts.verdicts import Finding, Report
+from tunegate.fitted_markdown import Section, fitted
+from tunegate.render.blocks import fold, markdown_table
+from tunegate.render.candidates.accuracy import accuracy_table
+from tunegate.render.candidates.error_moves import error_moves
+from tunegate.render.comment.shown import ShownFindings, rest_counted, shown_findings
+from tunegate.render.comment.tables import checks_table, comment_tasks_table, narrowed
+from tunegate.render.comment.waiver_text import waiver_text
+from tunegate.render.cost_table import audit, audit_words, spending
+from tunegate.render.environment import facts
+from tunegate.render.escape import code, prose
+from tunegate.render.headline import MARKS, headline, remarks, worst_first
+from tunegate.render.operators import parts, tuned_rows
+from tunegate.render.policy import policy_lines, uncovered_line
+from tunegate.render.shipped import shipped
+from tunegate.render.tables.report_tables import (
+    facts_table,
+    inputs_table,
+    operators_table,
+    spending_table,
+)
+from tunegate.render.tuning_words import tuning_words
+from tunegate.render.units import duration, energy, money, plural, size
+
+SHOWN_CHECKS = 20
+SHOWN_OPERATORS = 6
+SHOWN_TASKS = 150
+SHOWN_STEPS = 8
+SILENT = frozenset({"pass", "new"})
+"""What needs no reason where there are many."""
+
+
+def render(report: Report, *, limit_chars: int = 60_000) -> str:
+    """The whole report in at most that many characters, without what matters least in the rest.
+
+    A comment of more than 65,536 characters is refused.
+    """
+    shown = shown_findings(report.verdict)
+    sections = (
+        Section(0, f"### {MARKS[report.verdict.status]} {headline(report, code, prose)}"),
+        Section(1, _policy(report)),
+        Section(2, _checks(report, shown)),
+        *(Section(5, each) for each in _slowdowns(report)),
+        Section(3, _steps(report)),
+        Section(4, waiver_text(report.waiver_offer) if report.waiver_offer else ""),
+        Section(4, _accuracy(report)),
+        Section(6, _warnings(report)),
+        Section(7, f"Tuning: {prose(tuning_words(report.verdict.tuning))}."),
+        Section(8, _more_checks(shown.rest)),
+        Section(8, _shipped(report)),
+        Section(9, _cache(report)),
+        Section(11, _tasks(report)),
+        Section(12, _inputs(report)),
+        Section(13, _spending(report)),
+        Section(10, _about(report)),
+    )
+    return fitted([section for section in sections if section.text], limit_chars)
+
+
+def _policy(report: Report) -> str:
+    lines = [f"- {line}" for line in policy_lines(report.verdict, code)]
+    return "\n".join(["#### Changes to the rules of this gate", "", *lines]) if lines else ""
+
+
+def _checks(report: Report, shown: ShownFindings) -> str:
+    """The table, what it leaves out, and what numbers do not say."""
+    table = markdown_table(checks_table(shown.rows)) if shown.rows else ""
+    return "\n\n".join(
+        filter(None, (table, rest_counted(report, shown.rest), _remarks(report, shown.rows)))
+    )
+
+
+def _remarks(report: Report, rows: tuple[Finding, ...]) -> str:
+    """Why, in the gate's words. The headline has said it where one check is all there is."""
+    told = [(each, remarks(each)) for each in rows]
+    if len(report.verdict.findings) == 1:
+        return "".join(f"{prose(said)}." for each, said in told if said and each.change_percent)
+    return "\n".join(
+        f"- {code(each.model)} on {code(each.target)}: {prose(said)}."
+        for each, said in told
+        if said and each.status not in SILENT
+    )
+
+
+def _slowdowns(report: Report) -> Iterator[str]:
+    for finding in worst_first(report.verdict):
+        if finding.status == "fail" and finding.differences:
+            yield _operators(finding)
+
+
+def _operators(finding: Finding) -> str:
+    slower = [part for part in parts(finding.differences) if part.difference_ms > 0]
+    shown = slower[:SHOWN_OPERATORS]
+    title = f"#### What got slower in {code(finding.model)} on {code(finding.target)}"
+    rest = len(slower) - len(shown)
+    more = f"\n\n{plural(rest, 'more layer')} got slower by less." if rest > 0 else ""
+    return f"{title}\n\n{markdown_table(operators_table(shown))}{more}"
+
+
+def _steps(report: Report) -> str:
+    if not report.next_steps and report.waiver_offer is None:
+        return ""
+    steps = [
+        f"{number}. {prose(step)}"
+        for number, step in enumerate(report.next_steps[:SHOWN_STEPS], start=1)
+    ]
+    rest = len(report.next_steps) - SHOWN_STEPS
+    more = [f"\n… and {rest} more."] if rest > 0 else []
+    return "\n".join(["#### What to do", "", *steps, *more])
+
+
+def _accuracy(report: Report) -> str:
+    whole = accuracy_table(worst_first(report.verdict)[:SHOWN_CHECKS])
+    table = narrowed(whole, "Tell nothing", "Inputs")
+    if not table.rows:
+        return ""
+    moves = [move for each in worst_first(report.verdict) for move in error_moves(each, code)]
+    told = [f"> ⚠️ {move}.\n" for move in moves[:SHOWN_CHECKS]]
+    return "\n".join(["#### Accuracy\n", *told, markdown_table(table)])
+
+
+def _warnings(report: Report) -> str:
+    uncovered = uncovered_line(report.changes.uncovered, code)
+    return "\n\n".join(filter(None, (_warning_lines(report), uncovered)))
+
+
+def _warning_lines(report: Report) -> str:
+    return "\n".join(f"> ⚠️ {prose(warning)}\n>" for warning in report.warnings).removesuffix("\n>")
+
+
+def _more_checks(rest: tuple[Finding, ...]) -> str:
+    if not rest:
+        return ""
+    return fold(plural(len(rest), "more check"), markdown_table(checks_table(rest)))
+
+
+def _shipped(report: Report) -> str:
+    sentences = list(shipped(report, code))
+    if not sentences:
+        return ""
+    rest = len(sentences) - SHOWN_CHECKS
+    more = [f"- … and {rest} more."] if rest > 0 else []
+    return fold("What ships", "\n".join([*(f"- {s}" for s in sentences[:SHOWN_CHECKS]), *more]))
+
+
+def _cache(report: Report) -> str:
+    if report.cache is None:
+        return ""
+    saved = report.plan.saved if report.plan else None
+    return fold("Cache", _cache_line(report.cache, saved))
+
+
+def _cache_line(cache: CacheUse, saved: Cost | None) -> str:
+    misses = ", ".join(f"{number} {prose(why)}" for why, number in sorted(cache.misses.items()))
+    told = f" ({misses})" if misses else ""
+    line = (
+        f"Cache {code(cache.location)}, zone {code(cache.zone)}, {cache.mode}: "
+        f"{cache.exact} exact, {cache.transfer} to transfer from, "
+        f"{plural(sum(cache.misses.values()), 'miss', 'misses')}{told}; "
+        f"{plural(cache.requests, 'request')}, {size(cache.bytes_read)}, {duration(cache.seconds)}"
+        f"{'' if cache.usd is None else f', {money(cache.usd)}'}.{_saved(saved)}"
+    )
+    return "\n".join([line, *(f"- {prose(note)}" for note in cache.notes)])
+
+
+def _saved(saved: Cost | None) -> str:
+    if saved is None or saved.seconds < 1:
+        return ""
+    known = [] if saved.usd is None else [money(saved.usd)]
+    known += [] if saved.joules is None else [energy(saved.joules, saved.energy_source)]
+    price = f" ({', '.join(known)})" if known else ""
+    return f" Without its exact hits about {duration(saved.seconds)} more tuning{price}."
+
+
+def _tasks(report: Report) -> str:
+    rows = tuned_rows(report)
+    if not rows:
+        return ""
+    shown = rows[:SHOWN_TASKS]
+    rest = len(rows) - len(shown)
+    more = f"\n\n… and {plural(rest, 'more task')}." if rest > 0 else ""
+    return fold(plural(len(rows), "task"), markdown_table(comment_tasks_table(shown)) + more)
+
+
+def _inputs(report: Report) -> str:
+    """Those of one model are the same on every target."""
+    once = {finding.model: finding for finding in report.verdict.findings if finding.inputs}
+    shown, count = [*once.values()][:SHOWN_CHECKS], len(once)
+    if not shown:
+        return ""
+    rest = count - len(shown)
+    more = f"\n\n… and those of {plural(rest, 'more model')}." if rest > 0 else ""
+    return fold("Inputs", markdown_table(inputs_table(shown)) + more)
+
+
+def _spending(report: Report) -> str:
+    rows = spending(report.outcomes)
+    if not rows:
+        return ""
+    found = audit(report.outcomes)
+    told = f"\n\n{audit_words(found)}" if found else ""
+    table = narrowed(spending_table(rows), "Share")
+    return fold("Where the tuning time went", markdown_table(table) + told)
+
+
+def _about(report: Report) -> str:
+    launches = sum(finding.launches for finding in report.verdict.findings)
+    table = markdown_table(facts_table(facts(report)))
+    told = f"\n\n{WHAT_IS_MEASURED}" if launches else ""
+    return fold("Revisions, machine, and what the numbers are", table + told)
+
+
+WHAT_IS_MEASURED = (
+    "Base and head are medians of one inference, measured in turns on this machine, in this run. "
+    "Times of layers are from a profile of each build, and do not add up to them exactly."
+)

@@ -1,0 +1,64 @@
+"""The tables of the comment. A comment is 780 pixels wide: five columns at most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tunegate.artifacts.verdicts import Finding
+from tunegate.render.operators import TunedRow
+from tunegate.render.stopped import stopped_words
+from tunegate.render.tables.table import (
+    ChangeInterval,
+    Column,
+    Identifier,
+    ReportTable,
+    StatusWord,
+    number_column,
+    text_column,
+)
+from tunegate.render.units import NONE, milliseconds
+
+MAX_COLUMNS = 5
+
+
+def checks_table(findings: Sequence[Finding]) -> ReportTable:
+    """What became of each model on each target."""
+    columns: tuple[Column[Finding], ...] = (
+        text_column("Verdict", lambda row: StatusWord(row.status)),
+        text_column("Model and target", lambda row: Identifier(row.model)),
+        Column(title="Target", cell=lambda row: Identifier(row.target), under="Model and target"),
+        number_column("Base", lambda row: milliseconds(row.base_ms)),
+        number_column("Head", lambda row: milliseconds(row.head_ms)),
+        number_column("Change", lambda row: ChangeInterval(row.change_percent)),
+    )
+    return ReportTable(columns, findings)
+
+
+def comment_tasks_table(rows: Sequence[TunedRow]) -> ReportTable:
+    """What tuning did for every task; times are of one call."""
+    columns: tuple[Column[TunedRow], ...] = (
+        text_column("Task", lambda row: Identifier(row.name)),
+        text_column("Schedule", lambda row: row.source),
+        number_column("Trials", lambda row: str(row.trials)),
+        number_column("One call", _one_call),
+        text_column("Ended", lambda row: stopped_words(row.stopped)),
+    )
+    return ReportTable(columns, rows)
+
+
+def narrowed(table: ReportTable, *titles: str) -> ReportTable:
+    """A table without as many of these columns, in this order, as have no room."""
+    for title in titles:
+        if sum(not column.under for column in table.columns) <= MAX_COLUMNS:
+            break
+        table = table.without(title)
+    return table
+
+
+def _one_call(row: TunedRow) -> str:
+    """Both times, where tuning made a difference."""
+    if row.best_ms is None or row.before_ms is None:
+        return milliseconds(row.best_ms) if row.best_ms is not None else NONE
+    after = milliseconds(row.best_ms)
+    before = milliseconds(row.before_ms)
+    return after if before == after else f"{before} → {after}"

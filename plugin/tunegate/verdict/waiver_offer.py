@@ -1,0 +1,49 @@
+"""The waivers that would let a red verdict pass, for whoever decides to accept it. Pure."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Iterator, Sequence
+
+from tunegate.artifacts.measurements import Comparison
+from tunegate.artifacts.verdicts import Verdict
+from tunegate.artifacts.waivers import Waiver, WaiverOffer
+from tunegate.policy.gate_rules import GateRules
+
+_DAYS = 30
+_ROOM = 0.1
+"""The share of the slowdown to allow beyond it, at least one percent: the next run does not
+measure quite the same."""
+
+
+def waiver_offer(
+    verdict: Verdict, comparisons: Sequence[Comparison], rules: GateRules
+) -> WaiverOffer | None:
+    """An offer for the proven slowdowns; None where a waiver would not make the verdict green."""
+    waivers = tuple(_waivers(verdict, comparisons, rules.policies.today))
+    failed = [finding for finding in verdict.findings if finding.status == "fail"]
+    if not waivers or verdict.status != "fail" or len(waivers) < len(failed):
+        return None
+    return WaiverOffer(waivers=waivers, counts_from=rules.gate.waivers_from)
+
+
+def _waivers(
+    verdict: Verdict, comparisons: Sequence[Comparison], today: datetime.date
+) -> Iterator[Waiver]:
+    proven = {
+        (each.cell.model, each.cell.target): each.change_percent
+        for each in comparisons
+        if each.decision == "fail"
+    }
+    for finding in verdict.findings:
+        change = proven.get((finding.model, finding.target))
+        if finding.status == "fail" and change is not None and change.high > 0:
+            yield Waiver(
+                model=finding.model,
+                target=finding.target,
+                ceiling_percent=math.floor(change.high + max(1.0, _ROOM * change.high)) + 1,
+                expires=today + datetime.timedelta(days=_DAYS),
+                issue="",
+                reason="",
+            )

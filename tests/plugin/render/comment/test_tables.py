@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import msgspec
+
+from tests.support.reports import make_report
+from tunegate.render.comment.tables import (
+    MAX_COLUMNS,
+    checks_table,
+    comment_tasks_table,
+    narrowed,
+)
+from tunegate.render.cost_table import SpendingRow
+from tunegate.render.operators import tuned_rows
+from tunegate.render.tables.report_tables import spending_table
+
+REPORT = make_report("slowed")
+
+
+def test_a_check_names_its_target_below_its_model() -> None:
+    table = checks_table(REPORT.verdict.findings)
+    assert [column.title for column in table.columns if column.under] == ["Target"]
+    assert sum(not column.under for column in table.columns) == MAX_COLUMNS
+
+
+def test_a_task_that_got_faster_tells_both_times_of_a_call() -> None:
+    faster, *others = comment_tasks_table(tuned_rows(REPORT)).cells()
+    assert faster[3] == "3.880 ms → 0.6600 ms"
+    assert others[-1][3] == "21.00 µs"
+
+
+def test_a_task_that_was_never_timed_has_no_time() -> None:
+    row = msgspec.structs.replace(tuned_rows(REPORT)[0], before_ms=None, best_ms=None)
+    assert comment_tasks_table([row]).cells()[0][3] == "–"
+
+
+def test_energy_takes_the_place_of_shares() -> None:
+    row = SpendingRow("search", None, 1.0, 0.5, 0.1, None, None)
+    assert "Share" in [column.title for column in narrowed(spending_table([row]), "Share").columns]
+    counted = msgspec.structs.replace(row, joules=5.0, energy_source="rapl")
+    titles = [column.title for column in narrowed(spending_table([counted]), "Share").columns]
+    assert titles == ["What", "Candidates", "Time", "Cost", "Energy"]

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.support import report_parts as parts
+from tunegate.render.tuning_words import tuning_words
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        (
+            {"tasks": 2, "exact": 1, "miss": 1, "trials": 1, "seconds": 2.0, "usd": 0.5},
+            "1 trial in 2.0 s, 0.5000 USD, finished; 1 of 2 tasks found tuned in the cache",
+        ),
+        (
+            {"tasks": 1, "exact": 1},
+            "no trial, nothing to tune; 1 of 1 task found tuned in the cache",
+        ),
+        (
+            {"tasks": 3, "exact": 0, "transfer": 2, "trials": 4, "stopped": "usd", "joules": 9.0},
+            (
+                "4 trials in 0 s, 9 J, money budget spent; 0 of 3 tasks found tuned in the cache, "
+                "2 found for other shapes"
+            ),
+        ),
+        ({"tasks": 0, "exact": 0}, "no task of this change is compiled"),
+    ],
+)
+def test_tuning_is_told_in_a_sentence(fields: dict[str, float], said: str) -> None:
+    assert tuning_words(parts.summary(**fields)) == said

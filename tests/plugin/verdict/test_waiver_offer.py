@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import datetime
+from typing import Literal
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support import report_parts as parts
+from tunegate.artifacts.measurements import Comparison, Interval
+from tunegate.artifacts.waivers import WaiverOffer
+from tunegate.config import GateConfig
+from tunegate.gate.waiving import standing
+from tunegate.policy.gate_rules import GateRules, Policies
+from tunegate.verdict.waiver_offer import waiver_offer
+
+TODAY = datetime.date(2026, 11, 25)
+SLOW = Interval(low=10.9, center=12.4, high=13.9)
+
+
+def compared(change: Interval = SLOW, decision: str = "fail") -> Comparison:
+    return parts.comparison(change, 4.8, decision=decision)
+
+
+def offered(
+    *comparisons: Comparison,
+    status: Literal["fail", "pass", "error"] = "fail",
+    source: str = "base",
+) -> WaiverOffer | None:
+    gate = msgspec.structs.replace(GateConfig(), waivers_from=source)
+    rules = GateRules(gate=gate, policies=Policies(today=TODAY))
+    found = parts.finding(status, "", change_percent=SLOW)
+    return waiver_offer(parts.verdict(status, 1, found), comparisons, rules)
+
+
+@given(st.floats(0.1, 500))
+def test_the_offer_would_cover_what_was_measured_and_may_be_written(high: float) -> None:
+    change = Interval(low=high / 2, center=high * 0.75, high=high)
+    offer = offered(compared(change))
+    assert offer is not None
+    (waiver,) = offer.waivers
+    assert standing(waiver, change, TODAY) == "covers"
+    assert waiver.expires == TODAY + datetime.timedelta(days=30)
+    assert (waiver.issue, waiver.reason) == ("", "")
+
+
+@pytest.mark.parametrize("source", ["base", "head"])
+def test_it_says_whose_file_counts(source: str) -> None:
+    offer = offered(compared(), source=source)
+    assert offer is not None
+    assert offer.counts_from == source
+
+
+def test_what_no_waiver_cures_gets_no_offer() -> None:
+    assert offered(compared(decision="pass")) is None
+    assert offered(compared(), status="pass") is None
+    assert offered(compared(), status="error") is None
+    assert offered() is None
+
+
+def test_one_failure_beyond_latency_spoils_the_offer() -> None:
+    rules = GateRules(gate=GateConfig(), policies=Policies(today=TODAY))
+    slow = parts.finding("fail", "", change_percent=SLOW)
+    large = parts.finding("fail", "a larger artifact", model="other.onnx")
+    assert waiver_offer(parts.verdict("fail", 1, slow, large), [compared()], rules) is None
