@@ -11,6 +11,11 @@ def matches(glob: str, path: str) -> bool:
     return _glob(glob.removeprefix("./")).fits(path)
 
 
+def literal(path: str) -> str:
+    """The glob that matches this path alone."""
+    return "".join(f"[{each}]" if each in "*?[" else each for each in path)
+
+
 class _Glob:
     """A glob as an automaton. A set of its states is an integer with one bit for each, so that a
     character moves all of them at once and nothing is ever tried again."""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunegate.globs import matches
+from tunegate.globs import literal, matches
 
 NAMES = st.text(st.characters(exclude_characters="/", codec="utf-8"), min_size=1)
 PATHS = st.lists(NAMES, min_size=1, max_size=4).map("/".join)
@@ -135,3 +135,9 @@ def test_a_glob_that_would_backtrack_looks_at_each_character_once(wildcard: str)
     path = CountedPath("a" * 3000)
     assert not matches(f"{wildcard}a" * 1000 + "b", path)
     assert CountedPath.looked_at <= len(path)
+
+
+@given(PATHS | SHORT_PATHS)
+def test_a_literal_glob_matches_its_path_alone(path: str) -> None:
+    assert matches(literal(path), path) or path.startswith("./")
+    assert not matches(literal(path), f"{path}a")

@@ -10,13 +10,17 @@ from pathlib import Path
 from tunegate import artifact_io
 from tunegate.cli.commands.init import InitOptions
 from tunegate.commands.standard_output import write_line
-from tunegate.commands.starter_files import starter_config, starter_workflow
-from tunegate.edges.git.installed_commit import installed_commit
+from tunegate.commands.starting.starter_files import starter_config, starter_workflow
+from tunegate.commands.starting.starter_globs import starter_globs
+from tunegate.edges.config.file import CONFIG_FILE
+from tunegate.edges.git.installed_commit import InstalledCommit, installed_commit
+from tunegate.edges.git.repository import GitRepository
 from tunegate.edges.models.finder import FoundModel, find_models
 from tunegate.edges.output.owned_directory import refuse_links
 from tunegate.errors import PASS, ConfigError
 from tunegate.input_shapes import is_symbol
 from tunegate.render.escape import visible
+from tunegate.render.units import plural
 
 _WORKFLOW = Path(".github/workflows/tunegate.yml")
 _LONGEST_COMMAND = 4000
@@ -25,29 +29,46 @@ _LONGEST_COMMAND = 4000
 def run(options: InitOptions) -> int:
     """Writes both files or none."""
     settings = options.settings
-    root = settings.repository
+    repository = GitRepository(settings.repository)
+    root = repository.root
     models = find_models(root, with_guesses=True)
     if not models:
         message = f"{root.resolve()}: no .onnx file that git tracks or would add. Put one there."
         raise ConfigError(message)
-    config = settings.config or root / "tunegate.yaml"
+    config = settings.config or root / CONFIG_FILE
     installed = installed_commit()
+    branch = repository.default_branch_name() or "main"
     files = {
         config: starter_config(models, installed),
-        root / _WORKFLOW: starter_workflow(installed),
+        root / _WORKFLOW: starter_workflow(installed, branch),
     }
     _write(files, force=options.force)
-    count = "1 model" if len(models) == 1 else f"{len(models)} models"
-    write_line(f"{config}: {count}")
+    write_line(f"{_shown(config, root)}: {_covered(models)}")
     for model in models:
         write_line(f"  {visible(model.path)}: {visible(_found(model))}")
-    pinned = (installed.release or f"commit {installed.commit}") if installed else ""
     write_line(
-        f"{root / _WORKFLOW}: runs tunegate on every pull request, "
-        + (f"pinned to {pinned}" if pinned else "once you put the commit of a release into it")
+        f"{_WORKFLOW}: runs tunegate on each pull request and on {visible(branch)}, "
+        f"{_pinned(installed)}"
     )
-    _write_next_steps(config, models)
+    _write_next_steps(root, config, models)
     return PASS
+
+
+def _shown(file: Path, root: Path) -> str:
+    inside = file.absolute().is_relative_to(root)
+    return visible(os.path.relpath(file, root) if inside else str(file))
+
+
+def _covered(models: Sequence[FoundModel]) -> str:
+    globs = " and ".join(starter_globs([model.path for model in models]))
+    later = f", and what joins them in {visible(globs)}" if globs else ""
+    return plural(len(models), "model") + later
+
+
+def _pinned(installed: InstalledCommit | None) -> str:
+    if installed is None:
+        return "once you put the commit of a release into it"
+    return f"pinned to {installed.release or f'commit {installed.commit}'}"
 
 
 def _found(model: FoundModel) -> str:
@@ -65,12 +86,19 @@ def _guessed(model: FoundModel) -> str:
     return f"guessed {said}" if said else ""
 
 
-def _write_next_steps(config: Path, models: Sequence[FoundModel]) -> None:
-    new = [shlex.quote(model.path) for model in models if not model.is_committed]
-    add = " ".join(["git add", shlex.quote(config.name), _WORKFLOW.as_posix(), *new])
-    write_line("Next: look over the guessed sizes, then")
+def _write_next_steps(root: Path, config: Path, models: Sequence[FoundModel]) -> None:
+    new = [model.path for model in models if not model.is_committed]
+    own = [_shown(config, root)] if config.absolute().is_relative_to(root) else []
+    add = shlex.join(["git", "add", "--", *own, _WORKFLOW.as_posix(), *new])
+    if any(model.guesses for model in models):
+        write_line("Look over the guessed sizes.")
+    write_line(f"Next{_place(root)}:")
     write_line(f'  {visible(add, _LONGEST_COMMAND)} && git commit -m "Gate model latency"')
-    write_line("  tunegate run")
+    write_line("  tunegate warm --minutes 2")
+
+
+def _place(root: Path) -> str:
+    return "" if root.resolve() == Path.cwd() else f", in {visible(str(root))}"
 
 
 def _write(files: Mapping[Path, str], *, force: bool) -> None:

@@ -6,6 +6,7 @@ from tunegate import pipeline
 from tunegate.cli.commands.run import RunOptions
 from tunegate.commands.remembering import remember
 from tunegate.commands.reporting import finish
+from tunegate.commands.unchanged_models import what_to_do
 from tunegate.commands.upgrading.culprits import Culprits
 from tunegate.commands.upgrading.upgraded_sides import opened_upgrades
 from tunegate.edges.output.directory import opened_output
@@ -24,7 +25,8 @@ def run(options: RunOptions) -> int:
         out.forget(since="plan")
         changes, config = review.changes, review.config
         if not any(map(is_measured, changes.models)):
-            return finish(pipeline.nothing_to_do(config, changes, out.path), settings)
+            told = what_to_do(config, changes, project.repository.root)
+            return finish(pipeline.nothing_to_do(config, told, out.path), settings)
         subject = project.reviewed(review)
         source = model_source(subject, out.workdir)
         with opened_upgrades(review, source, out, Culprits) as upgrades:

@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from tunegate.config import AUTO, TargetConfig
 from tunegate.edges.machine.health_check import HealthCheck
 from tunegate.runtimes.registry import installed_runtimes, tunes
 from tunegate.runtimes.runtime import Runtime
 
 
-def runtime_checks() -> Iterator[HealthCheck]:
-    """Yields a line for each runtime, for what compilers need, and for what cannot be used."""
+def runtime_checks(targets: Sequence[TargetConfig] = ()) -> Iterator[HealthCheck]:
+    """Yields a line for each runtime that one of these targets may use, for what compilers need,
+    and for what cannot be used; without targets all."""
     installed = installed_runtimes()
     for runtime in installed.runtimes:
+        named = [target for target in targets if target.runtime == runtime.name]
+        if targets and not named and not any(_may_use(runtime, target) for target in targets):
+            continue
+        missing = next(filter(None, (runtime.unsupported(target) for target in named)), "")
+        if missing:
+            yield HealthCheck(runtime.name, ok=False, detail=missing)
+            continue
         yield _versions(runtime)
         if tunes(runtime):
             yield from runtime.checks()
     for problem in installed.problems:
         yield HealthCheck("runtimes", ok=False, detail=problem)
+
+
+def _may_use(runtime: Runtime, target: TargetConfig) -> bool:
+    try:
+        return target.runtime == AUTO and not runtime.unsupported(target)
+    except Exception:  # noqa: BLE001 -- it is not our code, and its versions are asked next
+        return True
 
 
 def _versions(runtime: Runtime) -> HealthCheck:

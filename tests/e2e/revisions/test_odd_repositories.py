@@ -224,7 +224,7 @@ def bare(world: World) -> Checkout:
         (no_usual_name, 2, "no branch is the default one: there is no remote"),
         (remote_gone, 4, "the default branch could not be fetched"),
         (parent_gone, 4, "could not be fetched. Check out the whole history"),
-        (nothing_committed, 2, '--head: "HEAD" is no revision of'),
+        (nothing_committed, 2, "no commit yet. Commit models and configuration first."),
         (bare, 2, "not a git repository with a working tree"),
     ],
 )

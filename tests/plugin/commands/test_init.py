@@ -31,7 +31,7 @@ def test_it_writes_a_configuration_that_loads_and_a_workflow(workspace: Workspac
     assert init.run(asked(workspace)) == 0
     text = (workspace.root / "tunegate.yaml").read_text()
     config = config_file.parse_config(text, "tunegate.yaml")
-    assert [m.path for m in config.models] == ["models/dynamic é.onnx", "models/m.onnx"]
+    assert [m.path for m in config.models] == ["models/*.onnx"]
     assert config.dims == {"batch": 1}
     assert '  "batch": 1  # guessed: a batch\n' in text
     workflow = (workspace.root / ".github" / "workflows" / "tunegate.yml").read_text()
@@ -59,12 +59,23 @@ def test_it_says_what_it_found_what_it_guessed_and_what_to_do_next(
     save(matmul_model(rows="?"), workspace.root / "models" / "NEW.ONNX")
     assert init.run(asked(workspace)) == 0
     shown = capsys.readouterr().out
-    assert "tunegate.yaml: 3 models" in shown
+    assert "tunegate.yaml: 3 models, and what joins them in models/*.onnx\n" in shown
     assert "models/NEW.ONNX: guessed x[0] 1; not committed yet" in shown
     assert "models/m.onnx: every size is in the model\n" in shown
-    assert "tunegate.yml: runs tunegate on every pull request, pinned to commit " in shown
-    assert "git add tunegate.yaml .github/workflows/tunegate.yml models/NEW.ONNX && " in shown
-    assert shown.endswith("  tunegate run\n")
+    assert "runs tunegate on each pull request and on main, pinned to commit " in shown
+    assert "Look over the guessed sizes.\n" in shown
+    assert "git add -- tunegate.yaml .github/workflows/tunegate.yml models/NEW.ONNX && " in shown
+    assert shown.endswith("  tunegate warm --minutes 2\n")
+
+
+def test_from_a_subdirectory_the_files_are_those_of_the_repository(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = workspace.root / "models"
+    assert init.run(InitOptions(common=Common(repository=place))) == 0
+    assert (workspace.root / "tunegate.yaml").is_file()
+    assert not (place / "tunegate.yaml").exists()
+    assert f"Next, in {workspace.root}:\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["tunegate.yaml", ".github"])

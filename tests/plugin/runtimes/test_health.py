@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.runtime_packages import WHOLE, RuntimePackages
+from tunegate.config import TargetConfig
 from tunegate.runtimes import health
 from tunegate.runtimes.health import runtime_checks
 from tunegate.runtimes.registry import Installed, installed_runtimes
@@ -47,3 +48,15 @@ def test_one_whose_library_is_absent_is_not_installed(packages: RuntimePackages)
     packages.install("fast", WHOLE.format(name="fast"))
     (check,) = [check for check in runtime_checks() if check.name == "fast"]
     assert (check.ok, check.detail) == (True, "not installed")
+
+
+def test_those_that_no_target_uses_are_left_out_and_one_that_is_named_is_missed(
+    packages: RuntimePackages,
+) -> None:
+    packages.install("fast", WHOLE.format(name="fast"))
+    (named,) = runtime_checks([TargetConfig(name="cpu", runtime="openvino")])
+    assert not named.ok
+    assert "pip install 'tunegate[openvino]'" in named.detail
+    found = {each.name for each in runtime_checks([TargetConfig(name="cpu")])}
+    assert {"fast", "onnxruntime"} <= found
+    assert "openvino" not in found

@@ -16,7 +16,7 @@ COMMAND = Command(
     name="doctor",
     summary="check versions, devices, cache and configuration",
     options=DoctorOptions,
-    handler="tunegate.commands.doctor:run",
+    handler="tunegate.commands.diagnosing.doctor:run",
     examples=(
         "tunegate doctor",
         "tunegate doctor --cache-url s3://my-bucket/tuning --json",

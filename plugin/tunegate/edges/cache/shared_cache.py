@@ -145,6 +145,12 @@ def open_shared_store(config: CacheConfig, *, root: Path) -> MaintainedStore:
         return stores.open_store(_address(config, root))
 
 
+def objects_in_zone(config: CacheConfig, *, root: Path) -> int:
+    """The number of objects in the zone that is written. Raises ConfigError, and
+    StoreUnavailableError where the store does not answer."""
+    return len(open_shared_store(config, root=root).names(f"ms1/z/{config.zone}/"))
+
+
 def store_kind(config: CacheConfig, *, root: Path) -> StoreKind:
     """Returns the kind of store that is configured. Raises ConfigError
     for an address that is none."""

@@ -48,9 +48,14 @@ class GitHistory:
         return self._commit("HEAD", "--head")
 
     def default_branch_name(self) -> str:
-        """The name that the default branch has on the remote; '' where none is known here."""
-        found = short(known_default_branch(self._git) or "")
+        """The name that the default branch has on the remote, and before the first commit that of
+        the branch that begins; '' where none is known here."""
+        found = short(known_default_branch(self._git) or self._unborn() or "")
         return found.removeprefix("origin/")
+
+    def _unborn(self) -> str | None:
+        has_commit = self._git.text("rev-parse", "--verify", "-q", "HEAD")
+        return None if has_commit else self._git.text("symbolic-ref", "-q", "HEAD")
 
     def uncommitted(self) -> tuple[str, ...]:
         """The paths that are changed, new or gone in the working tree, and not committed."""

@@ -29,6 +29,8 @@ def named_commit(git: GitProcess, name: str, option: str) -> str:
     if found is None:
         _fetch(git, name)
         found = _here(git, name) or _ancestor(git, name)
+    if found is None and name == "HEAD":
+        raise RevisionError(f"{git.root}: no commit yet. Commit models and configuration first.")
     if found is None:
         raise RevisionError(
             f'{option}: "{name}" is no revision of {git.root}. Name a commit, branch or '

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
-from tunegate.config import CacheConfig
-from tunegate.edges.cache.shared_cache import location_of, open_shared_store
+from tunegate.config import CacheConfig, Config
+from tunegate.edges.cache.shared_cache import location_of, objects_in_zone
 from tunegate.edges.machine.cores import default_threads, usable_cores
 from tunegate.edges.machine.health_check import HealthCheck
 from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
@@ -18,13 +18,18 @@ from tunegate.errors import ConfigError
 from tunegate_cache.stores.store import StoreUnavailableError
 
 
-def machine_checks() -> Iterator[HealthCheck]:
-    """Yields the versions of what every run needs, and the devices."""
+def machine_checks(config: Config | None = None) -> Iterator[HealthCheck]:
+    """Yields the versions of what every run needs, and the devices that this configuration has;
+    without one, all."""
     yield HealthCheck("python", ok=True, detail=platform.python_version())
     yield HealthCheck("onnx", ok=True, detail=version("onnx"))
-    yield HealthCheck(
-        "cores", ok=True, detail=f"{usable_cores()} usable, {default_threads()} by default"
-    )
+    told = f"{usable_cores()} usable; a target without threads takes {default_threads()}"
+    yield HealthCheck("cores", ok=True, detail=told)
+    if config is None or any(target.kind == "cuda" for target in config.targets):
+        yield from _gpu_checks()
+
+
+def _gpu_checks() -> Iterator[HealthCheck]:
     gpus = [
         f"{gpu.name} (sm_{gpu.compute_capability.replace('.', '')}), "
         f"driver {gpu.driver}, {gpu.uuid}"
@@ -48,9 +53,14 @@ def check_cache(config: CacheConfig, *, root: Path) -> HealthCheck:
     if config.mode == "off":
         return HealthCheck("cache", ok=True, detail="off")
     try:
-        store = open_shared_store(config, root=root)
         where = location_of(config, root=root)
-        found = len(store.names(f"ms1/z/{config.zone}/"))
+        found = objects_in_zone(config, root=root)
     except (StoreUnavailableError, ConfigError) as error:
         return HealthCheck("cache", ok=False, detail=str(error))
-    return HealthCheck("cache", ok=True, detail=f"{where}: {found} objects in zone {config.zone}")
+    return HealthCheck("cache", ok=True, detail=_held(where, found, config.zone))
+
+
+def _held(where: str, objects: int, zone: str) -> str:
+    if not objects:
+        return f"{where}: nothing in zone {zone} yet; tunegate warm fills it"
+    return f"{where}: {objects:,} {'object' if objects == 1 else 'objects'} in zone {zone}"

@@ -4,19 +4,19 @@ import pytest
 import yaml
 
 from tunegate.artifacts.outlines import ModelInput
-from tunegate.commands.starter_files import starter_config, starter_workflow
+from tunegate.commands.starting.starter_files import starter_config, starter_workflow
 from tunegate.edges.config.file import parse_config
 from tunegate.edges.git.installed_commit import InstalledCommit
 from tunegate.edges.models.finder import FoundModel
 from tunegate.edges.models.sizes.guessed_sizes import GuessedSize
-from tunegate.selection import shapes_for
+from tunegate.selection import entry_for, shapes_for
 
 
 def test_the_configuration_that_is_written_can_be_read() -> None:
     config = parse_config(
         starter_config([FoundModel(path="a.onnx"), FoundModel(path="b.onnx")]), "x"
     )
-    assert [model.path for model in config.models] == ["a.onnx", "b.onnx"]
+    assert [model.path for model in config.models] == ["*.onnx"]
     assert (config.budget.minutes, config.gate.margin_percent) == (10, 3)
 
 
@@ -31,7 +31,13 @@ def test_an_editor_finds_the_schema_of_the_commit_that_is_installed() -> None:
 
 def test_a_path_may_hold_anything() -> None:
     odd = 'models/"two" # words: é.onnx'
-    assert parse_config(starter_config([FoundModel(path=odd)]), "x").models[0].path == odd
+    text = starter_config([FoundModel(path=odd, note="read [it] later?")])
+    assert parse_config(text, "x").models[0].path == odd
+
+
+def test_a_path_with_wildcards_is_matched_as_it_is() -> None:
+    config = parse_config(starter_config([FoundModel(path="m/a[1].ONNX")]), "x")
+    assert entry_for(config, "m/a[1].ONNX") == config.models[0]
 
 
 def test_the_sizes_that_are_written_fill_every_open_dimension() -> None:
@@ -63,6 +69,14 @@ def test_the_workflow_is_pinned_to_what_is_installed(release: str) -> None:
     assert f"owner/name@{commit} # {release or 'the commit that wrote this file'}\n" in text
     assert "tunegate/tunegate" not in text
     assert "0" * 40 not in text
+
+
+def test_the_workflow_is_for_the_branch_that_is_the_default_one() -> None:
+    text = starter_workflow(None, "it's/trunk")
+    workflow = yaml.safe_load(text)
+    assert workflow[True]["push"]["branches"] == ["it's/trunk"]
+    assert "github.ref == 'refs/heads/it''s/trunk'" in workflow["jobs"]["warm"]["if"]
+    assert "main]" not in text
 
 
 def test_a_workflow_of_an_unknown_commit_cannot_start() -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tunegate.artifacts.outlines import ModelInput
-from tunegate.commands.starter_sizes import entry_lines, shared_sizes, shared_text
+from tunegate.commands.starting.starter_sizes import entry_lines, shared_sizes, shared_text
 from tunegate.edges.models.finder import FoundModel
 from tunegate.edges.models.sizes.guessed_sizes import GuessedSize
 

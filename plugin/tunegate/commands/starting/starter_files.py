@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 
-from tunegate.commands.starter_sizes import entry_lines, quoted, shared_sizes, shared_text
+from tunegate.commands.starting.starter_globs import starter_globs
+from tunegate.commands.starting.starter_sizes import entry_lines, quoted, shared_sizes, shared_text
 from tunegate.edges.git.installed_commit import InstalledCommit, repository_of
 from tunegate.edges.models.finder import FoundModel
 from tunegate.edges.models.sizes.guessed_sizes import GuessedSize
+from tunegate.globs import literal, matches
 
 _HEAD = """\
 # What tunegate watches, where it runs, and what it may spend.
@@ -17,6 +19,7 @@ _HEAD = """\
 """
 
 _MODELS = """\
+# The first entry that matches a model counts. A glob takes tomorrow's models too.
 models:
 """
 
@@ -27,7 +30,7 @@ targets:
   - name: cpu
     kind: llvm                # or cuda
     runner: [self-hosted]     # labels of the CI runner
-    # threads: 4              # default: every core the job may use
+    # threads: 4              # default: every core that the job may use, but one
     # usd-per-hour: 0.34      # needed for budget.usd
 
 # Tuning results, shared by every team that reads this place.
@@ -56,15 +59,30 @@ def starter_config(models: Sequence[FoundModel], installed: InstalledCommit | No
     """The configuration. Editors complete it by the schema of the commit that is installed."""
     shared = shared_sizes(models)
     sizes = shared_text(shared)
-    entries = "".join(_entry(model, shared) for model in models)
     return (
         _schema_line(installed)
         + _HEAD
         + (f"{sizes}\n" if sizes else "")
         + _MODELS
-        + entries
+        + "".join(_entries(models, shared))
         + _TAIL
     )
+
+
+def _entries(models: Sequence[FoundModel], shared: Mapping[str, GuessedSize]) -> Iterator[str]:
+    """An entry for each model of which there is something to say, then the globs for the rest."""
+    globs = starter_globs([model.path for model in models])
+    for model in models:
+        said = [*_said(model, shared)]
+        if said or not any(matches(glob, model.path) for glob in globs):
+            yield "\n".join((f"  - path: {quoted(literal(model.path))}", *said)) + "\n"
+    yield from (f"  - path: {quoted(glob)}\n" for glob in globs)
+
+
+def _said(model: FoundModel, shared: Mapping[str, GuessedSize]) -> Iterator[str]:
+    if model.note:
+        yield f"    # {model.note}"
+    yield from entry_lines(model, shared)
 
 
 def _schema_line(installed: InstalledCommit | None) -> str:
@@ -73,10 +91,12 @@ def _schema_line(installed: InstalledCommit | None) -> str:
     return f"# yaml-language-server: $schema={installed.source}/raw/{installed.commit}/{_SCHEMA}\n"
 
 
-def starter_workflow(installed: InstalledCommit | None) -> str:
-    """The workflow, pinned to what is installed here. Without it the commits stay zero, and
-    such a workflow cannot start."""
+def starter_workflow(installed: InstalledCommit | None, branch: str = "main") -> str:
+    """The workflow for this default branch, pinned to what is installed here. Without it the
+    commits stay zero, and such a workflow cannot start."""
     text = (resources.files("tunegate.commands") / "workflow.yml").read_text(encoding="utf-8")
+    text = text.replace("branches: [main]", f"branches: [{quoted(branch)}]")
+    text = text.replace("'refs/heads/main'", _expression(f"refs/heads/{branch}"))
     if installed is None:
         return text
     (source,) = _SOURCE.findall(text)
@@ -89,9 +109,6 @@ def starter_workflow(installed: InstalledCommit | None) -> str:
     )
 
 
-def _entry(model: FoundModel, shared: Mapping[str, GuessedSize]) -> str:
-    lines = [f"  - path: {quoted(model.path)}"]
-    if model.note:
-        lines.append(f"    # {model.note}")
-    lines.extend(entry_lines(model, shared))
-    return "\n".join(lines) + "\n"
+def _expression(text: str) -> str:
+    """A string of a workflow's expression."""
+    return "'" + text.replace("'", "''") + "'"

@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 
 from tests.support.small_onnx import matmul_model, save
-from tests.support.workspace import Workspace
+from tests.support.workspace import NOT_COMPILED, Workspace
 from tunegate.cli.commands.doctor import DoctorOptions
 from tunegate.cli.shared_options import CacheAddress, Common
-from tunegate.commands import doctor
+from tunegate.commands.diagnosing import doctor
 
 
 def test_a_healthy_machine_is_shown_with_the_source_of_each_setting(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    workspace = Workspace(tmp_path / "w")
+    workspace = Workspace(tmp_path / "w", NOT_COMPILED)
     common = Common(repository=workspace.root, as_json=True)
     asked = DoctorOptions(common=common, cache=CacheAddress(cache_mode="ro"))
     assert doctor.run(asked) == 0
@@ -29,15 +29,19 @@ def test_a_healthy_machine_is_shown_with_the_source_of_each_setting(
     assert sources["cache.mode"] == "argument"
     assert sources["budget.trials"] == "file"
     assert sources["gate.margin-percent"] == "default"
+    assert not {"tvm", "linker", "cuda devices", "openvino"} & set(details)
+    assert [(each["entry"], each["state"]) for each in diagnosis["models"]] == [
+        ("models/*.onnx", "committed")
+    ]
 
 
 def test_each_dynamic_dimension_is_shown_with_what_says_its_size(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    workspace = Workspace(tmp_path / "w")
+    workspace = Workspace(tmp_path / "w", NOT_COMPILED)
     for name in ("m", "n"):
         save(matmul_model(rows=name), workspace.root / "models" / f"{name}.onnx")
-    workspace.write("tunegate.yaml", "dims: {m: 3}\nmodels: [{path: models/*.onnx}]\n")
+    workspace.write("tunegate.yaml", f"dims: {{m: 3}}\n{NOT_COMPILED}")
     common = Common(repository=workspace.root, as_json=True)
     assert doctor.run(DoctorOptions(common=common)) == 4
     diagnosis = json.loads(capsys.readouterr().out)
@@ -45,6 +49,10 @@ def test_each_dynamic_dimension_is_shown_with_what_says_its_size(
     assert sizes == [("m", 3, "dims"), ("n", None, "")]
     (wrong,) = [check["detail"] for check in diagnosis["checks"] if check["name"] == "shapes"]
     assert wrong.startswith('models/n.onnx: dimension "n" (axis 0 of x) is dynamic.')
+    assert [each["state"] for each in diagnosis["models"]] == [
+        "changed since the commit",
+        "not committed yet",
+    ]
 
 
 def test_trouble_is_shown_beside_what_is_fine_and_exits_4(
@@ -56,3 +64,29 @@ def test_trouble_is_shown_beside_what_is_fine_and_exits_4(
     shown = capsys.readouterr().out
     assert "compiler self-test" in shown
     assert "models" in shown
+
+
+def test_names_of_a_checkout_are_no_markup(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace = Workspace(tmp_path / "w [" / "b]", NOT_COMPILED)
+    (workspace.root / "models" / "m.onnx").rename(workspace.root / "models" / "[tvm].onnx")
+    workspace.commit()
+    common = Common(repository=workspace.root)
+    assert doctor.run(DoctorOptions(common=common)) == 0
+    shown = "".join(capsys.readouterr().out.split())
+    assert "w[/b]/tunegate.yaml" in shown
+    assert "models/[tvm].onnx" in shown
+    assert "settingsattheirdefaults:-vshowsthem" in shown
+
+
+def test_a_runtime_that_a_target_names_is_missed_and_no_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace = Workspace(tmp_path / "w", NOT_COMPILED.replace("onnxruntime", "openvino"))
+    common = Common(repository=workspace.root, as_json=True)
+    assert doctor.run(DoctorOptions(common=common)) == 4
+    diagnosis = json.loads(capsys.readouterr().out)
+    wrong = {each["name"]: each["detail"] for each in diagnosis["checks"] if not each["ok"]}
+    assert [*wrong] == ["openvino"]
+    assert "pip install 'tunegate[openvino]'" in wrong["openvino"]

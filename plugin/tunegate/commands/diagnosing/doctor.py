@@ -1,0 +1,102 @@
+"""`tunegate doctor`: can this machine do the job, and with which settings?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tunegate.cli.commands.doctor import DoctorOptions
+from tunegate.commands.diagnosing.gated_models import (
+    COMMITTED,
+    GatedModel,
+    gated_models,
+    with_tasks,
+)
+from tunegate.commands.diagnosing.known_tasks import known_tasks
+from tunegate.commands.diagnosing.shown import show_diagnosis
+from tunegate.commands.standard_output import write_json
+from tunegate.edges.config.file import load_config
+from tunegate.edges.config.sources import Setting, sources
+from tunegate.edges.machine.health import check_cache, machine_checks
+from tunegate.edges.machine.health_check import HealthCheck
+from tunegate.edges.models.finder import find_models
+from tunegate.edges.models.sizes.configured_sizes import ModelSize, shape_report
+from tunegate.errors import PASS, UNFIT, ConfigError, TunegateError
+from tunegate.project import Project, open_project
+from tunegate.runtimes.health import runtime_checks
+from tunegate.settings import Settings
+
+_MOST_MODELS = 8
+"""The models whose tasks are looked up: each takes seconds."""
+
+
+class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
+    """`settings`, `models`, and `sizes`, which are those of dynamic dimensions, are empty where the
+    configuration cannot be read."""
+
+    schema: int = 2
+    checks: tuple[HealthCheck, ...]
+    settings: tuple[Setting, ...] = ()
+    sizes: tuple[ModelSize, ...] = ()
+    models: tuple[GatedModel, ...] = ()
+
+
+def run(options: DoctorOptions) -> int:
+    """Exit code 4 when something is in the way."""
+    settings = options.settings
+    project, checks = _configuration(settings)
+    config = project.config if project else None
+    checks = [*machine_checks(config), *runtime_checks(config.targets if config else ()), *checks]
+    if project:
+        diagnosis = _of_project(project, settings, checks)
+    else:
+        diagnosis = Diagnosis(checks=tuple(checks))
+    if settings.as_json:
+        write_json(diagnosis)
+    else:
+        show_diagnosis(diagnosis, all_settings=options.common.verbose)
+    return PASS if all(check.ok for check in diagnosis.checks) else UNFIT
+
+
+def _configuration(settings: Settings) -> tuple[Project | None, list[HealthCheck]]:
+    """The repository with its configuration; None where one of them cannot be read."""
+    try:
+        project = open_project(settings)
+        repository = project.repository
+        state = f"{repository.root}: {repository.state()}"
+        _ = project.config
+    except TunegateError as error:
+        others = error.others if isinstance(error, ConfigError) else ()
+        return None, [_no("configuration", each) for each in (str(error), *others)]
+    return project, [
+        HealthCheck("repository", ok=True, detail=state),
+        HealthCheck("configuration", ok=True, detail=str(project.config_path)),
+    ]
+
+
+def _of_project(project: Project, settings: Settings, checks: Sequence[HealthCheck]) -> Diagnosis:
+    """The checks, with what this configuration is about."""
+    config, root = project.config, project.repository.root
+    cache = check_cache(config.cache, root=root)
+    try:
+        shapes = shape_report(root, config)
+        models = gated_models(config, find_models(root, config), project.repository.uncommitted())
+    except TunegateError as error:
+        return Diagnosis(checks=(*checks, cache, _no("models", str(error))))
+    found = [*checks, cache, *shapes.checks]
+    if all(check.ok for check in found) and any(each.state == COMMITTED for each in models):
+        try:
+            models = with_tasks(models, known_tasks(project, settings, _MOST_MODELS))
+        except TunegateError as error:
+            found.append(_no("tasks", str(error)))
+    return Diagnosis(
+        checks=tuple(found),
+        settings=sources(project.config_path, load_config(project.config_path), config),
+        sizes=shapes.sizes,
+        models=models,
+    )
+
+
+def _no(name: str, detail: str) -> HealthCheck:
+    return HealthCheck(name, ok=False, detail=detail)

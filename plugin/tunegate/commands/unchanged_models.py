@@ -1,0 +1,31 @@
+"""What to do where a change touches no model: before the first one the cache has to be filled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from tunegate.artifacts.changes import ChangeSet
+from tunegate.config import Config
+from tunegate.edges.cache.shared_cache import objects_in_zone
+from tunegate.errors import ConfigError
+from tunegate.render.units import plural
+from tunegate_cache.stores.store import StoreUnavailableError
+
+
+def what_to_do(config: Config, changes: ChangeSet, root: Path) -> ChangeSet:
+    """The changes with a note on the cache: one listing of it, and no compiler is started. A
+    cache that does not answer is no trouble here."""
+    if config.cache.mode == "off" or not changes.unchanged:
+        return changes
+    models = plural(len(changes.unchanged), "model")
+    try:
+        is_empty = not objects_in_zone(config.cache, root=root)
+    except (StoreUnavailableError, ConfigError):
+        return changes
+    if is_empty:
+        note = f"the cache has nothing yet: tunegate warm tunes what the {models} here need"
+    else:
+        note = f"nothing was tuned: tunegate doctor says what the cache knows of the {models} here"
+    return msgspec.structs.replace(changes, notes=(*changes.notes, note))
