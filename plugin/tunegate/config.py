@@ -17,7 +17,9 @@ DEFAULT_CACHE_URL = "~/.cache/tunegate"
 
 
 AUTO = "auto"
-"""The runtime of a target that leaves the choice to what is measured."""
+"""The value of a target's key that leaves the choice to what is measured."""
+Algorithm = Literal["auto", "direct", "im2col", "group-vectors"]
+"""The form of convolutions."""
 
 
 class _Section(
@@ -109,10 +111,11 @@ class TargetConfig(_Section, frozen=True, kw_only=True):
     """One place to run. `cpu` is the microarchitecture for LLVM (`native`: this machine's),
     `arch` the compute capability for CUDA; `threads` 0 means every core
     this process may use but one. `layout` is that of images inside the model: `auto` is `nhwc` on
-    CPUs, and as the model has it elsewhere. `runtime` is what runs the model: `auto` builds it for
-    every runtime that is installed and runs there, and ships what is fastest. `artifact` is what
-    ships: the file of that `runtime`, or a `native` shared object that needs none. `watts` is what
-    the machine draws at full load: joules by it, where no counter can be read, are a proxy.
+    CPUs, and as the model has it elsewhere; `algorithm` is that of its convolutions. `runtime` is
+    what runs the model: `auto` builds it for every runtime that is installed and runs there, and
+    ships what is fastest. `artifact` is what ships: the file of that `runtime`, or a `native`
+    shared object that needs none. `watts` is what the machine draws at full load: joules by it,
+    where no counter can be read, are a proxy.
 
     Of CUDA targets: another GPU than `expect-gpu` is refused, a GPU that others use is waited for
     `device-wait-seconds`, and its clocks are locked while something is measured where
@@ -125,6 +128,7 @@ class TargetConfig(_Section, frozen=True, kw_only=True):
     arch: str = "native"
     threads: Annotated[int, msgspec.Meta(ge=0)] = 0
     layout: Literal["auto", "nchw", "nhwc"] = "auto"
+    algorithm: Algorithm = "auto"
     runtime: Name = AUTO
     artifact: Literal["runtime", "native"] = "runtime"
     runner: tuple[str, ...] = ("self-hosted",)
@@ -138,6 +142,8 @@ class TargetConfig(_Section, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.artifact == "native" and self.kind == "cuda":
             raise ValueError("artifact: native is for kind: llvm, write artifact: runtime")
+        if self.algorithm != "auto" and self.kind == "cuda":
+            raise ValueError("algorithm is for kind: llvm, remove it")
 
 
 class CacheConfig(_Section, frozen=True, kw_only=True):

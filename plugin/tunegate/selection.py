@@ -133,6 +133,7 @@ def needs_of(config: Config, path: str) -> Needs | None:
                 t.arch,
                 t.threads,
                 t.layout,
+                t.algorithm,
                 t.runtime,
                 t.artifact,
                 t.cuda_graphs,

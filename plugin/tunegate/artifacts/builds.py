@@ -51,7 +51,8 @@ class WrongKernel(msgspec.Struct, frozen=True, kw_only=True):
 class BuiltTask(msgspec.Struct, frozen=True, kw_only=True):
     """Which schedule a task got. `rid` identifies the decisions ('' for the default schedule);
     `ms` is its measured time per call where one is known; a schedule that is not `verified` was
-    transferred, picked by the prior or only claimed, and never measured."""
+    transferred, picked by the prior or only claimed, and never measured. `algorithm` is set where
+    its target asks for one and the task has it."""
 
     key: WorkloadKey
     name: str
@@ -60,6 +61,7 @@ class BuiltTask(msgspec.Struct, frozen=True, kw_only=True):
     rid: str
     ms: float | None
     verified: bool = True
+    algorithm: str = ""
 
 
 class CandidateTime(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,8 +110,8 @@ class Build(msgspec.Struct, frozen=True, kw_only=True):
     its `artifact.json`, which has those of its files; '' where there is none. `is_needless`: its
     runtime has nothing to add to the others here, which `error` says. `choice` is set where there
     was one between runtimes. `without_graphs` is what went wrong with it on the device when it had
-    CUDA graphs, `without_picks` when it had schedules that nobody had measured,
-    `without_channels_last` when its images had their channels last. `inputs` are what it is run on.
+    CUDA graphs, `without_picks` when it had schedules that nobody had measured. `inputs` are what
+    it is run on.
     `error_estimate` is set for other numbers than float32: one for each part of the budget;
     `sampled` is what it is estimated from, until then. `has_budget`: its model may be in other
     numbers, whether or not this build is."""
@@ -125,7 +127,6 @@ class Build(msgspec.Struct, frozen=True, kw_only=True):
     dropped: tuple[str, ...] = ()
     without_graphs: str = ""
     without_picks: str = ""
-    without_channels_last: str = ""
     wrong_kernels: tuple[WrongKernel, ...] = ()
     runtime: RuntimeName = ""
     variant: str = ""

@@ -8,6 +8,7 @@ import msgspec
 
 from tunegate.artifacts.builds import Cell, CellBuilds
 from tunegate.artifacts.changes import Side
+from tunegate.artifacts.cost import EnergySource
 from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate_cache.format.records import DeviceFingerprint
 
@@ -40,7 +41,8 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     knows. The medians are of all its samples. `pairs` are those that were made, also where
     `clocks` says that some do not count. `*_peak_bytes` are the most memory that a process had
     resident by the end of its warm-up, `*_workspace_bytes` what running added to the loaded
-    artifact, 0 where nobody knows."""
+    artifact, 0 where nobody knows. `*_joules` are those of one inference, by the counters that
+    `energy_source` names; None where there are none."""
 
     effect: float
     base_ms: float
@@ -56,6 +58,9 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     base_workspace_bytes: int = 0
     head_workspace_bytes: int = 0
     clocks: Clocks | None = None
+    base_joules: float | None = None
+    head_joules: float | None = None
+    energy_source: EnergySource | None = None
 
 
 class Metric(msgspec.Struct, frozen=True, kw_only=True):

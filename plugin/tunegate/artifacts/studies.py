@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from tunegate.artifacts.cost import EnergySource
 from tunegate.artifacts.error_estimates import ErrorEstimate
 from tunegate.artifacts.measurements import Interval
 from tunegate_cache.format.records import DeviceFingerprint
@@ -31,7 +32,9 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
 
 class StudyLaunch(msgspec.Struct, frozen=True, kw_only=True):
     """One launch of a cell beside the reference of its model, in alternating blocks: `effect` is
-    ln(cell / reference). `workspace_bytes` are what running added to the loaded build."""
+    ln(cell / reference). `workspace_bytes` are what running added to the loaded build, `joules`
+    what one inference used by the counters that `energy_source` names, None where there are
+    none."""
 
     round: int
     effect: float
@@ -39,6 +42,8 @@ class StudyLaunch(msgspec.Struct, frozen=True, kw_only=True):
     reference_ms: float
     peak_bytes: int = 0
     workspace_bytes: int = 0
+    joules: float | None = None
+    energy_source: EnergySource | None = None
 
 
 class StudyCell(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,8 +51,9 @@ class StudyCell(msgspec.Struct, frozen=True, kw_only=True):
     asked of it; what was built counts again only under the same `versions` on the same `device`.
     `reason` says why there is no build, or no time; it `may_pass` in another run. `trials` were
     measured for it; `is_cut` where time was over before all of them. `operations` are
-    multiplications with additions of one inference, None where they cannot be counted; `digest` is
-    that of the built artifact."""
+    multiplications with additions of one inference, None where they cannot be counted; `layers` are
+    those that have the form which the cell asks for; `watts` are declared for its target; `digest`
+    is that of the built artifact."""
 
     key: str
     setting: CellSetting
@@ -58,9 +64,11 @@ class StudyCell(msgspec.Struct, frozen=True, kw_only=True):
     size_bytes: int = 0
     error: ErrorEstimate | None = None
     operations: float | None = None
+    layers: int = 0
     trials: int = 0
     is_cut: bool = False
     seconds: float = 0.0
+    watts: float | None = None
     digest: str = ""
     launches: tuple[StudyLaunch, ...] = ()
 
@@ -136,13 +144,16 @@ class SlowerWithLess(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FrontCell(msgspec.Struct, frozen=True, kw_only=True):
-    """A cell that no other of its model beats in time, error, size and memory at once."""
+    """A cell that no other of its model beats in time, error, size, memory and energy at once.
+    Energy counts where it was counted for all cells of the front."""
 
     setting: CellSetting
     ms: float
     error_percent: float
     size_bytes: int
     memory_bytes: int
+    joules: float | None = None
+    energy_source: EnergySource | None = None
 
 
 class Study(msgspec.Struct, frozen=True, kw_only=True):

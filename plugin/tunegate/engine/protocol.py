@@ -243,7 +243,8 @@ class NoParts(msgspec.Struct, frozen=True, tag="no-parts"):
 
 
 class BuiltFunction(msgspec.Struct, frozen=True, kw_only=True):
-    """`name` is what reports call it, `function` what the module does."""
+    """`name` is what reports call it, `function` what the module does; `algorithm` is the only form
+    that it may have, '' for any."""
 
     key: WorkloadKey
     name: str
@@ -253,6 +254,7 @@ class BuiltFunction(msgspec.Struct, frozen=True, kw_only=True):
     rid: str
     ms: float | None
     verified: bool = True
+    algorithm: str = ""
 
 
 class Built(msgspec.Struct, frozen=True, tag="built", kw_only=True):

@@ -69,15 +69,16 @@ def money(usd: float | None) -> str:
     return f"{usd:.2f} USD" if usd >= 1 or usd == 0 else f"{usd:.4f} USD"
 
 
-_JOULES = ("J", "kJ", "MJ")
+_JOULES = ("µJ", "mJ", "J", "kJ", "MJ")
 
 
 def energy(joules: float | None, source: EnergySource | None) -> str:
     """Joules, with a word where they are none that were counted."""
     if joules is None:
         return NONE
-    steps = min(int(math.log10(joules) // 3), len(_JOULES) - 1) if joules >= 1 else 0
-    amount = f"{joules / 1000**steps:.4g} {_JOULES[steps]}"
+    micro = 1e6 * joules
+    steps = min(int(math.log10(micro) // 3), len(_JOULES) - 1) if micro >= 1 else 0
+    amount = f"{micro / 1000**steps:.4g} {_JOULES[steps]}" if joules else "0 J"
     return f"{amount} (proxy: declared watts)" if source == "declared" else amount
 
 

@@ -52,7 +52,8 @@ def _answer(request: BenchRequest) -> BenchReply:
             case Start():
                 return _start(request)
             case Block():
-                return Timed(_time(_loaded[0], request.inferences, request.most_seconds))
+                times = _time(_loaded[0], request.inferences, request.most_seconds)
+                return Timed(times, _THROWN_AWAY)
             case Profile():
                 _pin(request.threads)
                 artifact, inferences = Path(request.artifact), request.inferences

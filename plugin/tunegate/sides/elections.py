@@ -192,7 +192,8 @@ def _known_sides(models: ExportedModels, change: ModelChange) -> tuple[Side, ...
 def election_target(target: TargetConfig) -> str:
     """The digest under which the elections on a target are kept: what it is called, and which
     runner has it, does not count."""
-    return _digest(["election", target.kind, target.cpu, target.arch, target.layout])
+    asked = [target.layout, *([] if target.algorithm == "auto" else [target.algorithm])]
+    return _digest(["election", target.kind, target.cpu, target.arch, *asked])
 
 
 def _digest(content: object) -> str:

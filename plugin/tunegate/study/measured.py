@@ -13,6 +13,7 @@ from tunegate.study.contrasts import Sample, sample_of
 
 MODEL, VARIANT, TARGET, THREADS = "model", "variant", "target", "threads"
 RUNTIME, PRECISION, LAYOUT, TUNING = "runtime", "precision", "layout", "tuning"
+ALGORITHM = "algorithm"
 
 
 class MeasuredCell(msgspec.Struct, frozen=True):

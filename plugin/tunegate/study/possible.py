@@ -7,9 +7,10 @@ from itertools import product
 
 import msgspec
 
-from tunegate.artifacts.candidates import CandidateBuild
+from tunegate.artifacts.candidates import FLOAT32, CandidateBuild
 from tunegate.artifacts.studies import Axis, CellSetting, LeftOut
 from tunegate.study.measured import (
+    ALGORITHM,
     LAYOUT,
     MODEL,
     PRECISION,
@@ -19,7 +20,7 @@ from tunegate.study.measured import (
     VARIANT,
 )
 
-_OF_COMPILERS = (LAYOUT, TUNING)
+_OF_COMPILERS = (LAYOUT, ALGORITHM, TUNING)
 """The axes that mean nothing to a runtime that takes a model as it is."""
 
 
@@ -96,6 +97,8 @@ def _impossible(setting: CellSetting, offers: Offers) -> str:
         return f"{runtime} offers no {precision} here: {lacking}"
     if candidate.is_calibrated and model not in offers.calibrated:
         return f"{precision} is calibrated, and the inputs of {model} have no values"
+    if candidate.is_tuned and setting[ALGORITHM] != "auto" and candidate.precision != FLOAT32:
+        return f"{runtime} has an algorithm of its own for {precision}"
     return ""
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from tunegate.config import (
+    Algorithm,
     Dims,
     Inputs,
     Name,
@@ -50,6 +51,7 @@ class StudyAxes(_Section, frozen=True, kw_only=True):
     precision: tuple[str, ...] = ("float32",)
     variant: tuple[str, ...] = (GIVEN_FILE,)
     layout: tuple[Literal["auto", "nchw", "nhwc"], ...] = ("auto",)
+    algorithm: tuple[Algorithm, ...] = ("auto",)
     tuning: tuple[Tuning, ...] = ("zero-trial",)
     threads: tuple[PositiveInt, ...] = ()
     target: tuple[Name, ...] = ()

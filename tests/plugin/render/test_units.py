@@ -86,7 +86,8 @@ def test_a_time_is_rounded_by_less_than_a_thousandth_or_a_nanosecond(value: floa
     [
         (None, "–"),
         (0.0, "0 J"),
-        (0.25, "0.25 J"),
+        (0.000_041_2, "41.2 µJ"),
+        (0.25, "250 mJ"),
         (999.0, "999 J"),
         (36_000.0, "36 kJ"),
         (5.25e6, "5.25 MJ"),

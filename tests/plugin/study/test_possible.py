@@ -6,6 +6,13 @@ from tunegate.study.possible import Offers, candidate_for, precision_level, spac
 
 CANDIDATES = (
     CandidateBuild(runtime="tvm", title="TVM", is_tuned=True),
+    CandidateBuild(
+        runtime="tvm",
+        title="TVM (bfloat16)",
+        variant="bf16",
+        settings={"precision": "bfloat16"},
+        is_tuned=True,
+    ),
     CandidateBuild(runtime="onnxruntime", title="ONNX Runtime"),
     CandidateBuild(
         runtime="onnxruntime",
@@ -38,6 +45,7 @@ def axes(**levels: tuple[str, ...]) -> tuple[Axis, ...]:
         "runtime": ("tvm",),
         "precision": ("float32",),
         "layout": ("auto",),
+        "algorithm": ("auto",),
         "tuning": ("untuned",),
         "threads": ("1",),
         "target": ("cpu",),
@@ -84,6 +92,7 @@ def test_each_hole_has_its_reason() -> None:
 def test_int8_says_how_it_came_to_its_ranges() -> None:
     assert [precision_level(each) for each in CANDIDATES] == [
         "float32",
+        "bfloat16",
         "float32",
         "int8",
         "int8-dynamic",
@@ -94,3 +103,18 @@ def test_int8_says_how_it_came_to_its_ranges() -> None:
     found = candidate_for(setting, offers())
     assert found is not None
     assert found.variant == "int8.dynamic"
+
+
+def test_a_form_of_convolutions_is_for_what_compiles_them_in_float32() -> None:
+    varied = axes(
+        runtime=("tvm", "onnxruntime"),
+        precision=("float32", "bfloat16"),
+        algorithm=("auto", "direct", "im2col"),
+    )
+    space = space_of(varied, offers())
+    assert len(space.possible) == 5
+    assert reasons(varied, offers()) == {
+        "tvm has an algorithm of its own for bfloat16": 2,
+        "ONNX Runtime compiles nothing: algorithm would change nothing": 2,
+        "onnxruntime offers no bfloat16 on cpu": 3,
+    }

@@ -13,13 +13,12 @@ from tunegate.errors import MeasurementError
 
 
 class ScriptedPairs:
-    """Launches with these effects, whichever side asks; None is one that breaks. A build
-    alone takes `alone_ms`."""
+    """Launches with these effects, whichever side asks; None is one that breaks."""
 
     within_spread = start_seconds = pair_seconds = 0.0
 
-    def __init__(self, effects: Sequence[float | None], alone_ms: float | None = 2.0) -> None:
-        self.effects, self.alone_ms = list(effects), alone_ms
+    def __init__(self, effects: Sequence[float | None]) -> None:
+        self.effects = list(effects)
         self.asked = 0
 
     def pair(self, base: Path, head: Path, *, slowdown_percent: float = 0.0) -> ScriptedPairs:
@@ -37,10 +36,7 @@ class ScriptedPairs:
         raise AssertionError
 
     def single_ms(self, artifact: Path) -> float:
-        if self.alone_ms is None:
-            message = "no answer in 120 s"
-            raise MeasurementError(message)
-        return self.alone_ms
+        raise AssertionError
 
     def reference_ms(self, model: ShapedModel, *, threads: int) -> float:
         raise AssertionError

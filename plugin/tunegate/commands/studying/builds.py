@@ -10,14 +10,18 @@ from pathlib import Path
 import msgspec
 
 from tunegate import pipeline
-from tunegate.artifacts.builds import Build
 from tunegate.artifacts.candidates import FLOAT32
 from tunegate.artifacts.changes import ChangeSet, ModelChange
-from tunegate.artifacts.error_estimates import ErrorEstimate
 from tunegate.artifacts.studies import StudyCell
+from tunegate.commands.studying.finished_build import (
+    ANY_ERROR,
+    error_of,
+    layers_with,
+    may_pass,
+    misfit,
+)
 from tunegate.commands.studying.groups import CellGroup, versions_of
 from tunegate.config import (
-    AccuracyConfig,
     BudgetConfig,
     CacheConfig,
     Config,
@@ -28,7 +32,7 @@ from tunegate.edges.models.file_pair import FilePair
 from tunegate.edges.models.operation_count import operations_of
 from tunegate.edges.output.directory import STUDY, OutputDirectory
 from tunegate.errors import ModelError
-from tunegate.gate.error_budget import estimated, samples_needed
+from tunegate.gate.error_budget import samples_needed
 from tunegate.ports import BuildJob
 from tunegate.project import Subject
 from tunegate.runtimes.reference import REFERENCE
@@ -38,13 +42,12 @@ from tunegate.sides.export_models import export_models
 from tunegate.stages.resolve import resolve
 from tunegate.stages.try_builds import plan_of_built
 from tunegate.study.cost import trials_of
-from tunegate.study.measured import TUNING, VARIANT
+from tunegate.study.measured import ALGORITHM, TUNING, VARIANT
 from tunegate.study.study_config import GIVEN_FILE
 from tunegate.tools import Tools
 from tunegate.wiring import opened_tools
 
 UNTUNED = "untuned"
-_ANY_ERROR = AccuracyConfig(max_error=100.0)
 _NOTHING = BestRecords({}, {})
 
 
@@ -119,17 +122,21 @@ class GroupBuilder:
             sources=tuned.best.sources,
             variant=candidate.variant,
             settings=candidate.settings,
-            samples=0 if candidate.precision == FLOAT32 else samples_needed(_ANY_ERROR),
+            samples=0 if candidate.precision == FLOAT32 else samples_needed(ANY_ERROR),
         )
         (build,) = tools.builders[candidate.runtime].build([job])
+        layers = layers_with(build, group.setting[ALGORITHM])
+        reason = build.error or misfit(group.setting[ALGORITHM], layers)
         return msgspec.structs.replace(
             cell,
-            reason=build.error or "",
+            reason=reason,
+            may_pass=may_pass(build),
             size_bytes=build.size_bytes,
-            error=_error(build),
+            error=error_of(build),
             operations=operations_of(job.model.file, job.model.shapes),
+            layers=layers,
             seconds=build.seconds + tuned.seconds,
-            digest="" if build.error else tools.gate.shipping.keep(into, (), into),
+            digest="" if reason else tools.gate.shipping.keep(into, (), into),
         )
 
 
@@ -200,10 +207,3 @@ def _changes(group: CellGroup) -> ChangeSet:
         targets=(group.target.name,),
     )
     return ChangeSet(revisions=revisions, models=(change,))
-
-
-def _error(build: Build) -> ErrorEstimate | None:
-    """How far a build in other numbers is off; None for float32, which is held to be equal."""
-    if build.sampled is None:
-        return None
-    return msgspec.structs.replace(estimated(build.sampled, _ANY_ERROR)[0], limit=None)

@@ -17,6 +17,7 @@ from tunegate.digests import digest_of_document
 from tunegate.runtimes.reference import REFERENCE
 from tunegate.runtimes.registry import runtime_named
 from tunegate.study.measured import (
+    ALGORITHM,
     LAYOUT,
     MODEL,
     PRECISION,
@@ -99,6 +100,7 @@ def target_of(setting: CellSetting, targets: Mapping[str, TargetConfig]) -> Targ
         own,
         threads=int(setting[THREADS]),
         layout=own.layout if setting[LAYOUT] == "auto" else setting[LAYOUT],
+        algorithm=own.algorithm if setting[ALGORITHM] == "auto" else setting[ALGORITHM],
     )
 
 

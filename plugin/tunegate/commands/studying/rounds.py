@@ -68,6 +68,8 @@ class Rounds:
                 reference_ms=launch.base_ms,
                 peak_bytes=launch.head_peak_bytes,
                 workspace_bytes=launch.head_workspace_bytes,
+                joules=launch.head_joules,
+                energy_source=launch.energy_source,
             )
             return msgspec.structs.replace(cell, launches=(*cell.launches, made))
         raise AssertionError

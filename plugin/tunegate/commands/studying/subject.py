@@ -10,7 +10,7 @@ import msgspec
 
 from tunegate.artifacts.candidates import CandidateBuild
 from tunegate.artifacts.studies import Axis, CellSetting, StudyDesign
-from tunegate.config import TargetConfig
+from tunegate.config import AUTO, TargetConfig
 from tunegate.edges.config.study_file import studied_models
 from tunegate.edges.machine.cores import default_threads
 from tunegate.errors import ConfigError
@@ -19,7 +19,7 @@ from tunegate.runtimes.registry import Installed, knows_lacks
 from tunegate.selection import values_of
 from tunegate.study.cost import cells_paid, estimated_seconds
 from tunegate.study.fraction import cells_needed, chosen_cells, untold_pairs
-from tunegate.study.measured import MODEL, PRECISION, RUNTIME, TARGET, VARIANT
+from tunegate.study.measured import ALGORITHM, MODEL, PRECISION, RUNTIME, TARGET, VARIANT
 from tunegate.study.possible import Offers, Space, precision_level, space_of
 from tunegate.study.study_config import StudiedModel, StudyConfig
 
@@ -44,6 +44,7 @@ def chosen(config: StudyConfig, where: str, installed: Installed) -> Chosen:
     targets = {target.name: target for target in config.targets}
     _require_files(models.values(), where)
     axes = _axes(config, models, installed)
+    _require_processors(axes, targets, where)
     candidates = offered(config.targets, installed).candidates
     offers = Offers(
         candidates=candidates,
@@ -90,6 +91,7 @@ def _axes(
         RUNTIME: runtimes,
         "precision": given.precision,
         "layout": given.layout,
+        "algorithm": given.algorithm,
         "tuning": given.tuning,
         "threads": given.threads or (default_threads(),),
         TARGET: given.target or (config.targets[0].name,),
@@ -115,6 +117,17 @@ def _require_files(models: Iterable[StudiedModel], where: str) -> None:
         for file in model.files.values():
             if not Path(file).is_file():
                 raise ConfigError(f"{where}: models: {file}: no such file. Correct the path.")
+
+
+def _require_processors(
+    axes: Sequence[Axis], targets: Mapping[str, TargetConfig], where: str
+) -> None:
+    """Raises ConfigError for a form of convolutions that is asked for on a GPU."""
+    levels = {axis.name: axis.levels for axis in axes}
+    gpus = [name for name in levels[TARGET] if targets[name].kind == "cuda"]
+    if gpus and levels[ALGORITHM] != (AUTO,):
+        message = f"{where}: axes.algorithm: {gpus[0]} is a GPU, where convolutions have one form."
+        raise ConfigError(f"{message} Remove the axis.")
 
 
 def _require_levels(axes: Sequence[Axis], offers: Offers, installed: Installed, where: str) -> None:

@@ -8,27 +8,32 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tunegate.config import TargetConfig
+from tunegate.edges.energy.machine_energy import device_energy
+from tunegate.edges.energy.rapl import POWERCAP
 from tunegate.edges.machine.device_lock import held_device
 from tunegate.edges.nvidia.measured_gpu import MeasuredGpu
 from tunegate.edges.nvidia.session import gpus_of, prepared
 from tunegate.edges.nvidia.state import StateReader, watched
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.errors import EnvironmentUnfitError, MeasurementError
+from tunegate.tuning.costs.energy_counter import EnergyCounter
 
 
 class LeasedDevice(NamedTuple):
-    """A device for the time of a measurement: variables for the processes that measure on it, and
-    how it is now. A CPU has no such state."""
+    """A device for the time of a measurement: variables for the processes that measure on it, how
+    it is now, and the energy that it has used since. A CPU has no such state."""
 
     variables: dict[str, str]
     look: StateReader
+    energy: EnergyCounter
 
 
 class Devices:
     """`cuda` is the target of the artifacts for GPUs; the first device that is right for it is
-    used, so that all launches compare on one."""
+    used, so that all launches compare on one. `powercap` has the processors' counters."""
 
-    def __init__(self, cuda: TargetConfig | None) -> None:
+    def __init__(self, cuda: TargetConfig | None, powercap: Path = POWERCAP) -> None:
+        self._powercap = powercap
         self._cuda = cuda or TargetConfig(name="cuda", kind="cuda")
         self._gpu: MeasuredGpu | None = None
 
@@ -37,7 +42,8 @@ class Devices:
         """A GPU is locked against all other users of this host meanwhile, and idle at the
         beginning. Raises MeasurementError where it is not to be had."""
         if all(ArtifactFile.read(path).device == "cpu" for path in artifacts):
-            yield LeasedDevice({}, lambda: None)
+            with device_energy(None, self._powercap) as energy:
+                yield LeasedDevice({}, lambda: None, energy)
             return
         try:
             gpu = self._chosen()
@@ -45,8 +51,9 @@ class Devices:
                 prepared([gpu], self._cuda),
                 held_device(gpu.claim),
                 watched(gpu.gpu.uuid) as look,
+                device_energy(gpu.gpu, self._powercap) as energy,
             ):
-                yield LeasedDevice(gpu.variables, look)
+                yield LeasedDevice(gpu.variables, look, energy)
         except EnvironmentUnfitError as error:
             raise MeasurementError(str(error)) from error
 

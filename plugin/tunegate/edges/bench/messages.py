@@ -48,7 +48,10 @@ class Ready(msgspec.Struct, frozen=True, tag="ready"):
 
 
 class Timed(msgspec.Struct, frozen=True, tag="timed"):
+    """`untimed` inferences were run before those that were timed."""
+
     nanoseconds: tuple[int, ...]
+    untimed: int = 0
 
 
 class Profiled(msgspec.Struct, frozen=True, tag="profiled"):

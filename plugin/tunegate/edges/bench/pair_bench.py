@@ -14,6 +14,7 @@ from pathlib import Path
 from tunegate.artifacts.changes import Side
 from tunegate.artifacts.measurements import Launch
 from tunegate.bench_ports import ProbeThresholds
+from tunegate.edges.bench.block_energy import block_energy
 from tunegate.edges.bench.blocks import Blocks
 from tunegate.edges.bench.devices import Devices, LeasedDevice
 from tunegate.edges.bench.launch_order import LaunchOrder, launch_order
@@ -21,7 +22,6 @@ from tunegate.edges.bench.messages import Start
 from tunegate.edges.bench.process import WARM_UP_SECONDS, Limits, Process, memory_of, start_of
 from tunegate.edges.bench.sides import Sides, other
 from tunegate.edges.inputs.agreement import agreed
-from tunegate.edges.nvidia.state import StateReader
 from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.gate.effect import launch_effect, launch_noise, within_spread
 from tunegate.gate.histogram import histogram
@@ -92,7 +92,7 @@ class PairBench:
             sides, taken = Sides(base, head), Blocks()
             for pairs in _PROBE_PAIRS:
                 some = tuple(itertools.islice(begins, pairs))
-                self._add_blocks(taken, sides, some, self._probe_size(), device.look)
+                self._add_blocks(taken, sides, some, self._probe_size(), device)
                 if not _is_over(taken, thresholds):
                     break
             return _summed(taken, sides, started)
@@ -106,7 +106,7 @@ class PairBench:
             self.start_seconds = time.monotonic() - started
             blocks_started = time.monotonic()
             taken = Blocks()
-            self._add_blocks(taken, processes, order.blocks, self._block_size(), device.look)
+            self._add_blocks(taken, processes, order.blocks, self._block_size(), device)
             self.pair_seconds = (time.monotonic() - blocks_started) / pairs
         self.within_spread = within_spread(*taken.counted_medians())
         return _summed(taken, processes, started)
@@ -131,13 +131,15 @@ class PairBench:
         processes: Sides[Process],
         begins: Sequence[Side],
         inferences: int,
-        look: StateReader,
+        device: LeasedDevice,
     ) -> None:
         """The device is read between blocks only: asking it while it works disturbs it."""
         for first in begins:
             for side in (first, other(first)):
-                times = processes.of(side).block_ms(inferences)
-                taken.add(side, times, look())
+                before = device.energy.reading()
+                block = processes.of(side).block(inferences)
+                used = block_energy(before, device.energy.reading(), block.inferences)
+                taken.add(side, block.times_ms, device.look(), used)
 
     def _started(
         self, stack: ExitStack, order: LaunchOrder, variables: Mapping[str, str]
@@ -190,6 +192,7 @@ def _is_over(taken: Blocks, thresholds: ProbeThresholds) -> bool:
 
 def _summed(taken: Blocks, processes: Sides[Process], started: float) -> Launch:
     medians = taken.counted_medians()
+    base, head = taken.energy("base"), taken.energy("head")
     base_times, head_times = taken.times("base"), taken.times("head")
     return Launch(
         effect=launch_effect(*medians),
@@ -206,4 +209,7 @@ def _summed(taken: Blocks, processes: Sides[Process], started: float) -> Launch:
         base_workspace_bytes=processes.base.workspace_bytes,
         head_workspace_bytes=processes.head.workspace_bytes,
         clocks=taken.clocks(),
+        base_joules=None if base is None else base.joules,
+        head_joules=None if head is None else head.joules,
+        energy_source=None if head is None else head.source,
     )

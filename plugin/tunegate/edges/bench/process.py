@@ -45,6 +45,13 @@ class Limits(NamedTuple):
 _ALONE = Limits()
 
 
+class TimedBlock(NamedTuple):
+    """`inferences` are those that were run, of which all but the first few were timed."""
+
+    times_ms: tuple[float, ...]
+    inferences: int
+
+
 class Process:
     """One side of a launch."""
 
@@ -80,8 +87,13 @@ class Process:
     def block_ms(
         self, inferences: int, most_seconds: float = _MAX_BLOCK_SECONDS
     ) -> tuple[float, ...]:
+        return self.block(inferences, most_seconds).times_ms
+
+    def block(self, inferences: int, most_seconds: float = _MAX_BLOCK_SECONDS) -> TimedBlock:
+        """The times of one block, and all that was run in it."""
         timed = self._ask(Block(inferences, most_seconds), Timed)
-        return tuple(n / 1e6 for n in timed.nanoseconds)
+        times = tuple(n / 1e6 for n in timed.nanoseconds)
+        return TimedBlock(times, len(times) + timed.untimed)
 
     def operators_ms(self, inferences: int) -> dict[str, float]:
         request = Profile(self._start.artifact, self._start.threads, inferences, self._start.seed)

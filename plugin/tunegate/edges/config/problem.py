@@ -83,6 +83,8 @@ def problem_of(error: msgspec.ValidationError, content: Any) -> KeyProblem:
     if missing is not None:
         key = _join(path, missing[1])
         return KeyProblem(key, f"{key} is missing. Add it; `tunegate init` shows an example.")
+    if isinstance(error.__cause__, ValueError):  # a section's own rule says it whole
+        return KeyProblem(path, f"{path or 'the file'}: {said}.")
     return KeyProblem(path, _misfit(said, path, value))
 
 

@@ -103,7 +103,7 @@ def _problems(config: StudyConfig) -> Iterator[KeyProblem]:
     yield from _repeated("models", [model.name for model in models], "Give one a name.")
     for name, levels in msgspec.structs.asdict(config.axes).items():
         yield from _repeated(f"axes.{name}", levels, "Remove one.")
-        if not levels and name in ("precision", "variant", "layout", "tuning"):
+        if not levels and name in ("precision", "variant", "layout", "algorithm", "tuning"):
             yield KeyProblem(f"axes.{name}", f"axes.{name}: no level. Write one, or remove it.")
     yield from _repeated("targets", [target.name for target in config.targets], "Rename one.")
     yield from _unknown("axes.target", config.axes.target, [t.name for t in config.targets])

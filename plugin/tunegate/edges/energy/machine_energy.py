@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from tunegate.artifacts.gpus import Gpu
 from tunegate.config import Config
 from tunegate.edges.energy.rapl import POWERCAP, Rapl
 from tunegate.edges.nvidia.energy import JoulesReader, counted_gpus
@@ -53,6 +54,17 @@ def opened_energy(*, with_gpus: bool, powercap: Path = POWERCAP) -> Iterator[Mac
         yield MachineEnergy(processors)
         return
     with counted_gpus(_countable()) as gpus:
+        yield MachineEnergy(processors, gpus)
+
+
+@contextmanager
+def device_energy(gpu: Gpu | None, powercap: Path = POWERCAP) -> Iterator[MachineEnergy]:
+    """The counters of the device that something is measured on: the processors, and this GPU."""
+    processors = Rapl(powercap)
+    if gpu is None:
+        yield MachineEnergy(processors)
+        return
+    with counted_gpus([] if gpu.is_part else [gpu.uuid]) as gpus:
         yield MachineEnergy(processors, gpus)
 
 

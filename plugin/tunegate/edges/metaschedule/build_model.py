@@ -193,6 +193,7 @@ def _built_function(
         rid=record_id(key, schedule) if schedule is not None else "",
         ms=record.median_ms if record is not None and is_own else None,
         verified=is_own or (record is None and schedule is None),
+        algorithm=function.algorithm,
     )
 
 

@@ -17,6 +17,7 @@ from onnx import numpy_helper
 from tvm import relax
 from tvm.s_tir.meta_schedule.arg_info import ArgInfo
 
+from tunegate.edges.metaschedule.variants.algorithm_variants import asked_algorithm
 from tunegate.edges.metaschedule.workload import Workload, canonical_workload
 
 _FEW = 2
@@ -27,7 +28,7 @@ _OF_A_CONVOLUTION = 4
 class ModelFunction(msgspec.Struct, frozen=True, kw_only=True):
     """One PrimFunc of a module. `label` names its layers in the model's own words where the
     weights tell, else the operators; `weight` is its calls per inference, `bytes_moved` what a
-    call reads and writes at least."""
+    call reads and writes at least, `algorithm` the only form that it may have, '' for any."""
 
     name: str
     workload: Workload
@@ -37,6 +38,7 @@ class ModelFunction(msgspec.Struct, frozen=True, kw_only=True):
     dtype: str
     flops: float
     bytes_moved: float
+    algorithm: str = ""
 
 
 def functions_of(module: Any, layers: Mapping[bytes, str] | None = None) -> list[ModelFunction]:
@@ -93,6 +95,7 @@ def _function(name: str, function: Any, layers: list[str]) -> ModelFunction:
         dtype=str(function.params[-1].ty.dtype),
         flops=_flops(workload),
         bytes_moved=_bytes_of(workload.module["main"]),
+        algorithm=asked_algorithm(function),
     )
 
 

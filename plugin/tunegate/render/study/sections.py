@@ -22,9 +22,10 @@ _SHOWN_PAIRS = 30
 _SHOWN_FLIPS = 30
 _OPERATIONS = "Models, or variants, that compute less and take longer in the same setting."
 _FRONTS = (
-    "No other cell of the same model on the same target is as good in time, error, size and "
-    "memory, and better in one. The error is of builds in other numbers than float32; memory is "
-    "the peak of the process that runs it."
+    "No other cell of the same model on the same target is as good in time, error, size, memory "
+    "and energy, and better in one. The error is of builds in other numbers than float32; memory "
+    "is the peak of the process that runs it. Energy is that of the whole machine during one "
+    "inference, and compared where a counter told it for all cells."
 )
 _LEFT_OUT = "Settings that cannot be, or that would repeat a cell."
 _CELLS = (

@@ -24,7 +24,9 @@ from tunegate.render.tables.table import (
     number_column,
     text_column,
 )
-from tunegate.render.units import NONE, milliseconds, percent, size
+from tunegate.render.units import NONE, energy, milliseconds, percent, size
+from tunegate.study.cell_energy import cell_energy
+from tunegate.study.measured import ALGORITHM
 
 
 def axes_table(study: Study) -> ReportTable:
@@ -87,6 +89,7 @@ def fronts_table(study: Study) -> ReportTable:
         number_column("Error", lambda cell: _error(cell.error_percent)),
         number_column("Size", lambda cell: size(cell.size_bytes)),
         number_column("Memory", lambda cell: size(cell.memory_bytes)),
+        number_column("Energy", lambda cell: energy(cell.joules, cell.energy_source)),
     )
     return ReportTable(columns, study.fronts)
 
@@ -108,7 +111,10 @@ def cells_table(study: Study) -> ReportTable:
         number_column("Of the reference", lambda row: _ratio(row[0])),
         number_column("Error", lambda row: _error(row[0].error.center if row[0].error else 0.0)),
         number_column("Size", lambda row: size(row[0].size_bytes) if row[0].digest else NONE),
+        number_column("Memory", lambda row: _memory(row[0])),
+        number_column("Energy", lambda row: energy(*cell_energy(row[0]))),
         number_column("Trials", lambda row: str(row[0].trials or NONE)),
+        *_layers(axes),
         text_column("Command", lambda row: row[0].reason or Identifier(row[1])),
     )
     return ReportTable(columns, rows)
@@ -117,6 +123,19 @@ def cells_table(study: Study) -> ReportTable:
 def varying(study: Study) -> list[str]:
     """The axes with two levels or more."""
     return [axis.name for axis in study.design.axes if len(axis.levels) > 1]
+
+
+def _layers(axes: Sequence[str]) -> tuple[Column[tuple[StudyCell, str]], ...]:
+    """The layers that have the form which a cell asks for, where forms are compared."""
+    column: Column[tuple[StudyCell, str]] = number_column(
+        "Layers", lambda row: str(row[0].layers or NONE)
+    )
+    return (column,) if ALGORITHM in axes else ()
+
+
+def _memory(cell: StudyCell) -> str:
+    found = _median([launch.peak_bytes for launch in cell.launches])
+    return size(int(found)) if found else NONE
 
 
 def _level(axis: str) -> Column[FrontCell]:

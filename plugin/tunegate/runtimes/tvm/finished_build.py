@@ -61,6 +61,7 @@ def _build(
                 rid=f.rid,
                 ms=f.ms,
                 verified=f.verified,
+                algorithm=f.algorithm,
             )
             for f in reply.functions
         ),

@@ -48,6 +48,10 @@ def test_a_fraction_is_chosen_under_the_cap(models: str) -> None:
         ("axes: {runtime: [tmv]}", "axes.runtime: tmv is not installed. Did you mean tvm?"),
         ("axes: {runtime: [tvm, onnxruntime], precision: [float3]}", "Did you mean float32?"),
         (
+            "axes: {algorithm: [direct, im2col]}\ntargets: [{name: gpu, kind: cuda, arch: sm_90}]",
+            "axes.algorithm: gpu is a GPU, where convolutions have one form. Remove the axis.",
+        ),
+        (
             "axes: {runtime: [onnxruntime]}",
             "1 of 1 settings can be measured. Give an axis a second level.",
         ),

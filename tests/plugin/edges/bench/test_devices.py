@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.plugin.edges.energy.test_rapl import use, zone
 from tests.support.simulated.simulated_gpus import gpu, simulated
 from tunegate.config import TargetConfig
 from tunegate.edges.bench.devices import Devices
@@ -106,3 +107,22 @@ def test_a_device_is_looked_at_as_it_is_now(
         state = device.look()
     assert state is not None
     assert (state.sm_mhz, state.throttled) == (1200, ("power cap",))
+
+
+def test_the_energy_of_a_device_is_that_of_the_processors_and_of_the_gpu_that_is_measured(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    at = zone(tmp_path / "powercap", "intel-rapl:0", "package-0", 0)
+    gpus = simulated(monkeypatch, tmp_path, gpu("GPU-a", energy=0), gpu("GPU-b", energy=0))
+    devices = Devices(TARGET, tmp_path / "powercap")
+    for kind, wanted in (("cuda", (5.0, "rapl+nvml")), ("cpu", (2.0, "rapl"))):
+        with devices.of(artifact(tmp_path / kind, kind)) as device:
+            before = device.energy.reading()
+            use(at, 2_000_000)
+            gpus.change(0, energy=3_000)
+            gpus.change(1, energy=9_000)
+            after = device.energy.reading()
+        assert before is not None
+        assert after is not None
+        assert (after.joules - before.joules, after.source) == wanted
+        use(at, 0)

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import statistics
+import threading
 import time
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from tests.plugin.edges.energy.test_rapl import zone
 from tests.support.simulated.simulated_gpus import gpu, simulated
 from tunegate.artifacts.input_rules import InputRule, Integers
 from tunegate.bench_ports import Bench, ProbeThresholds
 from tunegate.edges.bench import pair_bench, process
+from tunegate.edges.bench.devices import Devices
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.bench.messages import Start
 from tunegate.edges.bench.pair_bench import PairBench, block_size
+from tunegate.edges.bench.sides import Sides
 from tunegate.edges.output.artifact_file import ArtifactFile
 
 NEVER = ProbeThresholds(by_median=9.0, by_mean=9.0)
@@ -47,6 +52,31 @@ def test_a_launch_on_a_gpu_says_how_its_clock_was(
     assert launch.clocks is not None
     assert (launch.clocks.base_mhz, launch.clocks.head_mhz) == (2040, 2040)
     assert (launch.pairs, launch.clocks.dropped) == (4, dropped)
+
+
+def test_a_launch_says_what_an_inference_of_either_side_used(tmp_path: Path, small: Path) -> None:
+    at = zone(tmp_path / "powercap", "intel-rapl:0", "package-0", 0)
+    bench = PairBench(Sides(small, small), tmp_path, 1, Devices(None, tmp_path / "powercap"))
+    assert bench.launch(4).base_joules is None  # the counter stands still
+    stop = threading.Event()
+    turning = threading.Thread(target=count_up, args=(at, stop))
+    turning.start()
+    launch = bench.launch(4)
+    stop.set()
+    turning.join()
+    assert (launch.base_joules or 0) > 0
+    assert (launch.head_joules or 0) > 0
+    assert launch.energy_source == "rapl"
+
+
+def count_up(at: Path, stop: threading.Event) -> None:
+    """A counter that goes on all the time; a half-written number is never read."""
+    for used in itertools.count(1):
+        beside = at / "next"
+        beside.write_text(str(10_000 * used))
+        beside.replace(at / "energy_uj")
+        if stop.wait(0.001):
+            return
 
 
 def test_a_wait_that_is_put_in_shows_as_what_it_is(tmp_path: Path, small: Path) -> None:

@@ -152,6 +152,10 @@ def test_a_unit_is_refused_with_the_unit_that_is_meant(lines: str, message: str)
         ("budget: {trials: 1.5}", "budget.trials: expected a whole number, not 1.5."),
         ("budget: {minutes: true}", "budget.minutes: expected a number, not true."),
         ("budget: {minutes: .inf}", "line 3: .inf is no number to work with. Fix the line."),
+        (
+            "targets: [{name: t, kind: cuda, algorithm: im2col}]",
+            "targets[0]: algorithm is for kind: llvm, remove it.",
+        ),
         ("targets: [{name: t, kind: tpu}]", 'targets[0].kind is llvm or cuda, not "tpu".'),
         ("cache: {mode: rx}", 'cache.mode is off, ro or rw, not "rx".'),
         ("gate: {inconclusive: ok}", 'gate.inconclusive is fail or warn, not "ok".'),

@@ -1,4 +1,4 @@
-"""Normalizations that TVM lacks, or does not take over several axes."""
+"""Normalizations that TVM lacks, or does not take over all axes."""
 
 from __future__ import annotations
 
@@ -17,26 +17,23 @@ _LEAST_DEVIATION = 1e-9
 """ONNX's own definition adds it, so that what is equal everywhere becomes zero."""
 
 
-def over_rows(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """LayerNormalization and RMSNormalization over several axes, with one output: as of rows. TVM
-    does not take them over all axes, and computes other numbers where an image among them is given
-    another layout."""
+def over_everything(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """LayerNormalization and RMSNormalization over all axes, with one output: as of one row."""
     types = [view.type_of(name) for name in node.input if name]
     data = types[0]
     if data is None or data.rank <= 1 or any(node.output[1:]):
         return None
-    axis = attribute(node, "axis", -1) % data.rank
-    size, rows = math.prod(data.shape[axis:]), math.prod(data.shape[:axis])
-    if axis == data.rank - 1:
+    if attribute(node, "axis", -1) % data.rank:
         return None
-    if any(kind is None or math.prod(kind.shape) != size for kind in types[1:]):
+    size = math.prod(data.shape)
+    if any(kind is None or math.prod(kind.shape) != size for kind in types):
         return None
     new = Replacement(node)
-    given = [
-        new.reshaped(name, [size] if place else [rows, size])
+    rows = [
+        new.reshaped(name, [size] if place else [1, size])
         for place, name in enumerate(name for name in node.input if name)
     ]
-    row = new.add(node.op_type, given, **{**attributes_of(node), "axis": 1})
+    row = new.add(node.op_type, rows, **{**attributes_of(node), "axis": 1})
     new.reshaped(row, data.shape, to=node.output[0])
     return new.nodes
 

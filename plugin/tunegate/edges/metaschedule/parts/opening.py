@@ -7,12 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tunegate.config import TargetConfig
+from tunegate.config import AUTO, TargetConfig
 from tunegate.edges.metaschedule.functions import functions_of, layer_names
 from tunegate.edges.metaschedule.import_in_layout import import_in_layout
 from tunegate.edges.metaschedule.open_model import OpenModel
 from tunegate.edges.metaschedule.parts.open_parts import SplitModel, slower_whole, split_model
 from tunegate.edges.metaschedule.parts.part_opener import OpenPart
+from tunegate.edges.metaschedule.passes.asked_algorithm import with_algorithm
 from tunegate.edges.metaschedule.passes.layout import Layout, layouts
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.models.preparation import prepare
@@ -55,14 +56,20 @@ def _opening(model: ModelFile, target: TargetConfig) -> OpenPart:
         target=tvm_target(target).target,
         path=model.path,
         layouts=layouts(target),
+        algorithm=target.algorithm,
     )
 
 
 def open_model(
-    prepared: PreparedModel, target: Any, path: str, *, layouts: Sequence[Layout]
+    prepared: PreparedModel,
+    target: Any,
+    path: str,
+    *,
+    layouts: Sequence[Layout],
+    algorithm: str = AUTO,
 ) -> OpenModel:
     """Raises UnsupportedModelError where the compiler cannot take it."""
-    module = import_in_layout(prepared, target, path, layouts)
+    module = with_algorithm(import_in_layout(prepared, target, path, layouts), algorithm)
     try:
         return OpenModel(prepared, module, functions_of(module, layer_names(prepared.optimized)))
     except Exception as error:

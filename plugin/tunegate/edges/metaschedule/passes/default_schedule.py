@@ -6,6 +6,7 @@ from typing import Any
 
 from tvm.s_tir import dlight
 
+from tunegate.edges.metaschedule.passes.asked_algorithm import with_asked_forms
 from tunegate.edges.metaschedule.passes.group_vector_schedule import with_group_vectors
 from tunegate.edges.metaschedule.passes.split_concatenations import with_split_choices
 from tunegate.edges.metaschedule.passes.vector_accumulators import with_vector_accumulators
@@ -19,7 +20,7 @@ def with_default_schedule(module: Any, target: Any) -> Any:
     written, but for choices, sums along the innermost one and grouped convolutions. On a GPU they
     would not run at all: TVM's own rules for any kernel (DLight) bind the loops to its threads."""
     if str(target.kind.name) != "cuda":
-        packing = with_packing_schedules(module, target)
+        packing = with_asked_forms(with_packing_schedules(module, target))
         return with_vector_accumulators(with_split_choices(packing))
     with target:
         return dlight.ApplyDefaultSchedule(

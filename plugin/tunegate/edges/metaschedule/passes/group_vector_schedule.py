@@ -16,6 +16,7 @@ from tvm.s_tir import Schedule
 from tvm.s_tir.schedule import ScheduleError
 
 from tunegate.edges.metaschedule.passes.unscheduled import IS_SCHEDULED, with_unscheduled
+from tunegate.edges.metaschedule.variants.algorithm_variants import DIRECT, asked_algorithm
 from tunegate.edges.metaschedule.variants.channel_vectors import REGISTER, ChannelVectors, divisors
 from tunegate.edges.metaschedule.variants.group_vectors import (
     GroupVectors,
@@ -42,6 +43,8 @@ def with_group_vectors(module: Any) -> Any:
 
 
 def _scheduled(function: Any) -> Any | None:
+    if asked_algorithm(function) == DIRECT:
+        return None
     try:
         vectors = group_vectors(function)
         return None if vectors is None else _as_before(_of_vectors(vectors), function)

@@ -17,6 +17,8 @@ _logger = logging.getLogger(__name__)
 _MAIN = "main"
 _Form = TypeVar("_Form")
 DIRECT, IM2COL, GROUP_VECTORS = "direct", "im2col", "group-vectors"
+ASKED_FOR = "tunegate.algorithm"
+"""The attribute of a function that may have no other form than the one that it names."""
 
 
 class AlgorithmVariant(NamedTuple):
@@ -31,8 +33,20 @@ class AlgorithmVariant(NamedTuple):
 
 
 def variants_of(module: Any, kind: str) -> tuple[AlgorithmVariant, ...]:
-    """The direct form first. `kind` is that of the target: on a GPU the tensor cores' own space has
-    products already."""
+    """The direct form first, or the only one that is asked for. `kind` is that of the target: on a
+    GPU the tensor cores' own space has products already."""
+    every = _every_variant(module, kind)
+    asked = asked_algorithm(module[_MAIN])
+    alone = [each._replace(is_seldom_best=False) for each in every if each.name == asked]
+    return tuple(alone) or every
+
+
+def asked_algorithm(function: Any) -> str:
+    """The only form that the function may have; '' where the search chooses."""
+    return str((function.attrs or {}).get(ASKED_FOR, ""))
+
+
+def _every_variant(module: Any, kind: str) -> tuple[AlgorithmVariant, ...]:
     direct = AlgorithmVariant(DIRECT, module)
     if kind != "llvm":
         return (direct,)

@@ -8,6 +8,7 @@ from tests.support.models.grouped_convolutions import Shape, workload
 from tests.support.models.workload_corpus import primitive, workloads
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.variants.algorithm_variants import (
+    ASKED_FOR,
     DIRECT,
     GROUP_VECTORS,
     IM2COL,
@@ -46,3 +47,11 @@ def test_a_plain_convolution_is_seldom_fastest_as_a_product() -> None:
 def test_what_has_no_window_and_no_groups_has_one_form() -> None:
     for name in ("matmul_float32", "softmax_float32", "conv2d_depthwise_float32"):
         assert [each.name for each in variants_of(module_of(name), "llvm")] == [DIRECT]
+
+
+def test_a_form_that_is_asked_for_is_the_only_one_and_is_sampled_as_often_as_any() -> None:
+    for name in (DIRECT, IM2COL):
+        module = module_of("conv2d_nhwc_float32")
+        module.update_func(module.get_global_var("main"), module["main"].with_attr(ASKED_FOR, name))
+        (found,) = variants_of(module, "llvm")
+        assert (found.name, found.is_seldom_best) == (name, False)
