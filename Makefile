@@ -12,6 +12,9 @@ STAMP := $(VENV)/.installed-$(shell cat requirements/*.lock pyproject.toml | cks
 
 FUZZ_MINUTES ?= 10
 
+# One more than there are cores: some tests wait for a limit of time or for a process.
+WORKERS ?= $(shell n=$$(nproc); echo $$((n < 3 ? n + 1 : 4)))
+
 .PHONY: site demo environment test pipelines pipelines-environment programs fuzz check picture docs figures lock format clean
 
 demo: $(RUN_STAMP)
@@ -20,7 +23,7 @@ demo: $(RUN_STAMP)
 environment: $(STAMP)
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 # The files of other pipelines, run by the tools of each: npm, Java and whatever else is there.
 pipelines: pipelines-environment
@@ -36,7 +39,7 @@ programs:
 # Property tests with new seeds, again and again until the minutes are over or one fails.
 fuzz: $(STAMP)
 	end=$$(( $$(date +%s) + 60 * $(FUZZ_MINUTES) )); while [ $$(date +%s) -lt $$end ]; do \
-	  $(BIN)/python -m pytest -q -n auto --maxprocesses 4 -m "hypothesis and not e2e and not pipelines" \
+	  $(BIN)/python -m pytest -q -n $(WORKERS) -m "hypothesis and not e2e and not pipelines" \
 	    --hypothesis-profile=fuzz --hypothesis-seed=random || exit 1; done
 
 check: $(STAMP)

@@ -37,7 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Tests beside each other have cores of their own: what one measures,
-    the other does not disturb."""
+    the other does not disturb. Only the workers beyond the number of cores have all of them."""
     worker = getattr(config, "workerinput", None)
     if worker is not None and hasattr(os, "sched_setaffinity"):
         cores = sorted(os.sched_getaffinity(0))

@@ -26,6 +26,7 @@ from tunegate_cache.stores.store import StoreUnavailableError
 ROLES = ("write", "write", "write", "write", "compact", "compact", "collect", "read")
 MAIN = group_of("main", TARGET)
 KEYS = TrustedKeys()
+_MORE_SECONDS = 60.0
 
 
 class Soaked(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,13 +41,16 @@ class Soaked(msgspec.Struct, frozen=True, kw_only=True):
     compactions: int
 
 
-def soak(url: str, folder: Path, *, seconds: float, seed: int) -> Soaked:
-    """Runs the roles for that long, kills one about every second, and counts."""
+def soak(url: str, folder: Path, *, seconds: float, seed: int, records: int = 0) -> Soaked:
+    """Runs the roles for that long, kills one about every second, and counts. A machine that is
+    busy gets a minute more for so many records and one compaction."""
     rng = random.Random(seed)
     workers = [(role, _start(role, n, url, folder)) for n, role in enumerate(ROLES)]
     kills, number = 0, len(ROLES)
     ends = time.monotonic() + seconds
-    while time.monotonic() < ends:
+    while (now := time.monotonic()) < ends or (
+        now < ends + _MORE_SECONDS and not _is_enough(folder, records)
+    ):
         time.sleep(rng.uniform(0.2, 1.5))
         index = rng.randrange(len(workers))
         role, process = workers[index]
@@ -59,6 +63,11 @@ def soak(url: str, folder: Path, *, seconds: float, seed: int) -> Soaked:
         process.kill()
         process.wait()
     return _count(url, folder, kills)
+
+
+def _is_enough(folder: Path, records: int) -> bool:
+    found = len(_lines(folder, "acknowledged"))
+    return found >= records and (not records or bool(_lines(folder, "compactions")))
 
 
 def _start(role: str, number: int, url: str, folder: Path) -> subprocess.Popen[bytes]:

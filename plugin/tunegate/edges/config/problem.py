@@ -22,7 +22,6 @@ from tunegate.config import (
     ValuesConfig,
 )
 
-_SECTIONS = (Config, ModelConfig, TargetConfig, CacheConfig, BudgetConfig, GateConfig)
 _SECTION_OF: dict[str, type[msgspec.Struct]] = {
     "models": ModelConfig,
     "targets": TargetConfig,
@@ -35,7 +34,15 @@ _INSIDE_MODEL: dict[str, type[msgspec.Struct]] = {
     r".*\.inputs\..+": InputConfig,
     r".*\.profiles\.[^.]+": ProfileConfig,
 }
-_KEYS = sorted({f.encode_name for s in _SECTIONS for f in msgspec.structs.fields(s)})
+_LISTS = ("models", "targets")
+_PLACES = {
+    field.encode_name: f"{name}[].{field.encode_name}"
+    if name in _LISTS
+    else f"{name}.{field.encode_name}"
+    for name, section in reversed(_SECTION_OF.items())
+    for field in msgspec.structs.fields(section)
+} | {field.encode_name: field.encode_name for field in msgspec.structs.fields(Config)}
+"""Each key with its place; the earlier section where two have it."""
 _CHOICES = {"kind": "llvm or cuda", "mode": "off, ro or rw", "inconclusive": "fail or warn"}
 _UNITS = {
     "minutes": "a number of minutes",
@@ -155,12 +162,10 @@ def _unknown(key: str, path: str) -> str:
     section = next(inside, None) or _SECTION_OF.get(re.sub(r"\[.*", "", path), Config)
     own = [field.encode_name for field in msgspec.structs.fields(section)]
     same_word = [name for name in own if key in name.split("-")]
-    near = (
-        same_word
-        or difflib.get_close_matches(key, own, n=1)
-        or difflib.get_close_matches(key, _KEYS, n=1)
-    )
-    hint = f"Did you mean {near[0]}?" if near else "Remove it."
+    near = same_word or difflib.get_close_matches(key, own, n=1)
+    elsewhere = difflib.get_close_matches(key, sorted(_PLACES), n=1)
+    meant = near[0] if near else _PLACES[elsewhere[0]] if elsewhere else ""
+    hint = f"Did you mean {meant}?" if meant else "Remove it."
     return f"unknown key {_join(path, key)}. {hint}"
 
 

@@ -52,7 +52,7 @@ class OnnxRuntime:
         return MODEL
 
     def load(self, directory: Path, artifact: ArtifactFile) -> Loaded:
-        from tunegate.runtimes.onnxruntime.session import OnnxArtifact  # noqa: PLC0415
+        from tunegate.runtimes.onnxruntime.artifact import OnnxArtifact  # noqa: PLC0415
 
         return OnnxArtifact(directory, artifact)
 

@@ -1,39 +1,11 @@
-"""A model opened by ONNX Runtime as it is shipped."""
+"""A session of ONNX Runtime, as models are shipped and measured."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.edges.reference.onnx_runtime import onnxruntime, timed_options
-
-
-class OnnxArtifact:
-    """An ONNX file, in this process."""
-
-    def __init__(self, directory: Path, artifact: ArtifactFile) -> None:
-        self._file, self._threads = directory / artifact.file, artifact.threads
-
-    def run(self, feed: Mapping[str, Any]) -> Sequence[Any]:
-        outputs: Sequence[Any] = self._session.run(None, dict(feed))
-        return outputs
-
-    def bound(self, feed: Mapping[str, Any]) -> Callable[[], object]:
-        session, given = self._session, dict(feed)
-        return lambda: session.run(None, given)
-
-    def operators_ms(self, feed: Mapping[str, Any], inferences: int) -> Mapping[str, float]:
-        # Reads the graph with the `onnx` package, which would double the time to start.
-        from tunegate.runtimes.onnxruntime.operator_profile import profiled_ms  # noqa: PLC0415
-
-        return profiled_ms(self._file, feed, self._threads, inferences)
-
-    @cached_property
-    def _session(self) -> Any:
-        return opened(self._file, self._threads)
 
 
 def opened(model: Path, threads: int, profile: Path | None = None) -> Any:

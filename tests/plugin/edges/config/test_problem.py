@@ -22,7 +22,8 @@ def problem(**content: Any) -> str:
     ("content", "said"),
     [
         ({"gate": {"margin": 3}}, "unknown key gate.margin. Did you mean margin-percent?"),
-        ({"gate": {"minutes": 3}}, "unknown key gate.minutes. Did you mean minutes?"),
+        ({"gate": {"minutes": 3}}, "unknown key gate.minutes. Did you mean budget.minutes?"),
+        ({"runtime": "tvm"}, "unknown key runtime. Did you mean targets[].runtime?"),
         ({"gate": {"xyzzy": 3}}, "unknown key gate.xyzzy. Remove it."),
         ({"gats": {}}, "unknown key gats. Did you mean gate?"),
         ({"models": [{}]}, "models[0].path is missing. Add it; `tunegate init` shows an example."),
