@@ -35,16 +35,28 @@ class ObjectiveConfig(_Section, frozen=True, kw_only=True):
     percentile: Annotated[float, msgspec.Meta(gt=0, lt=100)] = 99.0
 
 
+class MetricCommandConfig(_Section, frozen=True, kw_only=True):
+    """A command that prints how wrong the outputs are on each input, and the most that it may be,
+    in the command's own unit."""
+
+    run: Annotated[str, msgspec.Meta(min_length=1)]
+    at_most: Annotated[float, msgspec.Meta(ge=0, le=1e12)]
+
+
 class AccuracyConfig(_Section, frozen=True, kw_only=True):
     """How far a build in other numbers than float32 may be from float32, in percent: `max-error` is
-    of the largest output, `min-agreement` the share of inputs whose largest output is the same."""
+    of the largest output, `min-agreement` the share of inputs whose largest output is the same. Or
+    by the user's own `metric-command`."""
 
     max_error: Annotated[float, msgspec.Meta(gt=0, le=100)] | None = None
     min_agreement: Annotated[float, msgspec.Meta(gt=0, le=99.9)] | None = None
+    metric_command: MetricCommandConfig | None = None
 
     def __post_init__(self) -> None:
-        if self.max_error is None and self.min_agreement is None:
-            message = "accuracy needs max-error or min-agreement, or write accuracy: same"
+        if not any(each is not None for each in msgspec.structs.astuple(self)):
+            message = (
+                "accuracy needs max-error, min-agreement or metric-command, or write accuracy: same"
+            )
             raise ValueError(message)
 
 

@@ -155,7 +155,8 @@ class BuildJob(msgspec.Struct, frozen=True, kw_only=True):
     says where a task's records came from, for the report. `variant` and `settings` are those of a
     candidate. Whether a schedule that nobody measured is worth its place is tried in the model, but
     for tasks that are `settled`: the build of the other side has tried them. A build in other
-    numbers is run on `samples` inputs to tell its error, in place of the check."""
+    numbers is run on `samples` inputs to tell its error, in place of the check; what it and float32
+    compute is kept in `cases`, if that is given."""
 
     model: ModelJob
     records: Mapping[WorkloadKey, Sequence[TuningRecord]]
@@ -165,6 +166,7 @@ class BuildJob(msgspec.Struct, frozen=True, kw_only=True):
     settings: Mapping[str, str] = {}
     settled: frozenset[WorkloadKey] = frozenset()
     samples: int = 0
+    cases: Path | None = None
 
     def with_default_schedules(self, keys: Collection[WorkloadKey]) -> BuildJob:
         """The job, these tasks with nothing that is known of them."""
@@ -215,6 +217,15 @@ class Builder(Protocol):
     Compiler's."""
 
     def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]: ...
+
+
+class CaseScorer(Protocol):
+    """The user's own measure of how wrong a build is."""
+
+    def scores(self, command: str, cases: Path) -> tuple[float, ...]:
+        """What the command says of each of the cases in a directory, which is gone afterwards: the
+        larger, the worse. Raises MeasurementError."""
+        ...
 
 
 class Shipping(Protocol):

@@ -51,12 +51,14 @@ class Review(msgspec.Struct, frozen=True, kw_only=True):
 @dataclass(frozen=True, kw_only=True)
 class Subject:
     """What a run works on, and by which rules: `commit` is the head of `repository`, `root` names
-    it in records. Without a review nothing is waived or pinned."""
+    it in records. `rules_at` is the commit whose configuration judges, '' for that head. Without a
+    review nothing is waived or pinned."""
 
     config: Config
     repository: Repository
     root: Path
     commit: str
+    rules_at: str = ""
     waivers: Waivers = NO_WAIVERS
     pins: SnapshotPins | None = None
 
@@ -134,6 +136,7 @@ class Project:
             repository=self.repository,
             root=self.repository.root,
             commit=review.changes.revisions.head,
+            rules_at=review.changes.revisions.judged_by or "",
             waivers=review.waivers,
             pins=review.pins,
         )

@@ -19,6 +19,7 @@ from tunegate.given_rules import GivenFor, GivenRules
 from tunegate.policy.gate_rules import GateRules
 from tunegate.ports import (
     Builder,
+    CaseScorer,
     Clock,
     Compiler,
     Device,
@@ -56,7 +57,7 @@ class ModelSource:
     """The source of the models of base and head. `config` says what is wanted of each, and
     `candidates` what may run it; `workdir` holds their files for as long as the run lasts.
     `read_inputs` looks into these files, and `read_values` into those that are given for inputs.
-    Without a `reader` there are no earlier bases."""
+    Without a `reader` there are no earlier bases, without a `case_scorer` no metrics."""
 
     config: Config
     repository: Repository
@@ -65,6 +66,7 @@ class ModelSource:
     read_inputs: ReadInputs
     read_values: ReadValues
     reader: ModelReader | None = None
+    case_scorer: CaseScorer | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ from tunegate.artifacts.candidates import Candidates, RuntimeName
 from tunegate.artifacts.record_origin import RecordOrigin
 from tunegate.bench_ports import Benchmarker, Scorer
 from tunegate.config import Config, TargetConfig
+from tunegate.edges.accuracy.metric_commands import MetricCommands
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.bench.scoring_command import ScoringCommand
 from tunegate.edges.cache.shared_cache import SharedCache
@@ -175,6 +176,12 @@ def model_source(
         read_inputs=inputs_of_file,
         read_values=GivenValues(repository, workdir / "inputs").rules,
         reader=GitModelReader(repository) if isinstance(repository, GitRepository) else None,
+        case_scorer=MetricCommands(
+            repository,
+            subject.rules_at or subject.commit,
+            checkout=subject.root,
+            scratch=workdir / "metrics",
+        ),
     )
 
 

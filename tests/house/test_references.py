@@ -23,6 +23,7 @@ ELSEWHERE = {
     "uv.lock",
     "pylock.toml",
     "report.md",
+    "tools/wer.py",
     # What the page on security says an attacker would write.
     "sitecustomize.py",
     "onnxruntime.py",

@@ -25,7 +25,7 @@ STARTERS = {
     "plugin/tunegate/edges/git/process.py": {"subprocess.Popen"},
     "plugin/tunegate/edges/environments/uv.py": {"subprocess.run", "sys.executable"},
     "plugin/tunegate/edges/environments/kept_environments.py": {"sys.executable"},
-    "plugin/tunegate/edges/bench/command_output.py": {"subprocess.Popen"},
+    "plugin/tunegate/edges/processes/user_command.py": {"subprocess.Popen"},
 }
 """The doors: the environment of the Action, the same process again, our own Python, the agent of
 a CI, a helper program of docker's, git, uv, which makes environments of wheels, and a command line

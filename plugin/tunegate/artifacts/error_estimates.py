@@ -7,8 +7,8 @@ from typing import Literal
 
 import msgspec
 
-What = Literal["max-error", "min-agreement"]
-"""The part of a budget, as the configuration calls it."""
+What = Literal["max-error", "min-agreement", "metric"]
+"""The part of a budget, as the configuration calls it; a metric is the user's own."""
 
 
 class SaturatedOutput(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,7 +25,8 @@ class SampledErrors(msgspec.Struct, frozen=True, kw_only=True):
     in the same place. `saturated` are outputs that never tell one, `mostly_saturated` those that
     tell it in less than half of their elements.
     `largest_of` is the output with the largest error, `disagrees` the one whose largest value
-    moves most often; '' where none does."""
+    moves most often; '' where none does. `telling` are the numbers of these inputs among all that
+    were run, and `scores` what a command of the user's said of all of them, in that order."""
 
     relative: tuple[float, ...] = ()
     agrees: tuple[bool, ...] = ()
@@ -34,13 +35,15 @@ class SampledErrors(msgspec.Struct, frozen=True, kw_only=True):
     disagrees: str = ""
     inputs: int = 0
     mostly_saturated: tuple[SaturatedOutput, ...] = ()
+    telling: tuple[int, ...] = ()
+    scores: tuple[float, ...] = ()
 
 
 class ErrorEstimate(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a build in other numbers is from float32, in percent: of `samples` inputs, with the
-    95% bounds of what all inputs like them have. `limit` is the budget, None where nobody said it;
-    `output` the one that is off the most, '' where none is. `saturated` are outputs that are
-    at their bounds, such as 0 and 1, or always the same: they cannot show an error.
+    """How far a build in other numbers is from float32, in percent, or in the unit of a metric: of
+    `samples` inputs, with the 95% bounds of what all inputs like them have. `limit` is the budget,
+    None where nobody said it; `output` the one that is off the most, '' where none is. `saturated`
+    are outputs that are at their bounds, such as 0 and 1, or always the same: they show no error.
     `mostly_saturated` are at them in most elements; `silent` are inputs that tell nothing, beside
     the samples. `high` is None where the samples are too few for a bound."""
 
@@ -54,6 +57,10 @@ class ErrorEstimate(msgspec.Struct, frozen=True, kw_only=True):
     output: str = ""
     silent: int = 0
     mostly_saturated: tuple[SaturatedOutput, ...] = ()
+
+    @property
+    def unit(self) -> str:
+        return "" if self.what == "metric" else "%"
 
 
 class SideError(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,45 +1,52 @@
 """The error of a build in other numbers than float32, as an interval, and its budget.
 
-The inputs are samples. Agreement has Clopper-Pearson bounds. The error that 95% of inputs do not
-exceed has distribution-free bounds: order statistics of the sample (David & Nagaraja, Order
-Statistics, 7.1). Each bound alone holds with 95% confidence.
+The inputs are samples. Agreement has Clopper-Pearson bounds. The error, or the user's metric, that
+95% of inputs do not exceed has distribution-free bounds: order statistics of the sample (David &
+Nagaraja, Order Statistics, 7.1). Each bound alone holds with 95% confidence.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from tunegate.artifacts.error_estimates import ErrorEstimate, SampledErrors, What
-from tunegate.config import Accuracy, AccuracyConfig
+from tunegate.config import AccuracyConfig
 from tunegate.gate.objective import inferences_needed, lower_share, upper_share
 
 COVERED_PERCENT = 95.0
-"""The share of inputs that the error of `max-error` is for."""
+"""The share of inputs that the error of `max-error`, and a metric, is for."""
 
 
 def samples_needed(budget: AccuracyConfig) -> int:
     """The fewest inputs that can show that a build is inside its budget, and some to spare."""
-    shares = [COVERED_PERCENT] if budget.max_error is not None else []
+    is_covered = budget.max_error is not None or budget.metric_command is not None
+    shares = [COVERED_PERCENT] if is_covered else []
     if budget.min_agreement is not None:
         shares.append(budget.min_agreement)
     return math.ceil(1.25 * max(map(inferences_needed, shares)))
 
 
 def estimated(errors: SampledErrors, budget: AccuracyConfig) -> tuple[ErrorEstimate, ...]:
-    """Returns an estimate for each part of the budget."""
-    found = []
-    if budget.max_error is not None:
-        found.append(_told(_max_error(errors), budget.max_error, errors.largest_of, errors))
+    """Returns an estimate for each part of the budget. Beside a metric alone stands the largest
+    error, without a limit: plots have an axis of it."""
+    return tuple(_estimates(errors, budget))
+
+
+def _estimates(errors: SampledErrors, budget: AccuracyConfig) -> Iterator[ErrorEstimate]:
+    metric = budget.metric_command
+    if budget.max_error is not None or budget.min_agreement is None:
+        yield _told(_max_error(errors), budget.max_error, errors.largest_of, errors)
     if budget.min_agreement is not None:
-        found.append(_told(_agreement(errors), budget.min_agreement, errors.disagrees, errors))
-    return tuple(found)
+        yield _told(_agreement(errors), budget.min_agreement, errors.disagrees, errors)
+    if metric is not None:
+        yield _told(_metric(errors), metric.at_most, "", errors)
 
 
 def _told(
-    estimate: ErrorEstimate, limit: float, output: str, errors: SampledErrors
+    estimate: ErrorEstimate, limit: float | None, output: str, errors: SampledErrors
 ) -> ErrorEstimate:
     return msgspec.structs.replace(
         estimate,
@@ -50,13 +57,10 @@ def _told(
     )
 
 
-def outside(estimates: Sequence[ErrorEstimate], accuracy: Accuracy) -> str:
+def outside(estimates: Sequence[ErrorEstimate]) -> str:
     """Returns why a build is not inside its budget, '' where it is."""
-    if accuracy == "same":
-        return ""
     for each in estimates:
-        limit = accuracy.max_error if each.what == "max-error" else accuracy.min_agreement
-        found = "" if limit is None else _outside(each, limit)
+        found = "" if each.limit is None else _outside(each, each.limit)
         if found:
             return found
     return ""
@@ -66,31 +70,43 @@ def _outside(each: ErrorEstimate, limit: float) -> str:
     if not each.samples:
         saturated = f": {', '.join(each.saturated)} cannot show one" if each.saturated else ""
         return f"has no output that tells its {each.what}{saturated}"
-    is_error = each.what == "max-error"
+    is_error = each.what != "min-agreement"
     if (each.high is not None and each.high <= limit) if is_error else each.low >= limit:
         return ""
-    found = f"{each.center:.3g}%, interval {_bound(each.low)} to {_bound(each.high)}"
+    bounds = f"{_bound(each.low, each.unit)} to {_bound(each.high, each.unit)}"
     inputs = "input" if each.samples == 1 else "inputs"
     silent = f" ({each.silent} more tell nothing)" if each.silent else ""
-    budget = f"the budget is {limit:g}%"
-    return f"has a {each.what} of {found} on {each.samples} {inputs}{silent}; {budget}"
+    return (
+        f"has a {each.what} of {each.center:.3g}{each.unit}, interval {bounds} "
+        f"on {each.samples} {inputs}{silent}; the budget is {limit:g}{each.unit}"
+    )
 
 
-def _bound(percent: float | None) -> str:
-    return "any" if percent is None else f"{percent:.3g}%"
+def _bound(value: float | None, unit: str) -> str:
+    return "any" if value is None else f"{value:.3g}{unit}"
 
 
 def _max_error(errors: SampledErrors) -> ErrorEstimate:
-    ordered = sorted(errors.relative)
+    return _exceeded_by_few("max-error", [100 * each for each in errors.relative], errors)
+
+
+def _metric(errors: SampledErrors) -> ErrorEstimate:
+    """The scores of the inputs on which an output tells an error."""
+    scored = [number for number in errors.telling if number < len(errors.scores)]
+    return _exceeded_by_few("metric", [errors.scores[number] for number in scored], errors)
+
+
+def _exceeded_by_few(what: What, values: Sequence[float], errors: SampledErrors) -> ErrorEstimate:
+    ordered = sorted(values)
     count = len(ordered)
     if not count:
-        return _unknown("max-error", errors)
+        return _unknown(what, errors)
     is_enough = inferences_needed(COVERED_PERCENT) <= count
     return ErrorEstimate(
-        what="max-error",
-        center=100 * ordered[math.ceil(count * COVERED_PERCENT / 100) - 1],
-        low=100 * ordered[_low_rank(count)],
-        high=100 * ordered[-1] if is_enough else None,
+        what=what,
+        center=ordered[math.ceil(count * COVERED_PERCENT / 100) - 1],
+        low=ordered[_low_rank(count)],
+        high=ordered[-1] if is_enough else None,
         samples=count,
         saturated=errors.saturated,
     )

@@ -16,7 +16,8 @@ FLOAT32_PERCENT = 0.1
 
 
 class OffPercent(NamedTuple):
-    """An error with its bounds, the larger the worse; `high` is None where there is none."""
+    """An error with its bounds, the larger the worse, a metric in its own unit; `high` is None
+    where there is none."""
 
     low: float
     high: float | None
@@ -44,12 +45,12 @@ def is_larger(before: OffPercent, after: OffPercent) -> bool:
 
 
 def _off(estimate: ErrorEstimate | None, what: What) -> OffPercent:
-    """What is not estimated is float32, and as exact as that."""
-    exact = FLOAT32_PERCENT if what == "max-error" else 0.0
+    """What is not estimated is float32, and as exact as that; nobody knows its metric."""
+    exact = {"max-error": FLOAT32_PERCENT, "min-agreement": 0.0}.get(what)
     if estimate is None or not estimate.samples:
         return OffPercent(0.0, exact if estimate is None else None)
-    if what == "max-error":
+    if what != "min-agreement":
         high = estimate.high
-        return OffPercent(estimate.low, None if high is None else max(high, exact))
+        return OffPercent(estimate.low, None if high is None else max(high, exact or 0.0))
     least = 0.0 if estimate.high is None else 100 - estimate.high
     return OffPercent(least, 100 - estimate.low)

@@ -12,6 +12,7 @@ from tunegate.artifacts.changes import Effect, ModelPath, PolicyChange
 from tunegate.artifacts.outlines import ModelInput
 from tunegate.config import Accuracy, Config, ModelConfig, ObjectiveConfig
 from tunegate.policy.judging_shapes import EntryOf, JudgingShapes, judging_shapes
+from tunegate.policy.metric_commands import METRIC_KEY, merged_metric, metric_changes
 from tunegate.policy.rules import ACCURACY, OBJECTIVE
 from tunegate.policy.sections import merged_section, section_changes
 from tunegate.policy.targets import names
@@ -109,8 +110,13 @@ def _accuracy(model: CoveredModel) -> tuple[Accuracy, list[PolicyChange]]:
         return new, [_change(model, "accuracy", written(old), new, "tightened", counts="now")]
     if old == "same":
         return old, [_change(model, "accuracy", old, written(new), "loosened")]
+    metrics = old.metric_command, new.metric_command
     found = section_changes(old, new, ACCURACY, "models[].accuracy", model=model.path)
-    return merged_section(old, new, ACCURACY), list(found)
+    others = (each for each in found if each.key != METRIC_KEY)
+    merged = msgspec.structs.replace(
+        merged_section(old, new, ACCURACY), metric_command=merged_metric(*metrics)
+    )
+    return merged, [*others, *metric_changes(*metrics, model.path)]
 
 
 def _targets(

@@ -13,8 +13,9 @@ from typing import NamedTuple
 import msgspec
 
 from tunegate.artifacts.changes import ModelPath, PolicyChange
-from tunegate.config import Config
+from tunegate.config import Config, ModelConfig
 from tunegate.policy.covered_model import Asked, CoveredModel, InputsOf, asked_of
+from tunegate.policy.metric_commands import metric_of, new_commands, without_commands
 from tunegate.policy.rules import BUDGET, CACHE, GATE
 from tunegate.policy.sections import merged_section, section_changes
 from tunegate.policy.targets import merged_targets, names, target_changes
@@ -54,9 +55,27 @@ def effective(
     ]
     asked = [(model, asked_of(model, base, head, inputs_of, inputs_before)) for model in covered]
     own = [found.entry for model, found in asked if not _is_head_s(model, found, merged_config)]
-    config = msgspec.structs.replace(merged_config, models=(*own, *head.models))
-    changes = (*_of_sections(base, head), *target_changes(base, head), *_of_models(asked))
+    models_of_head = without_commands(head.models)
+    config = msgspec.structs.replace(merged_config, models=(*own, *models_of_head))
+    uncovered = set(models) - {model.path for model in covered}
+    changes = (
+        *_of_sections(base, head),
+        *target_changes(base, head),
+        *_of_models(asked),
+        *new_commands(each for each in head.models if _is_entry_of(head, each, uncovered)),
+    )
     return Effective(config, in_report_order(changes))
+
+
+def of_head_alone(head: Config) -> Effective:
+    """The head's own rules where the base has none, without its commands: a pull request would
+    choose what runs."""
+    models = without_commands(head.models)
+    return Effective(msgspec.structs.replace(head, models=models), tuple(new_commands(head.models)))
+
+
+def _is_entry_of(config: Config, entry: ModelConfig, paths: Iterable[ModelPath]) -> bool:
+    return any(entry_for(config, path) is entry for path in paths)
 
 
 def in_report_order(changes: Iterable[PolicyChange]) -> tuple[PolicyChange, ...]:
@@ -69,7 +88,8 @@ def in_report_order(changes: Iterable[PolicyChange]) -> tuple[PolicyChange, ...]
 
 
 def _is_head_s(model: CoveredModel, found: Asked, config: Config) -> bool:
-    """Whether the head's own entry already asks for the same."""
+    """Whether the head's own entry already asks for the same. A command runs only by an entry of
+    the base."""
     if model.new is None:
         return False
     asked = set(model.new.targets or names(config))
@@ -80,6 +100,7 @@ def _is_head_s(model: CoveredModel, found: Asked, config: Config) -> bool:
         and model.new.profiles == found.entry.profiles
         and model.new.objective == found.entry.objective
         and model.new.accuracy == found.entry.accuracy
+        and metric_of(found.entry.accuracy) is None
     )
 
 

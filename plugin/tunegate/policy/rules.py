@@ -70,4 +70,6 @@ BUDGET = Rules()
 CACHE = Rules()
 TARGET = Rules(filled=frozenset({"usd_per_hour", "watts", "expect_gpu"}))
 ACCURACY = Rules(ordered={"max_error": smaller, "min_agreement": larger_if_any})
+METRIC_COMMAND = Rules(ordered={"at_most": smaller})
+"""Two bounds on the same command have an order; of two commands the base's runs."""
 OBJECTIVE = Rules(ordered={"ms": smaller, "percentile": larger})

@@ -170,7 +170,9 @@ def _judged(
         check = _checked(runtime, prepared, artifact, request)
         return check if isinstance(check, DidNotRun) else (check, None)
     run = runtime.load(Path(request.directory), artifact).run
-    errors = sampled_errors(run, prepared.original, kept, prepared.outputs, request.samples)
+    errors = sampled_errors(
+        run, prepared.original, kept, prepared.outputs, request.samples, cases=request.cases
+    )
     return errors if isinstance(errors, DidNotRun) else (None, errors)
 
 

@@ -16,7 +16,8 @@ class WriteArtifact(msgspec.Struct, frozen=True, tag="write", kw_only=True):
     """`path` is what messages call the model in `file`; `scratch` is private to the request; the
     model is run on the inputs of `seeds`, beside the reference unless this is its own runtime.
     Where its numbers are others, `samples` are the seeds of the inputs that tell its error, and
-    `calibration` those of inputs that it may learn from."""
+    `calibration` those of inputs that it may learn from; what both computed on the samples is kept
+    in the directory `cases`, if there is one."""
 
     runtime: RuntimeName
     variant: str
@@ -33,6 +34,7 @@ class WriteArtifact(msgspec.Struct, frozen=True, tag="write", kw_only=True):
     inputs: KnownInputs = NOTHING_KNOWN
     samples: tuple[int, ...] = ()
     calibration: tuple[int, ...] = ()
+    cases: str = ""
 
 
 class Written(msgspec.Struct, frozen=True, tag="written", kw_only=True):

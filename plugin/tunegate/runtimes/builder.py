@@ -84,6 +84,7 @@ class SavingBuilder:
             inputs=job.model.inputs,
             samples=tuple(derived(self._seed, "accuracy", n) for n in range(job.samples)),
             calibration=tuple(derived(self._seed, "calibration", n) for n in range(learned)),
+            cases=str(job.cases.resolve()) if job.cases is not None else "",
         )
 
     def _finish(self, job: BuildJob, talk: Conversation[WriteReply]) -> Build:

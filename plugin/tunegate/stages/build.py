@@ -18,7 +18,7 @@ from tunegate.artifacts.changes import SIDES, ChangeSet, ModelPath, Side
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.config import Config, TargetConfig
-from tunegate.ports import Builder, BuildJob
+from tunegate.ports import Builder, BuildJob, CaseScorer
 from tunegate.sides.best_records import BestRecords, best_records
 from tunegate.sides.built_alike import built_alike
 from tunegate.sides.export_models import ExportedModels, export_models
@@ -29,7 +29,13 @@ from tunegate.sides.remembered_winners import (
     remembered_winners,
 )
 from tunegate.sides.shared_schedules import as_in_base, decided_by_base
-from tunegate.stages.error_budgets import held_to_budget, is_tried, samples_for
+from tunegate.stages.error_budgets import (
+    held_to_budget,
+    is_scored,
+    is_tried,
+    samples_for,
+    with_scores,
+)
 from tunegate.tools import ModelSource, RunContext
 from tunegate_cache.format.records import WorkloadKey
 
@@ -59,6 +65,8 @@ def build(
         candidates=source.candidates,
         builders=builders,
         out=context.out,
+        scorer=source.case_scorer,
+        cases=source.workdir / "cases",
     )
     elections = held_here(plan.elections, context.device.fingerprint())
     winners = remembered_winners(elections)
@@ -77,6 +85,8 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
     candidates: Candidates
     builders: Mapping[RuntimeName, Builder]
     out: Path
+    scorer: CaseScorer | None
+    cases: Path
 
     def built(
         self, sides: Sequence[tuple[Cell, Side]], is_wanted: Callable[[Cell, str], bool]
@@ -98,16 +108,30 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
     def _of(
         self, candidate: CandidateBuild, wanted: Sequence[tuple[Cell, Side]]
     ) -> dict[tuple[Cell, Side, str], Build]:
-        jobs = {which: _job(self.models, self.best, candidate, which, self.out) for which in wanted}
+        jobs = {which: self._job(candidate, which) for which in wanted}
         builds = _built(jobs, candidate, self.builders[candidate.runtime], self.by_base)
         held: dict[tuple[Cell, Side, str], Build] = {}
         for (cell, side), build in builds.items():
             place = candidate_directory(cell, side, candidate.name)
-            located = _located(build, candidate, place)
+            located = self._scored(_located(build, candidate, place), jobs[cell, side], candidate)
             held[cell, side, candidate.name] = held_to_budget(
                 located, self.models.config, cell.model, candidate
             )
         return held
+
+    def _scored(self, build: Build, job: BuildJob, candidate: CandidateBuild) -> Build:
+        if self.scorer is None:
+            return build
+        return with_scores(build, job, self.models.config, candidate, self.scorer)
+
+    def _job(self, candidate: CandidateBuild, which: tuple[Cell, Side]) -> BuildJob:
+        """The job of a candidate, which keeps its cases where a command scores them."""
+        job = _job(self.models, self.best, candidate, which, self.out)
+        if self.scorer is None or not is_scored(self.models.config, job.model.path, candidate):
+            return job
+        cell, side = which
+        cases = self.cases / candidate_directory(cell, side, candidate.name)
+        return msgspec.structs.replace(job, cases=cases)
 
 
 def _with_unreadable(

@@ -62,7 +62,7 @@ def detect(
     pairs = pair_models(reader, base, head, {*selected(old, base)}, revisions.head)
     judging = judged_by(base_config, config, head, pairs.before, reader)
     covered = selected(judging.config, head)
-    asked = AskedWork(reader, judging.config, old)
+    asked = AskedWork(reader, judging.config, base_config or judging.config)
     found = {
         name: _as_moved(
             _change(asked, name, head[path], pairs.before.get(path)), pairs.moved.get(path)

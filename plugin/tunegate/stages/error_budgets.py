@@ -8,7 +8,9 @@ from tunegate.artifacts.builds import Build, Cell
 from tunegate.artifacts.candidates import FLOAT32, CandidateBuild, Candidates
 from tunegate.artifacts.changes import ModelPath
 from tunegate.config import Accuracy, AccuracyConfig, Config
+from tunegate.errors import MeasurementError
 from tunegate.gate.error_budget import estimated, outside, samples_needed
+from tunegate.ports import BuildJob, CaseScorer
 from tunegate.selection import entry_for, values_for
 
 
@@ -28,6 +30,31 @@ def samples_for(config: Config, model: ModelPath, candidate: CandidateBuild) -> 
     return 0 if budget is None else samples_needed(budget)
 
 
+def is_scored(config: Config, model: ModelPath, candidate: CandidateBuild) -> bool:
+    """Whether a command of the user's says how wrong the build is."""
+    budget = _budget(config, model, candidate)
+    return budget is not None and budget.metric_command is not None
+
+
+def with_scores(
+    build: Build, job: BuildJob, config: Config, candidate: CandidateBuild, scorer: CaseScorer
+) -> Build:
+    """The build with what the user's command says of its cases; an error where it says nothing."""
+    model = job.model.path
+    budget = _budget(config, model, candidate)
+    metric = budget.metric_command if budget is not None else None
+    if metric is None or job.cases is None or build.sampled is None:
+        return build
+    try:
+        scores = scorer.scores(metric.run, job.cases)
+    except MeasurementError as error:
+        told = f"{model}: {candidate.title} has no metric: {error}."
+        return msgspec.structs.replace(build, error=told, sampled=None)
+    return msgspec.structs.replace(
+        build, sampled=msgspec.structs.replace(build.sampled, scores=scores)
+    )
+
+
 def held_to_budget(
     build: Build, config: Config, model: ModelPath, candidate: CandidateBuild
 ) -> Build:
@@ -40,7 +67,7 @@ def held_to_budget(
     if build.sampled is None:
         return msgspec.structs.replace(build, error=_unknown(build, model, candidate))
     estimates = estimated(build.sampled, budget)
-    reason = outside(estimates, budget)
+    reason = outside(estimates)
     error = f"{model}: {candidate.title} {reason}." if reason else None
     return msgspec.structs.replace(build, sampled=None, error_estimate=estimates, error=error)
 

@@ -9,7 +9,7 @@ from tunegate.artifacts.model_names import path_of
 from tunegate.artifacts.outlines import ModelInput
 from tunegate.config import Config
 from tunegate.errors import config_error
-from tunegate.policy.effective import Effective, effective
+from tunegate.policy.effective import Effective, effective, of_head_alone
 from tunegate.policy.outside_files import newly_outside
 from tunegate.ports import ModelReader
 
@@ -32,10 +32,10 @@ def judged_by(
     reader: ModelReader,
 ) -> Effective:
     """`found` are models of the head, `before` what they were at the base. Without a configuration
-    of the base it is the head's. Raises ConfigError for files on the runner that only the head
-    names."""
+    of the base it is the head's, of which no command runs. Raises ConfigError for files on the
+    runner that only the head names."""
     if base is None:
-        return Effective(head, ())
+        return of_head_alone(head)
 
     def inputs_of(version: ModelVersion | None) -> tuple[ModelInput, ...] | None:
         outline = None if version is None else reader.outline(version)

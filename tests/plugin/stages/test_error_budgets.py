@@ -1,13 +1,32 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
 from tunegate.artifacts.builds import Build, Cell, unbuilt
 from tunegate.artifacts.candidates import CandidateBuild
 from tunegate.artifacts.error_estimates import SampledErrors
-from tunegate.config import Accuracy, AccuracyConfig, Config, InputConfig, ModelConfig, ValuesConfig
-from tunegate.stages.error_budgets import held_to_budget, is_tried, samples_for
+from tunegate.config import (
+    Accuracy,
+    AccuracyConfig,
+    Config,
+    InputConfig,
+    MetricCommandConfig,
+    ModelConfig,
+    TargetConfig,
+    ValuesConfig,
+)
+from tunegate.errors import MeasurementError
+from tunegate.ports import BuildJob, ModelJob
+from tunegate.stages.error_budgets import (
+    held_to_budget,
+    is_scored,
+    is_tried,
+    samples_for,
+    with_scores,
+)
 
 CELL = Cell(model="m.onnx", target="cpu")
 PLAIN = CandidateBuild(runtime="any", title="Any")
@@ -72,3 +91,52 @@ def test_a_build_outside_its_budget_is_refused_with_its_interval() -> None:
 
 def test_a_build_that_says_nothing_of_its_error_does_not_ship() -> None:
     assert held(None).error == "m.onnx: Any (int8) says nothing of its error."
+
+
+METRIC = AccuracyConfig(metric_command=MetricCommandConfig(run="wer", at_most=0.5))
+
+
+class Scores:
+    """A command that says the same of each of 74 cases, or nothing."""
+
+    def __init__(self, score: float | None) -> None:
+        self._score = score
+
+    def scores(self, command: str, cases: Path) -> tuple[float, ...]:
+        if self._score is None:
+            raise MeasurementError(f"`{command}` exited with 1: {cases.name}")
+        return (self._score,) * 74
+
+
+def build_with(score: float | None) -> Build:
+    model = ModelJob(file=Path("m.onnx"), path="m.onnx", shapes={}, target=TargetConfig(name="cpu"))
+    job = BuildJob(model=model, records={}, sources={}, directory=Path("b"), cases=Path("c"))
+    sampled = SampledErrors(relative=(0.3,) * 74, telling=tuple(range(74)), inputs=74)
+    plain = msgspec.structs.replace(unbuilt(""), error=None, directory="b", sampled=sampled)
+    found = with_scores(plain, job, config(METRIC), INT8, Scores(score))
+    return held_to_budget(found, config(METRIC), "m.onnx", INT8)
+
+
+def test_a_command_scores_only_other_numbers_of_a_model_that_has_one() -> None:
+    asked = [is_scored(config(each), "m.onnx", INT8) for each in (METRIC, BUDGET, "same")]
+    assert asked == [True, False, False]
+    assert not is_scored(config(METRIC), "m.onnx", PLAIN)
+
+
+def test_a_build_ships_where_its_scores_are_inside_the_bound_whatever_its_error_is() -> None:
+    inside = build_with(0.5)
+    assert inside.error is None
+    assert [(each.what, each.high) for each in inside.error_estimate] == [
+        ("max-error", 30.0),
+        ("metric", 0.5),
+    ]
+    assert build_with(0.6).error == (
+        "m.onnx: Any (int8) has a metric of 0.6, interval 0.6 to 0.6 on 74 inputs; "
+        "the budget is 0.5."
+    )
+
+
+def test_a_build_whose_command_says_nothing_does_not_ship() -> None:
+    failed = build_with(None)
+    assert failed.error == "m.onnx: Any (int8) has no metric: `wer` exited with 1: c."
+    assert failed.error_estimate == ()

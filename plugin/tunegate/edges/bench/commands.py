@@ -15,8 +15,8 @@ from tunegate.artifacts.changes import SIDES
 from tunegate.artifacts.measurements import Histogram, Launch
 from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.bench_ports import Bench, Benchmarker, ProbeThresholds
-from tunegate.edges.bench.command_output import output_of
 from tunegate.edges.bench.sides import Sides
+from tunegate.edges.processes.user_command import output_of
 from tunegate.errors import MeasurementError
 from tunegate.gate.histogram import histogram
 

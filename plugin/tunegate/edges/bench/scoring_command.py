@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 
 from tunegate.bench_ports import Scorer
-from tunegate.edges.bench.command_output import output_of
+from tunegate.edges.processes.user_command import output_of
 from tunegate.errors import MeasurementError
 
 

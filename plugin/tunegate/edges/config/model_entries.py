@@ -4,6 +4,7 @@ values."""
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -28,6 +29,7 @@ def entry_problems(config: Config) -> Iterator[EntryProblem]:
         at = f"models[{number}]"
         yield from _of_targets(entry, at, known)
         yield from _of_values(entry.inputs, at, entry.path)
+        yield from _of_metric(entry, at)
         for name, profile in entry.profiles.items():
             yield from _of_profile_name(name, at, entry.path)
             yield from _of_values(profile.inputs, f"{at}.profiles.{name}", entry.path)
@@ -38,6 +40,21 @@ def _of_targets(entry: ModelConfig, at: str, known: list[str]) -> Iterator[Entry
         if name not in known:
             text = f'models: {entry.path}: unknown target "{name}". Known: {", ".join(known)}.'
             yield EntryProblem(f"{at}.targets", text)
+
+
+def _of_metric(entry: ModelConfig, at: str) -> Iterator[EntryProblem]:
+    metric = None if entry.accuracy == "same" else entry.accuracy.metric_command
+    if metric is None:
+        return
+    try:
+        words = shlex.split(metric.run)
+    except ValueError as error:
+        problem = f"is no command line ({error})"
+    else:
+        problem = "" if words else "is empty. Write a program and its arguments"
+    if problem:
+        key = f"{at}.accuracy.metric-command.run"
+        yield EntryProblem(key, f"models: {entry.path}: accuracy.metric-command.run {problem}.")
 
 
 def _of_profile_name(name: str, at: str, path: str) -> Iterator[EntryProblem]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from tunegate.artifacts.error_estimates import SampledErrors, SaturatedOutput
 from tunegate.edges.models.seeded_inputs import RuledTensor, seeded_inputs
+from tunegate.edges.reference.case_files import CaseFiles
 from tunegate.edges.reference.comparison import DidNotRun
 from tunegate.edges.reference.error_text import said
 from tunegate.edges.reference.output_values import arrays_in
@@ -29,10 +30,14 @@ def sampled_errors(
     inputs: Sequence[RuledTensor],
     names: Sequence[str],
     seeds: Sequence[int],
+    *,
+    cases: str = "",
 ) -> SampledErrors | DidNotRun:
     """Runs the inputs of each seed through both. Where the inputs are the cases that the user gave,
-    and nothing is drawn, each case counts once."""
+    and nothing is drawn, each case counts once. With `cases`, what both computed is kept in that
+    directory."""
     watch = _Watch(names)
+    kept = CaseFiles(Path(cases), inputs, names) if cases else None
     started, seen = time.monotonic(), set()
     try:
         session = ReferenceSession(reference)
@@ -42,7 +47,10 @@ def sampled_errors(
             if hash(drawn) in seen:
                 continue
             seen.add(hash(drawn))
-            watch.add(run(feed), session.run(feed))
+            got, expected = run(feed), session.run(feed)
+            watch.add(got, expected)
+            if kept is not None:
+                kept.add(case, feed, got, expected)
             if time.monotonic() - started > MAX_SAMPLING_SECONDS:
                 break
     except Exception as error:  # noqa: BLE001 -- runtimes' errors have no common base class
@@ -96,7 +104,8 @@ class _Watch:
     def found(self) -> SampledErrors:
         """An input counts where an output tells its error: one that is not always the same."""
         varying = {name for (name, _), each in self._arrays.items() if each.varies}
-        counting = [each for each in self._samples if each.telling & varying]
+        telling = [at for at, each in enumerate(self._samples) if each.telling & varying]
+        counting = [self._samples[at] for at in telling]
         told = {name for each in counting for name in each.telling & varying}
         placed = [
             [is_same for name, is_same in each.agrees.items() if name in varying]
@@ -109,6 +118,7 @@ class _Watch:
             largest_of=_most(self._largest),
             disagrees=_most(self._moved),
             inputs=len(self._samples),
+            telling=tuple(telling),
             mostly_saturated=tuple(each for each in self._bounded() if each.output in told),
         )
 

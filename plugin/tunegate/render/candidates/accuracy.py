@@ -64,7 +64,7 @@ def _rows(findings: Sequence[Finding]) -> Iterator[_Row]:
 def _budget(estimate: ErrorEstimate | None) -> str:
     if estimate is None or estimate.limit is None:
         return NONE
-    return f"{estimate.what} {estimate.limit:g}%"
+    return f"{estimate.what} {estimate.limit:g}{estimate.unit}"
 
 
 def _side(side: SideError | None, estimate: ErrorEstimate | None) -> str:
@@ -77,7 +77,7 @@ def _side(side: SideError | None, estimate: ErrorEstimate | None) -> str:
 def error_in_words(estimate: ErrorEstimate) -> str:
     """The number of the sample with its bounds, as the budget counts it."""
     high = "?" if estimate.high is None else f"{estimate.high:.3g}"
-    return f"{estimate.center:.3g}% ({estimate.low:.3g} to {high})"
+    return f"{estimate.center:.3g}{estimate.unit} ({estimate.low:.3g} to {high})"
 
 
 def _inputs(estimate: ErrorEstimate) -> str:

@@ -19,7 +19,7 @@ def error_moves(finding: Finding, code: Callable[[str], str]) -> Iterator[str]:
         return
     where = f"{code(finding.model)} on {code(finding.target)}"
     for what in shipped.moved:
-        went = "rose" if what == "max-error" else "fell"
+        went = "fell" if what == "min-agreement" else "rose"
         before, after = _told(shipped.base, what), _told(shipped.head, what)
         yield (
             f"{where}: the {what} of what ships {went} from {before} to {after}, "

@@ -21,11 +21,13 @@ def questions_after_build(
     *,
     seeds: tuple[int, ...],
     samples: tuple[int, ...] = (),
+    cases: str = "",
     limit_seconds: float,
 ) -> Callable[[CompileReply | CheckReply], CheckArtifact | MendBuild | None]:
     """Returns what makes the next question of a reply. Where there are `samples`, the build is run
-    on the inputs of these seeds, to tell its error, in place of the check. A child has
-    `limit_seconds` for each: one that mends stops in time to say so."""
+    on the inputs of these seeds, to tell its error, in place of the check, and `cases` is where
+    what it computes is kept. A child has `limit_seconds` for each: one that mends stops in time to
+    say so."""
     checks: list[CheckArtifact] = []
 
     def ask(reply: CompileReply | CheckReply) -> CheckArtifact | MendBuild | None:
@@ -37,6 +39,7 @@ def questions_after_build(
                     kind=build.target.kind,
                     seeds=seeds,
                     samples=samples,
+                    cases=cases,
                 )
                 checks.append(check)
                 return check

@@ -1,5 +1,4 @@
-"""An implementation of `ports.Compiler` over child processes: a model that crashes
-the compiler costs one message.
+"""An implementation of `ports.Compiler` over children: a model that crashes one costs a message.
 
 The child that listed a model's tasks has the model open, so it stays and builds it later; the child
 that built a model runs it beside ONNX Runtime at once.
@@ -210,6 +209,7 @@ class MetaScheduleCompiler:
             request,
             seeds=self._requests.checks(),
             samples=self._requests.samples(job),
+            cases=str(job.cases.resolve()) if job.cases is not None else "",
             limit_seconds=self._limit_seconds,
         )
         share = RISKY_SHARE if risky_schedules(job) else 1.0

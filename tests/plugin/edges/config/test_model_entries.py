@@ -83,3 +83,22 @@ def test_all_problems_are_said_at_once() -> None:
     ]
     assert raised.value.about is not None
     assert raised.value.about.key == "models[0].targets"
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "told"),
+    [
+        ("{metric-command: {run: 'python \"', at-most: 1}}", "is no command line"),
+        ("{metric-command: {run: ' ', at-most: 1}}", "is empty. Write a program"),
+        ("{metric-command: {run: python}}", "at-most"),
+        ("{metric-command: {run: python, at-most: .nan}}", ".nan is no number"),
+        ("{metric-command: {run: python, at-least: 1}}", "at-least"),
+        ("{metric-command: wer.py}", "metric-command"),
+        ("{}", "accuracy needs max-error, min-agreement or metric-command"),
+    ],
+)
+def test_a_metric_that_is_none_is_one_line(accuracy: str, told: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_config(f"models: [{{path: m.onnx, accuracy: {accuracy}}}]", "tunegate.yaml")
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)

@@ -39,6 +39,7 @@ def test_each_input_has_an_error_of_its_own(tmp_path: Path) -> None:
     assert found.relative == pytest.approx([0.01] * 5, rel=1e-3)
     assert found.agrees == (True,) * 5
     assert found.saturated == ()
+    assert found.telling == (0, 1, 2, 3, 4)
     assert (found.largest_of, found.disagrees) == ("y", "")
     upside_down = sampled(one_operator(tmp_path, "Neg"), lambda y: -y)
     assert isinstance(upside_down, SampledErrors)
@@ -58,6 +59,7 @@ def test_inputs_on_which_an_output_is_at_its_bounds_count_for_nothing(tmp_path: 
     found = sampled_errors(session.run, model, [wide], ["y"], range(40))
     assert isinstance(found, SampledErrors)
     assert found.inputs == 40
+    assert len(found.telling) == len(found.relative) < 40
     assert 0 < len(found.relative) < 20
     assert [each.output for each in found.mostly_saturated] == ["y"]
 

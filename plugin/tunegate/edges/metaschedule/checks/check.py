@@ -30,7 +30,9 @@ def check_numbers(request: CheckArtifact) -> CheckReply:
     run, reference = _run_of(directory, artifact), Path(request.reference)
     if request.samples:
         names = [each.name for each in artifact.outputs]
-        sampled = sampled_errors(run, reference, artifact.inputs, names, request.samples)
+        sampled = sampled_errors(
+            run, reference, artifact.inputs, names, request.samples, cases=request.cases
+        )
         if isinstance(sampled, DidNotRun):
             return Failed(sampled.reason, model=True)
         return Checked(sampled=sampled)

@@ -12,13 +12,14 @@ from tunegate.engine.protocol import BuildModel, Built, Failed
 class CheckArtifact(msgspec.Struct, frozen=True, tag="check", kw_only=True):
     """`reference` is the ONNX file that ONNX Runtime runs; `kind` is the target's; `seeds` make the
     inputs. With `samples` those of these seeds tell how far a build in other numbers is off, and
-    nothing is checked."""
+    nothing is checked; what both computed is kept in the directory `cases`, if there is one."""
 
     directory: str
     reference: str
     kind: str
     seeds: tuple[int, ...]
     samples: tuple[int, ...] = ()
+    cases: str = ""
 
 
 class Checked(msgspec.Struct, frozen=True, tag="checked"):

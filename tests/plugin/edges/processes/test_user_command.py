@@ -9,8 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tunegate.edges.bench import command_output
-from tunegate.edges.bench.command_output import output_of
+from tunegate.edges.processes.user_command import Surroundings, output_of
 from tunegate.errors import MeasurementError
 
 
@@ -36,16 +35,30 @@ def test_a_command_that_measures_nothing_says_why(line: str, said: str) -> None:
     assert said in str(caught.value)
 
 
-def test_a_command_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command_output, "_LIMIT_SECONDS", 0.2)
+def test_a_command_that_hangs_is_ended() -> None:
+    within = Surroundings(limit_seconds=0.2)
     with pytest.raises(MeasurementError, match="did not end"):
-        output_of(program("import time; time.sleep(60)"))
+        output_of(program("import time; time.sleep(60)"), within=within)
+    with pytest.raises(MeasurementError, match="did not end"):
+        output_of(program("import os, time; os.closerange(0, 9); time.sleep(60)"), within=within)
 
 
-def test_a_command_that_prints_without_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command_output, "_MAX_BYTES", 1 << 20)
+def test_a_command_that_prints_without_end_is_ended() -> None:
     with pytest.raises(MeasurementError, match="printed more than 1 MiB"):
-        output_of("yes")
+        output_of("yes", within=Surroundings(most_bytes=1 << 20))
+
+
+def test_a_command_runs_in_a_directory_with_the_variables_that_it_is_given(tmp_path: Path) -> None:
+    within = Surroundings(directory=tmp_path, variables={"A": "b"})
+    shown = program("import os; print(os.getcwd(), os.environ.get('A'), os.environ.get('HOME'))")
+    assert output_of(shown, within=within).split() == [str(tmp_path), "b", "None"]
+
+
+def test_a_command_that_wants_more_memory_than_it_may_take_fails() -> None:
+    within = Surroundings(memory_bytes=256 << 20)
+    wanting = program("import time; time.sleep(0.2); print(len(bytearray(1 << 30)))")
+    with pytest.raises(MeasurementError, match="exited with 1: MemoryError"):
+        output_of(wanting, within=within)
 
 
 def test_what_a_command_leaves_running_is_not_waited_for_and_ended(tmp_path: Path) -> None:

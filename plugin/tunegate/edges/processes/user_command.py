@@ -5,28 +5,44 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import selectors
 import shlex
 import signal
 import subprocess
 import time
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import IO, cast
+
+import msgspec
 
 from tunegate.errors import MeasurementError
 
-_LIMIT_SECONDS = 600.0
-_MAX_BYTES = 16 * 1024 * 1024
-"""A million latencies."""
 _PIECE_BYTES = 65536
 
 
-def output_of(line: str, *more: str) -> str:
+class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+    """The place of a command, and what it may take: the user's directory and variables where none
+    are given. `most_bytes` is of what it prints: a million latencies; `memory_bytes` of each of its
+    processes."""
+
+    directory: Path | None = None
+    variables: Mapping[str, str] | None = None
+    limit_seconds: float = 600.0
+    most_bytes: int = 16 * 1024 * 1024
+    memory_bytes: int | None = None
+
+
+_USERS = Surroundings()
+
+
+def output_of(line: str, *more: str, within: Surroundings = _USERS) -> str:
     """What it prints; `more` are arguments behind those of the line. Raises MeasurementError for a
-    command that cannot be run, fails, prints without end, or does not end in ten minutes."""
-    with _begun(line, more) as process:
+    command that cannot be run, fails, prints without end, or does not end in time."""
+    with _begun(line, more, within) as process:
         try:
-            printed, said = _read(process, line)
+            printed, said = _read(process, line, within)
         finally:
             _end(process)
     if process.returncode != 0:
@@ -36,22 +52,29 @@ def output_of(line: str, *more: str) -> str:
     return printed
 
 
-def _begun(line: str, more: tuple[str, ...]) -> subprocess.Popen[bytes]:
+def _begun(line: str, more: tuple[str, ...], within: Surroundings) -> subprocess.Popen[bytes]:
     try:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [*shlex.split(line), *more],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            cwd=within.directory,
+            env=within.variables,
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
         message = f"`{line}` cannot be run ({error})"
         raise MeasurementError(message) from error
+    if within.memory_bytes is not None:
+        most = (within.memory_bytes, within.memory_bytes)
+        with contextlib.suppress(ProcessLookupError):  # it has ended already
+            resource.prlimit(process.pid, resource.RLIMIT_DATA, most)
+    return process
 
 
-def _read(process: subprocess.Popen[bytes], line: str) -> tuple[str, str]:
+def _read(process: subprocess.Popen[bytes], line: str, within: Surroundings) -> tuple[str, str]:
     """Reads until the command has ended: what it leaves running behind it is not waited for."""
-    until = time.monotonic() + _LIMIT_SECONDS
+    until = time.monotonic() + within.limit_seconds
     pipes = [cast("IO[bytes]", pipe) for pipe in (process.stdout, process.stderr)]
     texts = {pipe.fileno(): bytearray() for pipe in pipes}
     with selectors.DefaultSelector() as selector:
@@ -65,10 +88,17 @@ def _read(process: subprocess.Popen[bytes], line: str) -> tuple[str, str]:
                 _read_piece(selector, key, texts)
             if has_ended and not ready:
                 break
-            _refuse_endless(line, until, texts.values())
-    process.wait(max(0.0, until - time.monotonic()))
+            _refuse_endless(line, within, until, texts.values())
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(max(0.0, until - time.monotonic()))
+    if process.returncode is None:
+        raise MeasurementError(_endless(line, within))
     printed, said = (texts[pipe.fileno()].decode(errors="replace") for pipe in pipes)
     return printed, said
+
+
+def _endless(line: str, within: Surroundings) -> str:
+    return f"`{line}` did not end in {within.limit_seconds:.0f} s"
 
 
 def _read_piece(
@@ -80,11 +110,13 @@ def _read_piece(
         selector.unregister(key.fileobj)
 
 
-def _refuse_endless(line: str, until: float, texts: Iterable[bytearray]) -> None:
+def _refuse_endless(
+    line: str, within: Surroundings, until: float, texts: Iterable[bytearray]
+) -> None:
     if time.monotonic() >= until:
-        raise MeasurementError(f"`{line}` did not end in {_LIMIT_SECONDS:.0f} s")
-    if any(len(text) > _MAX_BYTES for text in texts):
-        raise MeasurementError(f"`{line}` printed more than {_MAX_BYTES >> 20} MiB")
+        raise MeasurementError(_endless(line, within))
+    if any(len(text) > within.most_bytes for text in texts):
+        raise MeasurementError(f"`{line}` printed more than {within.most_bytes >> 20} MiB")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
