@@ -1,14 +1,16 @@
 """Latency and error of each runtime in each precision, side by side in one run.
 
     python benchmarks/runtimes.py [--models squeezenet ppocr_v2_cls ...] [--real DIRECTORY]
-        [--minutes 0] [--threads 1] [--launches 3] [--samples 10] [--json FILE]
+        [--minutes 0] [--threads 1] [--launches 3] [--samples 10] [--json FILE] [--settings]
 
 Models: light ones by name; with `--real`, the sixteen that real_models.py collects there. All
 candidates that this installation offers are built, and launched in pairs of fresh processes with
 float32 ONNX Runtime, a launch of each in turn. TVM's candidates are among them with `--minutes` of
 tuning, all built from the same records. Static int8 is calibrated on the drawn inputs, and tells
 its error on others. Prints the table of docs/benchmarks.md: of ONNX Runtime's time, with the error
-as a share of the largest output, then what would ship at `same` and within budgets.
+as a share of the largest output, then what would ship at `same` and within budgets. Models that
+are in `--json` already are not measured again: the table can be made in several calls.
+`--settings` asks another question: what ONNX Runtime's own settings are worth, in one process.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from kit.averages import geometric
 from kit.collected import collected
 from kit.command import command_line, scratch_folder
 from kit.models import saved
+from kit.session_settings import SETTINGS, settings_ms
 from kit.tables import heading, row
 from kit.tvm_candidates import tvm_builds
 
@@ -46,7 +49,7 @@ BUDGETS = (0.0, 1.0, 5.0)
 PAIRS = 6
 
 
-class Measured(msgspec.Struct, frozen=True):
+class Measured(msgspec.Struct, frozen=True, omit_defaults=True):
     """A candidate of one model: `ratio` is of the reference's time, and `error_percent` the worst
     of the samples; `refused` says why there is neither."""
 
@@ -64,10 +67,12 @@ class Measured(msgspec.Struct, frozen=True):
         return self.precision == FLOAT32 or self.error_percent <= budget_percent
 
 
-class Compared(msgspec.Struct, frozen=True):
+class Compared(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`reference_ms` is missing where ONNX Runtime does not run the model."""
+
     model: str
-    reference_ms: float
-    candidates: tuple[Measured, ...]
+    reference_ms: float = math.nan
+    candidates: tuple[Measured, ...] = ()
 
     def shipped(self, budget_percent: float) -> float:
         """The ratio of what would ship: the reference where nothing is faster."""
@@ -85,16 +90,48 @@ def main() -> None:
         launches=3,
         samples=10,
         json=Path,
+        settings=False,
     )
-    found = []
+    if options.settings:
+        show_settings(options)
+        return
+    found = {each.model: each for each in kept(options.json)}
     for name, model in models(options):
+        if name in found:
+            continue
         with scratch_folder() as scratch:
             file = model or saved(name, scratch)
-            found.append(compared(name, file, options, scratch))
-        show_model(found[-1])
+            found[name] = compared(name, file, options, scratch)
+        show_model(found[name])
         if options.json:
-            options.json.write_bytes(msgspec.json.format(msgspec.json.encode(found)))
-    show(found)
+            encoded = msgspec.json.encode([*found.values()])
+            options.json.write_bytes(msgspec.json.format(encoded))
+    show([*found.values()])
+
+
+def show_settings(options: argparse.Namespace) -> None:
+    """A row for each model: its time by defaults, and that of each setting as a share of it."""
+    first, *others = SETTINGS
+    heading(" | ".join(["model", f"{first}, ms", *others]))
+    shares: dict[str, list[float]] = {name: [] for name in others}
+    for name, model in models(options):
+        with scratch_folder() as scratch:
+            job = job_of(name, model or saved(name, scratch), options.threads)
+            build = built(CandidateBuild(runtime=REFERENCE, title=""), job, 0, scratch)
+            if build.error:
+                continue
+            times = settings_ms(scratch / REFERENCE, options.threads, options.launches)
+        for each in others:
+            shares[each].append(times[each] / times[first])
+        row(name, f"{times[first]:.2f}", *(f"{shares[each][-1]:.2f}" for each in others))
+    row("geometric mean", "", *(f"**{geometric(shares[each]):.2f}**" for each in others))
+
+
+def kept(file: Path | None) -> list[Compared]:
+    """What an earlier call has measured."""
+    if file is None or not file.is_file():
+        return []
+    return msgspec.json.decode(file.read_bytes(), type=list[Compared])
 
 
 def models(options: argparse.Namespace) -> list[tuple[str, Path | None]]:
@@ -111,20 +148,17 @@ def models(options: argparse.Namespace) -> list[tuple[str, Path | None]]:
 
 def compared(name: str, file: Path, options: argparse.Namespace, scratch: Path) -> Compared:
     """Builds all candidates, then launches each in turn."""
-    kind = dict[str, dict[str, tuple[int, ...]]]
-    shapes = msgspec.json.decode(SHAPES.read_bytes(), type=kind).get(name, {})
-    target = TargetConfig(name="cpu", threads=options.threads)
-    job = ModelJob(file=file, path=name, shapes=shapes, target=target)
+    job = job_of(name, file, options.threads)
     reference = built(CandidateBuild(runtime=REFERENCE, title=""), job, 0, scratch)
     if reference.error:
-        return Compared(name, math.nan, ())
+        return Compared(name)
     given = {each.name: each.rule for each in reference.inputs if each.rule is not None}
     job = msgspec.structs.replace(job, inputs=KnownInputs(given=given))
     bench = FreshProcesses(scratch / "bench", 1)
     found: dict[str, Measured] = {}
     pairs: dict[str, Bench] = {}
     base = scratch / REFERENCE
-    candidates = offered([target], installed_runtimes()).candidates["cpu"]
+    candidates = offered([job.target], installed_runtimes()).candidates["cpu"]
     builds = every_build(candidates, job, options, scratch)
     for candidate in candidates:
         if candidate.name not in builds:
@@ -134,6 +168,13 @@ def compared(name: str, file: Path, options: argparse.Namespace, scratch: Path) 
         if not build.error:
             pairs[candidate.name] = bench.pair(base, scratch / candidate.name)
     return timed(name, found, pairs, options.launches)
+
+
+def job_of(name: str, file: Path, threads: int) -> ModelJob:
+    kind = dict[str, dict[str, tuple[int, ...]]]
+    shapes = msgspec.json.decode(SHAPES.read_bytes(), type=kind).get(name, {})
+    target = TargetConfig(name="cpu", threads=threads)
+    return ModelJob(file=file, path=name, shapes=shapes, target=target)
 
 
 def every_build(

@@ -9,6 +9,7 @@ import time
 
 _SEED_BITS = 64
 _MAX_HOURS = 1e6
+_ALL_PERCENT = 100.0
 
 
 def positive(text: str) -> float:
@@ -19,6 +20,14 @@ def positive(text: str) -> float:
 def not_negative(text: str) -> float:
     """A number, zero included."""
     return _number(text, lowest=0.0, wanted="zero or a number above it")
+
+
+def percentage(text: str) -> float:
+    """A number above zero, 100 at the most."""
+    value = positive(text)
+    if value > _ALL_PERCENT:
+        raise argparse.ArgumentTypeError(f'"{text}" is more than {_ALL_PERCENT:.0f} percent')
+    return value
 
 
 def _number(text: str, *, lowest: float, wanted: str) -> float:

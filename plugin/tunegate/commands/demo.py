@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from tunegate import artifact_io
-from tunegate.artifacts.verdicts import Finding, Status, Verdict
+from tunegate.artifacts.verdicts import CandidateOutcome, Finding, Status, Verdict
 from tunegate.cli.commands.demo import DemoOptions
 from tunegate.cli.commands.run import RunOptions
 from tunegate.cli.shared_options import BudgetOptions, Common, ComparedRevisions
@@ -18,12 +19,15 @@ from tunegate.commands import demo_repository, run
 from tunegate.commands.standard_output import write_json, write_line
 from tunegate.edges.output.directory import opened_output
 from tunegate.errors import BUG, INCONCLUSIVE, PASS, UNFIT
+from tunegate.render.candidates.accuracy import error_in_words
+from tunegate.render.units import milliseconds
 
 _MINUTES = (2.0, 1.0)
 _QUICK_MINUTES = (0.25, 0.15)
 """What tuning the first pull request may take, and what a later one's may."""
 _MARGIN_PERCENT, _QUICK_MARGIN_PERCENT = 3, 10
 """A model of a millisecond takes many launches to tell apart by less."""
+_A_CHOICE = 2
 _ALONE = "Run the demo again while nothing else runs."
 
 
@@ -56,7 +60,7 @@ def run_demo(options: DemoOptions) -> int:
     too slow for them is 3 or 4, and only a verdict that nothing explains is a bug. A
     second run reuses the cache."""
     with opened_output(options.directory, "demo"):
-        acts = _played(options.directory, is_quick=options.quick)
+        acts = _played(options)
     if options.common.as_json:
         write_json(Played(acts))
     else:
@@ -64,7 +68,8 @@ def run_demo(options: DemoOptions) -> int:
     return exit_code([act.problem for act in acts if act.problem is not None])
 
 
-def _played(directory: Path, *, is_quick: bool) -> tuple[Act, ...]:
+def _played(options: DemoOptions) -> tuple[Act, ...]:
+    directory, is_quick = options.directory, options.quick
     first_minutes, later_minutes = _QUICK_MINUTES if is_quick else _MINUTES
     model = demo_repository.network(is_quick=is_quick)
     retrained = demo_repository.network(1, is_quick=is_quick)
@@ -73,6 +78,7 @@ def _played(directory: Path, *, is_quick: bool) -> tuple[Act, ...]:
         cache=directory / "cache",
         minutes=first_minutes,
         margin_percent=_QUICK_MARGIN_PERCENT if is_quick else _MARGIN_PERCENT,
+        max_error_percent=options.max_error,
     )
     repository = demo_repository.create(directory / "repository", model, policy)
     first = _play("a", "a new model", directory, first_minutes, first_problem)
@@ -156,6 +162,17 @@ def _only(verdict: Verdict) -> Finding:
     return finding
 
 
+def election_lines(outcomes: Sequence[CandidateOutcome]) -> Iterator[str]:
+    """A line for each candidate that was measured, the fastest first, and one for each that was
+    not; none where there was no choice."""
+    if len(outcomes) < _A_CHOICE:
+        return
+    for each in sorted(outcomes, key=lambda each: math.inf if each.ms is None else each.ms):
+        exact = "float32" if each.error is None else f"error {error_in_words(each.error)}"
+        measured = f"{milliseconds(each.ms)}, {exact}" if each.ms is not None else each.reason
+        yield f"{'ships' if each.ships else '     '} {each.title}: {measured}"
+
+
 def _show(acts: tuple[Act, ...]) -> None:
     write_line("")
     for act in acts:
@@ -163,6 +180,8 @@ def _show(acts: tuple[Act, ...]) -> None:
         usd = "" if tuning.usd is None else f", {tuning.usd:.4f} USD"
         write_line(f"{act.title}: {finding.status} (exit code {act.verdict.exit_code})")
         write_line(f"   {finding.reason}")
+        for line in election_lines(finding.runtimes):
+            write_line(f"   {line}")
         if finding.differences and finding.status == "fail":
             write_line(f"   held by: {finding.differences[0].name}")
         write_line(

@@ -28,6 +28,7 @@ _OWN_SETTINGS = {
 _CONFIG = """\
 models:
   - path: models/*.onnx
+    accuracy: {accuracy}
 targets:
   - name: cpu
     usd-per-hour: 0.34
@@ -43,11 +44,18 @@ gate:
 
 class DemoPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """What the configuration of the repository says: where its cache is, how many minutes a run
-    may tune, and the gate's margin."""
+    may tune, the gate's margin, and the error that the model may have, None for none."""
 
     cache: Path
     minutes: float
     margin_percent: float
+    max_error_percent: float | None = None
+
+    @property
+    def accuracy(self) -> str:
+        """The budget as the configuration writes it."""
+        budget = self.max_error_percent
+        return "same" if budget is None else f"{{max-error: {budget:g}}}"
 
 
 def create(root: Path, model: onnx.ModelProto, policy: DemoPolicy) -> GitProcess:
@@ -61,6 +69,7 @@ def create(root: Path, model: onnx.ModelProto, policy: DemoPolicy) -> GitProcess
             cache=policy.cache.resolve(),
             minutes=policy.minutes,
             margin=policy.margin_percent,
+            accuracy=policy.accuracy,
         )
     )
     commit(repository, model, "Add SqueezeNet")

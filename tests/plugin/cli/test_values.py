@@ -28,6 +28,8 @@ def test_a_whole_number_is_read_as_it_is_written(number: int) -> None:
         (values.positive, "0", "not a number above zero"),
         (values.positive, "inf", "not a number above zero"),
         (values.not_negative, "-1", "not zero or a number above it"),
+        (values.percentage, "0", "not a number above zero"),
+        (values.percentage, "101", "more than 100 percent"),
         (values.not_negative, "3m", "without a unit"),
         (values.whole, "-1", "not a whole number"),
         (values.whole, "1.0", "not a whole number"),

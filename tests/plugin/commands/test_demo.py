@@ -3,10 +3,12 @@ from __future__ import annotations
 import pytest
 
 from tests.support.report_parts import finding, summary, verdict
+from tunegate.artifacts.error_estimates import ErrorEstimate
 from tunegate.artifacts.measurements import TaskDifference
-from tunegate.artifacts.verdicts import Status, Verdict
+from tunegate.artifacts.verdicts import CandidateOutcome, Status, Verdict
 from tunegate.commands.demo import (
     Problem,
+    election_lines,
     exit_code,
     first_problem,
     second_problem,
@@ -66,3 +68,26 @@ def test_what_the_machine_explains_comes_before_a_bug() -> None:
     assert exit_code([Problem("", 70), Problem("", 3), Problem("", 4)]) == 4
     assert exit_code([Problem("", 70), Problem("", 3)]) == 3
     assert exit_code([Problem("", 70)]) == 70
+
+
+def outcome(title: str, ms: float | None = None, **fields: object) -> CandidateOutcome:
+    return CandidateOutcome(candidate=title, title=title, ms=ms, **{"ships": False, **fields})  # type: ignore[arg-type]  # a builder
+
+
+def test_each_candidate_of_an_election_is_a_line() -> None:
+    off = ErrorEstimate(what="max-error", center=1.5, low=1.2, high=2.0, samples=74)
+    lines = list(
+        election_lines(
+            [
+                outcome("TVM", 4.0),
+                outcome("OpenVINO (float16)", reason="it has no avx512_fp16"),
+                outcome("OpenVINO (bfloat16)", 1.0, ships=True, error=off),
+            ]
+        )
+    )
+    assert lines == [
+        "ships OpenVINO (bfloat16): 1.000 ms, error 1.5% (1.2 to 2)",
+        "      TVM: 4.000 ms, float32",
+        "      OpenVINO (float16): it has no avx512_fp16",
+    ]
+    assert list(election_lines([outcome("TVM", 4.0)])) == []

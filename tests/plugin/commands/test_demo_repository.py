@@ -7,6 +7,8 @@ import onnxruntime
 import pytest
 
 from tunegate.commands import demo_repository
+from tunegate.config import AccuracyConfig
+from tunegate.edges.config.file import load_config
 from tunegate.edges.models.graph import graph_digest
 
 
@@ -16,6 +18,16 @@ def test_the_demo_starts_with_one_commit_of_a_model(tmp_path: Path) -> None:
     repository = demo_repository.create(tmp_path / "r", model, policy)
     assert repository.text("rev-list", "--count", "HEAD") == "1"
     assert (tmp_path / "r" / demo_repository.DEMO_MODEL).exists()
+
+
+@pytest.mark.parametrize("percent", [None, 5.0])
+def test_the_configuration_of_the_demo_is_one(tmp_path: Path, percent: float | None) -> None:
+    policy = demo_repository.DemoPolicy(
+        cache=tmp_path / "c", minutes=2, margin_percent=3, max_error_percent=percent
+    )
+    demo_repository.create(tmp_path / "r", demo_repository.network(is_quick=True), policy)
+    (entry,) = load_config(tmp_path / "r" / "tunegate.yaml").models
+    assert entry.accuracy == ("same" if percent is None else AccuracyConfig(max_error=percent))
 
 
 @pytest.mark.parametrize("is_quick", [False, True])

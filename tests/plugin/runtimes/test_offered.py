@@ -91,6 +91,15 @@ def test_a_target_may_name_one_and_so_may_a_command() -> None:
         offered([GPU], installed_runtimes(), only=["onnxruntime"])
 
 
+def test_a_runtime_that_is_not_installed_says_which_command_installs_it() -> None:
+    with pytest.raises(ConfigError) as caught:
+        offered([TargetConfig(name="cpu", runtime="openvino")], installed_runtimes())
+    assert str(caught.value) == (
+        "target cpu: runtime openvino needs openvino: pip install 'tunegate[openvino]'. "
+        "Write runtime: auto."
+    )
+
+
 def test_a_native_artifact_is_written_by_what_compiles_alone() -> None:
     native = TargetConfig(name="cpu", artifact="native")
     assert named(native, installed_runtimes()) == ["tvm", "tvm-bf16"]

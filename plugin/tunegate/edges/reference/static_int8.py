@@ -11,6 +11,7 @@ from typing import Any
 
 import onnx
 import onnx.version_converter
+from onnx import numpy_helper
 
 from tunegate.edges.models.deciding_values import nodes_of
 from tunegate.edges.models.operator_names import STANDARD_DOMAINS
@@ -23,6 +24,7 @@ _QUANTIZED = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
 _PER_CHANNEL_OPSET = 13
 """The first opset in which weights have a scale for each channel."""
 _TARGET_OPSET = 17
+_GEMM_INPUTS = 3
 
 
 def save_static(model: PreparedModel, file: Path) -> None:
@@ -49,7 +51,25 @@ def _optimized(proto: onnx.ModelProto, scratch: Path) -> Path:
     onnx.save(proto, scratch / "model.onnx")
     optimized = scratch / "optimized.onnx"
     write_optimized(scratch / "model.onnx", optimized)
+    flat = with_flat_biases(onnx.load(optimized))
+    onnx.save(flat, optimized)
     return optimized
+
+
+def with_flat_biases(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with biases of one row as vectors. ONNX Runtime merges a product and a sum to such
+    a Gemm, and its tool takes only vectors (microsoft/onnxruntime#24815)."""
+    constants = {each.name: each for each in proto.graph.initializer}
+    for node in proto.graph.node:
+        bias = constants.get(node.input[2]) if len(node.input) == _GEMM_INPUTS else None
+        if node.op_type != "Gemm" or bias is None or list(bias.dims[:-1]) != [1]:
+            continue
+        vector = numpy_helper.from_array(numpy_helper.to_array(bias)[0], f"{bias.name}_flat")
+        if vector.name not in constants:
+            constants[vector.name] = vector
+            proto.graph.initializer.append(vector)
+        node.input[2] = vector.name
+    return proto
 
 
 def _quantize(optimized: Path, file: Path, inputs: Iterable[Mapping[str, Any]]) -> None:

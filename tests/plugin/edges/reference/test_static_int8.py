@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from onnx import helper, numpy_helper
 
 from tests.support.small_onnx import chain_model, conv_model, one_node_model, save
 from tunegate.artifacts.input_rules import Files, InputRule, KnownInputs, Uniform
@@ -109,3 +110,20 @@ def test_what_cannot_be_calibrated_says_why(
     refused = reply(tmp_path, model, given=given)
     assert isinstance(refused, Refused)
     assert said in refused.reason
+
+
+def test_a_product_whose_bias_is_a_row_is_quantized(tmp_path: Path) -> None:
+    """ONNX Runtime makes one Gemm of the product and the sum."""
+    random = np.random.default_rng(0)
+    arrays = {"w": random.normal(size=(8, 8)), "b": random.normal(size=(1, 8))}
+    weights = [numpy_helper.from_array(a.astype(np.float32), name) for name, a in arrays.items()]
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["h"]),
+        helper.make_node("Add", ["h", "b"], ["y"]),
+    ]
+    x, y = (helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, [4, 8]) for n in "xy")
+    graph = helper.make_graph(nodes, "g", [x], [y], weights)
+    opset = [helper.make_opsetid("", 17)]
+    model = helper.make_model(graph, opset_imports=opset, ir_version=8)
+    assert isinstance(reply(tmp_path, model), Written)
+    assert operators(tmp_path).count("QuantizeLinear") == 2
