@@ -23,6 +23,7 @@ from tunegate.artifacts.changes import Side
 from tunegate.bench_ports import Benchmarker
 from tunegate.errors import MeasurementError
 from tunegate.measuring.race import Launching, Race
+from tunegate.measuring.unopposed import unopposed
 from tunegate.ports import Shipping
 from tunegate.stages.build import build_directory
 from tunegate.tools import RunContext
@@ -93,7 +94,9 @@ class _Choosing:
             return builds[0]
         if len(usable) == 1:
             (only,) = usable.values()
-            return msgspec.structs.replace(only, choice=choice)
+            if default is None or not _are_lasting(builds):  # a base's is not remembered
+                return msgspec.structs.replace(only, choice=choice)
+            return unopposed(only, choice, self._launching)
         if like is not None and like.candidate in usable:
             known = like.choice or choice
             is_complete = known.is_complete and _are_lasting(builds)

@@ -138,6 +138,14 @@ def test_what_one_run_elects_the_next_one_remembers(tmp_path: Path, known: Shelf
     assert found.elected_at == NOW
 
 
+def test_the_only_runtime_that_runs_a_model_is_remembered_too(tmp_path: Path) -> None:
+    shelf, alone = Shelf(), msgspec.structs.replace(CHOICE, times=CHOICE.times[:1])
+    publish_elections(tools_with(shelf, tmp_path / "first"), plan_of(), (), [built(alone)])
+    index = Shelf({shelf.records[0].key: ExactHit(tuple(shelf.records))})
+    (found,) = KnownElections(tools_with(index, tmp_path))(plan_of())
+    assert (found.winner, found.milliseconds) == ("tvm", {"tvm": 1.0})
+
+
 def test_a_change_of_the_graph_is_elected_anew_also_where_both_sides_are_known(
     tmp_path: Path, known: Shelf
 ) -> None:

@@ -13,12 +13,13 @@ from tunegate.errors import MeasurementError
 
 
 class ScriptedPairs:
-    """Launches with these effects, whichever side asks; None is one that breaks."""
+    """Launches with these effects, whichever side asks; None is one that breaks. A build
+    alone takes `alone_ms`."""
 
     within_spread = start_seconds = pair_seconds = 0.0
 
-    def __init__(self, effects: Sequence[float | None]) -> None:
-        self.effects = list(effects)
+    def __init__(self, effects: Sequence[float | None], alone_ms: float | None = 2.0) -> None:
+        self.effects, self.alone_ms = list(effects), alone_ms
         self.asked = 0
 
     def pair(self, base: Path, head: Path, *, slowdown_percent: float = 0.0) -> ScriptedPairs:
@@ -36,7 +37,10 @@ class ScriptedPairs:
         raise AssertionError
 
     def single_ms(self, artifact: Path) -> float:
-        raise AssertionError
+        if self.alone_ms is None:
+            message = "no answer in 120 s"
+            raise MeasurementError(message)
+        return self.alone_ms
 
     def reference_ms(self, model: ShapedModel, *, threads: int) -> float:
         raise AssertionError
