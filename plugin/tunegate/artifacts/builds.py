@@ -110,8 +110,8 @@ class Build(msgspec.Struct, frozen=True, kw_only=True):
     its `artifact.json`, which has those of its files; '' where there is none. `is_needless`: its
     runtime has nothing to add to the others here, which `error` says. `choice` is set where there
     was one between runtimes. `without_graphs` is what went wrong with it on the device when it had
-    CUDA graphs, `without_picks` when it had schedules that nobody had measured. `inputs` are what
-    it is run on.
+    CUDA graphs, `without_picks` when it had schedules that nobody had measured,
+    `without_channels_last` when its images had their channels last. `inputs` are what it is run on.
     `error_estimate` is set for other numbers than float32: one for each part of the budget;
     `sampled` is what it is estimated from, until then. `has_budget`: its model may be in other
     numbers, whether or not this build is."""
@@ -127,6 +127,7 @@ class Build(msgspec.Struct, frozen=True, kw_only=True):
     dropped: tuple[str, ...] = ()
     without_graphs: str = ""
     without_picks: str = ""
+    without_channels_last: str = ""
     wrong_kernels: tuple[WrongKernel, ...] = ()
     runtime: RuntimeName = ""
     variant: str = ""

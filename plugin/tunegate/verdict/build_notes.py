@@ -61,6 +61,8 @@ def _given_up(build: Build) -> Iterator[str]:
             "built with default schedules where nothing was measured, with picked ones: "
             f"{build.without_picks}"
         )
+    if build.without_channels_last:
+        yield f"built with channels first, with channels last: {build.without_channels_last}"
     for kernel in build.wrong_kernels:
         yield (
             f"kernel {kernel.name} computes {kernel.max_absolute:.2g} other with its schedule "

@@ -88,6 +88,15 @@ def test_a_side_that_could_not_be_built_with_picked_schedules_is_told() -> None:
     assert warning.endswith("with picked ones: did not finish in 300 s")
 
 
+def test_a_side_that_is_right_in_the_other_layout_alone_is_told() -> None:
+    head = msgspec.structs.replace(make_build("b"), without_channels_last="m: other numbers.")
+    run = make_run(make_measurement(), make_builds(make_build("a"), head))
+    (warning,) = report_of(run).warnings
+    assert warning.endswith(
+        "(head): built with channels first, with channels last: m: other numbers."
+    )
+
+
 def test_schedules_that_nobody_measured_are_told_by_where_they_are_from() -> None:
     sources: tuple[ScheduleSource, ...] = ("transfer", "prior", "claimed")
     tasks = [

@@ -41,6 +41,7 @@ from tunegate.runtimes.tvm.build_questions import questions_after_build
 from tunegate.runtimes.tvm.compile_requests import CompileRequests, OpenedKey, opened_key
 from tunegate.runtimes.tvm.compiler_self_test import compiler_failure
 from tunegate.runtimes.tvm.finished_build import finished, needless, refusal_of_build
+from tunegate.runtimes.tvm.other_layout import in_other_layout, refusal_of_tuning
 from tunegate.runtimes.tvm.risky_schedules import RISKY_SHARE, made_again, risky_schedules
 from tunegate_cache.format.records import WorkloadKey
 
@@ -90,10 +91,10 @@ class MetaScheduleCompiler:
         wanted = [job for job in jobs if opened_key(job) not in self._not_whole]
         tried = [self._requests.untuned(job) for job in wanted]
         builds = self._built([(job, False) for job in tried], is_last=False)
-        found = zip(wanted, map(refusal_of_build, builds), strict=True)
-        reasons = {opened_key(job): reason for job, reason in found}
-        self._not_whole |= {key: reason for key, reason in reasons.items() if reason}
-        return [reasons.get(opened_key(job), "") for job in jobs]
+        built = {opened_key(job): build for job, build in zip(wanted, builds, strict=True)}
+        wrong = {key: refusal_of_build(build) for key, build in built.items()}
+        self._not_whole |= {key: reason for key, reason in wrong.items() if reason}
+        return [refusal_of_tuning(job, built.get(opened_key(job))) for job in jobs]
 
     def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]:
         """Builds whole models; those that are known not to be taken are not tried again."""
@@ -126,7 +127,7 @@ class MetaScheduleCompiler:
         graphs = [job.model.target.kind == "cuda" and job.model.target.cuda_graphs for job in jobs]
         builds = self._built(list(zip(jobs, graphs, strict=True)))
         refused = [n for n, build in enumerate(builds) if graphs[n] and build.key and build.error]
-        again = self._built([(jobs[n], False) for n in refused])
+        again = self._plain([jobs[n] for n in refused])
         for n, build in zip(refused, again, strict=True):
             builds[n] = msgspec.structs.replace(build, without_graphs=builds[n].error or "")
         return builds
@@ -145,11 +146,12 @@ class MetaScheduleCompiler:
         ]
         self._converse([job.model for job, _ in jobs], talks, shares, is_last=is_last)
         builds = [self._finish(job, talk) for (job, _), talk in zip(jobs, talks, strict=True)]
-        return made_again(
-            [job for job, _ in jobs],
-            builds,
-            lambda without: self._built([(job, False) for job in without], in_parts),
-        )
+        given = [job for job, _ in jobs]
+        made = made_again(given, builds, lambda those: self._plain(those, in_parts))
+        return made if in_parts is not None else in_other_layout(given, made, self._plain)
+
+    def _plain(self, jobs: Sequence[BuildJob], in_parts: InParts | None = None) -> list[Build]:
+        return self._built([(job, False) for job in jobs], in_parts)
 
     def _converse(
         self,
@@ -243,7 +245,7 @@ class MetaScheduleCompiler:
     def _listed(
         self, job: ModelJob, talk: Conversation[_Reply]
     ) -> Sequence[TuningTask] | ModelError:
-        """The answer, and what it says of parts, remembered."""
+        """The answer, with what it says of parts remembered."""
         reply = talk.replies[0] if talk.replies else None
         if isinstance(reply, Tasks) and reply.not_whole:
             self._not_whole[opened_key(job)] = reply.not_whole
