@@ -1,4 +1,4 @@
-"""Normalizations that TVM lacks, or does not take over all axes."""
+"""Normalizations that TVM lacks, or does not take over several axes."""
 
 from __future__ import annotations
 
@@ -17,23 +17,26 @@ _LEAST_DEVIATION = 1e-9
 """ONNX's own definition adds it, so that what is equal everywhere becomes zero."""
 
 
-def over_everything(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """LayerNormalization and RMSNormalization over all axes, with one output: as of one row."""
+def over_rows(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """LayerNormalization and RMSNormalization over several axes, with one output: as of rows. TVM
+    does not take them over all axes, and computes other numbers where an image among them is given
+    another layout."""
     types = [view.type_of(name) for name in node.input if name]
     data = types[0]
     if data is None or data.rank <= 1 or any(node.output[1:]):
         return None
-    if attribute(node, "axis", -1) % data.rank:
+    axis = attribute(node, "axis", -1) % data.rank
+    size, rows = math.prod(data.shape[axis:]), math.prod(data.shape[:axis])
+    if axis == data.rank - 1:
         return None
-    size = math.prod(data.shape)
-    if any(kind is None or math.prod(kind.shape) != size for kind in types):
+    if any(kind is None or math.prod(kind.shape) != size for kind in types[1:]):
         return None
     new = Replacement(node)
-    rows = [
-        new.reshaped(name, [size] if place else [1, size])
+    given = [
+        new.reshaped(name, [size] if place else [rows, size])
         for place, name in enumerate(name for name in node.input if name)
     ]
-    row = new.add(node.op_type, rows, **{**attributes_of(node), "axis": 1})
+    row = new.add(node.op_type, given, **{**attributes_of(node), "axis": 1})
     new.reshaped(row, data.shape, to=node.output[0])
     return new.nodes
 

@@ -1,4 +1,4 @@
-"""Normalizations over all axes, and by length."""
+"""Normalizations over several axes, and by length."""
 
 from __future__ import annotations
 
@@ -15,6 +15,19 @@ def test_a_normalization_over_all_axes_is_one_of_a_row() -> None:
     feed = {"x": DATA, "s": DATA + 2, "b": DATA * 3}
     node = helper.make_node("LayerNormalization", ["x", "s", "b"], ["y"], axis=0)
     assert "Reshape" in rewritten(operator_model(node, feed), feed)
+
+
+def test_one_over_some_axes_is_one_of_rows() -> None:
+    """TVM would not turn its weights where the image before it has its channels last."""
+    feed = {"x": DATA, "s": DATA[0], "b": DATA[1]}
+    node = helper.make_node("LayerNormalization", ["x", "s", "b"], ["y"], axis=1)
+    assert "Reshape" in rewritten(operator_model(node, feed), feed)
+
+
+def test_one_over_the_last_axis_stays() -> None:
+    feed = {"x": DATA, "s": DATA[0, 0]}
+    node = helper.make_node("LayerNormalization", ["x", "s"], ["y"])
+    assert rewritten(operator_model(node, feed), feed) == ["LayerNormalization"]
 
 
 @pytest.mark.parametrize("axis", [0, -3])
