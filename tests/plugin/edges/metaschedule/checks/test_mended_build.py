@@ -38,7 +38,8 @@ from tunegate_cache.format.records import DeviceFingerprint, TuningRecord, Workl
 CPU = TargetConfig(name="cpu", threads=1)
 TARGET = tvm_target(CPU)
 DEVICE = DeviceFingerprint(name="here", kind="cpu", units=1, memory_bytes=1)
-WIDTHS = (16, 32, 8)
+LARGE = 2.0**20
+"""Each number beside it is one of float32; a sum of 64 of them is not."""
 
 
 def two_products() -> onnx.ModelProto:
@@ -57,12 +58,35 @@ def two_products() -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
+def long_sums() -> onnx.ModelProto:
+    """Sums of numbers that cancel from one to the next, and of what every other one has in
+    common."""
+    weights = np.where(np.arange(4096)[:, None] % 2, 1 - LARGE, 1 + LARGE).repeat(4, 1)
+    mixed = np.eye(4) + 0.5
+    graph = helper.make_graph(
+        [
+            helper.make_node("Exp", ["x"], ["positive"]),
+            helper.make_node("Sign", ["positive"], ["ones"]),
+            helper.make_node("MatMul", ["ones", "w0"], ["h"], name="first"),
+            helper.make_node("MatMul", ["h", "w1"], ["y"], name="second"),
+        ],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4096])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 4])],
+        [
+            numpy_helper.from_array(weight.astype("float32"), f"w{n}")
+            for n, weight in enumerate((weights, mixed))
+        ],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
 class Bench:
     """The model, a schedule for each kernel, and what a child answers."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, model: onnx.ModelProto | None = None) -> None:
         load_intrinsics("llvm")
-        self.file = save(two_products(), directory / "m.onnx")
+        self.file = save(model or two_products(), directory / "m.onnx")
         prepared = prepare(self.file, shapes={}, into=directory / "p", path="m.onnx")
         module = import_in_layout(prepared, TARGET.target, "m.onnx", ("nchw",))
         self.functions = functions_of(module)
@@ -179,3 +203,30 @@ def test_no_more_time_is_spent_than_there_is(bench: Bench) -> None:
     mended = bench.mended(limit_seconds=0.0)
     assert (mended.built, mended.is_late) == (None, True)
     assert "within 0 s" in mended.reason
+
+
+def test_a_schedule_that_rounds_away_what_its_neighbours_keep_is_found(tmp_path: Path) -> None:
+    """It sums every eighth number by itself, so that what cancels meets only at the end."""
+    bench = Bench(tmp_path, long_sums())
+    first = max(bench.functions, key=lambda f: f.flops)
+    record = msgspec.structs.replace(record_of(first), **strided_sums(first))
+    bench.request = msgspec.structs.replace(
+        bench.request, records={**bench.request.records, first.workload.digest: (record,)}
+    )
+    mended = bench.mended()
+    assert mended.built is not None
+    (wrong,) = mended.wrong
+    assert (wrong.key.workload, wrong.decisions) == (first.workload.digest, record.decisions)
+    assert wrong.max_relative > 0.1
+    kept = {f.key.workload for f in mended.built.functions if f.rid}
+    assert kept == bench.request.records.keys() - {first.workload.digest}
+
+
+def strided_sums(function: ModelFunction) -> dict[str, Any]:
+    """Decisions that split a sum in parts of every eighth number."""
+    space = DesignSpace(function.workload, TARGET.target)
+    for sampled in space.sample(24, random.Random(1)):
+        found = space.describe(sampled.trace)
+        if found is not None and found.decisions[0][1] == (512, 8):
+            return {"template": found.template, "decisions": found.decisions}
+    raise AssertionError
