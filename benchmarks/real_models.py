@@ -1,20 +1,22 @@
 """Other people's models, from `init` to a red gate, untouched.
 
     python benchmarks/real_models.py DIRECTORY [--models magika ...] [--minutes 0.5]
-        [--threads 1] [--again]
+        [--threads 1] [--steps added weights more-work] [--save NAME --merge]
 
 Collects sixteen models of the package index in DIRECTORY (170 MB, once), and does with each what
 its owner would, in a repository of its own with a cache of its own: adds it, `tunegate init`,
 commits, `tunegate run`; then two pull requests, one with new weights, and one that makes it half as
 slow again. With several `--minutes` the first run is repeated, so that tuning goes on from the
 cache, and each runtime's time stands after each of them. Prints the tables of docs/benchmarks.md.
-What is done stays in DIRECTORY/<name>/<threads>.json and is not done again without `--again`. A
-pull request may tune what it changes for the first of the `--minutes`.
+What is done stays in DIRECTORY/<name>/<threads>.json. The `--steps` are done anew whatever stands
+there: so pull requests are played again while a machine is quiet. A pull request may tune what it
+changes for the first of the `--minutes`.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime
 import shutil
 import subprocess
 import sys
@@ -29,6 +31,7 @@ import onnx
 from kit.collected import collected
 from kit.command import command_line
 from kit.model_changes import new_weights, slower
+from kit.results import machine
 from kit.tables import heading, row
 
 SLOWER_SHARE = 0.5
@@ -54,12 +57,14 @@ class Run(msgspec.Struct, frozen=True):
 
 
 class Story(msgspec.Struct, frozen=True):
-    """What became of one model; `first` are runs by their minutes of tuning in all."""
+    """What became of one model; `first` are runs by their minutes of tuning in all, and `measured`
+    says when the last of the others was, and on what."""
 
     name: str
-    first: dict[str, Run]
-    weights: Run
-    more_work: Run
+    first: dict[str, Run] = {}
+    weights: Run = Run(-1)
+    more_work: Run = Run(-1)
+    measured: str = ""
 
 
 def main() -> None:
@@ -69,7 +74,7 @@ def main() -> None:
         models=[""],
         minutes=[0.5],
         threads=1,
-        again=False,
+        steps=[""],
     )
     models = collected(options.directory)
     names = [name for name in models if name in options.models or options.models == [""]]
@@ -81,22 +86,37 @@ def main() -> None:
 
 def story_of(name: str, model: Path, options: argparse.Namespace) -> Story:
     kept = model.parent / f"{options.threads}.json"
-    if kept.exists() and not options.again:
-        return msgspec.json.decode(kept.read_bytes(), type=Story)
+    known = kept.exists() and "added" not in options.steps
+    story = (
+        msgspec.json.decode(kept.read_bytes(), type=Story) if known else added(name, model, options)
+    )
+    wanted = options.steps if options.steps != [""] else [] if known else ["weights", "more-work"]
+    repository, before = Repository(model, options.threads), onnx.load(model)
+    if "weights" in wanted:
+        run = repository.pull_request("weights", new_weights(before), options.minutes[0])
+        story = msgspec.structs.replace(story, weights=run, measured=now())
+    if "more-work" in wanted:
+        half = SLOWER_SHARE * (list(story.first.values())[-1].head_ms or 1.0)
+        run = repository.pull_request("more-work", slower(before, half), options.minutes[0])
+        story = msgspec.structs.replace(story, more_work=run, measured=now())
+    kept.write_bytes(msgspec.json.encode(story))
+    print(story, file=sys.stderr, flush=True)
+    return story
+
+
+def added(name: str, model: Path, options: argparse.Namespace) -> Story:
     repository = Repository(model, options.threads)
+    repository.begin(model)
     first, spent = {}, 0.0
     for minutes in options.minutes:
         first[f"{minutes:g}"] = repository.run("main", minutes - spent)
         spent = minutes
     repository.merge()
-    before = onnx.load(model)
-    weights = repository.pull_request("weights", new_weights(before), options.minutes[0])
-    half = SLOWER_SHARE * (first[f"{spent:g}"].head_ms or 1.0)
-    more_work = repository.pull_request("more-work", slower(before, half), options.minutes[0])
-    story = Story(name, first, weights, more_work)
-    kept.write_bytes(msgspec.json.encode(story))
-    print(story, file=sys.stderr, flush=True)
-    return story
+    return Story(name, first)
+
+
+def now() -> str:
+    return f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}, {machine()}"
 
 
 class Repository:
@@ -104,12 +124,14 @@ class Repository:
 
     def __init__(self, model: Path, threads: int) -> None:
         self._root = model.parent / f"repository-{threads}"
-        shutil.rmtree(self._root, ignore_errors=True)
-        self._root.mkdir()
         home = self._root / ".home"
         cores = ",".join(map(str, range(threads + 1)))
         self._taskset = ("taskset", "-c", cores)
         self._environment = {**environ, "HOME": str(home), "XDG_CACHE_HOME": str(home / "cache")}
+
+    def begin(self, model: Path) -> None:
+        shutil.rmtree(self._root, ignore_errors=True)
+        self._root.mkdir()
         self._git("init", "-q", "-b", "main")
         (self._root / ".gitignore").write_text(".home\n")
         self._commit()
@@ -124,7 +146,7 @@ class Repository:
         self._git("merge", "-q", "--ff-only", "model")
 
     def pull_request(self, branch: str, model: onnx.ModelProto, minutes: float) -> Run:
-        self._git("switch", "-q", "-c", branch, "main")
+        self._git("switch", "-q", "-C", branch, "main")
         onnx.save(model, self._root / "model.onnx")
         self._commit()
         return self.run("main", minutes)
@@ -184,15 +206,17 @@ def _run(exit_code: int, seconds: float, verdict: dict[str, Any], measured: dict
 def show(stories: Sequence[Story]) -> None:
     heading(
         "model | added | ships | trials | new weights | trials | seconds besides measuring "
-        "| more work | change",
-        words=(0, 1, 2, 4, 7),
+        "| more work | change | measured",
+        words=(0, 1, 2, 4, 7, 9),
     )
     for story in stories:
         added, weights, more = list(story.first.values())[-1], story.weights, story.more_work
         besides = f"{weights.seconds - weights.measuring_seconds:.0f}"
         change = "–" if more.change_percent is None else f"{more.change_percent:+.0f}%"
         words = (story.name, _status(added), added.runtime or "–", added.trials)
-        row(*words, _status(weights), weights.trials, besides, _status(more), change)
+        row(
+            *words, _status(weights), weights.trials, besides, _status(more), change, story.measured
+        )
 
 
 def _status(run: Run) -> str:

@@ -38,6 +38,7 @@ def main() -> None:
     for name, model in models.items():
         if name in options.models or options.models == [""]:
             repository = Repository(model, options.threads)
+            repository.begin(model)
             repository.run("main", options.minutes)
             repository.merge()
             weights = new_weights(onnx.load(model))

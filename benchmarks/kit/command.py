@@ -45,19 +45,23 @@ def command_line(
     for name, given in options.items():
         parser.add_argument(f"--{name.replace('_', '-')}", **_settings(given))
     parser.add_argument("--save", metavar="NAME", help="keeps the tables as results/NAME.json")
+    parser.add_argument(
+        "--merge", action="store_true", help="keeps the saved rows of what is not measured now"
+    )
     found = parser.parse_args()
+    is_merged = vars(found).pop("merge")
     if (name := vars(found).pop("save")) is not None:
-        _keep(name)
+        _keep(name, is_merged=is_merged)
     warnings.simplefilter("ignore")
     logging.disable(logging.INFO)
     return found
 
 
-def _keep(name: str) -> None:
+def _keep(name: str, *, is_merged: bool) -> None:
     """Saves the tables of this process when it ends."""
     tee = Tee(sys.stdout)
     sys.stdout = cast(TextIO, tee)
-    atexit.register(lambda: print(f"saved: {save(name, tee.text)}"))
+    atexit.register(lambda: print(f"saved: {save(name, tee.text, is_merged=is_merged)}"))
 
 
 def _add_argument(parser: argparse.ArgumentParser, written: str, kind: type | Choice) -> None:

@@ -39,9 +39,11 @@ DEVICE = DeviceFingerprint(name="here", kind="cpu", units=2, memory_bytes=0)
 
 class Tuned(msgspec.Struct, frozen=True, kw_only=True):
     """What one run left: builds by the seconds after which they were possible, how many tasks over
-    1% of the model had no schedule then, trials in all, and how the cache answered."""
+    1% of the model had no schedule then, trials in all, how the cache answered, and the records at
+    the end."""
 
     builds: dict[float, Path]
+    records: dict[WorkloadKey, tuple[TuningRecord, ...]]
     unscheduled: dict[float, int]
     trials: int
     transfer: int
@@ -72,9 +74,8 @@ def tune(
         known.extend((time.monotonic() - started, record) for record in records)
         return True
 
-    seconds = looks[-1]
-    outcomes = tuned(model, target, tasks, found, seconds, publish, scratch, seed=seed)
-    builds = {}
+    outcomes = tuned(model, target, tasks, found, looks[-1], publish, scratch, seed=seed)
+    builds, records = {}, {}
     for look in looks:
         records = records_at(look, known, found)
         if look == looks[-1]:  # the winners have been measured again
@@ -84,6 +85,7 @@ def tune(
     compiler.close()
     return Tuned(
         builds=builds,
+        records=records,
         unscheduled={look: unscheduled(look, known, tasks) for look in looks},
         trials=sum(outcome.trials for outcome in outcomes.values()),
         transfer=sum(isinstance(hit, TransferHit) for hit in found.values()),

@@ -1,7 +1,8 @@
 """What a benchmark measured, as a file that the page of figures is made from.
 
 `--save NAME` of any benchmark keeps the tables that it printed as `results/NAME.json`, with the
-command, the machine, the date and the commit. The words (`title`, `group`, `says`, `compared`) are
+command, the machine, the date and the commit; with `--merge` beside the rows that are there of what
+was not measured this time. The words (`title`, `group`, `says`, `compared`) are
 written by hand, once: a later run keeps them, and replaces the figures.
 """
 
@@ -59,7 +60,7 @@ def load(path: Path) -> Result:
     return msgspec.json.decode(path.read_bytes(), type=Result)
 
 
-def save(name: str, printed: str, folder: Path = RESULTS) -> Path:
+def save(name: str, printed: str, folder: Path = RESULTS, *, is_merged: bool = False) -> Path:
     """Keeps the tables in `printed` as the result of that name. Raises `ValueError` where there is
     none, as when the benchmark failed before its first row."""
     found = tables(printed)
@@ -73,10 +74,26 @@ def save(name: str, printed: str, folder: Path = RESULTS) -> Path:
         machine=machine(),
         date=datetime.datetime.now(datetime.UTC).date().isoformat(),
         commit=commit(),
-        tables=found,
+        tables=merged(known.tables, found) if is_merged else found,
     )
     write(path, written)
     return path
+
+
+def merged(known: tuple[Table, ...], found: tuple[Table, ...]) -> tuple[Table, ...]:
+    """The tables that were found, with the known rows of what none of theirs is about, by the first
+    cell. A row takes the place that its like had. Tables of other columns are not merged."""
+    if [table.columns for table in known] != [table.columns for table in found]:
+        return found
+    return tuple(_merged(*pair) for pair in zip(known, found, strict=True))
+
+
+def _merged(known: Table, found: Table) -> Table:
+    rows: dict[str, list[tuple[str, ...]]] = {row[0]: [] for row in (*known.rows, *found.rows)}
+    new = {row[0] for row in found.rows}
+    for row in (*(row for row in known.rows if row[0] not in new), *found.rows):
+        rows[row[0]].append(row)
+    return msgspec.structs.replace(found, rows=tuple(row for its in rows.values() for row in its))
 
 
 def write(path: Path, result: Result) -> None:
@@ -86,6 +103,7 @@ def write(path: Path, result: Result) -> None:
 def command(words: list[str]) -> str:
     """The command line as it was typed, but for the option that saves it."""
     program, *options = words
+    options = [option for option in options if option != "--merge"]
     if "--save" in options:
         at = options.index("--save")
         options = [*options[:at], *options[at + 2 :]]

@@ -124,3 +124,21 @@ def test_every_command_of_a_result_exists() -> None:
     for path in (BENCHMARKS / "results").glob("*.json"):
         program, *words = json.loads(path.read_text())["command"].split()
         assert program == "tunegate" or (ROOT / words[0]).is_file(), path.name
+
+
+def test_a_part_that_is_measured_again_replaces_its_rows_alone(tmp_path: Path) -> None:
+    program = """\
+import pathlib, sys
+from kit.results import load, save
+known = "| model | ms |\\n|---|--:|\\n| a | 1 |\\n| a | 2 |\\n| b | 3 |\\n"
+newer = "| model | ms |\\n|---|--:|\\n| a | 4 |\\n| c | 5 |\\n"
+folder = pathlib.Path(sys.argv[1])
+save("x", known, folder)
+(table,) = load(save("x", newer, folder, is_merged=True)).tables
+print(table.rows)
+(table,) = load(save("x", newer, folder)).tables
+print(table.rows)
+"""
+    merged, alone = run(program, str(tmp_path)).stdout.splitlines()
+    assert merged == "(('a', '4'), ('b', '3'), ('c', '5'))"
+    assert alone == "(('a', '4'), ('c', '5'))"
