@@ -24,8 +24,9 @@ class BestRecords(NamedTuple):
 def best_records(plan: TuningPlan, outcomes: Sequence[TuningOutcome]) -> BestRecords:
     """This run's records come before those of trusted zones. A task that nothing was measured for
     gets what the prior picks, among its neighbours' records too: better than nothing, and marked as
-    not verified. What the run's own zone claims and nothing has measured is used, on both sides
-    alike, only where trusted zones have nothing at all."""
+    not verified. Nothing is picked where all its models stay far behind another runtime: picks make
+    builds dearer, and would not ship. What the run's own zone claims and nothing has measured is
+    used, on both sides alike, only where trusted zones have nothing at all."""
     best, sources = _trusted(plan)
     tasks = [task for outcome in outcomes for task in outcome.tasks]
     for task in tasks:
@@ -36,6 +37,10 @@ def best_records(plan: TuningPlan, outcomes: Sequence[TuningOutcome]) -> BestRec
     decided = {*best, *(task.key for task in tasks if task.stopped not in _UNTRIED)}
     for resolved in plan.resolution.tasks:
         key = resolved.task.key
+        if resolved.skipped == "behind" and sources.get(key, "transfer") == "transfer":
+            best.pop(key, None)
+            sources.pop(key, None)
+            continue
         if key in decided:
             continue
         if resolved.claims is not None:

@@ -7,7 +7,15 @@ from tests.support.tuning_records import make_key, make_record, make_shape
 from tunegate.artifacts.cost import Cost
 from tunegate.artifacts.outcomes import Stopped, TaskOutcome, TuningOutcome
 from tunegate.artifacts.plans import Budget, TuningPlan
-from tunegate.artifacts.tasks import CacheUse, Claims, Resolution, ResolvedTask, TaskUse, TuningTask
+from tunegate.artifacts.tasks import (
+    CacheUse,
+    Claims,
+    Resolution,
+    ResolvedTask,
+    Skipped,
+    TaskUse,
+    TuningTask,
+)
 from tunegate.sides.best_records import best_records
 from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit, TuningRecord
 
@@ -15,7 +23,7 @@ SLOW = make_record(run_nanoseconds=(9_000,))
 FAST = make_record(run_nanoseconds=(1_000,), decisions=((3, (8, 8)), (5, (0,))))
 
 
-def plan_with(lookup: Lookup, claims: Claims | None = None) -> TuningPlan:
+def plan_with(lookup: Lookup, claims: Claims | None = None, *, skipped: Skipped = "") -> TuningPlan:
     task = TuningTask(
         key=make_key(),
         shape=make_shape(),
@@ -28,7 +36,7 @@ def plan_with(lookup: Lookup, claims: Claims | None = None) -> TuningPlan:
     use = CacheUse(location="x", zone="main", mode="rw")
     return TuningPlan(
         changes=make_changes(),
-        resolution=Resolution(tasks=(ResolvedTask(task, lookup, claims),), cache=use),
+        resolution=Resolution(tasks=(ResolvedTask(task, lookup, claims, skipped),), cache=use),
         shards=(),
         budget=Budget(seconds=None, trials=None),
         estimate=Cost(seconds=0.0),
@@ -138,3 +146,15 @@ def test_what_failed_before_is_told_beside_the_neighbours_records() -> None:
     near = TransferHit((SOURCE.key,), 1.0, (SOURCE,), (FAILURE,))
     best, sources = best_records(plan_with(near), [])
     assert (best, sources) == ({make_key(): (SOURCE, FAILURE)}, {make_key(): "transfer"})
+
+
+@pytest.mark.parametrize("lookup", [Miss("absent", (FAILURE,)), NEAR], ids=["miss", "transfer"])
+def test_nothing_is_picked_for_models_far_behind_what_ships(lookup: Lookup) -> None:
+    planned = plan_with(lookup, skipped="behind")
+    for outcomes in ([], [outcome_with(stopped="behind")]):
+        assert best_records(planned, outcomes) == ({}, {})
+
+
+def test_models_far_behind_keep_what_was_measured() -> None:
+    best, sources = best_records(plan_with(ExactHit((FAST,)), skipped="behind"), [])
+    assert (best, sources) == ({make_key(): (FAST,)}, {make_key(): "exact"})
