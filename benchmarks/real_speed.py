@@ -89,7 +89,7 @@ def of_model(file: Path, options: argparse.Namespace, folder: Path) -> Speed:
             builds["in parts"] = parts
         return timed(fixed, builds, options.threads, tuned.trials)
     except (AssertionError, ModelError, ValueError) as error:
-        return Speed(said=str(error).partition(". ")[0])
+        return Speed(said=str(error))
 
 
 def in_parts(model: Path, target: TargetConfig, tuned: Tuned, folder: Path) -> Path | None:
