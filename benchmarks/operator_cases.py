@@ -4,8 +4,9 @@ what is built with default schedules, and whether the numbers agree.
     python benchmarks/operator_cases.py [--count 300] [--seed 0] [--only TEXT ...] [--json FILE]
 
 `--count 0` takes all of them. Each case has a process and `--limit` seconds, so a crash of the
-compiler is counted, not suffered. Prints a table of counts by what happened, then what was
-refused, by the reason. Prints the table of docs/benchmarks.md.
+compiler is counted, not suffered. With `--json` each outcome is kept there at once, and what is
+there is not tried again: so a long run can be had in portions. Prints a table of counts by what
+happened, then what was refused, by the reason. Prints the table of docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import re
 import signal
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,15 +45,28 @@ def main() -> None:
     cases = drawn(options.count, options.seed, options.only)
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["kit.operator_case"])
-    outcomes = []
+    kept = Path(options.json) if options.json else None
+    known = kept_outcomes(kept)
     with scratch_folder() as scratch:
         for number, case in enumerate(cases):
-            outcomes.append(outcome_of(case, scratch / str(number), context, options.limit))
+            if case.name not in known:
+                place = scratch / str(number)
+                known[case.name] = outcome_of(case, place, context, options.limit)
+                keep(known, kept)
             print(f"\r{number + 1} of {len(cases)} {case.name[:60]:60}", end="", flush=True)
     print()
-    if options.json:
-        Path(options.json).write_bytes(msgspec.json.format(msgspec.json.encode(outcomes)))
-    show(outcomes, options.reasons)
+    show([known[case.name] for case in cases], options.reasons)
+
+
+def kept_outcomes(file: Path | None) -> dict[str, Outcome]:
+    if file is None or not file.exists():
+        return {}
+    return {each.name: each for each in msgspec.json.decode(file.read_bytes(), type=list[Outcome])}
+
+
+def keep(known: Mapping[str, Outcome], file: Path | None) -> None:
+    if file is not None:
+        file.write_bytes(msgspec.json.format(msgspec.json.encode([*known.values()])))
 
 
 def drawn(count: int, seed: int, only: Sequence[str]) -> list[Any]:

@@ -104,13 +104,13 @@ class RuntimeChoice(msgspec.Struct, frozen=True, kw_only=True):
 class Build(msgspec.Struct, frozen=True, kw_only=True):
     """One side of a cell, compiled. `key` is the digest of all that decides the code and weights;
     `directory` is relative to `--out`. With `error` set nothing was shipped. `dropped` are kernels
-    whose unmeasured schedule was slower inside the model than the default one, which they have
-    now; `wrong_kernels` have it because theirs computes other numbers. `crashed`: its process died,
-    or did not end in time, which says less of the model than a refusal does. `digest` is that of
-    its `artifact.json`, which has those of its files; '' where there is none. `is_needless`: its
-    runtime has nothing to add to the others here, which `error` says. `choice` is set where there
-    was one between runtimes. `without_graphs` is what went wrong with it on the device when it had
-    CUDA graphs, `without_picks` when it had schedules that nobody had measured,
+    whose unmeasured schedule was slower inside the model than the default one, which they have now;
+    `wrong_kernels` have it because theirs computes other numbers. `crashed`: its process died, did
+    not end in time or lacked memory, which says less of the model than a refusal does. `digest` is
+    that of its `artifact.json`, which has those of its files; '' where there is none.
+    `is_needless`: its runtime has nothing to add to the others here, which `error` says. `choice`
+    is set where there was one between runtimes. `without_graphs` is what went wrong with it on the
+    device when it had CUDA graphs, `without_picks` when it had schedules that nobody had measured,
     `without_channels_last` when its images had their channels last. `inputs` are what it is run on.
     `error_estimate` is set for other numbers than float32: one for each part of the budget;
     `sampled` is what it is estimated from, until then. `has_budget`: its model may be in other

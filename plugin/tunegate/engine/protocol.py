@@ -122,12 +122,14 @@ class Proposed(msgspec.Struct, frozen=True, tag="proposed"):
 
 class Failed(msgspec.Struct, frozen=True, tag="failed"):
     """`model` is set when the model, not the machine, is at fault; `compiler` when the model is a
-    valid one; `configuration` when it asks for what is not there."""
+    valid one; `configuration` when it asks for what is not there; `memory` when it lacked memory,
+    of which another child may have more."""
 
     reason: str
     model: bool
     compiler: bool = False
     configuration: bool = False
+    memory: bool = False
 
 
 SearchRequest = OpenModels | Propose

@@ -23,7 +23,7 @@ from tunegate.edges.models.preparation import prepare
 from tunegate.edges.models.prepared import PreparedModel
 from tunegate.edges.models.seeded_inputs import seeded_inputs
 from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor, files_in
-from tunegate.edges.processes.out_of_memory import memory_problem
+from tunegate.edges.processes.out_of_memory import lacked_memory, memory_problem
 from tunegate.edges.reference.comparison import DidNotRun, compared
 from tunegate.edges.reference.error_samples import sampled_errors
 from tunegate.edges.reference.error_text import said
@@ -49,7 +49,7 @@ def handle_request(request: WriteArtifact) -> WriteReply:
             path=request.path,
         )
     except TunegateError as error:
-        return Refused(str(error))
+        return Refused(str(error), memory=lacked_memory(error))
     try:
         return _written(runtime, prepared, request)
     except NotOfferedError as error:
@@ -57,9 +57,10 @@ def handle_request(request: WriteArtifact) -> WriteReply:
         told = f"{request.path}: {runtime.title} does not offer {precision}: {error}."
         return Refused(told)
     except ModelError as error:
-        return Refused(str(error))
+        return Refused(str(error), memory=lacked_memory(error))
     except Exception as error:  # noqa: BLE001 -- runtimes' errors have no common base class
-        return Refused(_cannot_run(runtime.title, request.path, error))
+        told = _cannot_run(runtime.title, request.path, error)
+        return Refused(told, memory=lacked_memory(error))
 
 
 def _cannot_run(title: str, path: str, error: Exception) -> str:

@@ -50,9 +50,11 @@ class Written(msgspec.Struct, frozen=True, tag="written", kw_only=True):
 
 
 class Refused(msgspec.Struct, frozen=True, tag="refused"):
-    """The model cannot be taken."""
+    """The model cannot be taken; `memory` where it lacked memory, of which another child may have
+    more."""
 
     reason: str
+    memory: bool = False
 
 
 WriteReply = Written | Refused

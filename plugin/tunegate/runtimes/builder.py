@@ -102,7 +102,7 @@ class SavingBuilder:
             size_bytes=written.size_bytes if written else 0,
             seconds=written.seconds if written else 0.0,
             runtime=self._runtime.name,
-            crashed=talk.died is not None,
+            crashed=talk.died is not None or (isinstance(reply, Refused) and reply.memory),
             inputs=written.inputs if written else (),
             sampled=written.sampled if written else None,
         )

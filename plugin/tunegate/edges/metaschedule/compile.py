@@ -27,7 +27,7 @@ from tunegate.edges.metaschedule.parts.open_parts import SplitModel
 from tunegate.edges.metaschedule.parts.opening import OpenedModel, cut_open, opened_model
 from tunegate.edges.metaschedule.parts.whole import is_slower
 from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
-from tunegate.edges.processes.out_of_memory import memory_problem
+from tunegate.edges.processes.out_of_memory import lacked_memory, memory_problem
 from tunegate.engine.protocol import (
     BuildModel,
     Built,
@@ -64,12 +64,13 @@ def handle_request(request: Request) -> CompileReply | CheckReply:
         return Failed(_not_offered(request, error), model=True)
     except TunegateError as error:
         is_valid = isinstance(error, UnsupportedModelError)
-        return Failed(str(error), model=True, compiler=is_valid)
+        return Failed(str(error), model=True, compiler=is_valid, memory=lacked_memory(error))
     except Exception as error:
         problem = memory_problem(error)
         if not problem:
             raise
-        return Failed(f"{_path(request)}: {problem}.", model=True, compiler=True)
+        told = f"{_path(request)}: {problem}."
+        return Failed(told, model=True, compiler=True, memory=True)
 
 
 def _answered(request: Request) -> CompileReply | CheckReply:

@@ -19,3 +19,9 @@ def memory_problem(error: BaseException) -> str:
     if limit_bytes == resource.RLIM_INFINITY:
         return "it needs more memory than there is"
     return f"it needs more than the {limit_bytes / 1e9:.1f} GB of memory that it may take here"
+
+
+def lacked_memory(error: BaseException) -> bool:
+    """Whether an error, or what it was raised from, is such a one."""
+    cause = error.__cause__
+    return bool(memory_problem(error)) or (cause is not None and lacked_memory(cause))

@@ -40,7 +40,7 @@ from tunegate.ports import BuildJob, Compiler, Export, ModelJob
 from tunegate.runtimes.tvm.build_questions import questions_after_build
 from tunegate.runtimes.tvm.compile_requests import CompileRequests, OpenedKey, opened_key
 from tunegate.runtimes.tvm.compiler_self_test import compiler_failure
-from tunegate.runtimes.tvm.finished_build import finished, needless, refusal_of_build
+from tunegate.runtimes.tvm.finished_build import finished, needless, refused_builds
 from tunegate.runtimes.tvm.other_layout import in_other_layout, refusal_of_tuning
 from tunegate.runtimes.tvm.risky_schedules import RISKY_SHARE, made_again, risky_schedules
 from tunegate_cache.format.records import WorkloadKey
@@ -69,7 +69,7 @@ class MetaScheduleCompiler:
         self._requests = CompileRequests(scratch, seed)
         self._kept: dict[OpenedKey, Child[_Reply]] = {}
         self._kept_bytes = 0
-        self._not_whole: dict[OpenedKey, str] = {}
+        self._not_whole: dict[OpenedKey, Build] = {}
         self._without_parts: set[OpenedKey] = set()
         self._whole_at: dict[OpenedKey, Path | None] = {}
         self._is_known_to_work = False
@@ -92,8 +92,7 @@ class MetaScheduleCompiler:
         tried = [self._requests.untuned(job) for job in wanted]
         builds = self._built([(job, False) for job in tried], is_last=False)
         built = {opened_key(job): build for job, build in zip(wanted, builds, strict=True)}
-        wrong = {key: refusal_of_build(build) for key, build in built.items()}
-        self._not_whole |= {key: reason for key, reason in wrong.items() if reason}
+        self._not_whole |= refused_builds(built)
         return [refusal_of_tuning(job, built.get(opened_key(job))) for job in jobs]
 
     def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]:
@@ -104,8 +103,7 @@ class MetaScheduleCompiler:
             if not job.settings:  # parts are held against the whole in float32
                 self._whole_at[opened_key(job.model)] = None if build.error else job.directory
         built = iter(builds)
-        known = (self._not_whole.get(opened_key(job.model), "") for job in jobs)
-        return [unbuilt(reason) if reason else next(built) for reason in known]
+        return [self._not_whole.get(opened_key(job.model)) or next(built) for job in jobs]
 
     def build_in_parts(self, jobs: Sequence[BuildJob], runtime: RuntimeName) -> Sequence[Build]:
         """One model after the other: their parts are timed, and what else runs would be measured,
@@ -248,14 +246,14 @@ class MetaScheduleCompiler:
         """The answer, with what it says of parts remembered."""
         reply = talk.replies[0] if talk.replies else None
         if isinstance(reply, Tasks) and reply.not_whole:
-            self._not_whole[opened_key(job)] = reply.not_whole
+            self._not_whole[opened_key(job)] = unbuilt(reply.not_whole)
         elif isinstance(reply, Tasks) or (isinstance(reply, Failed) and job.in_parts):
             self._without_parts.add(opened_key(job))
         return reply.tasks if isinstance(reply, Tasks) else self._model_error(job.path, talk)
 
     def _finish(self, job: BuildJob, talk: Conversation[_Reply]) -> Build:
         reply = talk.replies[0] if talk.replies else None
-        crashed = talk.died is not None
+        crashed = talk.died is not None or (isinstance(reply, Failed) and reply.memory)
         if isinstance(reply, NoParts):
             return needless(job)
         if not isinstance(reply, Built):
@@ -292,9 +290,8 @@ class MetaScheduleCompiler:
 
 
 def _shares(jobs: Sequence[ModelJob]) -> Shares:
-    kinds = {job.target.kind for job in jobs}
-    files = [job.file for job in jobs]
-    return memory_shares(files, usable_cores(), "cuda" if "cuda" in kinds else "llvm")
+    is_cuda = any(job.target.kind == "cuda" for job in jobs)
+    return memory_shares([job.file for job in jobs], usable_cores(), "cuda" if is_cuda else "llvm")
 
 
 _: type[Compiler] = MetaScheduleCompiler

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import msgspec
 
@@ -13,6 +14,7 @@ from tunegate.engine.protocol import Built, CompileReply, Failed
 from tunegate.ports import BuildJob
 
 _Reply = CompileReply | Checked | Mended | ChildDiedError
+_Key = TypeVar("_Key")
 
 
 def finished(job: BuildJob, reply: Built, later: Sequence[_Reply]) -> Build:
@@ -29,7 +31,7 @@ def finished(job: BuildJob, reply: Built, later: Sequence[_Reply]) -> Build:
         case [Failed(reason=reason)]:
             return _wrong(job, reply, checked, reason, crashed=False)
         case _:
-            return _wrong(job, reply, checked, "", crashed=isinstance(checked, ChildDiedError))
+            return _wrong(job, reply, checked, "", crashed=_has_died(checked))
 
 
 def _wrong(job: BuildJob, reply: Built, checked: _Reply, reason: str, *, crashed: bool) -> Build:
@@ -87,6 +89,20 @@ def refusal_of_build(build: Build) -> str:
     tunes it may be another."""
     has_only_not_run = build.crashed and build.key
     return "" if build.error is None or has_only_not_run else build.error
+
+
+def refused_builds(tried: Mapping[_Key, Build]) -> dict[_Key, Build]:
+    """Those that are not built, as what they are then: one that died is still one that died."""
+    return {
+        key: unbuilt(reason, crashed=build.crashed)
+        for key, build in tried.items()
+        if (reason := refusal_of_build(build))
+    }
+
+
+def _has_died(checked: _Reply) -> bool:
+    """Whether the child ended, or lacked memory, while it checked."""
+    return isinstance(checked, ChildDiedError) or (isinstance(checked, Failed) and checked.memory)
 
 
 def _judged(path: str, checked: _Reply) -> tuple[NumericCheck | None, str | None]:

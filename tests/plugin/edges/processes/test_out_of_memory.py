@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tunegate.edges.processes.out_of_memory import memory_problem
+from tunegate.edges.processes.out_of_memory import lacked_memory, memory_problem
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,11 @@ def test_the_limit_is_named() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout == "it needs more than the 2.1 GB of memory that it may take here\n"
+
+
+def test_what_an_error_was_raised_from_is_looked_at_too() -> None:
+    error = ValueError("the model cannot be imported")
+    assert not lacked_memory(error)
+    error.__cause__ = MemoryError()
+    assert not memory_problem(error)
+    assert lacked_memory(error)

@@ -27,6 +27,7 @@ from tunegate.edges.processes.memory_limit import MemoryLimit
 from tunegate.engine.protocol import (
     BuildModel,
     Built,
+    Failed,
     InParts,
     ListTasks,
     Measured,
@@ -209,3 +210,14 @@ def test_a_build_is_run_on_inputs_of_the_runs_seed(tmp_path: Path) -> None:
         assert isinstance(check, CheckArtifact)
         seeds |= {asked.seed, *check.seeds}
     assert len(seeds) == 6
+
+
+@pytest.mark.parametrize("memory", [False, True])
+def test_a_build_without_memory_says_less_than_a_refusal(tmp_path: Path, memory: bool) -> None:
+    """How much a child may take hangs on how many models the run has."""
+    compiler, asking = MetaScheduleCompiler(tmp_path, seed=1), job(tmp_path, CPU)
+    request = CompileRequests(tmp_path, 1).build(asking, cuda_graphs=False, in_parts=None)
+    talk = compiler._building(asking, request, MemoryLimit(1 << 30))
+    talk.replies.append(Failed("m.onnx: no", model=True, compiler=True, memory=memory))
+    build = compiler._finish(asking, talk)
+    assert (build.error, build.crashed) == ("m.onnx: no", memory)

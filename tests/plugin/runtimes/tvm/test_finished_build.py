@@ -12,7 +12,7 @@ from tunegate.edges.metaschedule.checks.check_messages import Checked, Mended
 from tunegate.edges.processes.child import ChildDiedError
 from tunegate.engine.protocol import Built, BuiltFunction, Failed
 from tunegate.ports import BuildJob, ModelJob
-from tunegate.runtimes.tvm.finished_build import finished, refusal_of_build
+from tunegate.runtimes.tvm.finished_build import finished, refusal_of_build, refused_builds
 from tunegate_cache.format.records import Toolchain
 
 JOB = BuildJob(
@@ -78,7 +78,8 @@ def test_a_build_that_no_device_here_can_run_is_not_checked() -> None:
 @pytest.mark.parametrize(
     ("answer", "said", "crashed"),
     [
-        (Failed(model=True, reason="no memory"), "does not run (no memory)", False),
+        (Failed(model=True, reason="no such axis"), "does not run (no such axis)", False),
+        (Failed(model=True, reason="no memory", memory=True), "does not run (no memory)", True),
         (ChildDiedError("was killed by SIGSEGV"), "was killed by SIGSEGV when it was run", True),
     ],
 )
@@ -129,3 +130,10 @@ def test_only_what_was_not_built_or_computes_other_numbers_is_a_refusal() -> Non
         refusal_of_build(unbuilt("the compiler was killed", crashed=True))
         == "the compiler was killed"
     )
+
+
+def test_what_died_when_it_was_tried_is_no_refusal_of_the_model() -> None:
+    """A base that lost a build so is no baseline for a head that has it."""
+    tried = {"died": unbuilt("killed", crashed=True), "refused": unbuilt("no operator")}
+    found = refused_builds({**tried, "fine": finished(JOB, REPLY, [Checked(RIGHT)])})
+    assert found == tried
