@@ -3,10 +3,11 @@
     python benchmarks/native.py [--models chain conv squeezenet ...] [--real DIRECTORY]
         [--threads 1] [--launches 5] [--starts 7]
 
-`chain` and `conv` take microseconds; other names are those of the light models. The compiled builds
-are not tuned: both have the same kernels, and ONNX Runtime has its own. Times are paired launches
-of fresh processes, in turn. A start is a whole process from its beginning to the end of its first
-inference; `C` is a program that is linked with the object. Prints the tables of docs/benchmarks.md.
+`chain`, `products`, `conv` and `convs` take microseconds; other names are those of the light
+models. The compiled builds are not tuned: both have the same kernels, and ONNX Runtime has its own.
+Times are paired launches of fresh processes, in turn. A start is a whole process from its beginning
+to the end of its first inference; `C` is a program that is linked with the object. With more than
+one thread there is the object of one launch, too. Prints the tables of docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from kit.models import saved
 from kit.tables import heading, row
 from tests.support.small_onnx import chain_model, conv_model, save
 
+from tunegate.artifacts.candidates import LAUNCH, WHOLE
 from tunegate.config import TargetConfig
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.native.c_compiler import c_compiler
@@ -41,7 +43,9 @@ Shapes = dict[str, dict[str, tuple[int, ...]]]
 PAIRS = 6
 SMALL = {
     "chain": lambda: chain_model(layers=4, width=64),
+    "products": lambda: chain_model(layers=8, width=256),
     "conv": lambda: conv_model(channels=16, out=32, size=14),
+    "convs": lambda: conv_model(channels=64, out=64, size=14),
 }
 STARTED = (
     "import sys; from pathlib import Path; from tunegate.runtimes.loading import bound_inference; "
@@ -78,7 +82,7 @@ def main() -> None:
         __doc__, models=["chain", "conv"], real=Path, threads=1, launches=5, starts=7
     )
     heading(
-        "model | native ms | of TVM's | of ONNX Runtime's | native MB | TVM MB | ONNX Runtime MB"
+        "model | base, head | base ms | head ms | head / base | base MB | head MB", words=(0, 1)
     )
     starts = []
     for name in options.models:
@@ -104,14 +108,17 @@ def built(name: str, options: argparse.Namespace, scratch: Path) -> dict[str, Pa
     found: dict[str, Path] = {}
     kinds: tuple[tuple[str, Literal["runtime", "native"], Builder], ...] = (
         ("native", "native", compiler),
+        *((("one launch", "native", compiler),) if options.threads > 1 else ()),
         ("TVM", "runtime", compiler),
         ("ONNX Runtime", "runtime", reference_builder(scratch / "o", 1)),
     )
     for what, artifact, builder in kinds:
+        settings = {LAUNCH: WHOLE} if what == "one launch" else {}
         target = TargetConfig(name="cpu", threads=options.threads, artifact=artifact)
         model = ModelJob(file=file, path=name, shapes=shapes, target=target)
         found[what] = scratch / what.replace(" ", "-")
-        job = BuildJob(model=model, records={}, sources={}, directory=found[what])
+        at = found[what]
+        job = BuildJob(model=model, records={}, sources={}, directory=at, settings=settings)
         (build,) = builder.build([job])
         if build.error:
             row(name, build.error)
@@ -121,17 +128,18 @@ def built(name: str, options: argparse.Namespace, scratch: Path) -> dict[str, Pa
 
 
 def show(name: str, builds: dict[str, Path], launches: int, scratch: Path) -> None:
+    """A row for each pair: the object of one launch where there is one, else the plain one,
+    against all others."""
+    head = "one launch" if "one launch" in builds else "native"
     bench = FreshProcesses(scratch / "bench", 1)
-    pairs = [bench.pair(builds[base], builds["native"]) for base in ("TVM", "ONNX Runtime")]
-    effects: list[list[float]] = [[], []]
-    native_ms = []
-    for _ in range(launches):
-        for found, pair in zip(effects, pairs, strict=True):
-            launch = pair.launch(PAIRS)
-            found.append(launch.effect)
-            native_ms.append(launch.base_ms * math.exp(launch.effect))
-    sizes = (f"{size_mb(each):.1f}" for each in builds.values())
-    row(name, f"{statistics.median(native_ms):.4f}", *map(ratio, effects), *sizes)
+    pairs = {base: bench.pair(at, builds[head]) for base, at in builds.items() if base != head}
+    found = {base: [pair.launch(PAIRS) for _ in range(launches)] for base, pair in pairs.items()}
+    for base, of in found.items():
+        base_ms = statistics.median(each.base_ms for each in of)
+        head_ms = statistics.median(each.head_ms for each in of)
+        sizes = (f"{size_mb(each):.1f}" for each in (builds[base], builds[head]))
+        times = f"{base_ms:.4f}", f"{head_ms:.4f}", ratio([each.effect for each in of])
+        row(name, f"{base}, {head}", *times, *sizes)
 
 
 def ratio(effects: Sequence[float]) -> str:

@@ -6,7 +6,7 @@ import statistics
 
 import msgspec
 
-from tunegate.artifacts.candidates import FLOAT32, RuntimeName
+from tunegate.artifacts.candidates import FLOAT32, LAUNCH, PRECISION, WHOLE, RuntimeName
 from tunegate.artifacts.foreign_schedules import ForeignSchedule, ImportedSchedule
 from tunegate.artifacts.input_rules import NOTHING_KNOWN, DrawnInput, KnownInputs
 from tunegate.artifacts.schedule_source import ScheduleSource
@@ -196,7 +196,8 @@ class BuildModel(msgspec.Struct, frozen=True, tag="build", kw_only=True):
     """A request to build a model. With `cuda_graphs` the kernels between input and output of a GPU
     are launched as one. Transferred schedules are tried in the model on the inputs of `seed`, those
     of `settled` workloads are kept as they are. With `in_parts` set only what cannot be compiled
-    whole is built. `variant` is the candidate's, and `precision` the numbers of its products."""
+    whole is built. `variant` is the candidate's, and `precision` the numbers of its products. One
+    that `is_whole` has one launch for all kernels."""
 
     model: ModelFile
     target: TargetConfig
@@ -211,6 +212,13 @@ class BuildModel(msgspec.Struct, frozen=True, tag="build", kw_only=True):
     in_parts: InParts | None = None
     variant: str = ""
     precision: str = FLOAT32
+    is_whole: bool = False
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Those of the candidate, as its artifact has them."""
+        lower = {PRECISION: self.precision} if self.precision != FLOAT32 else {}
+        return {**lower, LAUNCH: WHOLE} if self.is_whole else lower
 
 
 class ExportDatabase(msgspec.Struct, frozen=True, tag="export", kw_only=True):

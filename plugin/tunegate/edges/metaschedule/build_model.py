@@ -18,7 +18,7 @@ import msgspec
 import tvm
 from tvm import relax
 
-from tunegate.artifacts.candidates import FLOAT32, PRECISION
+from tunegate.artifacts.candidates import FLOAT32, LAUNCH, WHOLE
 from tunegate.artifacts.schedule_source import UNMEASURED, ScheduleSource
 from tunegate.digests import digest_of_document
 from tunegate.edges.inputs.drawn_inputs import drawn_inputs
@@ -208,12 +208,12 @@ def _is_native(request: BuildModel) -> bool:
 def _export_native(finished: _Finished, request: BuildModel) -> int:
     directory = Path(request.directory)
     names = [each.name for each in finished.inputs], [each.name for each in finished.outputs]
-    compiler = c_compiler()
-    if compiler is None:
+    if (compiler := c_compiler()) is None:
         raise EnvironmentUnfitError(NO_C_COMPILER)
     module = _with_defaults(finished.module, finished.lower)
     try:
-        export_native(module, finished.lower.target, names, directory, compiler)
+        target, whole = finished.lower.target, request.is_whole
+        export_native(module, target, names, directory, compiler, whole=whole)
     except UnsupportedModelError as error:
         message = f"{request.model.path}: {error}. Write artifact: runtime."
         raise UnsupportedModelError(message) from error
@@ -258,6 +258,7 @@ def _build_key(
         "schedules": sorted({(f.key.workload, f.rid) for f in built}),
         **({"cuda-graphs": True} if request.cuda_graphs else {}),
         **({"artifact": "native"} if _is_native(request) else {}),
+        **({LAUNCH: WHOLE} if request.is_whole else {}),
         **key_parts(request.precision, built),
     }
     return digest_of_document(parts)
@@ -270,14 +271,13 @@ def _write_artifact(
     built: list[BuiltFunction],
     key: str,
 ) -> None:
-    is_native = _is_native(request)
-    settings = {PRECISION: request.precision} if request.precision != FLOAT32 else {}
+    file, entry = (NATIVE_OBJECT, "model_run") if _is_native(request) else (LIBRARY, "main")
     ArtifactFile(
         runtime="tvm",
         variant=request.variant,
-        settings=settings,
-        file=NATIVE_OBJECT if is_native else LIBRARY,
-        entry="model_run" if is_native else "main",
+        settings=request.settings,
+        file=file,
+        entry=entry,
         inputs=finished.inputs,
         outputs=finished.outputs,
         threads=int(target.attributes.get("num-cores", 1)),

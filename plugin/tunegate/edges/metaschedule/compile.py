@@ -27,6 +27,7 @@ from tunegate.edges.metaschedule.parts.open_parts import SplitModel
 from tunegate.edges.metaschedule.parts.opening import OpenedModel, cut_open, opened_model
 from tunegate.edges.metaschedule.parts.whole import is_slower
 from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
+from tunegate.edges.metaschedule.whole.size import require_small
 from tunegate.edges.processes.out_of_memory import lacked_memory, memory_problem
 from tunegate.engine.protocol import (
     BuildModel,
@@ -91,7 +92,9 @@ def _answered(request: Request) -> CompileReply | CheckReply:
 
 def _not_offered(request: Request, error: NotOfferedError) -> str:
     precision = request.precision if isinstance(request, BuildModel) else FLOAT32
-    return f"{_path(request)}: TVM does not offer {precision}: {error}."
+    is_whole = isinstance(request, BuildModel) and request.is_whole
+    what = "one launch" if is_whole else precision
+    return f"{_path(request)}: TVM does not offer {what}: {error}."
 
 
 def _path(request: Request) -> str:
@@ -175,7 +178,10 @@ def _build(request: BuildModel) -> Built | NoParts:
     target = tvm_target(request.target)
     if request.in_parts is not None:
         return _build_in_parts(request, request.in_parts, target)
-    _last_build = build_model(request, _open_whole(request), target)
+    opened = _open_whole(request)
+    if request.is_whole:
+        require_small(opened.functions, target)
+    _last_build = build_model(request, opened, target)
     return _last_build.built
 
 

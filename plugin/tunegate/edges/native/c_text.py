@@ -1,12 +1,21 @@
-"""The C file of one model: tables of its tensors, weights and calls, before `runtime.c`."""
+"""The C file of one model: tables of its tensors, weights, calls and steps, before what reads them:
+`threads.c`, `runtime.c`, and `calls.c` or `one_launch.c`."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from importlib.resources import files
+from itertools import accumulate, chain, pairwise
 
-from tunegate.edges.native.program import NativeBuffer, NativeProgram, NativeTensor, aligned
+from tunegate.edges.native.program import (
+    NativeBuffer,
+    NativeCall,
+    NativeProgram,
+    NativeTensor,
+    aligned,
+)
+from tunegate.whole_model.block_steps import Run
 
 _HEAD = """#include "model.h"
 #include <stdint.h>
@@ -48,10 +57,11 @@ def c_text(program: NativeProgram) -> str:
             "static const struct { int place; int64_t at; } OUTPUT_PLACES[] = {",
             *(f"  {{{t.buffer.place.upper()}, {t.buffer.at}}}," for t in program.outputs),
             "};",
-            "static const struct { kernel kernel; int32_t count; } CALLS[] = {",
-            *(f"  {{{call.symbol}, {len(call.buffers)}}}," for call in program.calls),
-            "};",
+            *_calls(program.calls),
+            *(_steps(program) if program.steps else ()),
+            _resource("threads.c"),
             _resource("runtime.c"),
+            _resource("one_launch.c" if program.steps else "calls.c"),
         )
     )
 
@@ -69,6 +79,35 @@ def _constants(program: NativeProgram, buffers: int, arena_bytes: int) -> Iterab
         "WEIGHT_BYTES": len(program.weights),
     }
     yield from (f"#define {name} {number}" for name, number in numbers.items())
+
+
+def _calls(calls: Iterable[NativeCall]) -> Iterable[str]:
+    yield "static const struct { kernel kernel; int32_t buffers, count, has_share; } CALLS[] = {"
+    begin = 0
+    for call in calls:
+        yield f"  {{{call.symbol}, {begin}, {len(call.buffers)}, {int(call.has_share)}}},"
+        begin += len(call.buffers)
+    yield "};"
+
+
+def _steps(program: NativeProgram) -> Iterable[str]:
+    """What each thread does: the blocks of a part, or `BARRIER`; a part is its calls in order."""
+    yield "typedef struct { int32_t part; int64_t first, stop; } step;"
+    yield "enum { BARRIER = -1 };"
+    yield "static const step STEPS[] = {"
+    for step in (each for steps in program.steps for each in steps):
+        run = (step.part, step.first, step.stop) if isinstance(step, Run) else (-1, 0, 0)
+        yield f"  {{{_list(run)}}},"
+    yield "};"
+    yield f"static const int32_t STEP_BEGINS[] = {{{_list(_begins(program.steps))}}};"
+    yield f"static const int32_t PIECE_CALLS[] = {{{_list(chain(*program.pieces))}}};"
+    yield "static const struct { int32_t begin, end; } PIECES[] = {"
+    yield from (f"  {{{begin}, {end}}}," for begin, end in pairwise(_begins(program.pieces)))
+    yield "};"
+
+
+def _begins(found: Iterable[Sized]) -> list[int]:
+    return [0, *accumulate(map(len, found))]
 
 
 def _input_copies(program: NativeProgram) -> tuple[list[int], int]:

@@ -6,6 +6,9 @@ from typing import Literal
 
 import msgspec
 
+from tunegate.whole_model.block_steps import Steps
+from tunegate.whole_model.parts import Span
+
 BufferPlace = Literal["input", "arena", "weight"]
 ALIGNMENT_BYTES = 64
 """What kernels expect of every buffer."""
@@ -28,12 +31,20 @@ class NativeBuffer(msgspec.Struct, frozen=True):
             count *= extent
         return count * ((self.bits + 7) // 8)
 
+    @property
+    def span(self) -> Span:
+        """Its bytes; an input is one byte, that of its number."""
+        size = 1 if self.place == "input" else max(1, self.size_bytes)
+        return Span(self.place, self.at, self.at + size)
+
 
 class NativeCall(msgspec.Struct, frozen=True):
-    """One kernel by its symbol, with the buffers it reads and then those it writes."""
+    """One kernel by its symbol, with the buffers it reads and then those it writes. One that
+    `has_share` takes the first of its blocks that it runs and that behind the last besides."""
 
     symbol: str
     buffers: tuple[NativeBuffer, ...]
+    has_share: bool = False
 
 
 class NativeTensor(msgspec.Struct, frozen=True):
@@ -45,7 +56,8 @@ class NativeTensor(msgspec.Struct, frozen=True):
 
 
 class NativeProgram(msgspec.Struct, frozen=True, kw_only=True):
-    """All that the generated C file says."""
+    """All that the generated C file says. `steps` are those of each thread, of parts that are
+    `pieces` of calls, where all threads run the whole model; without, kernels start threads."""
 
     inputs: tuple[NativeTensor, ...]
     outputs: tuple[NativeTensor, ...]
@@ -53,6 +65,8 @@ class NativeProgram(msgspec.Struct, frozen=True, kw_only=True):
     arena_bytes: int
     weights: bytes
     threads: int
+    pieces: tuple[tuple[int, ...], ...] = ()
+    steps: tuple[Steps, ...] = ()
 
 
 def aligned(size_bytes: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tunegate.artifacts.candidates import FLOAT32, PRECISION, RuntimeName
+from tunegate.artifacts.candidates import FLOAT32, LAUNCH, PRECISION, WHOLE, RuntimeName
 from tunegate.artifacts.foreign_schedules import ForeignSchedule
 from tunegate.config import TargetConfig
 from tunegate.edges.machine.cores import default_threads
@@ -64,6 +64,7 @@ class CompileRequests:
             in_parts=in_parts,
             variant=job.variant,
             precision=job.settings.get(PRECISION, FLOAT32),
+            is_whole=job.settings.get(LAUNCH) == WHOLE,
         )
 
     def checks(self) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tunegate.artifacts.candidates import PRECISION, RuntimeName
+from tunegate.artifacts.candidates import LAUNCH, PRECISION, WHOLE, RuntimeName
 from tunegate.config import TargetConfig
 from tunegate.edges.machine.health_check import HealthCheck
 from tunegate.edges.native.native_object import NATIVE_OBJECT
@@ -25,7 +25,10 @@ class Tvm:
 
     def variants(self, target: TargetConfig) -> Mapping[str, Mapping[str, str]]:
         lower = {"bf16": {PRECISION: "bfloat16"}} if target.kind == "llvm" else {}
-        return {"": {}, **lower}
+        # One thread has nothing to launch.
+        has_launches = target.artifact == "native" and target.threads != 1
+        whole = {WHOLE: {LAUNCH: WHOLE}} if has_launches else {}
+        return {"": {}, **lower, **whole}
 
     def versions(self) -> Mapping[str, str]:
         from tunegate.runtimes.tvm.requirements import PINNED, installed_version  # noqa: PLC0415

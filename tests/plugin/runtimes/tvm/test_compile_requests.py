@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tunegate.config import TargetConfig
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.compile_requests import CompileRequests, opened_key
@@ -40,6 +42,18 @@ def test_a_build_in_other_numbers_says_which_and_draws_what_tells_its_error(tmp_
     asked = requests.build(job, cuda_graphs=False, in_parts=None)
     assert (asked.variant, asked.precision) == ("bf16", "bfloat16")
     assert len(set(requests.samples(job))) == 3
+
+
+@pytest.mark.parametrize(("settings", "is_whole"), [({}, False), ({"launch": "whole"}, True)])
+def test_a_build_says_whether_it_is_one_launch(
+    tmp_path: Path, settings: dict[str, str], is_whole: bool
+) -> None:
+    model = ModelJob(
+        file=tmp_path / "m.onnx", path="m.onnx", shapes={}, target=TargetConfig(name="a")
+    )
+    job = BuildJob(model=model, records={}, sources={}, directory=tmp_path, settings=settings)
+    requests = CompileRequests(tmp_path, seed=1)
+    assert requests.build(job, cuda_graphs=False, in_parts=None).is_whole is is_whole
 
 
 def test_a_model_is_open_for_one_target_and_one_set_of_shapes(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import msgspec
+
 from tunegate.config import TargetConfig
 from tunegate.runtimes.tvm.requirements import PINNED
 from tunegate.runtimes.tvm.runtime import RUNTIME
@@ -13,6 +15,12 @@ def test_it_runs_on_all_targets_and_on_cpus_in_bfloat16_too() -> None:
     assert RUNTIME.unsupported(cpu) == RUNTIME.unsupported(gpu) == ""
     assert RUNTIME.variants(cpu) == {"": {}, "bf16": {"precision": "bfloat16"}}
     assert RUNTIME.variants(gpu) == {"": {}}
+
+
+def test_a_native_artifact_of_several_threads_may_have_one_launch() -> None:
+    two = TargetConfig(name="a", threads=2, artifact="native")
+    assert RUNTIME.variants(two)["whole"] == {"launch": "whole"}
+    assert "whole" not in RUNTIME.variants(msgspec.structs.replace(two, threads=1))
 
 
 def test_its_versions_are_those_that_work() -> None:

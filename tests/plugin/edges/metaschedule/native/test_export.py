@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,6 @@ from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.models.preparation import prepare
 from tunegate.edges.native.native_object import NATIVE_OBJECT
 from tunegate.edges.native.program import NativeProgram
-from tunegate.errors import UnsupportedModelError
 
 COMPILER = shutil.which("gcc") or shutil.which("clang") or shutil.which("cc")
 PROGRAM = """
@@ -76,15 +76,15 @@ def _scheduled(directory: Path, threads: int) -> tuple[Any, Any]:
         return with_default_schedule(module, target), target
 
 
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(("threads", "whole"), [(1, False), (2, False), (2, True)])
 def test_a_program_in_c_computes_what_the_virtual_machine_does(
-    tmp_path: Path, threads: int
+    tmp_path: Path, threads: int, whole: bool
 ) -> None:
     assert COMPILER is not None
     module, target = _scheduled(tmp_path, threads)
     names = ["x"] * len(module["main"].params)
     at = tmp_path / "native"
-    program = export_native(module, target, (names, ["y"]), at, COMPILER)
+    program = export_native(module, target, (names, ["y"]), at, COMPILER, whole=whole)
     x = np.random.default_rng(1).random(program.inputs[0].buffer.shape, np.float32)
     (at / "main.c").write_text(PROGRAM)
     command = [COMPILER, "main.c", NATIVE_OBJECT, "-Wl,-rpath,$ORIGIN", "-o", "program"]
@@ -95,21 +95,13 @@ def test_a_program_in_c_computes_what_the_virtual_machine_does(
     assert done.stdout == expected.tobytes()
 
 
-def test_a_model_that_calls_anything_but_kernels_is_refused(tmp_path: Path) -> None:
-    assert COMPILER is not None
-    target = tvm_target(TargetConfig(name="cpu", threads=1)).target
-    builder = relax.BlockBuilder()
-    x = relax.Var("x", relax.TensorType([4], "float32"))
-    with builder.function("main", [x]):
-        kind = relax.TensorType([4], "float32")
-        called = relax.call_dps_packed("elsewhere", [x], kind)
-        builder.emit_func_output(builder.emit(called))
-    with pytest.raises(UnsupportedModelError, match="kernels only, not elsewhere"):
-        export_native(builder.finalize(), target, (["x"], ["y"]), tmp_path, COMPILER)
-
-
 def _native(
-    at: Path, kinds: list[tuple[list[int], str]], made: Callable[..., Any], parallel: bool = False
+    at: Path,
+    kinds: list[tuple[list[int], str]],
+    made: Callable[..., Any],
+    *,
+    parallel: bool = False,
+    whole: bool = False,
 ) -> tuple[Any, Any, NativeProgram]:
     """The module of one small function, its target, and its native program."""
     assert COMPILER is not None
@@ -124,7 +116,8 @@ def _native(
     module = relax.transform.LegalizeOps()(builder.finalize())
     if parallel:
         module = tvm.IRModule({v: _parallel(f) for v, f in module.functions.items()})
-    return module, target, export_native(module, target, (names, ["y"]), at, COMPILER)
+    program = export_native(module, target, (names, ["y"]), at, COMPILER, whole=whole)
+    return module, target, program
 
 
 def _parallel(function: Any) -> Any:
@@ -175,15 +168,34 @@ def test_tensors_of_each_kind_pass(
     assert str(tmp_path).encode() not in (tmp_path / NATIVE_OBJECT).read_bytes()
 
 
-def test_a_parallel_loop_runs_on_threads_and_in_a_forked_child_too(tmp_path: Path) -> None:
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_parallel_loop_runs_on_threads_and_in_a_forked_child_too(
+    tmp_path: Path, whole: bool
+) -> None:
+    kinds = [([640, 128], "float32")]
     _, _, program = _native(
-        tmp_path, [([64, 8], "float32")], lambda x: relax.op.add(x, x), parallel=True
+        tmp_path, kinds, lambda x: relax.op.add(x, x), parallel=not whole, whole=whole
     )
     size = program.inputs[0].buffer.size_bytes
-    x = np.random.default_rng(1).random((64, 8), np.float32)
+    x = np.random.default_rng(1).random((640, 128), np.float32)
     assert np.array_equal(_output(tmp_path, [x], x), x + x)
     command = [sys.executable, "-c", FORKS, str(tmp_path / NATIVE_OBJECT), str(size)]
     subprocess.run(command, check=True, timeout=60)
+
+
+def test_an_instance_that_finds_the_threads_busy_goes_through_all_stages_alone(
+    tmp_path: Path,
+) -> None:
+    def made(x: Any) -> Any:
+        return relax.op.matmul(relax.op.permute_dims(relax.op.matmul(x, x)), x)
+
+    _native(tmp_path, [([64, 64], "float32")], made, whole=True)
+    inputs = [np.random.default_rng(n).random((64, 64), np.float32) for n in range(4)]
+    expected = [_output(tmp_path, [x], x).tobytes() for x in inputs]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(30):
+            found = pool.map(lambda x: _output(tmp_path, [x], x).tobytes(), inputs)
+            assert list(found) == expected
 
 
 def test_two_models_of_the_same_symbols_live_in_one_process(tmp_path: Path) -> None:
@@ -208,15 +220,3 @@ def test_weights_beside_replace_those_inside(tmp_path: Path) -> None:
     beside.write_bytes(b"other")
     with pytest.raises(OSError, match="a file of weights of another model"):
         _output(tmp_path, [x], x, beside)
-
-
-def test_equal_weights_are_kept_once(tmp_path: Path) -> None:
-    weights = [relax.const(np.full(1000, 3.0, np.float32)) for _ in range(3)]
-
-    def summed(x: Any) -> Any:
-        for each in weights:
-            x = relax.op.add(x, each)
-        return x
-
-    *_, program = _native(tmp_path, [([1000], "float32")], summed)
-    assert len(program.weights) == 4000

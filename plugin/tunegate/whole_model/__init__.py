@@ -1,0 +1,1 @@
+"""A whole model as one launch: its kernels in stages, with a barrier between two."""
