@@ -25,7 +25,12 @@ _STEPS: Mapping[str, StepName] = {
 }
 _COMMENT_STAGE = "comment"
 _TRUE, _FALSE = {"true", "1", "yes"}, {"false", "0", "no"}
-_BUDGET = {"MINUTES": "--minutes", "USD": "--usd", "TRIALS": "--trials"}
+_BUDGET = {
+    "MINUTES": "--minutes",
+    "USD": "--usd",
+    "JOULES": "--joules",
+    "TRIALS": "--trials",
+}
 _SHARDS = {"SHARDS": "--shards", "MEASURE_SHARDS": "--measure-shards"}
 _CACHE = {"CACHE_URL": "--cache-url", "CACHE_ENDPOINT_URL": "--cache-endpoint-url"}
 

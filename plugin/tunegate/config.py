@@ -192,10 +192,10 @@ class GateConfig(_Section, frozen=True, kw_only=True):
     """`margin-percent` is the slowdown that fails; `seconds` the measuring budget of one model
     on one target, `extend` whether it may be spent once more where that is likely to decide;
     `inconclusive` what an undecided gate does. More of an artifact's bytes, of the peak memory
-    of the process that runs it, or of what running adds to it, fails where it has a margin of
-    its own. The mean and the tail (p90, p99) inside a launch may be slower by
-    `tail-margin-percent`. Launches of the head that are slow only sometimes are looked for down
-    to the share `rare-launches`, 0 for not at all. The election of what ships may take
+    of the process that runs it, of what running adds to it, or of the energy of an inference,
+    fails where it has a margin of its own. The mean and the tail (p90, p99) inside a launch may be
+    slower by `tail-margin-percent`. Launches of the head that are slow only sometimes are looked
+    for down to the share `rare-launches`, 0 for not at all. The election of what ships may take
     `election-share` of the seconds for more than one launch of each. Everything since the last tag
     like `release-tags` together may cost `release-margin-percent`. With `waiver-trailers` commits
     may hold waivers; `waivers-from` is the side whose waivers file counts. `policy-changes` is what
@@ -216,6 +216,7 @@ class GateConfig(_Section, frozen=True, kw_only=True):
     size_margin_percent: NotNegative | None = None
     memory_margin_percent: NotNegative | None = None
     workspace_margin_percent: NotNegative | None = None
+    energy_margin_percent: Annotated[float, msgspec.Meta(gt=0, le=1000)] | None = None
     release_margin_percent: Annotated[float, msgspec.Meta(gt=0, le=100)] = 5.0
     release_tags: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9._/-]*\*?[A-Za-z0-9._/-]*$")] = (
         "v*"

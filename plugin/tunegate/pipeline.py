@@ -25,7 +25,7 @@ from tunegate.measuring.election import side_seconds
 from tunegate.measuring.run_forecast import run_forecast
 from tunegate.measuring.score import scored
 from tunegate.measuring.shard_of_plan import compared_elsewhere, of_shard
-from tunegate.policy.gate_rules import GateRules, with_objectives
+from tunegate.policy.gate_rules import GateRules, with_configured
 from tunegate.sides.earlier_bases import MAX_EARLIER_BASES, with_earlier_bases
 from tunegate.sides.elections import KnownElections, publish_elections
 from tunegate.sides.export_models import export_models
@@ -278,7 +278,7 @@ def nothing_to_do(config: Config, changes: ChangeSet, out: Path) -> Report:
 
 
 def _judging(tools: Tools, changes: ChangeSet) -> GateTools:
-    rules = with_objectives(tools.gate.rules, tools.config, changes)
+    rules = with_configured(tools.gate.rules, tools.config, changes)
     return dataclasses.replace(tools.gate, rules=rules)
 
 

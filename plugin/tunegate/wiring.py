@@ -30,7 +30,7 @@ from tunegate.edges.output.shipping import BuildDirectories
 from tunegate.edges.progress.choice import progress
 from tunegate.edges.run_seed import new_seed
 from tunegate.engine.tuner import EngineTuner
-from tunegate.policy.gate_rules import GateRules, Policies, with_objectives
+from tunegate.policy.gate_rules import GateRules, Policies, with_configured
 from tunegate.policy.waivers import Waivers
 from tunegate.ports import Builder, Clock, Device
 from tunegate.project import Review, Subject
@@ -133,7 +133,7 @@ def opened_upgrade_tools(
         limit_seconds = answer_seconds(config.gate)
         return FreshProcesses(scratch, seed, limit_seconds=limit_seconds, pythons=pythons)
 
-    rules = with_objectives(judging_rules(settings, review), config, review.changes)
+    rules = with_configured(judging_rules(settings, review), config, review.changes)
     with opened_gate_tools(settings, config, benchmarker, out, rules) as tools:
         yield tools
 

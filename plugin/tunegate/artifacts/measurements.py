@@ -166,6 +166,18 @@ class Inside(msgspec.Struct, frozen=True, kw_only=True):
     decision: Literal["fail", "pass", "undecided"]
 
 
+class EnergyChange(msgspec.Struct, frozen=True, kw_only=True):
+    """The joules of one inference on both sides, of the whole machine. By `declared` watts they are
+    a proxy: the time in other words, of which there is neither interval nor `decision`. There is no
+    decision without a margin either."""
+
+    base_joules: float | None
+    head_joules: float | None
+    source: EnergySource
+    change_percent: Interval | None = None
+    decision: Literal["fail", "pass", "undecided"] | None = None
+
+
 class Excluded(msgspec.Struct, frozen=True, kw_only=True):
     """What can hardly be, by what was measured. `share_percent`: no such share of the head's
     starts, or a larger one, is so slow that the mean over starts is more than `mean_percent`
@@ -190,7 +202,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     is the bound that FAIL uses, `high` the bound that PASS uses. `projected_launches` is how
     many would decide an undecided cell; `clocks` are the means over its launches. `median` is
     the decision by the medians alone: they may pass where what is `inside` fails, or slow
-    launches are not `excluded`."""
+    launches are not `excluded`. `energy` is what counters say of an inference."""
 
     cell: Cell
     base_ms: float | None
@@ -207,3 +219,4 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     inside: tuple[Inside, ...] = ()
     excluded: Excluded | None = None
     clocks: Clocks | None = None
+    energy: EnergyChange | None = None

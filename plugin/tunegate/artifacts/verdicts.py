@@ -12,6 +12,7 @@ from tunegate.artifacts.error_estimates import ErrorEstimate, ShippedErrors
 from tunegate.artifacts.input_rules import DrawnInput
 from tunegate.artifacts.measurements import (
     Comparison,
+    EnergyChange,
     Excluded,
     Inside,
     Interval,
@@ -48,7 +49,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     that is not what decides. `inside` are the mean and the tail beside the median, `excluded` the
     slow launches that there are not: what was not resolvable, or not shown, is told there.
     `inputs` are what the head was run on; `runtimes` are all its candidates, and what is wrong
-    with those that do not ship. `accuracy` is set for models with a budget of it."""
+    with those that do not ship. `accuracy` is set for models with a budget of it, `energy` where
+    something tells the joules of an inference."""
 
     model: ModelPath
     target: str
@@ -66,6 +68,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     inputs: tuple[DrawnInput, ...] = ()
     runtimes: tuple[CandidateOutcome, ...] = ()
     accuracy: ShippedErrors | None = None
+    energy: EnergyChange | None = None
 
 
 class TuningSummary(msgspec.Struct, frozen=True, kw_only=True):

@@ -101,6 +101,9 @@ class BudgetOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     minutes: Annotated[float | None, Option("cap on tuning time", "N", not_negative)] = None
     usd: Annotated[float | None, Option("cap on tuning cost", "N", not_negative)] = None
+    joules: Annotated[
+        float | None, Option("cap on the energy of tuning (docs/energy.md)", "N", not_negative)
+    ] = None
     trials: Annotated[int | None, Option("cap on measured candidates", "N", whole)] = None
 
 

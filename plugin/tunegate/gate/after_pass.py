@@ -23,7 +23,7 @@ def after_pass(
     found: Assessment, starts: tuple[int, ...], launches: int, rule: StoppingRule
 ) -> Next:
     """`launches` are all that were made."""
-    decisions = {each.decision for each in found.inside}
+    decisions = {each.decision for each in (*found.inside, found.energy) if each is not None}
     if "fail" in decisions:
         return Next(starts=starts)
     if "undecided" in decisions:

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tunegate.artifacts.measurements import Excluded, Inside, Launch
+from tunegate.artifacts.measurements import EnergyChange, Excluded, Inside, Launch
 from tunegate.gate.counting import counted, left_out
 from tunegate.gate.decision import Bounds, CellDecision, bounds, decide_cell
+from tunegate.gate.energy import energy_change
 from tunegate.gate.histogram import total
 from tunegate.gate.inside import inside, mean_effects
 from tunegate.gate.sequential import StoppingRule, last_analysis
@@ -32,7 +33,8 @@ _ENDLESS = 10.0
 
 class Assessment(msgspec.Struct, frozen=True, kw_only=True):
     """`median` is the decision by the medians of blocks alone, after `launches` that count. `modes`
-    are those by the medians and by the means of the blocks of every start."""
+    are those by the medians and by the means of the blocks of every start. `energy` is no part of
+    the decision on latency."""
 
     launches: tuple[Launch, ...]
     bounds: Bounds
@@ -40,6 +42,7 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
     inside: tuple[Inside, ...]
     modes: tuple[Seen, ...]
     excluded: Excluded
+    energy: EnergyChange | None = None
 
     @property
     def decision(self) -> CellDecision:
@@ -75,6 +78,9 @@ def assess(
         inside=tests,
         modes=modes,
         excluded=_excluded(modes, rule, _inferences(decisive)),
+        energy=energy_change(
+            decisive, rule.energy_margin_percent, analyses=analyses, cells=rule.cells
+        ),
     )
 
 

@@ -14,7 +14,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Literal
 
-from tunegate.artifacts.measurements import Histogram, Inside, Interval, Launch
+from tunegate.artifacts.measurements import Histogram, Inside, Launch
 from tunegate.gate.decision import (
     MEAN_FAIL_ERROR,
     PASS_ERROR,
@@ -25,13 +25,12 @@ from tunegate.gate.decision import (
 )
 from tunegate.gate.distributions import t_quantile
 from tunegate.gate.histogram import mean_ms, merged_histogram, quantile_ms, total
+from tunegate.gate.intervals import percent_interval
 
 _SUSPICIOUS = 1 / 2
 """The share of the margin that makes a change suspicious: a change that is not even seen so large
 leaves an unresolved test alone."""
 _ROUNDING = 1e-9
-_LARGEST = 10.0
-"""The largest logarithm that is shown: what is beyond is endless for anybody."""
 _TAILS: tuple[tuple[Literal["p90", "p99"], float], ...] = (("p90", 0.90), ("p99", 0.99))
 
 
@@ -61,7 +60,7 @@ def _mean(launches: Sequence[Launch], margin: float, analyses: int, cells: int) 
         what="mean",
         base_ms=mean_ms(base),
         head_ms=mean_ms(head),
-        change_percent=_percent(found),
+        change_percent=percent_interval(found),
         is_resolved=found.high < margin,
         decision=_decision(found, margin, may_hold_up=True),
     )
@@ -86,7 +85,7 @@ def _tail(
         what=what,
         base_ms=quantile_ms(base, share),
         head_ms=quantile_ms(head, share),
-        change_percent=_percent(found),
+        change_percent=percent_interval(found),
         is_resolved=is_resolved,
         decision=_decision(found, margin, may_hold_up=is_resolved),
     )
@@ -127,11 +126,3 @@ def _has_times(found: Histogram | None) -> bool:
 
 def _times(found: Histogram | None) -> Histogram:
     return found if found is not None else Histogram(first=0, counts=())
-
-
-def _percent(found: Bounds) -> Interval:
-    return Interval(
-        low=100 * math.expm1(found.low),
-        center=100 * math.expm1(found.center),
-        high=100 * math.expm1(min(found.high, _LARGEST)),
-    )

@@ -26,7 +26,8 @@ class StoppingRule(msgspec.Struct, frozen=True, kw_only=True):
     """The rule that was fixed before measuring. `margin_percent` is the slowdown that fails; the
     error is split over all `analyses`, those after `paid` launches are an extension.
     `tail_margin_percent` is that of the mean and the tail inside a launch; slow modes of the share
-    `rare` of the launches, or a larger one, are looked for after a pass, none where it is 0."""
+    `rare` of the launches, or a larger one, are looked for after a pass, none where it is 0.
+    `energy_margin_percent` is that of the energy of an inference, None where nobody asks."""
 
     margin_percent: float
     analyses: tuple[int, ...]
@@ -34,6 +35,7 @@ class StoppingRule(msgspec.Struct, frozen=True, kw_only=True):
     paid: int | None = None
     tail_margin_percent: float = 10.0
     rare: float = 0.0
+    energy_margin_percent: float | None = None
 
     @property
     def margin(self) -> float:

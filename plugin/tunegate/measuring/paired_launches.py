@@ -90,6 +90,7 @@ def rule_of(
         paid=paid,
         tail_margin_percent=gate.tail_margin_percent,
         rare=gate.rare_launches,
+        energy_margin_percent=gate.energy_margin_percent,
     )
 
 

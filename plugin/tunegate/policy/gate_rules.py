@@ -16,13 +16,14 @@ from tunegate.selection import entry_for
 class Policies(msgspec.Struct, frozen=True, kw_only=True):
     """What was agreed on beside the margin; `today` is what waivers expire by,
     `pending_waivers` count once they are merged, `metric_margin` how much less of the user's metric
-    is no fault."""
+    is no fault, `watts` what targets are declared to draw."""
 
     waivers: tuple[Waiver, ...] = ()
     pending_waivers: tuple[Waiver, ...] = ()
     today: datetime.date = datetime.date.min
     objectives: Mapping[ModelPath, ObjectiveConfig] = {}
     metric_margin: float = 0.0
+    watts: Mapping[str, float] = {}
 
 
 NO_POLICIES = Policies()
@@ -35,11 +36,13 @@ class GateRules(msgspec.Struct, frozen=True, kw_only=True):
     policies: Policies = NO_POLICIES
 
 
-def with_objectives(rules: GateRules, config: Config, changes: ChangeSet) -> GateRules:
-    """The rules with the latency that the configuration asks of each changed model."""
+def with_configured(rules: GateRules, config: Config, changes: ChangeSet) -> GateRules:
+    """The rules with the latency that the configuration asks of each changed model, and with the
+    watts of its targets."""
     entries = {change.path: entry_for(config, change.path) for change in changes.models}
     objectives = {
         path: entry.objective for path, entry in entries.items() if entry and entry.objective
     }
-    policies = msgspec.structs.replace(rules.policies, objectives=objectives)
+    watts = {target.name: target.watts for target in config.targets if target.watts}
+    policies = msgspec.structs.replace(rules.policies, objectives=objectives, watts=watts)
     return msgspec.structs.replace(rules, policies=policies)

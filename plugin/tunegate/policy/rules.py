@@ -55,6 +55,7 @@ GATE = Rules(
         "size_margin_percent": smaller,
         "memory_margin_percent": smaller,
         "workspace_margin_percent": smaller,
+        "energy_margin_percent": smaller,
         "tail_margin_percent": smaller,
         "rare_launches": rarer,
         "absolute_floor_us": smaller,

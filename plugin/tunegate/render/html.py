@@ -31,10 +31,12 @@ from tunegate.render.tables.report_tables import (
     models_table,
     operators_table,
     outputs_table,
+    savings_table,
     spending_table,
     tasks_table,
 )
 from tunegate.render.tables.table import ReportTable
+from tunegate.tuning.costs.savings import savings
 
 PLOTTED_CHECKS = 24
 SHOWN_PARTS = 12
@@ -85,6 +87,7 @@ def render(report: Report) -> str:
             tasks=tasks_table(tuned_rows(report)),
             spending=spending_table(spending(report.outcomes)),
             audit=audit(report.outcomes),
+            savings=savings_table(savings(report.plan, report.outcomes)),
             facts=facts(report),
             shipped=list(shipped(report, str)),
             reason=lambda finding: reason(finding, verdict),

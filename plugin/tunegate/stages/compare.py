@@ -12,6 +12,7 @@ from tunegate.artifacts.builds import BuiltTask, Cell, CellBuilds
 from tunegate.artifacts.measurements import (
     CellMeasurement,
     Comparison,
+    EnergyChange,
     Excluded,
     Inside,
     Interval,
@@ -23,6 +24,7 @@ from tunegate.config import GateConfig
 from tunegate.gate.assessment import Assessment, assess
 from tunegate.gate.clocks import usual_clocks
 from tunegate.gate.decision import CellDecision, projected_launches
+from tunegate.gate.energy import energy_change
 from tunegate.gate.holm import p_value, shares
 from tunegate.measuring.paired_launches import rule_of
 
@@ -36,7 +38,7 @@ def compare(run: MeasurementRun, gate: GateConfig) -> tuple[Comparison, ...]:
     builds = {built.cell: built for built in run.builds}
     cells = _shares(run.cells, gate)
     return tuple(
-        _compare(each, builds[each.cell], gate, cells[each.cell])
+        _compare(each, builds[each.cell], gate, (cells[each.cell], len(cells)))
         if each.cell in cells
         else _without_launches(each)
         for each in run.cells
@@ -68,8 +70,10 @@ def _assessed(measured: CellMeasurement, gate: GateConfig, cells: int) -> Assess
 
 
 def _compare(
-    measured: CellMeasurement, built: CellBuilds, gate: GateConfig, cells: int
+    measured: CellMeasurement, built: CellBuilds, gate: GateConfig, parts: tuple[int, int]
 ) -> Comparison:
+    """`parts` are those that the error of a fail is split into: by time, and by energy."""
+    cells, together = parts
     found = _assessed(measured, gate, cells)
     if found is None:
         return _without_launches(measured)
@@ -101,7 +105,15 @@ def _compare(
         inside=found.inside,
         excluded=found.excluded,
         clocks=usual_clocks([launch.clocks for launch in launches if launch.clocks]),
+        energy=_energy(measured, launches, gate, together),
     )
+
+
+def _energy(
+    measured: CellMeasurement, launches: Sequence[Launch], gate: GateConfig, cells: int
+) -> EnergyChange | None:
+    margin, analyses = gate.energy_margin_percent, len(measured.analyses)
+    return energy_change(launches, margin, analyses=analyses, cells=cells)
 
 
 def _excluded_with_floor(found: Assessment, probes: Sequence[Launch], gate: GateConfig) -> Excluded:

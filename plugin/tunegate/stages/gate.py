@@ -9,10 +9,16 @@ import msgspec
 from tunegate import errors
 from tunegate.artifacts.builds import Cell, CellBuilds
 from tunegate.artifacts.changes import ChangeSet, ModelChange
-from tunegate.artifacts.measurements import CellMeasurement, Comparison, MeasurementRun
+from tunegate.artifacts.measurements import (
+    CellMeasurement,
+    Comparison,
+    EnergyChange,
+    MeasurementRun,
+)
 from tunegate.artifacts.shard_measurements import UnmeasuredShard
 from tunegate.artifacts.verdicts import Finding, Status, TuningSummary, Verdict
 from tunegate.config import GateConfig
+from tunegate.gate.energy import declared_energy
 from tunegate.gate.waiving import notes
 from tunegate.policy.gate_rules import GateRules
 from tunegate.verdict.candidate_outcomes import candidate_outcomes
@@ -26,6 +32,7 @@ from tunegate.verdict.checks import (
     check_size,
     check_workspace,
 )
+from tunegate.verdict.energy_check import check_energy
 from tunegate.verdict.severity import EXIT_CODES, worst
 from tunegate.verdict.shipped_errors import shipped_errors
 
@@ -123,14 +130,7 @@ def _judge(known: _Evidence, rules: GateRules) -> Finding:
     else:
         first = check_latency(known.change, comparison, measured, built, gate)
     first = apply_waiver(first, comparison, known.cell, policies)
-    others = (
-        check_objective(measured, policies.objectives.get(known.cell.model)),
-        check_size(built, gate.size_margin_percent),
-        check_memory(measured, gate.memory_margin_percent),
-        check_workspace(measured, gate.workspace_margin_percent),
-        check_metric(measured, policies.metric_margin),
-    )
-    judged = [first, *(other for other in others if other is not None)]
+    judged = [first, *_other_checks(known, rules)]
     status = worst([each.status for each in judged])
     deciding = [each.reason for each in judged if each.status == status]
     reasons = deciding if first.status == status else [*deciding, first.reason]
@@ -152,4 +152,27 @@ def _judge(known: _Evidence, rules: GateRules) -> Finding:
         inputs=built.head.inputs if built is not None and built.head is not None else (),
         runtimes=candidate_outcomes(built.head if built else None),
         accuracy=shipped_errors(built, comparison),
+        energy=_energy(comparison, policies.watts.get(known.cell.target)),
     )
+
+
+def _other_checks(known: _Evidence, rules: GateRules) -> Iterator[CheckResult]:
+    """What is compared beside the latency."""
+    gate, policies = rules.gate, rules.policies
+    comparison, measured, built = known.comparison, known.measured, known.built
+    others = (
+        check_objective(measured, policies.objectives.get(known.cell.model)),
+        check_size(built, gate.size_margin_percent),
+        check_memory(measured, gate.memory_margin_percent),
+        check_workspace(measured, gate.workspace_margin_percent),
+        check_energy(comparison, gate.energy_margin_percent),
+        check_metric(measured, policies.metric_margin),
+    )
+    return (other for other in others if other is not None)
+
+
+def _energy(comparison: Comparison | None, watts: float | None) -> EnergyChange | None:
+    """What counters say, else a proxy by the declared watts."""
+    if comparison is None or comparison.energy is not None or watts is None:
+        return comparison.energy if comparison else None
+    return declared_energy(comparison.base_ms, comparison.head_ms, watts)

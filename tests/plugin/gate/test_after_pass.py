@@ -86,3 +86,20 @@ def test_a_mean_that_may_be_slower_is_measured_on_before_anything_else() -> None
     assert following(doubtful) == Next(launch=True)
     last = msgspec.structs.replace(RULE, analyses=(4, 6))
     assert following(doubtful, rule=last) == Next()
+
+
+def test_launches_go_on_until_the_energy_is_decided_too() -> None:
+    asked = msgspec.structs.replace(RULE, rare=0.0, energy_margin_percent=5.0)
+    assert following(with_joules(quiet(4), 0.05), rule=asked).launch
+    assert following(with_joules(quiet(4), 0.0), rule=asked) == Next()
+    assert following(with_joules(quiet(4), 0.5), rule=asked) == Next()
+    assert following(quiet(4), rule=asked) == Next()  # no counter would tell it any better
+
+
+def with_joules(launches: tuple[Launch, ...], effect: float) -> tuple[Launch, ...]:
+    return tuple(
+        msgspec.structs.replace(
+            launch, base_joules=1.0, head_joules=1.0 + effect, energy_source="rapl"
+        )
+        for launch in launches
+    )

@@ -50,6 +50,7 @@ gates = st.builds(
     size_margin_percent=optional(percents),
     memory_margin_percent=optional(percents),
     workspace_margin_percent=optional(percents),
+    energy_margin_percent=optional(percents),
     release_margin_percent=percents,
 )
 budgets = st.builds(

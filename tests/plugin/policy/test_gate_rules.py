@@ -1,13 +1,20 @@
 from __future__ import annotations
 
 from tests.support import report_parts as parts
-from tunegate.config import Config, GateConfig, ModelConfig, ObjectiveConfig
-from tunegate.policy.gate_rules import GateRules, with_objectives
+from tunegate.config import Config, GateConfig, ModelConfig, ObjectiveConfig, TargetConfig
+from tunegate.policy.gate_rules import GateRules, with_configured
 
 
 def test_the_objective_of_a_model_is_that_of_its_entry() -> None:
     asked = ObjectiveConfig(ms=5.0)
     config = Config(models=(ModelConfig(path="a.onnx", objective=asked), ModelConfig(path="*")))
     changes = parts.changes(parts.change("a.onnx"), parts.change("b.onnx"))
-    found = with_objectives(GateRules(gate=GateConfig()), config, changes)
+    found = with_configured(GateRules(gate=GateConfig()), config, changes)
     assert found.policies.objectives == {"a.onnx": asked}
+
+
+def test_the_watts_are_those_of_the_targets_that_declare_them() -> None:
+    targets = (TargetConfig(name="a", watts=90.0), TargetConfig(name="b"))
+    config = Config(models=(ModelConfig(path="*"),), targets=targets)
+    found = with_configured(GateRules(gate=GateConfig()), config, parts.changes())
+    assert found.policies.watts == {"a": 90.0}

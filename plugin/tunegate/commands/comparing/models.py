@@ -66,7 +66,7 @@ def comparison_config(
             gate=given.gate,
         )
     by = settings.overrides
-    if by.minutes is None and by.usd is None and by.trials is None:
+    if all(limit is None for limit in (by.minutes, by.usd, by.joules, by.trials)):
         by = msgspec.structs.replace(by, trials=0)
     return overridden(found, by)
 

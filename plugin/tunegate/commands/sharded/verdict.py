@@ -20,7 +20,7 @@ from tunegate.handover import (
     read_plan,
 )
 from tunegate.measuring.merge_shards import merge_shards
-from tunegate.policy.gate_rules import with_objectives
+from tunegate.policy.gate_rules import with_configured
 from tunegate.project import Review, open_project
 from tunegate.settings import Settings
 from tunegate.sides.export_models import is_measured
@@ -52,7 +52,7 @@ def _decided(
     planned: TuningPlan, outcomes: tuple[TuningOutcome, ...], review: Review, settings: Settings
 ) -> Report:
     """Raises ArtifactError for measurements of no shard of the plan."""
-    rules = with_objectives(judging_rules(settings, review), review.config, planned.changes)
+    rules = with_configured(judging_rules(settings, review), review.config, planned.changes)
     merged = merge_shards(
         planned.measuring, read_measurements(settings.out), binding(planned, outcomes, rules)
     )

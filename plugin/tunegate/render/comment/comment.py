@@ -25,10 +25,12 @@ from tunegate.render.tables.report_tables import (
     facts_table,
     inputs_table,
     operators_table,
+    savings_table,
     spending_table,
 )
 from tunegate.render.tuning_words import tuning_words
 from tunegate.render.units import duration, energy, money, plural, size
+from tunegate.tuning.costs.savings import savings
 
 SHOWN_CHECKS = 20
 SHOWN_OPERATORS = 6
@@ -208,7 +210,9 @@ def _spending(report: Report) -> str:
     found = audit(report.outcomes)
     told = f"\n\n{audit_words(found)}" if found else ""
     table = narrowed(spending_table(rows), "Share")
-    return fold("Where the tuning time went", markdown_table(table) + told)
+    saved = savings(report.plan, report.outcomes)
+    more = f"\n\n{markdown_table(savings_table(saved))}" if saved else ""
+    return fold("Where the tuning time went", markdown_table(table) + told + more)
 
 
 def _about(report: Report) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from tunegate.artifacts.builds import Build, OutputDifference
 from tunegate.artifacts.history import HistoryEntry
 from tunegate.artifacts.input_rules import DrawnInput
-from tunegate.artifacts.measurements import Inside
+from tunegate.artifacts.measurements import EnergyChange, Inside
 from tunegate.artifacts.verdicts import Finding, Verdict
 from tunegate.render.cost_table import SpendingRow
 from tunegate.render.headline import reason
@@ -37,6 +37,7 @@ from tunegate.render.units import (
     size,
     utc_minute,
 )
+from tunegate.tuning.costs.savings import Saving
 
 
 def models_table(findings: Sequence[Finding], verdict: Verdict) -> ReportTable:
@@ -53,6 +54,7 @@ def models_table(findings: Sequence[Finding], verdict: Verdict) -> ReportTable:
             is_number=True,
             layout="wide",
         ),
+        *_inference_energy(findings),
         Column(
             title="ONNX Runtime",
             cell=lambda row: milliseconds(row.reference_ms),
@@ -62,6 +64,22 @@ def models_table(findings: Sequence[Finding], verdict: Verdict) -> ReportTable:
         Column(title="Why", cell=lambda row: reason(row, verdict), layout="why"),
     )
     return ReportTable(columns, findings)
+
+
+def _inference_energy(findings: Sequence[Finding]) -> tuple[Column[Finding], ...]:
+    """The joules of one inference, where something tells them."""
+    if not any(finding.energy for finding in findings):
+        return ()
+    column: Column[Finding] = number_column("Energy", lambda row: _energy(row.energy))
+    return (column,)
+
+
+def _energy(found: EnergyChange | None) -> str:
+    if found is None:
+        return NONE
+    head = energy(found.head_joules, found.source)
+    change = found.change_percent
+    return head if change is None else f"{head} ({percent(change.center)})"
 
 
 def operators_table(parts: Sequence[Part]) -> ReportTable:
@@ -189,6 +207,24 @@ def spending_table(rows: Sequence[SpendingRow]) -> ReportTable:
         number_column("Share", lambda row: share(row.share)),
         number_column("Cost", lambda row: money(row.usd)),
         *_energy_columns(rows),
+    )
+    return ReportTable(columns, rows)
+
+
+_SAVED_BY = {
+    "cache": "exact hits of the cache",
+    "stop": "stopping before the cap, once tasks gain too little",
+    "filter": "the filter: for as much at the rate of what it rejects, audited",
+}
+
+
+def savings_table(rows: Sequence[Saving]) -> ReportTable:
+    """What tuning did not cost, as far as that can be estimated."""
+    columns: tuple[Column[Saving], ...] = (
+        text_column("Saved by", lambda row: _SAVED_BY[row.by]),
+        number_column("Time", lambda row: duration(row.cost.seconds)),
+        number_column("Cost", lambda row: money(row.cost.usd)),
+        number_column("Energy", lambda row: energy(row.cost.joules, row.cost.energy_source)),
     )
     return ReportTable(columns, rows)
 

@@ -3,14 +3,17 @@ from __future__ import annotations
 import msgspec
 
 from tests.support.reports import make_report
-from tunegate.artifacts.measurements import TaskDifference
+from tunegate.artifacts.cost import Cost
+from tunegate.artifacts.measurements import EnergyChange, Interval, TaskDifference
 from tunegate.render.operators import parts, tuned_rows
 from tunegate.render.tables.report_tables import (
     models_table,
     operators_table,
+    savings_table,
     tasks_table,
 )
 from tunegate.render.tables.table import SignedTime, StatusWord
+from tunegate.tuning.costs.savings import Saving
 
 REPORT = make_report("slowed")
 
@@ -44,3 +47,30 @@ def test_a_task_tells_how_it_ended_and_what_failed() -> None:
     (first, *_) = tuned_rows(REPORT)
     failing = msgspec.structs.replace(first, failures="2 run-timeout")
     assert str(tasks_table([failing]).cells()[0][-1]).endswith("; failed: 2 run-timeout")
+
+
+def test_joules_of_an_inference_have_a_column_where_something_tells_them() -> None:
+    (finding,) = REPORT.verdict.findings
+    change = Interval(low=1.0, center=2.0, high=3.0)
+    told = EnergyChange(
+        base_joules=0.1, head_joules=0.102, source="rapl", change_percent=change, decision=None
+    )
+    proxy = EnergyChange(base_joules=None, head_joules=0.102, source="declared")
+    rows = [msgspec.structs.replace(finding, energy=each) for each in (told, proxy, None)]
+    table = models_table(rows, REPORT.verdict)
+    at = [column.title for column in table.columns].index("Energy")
+    assert [cells[at] for cells in table.cells()] == [
+        "102 mJ (+2.0%)",
+        "102 mJ (proxy: declared watts)",
+        "–",
+    ]
+    assert "Energy" not in [
+        column.title for column in models_table(rows[2:], REPORT.verdict).columns
+    ]
+
+
+def test_what_was_saved_is_told_by_whom() -> None:
+    cost = Cost(seconds=90.0, joules=4500.0, energy_source="declared")
+    (cells,) = savings_table([Saving(by="stop", cost=cost)]).cells()
+    assert str(cells[0]).startswith("stopping before the cap")
+    assert cells[1:] == ["1 min 30 s", "–", "4.5 kJ (proxy: declared watts)"]

@@ -1,0 +1,53 @@
+"""The energy of an inference, head against base: a test of its own over launches, with Student's t
+as for the median. It shares no error with that: who sets its margin asks a second question."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from tunegate.artifacts.measurements import EnergyChange, Launch
+from tunegate.gate.decision import bounds, decide_cell
+from tunegate.gate.intervals import percent_interval
+
+ENERGY_FAIL_ERROR = 0.01
+"""The error of a fail by energy, over all cells and analyses."""
+
+
+def energy_change(
+    launches: Sequence[Launch], margin_percent: float | None, *, analyses: int, cells: int
+) -> EnergyChange | None:
+    """Returns None unless the same counters told all of these launches: half of them is no
+    measurement. Without a margin nothing is decided."""
+    told = [
+        (launch.base_joules, launch.head_joules)
+        for launch in launches
+        if launch.base_joules and launch.head_joules
+    ]
+    sources = {launch.energy_source for launch in launches}
+    source = sources.pop() if len(sources) == 1 else None
+    if source is None or len(told) < max(2, len(launches)):
+        return None
+    effects = [math.log(head / base) for base, head in told]
+    found = bounds(effects, analyses=analyses, cells=cells, fail_error=ENERGY_FAIL_ERROR)
+    margin = None if margin_percent is None else math.log1p(margin_percent / 100)
+    return EnergyChange(
+        base_joules=math.fsum(base for base, _ in told) / len(told),
+        head_joules=math.fsum(head for _, head in told) / len(told),
+        source=source,
+        change_percent=percent_interval(found),
+        decision=None if margin is None else decide_cell(found, margin),
+    )
+
+
+def declared_energy(
+    base_ms: float | None, head_ms: float | None, watts: float
+) -> EnergyChange | None:
+    """The proxy where nothing counts: declared watts times the time of one inference."""
+    if head_ms is None:
+        return None
+    return EnergyChange(
+        base_joules=None if base_ms is None else watts * base_ms / 1e3,
+        head_joules=watts * head_ms / 1e3,
+        source="declared",
+    )
