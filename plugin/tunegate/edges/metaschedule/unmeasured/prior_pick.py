@@ -15,6 +15,8 @@ from tunegate.cost_model.prior import Prior
 from tunegate.cost_model.sample_features import SampleFeatures
 from tunegate.cost_model.sample_pools import SamplePools
 from tunegate.edges.metaschedule.space import DesignSpace
+from tunegate.edges.metaschedule.variants.algorithm_variants import DIRECT, asked_algorithm
+from tunegate.edges.metaschedule.variants.grouped_convolution import grouped_convolution
 from tunegate.edges.metaschedule.workload import Workload
 from tunegate.engine.protocol import Schedule
 from tunegate.tuning.schedule_samples import SampleSpace, ScheduleSample
@@ -44,7 +46,7 @@ def prior_pick(
     has seen no such operator, as grouped convolutions: their default schedule is faster than its
     pick."""
     kind = str(target.kind.name)
-    if prior is None or not _is_known(space):
+    if prior is None or not _is_known(workload, space):
         return None
     ranked = _ranked(space, prior, kind, _seed(workload), [_sample(each) for each in offered])
     without = {_sample(each) for each in failed}
@@ -58,10 +60,15 @@ def prior_pick(
     return None
 
 
-def _is_known(space: DesignSpace) -> bool:
-    """Whether a prior may know the operator: with steps of many numbers it is a grouped one."""
+def _is_known(workload: Workload, space: DesignSpace) -> bool:
+    """Whether a prior may know the operator: with steps of many numbers it is a grouped one, and so
+    is one that was asked to have none."""
     sketches = space.sketches().values()
-    return any(each.nest for each in sketches) and all(each.lanes == 1 for each in sketches)
+    main = workload.module["main"]
+    is_grouped = any(each.lanes > 1 for each in sketches) or (
+        asked_algorithm(main) == DIRECT and grouped_convolution(main) is not None
+    )
+    return any(each.nest for each in sketches) and not is_grouped
 
 
 def _ranked(

@@ -13,6 +13,7 @@ from tests.support.models import grouped_convolutions
 from tunegate.cost_model.prior import prior_of
 from tunegate.cost_model.sample_features import SampleFeatures
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
+from tunegate.edges.metaschedule.passes.asked_algorithm import with_algorithm
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.unmeasured.prior_pick import prior_pick
 from tunegate.edges.metaschedule.workload import Workload, canonical_workload
@@ -94,4 +95,7 @@ def test_without_a_prior_nothing_is_picked() -> None:
 
 
 def test_grouped_convolutions_are_left_to_their_default_schedule() -> None:
-    assert picked(grouped_convolutions.workload(grouped_convolutions.Shape())) is None
+    grouped = grouped_convolutions.workload(grouped_convolutions.Shape())
+    assert picked(grouped) is None
+    direct = with_algorithm(grouped.module, "direct")["main"]
+    assert picked(canonical_workload(direct)) is None
