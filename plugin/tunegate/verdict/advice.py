@@ -27,6 +27,8 @@ _UNMEASURED_ORIGINS = {
     "prior": "that was picked without measuring",
 }
 
+_UNSTEADY = ("invalid", "disturbed")
+
 
 def next_steps(
     verdict: Verdict,
@@ -59,10 +61,7 @@ def _for_finding(
         case "error":
             yield _for_error(finding, run)
         case "invalid-env":
-            yield (
-                f"{_where(finding)} could not be measured on this machine: run it again on a "
-                "runner with nothing else on it."
-            )
+            yield _for_unfit(finding, compared)
         case "no-baseline":
             yield (
                 f"{_where(finding)} has no base that can be run: its reason says why. Name another "
@@ -70,6 +69,19 @@ def _for_finding(
             )
         case "pass" | "new" | "waived":
             return
+
+
+def _for_unfit(finding: Finding, compared: Comparison | None) -> str:
+    """Latency that was told on a steady machine leaves the energy, which no counter told."""
+    if compared is None or compared.decision is None or compared.stopped in _UNSTEADY:
+        return (
+            f"{_where(finding)} could not be measured on this machine: run it again on a "
+            "runner with nothing else on it."
+        )
+    return (
+        f"The energy of {_where(finding)} cannot be counted on this machine: run it on one whose "
+        "RAPL or NVML counters can be read, or remove gate.energy-margin-percent."
+    )
 
 
 def _for_slowdown(finding: Finding, outcomes: Sequence[TuningOutcome]) -> Iterator[str]:

@@ -174,3 +174,12 @@ def test_a_cache_that_is_off_is_pointed_out() -> None:
     off = CacheUse(location="", zone="main", mode="off")
     (said,) = next_steps(parts.verdict("pass", 0), [], None, [], off)
     assert "set cache.mode to rw" in said
+
+
+def test_energy_that_no_counter_tells_is_no_matter_of_a_quiet_machine() -> None:
+    report = make_report("slowed")
+    (finding,) = report.verdict.findings
+    unfit = msgspec.structs.replace(finding, status="invalid-env")
+    verdict = msgspec.structs.replace(report.verdict, findings=(unfit,))
+    steps = next_steps(verdict, (), report.run, report.comparisons, None)
+    assert "whose RAPL or NVML counters can be read" in steps[0]
