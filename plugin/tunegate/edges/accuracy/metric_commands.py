@@ -7,7 +7,6 @@ a secret.
 
 from __future__ import annotations
 
-import math
 import shlex
 import shutil
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ from pathlib import Path
 from tunegate.edges.accuracy.named_files import export_named_files
 from tunegate.edges.processes.interpreter import child_environment
 from tunegate.edges.processes.memory_limit import memory_limit
-from tunegate.edges.processes.user_command import Surroundings, output_of
+from tunegate.edges.processes.user_command import Surroundings, output_of, printed_number
 from tunegate.errors import MeasurementError
 from tunegate.ports import CaseScorer, Repository
 
@@ -93,11 +92,8 @@ def _numbers(command: str, words: list[str], names: list[str]) -> tuple[float, .
 
 
 def _number(command: str, word: str, name: str) -> float:
-    try:
-        number = float(word)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
+    number = printed_number(word)
+    if number is None:
         message = f"`{command}` printed {word[:_SHOWN]!r} for {name}, which is no finite number"
         raise MeasurementError(message)
     return number

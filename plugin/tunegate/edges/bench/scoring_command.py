@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 from tunegate.bench_ports import Scorer
-from tunegate.edges.processes.user_command import output_of
+from tunegate.edges.processes.user_command import output_of, printed_number
 from tunegate.errors import MeasurementError
 
 
@@ -19,11 +18,8 @@ class ScoringCommand:
 
     def score(self, artifact: Path) -> float:
         lines = output_of(self._line, str(artifact)).split()
-        try:
-            score = float(lines[-1])
-        except (IndexError, ValueError):
-            score = math.nan
-        if not math.isfinite(score):
+        score = printed_number(lines[-1]) if lines else None
+        if score is None:
             message = f"`{self._line}` printed no number at its end"
             raise MeasurementError(message)
         return score

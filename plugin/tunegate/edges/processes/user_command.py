@@ -4,6 +4,7 @@ as far as time and memory go."""
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import resource
 import selectors
@@ -50,6 +51,15 @@ def output_of(line: str, *more: str, within: Surroundings = _USERS) -> str:
         message = f"`{line}` exited with {process.returncode}: {last[0][:200]}"
         raise MeasurementError(message)
     return printed
+
+
+def printed_number(word: str) -> float | None:
+    """The finite number that a command printed; None for anything else."""
+    try:
+        number = float(word)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _begun(line: str, more: tuple[str, ...], within: Surroundings) -> subprocess.Popen[bytes]:

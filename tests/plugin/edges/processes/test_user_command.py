@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tunegate.edges.processes.user_command import Surroundings, output_of
+from tunegate.edges.processes.user_command import Surroundings, output_of, printed_number
 from tunegate.errors import MeasurementError
 
 
@@ -86,3 +86,9 @@ def test_nothing_is_a_shell(tmp_path: Path) -> None:
     marker = tmp_path / "marker"
     assert output_of(f"echo 1x; touch {marker}") == f"1x; touch {marker}\n"
     assert not marker.exists()
+
+
+def test_a_number_is_what_a_float_reads_and_no_infinity() -> None:
+    assert [printed_number(word) for word in ("1e-3", "-2", "nan", "inf", "1,5", "")] == [
+        *(0.001, -2.0, None, None, None, None)
+    ]
