@@ -25,6 +25,7 @@ from tunegate.edges.metaschedule.importers.recurrent_cells import (
     rnn_step,
 )
 from tunegate.edges.metaschedule.importers.replacement import Replacement
+from tunegate.errors import UnsupportedModelError
 
 _MOST_STEPS = 256
 """The most of all directions together. Each is about three kernels to compile and to call."""
@@ -59,8 +60,8 @@ class _Direction(NamedTuple):
 
 
 def unrolled(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """The nodes of an LSTM, GRU or RNN, or None where it is too long, or its extents or activations
-    are not known."""
+    """The nodes of an LSTM, GRU or RNN, or None where its extents or activations are not known.
+    Raises UnsupportedModelError where it is too long."""
     kind = _KINDS[node.op_type]
     x, weights = view.type_of(node.input[_X]), view.type_of(node.input[_R])
     if x is None or weights is None or x.dtype != np.float32:
@@ -68,8 +69,12 @@ def unrolled(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | No
     directions, _, hidden = weights.shape
     activations = activations_of(node, kind.activations, directions)
     extents = _extents(x, hidden, is_batch_first=_is_batch_first(node))
-    if activations is None or directions * extents.steps > _MOST_STEPS or not extents.steps:
+    if activations is None or not extents.steps:
         return None
+    if directions * extents.steps > _MOST_STEPS:
+        steps = f"{extents.steps} steps" + (" in both directions" if directions > 1 else "")
+        message = f"{node.op_type} over {steps} is too long: {_MOST_STEPS} are unrolled at the most"
+        raise UnsupportedModelError(message)
     work = _Unrolling(node, view, kind, extents)
     each = len(kind.activations)
     ran = [

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from onnx import helper
 
 from tests.support.operator_models import operator_model, rewritten
+from tunegate.edges.metaschedule.importers.rewriting import importable
+from tunegate.errors import UnsupportedModelError
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 ACTIVATIONS = {"LSTM": 3, "GRU": 2, "RNN": 1}
@@ -56,10 +59,12 @@ def test_unrolled_they_give_the_same_numbers(case: Case) -> None:
     assert case.operator not in operators
 
 
-def test_one_that_is_too_long_stays() -> None:
-    node, feed, weights = made(Case())
-    feed = {**feed, "x": np.zeros((300, BATCH, INPUTS), np.float32)}
-    assert "LSTM" in rewritten(operator_model(node, feed, weights), feed)
+def test_one_that_is_too_long_says_how_long_it_is() -> None:
+    for direction, steps, said in (("forward", 300, "is too long"), ("bidirectional", 129, "both")):
+        node, feed, weights = made(Case(direction=direction))
+        feed = {**feed, "x": np.zeros((steps, BATCH, INPUTS), np.float32)}
+        with pytest.raises(UnsupportedModelError, match=rf"LSTM over {steps} steps.*{said}"):
+            importable(operator_model(node, feed, weights))
 
 
 def made(case: Case) -> tuple[Any, dict[str, np.ndarray], dict[str, np.ndarray]]:
