@@ -74,7 +74,8 @@ def make_plan(
     out, config = tools.context.out, tools.config
     artifact_io.write(out / "changes.json", changes)
     tasks = _extracted(tools, changes)
-    resolution = resolve(tasks, tools.index, config, KnownStandings(tools.index, tools.origin))
+    behind = KnownStandings(tools.index, tools.origin, tools.source.candidates)
+    resolution = resolve(tasks, tools.index, config, behind)
     tasks, planned = plan_of_built(tools, tasks, resolution, shards=shards)
     artifact_io.write(out / "tasks.json", tasks)
     planned = msgspec.structs.replace(

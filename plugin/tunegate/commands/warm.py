@@ -60,7 +60,8 @@ def _warmed(tools: Tools, changes: ChangeSet, project: Project, *, again: bool) 
     behind another runtime, and those whose election is remembered. Raises CancelledError: what was
     finished is in the cache."""
     tasks = pipeline.extracted(tools, changes)
-    behind = nobody if again else KnownStandings(tools.index, tools.origin)
+    standings = KnownStandings(tools.index, tools.origin, tools.source.candidates)
+    behind = nobody if again else standings
     resolution = resolve(tasks, tools.index, tools.config, behind)
     tasks, planned = plan_of_built(tools, tasks, resolution)
     outcomes = [pipeline.tune_shard(tools, planned, shard) for shard in planned.shards]

@@ -35,13 +35,17 @@ _NANOSECONDS_PER_MS = 1_000_000
 
 
 class KnownStandings:
-    """Asks the cache which models stay far behind."""
+    """Asks the cache which models stay far behind, on targets where another runtime of these
+    `candidates` can ship: where none can, they are tuned all the same."""
 
-    def __init__(self, index: TaskIndex, origin: RecordOrigin) -> None:
+    def __init__(self, index: TaskIndex, origin: RecordOrigin, candidates: Candidates) -> None:
         self._index, self._origin = index, origin
+        self._targets = {
+            target for target, its in candidates.items() if not all(each.is_tuned for each in its)
+        }
 
     def __call__(self, tasks: Sequence[TuningTask]) -> frozenset[ModelOnTarget]:
-        keys = model_keys(tasks, __version__)
+        keys = model_keys([task for task in tasks if task.target in self._targets], __version__)
         every = [key for sides in keys.values() for key in sides.values()]
         behind = self._behind(every, self._index.standings(every))
         heads = [

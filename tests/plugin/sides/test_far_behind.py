@@ -65,14 +65,25 @@ def test_a_model_is_far_behind_where_a_trusted_zone_has_the_times(
 ) -> None:
     tasks = tasks_of("conv")
     index = shelf_with(model_keys(tasks, __version__)[M]["head"], compiled, 1_000)
-    assert KnownStandings(index, ORIGIN)(tasks) == ({M} if is_behind else set())
+    assert KnownStandings(index, ORIGIN, CANDIDATES)(tasks) == ({M} if is_behind else set())
+
+
+def test_nobody_is_behind_where_no_other_runtime_may_ship() -> None:
+    """A target that is for the compiler alone may have been for all runtimes before."""
+    tasks = tasks_of("conv")
+    index = shelf_with(model_keys(tasks, __version__)[M]["head"], 9_000, 1_000)
+    alone = {"cpu": CANDIDATES["cpu"][:1]}
+    assert KnownStandings(index, ORIGIN, alone)(tasks) == frozenset()
 
 
 def test_a_change_is_far_behind_only_where_both_its_sides_are() -> None:
     base, head = make_task("old", sides=("base",)), make_task("new")
     keys = model_keys([base, head], __version__)[M]
     for known in keys.values():
-        assert KnownStandings(shelf_with(known, 9_000, 1_000), ORIGIN)([base, head]) == frozenset()
+        assert (
+            KnownStandings(shelf_with(known, 9_000, 1_000), ORIGIN, CANDIDATES)([base, head])
+            == frozenset()
+        )
 
 
 @pytest.mark.parametrize(
@@ -94,7 +105,7 @@ def test_the_own_zone_is_believed_of_a_head_whose_base_is_behind_or_not_there(
         {keys[side]: standing_hit(keys[side]) for side in trusted},
         own={keys[side]: standing_hit(keys[side]) for side in own},
     )
-    assert KnownStandings(index, ORIGIN)(tasks) == ({M} if is_behind else frozenset())
+    assert KnownStandings(index, ORIGIN, CANDIDATES)(tasks) == ({M} if is_behind else frozenset())
 
 
 def test_another_compiler_or_nothing_known_gives_nobody_up() -> None:
@@ -102,8 +113,8 @@ def test_another_compiler_or_nothing_known_gives_nobody_up() -> None:
     index = shelf_with(model_keys(tasks, __version__)[M]["head"], 9_000, 1_000)
     newer = msgspec.structs.replace(ORIGIN.toolchain, tvm="1.0")
     origin = msgspec.structs.replace(ORIGIN, toolchain=newer)
-    assert KnownStandings(index, origin)(tasks) == frozenset()
-    assert KnownStandings(Shelf(), ORIGIN)(tasks) == frozenset()
+    assert KnownStandings(index, origin, CANDIDATES)(tasks) == frozenset()
+    assert KnownStandings(Shelf(), ORIGIN, CANDIDATES)(tasks) == frozenset()
 
 
 def plan_of(tasks: list[TuningTask], *known: str) -> TuningPlan:
