@@ -19,7 +19,7 @@ def config(batch: int, *, path: str = "**/*.onnx", margin_percent: float = 3.0) 
 
 def test_without_a_configuration_of_the_base_the_heads_judges() -> None:
     head = config(4, margin_percent=60.0)
-    assert judging_config(None, head, make_changes(), Outlines(None, 8)) is head
+    assert judging_config(None, head, make_changes(), Outlines(None, 8)) == head
 
 
 def test_the_bases_shapes_and_margin_judge_where_they_still_fit() -> None:
