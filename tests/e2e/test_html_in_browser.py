@@ -11,7 +11,7 @@ from selenium import webdriver
 from tests.support.browser import browser, requests, show
 from tests.support.history import history
 from tests.support.reports import make_report
-from tunegate.render.history import render as render_history
+from tunegate.render.history.page import render as render_history
 from tunegate.render.html import render
 
 pytestmark = pytest.mark.e2e

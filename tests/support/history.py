@@ -8,6 +8,21 @@ from tunegate.artifacts.verdicts import Status
 
 START = 1_780_000_000
 DAY = 86_400
+COST = ModelCost(
+    tasks=10,
+    hits=7.5,
+    transfers=1,
+    trials=32,
+    seconds=60,
+    usd=0.02,
+    gate_seconds=90,
+    gate_usd=0.03,
+    saved_trials=128,
+    saved_seconds=240,
+    saved_usd=0.08,
+    gained_ms=0.25,
+)
+"""What each of them cost."""
 RELEASES = {4: "v1.2.0", 17: "v1.3.0"}
 
 
@@ -29,7 +44,7 @@ def entry(at: int, **fields: object) -> HistoryEntry:
         "run_url": f"https://ci.example/runs/{at}",
         "target_key": "0123456789abcdef",
         "versions": {"apache-tvm": "0.24.0" if at < 9 else "0.25.0", "tunegate": "0.1.0"},
-        "cost": ModelCost(tasks=10, hits=8, trials=32, seconds=60, usd=0.02, saved_seconds=240),
+        "cost": COST,
     }
     return HistoryEntry(**(wanted | fields))  # type: ignore[arg-type]  # a builder
 
@@ -37,7 +52,7 @@ def entry(at: int, **fields: object) -> HistoryEntry:
 def history() -> tuple[HistoryEntry, ...]:
     main = []
     for at in range(24):
-        status: Status = "fail" if at == 12 else "pass"
+        status: Status = "fail" if at == 12 else "waived" if at == 18 else "pass"
         head_ms = 8.0 + 0.05 * (at % 3) + (4.4 if at == 12 else 0) - (1.5 if at > 15 else 0)
         release = RELEASES.get(at, "")
         main.append(entry(at, status=status, head_ms=head_ms, release=release))
@@ -50,4 +65,10 @@ def history() -> tuple[HistoryEntry, ...]:
         base_ms=None,
         change_percent=None,
     )
-    return (*main, entry(5, target="gpu", device="NVIDIA H200", head_ms=0.4), hostile)
+    warmed = entry(
+        2, status="warmed", base_ms=None, head_ms=None, change_percent=None, run_url="", versions={}
+    )
+    old = entry(
+        0, model="models/old.onnx", repository="", change=None, authored=None, run_url="", cost=None
+    )
+    return (*main, warmed, old, entry(5, target="gpu", device="NVIDIA H200", head_ms=0.4), hostile)

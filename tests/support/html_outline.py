@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
-VOID = {"meta", "br"}
-QUIET = {"style", "svg"}
+VOID = {"meta", "br", "input"}
+QUIET = {"script", "style", "svg"}
 
 
 class Outline(HTMLParser):

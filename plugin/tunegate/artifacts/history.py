@@ -93,3 +93,22 @@ class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
     reason: _Text = ""
     versions: Annotated[dict[_Text, _Text], msgspec.Meta(max_length=30)] = {}
     cost: ModelCost | None = None
+
+
+class CostSum(msgspec.Struct, frozen=True, kw_only=True):
+    """What the runs of a week, a repository or a model cost together, and what they were saved."""
+
+    name: str
+    runs: int
+    cost: ModelCost
+
+
+class CostSums(msgspec.Struct, frozen=True, kw_only=True):
+    """The sums of a history. Weeks are named by their Monday, in UTC. `uncounted` are lines of
+    versions that wrote no cost."""
+
+    total: CostSum
+    weeks: tuple[CostSum, ...]
+    repositories: tuple[CostSum, ...]
+    models: tuple[CostSum, ...]
+    uncounted: int

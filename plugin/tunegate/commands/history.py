@@ -1,19 +1,25 @@
-"""`tunegate history`: what runs have said, as a page."""
+"""`tunegate history`: what runs have said and cost, as pages or as data."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import msgspec
 
 from tunegate import artifact_io
 from tunegate.artifacts.history import HistoryEntry
 from tunegate.cache_admin import answering, open_cache_admin
-from tunegate.cli.commands.history import HistoryOptions
+from tunegate.cli.commands.history import HistoryFormat, HistoryOptions
 from tunegate.commands.standard_output import write_json, write_line
-from tunegate.edges.cache.history_log import read_history
+from tunegate.edges.cache.history_log import ReadHistory, read_history
 from tunegate.edges.output.directory import opened_output
 from tunegate.errors import PASS
-from tunegate.render.history import render
+from tunegate.render.history import costs_page, page
+from tunegate.render.history.csv_lines import csv_lines
+from tunegate.render.history.prometheus import prometheus_text
 from tunegate.render.units import plural
+from tunegate.run_history.cost_sums import cost_sums
+from tunegate.run_history.model_costs import together
 
 
 class History(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,27 +30,42 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run(options: HistoryOptions) -> int:
-    """Writes history.html of the latest `runs` runs of the configured zone."""
+    """Writes the latest `runs` runs of the configured zone."""
     settings = options.settings
     place = open_cache_admin(settings)
     with answering(place.config):
         found = read_history(place.store, place.config.zone, options.runs)
-    entries = found.entries
     if settings.as_json:
-        write_json(History(zone=place.config.zone, entries=entries, refused=found.refused))
+        write_json(History(zone=place.config.zone, entries=found.entries, refused=found.refused))
         return PASS
-    if not entries:
+    if not found.entries:
         write_line(
             f"{place.config.url}: no run has written to zone {place.config.zone} yet: "
-            "tunegate run does, with cache.mode rw"
+            f"tunegate run does, with cache.mode rw. {page.refused_words(found.refused)}".rstrip()
         )
         return PASS
-    path = settings.out / "history.html"
+    files = _files(found, place.config.url, options.format)
     with opened_output(settings.out, "history"):
-        artifact_io.write_text(path, render(entries, place.config.url))
-    write_line(f"{plural(len(entries), 'line')} of history: {path}{_left_out(found.refused)}")
+        for name, text in files.items():
+            artifact_io.write_text(settings.out / name, text)
+    written = " ".join(str(settings.out / name) for name in files)
+    lines = plural(len(found.entries), "line")
+    write_line(f"{lines} of history: {written}. {page.refused_words(found.refused)}".rstrip(". "))
     return PASS
 
 
-def _left_out(refused: int) -> str:
-    return f"; {plural(refused, 'line')} of another format left out" if refused else ""
+def _files(found: ReadHistory, location: str, wanted: HistoryFormat) -> Mapping[str, str]:
+    entries = found.entries
+    match wanted:
+        case "csv":
+            return {"history.csv": csv_lines(entries)}
+        case "jsonl":
+            lines = (msgspec.json.encode(entry).decode() for entry in entries)
+            return {"history.jsonl": "".join(f"{line}\n" for line in lines)}
+        case "prometheus":
+            return {"history.prom": prometheus_text(entries, together)}
+        case "html":
+            return {
+                "history.html": page.render(entries, location, found.refused),
+                "costs.html": costs_page.render(cost_sums(entries), location, found.refused),
+            }

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from tunegate.artifacts.builds import Build, OutputDifference
-from tunegate.artifacts.history import HistoryEntry
 from tunegate.artifacts.input_rules import DrawnInput
 from tunegate.artifacts.measurements import EnergyChange, Inside
 from tunegate.artifacts.verdicts import Finding, Verdict
@@ -29,13 +28,11 @@ from tunegate.render.units import (
     NONE,
     duration,
     energy,
-    interval,
     milliseconds,
     money,
     percent,
     share,
     size,
-    utc_minute,
 )
 from tunegate.tuning.costs.savings import Saving
 
@@ -234,23 +231,6 @@ def _energy_columns(rows: Sequence[SpendingRow]) -> tuple[Column[Any], ...]:
     if all(row.joules is None for row in rows):
         return ()
     return (number_column("Energy", lambda row: energy(row.joules, row.energy_source)),)
-
-
-def history_table(entries: Sequence[HistoryEntry]) -> ReportTable:
-    """The runs of one model, each with the release that it was."""
-    columns: tuple[Column[HistoryEntry], ...] = (
-        text_column("Commit", lambda row: Identifier(row.commit[:12])),
-        Column(title="Release", cell=lambda row: row.release, under="Commit"),
-        text_column("When (UTC)", lambda row: utc_minute(row.at)),
-        text_column(
-            "Verdict",
-            lambda row: NONE if row.status == "warmed" else StatusWord(row.status),
-        ),
-        number_column("Latency", lambda row: milliseconds(row.head_ms)),
-        number_column("Change", lambda row: interval(row.change_percent)),
-        text_column("Runtime", lambda row: row.runtime or NONE),
-    )
-    return ReportTable(columns, entries)
 
 
 def _ended(row: TunedRow) -> str:

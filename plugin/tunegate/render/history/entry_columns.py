@@ -1,0 +1,81 @@
+"""The entries as columns of indices and numbers, which a browser reads in a moment however many
+they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from tunegate.artifacts.history import HistoryEntry
+from tunegate.render.escape import visible
+
+SHOWN_TEXT = 160
+_TEXTS: dict[str, Callable[[HistoryEntry], str]] = {
+    "commit": lambda entry: entry.commit,
+    "release": lambda entry: entry.release,
+    "model": lambda entry: entry.model,
+    "target": lambda entry: entry.target,
+    "device": lambda entry: entry.device,
+    "repository": lambda entry: entry.repository,
+    "runtime": lambda entry: entry.runtime,
+    "status": lambda entry: entry.status,
+    "reason": lambda entry: entry.reason,
+}
+_SAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+
+
+class _Numbered:
+    """Values in the order in which they came, each once."""
+
+    def __init__(self) -> None:
+        self.places: dict[str, int] = {}
+
+    def place(self, value: str) -> int:
+        return self.places.setdefault(value, len(self.places))
+
+
+def entry_columns(entries: Sequence[HistoryEntry]) -> dict[str, object]:
+    """The columns by name. A text is a place in `texts`, every character of which can be seen; a
+    toolchain is a place in `versions`."""
+    texts, toolchains = _Numbered(), _Numbered()
+    shown: dict[str, str] = {}
+
+    def seen(text: str) -> int:
+        if text not in shown:
+            shown[text] = visible(text, SHOWN_TEXT)
+        return texts.place(shown[text])
+
+    columns: dict[str, object] = {
+        name: [seen(text(entry)) for entry in entries] for name, text in _TEXTS.items()
+    }
+    intervals = [entry.change_percent for entry in entries]
+    return columns | {
+        "run": [texts.place(entry.run_url) for entry in entries],
+        "at": [entry.at for entry in entries],
+        "authored": [entry.authored for entry in entries],
+        "change": [entry.change for entry in entries],
+        "head": [_digits(entry.head_ms) for entry in entries],
+        "low": [_digits(each.low) if each else None for each in intervals],
+        "high": [_digits(each.high) if each else None for each in intervals],
+        "toolchain": [toolchains.place(_versions(entry)) for entry in entries],
+        "texts": list(texts.places),
+        "versions": [msgspec.json.decode(each) for each in toolchains.places],
+    }
+
+
+def script_json(value: object) -> str:
+    """JSON that ends no script element, whatever its texts are."""
+    text = msgspec.json.encode(value).decode()
+    for character, reference in _SAFE.items():
+        text = text.replace(character, reference)
+    return text
+
+
+def _digits(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.6g}")
+
+
+def _versions(entry: HistoryEntry) -> str:
+    seen = {visible(name, 60): visible(value, 60) for name, value in entry.versions.items()}
+    return msgspec.json.encode(dict(sorted(seen.items()))).decode()

@@ -1,0 +1,53 @@
+"""The entries of a history, summed up: what was spent and saved, by week, repository and model."""
+
+from __future__ import annotations
+
+import datetime
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+
+from tunegate.artifacts.history import CostSum, CostSums, HistoryEntry
+from tunegate.run_history.model_costs import together
+
+
+def cost_sums(entries: Sequence[HistoryEntry]) -> CostSums:
+    """The sums; the dearest repositories and models first, by money or else by time."""
+    counted = [entry for entry in entries if entry.cost is not None]
+    return CostSums(
+        total=_row("", counted),
+        weeks=tuple(sorted(_grouped(counted, week_of), key=lambda row: row.name)),
+        repositories=_dearest(_grouped(counted, lambda entry: entry.repository)),
+        models=_dearest(_grouped(counted, lambda entry: entry.model)),
+        uncounted=len(entries) - len(counted),
+    )
+
+
+def week_of(entry: HistoryEntry) -> str:
+    """The Monday of the week of a run, in UTC."""
+    day = datetime.datetime.fromtimestamp(entry.at, tz=datetime.UTC).date()
+    return (day - datetime.timedelta(days=day.weekday())).isoformat()
+
+
+def _grouped(entries: Sequence[HistoryEntry], name: Callable[[HistoryEntry], str]) -> list[CostSum]:
+    groups: dict[str, list[HistoryEntry]] = defaultdict(list)
+    for entry in entries:
+        groups[name(entry)].append(entry)
+    return [_row(key, group) for key, group in groups.items()]
+
+
+def _row(name: str, entries: Sequence[HistoryEntry]) -> CostSum:
+    runs = {(entry.at, entry.commit, entry.repository) for entry in entries}
+    costs = [entry.cost for entry in entries if entry.cost is not None]
+    return CostSum(name=name, runs=len(runs), cost=together(costs))
+
+
+def _dearest(rows: Iterable[CostSum]) -> tuple[CostSum, ...]:
+    def price(row: CostSum) -> tuple[float, float, str]:
+        cost = row.cost
+        return (
+            -((cost.usd or 0.0) + (cost.gate_usd or 0.0)),
+            -(cost.seconds + cost.gate_seconds),
+            row.name,
+        )
+
+    return tuple(sorted(rows, key=price))

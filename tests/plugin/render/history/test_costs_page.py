@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.plugin.render.history.hostile_entries import hostile_entries
+from tests.support.golden import Golden
+from tests.support.history import entry, history
+from tests.support.html_outline import outline
+from tunegate.artifacts.history import HistoryEntry, ModelCost
+from tunegate.render.history.costs_page import bought, hit_rate, render
+from tunegate.run_history.cost_sums import cost_sums
+
+LOCATION = "s3://ml-tuning/team-vision"
+
+
+def test_the_page_says_what_it_said_when_it_was_last_reviewed(golden: Golden) -> None:
+    page = render(cost_sums(history()), LOCATION, 1)
+    golden.check("costs.html.txt", "\n".join(outline(page).lines) + "\n")
+
+
+def test_without_a_price_it_counts_time() -> None:
+    cost = ModelCost(tasks=4, hits=3, seconds=600, saved_seconds=7200)
+    page = render(cost_sums([entry(at, cost=cost) for at in range(3)]), LOCATION)
+    assert "30 min 00 s of tuning in 3 runs; the cache saved 6 h 00 min" in page
+    assert "minutes a week" in page
+    assert "USD" not in page
+
+
+def test_a_history_without_costs_is_a_page_too() -> None:
+    page = render(cost_sums([entry(0, cost=None)]), LOCATION)
+    assert "1 line of earlier versions without a cost not counted." in page
+
+
+@settings(max_examples=10)  # each draws a plot
+@given(st.lists(hostile_entries, min_size=1, max_size=3))
+def test_no_text_of_an_entry_is_anything_but_text(entries: list[HistoryEntry]) -> None:
+    tags = outline(render(cost_sums(entries), LOCATION)).tags
+    assert not {"script", "img", "b", "iframe"} & tags
+
+
+def test_a_rate_of_nothing_is_no_rate() -> None:
+    assert (hit_rate(ModelCost()), hit_rate(ModelCost(tasks=8, hits=6))) == ("–", "75%")
+    assert bought(ModelCost(gained_ms=1)) == "–"
+    assert bought(ModelCost(gained_ms=1, usd=0)) == "–"
+    assert bought(ModelCost(gained_ms=3, usd=2)) == "1.500 ms"

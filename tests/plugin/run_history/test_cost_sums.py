@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.history import COST, DAY, entry, history
+from tunegate.artifacts.history import HistoryEntry, ModelCost
+from tunegate.run_history.cost_sums import cost_sums, week_of
+from tunegate.run_history.model_costs import together
+
+amounts = st.floats(0, 1e6)
+costs = st.builds(
+    ModelCost,
+    tasks=amounts,
+    hits=amounts,
+    seconds=amounts,
+    usd=st.none() | amounts,
+    saved_seconds=amounts,
+)
+entries = st.builds(
+    lambda at, model, repository, cost: entry(at, model=model, repository=repository, cost=cost),
+    st.integers(-400, 400),
+    st.sampled_from("abc"),
+    st.sampled_from("xy"),
+    st.none() | costs,
+)
+
+
+@given(st.lists(entries))
+def test_weeks_repositories_and_models_each_add_up_to_all(found: list[HistoryEntry]) -> None:
+    summed = cost_sums(found)
+    for rows in (summed.weeks, summed.repositories, summed.models):
+        total = together([row.cost for row in rows])
+        for name in ("tasks", "hits", "seconds", "saved_seconds"):
+            assert getattr(total, name) == pytest.approx(getattr(summed.total.cost, name))
+        assert (total.usd is None) == (summed.total.cost.usd is None)
+    assert summed.uncounted == sum(each.cost is None for each in found)
+
+
+def test_two_models_of_one_run_are_one_run() -> None:
+    summed = cost_sums([entry(1), entry(1, model="b.onnx"), entry(2)])
+    assert summed.total.runs == 2
+    assert [row.runs for row in summed.models] == [2, 1]
+
+
+MONDAY = 1_780_272_000
+"""The first second of 2026-06-01."""
+
+
+def week_at(at: int) -> str:
+    return week_of(msgspec.structs.replace(entry(0), at=at))
+
+
+def test_a_week_begins_on_monday() -> None:
+    assert (week_at(MONDAY), week_at(MONDAY - 1)) == ("2026-06-01", "2026-05-25")
+    assert week_at(MONDAY + 7 * DAY - 1) == "2026-06-01"
+
+
+def test_the_last_second_of_all_calendars_has_a_week() -> None:
+    assert week_at(253_402_300_799) == "9999-12-27"
+    assert week_at(0) == "1969-12-29"
+
+
+def test_the_dearest_comes_first() -> None:
+    cheap, dear = ModelCost(usd=1.0), ModelCost(usd=0.5, gate_usd=3.0)
+    summed = cost_sums([entry(1, model="cheap", cost=cheap), entry(1, model="dear", cost=dear)])
+    assert [row.name for row in summed.models] == ["dear", "cheap"]
+
+
+def test_warming_costs_and_what_has_no_cost_does_not() -> None:
+    summed = cost_sums(history())
+    assert summed.uncounted == 1
+    counted = len(history()) - 1
+    assert summed.total.cost.seconds == pytest.approx(counted * COST.seconds)
