@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import msgspec
 
 from tunegate_cache.format import pack, segment, snapshot_index
@@ -17,6 +19,7 @@ from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore
 class GroupSummary(msgspec.Struct, frozen=True, kw_only=True):
     """`target` is the start of the target key; `version` that of the last compaction, 0 before the
     first. `segments` stand by themselves, `archived` are in archives; `records` can be served.
+    `devices` are the names of those that measured them, the most usual first;
     `failures` are records of failed candidates, `refused` lines that are no usable records,
     `corrupt` objects that cannot be read."""
 
@@ -27,6 +30,7 @@ class GroupSummary(msgspec.Struct, frozen=True, kw_only=True):
     archived: int
     records: int
     workloads: int
+    devices: tuple[str, ...]
     failures: int
     refused: int
     corrupt: int
@@ -57,6 +61,7 @@ class _Count:
         fresh = [name for name in listing.segments if name.file not in covered]
         for name in fresh:
             self._add_segment(name.name, name.digest)
+        devices = Counter(record.device.name for record in self._records)
         return GroupSummary(
             zone=self._group.zone,
             target=self._group.target,
@@ -65,6 +70,7 @@ class _Count:
             archived=len(archived),
             records=len(self._records),
             workloads=len({record.key.workload for record in self._records}),
+            devices=tuple(name for name, _ in devices.most_common()),
             failures=sum(record.status != "ok" for record in self._records),
             refused=self._refused,
             corrupt=self._corrupt,

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-import msgspec
-
 from tunegate.artifacts.builds import CellBuilds
 from tunegate.artifacts.history import ModelCost
 from tunegate.artifacts.measurements import CellMeasurement, MeasurementRun
@@ -39,10 +37,10 @@ def model_costs(
 def together(parts: Sequence[ModelCost]) -> ModelCost:
     """The sum; money is None where no part has any."""
     found: dict[str, float] = {}
-    for part in parts:
-        for name, amount in msgspec.structs.asdict(part).items():
-            if amount is not None:
-                found[name] = found.get(name, 0.0) + amount
+    for name in ModelCost.__struct_fields__:
+        known = [amount for part in parts if (amount := getattr(part, name)) is not None]
+        if known:
+            found[name] = sum(known)
     return ModelCost(**found)
 
 

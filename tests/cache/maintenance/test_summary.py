@@ -44,6 +44,7 @@ def test_records_are_counted_by_zone_and_target() -> None:
         archived=0,
         records=3,
         workloads=3,
+        devices=("cpu",),
         failures=1,
         refused=1,
         corrupt=1,

@@ -1,4 +1,4 @@
-"""The history and the sums as readers use them: with a mouse, with keys, with a screen reader, on
+"""The history and its costs as readers use them: with a mouse, with keys, with a screen reader, on
 a telephone."""
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ pytestmark = pytest.mark.e2e
 @pytest.fixture(scope="module")
 def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
     with browser(tmp_path_factory.mktemp("profile")) as opened:
+        opened.set_script_timeout(300)
         yield opened
 
 

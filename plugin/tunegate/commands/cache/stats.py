@@ -1,21 +1,38 @@
-"""`tunegate cache stats`: what the cache holds, by zone and target."""
+"""`tunegate cache stats`: what the cache holds, by zone and target, and what it did for the latest
+runs."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
 import msgspec
 
+from tunegate.artifacts.history import CostSum, HistoryEntry
 from tunegate.cache_admin import answering, open_cache_admin
 from tunegate.cli.commands.cache.stats import StatsOptions
 from tunegate.commands.standard_output import write_json
-from tunegate.commands.table import show_table
+from tunegate.commands.table import show_lines, show_table
+from tunegate.edges.cache.history_log import read_history
 from tunegate.errors import PASS
+from tunegate.render.escape import visible
+from tunegate.render.units import duration, money, plural, share
+from tunegate.run_history.cost_sums import cost_sums
 from tunegate_cache.maintenance.summary import GroupSummary, summary
+
+_RUNS = 500
+_DIGITS, _LONGEST = 8, 60
 
 
 class Statistics(msgspec.Struct, frozen=True, kw_only=True):
+    """`targets` names the targets of the contents; `used` is what the latest runs that wrote to the
+    zone had of the cache."""
+
     schema: int = 1
     location: str
     contents: tuple[GroupSummary, ...]
+    targets: dict[str, str]
+    used: CostSum
 
 
 def run(options: StatsOptions) -> int:
@@ -24,16 +41,47 @@ def run(options: StatsOptions) -> int:
     admin = open_cache_admin(settings)
     with answering(admin.config):
         contents = summary(admin.store)
+        entries = read_history(admin.store, admin.config.zone, _RUNS).entries
+    found = Statistics(
+        location=admin.config.url,
+        contents=contents,
+        targets=target_names(contents, entries),
+        used=cost_sums(entries).total,
+    )
     if settings.as_json:
-        write_json(Statistics(location=admin.config.url, contents=contents))
+        write_json(found)
     else:
-        _show(admin.config.url, contents)
+        _show(found, admin.config.zone)
     return PASS
 
 
-def _show(location: str, contents: tuple[GroupSummary, ...]) -> None:
+def target_names(
+    contents: Sequence[GroupSummary], entries: Sequence[HistoryEntry]
+) -> dict[str, str]:
+    """A name for each target: as runs of the zone called it, with the device, or the devices that
+    measured its records. Two of one name have the start of their keys beside it."""
+    called: dict[str, list[str]] = {}
+    for entry in entries:
+        told = called.setdefault(entry.target_key, [])
+        if entry.target_key and entry.target not in told:
+            told.append(entry.target)
+    names = {row.target: _name(row, called) for row in contents}
+    counted = Counter(names.values())
+    return {
+        target: name if name and counted[name] == 1 else f"{name} {target[:_DIGITS]}".strip()
+        for target, name in names.items()
+    }
+
+
+def _name(row: GroupSummary, called: Mapping[str, Sequence[str]]) -> str:
+    """Anybody who writes to the zone may have chosen these."""
+    known = (", ".join(called.get(row.target, ())), " / ".join(row.devices[:2]))
+    return visible(": ".join(filter(None, known)), _LONGEST)
+
+
+def _show(found: Statistics, zone: str) -> None:
     show_table(
-        location,
+        found.location,
         (
             "zone",
             "target",
@@ -48,7 +96,7 @@ def _show(location: str, contents: tuple[GroupSummary, ...]) -> None:
         (
             (
                 row.zone,
-                row.target,
+                found.targets[row.target],
                 row.version,
                 row.segments,
                 row.archived,
@@ -57,6 +105,19 @@ def _show(location: str, contents: tuple[GroupSummary, ...]) -> None:
                 row.failures,
                 row.size_bytes,
             )
-            for row in contents
+            for row in found.contents
         ),
+    )
+    show_lines([_used(found.used, zone)])
+
+
+def _used(used: CostSum, zone: str) -> str:
+    cost = used.cost
+    if not cost.tasks:
+        return f"no run that wrote to zone {zone} has looked anything up yet"
+    money_too = "" if cost.saved_usd is None else f" ({money(cost.saved_usd)})"
+    return (
+        f"the latest {plural(used.runs, 'run')} that wrote to zone {zone}: hit rate "
+        f"{share(cost.hits / cost.tasks)} of {plural(round(cost.tasks), 'look-up')}, "
+        f"{duration(cost.saved_seconds)}{money_too} of tuning saved"
     )

@@ -9,6 +9,7 @@ from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.tasks import ResolvedTask, TuningTask
 from tunegate.cache_admin import answering, open_cache_admin
 from tunegate.cli.commands.cache.why_miss import WhyMissOptions
+from tunegate.commands.cache.task_names import task_names, tasks_named
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines
 from tunegate.errors import PASS, ConfigError
@@ -31,10 +32,11 @@ class Explained(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run(options: WhyMissOptions) -> int:
-    """`task` is a layer's name, or the beginning of a workload digest, of the last plan."""
+    """`task` is a layer's name, perhaps with its model, or the beginning of a workload digest, of
+    the last plan."""
     settings = options.settings
     planned = artifact_io.read(settings.out / "plan.json", TuningPlan)
-    resolved = _find(planned.resolution.tasks, options.task)
+    resolved, name = _find(planned.resolution.tasks, options.task)
     admin = open_cache_admin(settings)
     trusted = admin.config.read_zones
     own = () if admin.config.zone in trusted else (admin.config.zone,)
@@ -42,7 +44,7 @@ def run(options: WhyMissOptions) -> int:
     with answering(admin.config):
         now = explain(admin.store, trusted, *about, admin.keys, own=own)
     explained = Explained(
-        task=_name(resolved.task),
+        task=name,
         workload=resolved.task.key.workload,
         target=resolved.task.key.target,
         at_look_up=_answer(resolved) + _claimed(resolved),
@@ -55,23 +57,18 @@ def run(options: WhyMissOptions) -> int:
     return PASS
 
 
-def _find(tasks: tuple[ResolvedTask, ...], wanted: str) -> ResolvedTask:
-    found = [t for t in tasks if t.task.key.workload.startswith(wanted) or wanted in _names(t.task)]
-    found = found or [t for t in tasks if any(wanted in name for name in _names(t.task))]
+def _find(tasks: tuple[ResolvedTask, ...], wanted: str) -> tuple[ResolvedTask, str]:
+    """The task, and the name that tells it from the others."""
+    about = [resolved.task for resolved in tasks]
+    names = task_names(about)
+    found = tasks_named(about, wanted)
     if len(found) == 1:
-        return found[0]
-    names = ", ".join(_name(t.task) for t in (found or tasks)[:_SHOWN])
+        return tasks[found[0]], names[found[0]]
     what = "several tasks fit" if found else "no task of the last plan has that name"
-    raise ConfigError(f'"{wanted}": {what}. Name one of: {names}, or give its digest.')
-
-
-def _names(task: TuningTask) -> set[str]:
-    """A task may stand for several layers; each of its labels names one or two of them."""
-    return {part for use in task.uses for part in (use.name, *use.name.split(", "))}
-
-
-def _name(task: TuningTask) -> str:
-    return task.uses[0].name
+    places = found or range(len(tasks))
+    shown = "; ".join(f'"{names[at]}"' for at in places[:_SHOWN])
+    more = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
+    raise ConfigError(f'"{wanted}": {what}. Name one of: {shown}{more}.')
 
 
 def _answer(resolved: ResolvedTask) -> str:
@@ -93,6 +90,7 @@ def _lines(explained: Explained, task: TuningTask) -> list[str]:
     now = explained.now
     lines = [
         f"{explained.task} ({task.operator}, {task.dtype}) on {task.target}",
+        f"  used by {_users(task)}",
         f"  workload {explained.workload[:16]}, target {explained.target[:16]}",
         f"  at the last look-up: {explained.at_look_up}",
         f"  first key that differs: {now.differs} - {now.detail}",
@@ -104,3 +102,13 @@ def _lines(explained: Explained, task: TuningTask) -> list[str]:
             f"distance {near.distance:.2f}"
         )
     return lines
+
+
+def _users(task: TuningTask) -> str:
+    """The models, with the side where only one has it."""
+    sides: dict[str, set[str]] = {}
+    for use in task.uses:
+        sides.setdefault(use.model, set()).add(use.side)
+    return ", ".join(
+        model if len(found) > 1 else f"{model} ({found.pop()})" for model, found in sides.items()
+    )

@@ -3,7 +3,8 @@ they are."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from typing import Generic, TypeVar
 
 import msgspec
 
@@ -11,6 +12,7 @@ from tunegate.artifacts.history import HistoryEntry
 from tunegate.render.escape import visible
 
 SHOWN_TEXT = 160
+_Value = TypeVar("_Value", bound=Hashable)
 _TEXTS: dict[str, Callable[[HistoryEntry], str]] = {
     "commit": lambda entry: entry.commit,
     "release": lambda entry: entry.release,
@@ -25,20 +27,21 @@ _TEXTS: dict[str, Callable[[HistoryEntry], str]] = {
 _SAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
-class _Numbered:
+class _Numbered(Generic[_Value]):
     """Values in the order in which they came, each once."""
 
     def __init__(self) -> None:
-        self.places: dict[str, int] = {}
+        self.places: dict[_Value, int] = {}
 
-    def place(self, value: str) -> int:
+    def place(self, value: _Value) -> int:
         return self.places.setdefault(value, len(self.places))
 
 
 def entry_columns(entries: Sequence[HistoryEntry]) -> dict[str, object]:
     """The columns by name. A text is a place in `texts`, every character of which can be seen; a
     toolchain is a place in `versions`."""
-    texts, toolchains = _Numbered(), _Numbered()
+    texts: _Numbered[str] = _Numbered()
+    toolchains: _Numbered[tuple[tuple[str, str], ...]] = _Numbered()
     shown: dict[str, str] = {}
 
     def seen(text: str) -> int:
@@ -60,7 +63,7 @@ def entry_columns(entries: Sequence[HistoryEntry]) -> dict[str, object]:
         "high": [_digits(each.high) if each else None for each in intervals],
         "toolchain": [toolchains.place(_versions(entry)) for entry in entries],
         "texts": list(texts.places),
-        "versions": [msgspec.json.decode(each) for each in toolchains.places],
+        "versions": [_seen(each) for each in toolchains.places],
     }
 
 
@@ -76,6 +79,9 @@ def _digits(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.6g}")
 
 
-def _versions(entry: HistoryEntry) -> str:
-    seen = {visible(name, 60): visible(value, 60) for name, value in entry.versions.items()}
-    return msgspec.json.encode(dict(sorted(seen.items()))).decode()
+def _versions(entry: HistoryEntry) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(entry.versions.items()))
+
+
+def _seen(versions: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    return {visible(name, 60): visible(value, 60) for name, value in versions}

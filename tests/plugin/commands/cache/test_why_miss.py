@@ -63,5 +63,5 @@ def test_the_first_key_that_differs_is_named(shell: Shell, compacted: bool) -> N
 def test_an_unknown_task_lists_those_there_are(shell: Shell) -> None:
     planned(shell, make_key())
     where = ("--out", str(shell.root / "out"))
-    assert "Name one of: conv1" in shell.shown("why-miss", "pool9", *where, code=2)
+    assert 'Name one of: "conv1".' in shell.shown("why-miss", "pool9", *where, code=2)
     assert "first key that differs: skeleton" in shell.shown("why-miss", "conv1", *where)

@@ -13,7 +13,7 @@ class WhyMissOptions(Options, frozen=True, kw_only=True):
     """The task that was not found."""
 
     cache: CacheAddress = CacheAddress()
-    task: Annotated[str, Argument("a layer's name, or a workload digest", "TASK")]
+    task: Annotated[str, Argument("a layer's name, MODEL:NAME, or a workload digest", "TASK")]
 
 
 COMMAND = Command(

@@ -17,6 +17,11 @@ function milliseconds(value) {
   return value >= 0.1 ? `${value.toPrecision(4)} ms` : `${(value * 1000).toPrecision(4)} µs`;
 }
 
+function tick(seconds, step) {
+  if (step < 60) return new Date(seconds * 1000).toISOString().slice(11, 19);
+  return step < DAY ? utc(seconds).slice(5) : utc(seconds).slice(0, 10);
+}
+
 class Chart {
   constructor(place, told) {
     this.place = place;
@@ -35,18 +40,20 @@ class Chart {
     });
     this.lines = this.verticalLines();
     this.plot?.destroy();
+    this.plot = null;
     this.place.replaceChildren();
     if (!this.series.length) return;
     const tables = this.series.map(each => [each.places, each.rows.map(row => file.head[row])]);
     const data = tables.length === 1 ? tables[0] : uPlot.join(tables);
     this.plot = new uPlot(this.options(range), data, this.place);
+    this.all();
   }
 
   options(range) {
     const ink = colour("--muted"), grid = {stroke: colour("--line"), width: 1};
     const commits = [...this.ranks.keys()].map(at => file.texts[at].slice(0, 8));
     const x = {stroke: ink, grid, ticks: grid, space: 80};
-    if (this.axis === "time") x.values = (_, at, __, ___, step) => at.map(place => step < DAY ? utc(place).slice(5) : utc(place).slice(0, 10));
+    if (this.axis === "time") x.values = (_, at, __, ___, step) => at.map(place => tick(place, step));
     if (this.axis === "commit") x.values = (_, at) => at.map(place => Number.isInteger(place) ? commits[place] ?? "" : "");
     const y = {stroke: ink, grid, ticks: grid, size: 70, values: (_, at) => at.map(value => value === null ? "" : milliseconds(value))};
     const scale = {zero: {range: (_, low, high) => [0, (high || 1) * 1.08]}, auto: {}, log: {distr: 3}}[range];
@@ -136,9 +143,10 @@ class Chart {
   drawPoints(plot, {rows, places}, pixels) {
     const context = plot.ctx, size = 5 * pixels;
     context.lineWidth = 2 * pixels;
+    const wanted = new Set(["fail", "waived"].filter(each => this.marks[each]).map(each => file.texts.indexOf(each)));
     rows.forEach((row, at) => {
+      if (!wanted.has(file.status[row])) return;
       const status = textOf("status", row);
-      if (!(status === "fail" && this.marks.fail || status === "waived" && this.marks.waived)) return;
       if (!this.isInView(plot, places[at])) return;
       const x = plot.valToPos(places[at], "x", true), y = plot.valToPos(file.head[row], "y", true);
       context.strokeStyle = context.fillStyle = colour(status === "fail" ? "--fail" : "--neutral");
@@ -198,7 +206,8 @@ class Chart {
   all() {
     if (!this.plot) return;
     const places = this.series.flatMap(each => [each.places[0], each.places.at(-1)]);
-    this.plot.setScale("x", {min: Math.min(...places), max: Math.max(...places)});
+    const min = Math.min(...places), max = Math.max(...places), room = (max - min) * 0.02 || 1;
+    this.plot.setScale("x", {min: min - room, max: max + room});
   }
 }
 

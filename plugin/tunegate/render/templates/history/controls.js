@@ -4,11 +4,14 @@ const COLUMNS = [...document.querySelectorAll("thead th")].map(each => ({title: 
 const FILTERS = ["model", "target", "device", "repository"];
 const WORDS = JSON.parse(document.getElementById("words").textContent);
 const byId = id => document.getElementById(id);
-let shownRows = ROWS;
+let shownRows = ROWS, isStale = false;
 let focus = {series: 0, at: 0};
 
 const chart = new Chart(byId("chart"), {
-  view: () => queueMicrotask(drawTable),
+  view: () => {
+    if (!isStale) queueMicrotask(drawTable);
+    isStale = true;
+  },
   point: (series, at) => { focus = {series: series.number, at}; tellPoint(series.rows[at]); },
 });
 
@@ -42,7 +45,7 @@ function draw() {
     ? "No run fits these filters."
     : left ? `The ${chart.series.length} longest of ${series.length} series are drawn. A filter shows the others.` : "";
   drawLegend();
-  drawTable();
+  if (!chart.plot) drawTable();
 }
 
 function drawLegend() {
@@ -65,11 +68,15 @@ function linkTo(row) {
   return address ? element("a", "run", {href: address, rel: "noreferrer noopener"}) : element("span", "–");
 }
 
+function versionsOf(row) {
+  return Object.entries(file.versions[file.toolchain[row]]).map(pair => pair.join(" ")).join(", ");
+}
+
 function tellPoint(row) {
   const commit = textOf("commit", row).slice(0, 12);
   const told = [
     utc(file.at[row]), commit, textOf("release", row), milliseconds(file.head[row]), change(row),
-    WORDS[textOf("status", row)], textOf("reason", row),
+    WORDS[textOf("status", row)], textOf("reason", row), versionsOf(row),
   ].filter(Boolean).join(" · ");
   byId("point").replaceChildren(element("span", `${told} `), linkTo(row));
 }
@@ -77,11 +84,10 @@ function tellPoint(row) {
 // What a row of the table says: texts, with a smaller one below.
 function cells(row) {
   const number = file.change[row];
-  const versions = Object.entries(file.versions[file.toolchain[row]]).map(pair => pair.join(" ")).join(", ");
   return [
     [textOf("model", row)], [utc(file.at[row])], [textOf("commit", row).slice(0, 8), textOf("release", row)],
     [number === null ? "–" : `#${number}`], [textOf("target", row), textOf("device", row)], [WORDS[textOf("status", row)]],
-    [milliseconds(file.head[row])], [change(row)], [textOf("runtime", row) || "–", versions],
+    [milliseconds(file.head[row])], [change(row)], [textOf("runtime", row) || "–"],
   ];
 }
 
@@ -100,6 +106,7 @@ function line(row) {
 }
 
 function drawTable() {
+  isStale = false;
   const rows = chart.rowsInView();
   byId("rows").replaceChildren(...rows.slice(0, shownRows).map(line));
   byId("counted").textContent = rows.length ? `${Math.min(shownRows, rows.length)} of ${rows.length} runs in view, the latest first.` : "";
@@ -140,7 +147,7 @@ byId("chart").addEventListener("keydown", event => {
   does();
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-let width = 0;
+let width = byId("chart").clientWidth;
 new ResizeObserver(() => {
   const now = byId("chart").clientWidth;
   if (now !== width && chart.plot) chart.plot.setSize({width: now, height: 360});

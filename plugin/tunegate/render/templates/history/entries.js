@@ -25,21 +25,22 @@ function choicesOf(column) {
 
 // One series for each model on a target of a device: times of two machines are not compared.
 function seriesOf(wanted) {
-  const found = new Map();
-  for (let row = 0; row < file.at.length; row++) {
-    if (Object.entries(wanted).some(([column, text]) => text !== ALL && file[column][row] !== text)) continue;
-    if (file.head[row] === null) continue;
-    const key = ["repository", "model", "target", "device"].map(each => file[each][row]).join();
-    if (!found.has(key)) found.set(key, []);
-    found.get(key).push(row);
+  const {repository, model, target, device, head} = file, found = new Map();
+  const filters = Object.entries(wanted).filter(([, text]) => text !== ALL).map(([column, text]) => [file[column], text]);
+  for (let row = 0; row < head.length; row++) {
+    if (head[row] === null || filters.some(([column, text]) => column[row] !== text)) continue;
+    const key = `${repository[row]} ${model[row]} ${target[row]} ${device[row]}`, known = found.get(key);
+    if (known) known.push(row); else found.set(key, [row]);
   }
   return [...found.values()].sort((a, b) => b.length - a.length);
 }
 
+const hasRepositories = file.repository.some(each => each !== file.repository[0]);
+
 function nameOf(rows) {
   const [row] = rows;
   const where = `${textOf("target", row)}, ${textOf("device", row) || "unknown device"}`;
-  const repository = choicesOf("repository").length > 1 ? `${textOf("repository", row)}: ` : "";
+  const repository = hasRepositories ? `${textOf("repository", row)}: ` : "";
   return `${repository}${textOf("model", row)} on ${where}`;
 }
 
