@@ -59,6 +59,20 @@ return [document.documentElement.scrollWidth - innerWidth, shown];
 """
 
 
+# What axe-core finds, with every fold open: the rule, and the first element that breaks it.
+VIOLATIONS = """
+const done = arguments[0];
+document.querySelectorAll('details').forEach(each => { each.open = true; });
+axe.run().then(found => done(
+  found.violations.map(each => [each.id, each.nodes[0].html.slice(0, 160)])));
+"""
+
+
+@pytest.fixture(scope="module")
+def axe(node_modules: Path) -> str:
+    return (node_modules / "node_modules" / "axe-core" / "axe.min.js").read_text("utf-8")
+
+
 @pytest.fixture(scope="module")
 def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
     with browser(tmp_path_factory.mktemp("profile")) as opened:
@@ -130,6 +144,44 @@ def test_the_plots_are_large_enough_to_read(
         ".map(e => e.getBoundingClientRect().height)"
     )
     assert min(chrome.execute_script(script)) >= 9
+
+
+def violations(chrome: webdriver.Chrome, axe: str) -> list[tuple[str, str]]:
+    chrome.execute_script(axe)
+    return [(rule, element) for rule, element in chrome.execute_async_script(VIOLATIONS)]
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
+@pytest.mark.parametrize("kind", ["slowed", "hostile"])
+def test_keyboards_and_screen_readers_can_use_the_report(
+    chrome: webdriver.Chrome, pages: dict[str, Path], axe: str, kind: str, width: int, scheme: str
+) -> None:
+    show(chrome, pages[kind], width=width, scheme=scheme)
+    assert violations(chrome, axe) == []
+
+
+def test_a_page_that_they_cannot_use_is_found(
+    chrome: webdriver.Chrome, tmp_path: Path, axe: str
+) -> None:
+    page = tmp_path / "page.html"
+    page.write_text("<!doctype html><html lang=en><title>x</title><main><h1>x</h1><img src=x>")
+    show(chrome, page, width=400)
+    assert [rule for rule, _ in violations(chrome, axe)] == ["image-alt"]
+
+
+def test_paper_has_no_dark_page_and_no_closed_fold(
+    chrome: webdriver.Chrome, pages: dict[str, Path]
+) -> None:
+    show(chrome, pages["slowed"], width=760, scheme="dark")
+    features = [{"name": "prefers-color-scheme", "value": "dark"}]
+    chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": features})
+    colour = chrome.execute_script("return getComputedStyle(document.querySelector('h1')).color")
+    heights = chrome.execute_script(
+        "return [...document.querySelectorAll('details')].map(each => each.offsetHeight)"
+    )
+    chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    assert colour == "rgb(27, 32, 39)"
+    assert min(heights) > 60
 
 
 @pytest.mark.parametrize("kind", SHOWN)

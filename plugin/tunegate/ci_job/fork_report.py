@@ -5,9 +5,9 @@ from __future__ import annotations
 from tunegate.artifacts.verdicts import Verdict
 from tunegate.fitted_markdown import Section, fitted
 from tunegate.render.blocks import markdown_table
-from tunegate.render.comment.tables import checks_table
 from tunegate.render.escape import code
 from tunegate.render.headline import counts, worst_first
+from tunegate.render.tables.report_tables import models_table
 from tunegate.render.units import plural
 
 MAX_FORK_CHECKS = 50
@@ -19,7 +19,7 @@ def render(verdict: Verdict, *, source: str, tip: str) -> str:
     notes and advice are left out, and counted is what the table has."""
     shown = worst_first(verdict)[:MAX_FORK_CHECKS]
     rest = len(verdict.findings) - len(shown)
-    table = markdown_table(checks_table(shown)) if shown else ""
+    table = markdown_table(models_table(shown).without("Energy")) if shown else ""
     more = f"\n\n… and {plural(rest, 'more check')}." if rest > 0 else ""
     sections = (
         Section(0, f"### Unverified, from a run of the fork: {counts(verdict)}"),

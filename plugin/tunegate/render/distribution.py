@@ -11,7 +11,7 @@ from tunegate.render.drawing import Axes, Figure, MaxNLocator
 from tunegate.render.svg import BASE, HEAD, MUTED, styled, svg
 from tunegate.render.units import plural
 
-_WIDTH_INCHES, _HEIGHT_INCHES = 4.0, 2.3
+_WIDTH_INCHES, _HEIGHT_INCHES = 4.8, 2.7
 _SHOWN_SHARE = 0.995
 _RATIO = 1.01
 
@@ -39,8 +39,9 @@ def distribution(launches: Sequence[Launch], name: str) -> str:
         axes.axhline(percentile, color=MUTED, linewidth=0.5, linestyle=(0, (2, 3)))
     axes.set_yticks([0, 50, 90, 99], labels=["0", "50%", "90%", "99%"])
     axes.xaxis.set_major_locator(MaxNLocator(5))
-    axes.set_xlabel(f"ms; {plural(total(head), 'inference')} of the head", fontsize=8.5)
-    axes.legend(frameon=False, loc="lower right", fontsize=8.5)
+    axes.set_xlabel(f"ms per inference; {plural(total(head), 'inference')} of the head")
+    axes.set_ylabel("share of inferences")
+    axes.legend(frameon=False, loc="lower right")
     return svg(figure, name=f"{name}-distribution", description="Share of inferences by latency")
 
 

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 from jinja2 import Environment
 from markupsafe import Markup
 
 from tunegate.artifacts.builds import Build
 from tunegate.artifacts.measurements import CellMeasurement, Comparison
-from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.verdicts import Finding, Report
 from tunegate.render import plots, units
 from tunegate.render.candidates.accuracy import accuracy_table
 from tunegate.render.candidates.error_moves import error_moves
 from tunegate.render.candidates.plot import latency_by_error
 from tunegate.render.candidates.table import candidates_table
-from tunegate.render.cost_table import audit, spending
+from tunegate.render.comment.shown import rest_counted, shown_findings
+from tunegate.render.comment.waiver_text import waiver_advice, waiver_yaml
+from tunegate.render.cost_table import audit, audit_words, spending
 from tunegate.render.distribution import distribution
 from tunegate.render.environment import facts
 from tunegate.render.headline import STATUS_WORDS, headline, reason, worst_first
 from tunegate.render.operators import parts, tuned_rows
 from tunegate.render.page import page_environment
 from tunegate.render.policy import policy_lines, uncovered_line
+from tunegate.render.report import captions
 from tunegate.render.shipped import shipped
-from tunegate.render.stopped import stopped_words, tuning_ended
+from tunegate.render.stopped import stopped_words
 from tunegate.render.tables.report_tables import (
     builds_table,
     inputs_table,
@@ -36,42 +40,42 @@ from tunegate.render.tables.report_tables import (
     tasks_table,
 )
 from tunegate.render.tables.table import ReportTable
+from tunegate.render.tuning_words import tuning_words
 from tunegate.tuning.costs.savings import savings
 
 PLOTTED_CHECKS = 24
 SHOWN_PARTS = 12
 
 
+class Plot(msgspec.Struct, frozen=True):
+    """A drawing under its title, with a sentence on what to see in it."""
+
+    title: str
+    drawing: Markup
+    caption: str
+
+
 class CellSection(msgspec.Struct, frozen=True, kw_only=True):
-    """One model on one target with its plots; an empty plot has nothing to show."""
+    """One model on one target with its plots, those that have something to show."""
 
     finding: Finding
     comparison: Comparison | None
     measured: CellMeasurement | None
+    plots: tuple[Plot, ...]
     inside: ReportTable
     operators: ReportTable
     builds: ReportTable
     outputs: tuple[ReportTable, ...]
     inputs: ReportTable
-    launches: Markup
-    latencies: Markup
-    waterfall: Markup
     candidates: ReportTable
     accuracy: ReportTable
     error_moves: tuple[str, ...]
-    latency_by_error: Markup
-    distribution: Markup
-
-
-class Curve(msgspec.Struct, frozen=True, kw_only=True):
-    outcome: TuningOutcome
-    plot: Markup
 
 
 def render(report: Report) -> str:
     """The page; the same report always gives the same bytes."""
-    verdict = report.verdict
-    worst = worst_first(verdict)
+    verdict, offer = report.verdict, report.waiver_offer
+    worst, shown = worst_first(verdict), shown_findings(verdict)
     return (
         _environment()
         .get_template("report.html.j2")
@@ -79,20 +83,30 @@ def render(report: Report) -> str:
             report=report,
             verdict=verdict,
             headline=headline(report).removeprefix(f"{STATUS_WORDS[verdict.status]}: "),
-            models=models_table(worst, verdict),
+            models=models_table(shown.rows),
+            more_models=models_table(shown.rest),
+            counted=rest_counted(report, shown.rest),
             policy=policy_lines(verdict),
             uncovered=uncovered_line(report.changes.uncovered),
             checks=[_check(report, each, at) for at, each in enumerate(worst[:PLOTTED_CHECKS])],
-            curves=_curves(report),
+            curves=list(_curves(report)),
             tasks=tasks_table(tuned_rows(report)),
             spending=spending_table(spending(report.outcomes)),
-            audit=audit(report.outcomes),
+            audit=_audit(report),
             savings=savings_table(savings(report.plan, report.outcomes)),
             facts=facts(report),
             shipped=list(shipped(report, str)),
+            accept=waiver_advice(offer) if offer else "",
+            waivers=waiver_yaml(offer) if offer else "",
+            tuned=tuning_words(verdict.tuning),
             reason=lambda finding: reason(finding, verdict),
         )
     )
+
+
+def _audit(report: Report) -> str:
+    found = audit(report.outcomes)
+    return audit_words(found) if found else ""
 
 
 def _environment() -> Environment:
@@ -101,8 +115,9 @@ def _environment() -> Environment:
         "duration": units.duration,
         "money": units.money,
         "size": units.size,
+        "plural": units.plural,
+        "block": Markup.escape,
         "stopped": stopped_words,
-        "tuning_ended": tuning_ended,
     }
     return environment
 
@@ -110,15 +125,12 @@ def _environment() -> Environment:
 def _check(report: Report, finding: Finding, number: int) -> CellSection:
     comparison = _comparison(report, finding)
     measured = _measured(report, finding)
-    name = f"check{number}"
-    margin = report.verdict.margin_percent
-    launches = plots.launches(comparison, margin, name) if comparison else ""
-    pairs = measured.launches if measured else ()
     shown, builds = parts(finding.differences)[:SHOWN_PARTS], _builds(report, finding)
     return CellSection(
         finding=finding,
         comparison=comparison,
         measured=measured,
+        plots=tuple(_plots(report, finding, f"check{number}")),
         inside=inside_table(comparison.inside if comparison else ()),
         operators=operators_table(shown),
         builds=builds_table(builds),
@@ -128,15 +140,27 @@ def _check(report: Report, finding: Finding, number: int) -> CellSection:
             if build.check and build.check.outputs
         ),
         inputs=inputs_table([finding]).without("Model"),
-        launches=_drawn(launches),
-        latencies=_drawn(plots.latencies(finding, pairs, name)),
-        waterfall=_drawn(plots.waterfall(finding, name)),
         candidates=candidates_table(finding.runtimes),
         accuracy=accuracy_table([finding]).without("Model", "Target"),
         error_moves=tuple(error_moves(finding, str)),
-        latency_by_error=_drawn(latency_by_error(finding.runtimes, name)),
-        distribution=_drawn(distribution(pairs, name)),
     )
+
+
+def _plots(report: Report, finding: Finding, name: str) -> Iterator[Plot]:
+    """The plots of a check in the order of its questions: how much, since when, by what."""
+    comparison, measured = _comparison(report, finding), _measured(report, finding)
+    margin = report.verdict.margin_percent
+    pairs = measured.launches if measured else ()
+    if comparison and (drawn := plots.launches(comparison, margin, name)):
+        yield _plot("Change in each launch", drawn, captions.of_launches(comparison, margin))
+    if drawn := plots.waterfall(finding, name):
+        yield _plot("From base to head, layer by layer", drawn, captions.of_waterfall(finding))
+    if drawn := plots.latencies(finding, pairs, name):
+        yield _plot("Latency", drawn, captions.of_latencies(finding))
+    if drawn := distribution(pairs, name):
+        yield _plot("All inferences", drawn, captions.of_distribution(pairs))
+    if drawn := latency_by_error(finding.runtimes, name):
+        yield _plot("Candidates: latency by error", drawn, captions.of_candidates())
 
 
 def _comparison(report: Report, finding: Finding) -> Comparison | None:
@@ -161,15 +185,15 @@ def _builds(report: Report, finding: Finding) -> list[tuple[str, Build]]:
     return []
 
 
-def _curves(report: Report) -> list[Curve]:
+def _curves(report: Report) -> Iterator[Plot]:
     price = report.plan.budget.usd_per_hour if report.plan else None
-    drawn = [
-        Curve(outcome=each, plot=_drawn(plots.tuning(each, price, f"shard{each.shard}")))
-        for each in report.outcomes
-    ]
-    return [curve for curve in drawn if curve.plot]
+    for each in report.outcomes:
+        if drawn := plots.tuning(each, price, f"shard{each.shard}"):
+            spent = f"{units.duration(each.spent.seconds)}, {units.money(each.spent.usd)}"
+            title = f"Shard {each.shard} on {each.target}: {spent}"
+            yield _plot(title, drawn, captions.of_tuning(each))
 
 
-def _drawn(drawing: str) -> Markup:
-    """Our own SVG, in which every text is escaped already."""
-    return Markup(drawing)  # noqa: S704  # made by svg.py, texts escaped by matplotlib
+def _plot(title: str, drawing: str, caption: str) -> Plot:
+    """The drawing is our own SVG, in which every text is escaped already."""
+    return Plot(title, Markup(drawing), caption)  # noqa: S704  # made by svg.py

@@ -25,6 +25,6 @@ def page_environment(*, longest_text: int) -> Environment:
     environment.filters |= {"ms": units.milliseconds}
     environment.globals |= {
         "WORDS": STATUS_WORDS,
-        "table": lambda table: html_table(table, longest_text),
+        "table": lambda table, title="": html_table(table, longest_text, title),
     }
     return environment

@@ -25,7 +25,10 @@ from tunegate.render.svg import (
 )
 from tunegate.render.units import difference_ms, milliseconds, percent
 
-WIDTH_INCHES = 4.0
+WIDTH_INCHES = 4.8
+LABEL_SIZE = 10.5
+MAX_ROWS = 20
+"""Launches for which a plot grows; more of them move closer together."""
 PLOTTED_OPERATORS = 7
 NAME_CHARACTERS = 34
 
@@ -37,7 +40,7 @@ def launches(comparison: Comparison, margin_percent: float, name: str) -> str:
     interval = comparison.change_percent
     if not effects or interval is None:
         return ""
-    figure, axes = _canvas(1.1 + 0.16 * len(effects))
+    figure, axes = _canvas(1.5 + 0.18 * min(len(effects), MAX_ROWS))
     rows = range(len(effects), 0, -1)
     axes.scatter(effects, rows, s=18, color=[_side(e, margin_percent) for e in effects], zorder=3)
     axes.axvline(0, color=MUTED, linewidth=0.8)
@@ -50,12 +53,13 @@ def launches(comparison: Comparison, margin_percent: float, name: str) -> str:
         xytext=(4, 0),
         textcoords="offset points",
         color=SLOWER,
-        fontsize=8.5,
+        fontsize=LABEL_SIZE,
     )
     axes.set_yticks([len(effects), 1], labels=["launch 1", f"launch {len(effects)}"])
     axes.margins(x=0.12)
     axes.xaxis.set_major_locator(MaxNLocator(6))
     axes.xaxis.set_major_formatter(lambda value, _: percent(value).replace(".0%", "%"))
+    axes.set_xlabel("change of latency, head against base", fontsize=LABEL_SIZE)
     description = f"Effect of each launch; together {percent(interval.center)}"
     return svg(figure, name=f"{name}-launches", description=description)
 
@@ -71,7 +75,7 @@ def latencies(finding: Finding, measured: Sequence[Launch], name: str) -> str:
     known = [(label, value, colour, dots) for label, value, colour, dots in bars if value]
     if not known:
         return ""
-    figure, axes = _canvas(0.5 + 0.36 * len(known))
+    figure, axes = _canvas(0.75 + 0.42 * len(known))
     longest = max(max((value, *dots)) for _, value, _, dots in known)
     for row, (_, value, colour, dots) in enumerate(known):
         axes.barh(row, value, height=0.62, color=colour, alpha=0.85)
@@ -81,7 +85,7 @@ def latencies(finding: Finding, measured: Sequence[Launch], name: str) -> str:
     axes.set_xlim(0, longest * 1.24)
     axes.invert_yaxis()
     axes.xaxis.set_major_locator(MaxNLocator(5))
-    axes.set_xlabel("ms per inference", fontsize=8.5)
+    axes.set_xlabel("ms per inference", fontsize=LABEL_SIZE)
     return svg(figure, name=f"{name}-latencies", description="Latency of base and head")
 
 
@@ -89,9 +93,10 @@ def latencies(finding: Finding, measured: Sequence[Launch], name: str) -> str:
 def waterfall(finding: Finding, name: str) -> str:
     """A waterfall from the base to the head, operator by operator, the largest difference
     first. What is left of the change are the others, and what the machine did between
-    measuring the whole and its operators."""
+    measuring the whole and its operators. Nothing where the latency did not move: its bars would
+    be noise."""
     every = parts(finding.differences)
-    if not every or finding.base_ms is None or finding.head_ms is None:
+    if not every or finding.base_ms is None or finding.head_ms is None or not _moved(finding):
         return ""
     start, shown = finding.base_ms, every[:PLOTTED_OPERATORS]
     steps = [(visible(part.name, NAME_CHARACTERS), part.difference_ms) for part in shown]
@@ -100,14 +105,15 @@ def waterfall(finding: Finding, name: str) -> str:
     figure, axes = _canvas(0.62 + 0.42 * (len(steps) + 2))
     _draw_steps(axes, start, steps)
     axes.xaxis.set_major_locator(MaxNLocator(5))
-    axes.set_xlabel("ms per inference", fontsize=8.5)
+    axes.set_xlabel("ms per inference", fontsize=LABEL_SIZE)
     return svg(figure, name=f"{name}-waterfall", description=_told(shown))
 
 
 @styled()
 def tuning(outcome: TuningOutcome, usd_per_hour: float | None, name: str) -> str:
-    """Estimated end-to-end latency against the seconds and the money spent on it."""
-    if len(outcome.curve) < 2:  # noqa: PLR2004  # one point is no curve
+    """Estimated end-to-end latency against the seconds and the money spent on it; nothing where
+    tuning tried nothing."""
+    if len(outcome.curve) < 2 or not any(task.trials for task in outcome.tasks):  # noqa: PLR2004  # one point is no curve
         return ""
     seconds = [at for at, _ in outcome.curve]
     estimated_ms = [ms for _, ms in outcome.curve]
@@ -124,8 +130,8 @@ def tuning(outcome: TuningOutcome, usd_per_hour: float | None, name: str) -> str
     )
     axes.set_ylim(0, max(estimated_ms) * 1.08)
     axes.xaxis.set_major_locator(MaxNLocator(4))
-    axes.set_ylabel("estimated ms per inference", fontsize=8.5)
-    axes.set_xlabel(_spending(usd_per_hour), fontsize=8.5)
+    axes.set_ylabel("estimated ms", fontsize=LABEL_SIZE)
+    axes.set_xlabel(_spending(usd_per_hour), fontsize=LABEL_SIZE)
     if usd_per_hour:
         price = usd_per_hour / 3600
         axes.xaxis.set_major_formatter(lambda at, _: f"{at:g} s\n{at * price:.3g}")
@@ -135,6 +141,12 @@ def tuning(outcome: TuningOutcome, usd_per_hour: float | None, name: str) -> str
         name=f"{name}-curve",
         description=description + f"to {milliseconds(estimated_ms[-1])}",
     )
+
+
+def _moved(finding: Finding) -> bool:
+    """Whether the whole interval lies on one side of zero; a finding may have none."""
+    change = finding.change_percent
+    return change is None or not change.low <= 0 <= change.high
 
 
 def _canvas(height_inches: float) -> tuple[Figure, Axes]:
@@ -176,8 +188,8 @@ def _total(axes: Axes, row: int, label: str, value: float, colour: str) -> None:
 def _labelled(axes: Axes, row: int, label: str, value: str) -> None:
     """A name above its bar at the left, the figure at the right."""
     across = axes.get_yaxis_transform()
-    axes.text(0, row - 0.3, label, transform=across, va="bottom", fontsize=9)
-    axes.text(1, row - 0.3, value, transform=across, va="bottom", ha="right", fontsize=9)
+    axes.text(0, row - 0.3, label, transform=across, va="bottom", fontsize=LABEL_SIZE)
+    axes.text(1, row - 0.3, value, transform=across, va="bottom", ha="right", fontsize=LABEL_SIZE)
 
 
 def _side(effect: float, margin_percent: float) -> str:

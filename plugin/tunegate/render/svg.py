@@ -37,7 +37,7 @@ VARIABLES = {
 STYLE = {
     "svg.hashsalt": "tunegate",
     "svg.fonttype": "none",
-    "font.size": 9.0,
+    "font.size": 10.5,
     "text.color": INK,
     "text.parse_math": False,
     "axes.edgecolor": GRID,

@@ -89,7 +89,7 @@ def _print_more(console: Console, finding: Finding, report: Report) -> None:
 
 def _checks(report: Report) -> RichTable:
     shown = worst_first(report.verdict)[:TERMINAL_CHECKS]
-    table = models_table(shown, report.verdict).without("Why")
+    table = models_table(shown)
     drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, expand=False)
     for column in table.columns:
         if column.is_number:

@@ -18,7 +18,9 @@ def test_both_sides_are_drawn_with_their_percentiles() -> None:
     ]
     drawing = distribution(launches, "x")
     shown = re.findall(r"<text[^>]*>([^<]*)</text>", drawing)
-    assert {"base", "head", "50%", "99%", "ms; 8 inferences of the head"} <= set(shown)
+    assert {"base", "head", "50%", "99%", "ms per inference; 8 inferences of the head"} <= set(
+        shown
+    )
     assert distribution(launches, "x") == drawing
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import html
 import re
 
 import msgspec
@@ -9,6 +10,7 @@ from tests.plugin.render.candidates.budgeted import BUDGETED
 from tests.support.golden import Golden
 from tests.support.html_outline import outline
 from tests.support.reports import KINDS, make_report
+from tunegate.render.comment.waiver_text import waiver_yaml
 from tunegate.render.html import render
 
 
@@ -45,7 +47,7 @@ def test_no_two_elements_share_an_id() -> None:
 def test_a_failing_check_shows_launches_latencies_and_waterfall() -> None:
     page = render(make_report("slowed"))
     names = re.findall(r'id="(check0-\w+|shard0-\w+)-figure_1"', page)
-    assert names == ["check0-launches", "check0-latencies", "check0-waterfall", "shard0-curve"]
+    assert names == ["check0-launches", "check0-waterfall", "check0-latencies", "shard0-curve"]
 
 
 def test_candidates_are_drawn_by_latency_and_error_and_told_in_a_table(golden: Golden) -> None:
@@ -56,6 +58,30 @@ def test_candidates_are_drawn_by_latency_and_error_and_told_in_a_table(golden: G
     page = render(msgspec.structs.replace(report, verdict=verdict))
     assert 'id="check0-candidates-figure_1"' in page
     golden.check("candidates.html.txt", "\n".join(outline(page).lines) + "\n")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_plot_says_what_to_see(kind: str) -> None:
+    page = render(make_report(kind))
+    captions = re.findall(r"<figure><figcaption><strong>[^<]+</strong> ([^<]*)</figcaption>", page)
+    assert len(captions) == page.count("<figure>")
+    assert all(each.endswith((".", ".”")) for each in captions)
+
+
+@pytest.mark.parametrize("kind", ["slowed", "hostile", "cache-down"])
+def test_details_are_folded_and_the_order_is_that_of_the_comment(kind: str) -> None:
+    page = render(make_report(kind))
+    assert "<details open" not in page
+    titles = re.findall(r"<h2>([^<]+)</h2>", page)
+    order = ["Changes to the rules of this gate", "Models", "What to do", "Measurements"]
+    assert titles == [*(each for each in order if each in titles), "Tuning", "Details"]
+
+
+def test_the_waiver_to_paste_is_the_one_of_the_comment() -> None:
+    report = make_report("slowed")
+    assert report.waiver_offer is not None
+    block = render(report).split("<pre")[1].partition(">")[2].split("</pre>")[0]
+    assert html.unescape(block) == waiver_yaml(report.waiver_offer)
 
 
 def test_only_the_worst_checks_are_drawn() -> None:

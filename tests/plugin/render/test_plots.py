@@ -3,10 +3,11 @@ from __future__ import annotations
 import re
 
 import msgspec
+import pytest
 
 from tests.support import report_parts as parts
 from tests.support.reports import make_report
-from tunegate.artifacts.measurements import TaskDifference
+from tunegate.artifacts.measurements import Interval, TaskDifference
 from tunegate.render import plots
 
 
@@ -25,7 +26,7 @@ def test_the_launches_are_drawn_against_the_margin() -> None:
 def test_every_launch_is_a_dot() -> None:
     report = make_report("slowed")
     drawing = plots.launches(report.comparisons[0], 3.0, "x")
-    dots = drawing[drawing.index("PathCollection_1") : drawing.index("text_9")]
+    dots = drawing.partition("PathCollection_1")[2].partition('id="x-line2d_')[0]
     assert dots.count("<use") == 9
 
 
@@ -58,6 +59,16 @@ def test_the_waterfall_goes_from_base_to_head_and_sums_up_the_small() -> None:
     assert {"20.00 ms", "+0.6100 ms", "21.80 ms"} < set(shown)
 
 
+@pytest.mark.parametrize(("low", "high", "is_drawn"), [(-3.0, 1.0, False), (1.0, 3.0, True)])
+def test_there_is_no_waterfall_where_the_latency_did_not_move(
+    low: float, high: float, *, is_drawn: bool
+) -> None:
+    change = Interval(low=low, center=(low + high) / 2, high=high)
+    finding = make_report("slowed").verdict.findings[0]
+    found = msgspec.structs.replace(finding, status="pass", change_percent=change)
+    assert bool(plots.waterfall(found, "x")) == is_drawn
+
+
 def test_there_is_no_waterfall_of_what_was_not_measured() -> None:
     differences = (TaskDifference(name="op", base_ms=1.0, head_ms=2.0, source="exact"),)
     finding = parts.finding("no-baseline", "", differences=differences)
@@ -75,3 +86,19 @@ def test_one_point_is_no_curve() -> None:
     outcome = make_report("slowed").outcomes[0]
     short = msgspec.structs.replace(outcome, curve=((0.0, 4.0),))
     assert plots.tuning(short, None, "x") == ""
+
+
+def test_where_tuning_tried_nothing_there_is_no_curve() -> None:
+    outcome = make_report("slowed").outcomes[0]
+    idle = tuple(msgspec.structs.replace(task, trials=0) for task in outcome.tasks)
+    assert plots.tuning(msgspec.structs.replace(outcome, tasks=idle), None, "x") == ""
+
+
+def test_every_plot_has_an_axis_with_its_unit() -> None:
+    report = make_report("slowed")
+    (finding,) = report.verdict.findings
+    assert "ms per inference" in texts(plots.latencies(finding, (), "x"))
+    assert "ms per inference" in texts(plots.waterfall(finding, "x"))
+    launches = texts(plots.launches(report.comparisons[0], 3.0, "x"))
+    assert "change of latency, head against base" in launches
+    assert "+3%" in launches

@@ -10,7 +10,7 @@ from tunegate.render.drawing import Axes, Figure, MaxNLocator
 from tunegate.render.escape import visible
 from tunegate.render.svg import FASTER, HEAD, INK, MUTED, styled, svg
 
-_INCHES = (4.0, 2.7)
+_INCHES = (4.8, 3.0)
 
 
 @styled()
@@ -30,8 +30,8 @@ def latency_by_error(outcomes: Sequence[CandidateOutcome], name: str) -> str:
     axes.set_xlim(left=0)
     axes.xaxis.set_major_locator(MaxNLocator(5))
     axes.yaxis.set_major_locator(MaxNLocator(4))
-    axes.set_xlabel("ms per inference", fontsize=8.5)
-    axes.set_ylabel("error, %", fontsize=8.5)
+    axes.set_xlabel("ms per inference")
+    axes.set_ylabel("error, %")
     return svg(figure, name=f"{name}-candidates", description=_told(outcomes))
 
 

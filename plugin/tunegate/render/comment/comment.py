@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tunegate.artifacts.cost import Cost
 from tunegate.artifacts.tasks import CacheUse
@@ -12,7 +12,7 @@ from tunegate.render.blocks import fold, markdown_table
 from tunegate.render.candidates.accuracy import accuracy_table
 from tunegate.render.candidates.error_moves import error_moves
 from tunegate.render.comment.shown import ShownFindings, rest_counted, shown_findings
-from tunegate.render.comment.tables import checks_table, comment_tasks_table, narrowed
+from tunegate.render.comment.tables import comment_tasks_table, narrowed
 from tunegate.render.comment.waiver_text import waiver_text
 from tunegate.render.cost_table import audit, audit_words, spending
 from tunegate.render.environment import facts
@@ -24,10 +24,12 @@ from tunegate.render.shipped import shipped
 from tunegate.render.tables.report_tables import (
     facts_table,
     inputs_table,
+    models_table,
     operators_table,
     savings_table,
     spending_table,
 )
+from tunegate.render.tables.table import ReportTable
 from tunegate.render.tuning_words import tuning_words
 from tunegate.render.units import duration, energy, money, plural, size
 from tunegate.tuning.costs.savings import savings
@@ -74,17 +76,23 @@ def _policy(report: Report) -> str:
 
 def _checks(report: Report, shown: ShownFindings) -> str:
     """The table, what it leaves out, and what numbers do not say."""
-    table = markdown_table(checks_table(shown.rows)) if shown.rows else ""
+    table = markdown_table(_models(shown.rows)) if shown.rows else ""
     return "\n\n".join(
         filter(None, (table, rest_counted(report, shown.rest), _remarks(report, shown.rows)))
     )
+
+
+def _models(findings: Sequence[Finding]) -> ReportTable:
+    return narrowed(models_table(findings), "Energy")
 
 
 def _remarks(report: Report, rows: tuple[Finding, ...]) -> str:
     """Why, in the gate's words. The headline has said it where one check is all there is."""
     told = [(each, remarks(each)) for each in rows]
     if len(report.verdict.findings) == 1:
-        return "".join(f"{prose(said)}." for each, said in told if said and each.change_percent)
+        return "".join(
+            f"Also: {prose(said)}." for each, said in told if said and each.change_percent
+        )
     return "\n".join(
         f"- {code(each.model)} on {code(each.target)}: {prose(said)}."
         for each, said in told
@@ -141,7 +149,7 @@ def _warning_lines(report: Report) -> str:
 def _more_checks(rest: tuple[Finding, ...]) -> str:
     if not rest:
         return ""
-    return fold(plural(len(rest), "more check"), markdown_table(checks_table(rest)))
+    return fold(plural(len(rest), "more check"), markdown_table(_models(rest)))
 
 
 def _shipped(report: Report) -> str:

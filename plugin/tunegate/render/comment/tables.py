@@ -4,34 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tunegate.artifacts.verdicts import Finding
 from tunegate.render.operators import TunedRow
 from tunegate.render.stopped import stopped_words
 from tunegate.render.tables.table import (
-    ChangeInterval,
     Column,
     Identifier,
     ReportTable,
-    StatusWord,
     number_column,
     text_column,
 )
 from tunegate.render.units import NONE, milliseconds
 
 MAX_COLUMNS = 5
-
-
-def checks_table(findings: Sequence[Finding]) -> ReportTable:
-    """What became of each model on each target."""
-    columns: tuple[Column[Finding], ...] = (
-        text_column("Verdict", lambda row: StatusWord(row.status)),
-        text_column("Model and target", lambda row: Identifier(row.model)),
-        Column(title="Target", cell=lambda row: Identifier(row.target), under="Model and target"),
-        number_column("Base", lambda row: milliseconds(row.base_ms)),
-        number_column("Head", lambda row: milliseconds(row.head_ms)),
-        number_column("Change", lambda row: ChangeInterval(row.change_percent)),
-    )
-    return ReportTable(columns, findings)
 
 
 def comment_tasks_table(rows: Sequence[TunedRow]) -> ReportTable:

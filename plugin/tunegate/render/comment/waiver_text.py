@@ -11,16 +11,23 @@ _MAX_WAIVERS = 10
 
 
 def waiver_text(offer: WaiverOffer) -> str:
-    """Markdown with a block of YAML to paste. `issue` and `reason` are empty: a file in which they
-    are is refused."""
-    shown = offer.waivers[:_MAX_WAIVERS]
-    rest = len(offer.waivers) - len(shown)
-    more = f" {plural(rest, 'more waiver')} would be needed." if rest else ""
-    entries = "\n".join(_entry(each) for each in shown)
+    """Markdown with a block of YAML to paste."""
+    return f"{waiver_advice(offer, '`')}\n\n```yaml\n{waiver_yaml(offer)}\n```"
+
+
+def waiver_advice(offer: WaiverOffer, mark: str = "") -> str:
+    """What to do with the block; `mark` stands around the name of the file."""
+    rest = len(offer.waivers) - _MAX_WAIVERS
+    more = f" {plural(rest, 'more waiver')} would be needed." if rest > 0 else ""
     return (
-        f"To accept it, put this into `tunegate-waivers.yaml` and fill in issue and reason. "
-        f"{_where(offer)}{more}\n\n```yaml\nwaivers:\n{entries}\n```"
+        f"To accept it, put this into {mark}tunegate-waivers.yaml{mark} and fill in issue and "
+        f"reason. {_where(offer)}{more}"
     )
+
+
+def waiver_yaml(offer: WaiverOffer) -> str:
+    """The waivers. `issue` and `reason` are empty: a file in which they are is refused."""
+    return "\n".join(["waivers:", *map(_entry, offer.waivers[:_MAX_WAIVERS])])
 
 
 def _where(offer: WaiverOffer) -> str:

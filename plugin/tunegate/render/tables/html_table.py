@@ -25,9 +25,10 @@ _NOTHING = Markup("{}").format(NONE)
 _Drawn = tuple[Column[Any], CellContent]
 
 
-def html_table(table: ReportTable, longest_text: int) -> Markup:
+def html_table(table: ReportTable, longest_text: int, title: str) -> Markup:
     """The column that names a row comes first: on a narrow page it heads what a row says. Texts
-    beyond `longest_text` characters are cut in the middle."""
+    beyond `longest_text` characters are cut in the middle. `title` is what is read aloud of the
+    table; whoever has no mouse can scroll in it."""
     named = {column.under for column in table.columns if column.under}
     columns = sorted(table.columns, key=lambda column: column.title not in named)
     shown = [column for column in columns if not column.under]
@@ -37,21 +38,21 @@ def html_table(table: ReportTable, longest_text: int) -> Markup:
         _row(list(zip(columns, cells, strict=True)), longest_text) for cells in ordered.cells()
     )
     return Markup(
-        '<div class="scroll"><table class="stack">\n<thead><tr>{}</tr></thead>\n'
-        "<tbody>\n{}\n</tbody></table></div>"
-    ).format(titles, rows)
+        '<div class="scroll" role="group" aria-label="{}" tabindex="0"><table class="stack">\n'
+        "<thead><tr>{}</tr></thead>\n<tbody>\n{}\n</tbody></table></div>"
+    ).format(title or "Table", titles, rows)
 
 
 def _title(column: Column[Any]) -> Markup:
     number = Markup(' class="n"') if column.is_number else Markup()
-    return Markup("<th{}>{}</th>").format(number, column.title)
+    return Markup('<th scope="col"{}>{}</th>').format(number, column.title)
 
 
 def _row(row: Sequence[_Drawn], longest_text: int) -> Markup:
     (first, name), *others = row
     below = [cell for column, cell in others if column.under == first.title]
     told = [_inner(name, longest_text), *(_below(cell, longest_text) for cell in below)]
-    cells = [Markup('<td class="name">{}</td>').format(Markup().join(told))]
+    cells = [Markup('<th scope="row" class="name">{}</th>').format(Markup().join(told))]
     cells += [_cell(column, cell, longest_text) for column, cell in others if not column.under]
     tones = [cell.status for _, cell in row if isinstance(cell, StatusWord)]
     tone = Markup(' class="tone-{}"').format(tones[0]) if tones else Markup()

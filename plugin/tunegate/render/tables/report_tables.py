@@ -8,9 +8,8 @@ from typing import Any
 from tunegate.artifacts.builds import Build, OutputDifference
 from tunegate.artifacts.input_rules import DrawnInput
 from tunegate.artifacts.measurements import EnergyChange, Inside
-from tunegate.artifacts.verdicts import Finding, Verdict
+from tunegate.artifacts.verdicts import Finding
 from tunegate.render.cost_table import SpendingRow
-from tunegate.render.headline import reason
 from tunegate.render.input_words import values_in_words
 from tunegate.render.operators import Part, TunedRow
 from tunegate.render.stopped import stopped_words
@@ -37,10 +36,11 @@ from tunegate.render.units import (
 from tunegate.tuning.costs.savings import Saving
 
 
-def models_table(findings: Sequence[Finding], verdict: Verdict) -> ReportTable:
-    """What became of every model on every target."""
+def models_table(findings: Sequence[Finding]) -> ReportTable:
+    """What became of every model on every target. ONNX Runtime's own time is in the plot alone:
+    it is another measurement."""
     columns: tuple[Column[Finding], ...] = (
-        Column(title="Verdict", cell=lambda row: StatusWord(row.status), layout="wide"),
+        text_column("Verdict", lambda row: StatusWord(row.status)),
         text_column("Model", lambda row: Identifier(row.model)),
         Column(title="Target", cell=lambda row: Identifier(row.target), under="Model"),
         number_column("Base", lambda row: milliseconds(row.base_ms)),
@@ -52,13 +52,6 @@ def models_table(findings: Sequence[Finding], verdict: Verdict) -> ReportTable:
             layout="wide",
         ),
         *_inference_energy(findings),
-        Column(
-            title="ONNX Runtime",
-            cell=lambda row: milliseconds(row.reference_ms),
-            is_number=True,
-            layout="wide",
-        ),
-        Column(title="Why", cell=lambda row: reason(row, verdict), layout="why"),
     )
     return ReportTable(columns, findings)
 

@@ -4,8 +4,6 @@ import msgspec
 
 from tests.support.reports import make_report
 from tunegate.render.comment.tables import (
-    MAX_COLUMNS,
-    checks_table,
     comment_tasks_table,
     narrowed,
 )
@@ -14,12 +12,6 @@ from tunegate.render.operators import tuned_rows
 from tunegate.render.tables.report_tables import spending_table
 
 REPORT = make_report("slowed")
-
-
-def test_a_check_names_its_target_below_its_model() -> None:
-    table = checks_table(REPORT.verdict.findings)
-    assert [column.title for column in table.columns if column.under] == ["Target"]
-    assert sum(not column.under for column in table.columns) == MAX_COLUMNS
 
 
 def test_a_task_that_got_faster_tells_both_times_of_a_call() -> None:

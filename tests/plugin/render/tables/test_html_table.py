@@ -20,7 +20,13 @@ def drawn(cell: CellContent) -> str:
         text_column("first", lambda _: "first"),
         text_column("second", lambda row: row),
     )
-    return str(html_table(ReportTable(columns, [cell]), 20))
+    return str(html_table(ReportTable(columns, [cell]), 20, "title"))
+
+
+def test_whoever_hears_the_page_or_has_no_mouse_can_use_a_wide_table() -> None:
+    page = drawn("x")
+    assert 'role="group" aria-label="title" tabindex="0"' in page
+    assert '<th scope="row" class="name">' in page
 
 
 def test_a_text_opens_no_element() -> None:
@@ -53,7 +59,7 @@ def test_the_column_that_names_a_row_comes_first_with_what_stands_under_it() -> 
         text_column("model", Identifier),
         Column(title="target", cell=lambda _: Identifier("cpu"), under="model"),
     )
-    page = str(html_table(ReportTable(columns, ["m.onnx"]), 100))
-    assert '<th>model</th><th class="n">size</th>' in page
+    page = str(html_table(ReportTable(columns, ["m.onnx"]), 100, "Models"))
+    assert '<th scope="col">model</th><th scope="col" class="n">size</th>' in page
     assert '<code>m.onnx</code><span class="sub">cpu</span>' in page
     assert '<td class="n" data-label="size">1 MB</td>' in page

@@ -1,0 +1,1 @@
+"""Parts of the HTML report: each plot with its title, and a sentence on what to see in it."""

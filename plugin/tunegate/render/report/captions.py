@@ -1,0 +1,77 @@
+"""What to see in each plot, in a sentence or two."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tunegate.artifacts.measurements import Comparison, Launch
+from tunegate.artifacts.outcomes import TuningOutcome
+from tunegate.artifacts.verdicts import Finding
+from tunegate.gate.histogram import merged_histogram, quantile_ms, total
+from tunegate.render.operators import parts
+from tunegate.render.units import difference_ms, milliseconds, share
+
+_LAST = 0.99
+
+
+def of_launches(comparison: Comparison, margin_percent: float) -> str:
+    """The place of the interval, which is what decides."""
+    change = comparison.change_percent
+    dots = "A dot is a launch: base and head in fresh processes. The diamond is all of them"
+    if change is None:
+        return f"{dots}."
+    if change.low > margin_percent:
+        said = "the interval lies wholly over the margin, so the head is slower"
+    elif change.high < margin_percent:
+        said = "the interval lies wholly under the margin, so the head passes"
+    else:
+        said = "the interval reaches over the margin, so more launches would have to decide"
+    return f"{dots}: {said}."
+
+
+def of_latencies(finding: Finding) -> str:
+    """Which bar is what, and how it was measured."""
+    told = "Medians of one inference. The dots are launches"
+    if finding.reference_ms is None:
+        return f"{told}."
+    return f"{told}; ONNX Runtime was measured by itself, for comparison, and decides nothing."
+
+
+def of_distribution(launches: Sequence[Launch]) -> str:
+    """The slow end, which the median hides."""
+    base = merged_histogram([each.base_times for each in launches if each.base_times is not None])
+    head = merged_histogram([each.head_times for each in launches if each.head_times is not None])
+    if not total(base) or not total(head):
+        return ""
+    before, after = (milliseconds(quantile_ms(each, _LAST)) for each in (base, head))
+    return (
+        f"A curve further right is slower. {_LAST:.0%} of the inferences took at most {before} "
+        f"with the base, and {after} with the head."
+    )
+
+
+def of_waterfall(finding: Finding) -> str:
+    """The layer that moved most, and what the bars leave out."""
+    first, *_ = parts(finding.differences)
+    what = "of what got slower" if first.difference_ms > 0 else "of what got faster"
+    return (
+        f"{first.name} moved most: {difference_ms(first.difference_ms)}, {share(first.share)} "
+        f"{what}. Layers were timed in a profile; what it does not explain is “everything else”."
+    )
+
+
+def of_candidates() -> str:
+    """Which corner is the good one."""
+    return (
+        "Lower left is better: fast and exact. The dashed line joins those that no other beats in "
+        "both. Numbers are rows of the table of candidates."
+    )
+
+
+def of_tuning(outcome: TuningOutcome) -> str:
+    """How far tuning came, and of what this is an estimate."""
+    (_, first), *_, (_, last) = outcome.curve
+    return (
+        f"From {milliseconds(first)} to {milliseconds(last)}: an estimate of the compiled model, "
+        "the sum of its kernels timed alone. It is no latency of base or head."
+    )
