@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 import tempfile
 from collections import defaultdict
@@ -13,11 +14,16 @@ import msgspec
 import onnx
 
 from tunegate.edges.models.deciding_values import nodes_of
+from tunegate.runtimes.onnxruntime.inserted_nodes import InsertedNodes
 from tunegate.runtimes.onnxruntime.session import opened
 
 _KERNEL = "_kernel_time"
-_REORDERED = "_nchwc"
+_ADDED = re.compile(r"_nchwc(__?\w*\d+)?$|_token_\d+$")
+"""What the optimizer adds to names."""
+_INSERTED = re.compile(r"Reorder(In|Out)put|Memcpy\w+")
+_OF_THE_RUNTIME = "changes of layout by ONNX Runtime"
 _FUSED_AT_MOST = 3
+_MAX_SAVED_BYTES = 256_000_000
 
 
 class _Details(msgspec.Struct):
@@ -37,18 +43,29 @@ class _Event(msgspec.Struct):
 def profiled_ms(
     model: Path, feed: Mapping[str, Any], threads: int, inferences: int
 ) -> dict[str, float]:
-    """Milliseconds in one inference by node name: the median, the first inference aside."""
+    """Milliseconds in one inference by node name: the median, the first inference aside. What
+    ONNX Runtime has inserted counts for the layer that it was inserted for."""
+    proto = onnx.load(model, load_external_data=False)
     with tempfile.TemporaryDirectory() as folder:
-        session = opened(model, threads, profile=Path(folder) / "profile")
+        graph = Path(folder) / "optimized.onnx" if _may_be_saved(model, proto) else None
+        session = opened(model, threads, profile=Path(folder) / "profile", optimized=graph)
         for _ in range(inferences + 1):
             session.run(None, dict(feed))
         events = msgspec.json.decode(Path(session.end_profiling()).read_bytes(), type=list[_Event])
-    layers = _Layers(onnx.load(model, load_external_data=False))
+        run = onnx.load(graph) if graph is not None and graph.exists() else onnx.ModelProto()
+    layers = _Layers(proto, run)
     found: dict[str, list[int]] = defaultdict(list)
     kernels = [each for each in events if each.cat == "Node" and each.name.endswith(_KERNEL)]
     for event, microseconds in _own_times(kernels):
         found[layers.named(event)].append(microseconds)
     return {name: _each_ms(times, inferences + 1) for name, times in found.items()}
+
+
+def _may_be_saved(file: Path, model: onnx.ModelProto) -> bool:
+    """The graph is saved with its weights: not gigabytes of them, for the sake of names."""
+    is_small = file.stat().st_size < _MAX_SAVED_BYTES
+    external = onnx.TensorProto.EXTERNAL
+    return is_small and all(each.data_location != external for each in model.graph.initializer)
 
 
 def _own_times(events: Iterable[_Event]) -> list[tuple[_Event, int]]:
@@ -81,20 +98,30 @@ def _each_ms(microseconds: list[int], inferences: int) -> float:
 class _Layers:
     """The model's own names for what the optimizer made of it."""
 
-    def __init__(self, model: onnx.ModelProto) -> None:
+    def __init__(self, model: onnx.ModelProto, run: onnx.ModelProto) -> None:
         nodes = list(nodes_of(model))
         self._named = {node.name: node for node in nodes if node.name}
         self._makers = {out: node for node in nodes for out in node.output}
+        self._inserted = InsertedNodes(nodes_of(run), self._known)
 
     def named(self, event: _Event) -> str:
-        """A fused node is called like its last operator; people know it by its
-        first, which does the work."""
-        name = event.name.removesuffix(_KERNEL).removesuffix(_REORDERED)
-        node = self._named.get(name)
+        """An inserted node has the name of its layer, and in words what it is where that is not
+        known."""
+        name = event.name.removesuffix(_KERNEL)
+        known = self._known(name, event.args.op_name) or self._inserted.layer_of(name)
+        if known:
+            return known
+        if _INSERTED.fullmatch(event.args.op_name):
+            return _OF_THE_RUNTIME
+        return _ADDED.sub("", name) or f"{event.args.op_name}_{event.args.node_index}"
+
+    def _known(self, name: str, operator: str) -> str:
+        """A fused node is called like its last operator, or like that one's output; people know
+        it by its first, which does the work."""
+        plain = _ADDED.sub("", name)
+        node = self._named.get(plain) or self._makers.get(plain)
         for _ in range(_FUSED_AT_MOST):
-            if node is None or node.op_type == event.args.op_name:
+            if node is None or node.op_type == operator:
                 break
             node = self._makers.get(node.input[0]) if node.input else None
-        if node is not None and node.name and node.op_type == event.args.op_name:
-            return str(node.name)
-        return name or f"{event.args.op_name}_{event.args.node_index}"
+        return str(node.name) if node is not None and node.op_type == operator else ""

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.support.models.unusual import LOOP, model
-from tests.support.small_onnx import save
+from tests.support.small_onnx import conv_model, save
 from tunegate.runtimes.onnxruntime.operator_profile import _Event, _own_times, profiled_ms
 
 
@@ -41,3 +41,16 @@ def test_the_parts_of_an_inference_add_up_to_no_more_than_the_whole(tmp_path: Pa
     file = save(proto, tmp_path / "m.onnx")
     found = profiled_ms(file, {"x": np.ones(4, np.float32)}, 1, 3)
     assert set(found) == {"loop", "body_Sin", "body_Identity"}
+
+
+def test_every_time_stands_under_a_name_of_the_model(tmp_path: Path) -> None:
+    """With blocked layouts ONNX Runtime inserts nodes that no exporter wrote."""
+    proto = conv_model()
+    for number, node in enumerate(proto.graph.node):
+        node.name = f"layer{number}/{node.op_type}"
+    file = save(proto, tmp_path / "m.onnx")
+    (given,) = proto.graph.input
+    shape = [dim.dim_value for dim in given.type.tensor_type.shape.dim]
+    found = profiled_ms(file, {given.name: np.ones(shape, np.float32)}, 1, 2)
+    assert found
+    assert set(found) <= {node.name for node in proto.graph.node}
