@@ -59,11 +59,13 @@ def show(chrome: webdriver.Chrome, page: Path, *, width: int, scheme: str = "lig
 
 
 def requests(chrome: webdriver.Chrome) -> list[str]:
-    """The addresses asked for since the last time."""
+    """The addresses asked for since the last time, but for those of the browser's own start page,
+    which may still be loading."""
     entries = chrome.get_log("performance")  # type: ignore[no-untyped-call]  # selenium's
     messages = [json.loads(entry["message"])["message"] for entry in entries]
     return [
         message["params"]["request"]["url"]
         for message in messages
         if message["method"] == "Network.requestWillBeSent"
+        and not message["params"]["documentURL"].startswith("chrome://")
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 from jinja2 import Environment
@@ -21,7 +21,7 @@ from tunegate.render.comment.waiver_text import waiver_advice, waiver_yaml
 from tunegate.render.cost_table import audit, audit_words, spending
 from tunegate.render.distribution import distribution
 from tunegate.render.environment import facts
-from tunegate.render.headline import STATUS_WORDS, headline, reason, worst_first
+from tunegate.render.headline import STATUS_WORDS, headline, reason
 from tunegate.render.operators import parts, tuned_rows
 from tunegate.render.page import page_environment
 from tunegate.render.policy import policy_lines, uncovered_line
@@ -75,7 +75,7 @@ class CellSection(msgspec.Struct, frozen=True, kw_only=True):
 def render(report: Report) -> str:
     """The page; the same report always gives the same bytes."""
     verdict, offer = report.verdict, report.waiver_offer
-    worst, shown = worst_first(verdict), shown_findings(verdict)
+    shown = shown_findings(verdict)
     return (
         _environment()
         .get_template("report.html.j2")
@@ -88,7 +88,8 @@ def render(report: Report) -> str:
             counted=rest_counted(report, shown.rest),
             policy=policy_lines(verdict),
             uncovered=uncovered_line(report.changes.uncovered),
-            checks=[_check(report, each, at) for at, each in enumerate(worst[:PLOTTED_CHECKS])],
+            checks=_checks(report, shown.rows, 0),
+            more_checks=_checks(report, shown.rest, len(shown.rows)),
             curves=list(_curves(report)),
             tasks=tasks_table(tuned_rows(report)),
             spending=spending_table(spending(report.outcomes)),
@@ -120,6 +121,12 @@ def _environment() -> Environment:
         "stopped": stopped_words,
     }
     return environment
+
+
+def _checks(report: Report, findings: Sequence[Finding], first: int) -> list[CellSection]:
+    """Those for which there is room, each with its number on the page."""
+    shown = findings[: max(0, PLOTTED_CHECKS - first)]
+    return [_check(report, each, first + at) for at, each in enumerate(shown)]
 
 
 def _check(report: Report, finding: Finding, number: int) -> CellSection:

@@ -84,5 +84,9 @@ def test_the_waiver_to_paste_is_the_one_of_the_comment() -> None:
     assert html.unescape(block) == waiver_yaml(report.waiver_offer)
 
 
-def test_only_the_worst_checks_are_drawn() -> None:
-    assert render(make_report("many")).count('class="card check') <= 24
+def test_only_the_worst_checks_are_drawn_and_what_passed_without_moving_is_folded() -> None:
+    page = render(make_report("many"))
+    assert page.count('class="card check') <= 24
+    shown = page.partition("Measurements of other checks")[0]
+    assert 'class="card check tone-fail"' in shown
+    assert 'class="card check tone-pass"' not in shown

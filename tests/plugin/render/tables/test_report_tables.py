@@ -57,16 +57,14 @@ def test_joules_of_an_inference_have_a_column_where_something_tells_them() -> No
     )
     proxy = EnergyChange(base_joules=None, head_joules=0.102, source="declared")
     rows = [msgspec.structs.replace(finding, energy=each) for each in (told, proxy, None)]
-    table = models_table(rows, REPORT.verdict)
+    table = models_table(rows)
     at = [column.title for column in table.columns].index("Energy")
     assert [cells[at] for cells in table.cells()] == [
         "102 mJ (+2.0%)",
         "102 mJ (proxy: declared watts)",
         "–",
     ]
-    assert "Energy" not in [
-        column.title for column in models_table(rows[2:], REPORT.verdict).columns
-    ]
+    assert "Energy" not in [column.title for column in models_table(rows[2:]).columns]
 
 
 def test_what_was_saved_is_told_by_whom() -> None:

@@ -44,7 +44,7 @@ def test_the_parts_of_an_inference_add_up_to_no_more_than_the_whole(tmp_path: Pa
 
 
 def test_every_time_stands_under_a_name_of_the_model(tmp_path: Path) -> None:
-    """With blocked layouts ONNX Runtime inserts nodes that no exporter wrote."""
+    """ONNX Runtime inserts nodes that no exporter wrote where layouts are blocked."""
     proto = conv_model()
     for number, node in enumerate(proto.graph.node):
         node.name = f"layer{number}/{node.op_type}"

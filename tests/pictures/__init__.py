@@ -1,0 +1,1 @@
+"""Pictures in the documentation, and what they are pictures of."""
