@@ -7,13 +7,14 @@ the model needs them. What one nest writes and another reads becomes a buffer of
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import tvm
 from tvm import tirx
-from tvm.s_tir import SBlock, SBlockRealize, Schedule
+from tvm.s_tir import SBlock, SBlockRealize, Schedule, ScheduleError
 from tvm.s_tir.analysis import estimate_tir_flops, get_sblock_access_region
 from tvm.tirx import For, SeqStmt, Var
 
@@ -131,7 +132,8 @@ def _without_single_iterations(function: Any) -> Any:
             if int(found.kind) != tirx.ForKind.SERIAL or int(found.extent) > 1:
                 break
         if len(outer) > 1 and int(schedule.get(outer[-1]).kind) == tirx.ForKind.SERIAL:
-            schedule.fuse(*outer)
+            with contextlib.suppress(ScheduleError):  # the inner one has others beside it
+                schedule.fuse(*outer)
     return schedule.mod["main"]
 
 

@@ -76,6 +76,17 @@ def test_loops_of_one_iteration_hide_no_other() -> None:
     assert nest.blocks == SIZE
 
 
+def test_a_loop_of_one_iteration_over_several_stays() -> None:
+    x = te.placeholder((1, SIZE, SIZE), name="x")
+    once = te.compute(x.shape, lambda a, i, j: x[a, i, j] + 1.0, "once")
+    y = te.compute(x.shape, lambda a, i, j: once[a, i, j] * 2.0, "y")
+    schedule = tvm.s_tir.Schedule(te.create_prim_func([x, y]))
+    outer, *_ = schedule.get_loops(schedule.get_sblock("y"))
+    schedule.compute_at(schedule.get_sblock("once"), outer, preserve_unit_loops=True)
+    (nest,) = nests_of(schedule.mod["main"]).nests
+    assert nest.blocks == 1
+
+
 def test_what_is_no_sequence_of_nests_is_refused() -> None:
     y = tvm.tirx.decl_buffer([1], "float32", "y")
     store = tvm.tirx.BufferStore(y, tvm.tirx.const(0.0, "float32"), [0])
