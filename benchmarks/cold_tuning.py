@@ -26,7 +26,7 @@ from kit.command import command_line, scratch_folder
 from kit.models import one_thread, saved
 from kit.our_model import shard_of, tasks_of, tuner_of
 from kit.tables import heading, row
-from stock_model import patient_builder
+from stock_model import one_thread_runner, patient_builder
 from tvm.driver import build
 from tvm.s_tir import meta_schedule as ms
 
@@ -153,7 +153,7 @@ def tune_stock(model: Path, scratch: Path, trials: int, strategy: str) -> tuple[
         max_trials_global=trials * len(contexts),
         max_trials_per_task=trials,
         builder=patient_builder(),
-        runner=ms.runner.LocalRunner(initializer=one_thread),
+        runner=one_thread_runner(),
     )
     seconds = time.monotonic() - started
     found = {

@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from kit.command import command_line, scratch_folder
+from kit.curves import Run, weighted
 from kit.models import TARGET, saved
-from kit.our_model import tasks_of
+from kit.our_model import lasting, tasks_of
 from kit.tables import heading, row
-from trimmer import Run, Variant, run, switched, trials, weighted
+from trimmer import Variant, run, switched
 
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.engine.measuring import _LOSER_FACTOR, _REPEATS
@@ -38,9 +39,9 @@ def main() -> None:
             for variant in (ALL, WITHOUT) if number % 2 == 0 else (WITHOUT, ALL):
                 place = scratch / f"{number}-{variant.name}"
                 with switched(variant):
-                    found = run(model, tasks, options.seconds, variant, number + 1, place)
+                    found = run(model, tasks, lasting(options.seconds), variant, number + 1, place)
                 looks, sure = sums(tasks, found)
-                row(number + 1, variant.name, trials(found), f"{looks:.2f}", f"{sure:.2f}")
+                row(number + 1, variant.name, found.trials, f"{looks:.2f}", f"{sure:.2f}")
                 cut += would_be_cut(found) if variant is WITHOUT else []
     near = sum(behind <= NEAR for behind in cut)
     print(

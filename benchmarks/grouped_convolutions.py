@@ -1,14 +1,16 @@
 """Grouped convolutions of one to C groups, beside ONNX Runtime and OpenVINO.
 
     python benchmarks/grouped_convolutions.py [--shapes 64x56 128x28 256x14] [--groups 1 2 4 ...]
-        [--window 3] [--trials 16] [--seconds 20] [--threads 1] [--save NAME]
+        [--window 3] [--trials 16] [--seconds 20] [--threads 1 2] [--save NAME]
 
 A shape is channels x width: as many channels out as in, a square image, a window of 3, a bias and
-an activation. Every number of groups has its default schedule, and is tuned in two search spaces:
+an activation. TVM's own build of it has no schedule (its rules for grouped convolutions are gone).
+Every number of groups has our default schedule, and is tuned in two search spaces:
 that of the convolution as it is written (what there was before: TVM's own rules with channels
 last), and that with vectors of channels too. Each gets so many candidates, or seconds where these
 end first. What was found, ONNX Runtime and OpenVINO (where it is installed) are timed in turn, and
-the least of all rounds counts. The last column is the time times G over the time at G = 1.
+the least of all rounds counts. The last column is the time times G over the time at G = 1. What
+is saved already is not made a second time but with `--again`: `--save NAME --merge` goes on.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -28,8 +31,11 @@ import onnxruntime
 import tvm
 from kit.command import command_line, scratch_folder
 from kit.in_process import imported, measured
+from kit.results import saved_rows
 from kit.tables import heading, row
 from onnx import TensorProto, helper, numpy_helper
+from tvm import relax
+from tvm.relax.frontend.onnx import from_onnx
 
 from tunegate.config import TargetConfig
 from tunegate.cost_model.prior import prior_of
@@ -46,6 +52,11 @@ from tunegate.engine.protocol import DEFAULT, Candidate
 BATCH = 8
 ROUNDS, ROUND_SECONDS = 40, 0.002
 ABSENT = "–"
+TITLES = (
+    "channels, width, G, threads | TVM's own build, ms | default, ms | as written, tuned, ms | "
+    "tuned, ms | the best is | ONNX Runtime, ms | OpenVINO, ms | of ONNX Runtime's | time x G"
+)
+TUNED = 4
 
 
 class Case(NamedTuple):
@@ -65,29 +76,36 @@ def main() -> None:
         window=3,
         trials=16,
         seconds=20.0,
-        threads=1,
+        threads=[1],
+        again=False,
     )
-    os.environ["TVM_NUM_THREADS"] = str(options.threads)
     load_intrinsics("llvm")
-    target = tvm_target(TargetConfig(name="cpu", threads=options.threads))
-    titles = "channels, width | G | default, ms | as written, tuned, ms | tuned, ms | the best is"
-    heading(f"{titles} | ONNX Runtime, ms | OpenVINO, ms | of ONNX Runtime's | time x G", (0, 5))
-    for shape in options.shapes:
+    done = {} if options.again else saved_rows()
+    heading(TITLES, (0, 5))
+    for threads, shape in product(options.threads, options.shapes):
+        os.environ["TVM_NUM_THREADS"] = str(threads)
+        target = tvm_target(TargetConfig(name="cpu", threads=threads))
         channels, width = map(int, shape.split("x"))
         first = math.nan
         for groups in chosen(options.groups, channels):
             case = Case(channels, width, groups, options.window)
-            times, form = timed(case, target, options.trials, options.seconds, options.threads)
-            first = times["tuned"] if groups == 1 else first
-            show(case, times, form, times["tuned"] * groups / first)
+            if (known := done.get(key := key_of(case, threads))) is None:
+                times, form = timed(case, target, options.trials, options.seconds, threads)
+                first = times["tuned"] if groups == 1 else first
+                show(key, times, form, times["tuned"] * groups / first)
+            elif groups == 1:
+                first = float(known[TUNED])
 
 
-def show(case: Case, times: dict[str, float], form: str, scaled: float) -> None:
-    cells = [f"{times[name]:.4f}" for name in ("default", "as written", "tuned")]
+def key_of(case: Case, threads: int) -> str:
+    return f"{case.channels}, {case.width}, {case.groups}, {threads}"
+
+
+def show(key: str, times: dict[str, float], form: str, scaled: float) -> None:
+    cells = [f"{times[name]:.4f}" for name in ("stock", "default", "as written", "tuned")]
     others = [f"{times[name]:.4f}" if name in times else ABSENT for name in ("ort", "openvino")]
     ratio = f"{times['tuned'] / times['ort']:.2f}"
-    told = ABSENT if math.isnan(scaled) else f"{scaled:.2f}"
-    row(f"{case.channels}, {case.width}", case.groups, *cells, form, *others, ratio, told)
+    row(key, *cells, form, *others, ratio, ABSENT if math.isnan(scaled) else f"{scaled:.2f}")
 
 
 def chosen(groups: Sequence[int], channels: int) -> list[int]:
@@ -114,6 +132,7 @@ def timed(
     runs: dict[str, Callable[[], object]] = {
         name: runner(built_kernel(module, target.target), case) for name, module in kernels.items()
     }
+    runs["stock"] = stock_build(proto, case, target)
     runs["ort"] = onnx_runtime(proto, case, threads)
     other = openvino(proto, case, threads)
     return in_turn(runs | ({"openvino": other} if other else {})), form
@@ -194,6 +213,16 @@ def runner(kernel: SingleKernel, case: Case) -> Callable[[], object]:
     arguments = kernel.arguments(given)
     main = kernel.function["main"]
     return lambda: main(*arguments)
+
+
+def stock_build(proto: onnx.ModelProto, case: Case, target: ResolvedTarget) -> Callable[[], object]:
+    """TVM's own import and build, channels first and without a schedule, in its virtual machine."""
+    with target.target:
+        module = relax.get_pipeline("zero")(from_onnx(proto))
+        executable = relax.build(module, target=target.target)
+    main = relax.VirtualMachine(executable, tvm.cpu())["main"]
+    image = tvm.runtime.tensor(values(case)[0])
+    return lambda: main(image)
 
 
 def values(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -8,7 +8,8 @@ are shuffled, and the prior's pick for each task, whatever they are worth; with 
 trials ships, which drops what is slower in the model; and, with `--seconds`, after so many
 `--trials` for each task and after a search of so many seconds. All builds of a model run in turn in
 one process, on one thread; medians. Prints a row of docs/benchmarks.md for each model and
-processor. Models that are not light ones are those of `real_models.py`, in `--real`.
+processor. Models that are not light ones are those of `real_models.py`, in `--real`. What is
+saved already is not made a second time but with `--again`: `--save NAME --merge` goes on.
 """
 
 from __future__ import annotations
@@ -16,22 +17,25 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from itertools import product
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import onnx
 from kit.command import command_line, scratch_folder
 from kit.in_process import imported as functions_in
 from kit.models import TARGET, named_model, one_thread
-from kit.our_model import DEVICE, imported, shard_of, tuner_of
+from kit.neighbours import DEVICE
+from kit.our_model import imported, shard_of, tuner_of
+from kit.results import saved_rows
 from kit.tables import heading, row
+from kit.timed_builds import medians_in_turn
 from prior_knowledge import shuffled
 
+from tunegate.artifacts.builds import Build
 from tunegate.artifacts.plans import Budget
 from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate.artifacts.shaped_model import ShapedModel
@@ -39,13 +43,10 @@ from tunegate.config import TargetConfig
 from tunegate.cost_model.prior import Prior, experience_of, prior_of
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.loader import TvmArtifact
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.metaschedule.unmeasured.prior_pick import prior_pick
 from tunegate.edges.metaschedule.versions import toolchain
-from tunegate.edges.models.seeded_inputs import seeded_inputs
-from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.engine.protocol import Schedule
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
@@ -65,59 +66,71 @@ def main() -> None:
         trials=[8],
         seconds=0.0,
         rounds=20,
+        again=False,
     )
     one_thread()
     load_intrinsics("llvm")
     tuned = [f"{trials} trials" for trials in options.trials] + [f"{options.seconds:g} s"]
     columns = [*ZERO, *(tuned if options.seconds else ())]
-    heading(
-        f"model | processor | tasks | picked | dropped | built, s | {' | '.join(columns)}", (0, 1)
-    )
-    for name in options.models:
-        for cpu in options.cpu:
+    done = {} if options.again else saved_rows()
+    told = "model, processor | tasks | picked | dropped | built, s"
+    heading(f"{told} | {' | '.join(columns)}")
+    for name, cpu in product(options.models, options.cpu):
+        if f"{name}, {cpu}" not in done:
             with scratch_folder() as scratch:
-                Model(name, cpu, options, scratch).show(columns)
+                show(name, cpu, options, scratch, columns)
+
+
+def show(
+    name: str, cpu: str, options: argparse.Namespace, scratch: Path, columns: Sequence[str]
+) -> None:
+    model = Model(model_of(name, options.real), cpu, scratch)
+    ships, seconds = model.shipped()
+    model.built("default", {}, {})
+    for what, pick in model.picks().items():
+        model.built(what, model.records(pick), {})
+    if options.seconds:
+        for trials in options.trials:
+            model.tuned(f"{trials} trials", options.seconds, trials)
+        model.tuned(f"{options.seconds:g} s", options.seconds, None)
+    model.close()
+    picked = sum(task.source == "prior" for task in ships.tasks)
+    times = medians_in_turn([scratch / what for what in columns], options.rounds)
+    told = (f"{name}, {cpu}", len(model.tasks), picked, len(ships.dropped), f"{seconds:.0f}")
+    row(*told, *(f"{ms:.2f}" for ms in times))
 
 
 class Model:
-    """One model on one processor, and its builds."""
+    """One model on one processor, and its builds, which are folders of `scratch`."""
 
-    def __init__(self, name: str, cpu: str, options: argparse.Namespace, scratch: Path) -> None:
-        self._name, self._cpu, self._options, self._scratch = name, cpu, options, scratch
+    def __init__(self, proto: onnx.ModelProto, cpu: str, scratch: Path) -> None:
+        self._scratch = scratch
         self._target: TargetConfig = msgspec.structs.replace(TARGET, cpu=cpu)
         self._file = scratch / "m.onnx"
-        onnx.save(model_of(name, options.real), self._file)
+        onnx.save(proto, self._file)
         self._job = ModelJob(file=self._file, path="m.onnx", shapes={}, target=self._target)
         self._compiler = MetaScheduleCompiler(scratch / "compiler", seed=1)
-        self._tasks = imported(self._compiler, self._job)
+        self.tasks = imported(self._compiler, self._job)
 
-    def show(self, columns: Sequence[str]) -> None:
-        started = time.monotonic()
-        sources: dict[WorkloadKey, ScheduleSource] = {t.key: "prior" for t in self._tasks}
-        ships = self._built("ships", {}, sources)
-        seconds = time.monotonic() - started
-        self._built("default", {}, {})
-        for what, pick in self._picks().items():
-            self._built(what, self._records(pick), {})
-        if self._options.seconds:
-            for trials in self._options.trials:
-                self._tuned(f"{trials} trials", trials)
-            self._tuned(f"{self._options.seconds:g} s", None)
+    def close(self) -> None:
         self._compiler.close()
-        picked = sum(task.source == "prior" for task in ships.tasks)
-        times = in_turn([self._scratch / what for what in columns], self._options.rounds)
-        dropped = len(ships.dropped)
-        told = (self._name, self._cpu, len(self._tasks), picked, dropped, f"{seconds:.0f}")
-        row(*told, *(f"{ms:.2f}" for ms in times))
 
-    def _built(self, what: str, records: Records, sources: Mapping[Any, Any]) -> Any:
+    def shipped(self) -> tuple[Build, float]:
+        """What a run without trials builds, and the seconds that it takes."""
+        started = time.monotonic()
+        sources: dict[WorkloadKey, ScheduleSource] = {t.key: "prior" for t in self.tasks}
+        return self.built("ships", {}, sources), time.monotonic() - started
+
+    def built(
+        self, what: str, records: Records, sources: Mapping[WorkloadKey, ScheduleSource]
+    ) -> Build:
         place = self._scratch / what
         work = BuildJob(model=self._job, records=records, sources=sources, directory=place)
         (built,) = self._compiler.build([work])
         assert built.error is None, built.error
         return built
 
-    def _picks(self) -> dict[str, Callable[[DesignSpace, ModelFunction], Schedule | None]]:
+    def picks(self) -> dict[str, Callable[[DesignSpace, ModelFunction], Schedule | None]]:
         target = tvm_target(self._target).target
 
         def by(prior: Prior | None) -> Callable[[DesignSpace, ModelFunction], Schedule | None]:
@@ -133,10 +146,10 @@ class Model:
             "picks": by(prior_of("llvm")),
         }
 
-    def _records(self, pick: Callable[[DesignSpace, ModelFunction], Schedule | None]) -> Records:
+    def records(self, pick: Callable[[DesignSpace, ModelFunction], Schedule | None]) -> Records:
         """The picks of all tasks that the prior knows, as if they had been measured."""
         resolved = tvm_target(self._target)
-        known = {task.key.workload: task for task in self._tasks}
+        known = {task.key.workload: task for task in self.tasks}
         found: dict[WorkloadKey, tuple[TuningRecord, ...]] = {}
         place = self._scratch / f"p{time.monotonic_ns()}"
         for function in functions_in(onnx.load(self._file), place, resolved):
@@ -148,22 +161,22 @@ class Model:
                 found[task.key] = (record_of(task.key, function, schedule),)
         return found
 
-    def _tuned(self, what: str, trials_per_task: int | None) -> None:
+    def tuned(self, what: str, seconds: float, trials_per_task: int | None) -> None:
         budget = Budget(
-            seconds=self._options.seconds,
+            seconds=seconds,
             trials=None,
             min_gain_percent_per_minute=0.0,
             trials_per_task=trials_per_task,
         )
         tuner = tuner_of(self._target, self._scratch / what.replace(" ", "-"))
-        shard = shard_of(self._tasks, self._target, budget)
+        shard = shard_of(self.tasks, self._target, budget)
         models = {("m.onnx", "head"): ShapedModel(self._file, {})}
         outcomes = {o.key: o for o in tuner.tune(shard, models, lambda _: True)}  # type: ignore[arg-type]
         records = {key: o.records for key, o in outcomes.items() if o.records}
         picked: dict[WorkloadKey, ScheduleSource] = {
-            task.key: "search" if task.key in records else "prior" for task in self._tasks
+            task.key: "search" if task.key in records else "prior" for task in self.tasks
         }
-        self._built(what, records, picked)
+        self.built(what, records, picked)
 
 
 def at_random(space: DesignSpace, function: ModelFunction) -> Schedule | None:
@@ -204,20 +217,6 @@ def model_of(name: str, real: Path) -> onnx.ModelProto:
         ):
             dimension.dim_value = size
     return model
-
-
-def in_turn(builds: Sequence[Path], rounds: int) -> list[float]:
-    """Median milliseconds of each build."""
-    artifacts = [ArtifactFile.read(build) for build in builds]
-    runs = [TvmArtifact(b, a).run for b, a in zip(builds, artifacts, strict=True)]
-    feeds = seeded_inputs(artifacts[0].inputs, 1)
-    times: list[list[float]] = [[] for _ in runs]
-    for _ in range(rounds + 1):
-        for run, its in zip(runs, times, strict=True):
-            started = time.perf_counter()
-            run(feeds)
-            its.append((time.perf_counter() - started) * 1e3)
-    return [statistics.median(its[1:]) for its in times]
 
 
 if __name__ == "__main__":

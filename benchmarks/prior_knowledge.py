@@ -6,7 +6,8 @@ the search with and without it.
         [--cpu haswell] [--held-out]
 
 Of each model the tasks that compute most are searched alone, each with the same number of trials,
-in turn with the prior, without it, and with neither prior nor surrogate. Prints two tables of
+in turn with the prior, with the prior alone (nothing is learned from the task), without it, and
+with neither prior nor surrogate. Prints two tables of
 docs/benchmarks.md: what the prior is worth for shipped operators that it was not fitted to, and the
 best times after so many trials. With `--cpu` the candidates are compiled for another processor than
 this one, which this one must be able to run. With `--held-out` only the first table is made, and
@@ -32,6 +33,7 @@ from kit.tables import heading, row
 
 from tunegate.cost_model.experience import TaskExperience, nest_columns
 from tunegate.cost_model.prior import Prior, experience_of, prior_of, ratios_of
+from tunegate.cost_model.surrogate import Score, Surrogate
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
@@ -44,7 +46,7 @@ FIRST = (1, 8, 32)
 """The numbers of candidates of which the best is compared with the best of all."""
 FOLDS = 8
 DRAWS = 300
-VARIANTS = ("prior", "no prior", "no filter")
+VARIANTS = ("prior", "frozen prior", "no prior", "no filter")
 
 
 def main() -> None:
@@ -143,8 +145,18 @@ def show_model(
 
 
 def search_of(workload: Workload, target: Any, seed: int, variant: str) -> TaskSearch:
-    prior = prior_of("llvm") if variant == "prior" else None
-    return TaskSearch(workload, target, seed=seed, filters=variant != "no filter", prior=prior)
+    prior = prior_of("llvm") if variant in {"prior", "frozen prior"} else None
+    search = TaskSearch(workload, target, seed=seed, filters=variant != "no filter", prior=prior)
+    if variant == "frozen prior":
+        search._surrogate = FrozenPrior(search._surrogate.prior)
+    return search
+
+
+class FrozenPrior(Surrogate):
+    """Scores by what is known of other tasks, whatever this one's times are."""
+
+    def score(self) -> Score | None:
+        return None if self.prior is None else self.prior.ratios
 
 
 def best_after(

@@ -73,7 +73,8 @@ def our_builds(
             shuffled=options.shuffled,
             seed=number + 1,
         )
-        print(f"ours: {ours.trials} trials; {ours.transfer} of {ours.tasks} tasks transferred")
+        known = f"{ours.transfer} of {len(ours.tasks)} tasks transferred"
+        print(f"ours: {ours.run.trials} trials; {known}")
         for look, count in ours.unscheduled.items():
             print(f"after {look:g} s: {count} tasks over 1% on the default schedule", flush=True)
         for look, path in ours.builds.items():

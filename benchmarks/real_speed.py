@@ -87,7 +87,7 @@ def of_model(file: Path, options: argparse.Namespace, folder: Path) -> Speed:
         parts = in_parts(fixed, target, tuned, folder)
         if parts is not None:
             builds["in parts"] = parts
-        return timed(fixed, builds, options.threads, tuned.trials)
+        return timed(fixed, builds, options.threads, tuned.run.trials)
     except (AssertionError, ModelError, ValueError) as error:
         return Speed(said=str(error))
 

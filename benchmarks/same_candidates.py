@@ -27,7 +27,7 @@ from kit.command import command_line, scratch_folder
 from kit.models import one_thread
 from kit.tables import row
 from parallel_measurement import RANKED, Slots, by_task, candidates, ranked, regret, tau
-from stock_model import patient_builder
+from stock_model import one_thread_runner, patient_builder
 from tvm.s_tir import meta_schedule as ms
 
 from tunegate.edges.metaschedule.passes.prepacking import split_kernel
@@ -66,7 +66,7 @@ def main() -> None:
 
 def stock(requests: Mapping[int, Measure]) -> Side:
     builder = patient_builder()
-    runner = ms.runner.LocalRunner(initializer=one_thread)
+    runner = one_thread_runner()
     found: Times = {}
     started = time.monotonic()
     numbers = list(requests)

@@ -141,11 +141,11 @@ def measured(
     model: Path,
     scratch: Path,
 ) -> Point:
-    def on_sleeping_devices(_kind: object, _gpus: object, directory: Path) -> SleepingDevices:
+    def sleeping(_kind: str, _gpus: object, directory: Path, _program: str) -> SleepingDevices:
         return SleepingDevices(devices, seconds, directory)
 
     watch = Watch()
-    with patch.object(tuner_module, "LocalExecutor", on_sleeping_devices):
+    with patch.object(tuner_module, "LocalExecutor", sleeping):
         outcomes = tuner_of(TARGET, scratch).tune(
             shard_of(tasks, TARGET, ENDLESS), {("m.onnx", "head"): ShapedModel(model, {})}, watch
         )

@@ -33,7 +33,7 @@ from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.models.preparation import prepare
 from tunegate.edges.output.artifact_file import ArtifactFile
 
-BUILD_SECONDS = 120.0
+BUILD_SECONDS = 600.0
 
 
 class Tuned(msgspec.Struct, frozen=True):
@@ -56,6 +56,13 @@ def patient_builder() -> Any:
     return ms.builder.LocalBuilder(timeout_sec=BUILD_SECONDS)
 
 
+def one_thread_runner() -> Any:
+    """Stock's runner. Its processes inherit the number of threads; they do not find our modules, so
+    that no function of ours can set it there."""
+    one_thread()
+    return ms.runner.LocalRunner()
+
+
 def tune(name: str, folder: Path, trials: int, strategy: str = "evolutionary") -> Tuned:
     done = folder / "tuned.json"
     if not done.exists():
@@ -70,7 +77,7 @@ def tune(name: str, folder: Path, trials: int, strategy: str = "evolutionary") -
                 str(folder),
                 max_trials_global=trials,
                 builder=patient_builder(),
-                runner=ms.runner.LocalRunner(initializer=one_thread),
+                runner=one_thread_runner(),
                 strategy=strategy,
             )
         noted(folder, time.monotonic() - started)

@@ -19,7 +19,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from kit.command import Many, command_line, scratch_folder
 from kit.models import TARGET, saved
-from kit.our_model import answers, exchanged, publish_sources, tasks_of, tuned
+from kit.neighbours import answers, exchanged
+from kit.our_model import publish_sources, tasks_of, tuned
 from kit.tables import heading
 
 from tunegate.artifacts.outcomes import TaskOutcome

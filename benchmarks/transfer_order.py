@@ -24,7 +24,8 @@ from kit.averages import geometric
 from kit.command import Many, command_line, scratch_folder
 from kit.in_process import RESOLVED, heaviest, measured
 from kit.models import TARGET, one_thread, saved
-from kit.our_model import answers, publish_sources, tasks_of
+from kit.neighbours import answers
+from kit.our_model import publish_sources, tasks_of
 from kit.tables import heading, row
 
 from tunegate.cost_model.prior import prior_of

@@ -13,10 +13,9 @@ docs/benchmarks.md: medians of the rounds, audits added up.
 
 from __future__ import annotations
 
-import itertools
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -25,18 +24,19 @@ from unittest.mock import patch
 import msgspec
 from kit.command import command_line, scratch_folder
 from kit.costs import audited, wasted_share
+from kit.curves import Run, curve, defaults, end_ms, seconds_to
 from kit.models import TARGET, saved
-from kit.our_model import tasks_of, tuned
+from kit.our_model import lasting, tasks_of, tuned
 from kit.paper_rule import paper_rule
 from kit.tables import heading
 from kit.turns import in_turn
 
-from tunegate.artifacts.outcomes import TaskOutcome
+from tunegate.artifacts.plans import Budget
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.engine import measuring, tuning_run
 from tunegate.tuning import next_task
 from tunegate.tuning.next_task import Choice
-from tunegate_cache.format.records import Miss, TuningRecord, WorkloadKey
+from tunegate_cache.format.records import Miss, TuningRecord
 
 LOSS = 1.02
 
@@ -58,13 +58,6 @@ VARIANTS = (
     Variant("with the paper's rule in its place", chooses=paper_rule),
     Variant("without cutting losers short", cuts_losers=False),
 )
-
-
-class Run(msgspec.Struct, frozen=True):
-    """The records by the second they came, and what each task cost."""
-
-    found: tuple[tuple[float, TuningRecord], ...]
-    outcomes: dict[WorkloadKey, TaskOutcome]
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -98,17 +91,18 @@ def one_round(
     runs = {}
     for number, variant in enumerate(VARIANTS):
         with switched(variant):
-            runs[variant] = run(model, tasks, seconds, variant, seed, scratch / str(number))
+            place = scratch / str(number)
+            runs[variant] = run(model, tasks, lasting(seconds), variant, seed, place)
     known = defaults(runs.values())
     curves = {variant: curve(tasks, its, known) for variant, its in runs.items()}
     goal = LOSS * curves[VARIANTS[0]][-1][1]
-    end = next(at for at, ms in curves[VARIANTS[0]] if ms <= goal)
+    end = seconds_to(goal, curves[VARIANTS[0]])
     rows = {}
     for variant, points in curves.items():
-        reached = next((at for at, ms in points if ms <= goal), math.inf)
+        reached = seconds_to(goal, points)
         looked, wrong = audited(runs[variant].outcomes.values())
         rows[variant] = Row(
-            trials=trials(runs[variant]),
+            trials=runs[variant].trials,
             end_ms=end_ms(tasks, runs[variant], known),
             reached=reached,
             saved=1 - reached / end,
@@ -137,7 +131,7 @@ def switched(variant: Variant) -> Iterator[None]:
 def run(
     model: Path,
     tasks: Sequence[TuningTask],
-    seconds: float,
+    budget: Budget,
     variant: Variant,
     seed: int,
     scratch: Path,
@@ -155,49 +149,13 @@ def run(
         TARGET,
         tasks,
         answers,
-        seconds,
+        budget,
         publish,
         scratch,
         filters=variant.filters,
         seed=seed,
     )
     return Run(tuple(found), outcomes)
-
-
-def defaults(runs: Iterable[Run]) -> dict[WorkloadKey, float]:
-    """The time of each task's default schedule, from whichever run has it."""
-    known: dict[WorkloadKey, float] = {}
-    for _, record in itertools.chain.from_iterable(run.found for run in runs):
-        if record.status == "ok" and not record.template:
-            known.setdefault(record.key, record.median_ms)
-    return known
-
-
-def curve(
-    tasks: Sequence[TuningTask], run: Run, known: Mapping[WorkloadKey, float]
-) -> list[tuple[float, float]]:
-    """Seconds and the estimate of the model at that time."""
-    best = {task.key: known.get(task.key, 0.0) for task in tasks}
-    points = [(0.0, weighted(tasks, best))]
-    for seconds, record in run.found:
-        if record.status == "ok":
-            best[record.key] = min(best[record.key] or record.median_ms, record.median_ms)
-            points.append((seconds, weighted(tasks, best)))
-    return points
-
-
-def end_ms(tasks: Sequence[TuningTask], run: Run, known: Mapping[WorkloadKey, float]) -> float:
-    """The end-to-end time by the records that the cache would build with: it believes a look less
-    than a confirmed measurement."""
-    best = {task.key: (math.inf, known.get(task.key, 0.0)) for task in tasks}
-    for _, record in run.found:
-        if record.status == "ok":
-            best[record.key] = min(best[record.key], (record.shrunk_ms, record.median_ms))
-    return weighted(tasks, {key: ms for key, (_, ms) in best.items()})
-
-
-def weighted(tasks: Sequence[TuningTask], milliseconds: Mapping[WorkloadKey, float]) -> float:
-    return sum(use.weight * milliseconds[task.key] for task in tasks for use in task.uses)
 
 
 def show(title: str, rounds: Sequence[Mapping[Variant, Row]]) -> None:
@@ -218,10 +176,6 @@ def show(title: str, rounds: Sequence[Mapping[Variant, Row]]) -> None:
             f"{100 * median(row.wasted for row in rows):.0f}% | "
             f"{sum(row.audited for row in rows)}, {sum(row.wrong for row in rows)} |"
         )
-
-
-def trials(run: Run) -> int:
-    return sum(outcome.trials for outcome in run.outcomes.values())
 
 
 if __name__ == "__main__":

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
+from kit.curves import Run
 from kit.models import saved
+from kit.neighbours import DEVICE, answers, cache, exchanged
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
 from tunegate.artifacts.record_origin import RecordOrigin
 from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.artifacts.tasks import ResolvedTask, TuningTask
-from tunegate.config import CacheConfig, Config, ModelConfig, TargetConfig
-from tunegate.edges.cache.shared_cache import SharedCache
+from tunegate.config import Config, ModelConfig, TargetConfig
 from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.engine.tuner import EngineTuner, SearchOptions
 from tunegate.errors import ModelError
@@ -25,7 +25,6 @@ from tunegate.ports import BuildJob, ModelJob, Publish
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 from tunegate.runtimes.tvm.programs import PROGRAMS
 from tunegate_cache.format.records import (
-    DeviceFingerprint,
     Lookup,
     Miss,
     Provenance,
@@ -34,20 +33,18 @@ from tunegate_cache.format.records import (
     WorkloadKey,
 )
 
-DEVICE = DeviceFingerprint(name="here", kind="cpu", units=2, memory_bytes=0)
-
 
 class Tuned(msgspec.Struct, frozen=True, kw_only=True):
     """What one run left: builds by the seconds after which they were possible, how many tasks over
-    1% of the model had no schedule then, trials in all, how the cache answered, and the records at
-    the end."""
+    1% of the model had no schedule then, of how many the cache knew neighbours, the records at the
+    end, and the curve."""
 
     builds: dict[float, Path]
     records: dict[WorkloadKey, tuple[TuningRecord, ...]]
     unscheduled: dict[float, int]
-    trials: int
     transfer: int
-    tasks: int
+    tasks: Sequence[TuningTask]
+    run: Run
 
 
 def tune(
@@ -87,9 +84,9 @@ def tune(
         builds=builds,
         records=records,
         unscheduled={look: unscheduled(look, known, tasks) for look in looks},
-        trials=sum(outcome.trials for outcome in outcomes.values()),
         transfer=sum(isinstance(hit, TransferHit) for hit in found.values()),
-        tasks=len(tasks),
+        tasks=tasks,
+        run=Run(tuple(known), outcomes),
     )
 
 
@@ -124,34 +121,6 @@ def build(
     work = BuildJob(model=job, records=records, sources=sources, directory=directory)
     (built,) = compiler.build([work])
     assert built.error is None, built.error
-
-
-def answers(
-    tasks: Sequence[TuningTask], sources: Path | None, scratch: Path
-) -> Mapping[WorkloadKey, Lookup]:
-    if sources is None:
-        return {task.key: Miss("absent") for task in tasks}
-    return cache(sources, scratch).lookup([(task.key, task.shape) for task in tasks])
-
-
-def cache(sources: Path, scratch: Path) -> SharedCache:
-    config = CacheConfig(url=str(sources.resolve()))
-    return SharedCache(config, state=scratch / "state", root=scratch, device=DEVICE)
-
-
-def exchanged(found: Mapping[WorkloadKey, Lookup]) -> dict[WorkloadKey, Lookup]:
-    """The negative control: every task gets the neighbours of a task of another class."""
-    hits = [hit for hit in found.values() if isinstance(hit, TransferHit)]
-    random.Random(1).shuffle(hits)
-    mixed: dict[WorkloadKey, Lookup] = {}
-    for key, hit in found.items():
-        if not isinstance(hit, TransferHit):
-            mixed[key] = hit
-            continue
-        own = {record.template for record in hit.records}
-        other = next((h for h in hits if own.isdisjoint(r.template for r in h.records)), None)
-        mixed[key] = other or Miss("absent")
-    return mixed
 
 
 def records_at(
@@ -205,12 +174,17 @@ def _publish(
     return sum(outcome.trials for outcome in outcomes.values())
 
 
+def lasting(seconds: float) -> Budget:
+    """A budget that is used up: no gain is too small."""
+    return Budget(seconds=seconds, trials=None, min_gain_percent_per_minute=0.0)
+
+
 def tuned(
     model: Path,
     target: TargetConfig,
     tasks: Sequence[TuningTask],
     found: Mapping[WorkloadKey, Lookup],
-    seconds: float,
+    budget: Budget | float,
     publish: Publish,
     scratch: Path,
     *,
@@ -218,8 +192,9 @@ def tuned(
     seed: int = 1,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
 ) -> dict[WorkloadKey, TaskOutcome]:
-    budget = Budget(seconds=seconds, trials=None, min_gain_percent_per_minute=0.0)
-    shard = shard_of(tasks, target, budget, found)
+    """A number is a budget of so many seconds, used up."""
+    allowed = budget if isinstance(budget, Budget) else lasting(budget)
+    shard = shard_of(tasks, target, allowed, found)
     tuner = tuner_of(target, scratch, filters=filters, seed=seed)
     shaped = ShapedModel(model, shapes or {})
     return {o.key: o for o in tuner.tune(shard, {("m.onnx", "head"): shaped}, publish)}

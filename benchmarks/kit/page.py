@@ -10,6 +10,7 @@ from kit.results import RESULTS, ROOT, Result, load
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 GROUPS = (
+    "Papers",
     "Latency",
     "Tuning",
     "Cost models",

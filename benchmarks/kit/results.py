@@ -14,6 +14,7 @@ import platform
 import shlex
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import TextIO
 
@@ -94,6 +95,15 @@ def _merged(known: Table, found: Table) -> Table:
     for row in (*(row for row in known.rows if row[0] not in new), *found.rows):
         rows[row[0]].append(row)
     return msgspec.structs.replace(found, rows=tuple(row for its in rows.values() for row in its))
+
+
+def saved_rows(folder: Path = RESULTS) -> dict[str, tuple[str, ...]]:
+    """The rows that earlier runs kept under the name that this one saves to, by their first cell:
+    they need not be measured again."""
+    named = [after for before, after in pairwise(sys.argv) if before == "--save"]
+    paths = [folder / f"{name}.json" for name in named]
+    tables = [table for path in paths if path.is_file() for table in load(path).tables]
+    return {row[0]: row for table in tables for row in table.rows}
 
 
 def write(path: Path, result: Result) -> None:

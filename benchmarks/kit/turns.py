@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tunegate.tuning.next_task import Choice
+from tunegate.tuning.next_task import Choice, RemainingBudget
 from tunegate.tuning.task_state import TaskState
 
 BATCH = 8
@@ -27,6 +27,8 @@ def next_in_turn(
     return min(ready)[1] if ready else None
 
 
-def in_turn(states: Sequence[TaskState], *_: object) -> Choice | None:
+def in_turn(states: Sequence[TaskState], left: RemainingBudget, *_: object) -> Choice | None:
     index = next_in_turn(states)
-    return None if index is None else Choice(index, BATCH)
+    if index is None or left.trials == 0:
+        return None
+    return Choice(index, BATCH if left.trials is None else min(BATCH, left.trials))

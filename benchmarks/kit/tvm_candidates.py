@@ -7,7 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from kit.our_model import answers, imported, tuned
+from kit.neighbours import answers
+from kit.our_model import imported, tuned
 from tunegate.artifacts.builds import Build
 from tunegate.artifacts.candidates import FLOAT32, CandidateBuild
 from tunegate.artifacts.schedule_source import ScheduleSource

@@ -83,6 +83,23 @@ assert found.machine and found.date and found.commit, found
     assert done.returncode == 0, done.stderr
 
 
+def test_a_run_knows_the_rows_under_the_name_that_it_saves_to(tmp_path: Path) -> None:
+    program = f"""\
+import sys
+from pathlib import Path
+from kit.results import save, saved_rows
+folder = Path({str(tmp_path)!r})
+sys.argv = ["benchmarks/papers.py", "--save", "papers"]
+assert saved_rows(folder) == {{}}
+save("papers", "| row | ms |\\n|---|--:|\\n| a | 1 |", folder)
+assert saved_rows(folder) == {{"a": ("a", "1")}}
+sys.argv = ["benchmarks/papers.py"]
+assert saved_rows(folder) == {{}}
+"""
+    done = run(program)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_benchmark_that_printed_no_table_saves_nothing(tmp_path: Path) -> None:
     program = f"""\
 from pathlib import Path
