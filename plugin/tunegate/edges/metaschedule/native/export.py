@@ -18,7 +18,7 @@ from tunegate.edges.native.c_text import c_text, header
 from tunegate.edges.native.native_object import HEADER, NATIVE_OBJECT
 from tunegate.edges.native.program import NativeProgram
 
-_LINKED = ("-O2", "-pthread", "-lm", "-s", "-Wl,-Bsymbolic,-z,nodelete,-z,defs")
+_LINKED = ("-O2", "-pthread", "-s", "-Wl,-Bsymbolic,-z,nodelete,-z,defs")
 _WEIGHTS = """.section .rodata
 .balign 64
 .globl weight_bytes
@@ -73,7 +73,8 @@ def _link(library: Any, program: NativeProgram, sources: Path, made: Path, compi
     (sources / "exports.map").write_text("{ global: model_*; local: *; };\n")
     cc.create_shared(
         str(made),
-        [str(sources / each) for each in ("model.c", "weights.s", "kernels.o")],
+        # A library before what needs it is left out.
+        [*(str(sources / each) for each in ("model.c", "weights.s", "kernels.o")), "-lm"],
         [f"-Wl,--version-script={sources / 'exports.map'}", *_LINKED],
         cc=compiler,
     )

@@ -150,10 +150,11 @@ def _output(at: Path, inputs: list[Any], like: Any, weights: Path | None = None)
         ([7], "float16", lambda x: relax.op.add(x, x)),
         ([], "float32", lambda x: relax.op.add(x, x)),
         ([0], "float32", lambda x: relax.op.add(x, x)),
+        ([7], "float64", relax.op.erf),
         ([7], "int64", lambda x: x),
         (None, "float32", lambda: relax.const(np.arange(7, dtype=np.float32))),
     ],
-    ids=["bool-out", "bool-in", "float16", "scalar", "empty", "identity", "no-inputs"],
+    ids=["bool-out", "bool-in", "float16", "scalar", "empty", "libm", "identity", "no-inputs"],
 )
 def test_tensors_of_each_kind_pass(
     tmp_path: Path, shape: list[int] | None, dtype: str, made: Callable[..., Any]
