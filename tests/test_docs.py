@@ -201,3 +201,9 @@ def test_pipeline_files_are_valid_for_their_schemas(schema: str, files: list[str
     command = [str(check), "--builtin-schema", schema, *more, *(str(ROOT / file) for file in files)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_loader_has_as_many_lines_as_is_said() -> None:
+    (loader,) = (body for name, body in blocks("python") if name == "deploying.md")
+    lines = sum(1 for line in loader.splitlines() if line.strip())
+    assert f"a loader of {lines} lines" in (ROOT / "README.md").read_text()

@@ -30,6 +30,7 @@ from tunegate.edges.output.shipping import BuildDirectories
 from tunegate.edges.progress.choice import progress
 from tunegate.edges.run_seed import new_seed
 from tunegate.engine.tuner import EngineTuner
+from tunegate.measuring.time_limits import answer_seconds, build_seconds
 from tunegate.policy.gate_rules import GateRules, Policies, with_configured
 from tunegate.policy.waivers import Waivers
 from tunegate.ports import Builder, Clock, Device
@@ -47,7 +48,6 @@ from tunegate.runtimes.registry import (
 )
 from tunegate.runtimes.runtime import OpenCompiler, TuningRuntime
 from tunegate.settings import Settings
-from tunegate.time_limits import answer_seconds, build_seconds
 from tunegate.tools import GateTools, ModelSource, ReferenceRuntime, RunContext, Tools
 from tunegate.tuning.costs.energy_counter import NO_COUNTER, EnergyCounter
 from tunegate_cache.format.records import Provenance

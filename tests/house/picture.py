@@ -18,8 +18,17 @@ PARTS = {"tunegate_action": "action", "tunegate": "plugin", "tunegate_cache": "c
 COMPOSITION = ("wiring", "project", "pipeline", "handover", "waivers", "cache_admin")
 GROUND = (
     *("artifact_io", "bench_ports", "config", "digests", "errors", "given_rules", "globs"),
-    *("input_shapes", "isolation", "ports", "redaction", "regular_files", "selection", "settings"),
-    *("fitted_markdown", "lock_files", "symbol_sums", "time_limits"),
+    *(
+        "input_shapes",
+        "isolation",
+        "plurals",
+        "ports",
+        "redaction",
+        "regular_files",
+        "selection",
+        "settings",
+    ),
+    *("fitted_markdown", "lock_files", "symbol_sums"),
 )
 ROOMS = {
     "tunegate.edges.metaschedule": "tunegate.edges.metaschedule",

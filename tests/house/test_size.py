@@ -10,7 +10,7 @@ from tests.house.sources import OURS, Function, functions, name_of
 MAX_FILE_LINES = 300
 MAX_FUNCTION_LINES = 40
 MAX_FOLDER_MODULES = 25
-LARGER_FOLDERS = {"benchmarks": 53}
+LARGER_FOLDERS = {"benchmarks": 54}
 """Each module of it is a command; a new kind of them deserves a folder."""
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tunegate.artifacts.verdicts import Verdict
 from tunegate.fitted_markdown import Section, fitted
+from tunegate.plurals import plural
 from tunegate.render.blocks import markdown_table
 from tunegate.render.escape import code
 from tunegate.render.headline import counts, worst_first
 from tunegate.render.tables.report_tables import models_table
-from tunegate.render.units import plural
 
 MAX_FORK_CHECKS = 50
 _LIMIT = 60_000

@@ -23,6 +23,7 @@ from tunegate.gate.replay.power import (
     verdicts,
 )
 from tunegate.gate.replay.recorded import RecordedSeries
+from tunegate.plurals import plural
 from tunegate.render.tables.rule_tables import alarms_table, coverage_table, verdicts_table
 
 _MARGINS_PERCENT = (2.0, 3.0)
@@ -76,7 +77,7 @@ def _found(series: RecordedSeries) -> _Found:
 def _together(found: list[_Found], launches: int) -> _Found:
     return _Found(
         "All series",
-        f"{launches} launches of {len(found)} series.",
+        f"{plural(launches, 'launch', 'launches')} of {len(found)} series.",
         [pooled_alarms(rows) for rows in zip(*(each.alarms for each in found), strict=True)],
         [pooled_verdicts(rows) for rows in zip(*(each.verdicts for each in found), strict=True)],
         [pooled_coverage(rows) for rows in zip(*(each.coverage for each in found), strict=True)],

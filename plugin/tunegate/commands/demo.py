@@ -19,6 +19,7 @@ from tunegate.commands import demo_repository, run
 from tunegate.commands.standard_output import write_json, write_line
 from tunegate.edges.output.directory import opened_output
 from tunegate.errors import BUG, INCONCLUSIVE, PASS, UNFIT
+from tunegate.plurals import plural
 from tunegate.render.candidates.accuracy import error_in_words
 from tunegate.render.units import milliseconds
 
@@ -185,8 +186,9 @@ def _show(acts: tuple[Act, ...]) -> None:
         if finding.differences and finding.status == "fail":
             write_line(f"   held by: {finding.differences[0].name}")
         write_line(
-            f"   tuning: {tuning.tasks} tasks, {tuning.exact} from the cache, {tuning.trials} "
-            f"trials, {tuning.seconds:.0f} s{usd}; all of it {act.seconds:.0f} s"
+            f"   tuning: {plural(tuning.tasks, 'task')}, {tuning.exact} from the cache, "
+            f"{plural(tuning.trials, 'trial')}, {tuning.seconds:.0f} s{usd}; "
+            f"all of it {act.seconds:.0f} s"
         )
         write_line(f"   report: {act.report}")
         if act.problem:

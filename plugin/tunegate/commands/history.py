@@ -14,10 +14,10 @@ from tunegate.commands.standard_output import write_json, write_line
 from tunegate.edges.cache.history_log import ReadHistory, read_history
 from tunegate.edges.output.directory import opened_output
 from tunegate.errors import PASS
+from tunegate.plurals import plural
 from tunegate.render.history import costs_page, page
 from tunegate.render.history.csv_lines import csv_lines
 from tunegate.render.history.prometheus import prometheus_text
-from tunegate.render.units import plural
 from tunegate.run_history.cost_sums import cost_sums
 from tunegate.run_history.model_costs import together
 

@@ -19,8 +19,8 @@ from tunegate.edges.models.finder import FoundModel, find_models
 from tunegate.edges.output.owned_directory import refuse_links
 from tunegate.errors import PASS, ConfigError
 from tunegate.input_shapes import is_symbol
+from tunegate.plurals import plural
 from tunegate.render.escape import visible
-from tunegate.render.units import plural
 
 _WORKFLOW = Path(".github/workflows/tunegate.yml")
 _LONGEST_COMMAND = 4000

@@ -11,9 +11,9 @@ from tunegate.cli.commands.plan import PlanOptions
 from tunegate.commands.standard_output import write_json, write_line
 from tunegate.edges.output.directory import opened_output
 from tunegate.errors import PASS
+from tunegate.plurals import plural
 from tunegate.project import open_project
 from tunegate.render.escape import visible
-from tunegate.render.units import plural
 from tunegate.runtimes.requirements import require_installed
 from tunegate.sides.export_models import versions
 from tunegate.stages.plan import MatrixLeg, matrix
@@ -57,11 +57,15 @@ def _show(planned: TuningPlan) -> None:
     usd = "" if planned.estimate.usd is None else f", {planned.estimate.usd:.2f} USD"
     legs = len(matrix(planned)["include"])
     tasks = len(planned.resolution.tasks)
-    write_line(f"{tasks} tasks, {legs} shards to tune, about {planned.estimate.seconds:.0f} s{usd}")
+    write_line(
+        f"{plural(tasks, 'task')}, {plural(legs, 'shard')} to tune, "
+        f"about {planned.estimate.seconds:.0f} s{usd}"
+    )
     for shard in planned.shards:
         trials = sum(task.trials for task in shard.tasks)
         write_line(
-            f"  shard {shard.index} on {shard.target}: {len(shard.tasks)} tasks, {trials} trials"
+            f"  shard {shard.index} on {shard.target}: {plural(len(shard.tasks), 'task')}, "
+            f"{plural(trials, 'trial')}"
         )
     for each in planned.measuring:
         write_line(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tunegate.commands.table import show_lines, show_table
+from tunegate.plurals import plural
 from tunegate.revalidation.challenges import Revalidated
 
 
@@ -25,7 +26,7 @@ def show_revalidation(title: str, results: Sequence[Revalidated]) -> None:
         ),
     )
     taken = sum(result.status == "taken" for result in results)
-    show_lines([f"{taken} of {len(results)} tasks have better records now"])
+    show_lines([f"better records now: {taken} of {plural(len(results), 'task')}"])
 
 
 def _milliseconds(value: float | None) -> str:

@@ -10,7 +10,7 @@ from tunegate.artifacts.changes import ChangeSet
 from tunegate.config import Config
 from tunegate.edges.cache.shared_cache import objects_in_zone
 from tunegate.errors import ConfigError
-from tunegate.render.units import plural
+from tunegate.plurals import plural
 from tunegate_cache.stores.store import StoreUnavailableError
 
 

@@ -20,9 +20,10 @@ from tunegate.config import CacheConfig
 from tunegate.edges.output.directory import opened_output
 from tunegate.errors import PASS, UNFIT, ConfigError
 from tunegate.globs import matches
+from tunegate.plurals import plural
 from tunegate.project import Project, open_project
 from tunegate.render.stopped import tuning_ended
-from tunegate.render.units import duration, money, plural
+from tunegate.render.units import duration, money
 from tunegate.runtimes.requirements import require_installed
 from tunegate.sides.elections import KnownElections, publish_elections
 from tunegate.sides.far_behind import KnownStandings, publish_standings

@@ -241,7 +241,7 @@ class TuningRun:
             last = log.read_text(errors="replace").strip().splitlines()[-1:]
             message = (
                 "the build workers do not start here "
-                f"({' '.join(last)[:300]}). Run tunegate doctor."
+                f"({' '.join(last)[:300]}). Run tunegate doctor; their log is {log}."
             )
             raise EnvironmentUnfitError(message)
 

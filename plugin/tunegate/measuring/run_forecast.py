@@ -13,6 +13,7 @@ from tunegate.artifacts.tasks import ResolvedTask
 from tunegate.config import Config, GateConfig, TargetConfig
 from tunegate.measuring.election import side_seconds
 from tunegate.measuring.expected_seconds import LAUNCH_SECONDS, building_seconds
+from tunegate.plurals import plural
 from tunegate.tuning.expected_time import known_ms
 from tunegate_cache.format.records import Miss
 
@@ -66,7 +67,7 @@ def _tuning(shards: Iterable[Shard]) -> ExpectedStep | None:
     usd = sum(_tuning_seconds(each) / 3600 * (each.budget.usd_per_hour or 0.0) for each in paid)
     tasks = sum(task.trials > 0 for shard in paid for task in shard.tasks)
     price = f" ({usd:.2g} USD)" if usd else ""
-    text = f"tune {_count(tasks, 'task')} in at most {seconds:.0f} s{price}"
+    text = f"tune {plural(tasks, 'task')} in at most {seconds:.0f} s{price}"
     return ExpectedStep("tune", seconds, text)
 
 
@@ -112,8 +113,4 @@ def _measuring_seconds(cell: _Cell, gate: GateConfig) -> float:
 
 
 def _models(cells: Sequence[_Cell]) -> str:
-    return _count(len({each.change.path for each in cells}), "model")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return plural(len({each.change.path for each in cells}), "model")

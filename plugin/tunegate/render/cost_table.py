@@ -8,7 +8,7 @@ import msgspec
 
 from tunegate.artifacts.cost import EnergySource
 from tunegate.artifacts.outcomes import CandidateCost, TaskOutcome, TuningOutcome
-from tunegate.render.units import plural
+from tunegate.plurals import plural
 from tunegate.tuning.costs.energy_use import total_energy
 
 NEARLY_BEST = 1.02

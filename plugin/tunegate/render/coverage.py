@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from tunegate.artifacts.builds import Build
 from tunegate.artifacts.verdicts import Report
+from tunegate.plurals import plural
 from tunegate.render.source_words import SOURCE_WORDS
-from tunegate.render.units import plural, share
+from tunegate.render.units import share
 
 
 def kernel_coverage(report: Report) -> Iterator[tuple[str, str]]:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from tunegate.artifacts.measurements import Histogram, Launch
 from tunegate.gate.histogram import merged_histogram, quantile_ms, total
+from tunegate.plurals import plural
 from tunegate.render.drawing import Axes, Figure, MaxNLocator
 from tunegate.render.svg import BASE, HEAD, MUTED, styled, svg
-from tunegate.render.units import plural
 
 _WIDTH_INCHES, _HEIGHT_INCHES = 4.8, 2.7
 _SHOWN_SHARE = 0.995

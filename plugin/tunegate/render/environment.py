@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from tunegate.artifacts.changes import ModelChange, ModelPin
 from tunegate.artifacts.verdicts import Report
+from tunegate.plurals import plural
 from tunegate.render.coverage import kernel_coverage
-from tunegate.render.units import plural
 
 SHOWN_REVISION = 12
 

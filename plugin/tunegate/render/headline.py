@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Callable
 
 from tunegate.artifacts.verdicts import Finding, Report, Status, Verdict
+from tunegate.plurals import plural
 from tunegate.render.policy import summed_up
-from tunegate.render.units import interval, percent, plural
+from tunegate.render.units import interval, percent
 
 STATUS_WORDS: dict[Status, str] = {
     "pass": "Pass",
@@ -146,5 +147,7 @@ def _nothing_checked(report: Report) -> str:
         return "the changed models need no check"
     if report.changes.revisions.pins:
         return "nothing to compare: production and candidate are the same model"
+    if report.changes.revisions.base == report.changes.revisions.head:
+        return "nothing to compare: base and head are the same"
     unchanged = len(report.changes.unchanged)
     return f"no configured model changed ({plural(unchanged, 'model')} checked)"

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from tunegate.artifacts.builds import Build
 from tunegate.artifacts.measurements import CellMeasurement, Comparison
 from tunegate.artifacts.verdicts import Finding, Report
+from tunegate.plurals import plural
 from tunegate.render import plots, units
 from tunegate.render.candidates.accuracy import accuracy_table
 from tunegate.render.candidates.error_moves import error_moves
@@ -116,7 +117,7 @@ def _environment() -> Environment:
         "duration": units.duration,
         "money": units.money,
         "size": units.size,
-        "plural": units.plural,
+        "plural": plural,
         "block": Markup.escape,
         "stopped": stopped_words,
     }

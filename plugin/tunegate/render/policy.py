@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tunegate.artifacts.changes import PolicyChange
 from tunegate.artifacts.verdicts import Verdict
-from tunegate.render.units import plural
+from tunegate.plurals import plural
 
 POLICY_CHANGE = "policy-change"
 SHOWN_CHANGES = 30

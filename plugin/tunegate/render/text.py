@@ -12,6 +12,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from tunegate.artifacts.verdicts import Finding, Report, Status
+from tunegate.plurals import plural
 from tunegate.render.candidates.error_moves import error_moves
 from tunegate.render.escape import visible
 from tunegate.render.headline import STATUS_WORDS, headline, reason, worst_first
@@ -27,7 +28,7 @@ from tunegate.render.tables.table import (
     StatusWord,
 )
 from tunegate.render.tuning_words import tuning_words
-from tunegate.render.units import difference_ms, interval, percent, plural, share
+from tunegate.render.units import difference_ms, interval, percent, share
 
 COLOURS: dict[Status, str] = {
     "pass": "green",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tunegate.artifacts.verdicts import TuningSummary
+from tunegate.plurals import plural
 from tunegate.render.stopped import tuning_ended
-from tunegate.render.units import duration, energy, money, plural
+from tunegate.render.units import duration, energy, money
 
 
 def tuning_words(tuning: TuningSummary) -> str:

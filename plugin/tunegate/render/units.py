@@ -99,10 +99,6 @@ def size(count: int) -> str:
     return f"{count / 1e6:.1f} MB"
 
 
-def plural(number: int, singular: str, plural: str | None = None) -> str:
-    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
-
-
 def _four_digits(value: float) -> str:
     whole = 0 if 0 < abs(value) < 1 else len(str(int(abs(value))))
     return f"{value:.{max(0, 4 - whole)}f}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tunegate.artifacts.outcomes import TaskOutcome
+from tunegate.plurals import plural
 from tunegate.ports import Progress, Tuner
 from tunegate.revalidation.challenges import Challenge, Revalidated, results_of, revalidation_shard
 from tunegate.sides.export_models import ModelFiles
@@ -25,6 +26,6 @@ def revalidate(
     outcomes: dict[WorkloadKey, TaskOutcome] = {}
     for target in dict.fromkeys(challenge.task.target for challenge in challenges):
         shard = revalidation_shard(target, challenges, seconds)
-        progress.step(f"measure: {len(shard.tasks)} tasks on {target}")
+        progress.step(f"measure: {plural(len(shard.tasks), 'task')} on {target}")
         outcomes.update({o.key: o for o in tuner.recheck(shard, models)})
     return results_of(challenges, outcomes)

@@ -16,6 +16,7 @@ from tunegate.gate.counting import counted
 from tunegate.gate.decision import Bounds, bounds
 from tunegate.gate.resolution import smallest_margin_percent
 from tunegate.measuring.paired_launches import LaunchProgress, launch_until_decided
+from tunegate.plurals import plural
 from tunegate.tools import RunContext
 
 INJECTED_PERCENT = (0.0, 1.0, 3.0, 5.0, 10.0)
@@ -117,7 +118,7 @@ def _against_itself(
         len(launches) < _MOST and clock.monotonic() - started < seconds
     ):
         launches.append(bench.launch(gate.pairs))
-        context.progress.update(f"{len(launches)} launches")
+        context.progress.update(f"{plural(len(launches), 'launch', 'launches')}")
     spent = clock.monotonic() - started
     kept = counted(launches, math.log1p(gate.margin_percent / 100))
     return [launch.effect for launch in kept], spent / len(launches)
@@ -129,7 +130,9 @@ def _gated(
     started = context.clock.monotonic()
 
     def say(done: LaunchProgress) -> None:
-        context.progress.update(f"{done.launches} launches, {done.center:+.1f}%")
+        context.progress.update(
+            f"{plural(done.launches, 'launch', 'launches')}, {done.center:+.1f}%"
+        )
 
     found = launch_until_decided(bench, control, gate, 1, say)
     said = found.assessed(gate)

@@ -18,6 +18,7 @@ from tunegate.artifacts.changes import SIDES, ChangeSet, ModelPath, Side
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.config import Config, TargetConfig
+from tunegate.plurals import plural
 from tunegate.ports import Builder, BuildJob, CaseScorer
 from tunegate.sides.best_records import BestRecords, best_records
 from tunegate.sides.built_alike import built_alike
@@ -55,7 +56,7 @@ def build(
     sides = [(cell, side) for cell in cells for side in SIDES if (cell.model, side) in models.files]
     if sides:
         context.progress.step(
-            f"build: {_count(len(sides), 'build')} of {_count(len(cells), 'cell')}", "build"
+            f"build: {plural(len(sides), 'build')} of {plural(len(cells), 'cell')}", "build"
         )
     best = best_records(plan, outcomes)
     building = _Building(
@@ -261,7 +262,3 @@ def _located(build: Build, candidate: CandidateBuild, directory: Path) -> Build:
         variant=candidate.variant,
         title=candidate.title,
     )
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -11,6 +11,7 @@ from tunegate.artifacts.changes import ChangeSet, ModelPath, Side
 from tunegate.artifacts.tasks import TaskSet, TaskUse, TuningTask
 from tunegate.config import TargetConfig
 from tunegate.errors import ModelError, UnsupportedModelError
+from tunegate.plurals import plural
 from tunegate.ports import Compiler, ModelJob, Progress, Shapes
 from tunegate.sides.export_models import ExportedModels, export_models
 from tunegate.tools import ModelSource
@@ -112,4 +113,4 @@ def _add(tasks: dict[tuple[WorkloadKey, str], TuningTask], task: TuningTask, use
 
 
 def _count(models: int) -> str:
-    return "1 model" if models == 1 else f"{models} models"
+    return plural(models, "model")

@@ -21,6 +21,7 @@ from tunegate.errors import MeasurementError
 from tunegate.gate.objective import inferences_needed
 from tunegate.measuring.operator_times import operator_times
 from tunegate.measuring.paired_launches import LaunchProgress, launch_until_decided
+from tunegate.plurals import plural
 from tunegate.policy.gate_rules import GateRules
 from tunegate.tools import RunContext
 
@@ -149,7 +150,8 @@ def _progress_text(built: CellBuilds, progress: LaunchProgress) -> str:
         f", {progress.low:+.1f} to {progress.high:+.1f}%" if math.isfinite(progress.low) else ""
     )
     return (
-        f"{built.cell.model}: {progress.launches} of at most {progress.most} launches, "
+        f"{built.cell.model}: {progress.launches} of at most "
+        f"{plural(progress.most, 'launch', 'launches')}, "
         f"{progress.center:+.1f}%{interval}"
     )
 

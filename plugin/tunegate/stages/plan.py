@@ -10,6 +10,7 @@ from tunegate.artifacts.plans import Budget, PlannedTask, Shard, TuningPlan
 from tunegate.artifacts.tasks import Resolution, ResolvedTask, TaskSet, TuningTask
 from tunegate.config import Config
 from tunegate.errors import ConfigError
+from tunegate.plurals import plural
 from tunegate.tuning.allocation import Demand, divide, mattering, share_trials
 from tunegate.tuning.budget import (
     budget_of,
@@ -271,7 +272,8 @@ def _notes(shards: Sequence[Shard], config: Config, asked: int | None) -> tuple[
         for task in shard.tasks
     )
     if unserved:
-        notes.append(f"{unserved} tasks have no trials planned: too small to matter, or no budget")
+        has = plural(unserved, "task has", "tasks have")
+        notes.append(f"{has} no trials planned: too small to matter, or no budget")
     if waiting := sum(is_waiting(t.resolved) for shard in shards for t in shard.tasks):
         notes.append(_waiting(waiting))
     if behind := sum(t.resolved.skipped == "behind" for shard in shards for t in shard.tasks):
@@ -287,13 +289,11 @@ def _notes(shards: Sequence[Shard], config: Config, asked: int | None) -> tuple[
 
 def _waiting(tasks: int) -> str:
     """What to say of the tasks that both sides have, and that nobody has tuned."""
-    which = "1 shared task waits" if tasks == 1 else f"{tasks} shared tasks wait"
+    which = plural(tasks, "shared task waits", "shared tasks wait")
     return f"{which} for tunegate warm: base and head have the same schedule, tuned or not"
 
 
 def _far_behind(tasks: int) -> str:
-    which = "1 task is" if tasks == 1 else f"{tasks} tasks are"
-    return (
-        f"{which} not tuned: their models stay far behind the runtime that ships, as an earlier "
-        "run found. tunegate warm --again tunes them"
-    )
+    which = plural(tasks, "task is", "tasks are")
+    behind = "their models stay far behind the runtime that ships, as an earlier run found"
+    return f"{which} not tuned: {behind}. tunegate warm --again tunes them"

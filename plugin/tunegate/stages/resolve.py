@@ -14,6 +14,7 @@ from tunegate.artifacts.tasks import (
     TuningTask,
 )
 from tunegate.config import Config
+from tunegate.plurals import plural
 from tunegate.ports import TaskIndex
 from tunegate.tuning.claims import claims_beside
 from tunegate.tuning.fastest_time import fastest_nanoseconds
@@ -70,7 +71,7 @@ def _resolved(
 def _with_claims(use: CacheUse, claimed: int) -> CacheUse:
     if not claimed:
         return use
-    tasks = "1 task" if claimed == 1 else f"{claimed} tasks"
+    tasks = plural(claimed, "task")
     note = (
         f"cache: zone {use.zone}, which is not trusted, has schedules of its own for {tasks}: "
         "measured in this run before they count"
@@ -80,7 +81,7 @@ def _with_claims(use: CacheUse, claimed: int) -> CacheUse:
 
 def _counted(use: CacheUse, unfinished: int, resumed: int) -> CacheUse:
     """What is unfinished is no exact hit; `resumed` of it are tuned on in this run."""
-    tasks = "1 task" if resumed == 1 else f"{resumed} tasks"
+    tasks = plural(resumed, "task")
     note = f"cache: {tasks} that an earlier run did not finish: tuned on from what it has found"
     return msgspec.structs.replace(
         use,

@@ -10,6 +10,7 @@ from tunegate.artifacts.changes import ModelPath, Side
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.tasks import Resolution, TaskSet, TuningTask
 from tunegate.config import TargetConfig
+from tunegate.plurals import plural
 from tunegate.ports import Compiler, Progress
 from tunegate.sides.export_models import export_models
 from tunegate.stages.plan import plan
@@ -97,4 +98,4 @@ def _used(task: TuningTask, refused: Mapping[TriedModel, str]) -> TuningTask:
 
 
 def _count(builds: int) -> str:
-    return "1 build" if builds == 1 else f"{builds} builds"
+    return plural(builds, "build")

@@ -10,6 +10,7 @@ from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
 from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.errors import CancelledError
+from tunegate.plurals import plural
 from tunegate.ports import TaskIndex, Tuner
 from tunegate.tools import RunContext
 from tunegate.tuning.budget import Spending
@@ -20,6 +21,7 @@ from tunegate.tuning.expected_time import TargetKind, known_ms, weight_of
 from tunegate_cache.format.records import TuningRecord, WorkloadKey
 
 _FLUSH_SECONDS = 3.0
+_NAME_LENGTH = 70
 """A cap is never overrun by 5; what is still on its way then is delivered by the next run."""
 
 
@@ -128,9 +130,15 @@ def _line(outcome: TaskOutcome, spending: Spending, estimate_ms: float) -> str:
     best = "no time yet" if outcome.best_ms is None else f"{outcome.best_ms:.4g} ms"
     of = "" if spending.budget.seconds is None else f" of {spending.budget.seconds:.0f}"
     return (
-        f"{outcome.name}: {best} after {outcome.trials} trials; all tasks {estimate_ms:.4g} ms; "
-        f"{spending.seconds:.0f}{of} s, {spending.trials} trials"
+        f"{_short(outcome.name)}: {best} after {plural(outcome.trials, 'trial')}; "
+        f"all tasks {estimate_ms:.4g} ms; "
+        f"{spending.seconds:.0f}{of} s, {plural(spending.trials, 'trial')}"
     )
+
+
+def _short(name: str) -> str:
+    """A fused kernel is called by all of its operators."""
+    return name if len(name) <= _NAME_LENGTH else f"{name[: _NAME_LENGTH - 1]}…"
 
 
 def _proxy(spending: Spending, budget: Budget) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from tunegate.artifacts.measurements import Comparison, Excluded, Inside
 from tunegate.config import GateConfig
+from tunegate.plurals import plural
 
 _NAMES = {"mean": "the mean", "p90": "p90", "p99": "p99"}
 
@@ -87,7 +88,7 @@ def _launches(found: Excluded | None) -> str:
 
 def _inferences(found: Excluded | None) -> str:
     count = found.inferences if found is not None else 0
-    return f"all by the first {count:,} inferences of a process" if count else ""
+    return f"all by the first {plural(count, 'inference')} of a process" if count else ""
 
 
 def _change(found: Inside) -> str:

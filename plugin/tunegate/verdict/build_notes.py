@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from tunegate.artifacts.builds import Build
 from tunegate.artifacts.measurements import MeasurementRun
 from tunegate.artifacts.schedule_source import ScheduleSource
+from tunegate.plurals import plural
 
 _UNVERIFIED: dict[ScheduleSource, str] = {
     "transfer": "a transferred schedule",
@@ -40,7 +41,7 @@ def _unverified(head: Build) -> Iterator[str]:
     for source, what in _UNVERIFIED.items():
         if unverified[source]:
             yield (
-                f"{unverified[source]} of {len(head.tasks)} kernels run {what} that is "
+                f"{unverified[source]} of {plural(len(head.tasks), 'kernel')} run {what} that is "
                 "unverified: there was no time, or no device, to measure it"
             )
 

@@ -15,6 +15,7 @@ from tunegate.config import GateConfig, ObjectiveConfig
 from tunegate.gate import objective
 from tunegate.gate.histogram import merged_histogram, quantile_ms, slower_than, total
 from tunegate.gate.waiving import standing
+from tunegate.plurals import plural
 from tunegate.policy.gate_rules import Policies
 from tunegate.verdict.assurances import assured, slow_starts_clause, slower_inside, undecided
 
@@ -110,7 +111,7 @@ def check_objective(
         return None
     over = slower_than(found, wanted.ms)
     said = f"p{wanted.percentile:g} of {wanted.ms:g} ms"
-    seen = f"{over} of {count} inferences took longer"
+    seen = f"{over:,} of {plural(count, 'inference')} took longer"
     match objective.decide_objective(over, count, wanted.percentile):
         case "pass":
             return CheckResult("pass", f"{said} is kept: {seen}")
@@ -282,4 +283,4 @@ def _wanted(comparison: Comparison) -> str:
     if comparison.projected_launches is None:
         return "the change lies on the margin itself"
     wanted = comparison.projected_launches
-    return f"about {wanted} launches would decide, {comparison.launches} were made"
+    return f"about {plural(wanted, 'launch', 'launches')} would decide, {comparison.launches} made"

@@ -32,7 +32,12 @@ class CompareOptions(Options, frozen=True, kw_only=True):
             "BASE",
         ),
     ]
-    head: Annotated[str, Argument("what to check: the same kinds of things", "HEAD")] = ""
+    head: Annotated[
+        str,
+        Argument(
+            "what to check: the same kinds of things; the very model of BASE passes at once", "HEAD"
+        ),
+    ] = ""
     environments: Annotated[
         tuple[Path, ...],
         Option(

@@ -11,6 +11,7 @@ from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines
 from tunegate.edges.cache.shared_cache import undelivered_store
 from tunegate.errors import PASS, UNFIT, ConfigError
+from tunegate.plurals import plural
 from tunegate.settings import Settings
 from tunegate_cache.maintenance.copying import Copied, pull, push
 from tunegate_cache.stores.files import FileStore
@@ -64,6 +65,9 @@ def _finish(settings: Settings, source: str, destination: str, copied: Copied) -
     if settings.as_json:
         write_json(Copy(source=source, destination=destination, copied=copied))
     else:
-        what = f"{copied.objects} objects, {copied.records} records, {copied.size_bytes} bytes"
+        what = (
+            f"{plural(copied.objects, 'object')}, {plural(copied.records, 'record')}, "
+            f"{plural(copied.size_bytes, 'byte')}"
+        )
         show_lines([f"{what}: {source} to {destination}", *copied.problems])
     return UNFIT if copied.problems else PASS

@@ -16,6 +16,7 @@ from tunegate.edges.cache.signing_key import VARIABLE
 from tunegate.edges.cache.snapshot_pins import PINS_FILE, read_pins
 from tunegate.edges.machine.health_check import HealthCheck
 from tunegate.errors import PASS, UNFIT
+from tunegate.plurals import plural
 from tunegate_cache.maintenance.summary import GroupSummary, summary
 from tunegate_cache.stores.conformance import probe
 from tunegate_cache.stores.store import StoreUnavailableError
@@ -57,7 +58,11 @@ def _diagnosis(admin: CacheAdmin) -> tuple[list[HealthCheck], list[str]]:
         return [HealthCheck("reads", ok=False, detail=str(error))], list(_unreachable(admin))
     zones = ", ".join(dict.fromkeys((config.zone, *config.read_zones)))
     records = sum(row.records for row in held)
-    checks = [HealthCheck("reads", ok=True, detail=f"{records} records in {len(held)} groups")]
+    checks = [
+        HealthCheck(
+            "reads", ok=True, detail=f"{plural(records, 'record')} in {plural(len(held), 'group')}"
+        )
+    ]
     checks.append(HealthCheck("zones", ok=True, detail=f"writes {config.zone}, reads {zones}"))
     steps: list[str] = []
     if config.mode == "rw":
@@ -113,12 +118,14 @@ def _local(admin: CacheAdmin, steps: list[str]) -> Iterator[HealthCheck]:
     waiting = undelivered(admin.config, root=admin.root)
     if waiting:
         yield HealthCheck(
-            "waiting here", ok=True, detail=f"{waiting} segments are not delivered yet"
+            "waiting here", ok=True, detail=f"not delivered yet: {plural(waiting, 'segment')}"
         )
-        steps.append("deliver them now with tunegate cache push, or with the next run")
+        steps.append("the next run delivers them")
     pins = read_pins(admin.root)
     if pins:
-        yield HealthCheck("pin", ok=True, detail=f"{PINS_FILE} pins {len(pins)} snapshots")
+        yield HealthCheck(
+            "pin", ok=True, detail=f"{PINS_FILE} pins {plural(len(pins), 'snapshot')}"
+        )
 
 
 def _upkeep(admin: CacheAdmin, held: tuple[GroupSummary, ...]) -> Iterator[str]:

@@ -23,6 +23,7 @@ from tunegate.edges.cache.stock_database import StockDatabase, read_database
 from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.output.directory import opened_output
 from tunegate.errors import PASS, UNFIT
+from tunegate.plurals import plural
 from tunegate.ports import ModelJob
 from tunegate.project import open_project
 from tunegate.revalidation.challenges import Challenge, Revalidated, challenges
@@ -146,4 +147,6 @@ def _signed_off(record: TuningRecord) -> TuningRecord:
 def _show(found: Imports) -> None:
     show_revalidation(f"{found.directory} to {found.zone}", found.tasks)
     refused = "".join(f", {count} refused ({why})" for why, count in found.refused.items())
-    show_lines([f"{found.read} records read{refused}; {found.fitting} of the fastest fit a task"])
+    show_lines(
+        [f"{plural(found.read, 'record')} read{refused}; {found.fitting} of the fastest fit a task"]
+    )

@@ -15,8 +15,9 @@ from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines, show_table
 from tunegate.edges.cache.history_log import read_history
 from tunegate.errors import PASS
+from tunegate.plurals import plural
 from tunegate.render.escape import visible
-from tunegate.render.units import duration, money, plural, share
+from tunegate.render.units import duration, money, share
 from tunegate.run_history.cost_sums import cost_sums
 from tunegate_cache.maintenance.summary import GroupSummary, summary
 

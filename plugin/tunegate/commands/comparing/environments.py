@@ -23,13 +23,13 @@ from tunegate.edges.environments.runtime_environment import (
 from tunegate.edges.models.file_pair import FilePair
 from tunegate.edges.output.directory import BUILDS, OutputDirectory, opened_output
 from tunegate.errors import ConfigError
+from tunegate.measuring.time_limits import answer_seconds
 from tunegate.ports import ModelJob
 from tunegate.runtimes.builder import SavingBuilder
 from tunegate.runtimes.reference import REFERENCE
 from tunegate.runtimes.registry import runtime_named, saves
 from tunegate.runtimes.runtime import Runtime
 from tunegate.settings import Settings
-from tunegate.time_limits import answer_seconds
 from tunegate.wiring import opened_gate_tools
 
 

@@ -10,7 +10,7 @@ from tunegate.artifacts.model_names import path_of
 from tunegate.artifacts.warmed import WarmedModel
 from tunegate.config import Config
 from tunegate.edges.models.finder import FoundModel
-from tunegate.render.units import plural
+from tunegate.plurals import plural
 from tunegate.selection import entry_for, profiles_for, targets_for
 
 COMMITTED = "committed"

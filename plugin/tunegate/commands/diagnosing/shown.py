@@ -12,8 +12,8 @@ from tunegate.commands.table import show_lines, show_table
 from tunegate.edges.config.sources import Setting
 from tunegate.edges.machine.health_check import HealthCheck
 from tunegate.edges.models.sizes.configured_sizes import ModelSize
+from tunegate.plurals import plural
 from tunegate.render.escape import visible
-from tunegate.render.units import plural
 
 
 class DiagnosisParts(Protocol):

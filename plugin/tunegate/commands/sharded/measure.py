@@ -19,6 +19,7 @@ from tunegate.edges.output.directory import opened_output
 from tunegate.errors import PASS, ConfigError
 from tunegate.handover import check_config_digest, read_outcomes, read_plan
 from tunegate.measuring.shard_of_plan import of_shard
+from tunegate.plurals import plural
 from tunegate.project import Subject, open_project
 from tunegate.runtimes.requirements import require_installed
 from tunegate.settings import Settings
@@ -76,4 +77,7 @@ def _of_target(subject: Subject, name: str) -> Subject:
 
 def _show(found: ShardMeasurements) -> None:
     launches = {each.cell.model: len(each.launches) for each in found.run.cells}
-    show_lines(f"{model} on {found.target}: {count} launches" for model, count in launches.items())
+    show_lines(
+        f"{model} on {found.target}: {plural(count, 'launch', 'launches')}"
+        for model, count in launches.items()
+    )

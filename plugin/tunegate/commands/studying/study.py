@@ -25,8 +25,9 @@ from tunegate.edges.machine.device import ThisMachine
 from tunegate.edges.output.directory import CELLS, STUDY, OutputDirectory, opened_output
 from tunegate.edges.run_seed import new_seed
 from tunegate.errors import INCONCLUSIVE, PASS, ConfigError
+from tunegate.plurals import plural
 from tunegate.render.study import markdown, page
-from tunegate.render.units import duration, plural
+from tunegate.render.units import duration
 from tunegate.runtimes.registry import installed_runtimes
 from tunegate.study.cost import estimated_seconds
 from tunegate.study.measured import MODEL, TARGET

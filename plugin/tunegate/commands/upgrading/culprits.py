@@ -18,9 +18,9 @@ from tunegate.edges.environments.uv import UvError
 from tunegate.errors import MeasurementError
 from tunegate.lock_files.lock import PinnedPackage
 from tunegate.measuring.package_search import FoundPackages, search
+from tunegate.measuring.time_limits import answer_seconds
 from tunegate.stages.compare import compare
 from tunegate.stages.measure import measure
-from tunegate.time_limits import answer_seconds
 from tunegate.tools import GateTools
 
 MAX_SECONDS_OF_ONE = 60.0

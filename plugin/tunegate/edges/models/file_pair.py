@@ -29,6 +29,11 @@ class FilePair:
             if file.stat().st_size > MAX_MODEL_BYTES:
                 raise ModelError(f"{file}: {too_large(file.stat().st_size)}.")
 
+    def are_same(self) -> bool:
+        """Whether both are one model, down to the last file of data. Raises ModelError for a file
+        that is no model."""
+        return len({self._digest(file) for file in self._files.values()}) == 1
+
     def revisions(self, base: str | None, head: str | None) -> Revisions:
         return self._revisions
 
@@ -73,6 +78,15 @@ class FilePair:
             (into / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(file.parent / name, into / name)
         return copy
+
+    def _digest(self, file: Path) -> str:
+        read = hashlib.sha256()
+        for each in (file, *(file.parent / name for name in self._data_files(file))):
+            if not each.is_file():
+                raise ModelError(f"{each}: no such file. It is data of {file.name}.")
+            with each.open("rb") as content:
+                read.update(hashlib.file_digest(content, "sha256").digest())
+        return read.hexdigest()
 
     def _data_files(self, file: Path) -> tuple[str, ...]:
         try:

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from tunegate.artifacts.expected_steps import ExpectedStep, StepKind
 
 _SECONDS_UP_TO, _HALF_MINUTES_UP_TO = 57.5, 570
-_OVERDUE_SHARE = 0.1
-"""What is left of a step that takes longer than expected: this share of what was expected."""
+_LAST_SHARE, _OVERDUE_SHARE = 0.05, 0.5
+"""What is left of a step that takes longer than expected: the one share of what was expected, and
+the other of what it took beyond that."""
 
 
 class TimeLeft:
@@ -40,13 +41,17 @@ class TimeLeft:
 
     def seconds(self, elapsed_seconds: float) -> float | None:
         """What the run still takes, `elapsed_seconds` after its step began; None where nobody
-        knows."""
+        knows. A machine that is slower than expected at this step is so at the later ones."""
         if self._at is None:
             return None
         expected = self._steps[self._at].seconds
-        planned = max(expected - elapsed_seconds, _OVERDUE_SHARE * expected)
-        own = planned if self._told is None else self._told
-        return own + sum(step.seconds for step in self._steps[self._at + 1 :])
+        later = sum(step.seconds for step in self._steps[self._at + 1 :])
+        if self._told is not None:
+            return self._told + later
+        over = elapsed_seconds - expected
+        own = max(-over, _LAST_SHARE * expected + _OVERDUE_SHARE * over)
+        slower = max(1.0, (elapsed_seconds + own) / expected) if expected else 1.0
+        return own + slower * later
 
 
 def rounded(seconds: float) -> str:

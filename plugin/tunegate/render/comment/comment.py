@@ -8,6 +8,7 @@ from tunegate.artifacts.cost import Cost
 from tunegate.artifacts.tasks import CacheUse
 from tunegate.artifacts.verdicts import Finding, Report
 from tunegate.fitted_markdown import Section, fitted
+from tunegate.plurals import plural
 from tunegate.render.blocks import fold, markdown_table
 from tunegate.render.candidates.accuracy import accuracy_table
 from tunegate.render.candidates.error_moves import error_moves
@@ -31,7 +32,7 @@ from tunegate.render.tables.report_tables import (
 )
 from tunegate.render.tables.table import ReportTable
 from tunegate.render.tuning_words import tuning_words
-from tunegate.render.units import duration, energy, money, plural, size
+from tunegate.render.units import duration, energy, money, size
 from tunegate.tuning.costs.savings import savings
 
 SHOWN_CHECKS = 20

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from tunegate.artifacts.verdicts import Finding, Report, Verdict
+from tunegate.plurals import plural
 from tunegate.render.headline import worst_first
-from tunegate.render.units import plural
 
 _FEW = 5
 """The number of checks that are shown whatever became of them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from tunegate.artifacts.waivers import Waiver, WaiverOffer
-from tunegate.render.units import plural
+from tunegate.plurals import plural
 
 _MAX_WAIVERS = 10
 

@@ -8,6 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from tunegate.artifacts.history import CostSum, CostSums, ModelCost
+from tunegate.plurals import plural
 from tunegate.render.history.inlined import history_style
 from tunegate.render.history.page import refused_words
 from tunegate.render.history.weeks_plot import weeks_plot
@@ -19,7 +20,7 @@ from tunegate.render.tables.table import (
     number_column,
     text_column,
 )
-from tunegate.render.units import NONE, duration, milliseconds, money, plural, share
+from tunegate.render.units import NONE, duration, milliseconds, money, share
 
 SHOWN_ROWS = 100
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from tunegate.artifacts.history import HistoryEntry
+from tunegate.plurals import plural
 from tunegate.render.headline import STATUS_WORDS
 from tunegate.render.history.entry_columns import entry_columns, script_json
 from tunegate.render.history.inlined import history_scripts, history_style
 from tunegate.render.page import page_environment
-from tunegate.render.units import plural
 
 WARMED = {"warmed": "Warmed"}
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tunegate.artifacts.studies import Study
+from tunegate.plurals import plural
 from tunegate.render.blocks import markdown_table
 from tunegate.render.escape import code, prose
 from tunegate.render.study.sections import study_headline, study_sections
-from tunegate.render.units import plural
 
 
 def render(study: Study) -> str:

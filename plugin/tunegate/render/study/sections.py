@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tunegate.artifacts.studies import Study
+from tunegate.plurals import plural
 from tunegate.render.study.tables import (
     axes_table,
     cells_table,
@@ -16,7 +17,6 @@ from tunegate.render.study.tables import (
     pairs_table,
 )
 from tunegate.render.tables.table import ReportTable
-from tunegate.render.units import plural
 
 _SHOWN_PAIRS = 30
 _SHOWN_FLIPS = 30

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tunegate.config import BudgetConfig, GateConfig
-from tunegate.time_limits import answer_seconds, build_seconds
+from tunegate.measuring.time_limits import answer_seconds, build_seconds
 
 
 @pytest.mark.parametrize(
