@@ -103,7 +103,9 @@ def reviewer(repository: Path, views: Path) -> None:
     page = comment_page(comment, repository / ".tunegate" / "comment.html")
     text = comment.read_text()
     print(f"reviewer: the first line: {text.splitlines()[0]}", file=sys.stderr)
-    widest = max((line.count("|") - 1 for line in text.splitlines() if "|--" in line), default=0)
+    widest = max(
+        (line.count("|") - 1 for line in text.splitlines() if line.startswith("| ---")), default=0
+    )
     heading("picture | size", words=(0, 1))
     for scheme in ("light", "dark"):
         size = pictured(page, views / f"comment-780-{scheme}.png", width=780, scheme=scheme)
