@@ -23,7 +23,7 @@ from tunegate.plurals import plural
 from tunegate.render.candidates.accuracy import error_in_words
 from tunegate.render.units import milliseconds
 
-_MINUTES = (2.0, 1.0)
+_MINUTES = (1.0, 0.5)
 _QUICK_MINUTES = (0.25, 0.15)
 """What tuning the first pull request may take, and what a later one's may."""
 _MARGIN_PERCENT, _QUICK_MARGIN_PERCENT = 3, 10

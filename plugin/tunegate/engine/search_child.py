@@ -76,8 +76,10 @@ class SearchChild:
         except ChildDiedError as error:
             return self._restart(str(error), by_signal=error.by_signal)
         match reply:
+            case None if self._is_late():
+                return self._restart(f"gave no answer in {_LIMIT_SECONDS:.0f} s", is_hanging=True)
             case None:
-                return self._restart("hangs", is_hanging=True) if self._is_late() else []
+                return []
             case Opened(target_json=target_json):
                 self.target_json, self._is_open = target_json, True
                 return []
@@ -136,6 +138,5 @@ class SearchChild:
     def _end_of_log(self, how: str) -> str:
         """Returns the message for a child that cannot be had, with its last line."""
         last = " ".join(self._log.read_text(errors="replace").strip().splitlines()[-1:])
-        return (
-            f"the search process {how} ({last[:300]}). Run tunegate doctor; its log is {self._log}."
-        )
+        cause = f" ({last[:300]})" if last else ""
+        return f"the search process {how}{cause}. Run tunegate doctor; its log is {self._log}."

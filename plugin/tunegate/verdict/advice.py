@@ -10,6 +10,7 @@ from tunegate.artifacts.measurements import Comparison, MeasurementRun, TaskDiff
 from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
 from tunegate.artifacts.tasks import CacheUse
 from tunegate.artifacts.verdicts import Finding, Verdict
+from tunegate.plurals import plural
 from tunegate.tuning import headroom
 
 NAMED_OPERATORS = 3
@@ -117,8 +118,8 @@ def _why_slow(
         case "search" if tuned is not None and tuned.stopped == "budget":
             back_ms = headroom.of_unfinished(now_ms, tuned)
             return (
-                f"had only {tuned.trials} trials when the budget ended: {more}; as many again are "
-                f"expected to save {back_ms:.3g} ms"
+                f"had only {plural(tuned.trials, 'trial')} when the budget ended: {more}; "
+                f"as many again are expected to save {back_ms:.3g} ms"
             )
         case "search":
             return f"was tuned to the end: more budget would not help{_itself(difference)}"
@@ -200,8 +201,8 @@ def _for_tuning(outcomes: Sequence[TuningOutcome]) -> Iterator[str]:
     cut = sum(task.stopped in ("budget", "not-started") for task in tasks)
     if cut and any(outcome.stopped in LIMIT_KEYS for outcome in outcomes):
         yield (
-            f"Tuning reached its cap with {cut} of {len(tasks)} tasks unfinished: the next run "
-            f"goes on from the cache; to finish sooner raise {_limit_key(outcomes)}."
+            f"Tuning reached its cap with {cut} of {plural(len(tasks), 'task')} unfinished: the "
+            f"next run goes on from the cache; to finish sooner raise {_limit_key(outcomes)}."
         )
     for task in tasks:
         if task.stopped == "failed":
