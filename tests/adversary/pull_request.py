@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.support.small_onnx import chain_model, save
 from tests.support.workspace import Workspace
+from tunegate.errors import UNFIT
 
 REQUIRED = """\
 models:
@@ -61,9 +62,13 @@ class PullRequest:
         config.write_text(text.replace(old, new))
 
     def judge(self, *arguments: str, **variables: str) -> Judged:
-        """Commits what is there, and gates it against `main`."""
+        """Commits what is there, and gates it against `main`; once more where this machine was
+        disturbed, as the report then advises."""
         self.workspace.commit()
-        done = self.workspace.tunegate("run", "--base", "main", *arguments, **variables)
+        line = ("run", "--base", "main", *arguments)
+        done = self.workspace.tunegate(*line, **variables)
+        if done.returncode == UNFIT:
+            done = self.workspace.tunegate(*line, **variables)
         return Judged(self.root, done)
 
 

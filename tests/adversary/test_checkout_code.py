@@ -12,7 +12,7 @@ import pytest
 
 from tests.adversary.pull_request import GATED, PullRequest
 from tests.support.small_onnx import chain_model, save
-from tests.support.workspace import Workspace
+from tests.support.workspace import COMPILED, Workspace
 
 pytestmark = pytest.mark.e2e
 COMMAND = str(Path(sys.executable).parent / "tunegate")
@@ -71,7 +71,7 @@ def test_a_slow_model_fails_beside_code_that_poses_as_our_libraries(tmp_path: Pa
 
 
 def test_the_command_imports_nothing_of_the_checkout_under_any_name(tmp_path: Path) -> None:
-    planted = Planted(tmp_path)
+    planted = Planted(tmp_path, COMPILED)
     planted.modules(*OURS, *IMPORTED, *AT_START)
     done = asked(planted, COMMAND, "doctor")
     assert not planted.ran
@@ -107,7 +107,7 @@ def test_a_checkout_that_is_named_is_no_place_to_import_from(tmp_path: Path) -> 
 def test_no_program_and_no_library_of_the_checkout_is_run(tmp_path: Path) -> None:
     """An empty entry is what
     `LD_LIBRARY_PATH=$LD_LIBRARY_PATH:/usr/local/cuda/lib64` often begins with."""
-    planted = Planted(tmp_path)
+    planted = Planted(tmp_path, COMPILED)
     planted.pull_request.workspace.commit()
     planted.programs()
     planted.libraries()

@@ -172,7 +172,8 @@ def test_a_verdict_of_an_earlier_run_does_not_outlive_one_that_began(
     refusal(repository, "compare", "models/m.onnx", "models/none.onnx")
     assert (results / "verdict.json").exists()
     repository.write("tunegate.yaml", CONFIG + "targets:\n  - name: t\n    cpu: z80\n")
-    refusal(repository, "compare", "models/m.onnx", "models/m.onnx")
+    save(matmul_model(), repository.root / "models" / "other.onnx")
+    refusal(repository, "compare", "models/m.onnx", "models/other.onnx")
     assert not (results / "verdict.json").exists()
     assert not (results / "report.md").exists()
 

@@ -21,12 +21,10 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 def test_a_file_against_itself_passes_without_measuring(workspace: Workspace) -> None:
-    line = ("compare", "models/m.onnx", "models/m.onnx", "--json")
-    done = workspace.tunegate(*line, "--seed", str(2**64 - 1))
-    assert json.loads(done.stdout)["seed"] == str(2**64 - 1)
+    done = workspace.tunegate("compare", "models/m.onnx", "models/m.onnx", "--json")
     assert done.returncode == 0, done.stderr
-    (finding,) = json.loads(done.stdout)["findings"]
-    assert (finding["status"], finding["launches"]) == ("pass", 0)
+    verdict = json.loads(done.stdout)
+    assert (verdict["status"], verdict["findings"]) == ("pass", [])
 
 
 def test_a_name_with_brackets_keeps_its_shapes(workspace: Workspace) -> None:

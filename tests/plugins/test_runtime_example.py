@@ -102,7 +102,9 @@ def test_what_it_cannot_run_is_the_finding_of_a_target_that_names_it(
 
 
 def test_doctor_shows_it(environment: PluginEnvironment, tmp_path: Path) -> None:
-    workspace = Workspace(tmp_path / "w", NOT_COMPILED)
+    workspace = Workspace(
+        tmp_path / "w", NOT_COMPILED.replace("runtime: onnxruntime", "runtime: numpy_example")
+    )
     done = environment.run("-m", "tunegate", "doctor", "--json", cwd=workspace.root)
     checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
     assert checks["numpy_example"]["ok"]

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tunegate import pipeline
 from tunegate.cli.commands.compare import CompareOptions
 from tunegate.commands.comparing.built import compare_artifacts, compare_commands
 from tunegate.commands.comparing.environments import compare_environments, one_model
 from tunegate.commands.comparing.models import comparison_config, models_report, paired
-from tunegate.commands.comparing.one_model import is_one_model, unchanged
 from tunegate.commands.comparing.operands import AgainstModel, Artifacts, understood
 from tunegate.commands.reporting import finish
 from tunegate.edges.output.directory import opened_output
@@ -49,6 +47,4 @@ def _against_model(
     pair = paired(both)
     with opened_output(settings.out, "compare") as out:
         out.forget(since="plan")
-        if is_one_model(both, pair):
-            return finish(pipeline.nothing_to_do(config, unchanged(both), out.path), settings)
         return finish(models_report(settings, config, both, pair, out), settings)

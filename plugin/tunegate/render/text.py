@@ -42,6 +42,8 @@ COLOURS: dict[Status, str] = {
 }
 UNDECIDABLE: frozenset[Status] = frozenset({"error", "no-baseline"})
 """What somebody has to repair, whichever model it is."""
+QUALIFIED: frozenset[Status] = frozenset({"fail", "waived"})
+"""What a waiver says of it counts."""
 TERMINAL_CHECKS = 30
 TERMINAL_OPERATORS = 5
 
@@ -83,9 +85,11 @@ def _print_more(console: Console, finding: Finding, report: Report) -> None:
         console.print(_indented(f"→ {move}"))
     if finding.status == "fail":
         _print_operators(console, finding)
+    where = f"{visible(finding.model, 60)} on {visible(finding.target, 24)}"
     if finding.status in UNDECIDABLE:
-        where = f"{visible(finding.model, 60)} on {visible(finding.target, 24)}"
         console.print(_indented(f"{where}: {visible(reason(finding, report.verdict), 600)}"))
+    elif finding.status in QUALIFIED and finding.remarks:
+        console.print(_indented(f"{where}: {visible(finding.remarks, 600)}"))
 
 
 def _checks(report: Report) -> RichTable:

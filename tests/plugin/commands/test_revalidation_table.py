@@ -22,4 +22,4 @@ def test_every_task_has_a_row_and_the_taken_ones_are_counted(
     conv, dense = (next(line for line in lines if name in line) for name in ("conv", "dense"))
     assert conv.split() == ["conv", "taken", "1.25", "1.5"]
     assert dense.split() == ["dense", "rejected", "2", "not", "what", "was", "claimed"]
-    assert "1 of 2 tasks have better records now" in lines
+    assert "better records now: 1 of 2 tasks" in lines

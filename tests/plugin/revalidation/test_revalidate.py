@@ -65,7 +65,7 @@ def test_every_target_is_measured_once_and_every_candidacy_is_decided_in_its_ord
     tuner, said = Rechecking(), Lines()
     found = revalidate(every, MODELS, tuner, None, said)
     assert [(shard.target, len(shard.tasks)) for shard in tuner.shards] == [("cpu", 2), ("gpu", 1)]
-    assert said.steps == ["measure: 2 tasks on cpu", "measure: 1 tasks on gpu"]
+    assert said.steps == ["measure: 2 tasks on cpu", "measure: 1 task on gpu"]
     assert [record for _, record in found] == [one.challengers[0] for one in every]
 
 

@@ -102,6 +102,6 @@ def test_a_runtime_that_is_not_installed_says_which_command_installs_it() -> Non
 
 def test_a_native_artifact_is_written_by_what_compiles_alone() -> None:
     native = TargetConfig(name="cpu", artifact="native")
-    assert named(native, installed_runtimes()) == ["tvm", "tvm-bf16"]
+    assert named(native, installed_runtimes()) == ["tvm", "tvm-bf16", "tvm-whole"]
     with pytest.raises(ConfigError, match="runtime onnxruntime writes no native artifact"):
         offered([native], installed_runtimes(), only=["onnxruntime"])

@@ -12,6 +12,7 @@ from tunegate import pipeline
 from tunegate.artifacts.candidates import RuntimeName
 from tunegate.artifacts.changes import ChangeSet, ModelChange, Revisions, Side
 from tunegate.artifacts.verdicts import Report
+from tunegate.commands.comparing.one_model import is_one_model, unchanged
 from tunegate.commands.comparing.operands import AgainstModel, Artifact, Model
 from tunegate.config import AUTO, Config, ModelConfig, TargetConfig
 from tunegate.edges.config import file as config_file
@@ -21,8 +22,9 @@ from tunegate.project import Subject
 from tunegate.runtimes.loading import titled_artifact
 from tunegate.runtimes.requirements import require_installed
 from tunegate.settings import Settings, overridden
+from tunegate.sides.export_models import export_models
 from tunegate.sides.fixed_sides import Fixed
-from tunegate.wiring import opened_tools
+from tunegate.wiring import model_source, opened_tools
 
 
 def paired(both: AgainstModel, revisions: Revisions = TWO_FILES) -> FilePair:
@@ -34,7 +36,9 @@ def paired(both: AgainstModel, revisions: Revisions = TWO_FILES) -> FilePair:
 def models_report(
     settings: Settings, config: Config, both: AgainstModel, pair: FilePair, out: OutputDirectory
 ) -> Report:
-    """Nothing is tuned unless a budget is given: models are built with what the cache has."""
+    """Nothing is tuned unless a budget is given: models are built with what the cache has. One
+    model on both sides is not built, and what is wrong with the configuration is told all the
+    same. Raises ConfigError, ModelError, EnvironmentUnfitError."""
     fixed, wanted = _fixed(both), _wanted(both)
     if fixed.runtimes:
         targets = tuple(msgspec.structs.replace(each, runtime=AUTO) for each in config.targets)
@@ -43,6 +47,9 @@ def models_report(
     changes = ChangeSet(revisions=revisions, models=(_change(config, both, pair, revisions),))
     require_installed(config, "run", runtimes=wanted)
     subject = Subject(config=config, repository=pair, root=settings.repository, commit="")
+    if is_one_model(both, pair):
+        _require_inputs(changes, subject, out)
+        return pipeline.nothing_to_do(config, unchanged(both), out.path)
     with opened_tools(settings, subject, out, wanted) as tools:
         return pipeline.run(tools, changes, fixed)
 
@@ -69,6 +76,14 @@ def comparison_config(
     if all(limit is None for limit in (by.minutes, by.usd, by.joules, by.trials)):
         by = msgspec.structs.replace(by, trials=0)
     return overridden(found, by)
+
+
+def _require_inputs(changes: ChangeSet, subject: Subject, out: OutputDirectory) -> None:
+    """Raises ModelError for a shape of no input, or of none that it can have."""
+    models = export_models(changes, model_source(subject, out.workdir))
+    for target in subject.config.targets:
+        for change in changes.models:
+            models.job(change.path, "head", target)
 
 
 def _change(
