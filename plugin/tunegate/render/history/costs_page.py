@@ -114,7 +114,7 @@ def _figures(total: CostSum) -> Iterator[tuple[str, str]]:
     yield "Tuning", _with_money(cost.seconds, cost.usd)
     yield "Building and measuring", _with_money(cost.gate_seconds, cost.gate_usd)
     yield "Saved by hits", _with_money(cost.saved_seconds, cost.saved_usd)
-    yield "Trials saved", f"{cost.saved_trials:,.0f} beside {cost.trials:,.0f} run"
+    yield "Trials saved", f"{cost.saved_trials:,.0f}, and {cost.trials:,.0f} were run"
     if cost.usd and cost.saved_usd is not None:
         yield "Saved for each dollar of tuning", money(cost.saved_usd / cost.usd)
 

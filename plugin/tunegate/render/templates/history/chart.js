@@ -17,6 +17,11 @@ function milliseconds(value) {
   return value >= 0.1 ? `${value.toPrecision(4)} ms` : `${(value * 1000).toPrecision(4)} µs`;
 }
 
+// On an axis: without the zeros that a measured time keeps.
+function axisTime(value) {
+  return value === null ? "" : milliseconds(value).replace(/\.0+ |(\.\d*?)0+ /, "$1 ");
+}
+
 function tick(seconds, step) {
   if (step < 60) return new Date(seconds * 1000).toISOString().slice(11, 19);
   return step < DAY ? utc(seconds).slice(5) : utc(seconds).slice(0, 10);
@@ -55,7 +60,7 @@ class Chart {
     const x = {stroke: ink, grid, ticks: grid, space: 80};
     if (this.axis === "time") x.values = (_, at, __, ___, step) => at.map(place => tick(place, step));
     if (this.axis === "commit") x.values = (_, at) => at.map(place => Number.isInteger(place) ? commits[place] ?? "" : "");
-    const y = {stroke: ink, grid, ticks: grid, size: 70, values: (_, at) => at.map(value => value === null ? "" : milliseconds(value))};
+    const y = {stroke: ink, grid, ticks: grid, size: 80, values: (_, at) => at.map(axisTime)};
     const scale = {zero: {range: (_, low, high) => [0, (high || 1) * 1.08]}, auto: {}, log: {distr: 3}}[range];
     return {
       width: this.place.clientWidth || 600, height: 360, legend: {show: false}, pxAlign: 0,
