@@ -83,7 +83,7 @@ class Project:
         """The changes, with a note on models that are not committed: nothing of them is compared.
         Raises RevisionError, and ConfigError where neither side has a configuration."""
         found = self._review(self._revisions(settings))
-        notes = (*found.changes.notes, *self.uncommitted_models(found))
+        notes = (*found.changes.notes, *found.waivers.notes, *self.uncommitted_models(found))
         return msgspec.structs.replace(
             found, changes=msgspec.structs.replace(found.changes, notes=notes)
         )

@@ -23,16 +23,17 @@ def read_waivers(
     whether the commits between base and head do. A commit's waiver goes before the file's.
 
     Raises ConfigError for waivers of the head that cannot be understood. Those of the base then
-    waive nothing: who repairs them must not be blocked by them.
+    waive nothing, which is told: who repairs them must not be blocked by them.
     """
     of_head = _filed(repository, revisions.head, today)
     found = Waivers(counting=of_head)
     if gate.waivers_from == "base" and revisions.judged_by is not None:
-        of_base = _filed_before(repository, revisions.judged_by, today)
+        of_base, broken = _filed_before(repository, revisions.judged_by, today)
         fork = revisions.forked_at
         if fork and _text(repository, fork) == _text(repository, revisions.head):
             of_head = of_base  # the change has not touched the file
-        found = merged_waivers(of_base, of_head, waivers_file.WAIVERS_FILE)
+        merged = merged_waivers(of_base, of_head, waivers_file.WAIVERS_FILE)
+        found = msgspec.structs.replace(merged, notes=broken)
     if revisions.base is None:
         return found
     key, do_count = waiver_trailers.WAIVER_TRAILER, gate.waiver_trailers
@@ -60,11 +61,12 @@ def _with_trailers(
 
 def _filed_before(
     repository: Repository, revision: str, today: datetime.date
-) -> tuple[Waiver, ...]:
+) -> tuple[tuple[Waiver, ...], tuple[str, ...]]:
+    """The waivers, and what is told where they cannot be understood."""
     try:
-        return _filed(repository, revision, today)
-    except ConfigError:
-        return ()
+        return _filed(repository, revision, today), ()
+    except ConfigError as error:
+        return (), (f"nothing is waived: on the base, {error}",)
 
 
 def _filed(repository: Repository, revision: str, today: datetime.date) -> tuple[Waiver, ...]:

@@ -84,6 +84,16 @@ def test_broken_waivers_of_the_base_waive_nothing_and_block_nobody(checkout: Che
     checkout.commit({NAME: repaired.encode()})
     found = waivers(checkout, "HEAD~1", GateConfig())
     assert (found.counting, len(found.pending)) == ((), 2)
+    (told,) = found.notes
+    assert told.startswith(f"nothing is waived: on the base, {NAME}: not UTF-8")
+
+
+def test_a_waiver_that_was_merged_with_its_blanks_is_told(checkout: Checkout) -> None:
+    blank = FIELDS.format("a.onnx", 4).replace("issue: i", 'issue: ""')
+    checkout.commit({NAME: (FILE % (blank, FIELDS.format("b.onnx", 4))).encode()})
+    checkout.commit({NAME: b""})
+    (told,) = waivers(checkout, "HEAD~1", GateConfig()).notes
+    assert "issue and reason say why. Fill them in." in told
 
 
 @pytest.mark.parametrize("broken", [b"\xff", b"waivers: 3", b"- {"])

@@ -13,11 +13,12 @@ from tunegate.artifacts.waivers import Waiver, waiver_of
 
 class Waivers(msgspec.Struct, frozen=True, kw_only=True):
     """`counting` are those that this verdict knows. `pending` are those of the head that it does
-    not: they count once they are merged."""
+    not: they count once they are merged. `notes` say which file waives nothing, and why."""
 
     counting: tuple[Waiver, ...] = ()
     pending: tuple[Waiver, ...] = ()
     changes: tuple[PolicyChange, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 NO_WAIVERS = Waivers()

@@ -14,6 +14,7 @@ from rich.text import Text
 from tunegate.artifacts.verdicts import Finding, Report, Status
 from tunegate.plurals import plural
 from tunegate.render.candidates.error_moves import error_moves
+from tunegate.render.comment.waiver_text import waiver_hint
 from tunegate.render.escape import visible
 from tunegate.render.headline import STATUS_WORDS, headline, reason, worst_first
 from tunegate.render.operators import parts
@@ -74,7 +75,8 @@ def render(report: Report, *, width: int = 100, colour: bool = False) -> str:
     uncovered = uncovered_line(report.changes.uncovered, visible)
     if uncovered:
         console.print(_indented(uncovered))
-    for line in (*report.warnings, *report.next_steps):
+    accepting = (waiver_hint(report.waiver_offer),) if report.waiver_offer else ()
+    for line in (*report.warnings, *report.next_steps, *accepting):
         console.print(_indented(f"→ {visible(line, 600)}"))
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 

@@ -25,6 +25,14 @@ def waiver_advice(offer: WaiverOffer, mark: str = "") -> str:
     )
 
 
+def waiver_hint(offer: WaiverOffer) -> str:
+    """The same for a terminal, which has no room for the block."""
+    return (
+        "To accept it, take the waiver that the report has into tunegate-waivers.yaml and fill in "
+        f"issue and reason. {_where(offer)}"
+    )
+
+
 def waiver_yaml(offer: WaiverOffer) -> str:
     """The waivers. `issue` and `reason` are empty: a file in which they are is refused."""
     return "\n".join(["waivers:", *map(_entry, offer.waivers[:_MAX_WAIVERS])])
