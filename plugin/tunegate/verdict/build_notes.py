@@ -12,7 +12,7 @@ from tunegate.plurals import plural
 
 _UNVERIFIED: dict[ScheduleSource, str] = {
     "transfer": "a transferred schedule",
-    "prior": "a schedule picked by the prior",
+    "prior": "a schedule that the prior picked",
     "claimed": "a schedule of this run's own zone",
 }
 
@@ -41,8 +41,8 @@ def _unverified(head: Build) -> Iterator[str]:
     for source, what in _UNVERIFIED.items():
         if unverified[source]:
             yield (
-                f"{unverified[source]} of {plural(len(head.tasks), 'kernel')} run {what} that is "
-                "unverified: there was no time, or no device, to measure it"
+                f"{unverified[source]} of {plural(len(head.tasks), 'kernel')} "
+                f"{'runs' if unverified[source] == 1 else 'run'} {what}: it was never measured"
             )
 
 
