@@ -138,6 +138,11 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True):
     center: float
     high: float
 
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether all of it lies on one side of zero."""
+        return not self.low <= 0 <= self.high
+
 
 class TaskDifference(msgspec.Struct, frozen=True, kw_only=True):
     """An operator's part in the change: milliseconds per inference (time x weight) on either side;

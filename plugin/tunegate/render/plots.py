@@ -96,7 +96,9 @@ def waterfall(finding: Finding, name: str) -> str:
     measuring the whole and its operators. Nothing where the latency did not move: its bars would
     be noise."""
     every = parts(finding.differences)
-    if not every or finding.base_ms is None or finding.head_ms is None or not _moved(finding):
+    change = finding.change_percent
+    has_moved = change is None or change.excludes_zero
+    if not every or finding.base_ms is None or finding.head_ms is None or not has_moved:
         return ""
     start, shown = finding.base_ms, every[:PLOTTED_OPERATORS]
     steps = [(visible(part.name, NAME_CHARACTERS), part.difference_ms) for part in shown]
@@ -141,12 +143,6 @@ def tuning(outcome: TuningOutcome, usd_per_hour: float | None, name: str) -> str
         name=f"{name}-curve",
         description=description + f"to {milliseconds(estimated_ms[-1])}",
     )
-
-
-def _moved(finding: Finding) -> bool:
-    """Whether the whole interval lies on one side of zero; a finding may have none."""
-    change = finding.change_percent
-    return change is None or not change.low <= 0 <= change.high
 
 
 def _canvas(height_inches: float) -> tuple[Figure, Axes]:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
 from tunegate.cli.commands.doctor import DoctorOptions
+from tunegate.commands.diagnosing.diagnosis import Diagnosis
 from tunegate.commands.diagnosing.gated_models import (
     COMMITTED,
-    GatedModel,
     gated_models,
     with_tasks,
 )
@@ -17,11 +15,11 @@ from tunegate.commands.diagnosing.known_tasks import known_tasks
 from tunegate.commands.diagnosing.shown import show_diagnosis
 from tunegate.commands.standard_output import write_json
 from tunegate.edges.config.file import load_config
-from tunegate.edges.config.sources import Setting, sources
+from tunegate.edges.config.sources import sources
 from tunegate.edges.machine.health import check_cache, machine_checks
 from tunegate.edges.machine.health_check import HealthCheck
 from tunegate.edges.models.finder import find_models
-from tunegate.edges.models.sizes.configured_sizes import ModelSize, shape_report
+from tunegate.edges.models.sizes.configured_sizes import shape_report
 from tunegate.errors import PASS, UNFIT, ConfigError, TunegateError
 from tunegate.project import Project, open_project
 from tunegate.runtimes.health import runtime_checks
@@ -29,17 +27,6 @@ from tunegate.settings import Settings
 
 _MOST_MODELS = 8
 """The models whose tasks are looked up: each takes seconds."""
-
-
-class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
-    """`settings`, `models`, and `sizes`, which are those of dynamic dimensions, are empty where the
-    configuration cannot be read."""
-
-    schema: int = 2
-    checks: tuple[HealthCheck, ...]
-    settings: tuple[Setting, ...] = ()
-    sizes: tuple[ModelSize, ...] = ()
-    models: tuple[GatedModel, ...] = ()
 
 
 def run(options: DoctorOptions) -> int:

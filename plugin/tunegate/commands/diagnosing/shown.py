@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+from collections.abc import Iterator
 
 from rich.text import Text
 
+from tunegate.commands.diagnosing.diagnosis import Diagnosis
 from tunegate.commands.diagnosing.gated_models import GatedModel, left_to_do
 from tunegate.commands.table import show_lines, show_table
-from tunegate.edges.config.sources import Setting
 from tunegate.edges.machine.health_check import HealthCheck
 from tunegate.edges.models.sizes.configured_sizes import ModelSize
 from tunegate.plurals import plural
 from tunegate.render.escape import visible
 
 
-class DiagnosisParts(Protocol):
-    """What of a diagnosis is shown."""
-
-    @property
-    def checks(self) -> Sequence[HealthCheck]: ...
-    @property
-    def settings(self) -> Sequence[Setting]: ...
-    @property
-    def sizes(self) -> Sequence[ModelSize]: ...
-    @property
-    def models(self) -> Sequence[GatedModel]: ...
-
-
-def show_diagnosis(diagnosis: DiagnosisParts, *, all_settings: bool) -> None:
+def show_diagnosis(diagnosis: Diagnosis, *, all_settings: bool) -> None:
     """Names and texts come from checkouts: nothing in them is markup."""
     show_table("", ("check", "", "detail"), map(_check, diagnosis.checks))
     if diagnosis.models:
@@ -48,7 +34,7 @@ def show_diagnosis(diagnosis: DiagnosisParts, *, all_settings: bool) -> None:
     show_lines(_closing(diagnosis, len(diagnosis.settings) - len(kept)))
 
 
-def _closing(diagnosis: DiagnosisParts, defaults: int) -> Iterator[str]:
+def _closing(diagnosis: Diagnosis, defaults: int) -> Iterator[str]:
     yield ""
     if defaults:
         yield f"{plural(defaults, 'setting')} at their defaults: -v shows them"

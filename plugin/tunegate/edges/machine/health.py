@@ -15,6 +15,7 @@ from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
 from tunegate.edges.nvidia.gpus import visible_gpus
 from tunegate.edges.nvidia.kernel_clock import permits_kernel_clock
 from tunegate.errors import ConfigError
+from tunegate.plurals import plural
 from tunegate_cache.stores.store import StoreUnavailableError
 
 
@@ -63,4 +64,4 @@ def check_cache(config: CacheConfig, *, root: Path) -> HealthCheck:
 def _held(where: str, objects: int, zone: str) -> str:
     if not objects:
         return f"{where}: nothing in zone {zone} yet; tunegate warm fills it"
-    return f"{where}: {objects:,} {'object' if objects == 1 else 'objects'} in zone {zone}"
+    return f"{where}: {plural(objects, 'object')} in zone {zone}"

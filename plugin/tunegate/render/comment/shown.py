@@ -48,6 +48,4 @@ def _untouched(count: int) -> str:
 
 
 def _is_moved(finding: Finding) -> bool:
-    """The whole interval lies on one side of zero."""
-    change = finding.change_percent
-    return change is not None and not change.low <= 0 <= change.high
+    return finding.change_percent is not None and finding.change_percent.excludes_zero

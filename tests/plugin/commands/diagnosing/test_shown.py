@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tunegate.artifacts.warmed import WarmedModel
-from tunegate.commands.diagnosing.doctor import Diagnosis
+from tunegate.commands.diagnosing.diagnosis import Diagnosis
 from tunegate.commands.diagnosing.gated_models import GatedModel
 from tunegate.commands.diagnosing.shown import show_diagnosis
 from tunegate.edges.config.sources import Setting
