@@ -12,6 +12,7 @@ from kit.our_model import imported, tuned
 from tunegate.artifacts.builds import Build
 from tunegate.artifacts.candidates import FLOAT32, CandidateBuild
 from tunegate.artifacts.schedule_source import ScheduleSource
+from tunegate.errors import TunegateError
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 from tunegate_cache.format.records import TuningRecord, WorkloadKey
@@ -24,16 +25,31 @@ def tvm_builds(
     samples: int,
     scratch: Path,
 ) -> dict[str, Build]:
-    """Tunes for so long, then builds each candidate into a directory of its name. Raises ModelError
-    where the compiler does not take the model."""
+    """Tunes for so long, then builds each candidate into a directory of its name. A model that the
+    compiler does not take is refused by all."""
     compiler = MetaScheduleCompiler(scratch / "compiler", seed=1)
     try:
         records = _records(compiler, job, minutes, scratch) if minutes else {}
         return {
             each.name: _built(compiler, each, job, records, samples, scratch) for each in candidates
         }
+    except TunegateError as error:
+        return {each.name: _refused(each, str(error)) for each in candidates}
     finally:
         compiler.close()
+
+
+def _refused(candidate: CandidateBuild, reason: str) -> Build:
+    return Build(
+        key="",
+        directory="",
+        tasks=(),
+        check=None,
+        error=reason,
+        size_bytes=0,
+        seconds=0.0,
+        runtime=candidate.runtime,
+    )
 
 
 def _records(
