@@ -23,6 +23,7 @@ from tunegate.engine.protocol import (
 from tunegate.errors import EnvironmentUnfitError, ModelError
 
 _LIMIT_SECONDS = 60.0
+_OPENING_SECONDS = 300.0  # imports TVM and lowers every model: a busy machine takes over a minute
 _RESTARTS = 3
 _NUMBERS_OF_ONE = 1_000_000
 
@@ -77,7 +78,7 @@ class SearchChild:
             return self._restart(str(error), by_signal=error.by_signal)
         match reply:
             case None if self._is_late():
-                return self._restart(f"gave no answer in {_LIMIT_SECONDS:.0f} s", is_hanging=True)
+                return self._restart(f"gave no answer in {self._limit:.0f} s", is_hanging=True)
             case None:
                 return []
             case Opened(target_json=target_json):
@@ -110,9 +111,13 @@ class SearchChild:
         child.send(generation)
         return child
 
+    @property
+    def _limit(self) -> float:
+        return _LIMIT_SECONDS if self._is_open else _OPENING_SECONDS
+
     def _is_late(self) -> bool:
         since = self._child.busy_since
-        return since is not None and time.monotonic() - since > _LIMIT_SECONDS
+        return since is not None and time.monotonic() - since > self._limit
 
     def _restart(
         self, how: str, *, by_signal: bool = False, is_hanging: bool = False

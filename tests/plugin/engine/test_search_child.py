@@ -83,3 +83,19 @@ def test_what_never_starts_is_not_started_again(tmp_path: Path) -> None:
         pytest.raises(EnvironmentUnfitError, match=r"exited with 1 .*No module named 'no'"),
     ):
         received(child, lambda: False)
+
+
+def test_opening_may_take_longer_than_an_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tunegate.engine.search_child._LIMIT_SECONDS", 0.1)
+    models, _ = two_models(tmp_path)
+    request = OpenModels(models=models, target=TARGET, directory=str(tmp_path), seed=1)
+    with closing(SearchChild(request, tmp_path / "log", PROGRAMS.searcher, PLENTY)) as child:
+        first = child.pid
+        os.kill(first, signal.SIGSTOP)
+        time.sleep(0.2)
+        assert child.receive() == []
+        os.kill(first, signal.SIGCONT)
+        received(child, lambda: child.is_idle)
+        assert child.pid == first
